@@ -1,5 +1,10 @@
 import { defineConfig } from 'vitest/config'
-import { type ProjectName, projectNames, projectOf, testFiles } from './test/support/test-projects.ts'
+import {
+  type ProjectName,
+  projectNames,
+  projectOf,
+  testFiles,
+} from './test/support/test-projects.ts'
 
 const files = Map.groupBy(testFiles(), (file) => projectOf(file))
 const except = (name: ProjectName) => projectNames.filter((other) => other !== name)

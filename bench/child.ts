@@ -47,7 +47,10 @@ export interface Cost {
 }
 
 /** Runs `work` and measures what the child used meanwhile. */
-export async function costOf<T>({ pid }: Child, work: () => Promise<T>): Promise<Cost & { result: T }> {
+export async function costOf<T>(
+  { pid }: Child,
+  work: () => Promise<T>,
+): Promise<Cost & { result: T }> {
   resetPeak(pid)
   const before = cpuMicros(pid)
   const result = await work()

@@ -19,7 +19,12 @@ const answerOf = z.object({
 
 export async function openBrowser(): Promise<DrivenBrowser> {
   const profile = await createProfile()
-  const flags = ['--headless', '--disable-gpu', '--remote-debugging-port=0', `--user-data-dir=${profile.dir}`]
+  const flags = [
+    '--headless',
+    '--disable-gpu',
+    '--remote-debugging-port=0',
+    `--user-data-dir=${profile.dir}`,
+  ]
   const program = spawn(chromiumFile(), [...quietFlags, ...flags], {
     stdio: ['ignore', 'ignore', 'pipe'],
   })
@@ -27,7 +32,10 @@ export async function openBrowser(): Promise<DrivenBrowser> {
   return {
     async openPage(url, slowdown) {
       const { browserContextId } = await send('Target.createBrowserContext')
-      const { targetId } = await send('Target.createTarget', { url: 'about:blank', browserContextId })
+      const { targetId } = await send('Target.createTarget', {
+        url: 'about:blank',
+        browserContextId,
+      })
       const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true })
       await send('Emulation.setCPUThrottlingRate', { rate: slowdown }, sessionId)
       await send('Page.navigate', { url }, sessionId)
@@ -50,7 +58,11 @@ async function addressOf(output: NodeJS.ReadableStream): Promise<string> {
   throw new Error('Chromium ended before it listened')
 }
 
-type Send = (method: string, params?: object, sessionId?: unknown) => Promise<Record<string, unknown>>
+type Send = (
+  method: string,
+  params?: object,
+  sessionId?: unknown,
+) => Promise<Record<string, unknown>>
 
 /** The Chrome DevTools Protocol: requests and answers as JSON, by number. */
 async function connect(address: string): Promise<Send> {

@@ -40,7 +40,10 @@ const browser: Kind = (seed, index) => {
 const program: Kind = (_, index) => ({ headers: named('curl/8.5.0', index), ip: addressOf(index) })
 const crawler =
   (ip: (index: number) => string): Kind =>
-  (_, index) => ({ headers: named('Mozilla/5.0 (compatible; Googlebot/2.1)', index), ip: ip(index) })
+  (_, index) => ({
+    headers: named('Mozilla/5.0 (compatible; Googlebot/2.1)', index),
+    ip: ip(index),
+  })
 const signed: Kind = (_, index) => {
   const lines: [string, string][] = [
     ['"@authority"', authority],
@@ -48,13 +51,24 @@ const signed: Kind = (_, index) => {
   ]
   const created = Math.floor(Date.now() / 1000)
   const headers = { 'Signature-Agent': `"${agent}"`, ...agentSignature({ key, lines, created }) }
-  return { headers: [...named('Mozilla/5.0', index), ...Object.entries(headers)], ip: addressOf(index) }
+  return {
+    headers: [...named('Mozilla/5.0', index), ...Object.entries(headers)],
+    ip: addressOf(index),
+  }
 }
 
 const genuine = crawler((index) => `66.249.66.${index % 256}`)
 const kinds = [
-  ...[browser, browser, browser, browser, browser, browser],
-  ...[program, genuine, crawler(addressOf), signed],
+  browser,
+  browser,
+  browser,
+  browser,
+  browser,
+  browser,
+  program,
+  genuine,
+  crawler(addressOf),
+  signed,
 ]
 
 /** Six in ten are browsers; the others a program, a crawler, one that only says so, and a signed agent. */

@@ -13,7 +13,10 @@ import { type Child, startChild } from './child.ts'
 
 type Settings = Record<'DATABASE_URL' | 'DATA_DIR' | 'PORT' | 'LOG_LEVEL', string> &
   Record<'RATE_LIMIT_SECRET' | 'RATE_LIMIT_PUBLISHABLE', string> &
-  Record<'TIDEGATE_MASTER_KEYS' | 'KAFKA_BROKERS' | 'KAFKA_TOPIC_PREFIX' | 'WEBHOOK_ALLOWED_NETWORKS', string>
+  Record<
+    'TIDEGATE_MASTER_KEYS' | 'KAFKA_BROKERS' | 'KAFKA_TOPIC_PREFIX' | 'WEBHOOK_ALLOWED_NETWORKS',
+    string
+  >
 
 export type LogName = 'embedded' | 'kafka'
 
@@ -89,11 +92,16 @@ export async function startEnvironment(kafka: KafkaPlace | undefined): Promise<E
         ...options?.env,
       }),
     startRoles: (...roles) =>
-      startChild(['services/cli/main.ts', 'serve', '--roles', roles.join()], { ...settings, ...unshed }),
+      startChild(['services/cli/main.ts', 'serve', '--roles', roles.join()], {
+        ...settings,
+        ...unshed,
+      }),
     startUnclaimed: () => startChild(['bench/unclaimed.ts'], { ...settings, ...unshed }),
     startFloor: () => startChild(['bench/floor.ts'], settings),
-    startGuardedFloor: (key) => startChild(['bench/guarded-floor.ts'], { ...settings, GUARDED_KEY: key }),
-    credentials: async () => JSON.parse(await readFile(path.join(folder, 'credentials.json'), 'utf8')),
+    startGuardedFloor: (key) =>
+      startChild(['bench/guarded-floor.ts'], { ...settings, GUARDED_KEY: key }),
+    credentials: async () =>
+      JSON.parse(await readFile(path.join(folder, 'credentials.json'), 'utf8')),
     async stop() {
       await postgres.stop()
       await rm(folder, { recursive: true, force: true })
@@ -125,7 +133,9 @@ async function kafkaBytes({ dataDir }: KafkaPlace): Promise<number> {
   const segments = files.filter(
     ({ name, parentPath }) => name.endsWith('.log') && parentPath.includes('tidegate.'),
   )
-  const sizes = await Promise.all(segments.map(({ name, parentPath }) => stat(path.join(parentPath, name))))
+  const sizes = await Promise.all(
+    segments.map(({ name, parentPath }) => stat(path.join(parentPath, name))),
+  )
   return sizes.reduce((sum, { size }) => sum + size, 0)
 }
 

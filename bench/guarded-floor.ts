@@ -40,7 +40,9 @@ const record: KeyRecord = {
 const [hash = ''] = lookupHashes(keyring, key)
 const limitPool = createPool({ url, ...rateLimitPoolOptions })
 await transaction(limitPool, (tx) => runMigrations(tx, [rateLimitMigrations]))
-const limiter = createRateLimiter({ store: createPostgresStore(limitPool, { random: createRandom() }) })
+const limiter = createRateLimiter({
+  store: createPostgresStore(limitPool, { random: createRandom() }),
+})
 const auth = createAuth({
   findKey: async (hashes) => (hashes.includes(hash) ? record : undefined),
   keyring,

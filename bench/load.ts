@@ -29,7 +29,10 @@ export interface LoadResult {
  * Sends each sequence over a connection of its own, one request in flight each. All is prepared before, so that the
  * generator costs as little as it can of the machine it shares. Throws at the first answer that is not 2xx.
  */
-export async function runLoad(baseUrl: string, sequences: readonly Sequence[]): Promise<LoadResult> {
+export async function runLoad(
+  baseUrl: string,
+  sequences: readonly Sequence[],
+): Promise<LoadResult> {
   const { send, close } = connect(baseUrl, sequences.length)
   const latencies: number[] = []
   const start = performance.now()
@@ -84,7 +87,11 @@ function sendOne({ body, ...options }: Sending): Promise<LoadAnswer> {
     const chunks: Buffer[] = []
     response.on('data', (chunk: Buffer) => chunks.push(chunk))
     response.on('end', () =>
-      resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        body: Buffer.concat(chunks),
+      }),
     )
     response.on('error', reject)
   })

@@ -36,7 +36,12 @@ export async function benchLog(options: LogBenchOptions): Promise<LogBenchResult
   const log = await open()
   const topic = `bench.${randomUUID()}`
   await log.ensureTopics([{ topic, partitions }])
-  const record = (): NewRecord => ({ topic, key: randomUUID(), value: randomBytes(valueBytes), headers: {} })
+  const record = (): NewRecord => ({
+    topic,
+    key: randomUUID(),
+    value: randomBytes(valueBytes),
+    headers: {},
+  })
   try {
     await appendFor(log, record, { inFlight, seconds: 1 })
     const load = await appendFor(log, record, { inFlight, seconds })
@@ -82,7 +87,10 @@ interface ConsumeRun {
   count: number
 }
 
-async function consumeLatencies(log: EventLog, { topic, record, count }: ConsumeRun): Promise<number[]> {
+async function consumeLatencies(
+  log: EventLog,
+  { topic, record, count }: ConsumeRun,
+): Promise<number[]> {
   const starts = new Map<string, number>()
   const took: number[] = []
   const ends = new Map((await log.endPositions(topic)).map((end) => [end.partition, end.offset]))
@@ -126,6 +134,9 @@ if (import.meta.main) {
   await postgres.stop()
   await rm(folder, { recursive: true })
   const kafka = await startKafkaBroker({ logger })
-  console.log('kafka', await benchLog({ open: () => openKafkaLog({ brokers: [kafka.brokers], logger }) }))
+  console.log(
+    'kafka',
+    await benchLog({ open: () => openKafkaLog({ brokers: [kafka.brokers], logger }) }),
+  )
   await kafka.stop()
 }

@@ -15,7 +15,10 @@ export interface Machine {
   kafka: string | null
 }
 
-export async function describeMachine(databaseUrl: string, kafka: KafkaPlace | undefined): Promise<Machine> {
+export async function describeMachine(
+  databaseUrl: string,
+  kafka: KafkaPlace | undefined,
+): Promise<Machine> {
   const pool = createPool({ url: databaseUrl, max: 1 })
   const { rows } = await pool
     .query<{ server_version: string }>('show server_version')
@@ -39,7 +42,12 @@ function systemName(): string {
 /** A broker that the bench started is of the version that its jars are. */
 function kafkaName({ brokers, pid }: KafkaPlace): string {
   if (pid === undefined) return `Kafka at ${brokers}`
-  const pom = readFileSync(path.resolve(import.meta.dirname, '../test/support/kafka-pom.xml'), 'utf8')
-  const version = /<groupId>org\.apache\.kafka<\/groupId>[\s\S]*?<version>(.*?)<\/version>/.exec(pom)?.[1]
+  const pom = readFileSync(
+    path.resolve(import.meta.dirname, '../test/support/kafka-pom.xml'),
+    'utf8',
+  )
+  const version = /<groupId>org\.apache\.kafka<\/groupId>[\s\S]*?<version>(.*?)<\/version>/.exec(
+    pom,
+  )?.[1]
   return `Apache Kafka ${version ?? ''}`.trim()
 }

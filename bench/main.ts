@@ -40,7 +40,9 @@ async function onKafka() {
   const brokers = process.env.KAFKA_BROKERS
   if (brokers) return [await benchOn({ brokers })]
   if (!(await canRunKafkaJars())) {
-    console.log('Kafka is left out: KAFKA_BROKERS is not set, and there is no Java 17 with Maven to run one.')
+    console.log(
+      'Kafka is left out: KAFKA_BROKERS is not set, and there is no Java 17 with Maven to run one.',
+    )
     return []
   }
   const broker = await startKafkaBroker({ logger: createLogger('warn') })

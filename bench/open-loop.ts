@@ -40,7 +40,11 @@ export interface LoopTimes {
 const keptConnections = 2000
 
 /** Sends whole sessions with clients that try again as the reference client does. */
-export async function runOpenLoop({ rate, seconds, ...target }: OpenLoop): Promise<Visits & LoopTimes> {
+export async function runOpenLoop({
+  rate,
+  seconds,
+  ...target
+}: OpenLoop): Promise<Visits & LoopTimes> {
   const seen: Visits = { answers: [], handOffs: [], neverOpened: 0, unfinished: 0 }
   const connections = connect(target.baseUrl, keptConnections)
   await openAll(connections)
@@ -51,7 +55,9 @@ export async function runOpenLoop({ rate, seconds, ...target }: OpenLoop): Promi
     const early = start + (index * 1000) / rate - performance.now()
     if (early > 0) await delay(early)
     mostLateMs = Math.max(mostLateMs, -early)
-    visits.push(visit(planSession(`open loop ${start}`, index, webOnly), { ...target, connections, seen }))
+    visits.push(
+      visit(planSession(`open loop ${start}`, index, webOnly), { ...target, connections, seen }),
+    )
   }
   const endedAt = performance.now()
   await Promise.all(visits).finally(connections.close)
@@ -73,8 +79,12 @@ interface Visiting extends Target {
 export async function visit(plan: SessionPlan, visiting: Visiting): Promise<void> {
   const { baseUrl, publishableKey, seen } = visiting
   const client = createCollectClient({
-    ...{ endpoint: baseUrl, publishableKey, sdk: plan.sdk, page: plan.page },
-    ...{ crypto: nodeClientCrypto, deflate: (bytes) => deflateRawSync(bytes) },
+    endpoint: baseUrl,
+    publishableKey,
+    sdk: plan.sdk,
+    page: plan.page,
+    crypto: nodeClientCrypto,
+    deflate: (bytes) => deflateRawSync(bytes),
     fetch: notingFetch(visiting, headersOf(plan)),
   })
   try {

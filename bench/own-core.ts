@@ -8,5 +8,11 @@ import type { Environment } from './environment.ts'
 export function openOwnCore({ databaseUrl, settings }: Environment): Promise<Core> {
   const masterKeys = settings.TIDEGATE_MASTER_KEYS
   const parts = { logger: createLogger('warn'), clock: Date.now, random: randomBytes }
-  return openCore({ config: readConfig(settings), databaseUrl, masterKeys, longQueries: true, ...parts })
+  return openCore({
+    config: readConfig(settings),
+    databaseUrl,
+    masterKeys,
+    longQueries: true,
+    ...parts,
+  })
 }

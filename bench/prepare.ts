@@ -52,9 +52,17 @@ export async function prepareDocument(
   const { sdk, page } = planSession(seed, index, webOnly)
   const body = Buffer.from(JSON.stringify({ clientPublicKey: keyPair.publicKey, sdk, page }))
   const answer = await openOne(target, body)
-  const keys = deriveDocumentKeys(keyPair, { address: answer, serverPublicKey: answer.serverPublicKey })
+  const keys = deriveDocumentKeys(keyPair, {
+    address: answer,
+    serverPublicKey: answer.serverPublicKey,
+  })
   const requests = plaintexts(index, batches).map((plaintext, i) => {
-    const input = { key: keys.clientToServer, address: answer, kind: 'batches', seq: i + 1 } as const
+    const input = {
+      key: keys.clientToServer,
+      address: answer,
+      kind: 'batches',
+      seq: i + 1,
+    } as const
     const sealed = sealBody({ ...input, nonce: answer.nonce, iv: randomBytes(ivBytes), plaintext })
     return batchRequest(answer, {
       seq: i + 1,
@@ -96,7 +104,10 @@ interface BatchOptions {
   target: Target
 }
 
-function batchRequest(address: DocumentAddress, { seq, body, publicKey, target }: BatchOptions): LoadRequest {
+function batchRequest(
+  address: DocumentAddress,
+  { seq, body, publicKey, target }: BatchOptions,
+): LoadRequest {
   const headers = {
     Authorization: `Bearer ${target.publishableKey}`,
     'Content-Type': 'application/octet-stream',

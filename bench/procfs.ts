@@ -47,7 +47,8 @@ function allPids(): number[] {
 /** Resident memory now and its peak since the last resetPeak, in bytes. */
 export function memory(pid: number): { resident: number; peak: number } {
   const status = readProc(pid, 'status')
-  const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0)
+  const kilobytes = (name: string) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0)
   return { resident: kilobytes('VmRSS') * 1024, peak: kilobytes('VmHWM') * 1024 }
 }
 

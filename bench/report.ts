@@ -27,7 +27,8 @@ export async function writeResult(result: BenchResult): Promise<void> {
 async function writeTable(file: string, table: string): Promise<void> {
   const text = await readFile(file, 'utf8')
   const [before, after] = [text.split(begin)[0], text.split(end)[1]]
-  if (before === undefined || after === undefined) throw new Error(`${file} has no markers for the table`)
+  if (before === undefined || after === undefined)
+    throw new Error(`${file} has no markers for the table`)
   await writeFile(file, `${before}${begin}\n${table}\n${end}${after}`)
 }
 
@@ -98,7 +99,10 @@ function further(sides: Measurement['sides'], details: Record<string, number>): 
   const rates = sides
     ? [`requests/s ${both(sides, ({ requestsPerSecond }) => requestsPerSecond.median)}`]
     : []
-  return [...rates, ...Object.entries(details).map(([name, value]) => `${name} ${short(value)}`)].join(', ')
+  return [
+    ...rates,
+    ...Object.entries(details).map(([name, value]) => `${name} ${short(value)}`),
+  ].join(', ')
 }
 
 function spread({ median, min, max }: Spread, unit: Unit): string {
@@ -108,7 +112,9 @@ function spread({ median, min, max }: Spread, unit: Unit): string {
 
 function format(value: number, unit: Unit): string {
   if (unit === 'ratio') return short(value)
-  return unit === 'per second' ? `${Math.round(value).toLocaleString('en')}/s` : `${short(value)} ${unit}`
+  return unit === 'per second'
+    ? `${Math.round(value).toLocaleString('en')}/s`
+    : `${short(value)} ${unit}`
 }
 
 function short(value: number): string {

@@ -33,7 +33,10 @@ export function quantile(sorted: readonly number[], share: number): number {
  * The ratio of two things measured in the same rounds, round by round: a slow minute of the machine slows both
  * sides of a pair and cancels out. Throws when the rounds do not match.
  */
-export function pairedRatio(numerators: readonly number[], denominators: readonly number[]): Spread {
+export function pairedRatio(
+  numerators: readonly number[],
+  denominators: readonly number[],
+): Spread {
   if (numerators.length !== denominators.length) throw new Error('the rounds do not match')
   return spreadOf(numerators.map((value, round) => value / (denominators[round] ?? Number.NaN)))
 }

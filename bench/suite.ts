@@ -47,14 +47,18 @@ export interface SuiteOptions {
 }
 
 /** Runs the steps on one log, in an order in which each finds the data that it needs. */
-export async function runSuite({ environment, scale, steps, onMeasured }: SuiteOptions): Promise<void> {
+export async function runSuite({
+  environment,
+  scale,
+  steps,
+  onMeasured,
+}: SuiteOptions): Promise<void> {
   const step = async (name: StepName, measure: () => Promise<Measurement[]>) => {
     if (steps.includes(name)) for (const measurement of await measure()) onMeasured(measurement)
   }
   const peak = await withAllInOne(environment, async (traffic) => {
-    const sessions = (steps.includes('memory') || steps.includes('rebuild') ? scale : quickScale).sessions[
-      environment.logName
-    ]
+    const sessions = (steps.includes('memory') || steps.includes('rebuild') ? scale : quickScale)
+      .sessions[environment.logName]
     // Neither can be left out: the sessions are read and rebuilt afterwards, and the peak names the loads.
     const memory = await measureMemory(traffic, sessions)
     await step('memory', async () => [memory])
@@ -63,7 +67,9 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
     const peak = measured.value.median
     await step('cost', () => measureSessionCost(traffic, scale))
     await step('hand-off', () => measureHandOff(traffic, scale.handOffs))
-    await step('readable', () => measureReadable({ ...traffic, peak, seconds: scale.halfPeakSeconds }))
+    await step('readable', () =>
+      measureReadable({ ...traffic, peak, seconds: scale.halfPeakSeconds }),
+    )
     await step('readback', async () => [await measureReadback(traffic, scale)])
     return peak
   })
@@ -83,7 +89,10 @@ export async function runSuite({ environment, scale, steps, onMeasured }: SuiteO
     await step('main-thread', () => measureMainThread(environment, scale.turns))
 }
 
-async function withAllInOne<T>(environment: Environment, work: (traffic: Traffic) => Promise<T>): Promise<T> {
+async function withAllInOne<T>(
+  environment: Environment,
+  work: (traffic: Traffic) => Promise<T>,
+): Promise<T> {
   const child = await environment.startAllInOne()
   try {
     return await work({ environment, child })

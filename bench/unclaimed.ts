@@ -26,8 +26,13 @@ undo.defer(core.close)
 const publicUrl = 'http://127.0.0.1'
 const registry = new Registry()
 const parts = {
-  ...{ publicUrl, running: [], registry, isStopping: () => false },
-  ...{ roles: [], missingProxy: createMissingProxy(core), undo },
+  publicUrl,
+  running: [],
+  registry,
+  isStopping: () => false,
+  roles: [],
+  missingProxy: createMissingProxy(core),
+  undo,
 }
 const { app, counters } = await createHttp(core, parts)
 const { auth } = createAccessControl(core, { counters, undo })

@@ -33,16 +33,18 @@ export const oneOf = <const Word extends string>(...words: Word[]) =>
 
 const port = integer(1, 65535)
 
-const host = z.string().refine((text) => isIP(text) > 0 || /^(?=.*[a-z_])[\w-]+(\.[\w-]+)*\.?$/i.test(text), {
-  error: 'must be an IP address or a host name',
-})
+const host = z
+  .string()
+  .refine((text) => isIP(text) > 0 || /^(?=.*[a-z_])[\w-]+(\.[\w-]+)*\.?$/i.test(text), {
+    error: 'must be an IP address or a host name',
+  })
 
 export const webUrl = z.url({ protocol: /^https?$/, error: 'must start with http:// or https://' })
 
 // The driver takes every scheme for postgres://, and a folder of sockets.
-const databaseUrl = z
-  .string()
-  .regex(/^(postgres(ql)?:\/\/|socket:|\/)/i, { error: 'must start with postgres:// or postgresql://' })
+const databaseUrl = z.string().regex(/^(postgres(ql)?:\/\/|socket:|\/)/i, {
+  error: 'must start with postgres:// or postgresql://',
+})
 
 // kafkajs splits at the first colon, so it cannot read IPv6 addresses.
 const broker = z
@@ -94,7 +96,9 @@ const publicUrl = z
   .transform((text) => new URL(text).href.replace(/\/+$/, ''))
 
 // Names of headers, in lower case.
-const headerName = z.string().regex(/^[a-z0-9-]{1,64}$/, { error: 'must name headers such as ja4=X-JA4' })
+const headerName = z
+  .string()
+  .regex(/^[a-z0-9-]{1,64}$/, { error: 'must name headers such as ja4=X-JA4' })
 const edgeHeaders = z.strictObject(
   { ja4: headerName.optional(), http2: headerName.optional() },
   {
@@ -145,7 +149,9 @@ const settings = z.object({
     .string()
     .regex(/^[a-zA-Z0-9._-]{0,150}$/, { error: 'must be up to 150 letters, digits and ._-' })
     .default(''),
-  KAFKA_SECURITY_PROTOCOL: oneOf('PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL').default('PLAINTEXT'),
+  KAFKA_SECURITY_PROTOCOL: oneOf('PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL').default(
+    'PLAINTEXT',
+  ),
   KAFKA_SSL_CA_FILE: optionalText,
   KAFKA_SSL_CERT_FILE: optionalText,
   KAFKA_SSL_KEY_FILE: optionalText,
@@ -153,7 +159,9 @@ const settings = z.object({
   KAFKA_SASL_USERNAME: optionalText,
   KAFKA_SASL_PASSWORD: optionalText,
   // `fetch` refuses credentials.
-  KAFKA_SASL_OAUTH_TOKEN_URL: webUrl.regex(/^[^@]*$/, { error: 'must have no credentials' }).optional(),
+  KAFKA_SASL_OAUTH_TOKEN_URL: webUrl
+    .regex(/^[^@]*$/, { error: 'must have no credentials' })
+    .optional(),
   KAFKA_SASL_OAUTH_SCOPE: optionalText,
   /** -1 = the brokers' own. */
   KAFKA_REPLICATION_FACTOR: z
@@ -276,7 +284,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     problems.push('EDGE_HEADERS: TRUSTED_PROXIES names nobody, so that no header would be believed')
   for (const name of ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_PORT'])
     if (present[name])
-      problems.push(`${name} was removed: terminate TLS in a proxy (docs/operate/proxies.md) and unset it`)
+      problems.push(
+        `${name} was removed: terminate TLS in a proxy (docs/operate/proxies.md) and unset it`,
+      )
   const { data, error } = settings.safeParse(present, { reportInput: true })
   if (error) problems.push(...settingProblems(error, present))
   if (data) problems.push(...conflictsIn(data))

@@ -16,7 +16,10 @@ const redacted = [
   'ip_address',
 ].flatMap((name) => [name, `*.${name}`, `req.headers.${name}`])
 
-export function createLogger(level: pino.LevelWithSilent, destination?: pino.DestinationStream): Logger {
+export function createLogger(
+  level: pino.LevelWithSilent,
+  destination?: pino.DestinationStream,
+): Logger {
   const options: pino.LoggerOptions = {
     level,
     base: null,
@@ -27,7 +30,8 @@ export function createLogger(level: pino.LevelWithSilent, destination?: pino.Des
       // Without a text of its own a line gets that of the error, which may quote a value.
       logMethod(args, method) {
         const [error]: unknown[] = args
-        if (args.length === 1 && error instanceof Error) method.apply(this, [{ err: error }, error.name])
+        if (args.length === 1 && error instanceof Error)
+          method.apply(this, [{ err: error }, error.name])
         else method.apply(this, args)
       },
     },

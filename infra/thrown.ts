@@ -4,5 +4,7 @@ export const errorMessage = (error: unknown): string =>
 
 /** The code of an error of Node or of Postgres, as `ENOENT`; undefined for what has none. */
 export function systemCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : undefined
 }

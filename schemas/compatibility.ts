@@ -31,7 +31,8 @@ function whyNot(reader: avro.Type, writer: avro.Type): string | undefined {
 function enumsWithoutDefault(schema: unknown): string[] {
   if (Array.isArray(schema)) return schema.flatMap(enumsWithoutDefault)
   if (typeof schema !== 'object' || schema === null) return []
-  const own = 'symbols' in schema && !('default' in schema) && 'name' in schema ? [String(schema.name)] : []
+  const own =
+    'symbols' in schema && !('default' in schema) && 'name' in schema ? [String(schema.name)] : []
   const parts = [
     'type' in schema ? schema.type : undefined,
     'fields' in schema ? schema.fields : undefined,

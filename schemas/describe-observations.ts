@@ -45,7 +45,9 @@ export function describeObservations(): string {
 
 function ofApps(): string[] {
   return Object.entries(nativeDetail).map(([name, members]) => {
-    const rows = Object.entries(members).map(([member, [{ form }, meaning]]) => row(member, form, meaning))
+    const rows = Object.entries(members).map(([member, [{ form }, meaning]]) =>
+      row(member, form, meaning),
+    )
     return `### \`snapshot.native.${name}\`\n\n${head}${rows.join('')}`
   })
 }

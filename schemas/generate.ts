@@ -62,7 +62,8 @@ function schemasIn(folders: readonly string[]): SchemaFile[] {
       .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
       .map((file) => {
         const match = /^(\w+)\.v(\d+)\.avsc$/.exec(file)
-        if (!match?.[1] || !match[2]) throw new Error(`schema file name not understood: ${topic}/${file}`)
+        if (!match?.[1] || !match[2])
+          throw new Error(`schema file name not understood: ${topic}/${file}`)
         const schema: AvroRecord = JSON.parse(readFileSync(path.join(root, topic, file), 'utf8'))
         return {
           topic,
@@ -75,7 +76,10 @@ function schemasIn(folders: readonly string[]): SchemaFile[] {
   )
 }
 
-export function assignIds(files: SchemaFile[], committed: Record<string, number>): Record<string, number> {
+export function assignIds(
+  files: SchemaFile[],
+  committed: Record<string, number>,
+): Record<string, number> {
   const ids = { ...committed }
   let next = Math.max(0, ...Object.values(ids)) + 1
   for (const file of files) ids[file.key] ??= next++
@@ -90,7 +94,9 @@ export function openedSchema(schema: AvroRecord): AvroRecord {
 function openedField({ null_if, ...field }: AvroField): AvroField {
   const { name, type, doc } = field
   if (!Array.isArray(type)) return field
-  const parts = type.map((part) => (typeof part === 'object' && 'fields' in part ? openedSchema(part) : part))
+  const parts = type.map((part) =>
+    typeof part === 'object' && 'fields' in part ? openedSchema(part) : part,
+  )
   const [only] = parts.filter((part) => part !== 'null')
   return null_if && only ? { name, type: only, ...(doc && { doc }) } : { ...field, type: parts }
 }
@@ -130,7 +136,8 @@ function typeOf(type: AvroType, named: Map<string, string>): string {
 
 function nameType(named: Map<string, string>, name: string, body: string): string {
   const known = named.get(name)
-  if (known !== undefined && known !== body) throw new Error(`two different types are named ${name}`)
+  if (known !== undefined && known !== body)
+    throw new Error(`two different types are named ${name}`)
   named.set(name, body)
   return name
 }
@@ -173,7 +180,10 @@ export function generateTypes(files: SchemaFile[]): string {
 if (import.meta.main) {
   const files = readSchemaFiles()
   const idsFile = path.join(root, 'ids.json')
-  const ids = assignIds([...files, ...readFactsSchemas()], JSON.parse(readFileSync(idsFile, 'utf8')))
+  const ids = assignIds(
+    [...files, ...readFactsSchemas()],
+    JSON.parse(readFileSync(idsFile, 'utf8')),
+  )
   writeFileSync(idsFile, `${JSON.stringify(ids, null, 2)}\n`)
   writeFileSync(path.join(root, 'events.ts'), generateTypes(files))
   writeFileSync(path.join(root, '../docs/reference/observations.md'), describeObservations())

@@ -19,7 +19,8 @@ export type Read<L> = L extends Lenient<infer T> ? T : never
 export function stringUpTo(max: number): Lenient<string | null> {
   return {
     form: `text of ${max}`,
-    parse: (value) => (typeof value === 'string' && value.length <= max ? value.replaceAll('\0', '') : null),
+    parse: (value) =>
+      typeof value === 'string' && value.length <= max ? value.replaceAll('\0', '') : null,
   }
 }
 
@@ -35,7 +36,8 @@ export const number: Lenient<number | null> = {
 
 export const size: Lenient<number | null> = {
   form: 'size',
-  parse: (value) => (typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null),
+  parse: (value) =>
+    typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null,
 }
 
 export const count: Lenient<number | null> = {
@@ -43,9 +45,15 @@ export const count: Lenient<number | null> = {
   parse: (value) => (isCount(value) ? value : null),
 }
 
-export const countOrZero: Lenient<number> = { form: 'count', parse: (value) => (isCount(value) ? value : 0) }
+export const countOrZero: Lenient<number> = {
+  form: 'count',
+  parse: (value) => (isCount(value) ? value : 0),
+}
 
-export function either<A, B>(one: Lenient<A | null>, other: Lenient<B | null>): Lenient<A | B | null> {
+export function either<A, B>(
+  one: Lenient<A | null>,
+  other: Lenient<B | null>,
+): Lenient<A | B | null> {
   const form = `${inWords(one.form)} or ${inWords(other.form)}`
   return { form, parse: (value) => one.parse(value) ?? other.parse(value) }
 }

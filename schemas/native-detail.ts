@@ -70,7 +70,10 @@ const parts = {
     app_test_only: [bool, '`android:testOnly`'],
     debugger_attached: [bool, '`Debug.isDebuggerConnected()`, or `P_TRACED`'],
     get_task_allow: [bool, 'the entitlement `get-task-allow`'],
-    embedded_provisioning_profile_present: [bool, 'whether the bundle has `embedded.mobileprovision`'],
+    embedded_provisioning_profile_present: [
+      bool,
+      'whether the bundle has `embedded.mobileprovision`',
+    ],
     receipt_is_sandbox: [bool, "whether the App Store's receipt is of its sandbox"],
     receipt_is_testflight: [bool, 'whether the app came by TestFlight'],
     development_bundle: [bool, 'whether it was built for development'],
@@ -82,7 +85,9 @@ const parts = {
     direct_syscall_tracer_pid: [count, 'the same, by a system call of its own'],
     risk_signals: signals,
   },
-  hardware_claims_mismatch: finding('whether the hardware is not that of the model that the system names'),
+  hardware_claims_mismatch: finding(
+    'whether the hardware is not that of the model that the system names',
+  ),
   sim_posture: finding('whether the SIM is not as in a phone that somebody uses'),
   app_provenance: finding('whether the app did not come from a store'),
 } as const satisfies Record<string, Members>
@@ -135,6 +140,8 @@ export const nativeMotionSchema = group(formsOf(motion))
 
 /** Tables of docs/reference/observations.md, by the path of the group within `native`. */
 export const nativeDetail: Record<string, Members> = {
-  ...Object.fromEntries(Object.entries(parts).map(([name, members]) => [`integrity.${name}`, members])),
+  ...Object.fromEntries(
+    Object.entries(parts).map(([name, members]) => [`integrity.${name}`, members]),
+  ),
   motion,
 }

@@ -1,6 +1,8 @@
 import type { Behavior, Snapshot } from './observations.ts'
 
-type Meanings<Groups> = { [G in keyof Groups]: { [Member in keyof NonNullable<Groups[G]>]: string } }
+type Meanings<Groups> = {
+  [G in keyof Groups]: { [Member in keyof NonNullable<Groups[G]>]: string }
+}
 
 // What each member says, its unit, and how the browser SDK finds it. `npm run schemas` makes
 // docs/reference/observations.md of this. A client of another kind sends what comes closest, or leaves the member out.
@@ -35,7 +37,8 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     cookie_enabled: '`navigator.cookieEnabled`',
     mime_types_count: '`navigator.mimeTypes.length`',
     plugins: 'the `name` of each of `navigator.plugins`',
-    plugins_genuine: 'whether plugins and MIME types have their own prototypes, and refer to each other',
+    plugins_genuine:
+      'whether plugins and MIME types have their own prototypes, and refer to each other',
     connection_rtt: '`navigator.connection.rtt`, milliseconds',
     brands: '`navigator.userAgentData.brands`',
     ua_data_platform: '`navigator.userAgentData.platform`',
@@ -74,10 +77,12 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     webdriver_iframe: '`navigator.webdriver` in an empty frame of the page',
     webdriver_worker:
       '`navigator.webdriver` in a worker; null where it could not be read, which is no evidence',
-    webdriver_own_property: 'whether `navigator` itself has a property `webdriver`; its prototype always has',
+    webdriver_own_property:
+      'whether `navigator` itself has a property `webdriver`; its prototype always has',
     globals:
       'names in `window` or `document` that drivers leave there, and markers of chromedriver (`cdc_..._Array`)',
-    document_attributes: 'attributes of the root element that are called `selenium`, `webdriver` or `driver`',
+    document_attributes:
+      'attributes of the root element that are called `selenium`, `webdriver` or `driver`',
     cdp_runtime: 'whether `console_readers` has any: developer tools or a driver listen',
     console_readers:
       'how something was seen to read a logged error: `stack` is formatted, or a `getter` is read; as `worker.stack`',
@@ -86,7 +91,8 @@ export const snapshotMeanings: Meanings<Snapshot> = {
   },
   tamper: {
     examined: 'how many functions and primitives were looked at for the two lists that follow',
-    patched_functions: 'of a list of built-in functions and getters those whose source is not native',
+    patched_functions:
+      'of a list of built-in functions and getters those whose source is not native',
     foreign_primitives:
       'of a list of primitives those that are not native, as `JSON.stringify`, `frame.JSON.stringify` in a fresh frame, and `worker.navigator.platform` in a worker',
     realm_differences:
@@ -94,11 +100,14 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     realm_available: 'whether a fresh frame could be opened to take primitives from',
     navigator_own_properties:
       '`Object.getOwnPropertyNames(navigator)`; empty in a browser that is left alone',
-    iframe_srcdoc_proxy: 'whether a frame outside of the document has a window, as where a tool imitates it',
+    iframe_srcdoc_proxy:
+      'whether a frame outside of the document has a window, as where a tool imitates it',
     chrome_runtime_faked:
       'whether `chrome.runtime.sendMessage` or `connect` is an imitation; null without `window.chrome`',
-    webgl_parameter_mismatch: 'whether WebGL and WebGL 2 differ in renderer or limits that they share',
-    timezone_mismatch: 'whether the wall clock of `environment.timezone` differs from `getTimezoneOffset()`',
+    webgl_parameter_mismatch:
+      'whether WebGL and WebGL 2 differ in renderer or limits that they share',
+    timezone_mismatch:
+      'whether the wall clock of `environment.timezone` differs from `getTimezoneOffset()`',
     brave: 'whether there is a `navigator.brave`',
     timer_precision_reduced:
       'whether steps of `performance.now()` are 5 milliseconds or longer; null where none was seen',
@@ -177,7 +186,8 @@ export const snapshotMeanings: Meanings<Snapshot> = {
     topology_hash: 'of kind, and whether there is a group, of each in its order',
   },
   proofs: {
-    challenge: '`challenge` of the open answer, as it is: what SDKs before 0.2 sent in place of `answer_mac`',
+    challenge:
+      '`challenge` of the open answer, as it is: what SDKs before 0.2 sent in place of `answer_mac`',
     timing_nonce: '`timingNonce` of the open answer, as it is: as above',
     canvas_challenge_hash:
       'of the pixels of `canvasChallenge`, [drawn](collect-protocol.md#7-challenges) as it says',
@@ -228,9 +238,12 @@ export const behaviorMeanings: Meanings<Behavior> = {
     ...channel('`pointermove`, and `click` by a pointer; no touches'),
     moves: '`pointermove` events',
     clicks: '`click` events of a pointer: not those by a key, a label or assistive technology',
-    activations: 'genuine clicks, whatever made them: a pointer, a finger, a key, a label or a screen reader',
-    clicks_without_move: 'genuine clicks more than 3 CSS pixels from the last known position, or without one',
-    clicks_exact_center: 'clicks at most 0.75 CSS pixels from the middle of what was clicked, both ways',
+    activations:
+      'genuine clicks, whatever made them: a pointer, a finger, a key, a label or a screen reader',
+    clicks_without_move:
+      'genuine clicks more than 3 CSS pixels from the last known position, or without one',
+    clicks_exact_center:
+      'clicks at most 0.75 CSS pixels from the middle of what was clicked, both ways',
     screen_equals_client:
       'genuine moves whose screen position is that in the page, though the window has an offset or a bar',
     frameless:
@@ -242,7 +255,8 @@ export const behaviorMeanings: Meanings<Behavior> = {
     presses:
       'genuine presses of a mouse button: `mousedown` after `pointerdown`, but not by assistive technology',
     instant_presses: 'those of them that were released within 8 milliseconds',
-    pressureless: 'genuine presses and moves with a button down, whose `pressure` is 0; only of a mouse',
+    pressureless:
+      'genuine presses and moves with a button down, whose `pressure` is 0; only of a mouse',
     jumps:
       'presses after one genuine move over more than 200 CSS pixels, within the page and with focus; moves that came late or made of several do not count',
     straightness:
@@ -258,21 +272,24 @@ export const behaviorMeanings: Meanings<Behavior> = {
     corrections: 'Backspace and Delete',
     shiftless:
       'genuine capitals without Shift or Caps Lock next to a small letter, and `@` of the key `Digit2` without a modifier',
-    malformed: 'genuine keys whose `keyCode` is 0 or whose `location` is 0, though their `code` says more',
+    malformed:
+      'genuine keys whose `keyCode` is 0 or whose `location` is 0, though their `code` says more',
     unkeyed: 'genuine `keypress` events with no `keydown` since the one before',
     off_clock:
       'genuine presses and releases of keys whose `timeStamp` is no whole number of milliseconds after that of the one before',
     abutting:
       'keys of a character that are pressed within 8 milliseconds after the release of the one before, while no key is down',
     hasty: 'genuine keys of a character within 60 milliseconds after the release of a mouse button',
-    letters: 'genuine keys of a to z with a number of their own, unlike those of a keyboard on the screen',
+    letters:
+      'genuine keys of a to z with a number of their own, unlike those of a keyboard on the screen',
   },
   touch: {
     ...channel('`touchstart`, `touchmove`, `touchend`'),
     touches: '`touchstart` events',
     radius_std: 'standard deviation of `radiusX` of the contacts, CSS pixels',
     instant: 'genuine contacts that ended within 8 milliseconds',
-    plain: 'genuine contacts that begin with both radii and the force at 1, whatever the page is zoomed to',
+    plain:
+      'genuine contacts that begin with both radii and the force at 1, whatever the page is zoomed to',
     displaced:
       'genuine contacts that begin 4 or more CSS pixels off their place in the page, though the window is as wide as the screen',
   },
@@ -282,7 +299,8 @@ export const behaviorMeanings: Meanings<Behavior> = {
     distance: 'up and down together, CSS pixels',
     uneven_wheel:
       'genuine turns of the wheel by whole notches whose distance for a notch is not that of the turn before',
-    uncaused: 'times that scrolling began with no input or change of focus or size in the second before',
+    uncaused:
+      'times that scrolling began with no input or change of focus or size in the second before',
   },
   form: {
     ...channel('`focusin`, `input` of text fields, `change`, `submit`'),
@@ -295,7 +313,8 @@ export const behaviorMeanings: Meanings<Behavior> = {
     autofills: "inputs by the browser's own autofill",
     uncaused_focuses:
       'fields that got the focus with no genuine input in the second before, nor a return to the window',
-    unfocused_inputs: "inputs of a text field that has not the focus, without the browser's own autofill",
+    unfocused_inputs:
+      "inputs of a text field that has not the focus, without the browser's own autofill",
     time_to_submit_ms:
       'from the first focus in the form, or else the start of the document, to its last `submit`, milliseconds',
   },

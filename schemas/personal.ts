@@ -46,7 +46,13 @@ export const personalFields = {
     'attestation',
   ],
   ClientUserAttached: ['client_user_id'],
-  VisitorLinked: ['continuity_id', 'presented_continuity_ids', 'install_id', 'components', 'network'],
+  VisitorLinked: [
+    'continuity_id',
+    'presented_continuity_ids',
+    'install_id',
+    'components',
+    'network',
+  ],
   GateSessionOpened: ['account_name', 'metadata', 'requested_ip', 'requested_user_agent'],
   LoginSessionOpened: ['account_name', 'requested_ip', 'requested_user_agent'],
   WebhookEventRaised: ['data'],
@@ -54,6 +60,7 @@ export const personalFields = {
 } as const satisfies { readonly [E in keyof EventTypes]?: readonly (keyof EventTypes[E])[] }
 
 /** Members of personal records that stay readable, as decisions refer to them. */
-export const readableMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> = {
-  SessionScored: { visitor: ['id', 'confidence', 'identified_at', 'method', 'basis'] },
-}
+export const readableMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> =
+  {
+    SessionScored: { visitor: ['id', 'confidence', 'identified_at', 'method', 'basis'] },
+  }

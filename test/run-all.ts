@@ -22,7 +22,11 @@ import { isLongFile, root, testFiles } from './support/test-projects.ts'
 
 const flakyFolder = path.join(root, '.cache/flaky')
 
-async function runTests(folder: string, files: string[], env: Record<string, string> = {}): Promise<Run> {
+async function runTests(
+  folder: string,
+  files: string[],
+  env: Record<string, string> = {},
+): Promise<Run> {
   const report = path.join(folder, 'report.json')
   const durations = path.join(folder, 'durations.json')
   await Promise.all([report, durations].map((file) => rm(file, { force: true })))
@@ -40,7 +44,10 @@ async function runTests(folder: string, files: string[], env: Record<string, str
 }
 
 /** Runs vitest, shows what it prints, and keeps it. */
-async function vitest(args: string[], env: Record<string, string>): Promise<Pick<Run, 'code' | 'output'>> {
+async function vitest(
+  args: string[],
+  env: Record<string, string>,
+): Promise<Pick<Run, 'code' | 'output'>> {
   const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
     cwd: root,
     env: { ...process.env, ...env },
@@ -81,7 +88,13 @@ function chooseForCi(): { files: string[]; chosen: string } {
 function touchedToday(): string[] | undefined {
   const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8' })
   if (git('rev-parse', '--is-shallow-repository').stdout?.trim() !== 'false') return undefined
-  const { stdout } = git('log', '--since=1.day', '--diff-merges=first-parent', '--name-only', '--format=')
+  const { stdout } = git(
+    'log',
+    '--since=1.day',
+    '--diff-merges=first-parent',
+    '--name-only',
+    '--format=',
+  )
   return stdout.split('\n').filter(Boolean)
 }
 
@@ -93,7 +106,8 @@ async function keepFlaky(whole: WholeRun): Promise<string[]> {
     const name = `${path.basename(file.name, '.ts')} ${time}.log`
     await writeFile(path.join(flakyFolder, name), `${flakyLines(file, whole.run).join('\n')}\n`)
     // An annotation of GitHub's.
-    if (process.env.GITHUB_ACTIONS) console.log(`::warning file=${path.relative(root, file.name)}::flaky`)
+    if (process.env.GITHUB_ACTIONS)
+      console.log(`::warning file=${path.relative(root, file.name)}::flaky`)
   }
   const kept = (await readdir(flakyFolder)).sort()
   return kept.length > 0
@@ -103,7 +117,9 @@ async function keepFlaky(whole: WholeRun): Promise<string[]> {
 
 const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-reports-'))
 try {
-  const { files, chosen } = process.argv.includes('--ci') ? chooseForCi() : { files: [], chosen: undefined }
+  const { files, chosen } = process.argv.includes('--ci')
+    ? chooseForCi()
+    : { files: [], chosen: undefined }
   if (chosen) console.log(chosen)
   const all = chosen ? {} : { TEST_ALL: '1' }
   const notTested = path.join(folder, 'not-tested.json')

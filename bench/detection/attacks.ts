@@ -1,5 +1,12 @@
 /** A kind of forger by what they know and own. The report says what each takes. */
-export type AttackClass = 'junk' | 'repository' | 'harvested' | 'replay' | 'collected' | 'oracle' | 'mass'
+export type AttackClass =
+  | 'junk'
+  | 'repository'
+  | 'harvested'
+  | 'replay'
+  | 'collected'
+  | 'oracle'
+  | 'mass'
 
 export const attackClasses: Record<AttackClass, { title: string; cost: string }> = {
   junk: {

@@ -35,13 +35,23 @@ const lines: Line[] = [
   ['puppeteer-headful', 'puppeteer.mjs', 'puppeteer-core'],
   ['puppeteer-user-agent', 'puppeteer.mjs', 'puppeteer-core', { ...headless, flags: hiding }],
   ['puppeteer-bidi', 'puppeteer.mjs', 'puppeteer-core', { protocol: 'webDriverBiDi' }],
-  ['stealth-headless', 'puppeteer.mjs', 'puppeteer-extra-plugin-stealth', { ...headless, stealth: true }],
+  [
+    'stealth-headless',
+    'puppeteer.mjs',
+    'puppeteer-extra-plugin-stealth',
+    { ...headless, stealth: true },
+  ],
   ['stealth-headful', 'puppeteer.mjs', 'puppeteer-extra-plugin-stealth', { stealth: true }],
   ['rebrowser-puppeteer', 'puppeteer.mjs', 'rebrowser-puppeteer-core'],
   ['rebrowser-hidden', 'puppeteer.mjs', 'rebrowser-puppeteer-core', { flags: [String(hiding[1])] }],
   ['real-browser', 'puppeteer.mjs', 'puppeteer-real-browser'],
   ['ghost-cursor', 'puppeteer.mjs', 'ghost-cursor', { package: 'puppeteer-core', ghost: true }],
-  ['ghost-cursor-stealth', 'puppeteer.mjs', 'ghost-cursor', { stealth: true, ghost: true, delay: 70 }],
+  [
+    'ghost-cursor-stealth',
+    'puppeteer.mjs',
+    'ghost-cursor',
+    { stealth: true, ghost: true, delay: 70 },
+  ],
   ['firefox-bidi', 'puppeteer.mjs', 'puppeteer-core', { browser: 'firefox' }],
   ['firefox-bidi-headless', 'puppeteer.mjs', 'puppeteer-core', { browser: 'firefox', ...headless }],
   ['cdp-attach', 'protocol.mjs', 'chrome-remote-interface'],
@@ -58,7 +68,12 @@ const lines: Line[] = [
   ['selenium-hidden', 'selenium.mjs', 'selenium-webdriver', { browser: 'chrome', hidden: true }],
   ['selenium-bidi', 'selenium.mjs', 'selenium-webdriver', { browser: 'chrome', bidi: true }],
   ['selenium-firefox', 'selenium.mjs', 'selenium-webdriver', { browser: 'firefox' }],
-  ['selenium-firefox-headless', 'selenium.mjs', 'selenium-webdriver', { browser: 'firefox', ...headless }],
+  [
+    'selenium-firefox-headless',
+    'selenium.mjs',
+    'selenium-webdriver',
+    { browser: 'firefox', ...headless },
+  ],
   ['selenium-webkitgtk', 'selenium.mjs', 'selenium-webdriver', { browser: 'webkit' }],
   ['webdriverio-chrome', 'webdriverio.mjs', 'webdriverio', { browser: 'chrome' }],
   ['webdriverio-firefox', 'webdriverio.mjs', 'webdriverio', { browser: 'firefox' }],
@@ -76,7 +91,10 @@ const lines: Line[] = [
     'cdp-phone-workers',
     'phone.mjs',
     'chrome-remote-interface',
-    { workers: true, flags: ['--disable-3d-apis', '--window-position=0,0', '--window-size=412,915'] },
+    {
+      workers: true,
+      flags: ['--disable-3d-apis', '--window-position=0,0', '--window-size=412,915'],
+    },
   ],
 ]
 
@@ -103,11 +121,12 @@ const handLines: Line[] = [
   ['puppeteer-one-click', 'hands.mjs', 'puppeteer-core', { hands: 'one-click' }],
 ]
 
-const evasionNames = ['json-rewrite', 'console-silent', 'webdriver-defined', 'webdriver-own'].concat([
-  'native-wrapped',
-  'fetch-wrapped',
-  'all-together',
-])
+const evasionNames = [
+  'json-rewrite',
+  'console-silent',
+  'webdriver-defined',
+  'webdriver-own',
+].concat(['native-wrapped', 'fetch-wrapped', 'all-together'])
 const evasionLines = evasionNames.map(
   (evasion): Line => [`evasion-${evasion}`, 'puppeteer.mjs', 'puppeteer-core', { evasion }],
 )

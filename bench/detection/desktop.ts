@@ -90,12 +90,19 @@ export async function openDesktop([server = '', ...own] = virtual()): Promise<De
   }
 
   async function geometry(id: string): Promise<Rectangle | undefined> {
-    const said = await run(xdotool, ['getwindowgeometry', '--shell', id], options).catch(() => undefined)
+    const said = await run(xdotool, ['getwindowgeometry', '--shell', id], options).catch(
+      () => undefined,
+    )
     const number = (name: string) =>
       Number(new RegExp(`^${name}=(-?\\d+)$`, 'm').exec(said?.stdout ?? '')?.[1])
     if (!(number('WIDTH') > 200)) return undefined
     const { left, top } = await frame(id)
-    return { x: number('X') - left, y: number('Y') - top, width: number('WIDTH'), height: number('HEIGHT') }
+    return {
+      x: number('X') - left,
+      y: number('Y') - top,
+      width: number('WIDTH'),
+      height: number('HEIGHT'),
+    }
   }
 
   /** What the window manager draws around a window, which xdotool counts twice in its position. */

@@ -12,8 +12,11 @@ export type Points = Record<string, number>
 const bounds = { weak: [2, 16], moderate: [10, 38], strong: [40, 68] } as const
 
 const priors: Points = judgedByHand
-const fitted = Object.entries(standardModel.signals).flatMap(([slug, { role, strength, points }]) =>
-  role === 'risk' && strength !== 'definitive' ? [{ slug, strength, prior: priors[slug] ?? points }] : [],
+const fitted = Object.entries(standardModel.signals).flatMap(
+  ([slug, { role, strength, points }]) =>
+    role === 'risk' && strength !== 'definitive'
+      ? [{ slug, strength, prior: priors[slug] ?? points }]
+      : [],
 )
 
 /** Points as independent chances: -ln(1 - points / 100), which add up. */
@@ -70,7 +73,11 @@ function samplesOf(rows: readonly JudgedRow[]): Sample[] {
   return open.map(({ kind, signals_fired }) => {
     const isBot = kind !== 'person'
     const alike = isBot ? open.length - people : people
-    return { isBot, weight: open.length / (2 * alike), slugs: signals_fired.map(({ signal }) => signal) }
+    return {
+      isBot,
+      weight: open.length / (2 * alike),
+      slugs: signals_fired.map(({ signal }) => signal),
+    }
   })
 }
 
@@ -112,7 +119,9 @@ const file = path.resolve(import.meta.dirname, '../../services/scoring/model/mod
 // A signal has one line, so that a difference of two models can be read.
 function textOf(model: ScoringModel): string {
   const lines = (value: object) =>
-    Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${JSON.stringify(member)}`)
+    Object.entries(value).map(
+      ([name, member]) => `${JSON.stringify(name)}: ${JSON.stringify(member)}`,
+    )
   const signals = `{\n${lines(model.signals).join(',\n')}\n}`
   const members = lines({ ...model, signals: null }).map((line) =>
     line.replace('"signals": null', `"signals": ${signals}`),
@@ -125,5 +134,7 @@ if (import.meta.main) {
   const points = fitPoints(rows)
   writeFileSync(file, textOf(modelWith(points)))
   const moved = fitted.filter(({ slug, prior }) => points[slug] !== prior)
-  console.table(moved.map(({ slug, strength, prior }) => ({ slug, strength, prior, fitted: points[slug] })))
+  console.table(
+    moved.map(({ slug, strength, prior }) => ({ slug, strength, prior, fitted: points[slug] })),
+  )
 }

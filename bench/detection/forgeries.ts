@@ -29,7 +29,11 @@ const forgeries: Forgery[] = [
   },
   { name: 'replayed-visit', bodies: ({ recording }) => recording(), answers: 'echoed', times: 5 },
   { name: 'replayed-as-it-was', bodies: ({ recording }) => recording(), answers: 'none' },
-  { name: 'edited', bodies: async (stage) => (await stage.recording()).map(edited), answers: 'echoed' },
+  {
+    name: 'edited',
+    bodies: async (stage) => (await stage.recording()).map(edited),
+    answers: 'echoed',
+  },
   { name: 'informed', bodies: ({ seed }) => [invented(seed)], answers: 'known' },
   { name: 'informed-acting', bodies: ({ seed }) => inventedVisit(seed), answers: 'known' },
   {
@@ -50,7 +54,8 @@ const forgeries: Forgery[] = [
   {
     name: 'fresh-informed-blocked',
     bodies: ({ seed }) => inventedVisit(seed).map(withOneSurface).map(sayingBlocked),
-    ...{ answers: 'known', isFresh: true },
+    answers: 'known',
+    isFresh: true,
   },
 ]
 
@@ -69,7 +74,8 @@ function sayingBlocked(body: SentObservations): SentObservations {
 }
 
 /** As a client may send them: partial groups, which the types of whole snapshots do not know. */
-export const read = (observations: object): SentObservations => JSON.parse(JSON.stringify(observations))
+export const read = (observations: object): SentObservations =>
+  JSON.parse(JSON.stringify(observations))
 
 const fourValues = read({
   version: 1,

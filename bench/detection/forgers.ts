@@ -3,7 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { engineVersionOf } from '../../infra/challenges/challenges.ts'
 import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
 import type { Behavior, SentObservations, Snapshot } from '../../schemas/observations.ts'
-import { createSeededRandom, type SeededRandom } from '../../services/cli/simulate/generate/random.ts'
+import {
+  createSeededRandom,
+  type SeededRandom,
+} from '../../services/cli/simulate/generate/random.ts'
 import { deviceSnapshot } from '../../services/cli/simulate/generate/snapshot.ts'
 import type { Attack, AttackClass } from './attacks.ts'
 import type { Case, Outcome, Stage } from './cases.ts'
@@ -51,7 +54,8 @@ const harvest =
   async ({ seed, tidegate, oracle }, address) => {
     const snapshot = snapshotOf('chrome', `${seed}/harvest`)
     const questions: EngineQuestion[] = []
-    for (let i = 0; i < count; i++) questions.push(...(await questionsOf(snapshot, { tidegate, address })))
+    for (let i = 0; i < count; i++)
+      questions.push(...(await questionsOf(snapshot, { tidegate, address })))
     const ask = await oracle('chromium')
     const table = await ask([...new Map(questions.map((one) => [one.id, one])).values()])
     return () => table
@@ -64,7 +68,11 @@ const own = { copied: 30 }
 const inputs = [['load', 'none'] as const, ['input', own] as const]
 const deployments = [true, false]
 
-const uninformed = Object.entries(junk).map(([way, table]) => ({ class: 'junk' as const, way, table }))
+const uninformed = Object.entries(junk).map(([way, table]) => ({
+  class: 'junk' as const,
+  way,
+  table,
+}))
 const informed = { class: 'repository' as const, way: 'repository' }
 const single: Forger[] = [...uninformed, informed].flatMap((how) =>
   Object.keys(claims).flatMap((claim) =>
@@ -82,7 +90,11 @@ const oracles: Record<OracleBrowser, string[]> = {
 const live: Forger[] = (['chromium', 'firefox', 'webkitgtk'] as const).flatMap((browser) =>
   oracles[browser].flatMap((claim) =>
     inputs.map(([name, input]) => ({
-      ...{ class: 'oracle' as const, claim, input, table: oracle(browser), way: `oracle-${name}` },
+      class: 'oracle' as const,
+      claim,
+      input,
+      table: oracle(browser),
+      way: `oracle-${name}`,
     })),
   ),
 )
@@ -90,7 +102,12 @@ const live: Forger[] = (['chromium', 'firefox', 'webkitgtk'] as const).flatMap((
 const five = { count: 5, everyMs: 0 }
 const harvested: Forger[] = ['chrome', 'chrome-future', 'opera', 'samsung'].flatMap((claim) =>
   [false, true].map((sharesAddress) => ({
-    ...{ class: 'harvested' as const, claim, input: own, table: openings, sessions: five, sharesAddress },
+    class: 'harvested' as const,
+    claim,
+    input: own,
+    table: openings,
+    sessions: five,
+    sharesAddress,
     way: `harvested-${sharesAddress ? 'here' : 'elsewhere'}`,
   })),
 )
@@ -105,14 +122,24 @@ const collected: Forger[] = ['chrome', 'samsung'].flatMap((claim) => {
 const replays: Forger[] = [0, 5, 15].flatMap((copied) => {
   const of = { claim: 'chrome', input: { copied }, isReplay: true }
   return [
-    ...deployments.map((isFresh) => ({ ...of, class: 'replay' as const, way: `replay-${copied}`, isFresh })),
+    ...deployments.map((isFresh) => ({
+      ...of,
+      class: 'replay' as const,
+      way: `replay-${copied}`,
+      isFresh,
+    })),
     { ...of, class: 'oracle' as const, way: `replay-oracle-${copied}`, table: oracle('chromium') },
   ]
 })
 
 const mass = (way: string, more: Partial<Forger>): Forger => ({
-  ...{ class: 'mass', way: `mass-${way}`, claim: 'iphone', input: { copied: 15 }, sharesAddress: true },
-  ...{ sessions: { count: 40, everyMs: 250 }, ...more },
+  class: 'mass',
+  way: `mass-${way}`,
+  claim: 'iphone',
+  input: { copied: 15 },
+  sharesAddress: true,
+  sessions: { count: 40, everyMs: 250 },
+  ...more,
 })
 const massRuns: Forger[] = [
   mass('junk', { input: 'none', table: junk.x }),
@@ -143,7 +170,11 @@ function attackOf({ claim, input, isFresh, table, ...forger }: Forger): Attack {
   const { navigator } = snapshotOf(claim, 'any')
   const isApples = engineVersionOf(navigator.user_agent ?? '')?.family === 'webkit'
   const isJunk = Object.values<TableOf | undefined>(junk).includes(table)
-  const about = { isTaught: !isFresh && !isApples, hasInput: input !== 'none', isPlausible: !isJunk }
+  const about = {
+    isTaught: !isFresh && !isApples,
+    hasInput: input !== 'none',
+    isPlausible: !isJunk,
+  }
   return { class: forger.class, claim, ...about }
 }
 
@@ -168,8 +199,10 @@ async function forge(
     const judgement = await tidegate.judgement(handed)
     onOutcome({
       ...judgement,
-      ...{ phase: input === 'none' ? 'load' : 'act', sessionId: handed.sessionId },
-      ...{ botd: null, fpscanner: null },
+      phase: input === 'none' ? 'load' : 'act',
+      sessionId: handed.sessionId,
+      botd: null,
+      fpscanner: null,
       ...(sessions.count > 1 && { nth }),
     })
   }
@@ -182,7 +215,8 @@ async function forge(
 async function settled(sessions: Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(sessions)).filter(({ status }) => status === 'rejected')
   const last = failed.at(-1)
-  if (last?.status === 'rejected') throw new Error(`${failed.length} sessions failed: ${last.reason}`)
+  if (last?.status === 'rejected')
+    throw new Error(`${failed.length} sessions failed: ${last.reason}`)
 }
 
 interface Session {
@@ -202,7 +236,9 @@ async function bodiesOf(
   const first = { version: 1, elapsed_ms: 300, snapshot: snapshotOf(claim, seed) } as const
   if (input === 'none') return [first]
   const acted = claims[claim]?.mobile ? touchesOf(hand) : await stage.recording()
-  const copied = acted.filter(({ behavior }) => behavior).map(({ snapshot: _, ...body }) => changed(body))
+  const copied = acted
+    .filter(({ behavior }) => behavior)
+    .map(({ snapshot: _, ...body }) => changed(body))
   return [first, ...copied]
 }
 
@@ -218,8 +254,11 @@ function touchesOf(seed: string): SentObservations[] {
   return [1, 2].map((body) => {
     const touches = random.int(4, 14)
     const touch = {
-      ...{ touches, events: touches * random.int(3, 6), duration_ms: random.int(4000, 9000) },
-      ...{ interval_mean: random.between(120, 420), interval_std: random.between(60, 320) },
+      touches,
+      events: touches * random.int(3, 6),
+      duration_ms: random.int(4000, 9000),
+      interval_mean: random.between(120, 420),
+      interval_std: random.between(60, 320),
       radius_std: random.between(1.2, 6),
     }
     return read({ version: 1, elapsed_ms: 9000 * body, behavior: { touch } })
@@ -241,9 +280,13 @@ function inputChanged(body: SentObservations, { input, random }: Changing): Sent
       if (typeof value !== 'number') return value
       return Number.isInteger(value) ? Math.floor(value * counts) : value * factor()
     }
-    return Object.fromEntries(Object.entries(channel).map(([name, value]) => [name, changed(value)]))
+    return Object.fromEntries(
+      Object.entries(channel).map(([name, value]) => [name, changed(value)]),
+    )
   }
   const channels = Object.entries<Behavior[keyof Behavior]>(body.behavior)
-  const behavior = Object.fromEntries(channels.map(([name, channel]) => [name, channelChanged(channel)]))
+  const behavior = Object.fromEntries(
+    channels.map(([name, channel]) => [name, channelChanged(channel)]),
+  )
   return read({ ...body, behavior })
 }

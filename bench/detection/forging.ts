@@ -10,7 +10,11 @@ import { answerMac } from '../../infra/wire/collect/client-crypto.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
 import type { Platform } from '../../schemas/events.ts'
-import { observationsSchema, type SentObservations, type Snapshot } from '../../schemas/observations.ts'
+import {
+  observationsSchema,
+  type SentObservations,
+  type Snapshot,
+} from '../../schemas/observations.ts'
 import { clientHints } from '../../services/cli/simulate/generate/headers.ts'
 import { answersOf } from '../recorded-answers.ts'
 import type { Tidegate } from './tidegate.ts'
@@ -60,7 +64,8 @@ export async function sendForged(
   const [first, ...rest] = bodies.map((body) => answered(body, { answers, looked, opened }))
   const closing = rest.pop() ?? { version: 1, elapsed_ms: 900 }
   const { engineQuestions } = await client.sendBatch(first ?? closing)
-  const own = answers === 'known' ? await ownAnswers(engineQuestions, { opened, bodies, table }) : {}
+  const own =
+    answers === 'known' ? await ownAnswers(engineQuestions, { opened, bodies, table }) : {}
   const [second = closing, ...others] = [...rest, closing]
   const last = others.pop()
   if (!last) return client.requestResult({ ...second, ...own })
@@ -72,7 +77,11 @@ export async function sendForged(
 /** For the body after the first: answers to the deployment's own questions. */
 async function ownAnswers(
   engineQuestions: EngineQuestion[],
-  { opened, bodies, table }: Pick<Sending, 'table'> & { opened: OpenedSession; bodies: SentObservations[] },
+  {
+    opened,
+    bodies,
+    table,
+  }: Pick<Sending, 'table'> & { opened: OpenedSession; bodies: SentObservations[] },
 ): Promise<Pick<SentObservations, 'engine_answers'>> {
   const userAgent = bodies[0]?.snapshot?.navigator?.user_agent ?? ''
   const looked = await table?.(engineQuestions)
@@ -92,7 +101,9 @@ export async function visitForged(snapshot: Snapshot, sending: Opening): Promise
   const client = forgedClient(snapshot, sending)
   const opened = await client.open()
   const first = { version: 1, elapsed_ms: 300, snapshot } as const
-  const ack = await client.sendBatch(answered(first, { answers: 'known', looked: undefined, opened }))
+  const ack = await client.sendBatch(
+    answered(first, { answers: 'known', looked: undefined, opened }),
+  )
   return [...opened.engineQuestions, ...ack.engineQuestions]
 }
 
@@ -138,7 +149,10 @@ function answered(body: SentObservations, { answers, looked, opened }: Answered)
 type Proofs = ReturnType<typeof answersOf>
 
 function replaced(proofs: Proofs, { looked, opened }: Omit<Answered, 'answers'>): Proofs {
-  const engine = proofs.engine_answers.map(({ id, answer }) => ({ id, answer: looked?.get(id) ?? answer }))
+  const engine = proofs.engine_answers.map(({ id, answer }) => ({
+    id,
+    answer: looked?.get(id) ?? answer,
+  }))
   const answers = { canvas: proofs.canvas_challenge_hash, engine }
   return { ...proofs, engine_answers: engine, answer_mac: answerMac(opened, answers) }
 }

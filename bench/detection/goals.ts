@@ -14,7 +14,8 @@ export const attacksOf = (rows: JudgedRow[]): Attacked[] =>
   rows.flatMap((row) => (row.attack ? [{ ...row, attack: row.attack }] : []))
 
 // A page cannot tell these from a hand, or from an extension that people use.
-const isHandLike = ({ framework }: JudgedRow) => framework === 'xdotool' || framework === 'extension'
+const isHandLike = ({ framework }: JudgedRow) =>
+  framework === 'xdotool' || framework === 'extension'
 const isEmulatedPhone = (row: JudgedRow) => row.kind !== 'person' && row.case.includes('-phone')
 const lies = (row: JudgedRow) => row.case.includes('user-agent-switcher')
 
@@ -24,21 +25,29 @@ const isInconclusive = ({ verdict }: JudgedRow) => verdict === 'inconclusive'
 const hasFired = ({ signals_fired: fired }: JudgedRow, which: RegExp) =>
   fired.some(({ signal }) => which.test(signal))
 
-function share(rows: JudgedRow[], is: (row: JudgedRow) => boolean): { count: number; text: string } {
+function share(
+  rows: JudgedRow[],
+  is: (row: JudgedRow) => boolean,
+): { count: number; text: string } {
   const count = rows.filter(is).length
   return { count, text: `${count} of ${rows.length}` }
 }
 
 /** Compares the rows with what detection has to reach. */
 export function goalsOf(rows: JudgedRow[]): Goal[] {
-  const goals = [...goalsOfForgers(attacksOf(rows)), ...goalsOfAutomation(rows), ...goalsOfPeople(rows)]
+  const goals = [
+    ...goalsOfForgers(attacksOf(rows)),
+    ...goalsOfAutomation(rows),
+    ...goalsOfPeople(rows),
+  ]
   return goals.map((goal) =>
     /^0 of 0\b/.test(goal.measured) ? { ...goal, measured: '', isMet: null } : goal,
   )
 }
 
 function goalsOfForgers(attacks: Attacked[]): Goal[] {
-  const of = (attackClass: AttackClass) => attacks.filter(({ attack }) => attack.class === attackClass)
+  const of = (attackClass: AttackClass) =>
+    attacks.filter(({ attack }) => attack.class === attackClass)
   const [oracles, collected] = [of('oracle'), of('collected')]
   // Input that differs by more than copies do is no sign of a mass run.
   const isVaried = (row: JudgedRow) => row.case.startsWith('forger-mass-varied')
@@ -106,7 +115,11 @@ function goalsOfAutomation(rows: JudgedRow[]): Goal[] {
       isMet: caught.count >= 0.9 * plain.length && passing.count === 0,
     },
     { goal: 'Hand-like automation, apart', measured: hands.join(', '), isMet: null },
-    { goal: 'No emulated phone is human', measured: `${phones.text} human`, isMet: phones.count === 0 },
+    {
+      goal: 'No emulated phone is human',
+      measured: `${phones.text} human`,
+      isMet: phones.count === 0,
+    },
   ]
 }
 
@@ -121,7 +134,8 @@ function goalsOfPeople(rows: JudgedRow[]): Goal[] {
     rows.filter(({ kind }) => kind === 'person'),
     isBot,
   )
-  const hasReason = (row: JudgedRow) => hasFired(row, /^engine_not_learned$/) && !hasFired(row, /^natural_/)
+  const hasReason = (row: JudgedRow) =>
+    hasFired(row, /^engine_not_learned$/) && !hasFired(row, /^natural_/)
   const freshly = share(fresh, (row) => isInconclusive(row) && !hasReason(row))
   return [
     { goal: 'No person is bot', measured: `${accused.text} bot`, isMet: accused.count === 0 },

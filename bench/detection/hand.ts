@@ -19,7 +19,11 @@ export function moveTo(from: Point, to: Point, random: SeededRandom): string[] {
   if (distance < 4) return []
   const beyond = { x: to.x + (to.x - from.x) * 0.06, y: to.y + (to.y - from.y) * 0.06 }
   if (distance < 150 || !random.chance(0.35)) return stroke(from, to, random)
-  return [...stroke(from, beyond, random), ...pause(random.between(60, 140)), ...stroke(beyond, to, random)]
+  return [
+    ...stroke(from, beyond, random),
+    ...pause(random.between(60, 140)),
+    ...stroke(beyond, to, random),
+  ]
 }
 
 function stroke(from: Point, to: Point, random: SeededRandom): string[] {
@@ -73,7 +77,11 @@ export function wheel(steps: number, random: SeededRandom): string[] {
  * xdotool words of typing: uneven, some keys pressed before the last is up, one of them wrong and corrected where
  * `errs`.
  */
-export function typeText(text: string, random: SeededRandom, { errs }: { errs: boolean }): string[] {
+export function typeText(
+  text: string,
+  random: SeededRandom,
+  { errs }: { errs: boolean },
+): string[] {
   const wrongAt = errs ? random.int(3, text.length - 3) : -1
   const words: string[] = []
   let held: string | undefined
@@ -99,7 +107,10 @@ export function typeText(text: string, random: SeededRandom, { errs }: { errs: b
 
 /** People halt before a new word. */
 function gap(character: string, random: SeededRandom): number {
-  return random.between(25, 130) + (character === ' ' || random.chance(0.07) ? random.between(60, 260) : 0)
+  return (
+    random.between(25, 130) +
+    (character === ' ' || random.chance(0.07) ? random.between(60, 260) : 0)
+  )
 }
 
 /** xdotool words that press one key, for example `Tab`. */

@@ -50,7 +50,13 @@ const page = (name: string, change: Change, more: Partial<Invention> = {}): Inve
 })
 
 const groupsOfPages = [
-  ...['navigator', 'environment', 'automation', 'tamper', 'engine', 'storage', 'capabilities'],
+  'navigator',
+  'environment',
+  'automation',
+  'tamper',
+  'engine',
+  'storage',
+  'capabilities',
   ...withheldGroups,
 ]
 
@@ -83,8 +89,11 @@ const inventedApp = (seed: string, platform: AppPlatform): SentObservations =>
 
 const native = (members: Members) => replacing('native', members)
 const noChecks = {
-  ...{ hooks: null, code_signing_invalid: null, jailbreak_or_root: null },
-  ...{ simulator_or_emulator: null, debugger: null },
+  hooks: null,
+  code_signing_invalid: null,
+  jailbreak_or_root: null,
+  simulator_or_emulator: null,
+  debugger: null,
 }
 
 const changesOfApps: [name: string, change: Change, userAgent?: string][] = [
@@ -135,7 +144,13 @@ const caseOf = (
     const of = { tidegate, platform, userAgent, address: addressOf(seed) }
     const handed = await sendForged([body(seed)], { answers: 'known', ...of })
     const judgement = await tidegate.judgement(handed)
-    onOutcome({ ...judgement, phase: 'load', sessionId: handed.sessionId, botd: null, fpscanner: null })
+    onOutcome({
+      ...judgement,
+      phase: 'load',
+      sessionId: handed.sessionId,
+      botd: null,
+      fpscanner: null,
+    })
   },
 })
 

@@ -33,10 +33,13 @@ const matching = (all: Case[]) => all.filter(({ name }) => new RegExp(flags.only
 const chosen = matching([...automationCases, ...desktopCases, ...personCases])
 const forged = matching([...forgeryCases, ...inventionCases, ...forgerCases])
 // Forgers copy the input of the first person.
-const recorded = personCases.slice(0, forged.length > 0 ? 1 : 0).filter((each) => !chosen.includes(each))
+const recorded = personCases
+  .slice(0, forged.length > 0 ? 1 : 0)
+  .filter((each) => !chosen.includes(each))
 const cases = [...chosen, ...recorded, ...forged]
 if (flags.list) {
-  for (const { name, kind, framework, version } of cases) console.log(name, kind, framework, version)
+  for (const { name, kind, framework, version } of cases)
+    console.log(name, kind, framework, version)
 } else if (flags.balabit || flags.delbot) {
   const passes = await gateTraces({ balabit: flags.balabit, delbot: flags.delbot })
   if (!passes) process.exitCode = 1

@@ -57,10 +57,16 @@ export async function runMatrix({ cases, seed }: Matrix): Promise<Row[]> {
   return [...(await runAll(alone, place)), ...(await runBeside(slow, place))]
 }
 
-async function openDeployment(how: { isTaught: boolean }, undo: AsyncDisposableStack): Promise<Deployment> {
+async function openDeployment(
+  how: { isTaught: boolean },
+  undo: AsyncDisposableStack,
+): Promise<Deployment> {
   const tidegate = await startTidegate(how)
   undo.defer(tidegate.stop)
-  const site = await openSite({ endpoint: tidegate.url, publishableKey: tidegate.keys.publishable_key })
+  const site = await openSite({
+    endpoint: tidegate.url,
+    publishableKey: tidegate.keys.publishable_key,
+  })
   undo.defer(site.close)
   return { tidegate, site }
 }
@@ -91,7 +97,9 @@ async function rowsOfCase(each: Case, place: Place, desktop: Desktop): Promise<R
   const own = { name, visit, folder, seed: `${place.seed}/${name}` }
   const stage = {
     ...own,
-    ...{ desktop, tidegate, oracle: place.oracle },
+    desktop,
+    tidegate,
+    oracle: place.oracle,
     recording: () => place.recording ?? Promise.reject(new Error('no person acted before it')),
   }
   const { outcomes, error } = await runCase(each, stage)
@@ -125,16 +133,16 @@ async function runCase(each: Case, stage: Omit<Stage, 'signal'>): Promise<Ran> {
 function rowsOf(each: Case, { outcomes, error, seed }: Ran & { seed: string }): Row[] {
   const { name, family, framework, version, attack } = each
   const row = (phase: Phase, nth?: number) => ({
-    ...{ name: nameOf(name, phase, nth), case: name, kind: kindOf(each.kind, phase) },
-    ...{
-      family,
-      framework,
-      version,
-      acts: phase === 'act',
-      seed,
-      ...(attack && { attack }),
-      ...(each.isFresh && { isFresh: true as const }),
-    },
+    name: nameOf(name, phase, nth),
+    case: name,
+    kind: kindOf(each.kind, phase),
+    family,
+    framework,
+    version,
+    acts: phase === 'act',
+    seed,
+    ...(attack && { attack }),
+    ...(each.isFresh && { isFresh: true as const }),
   })
   const rows = outcomes.map(({ phase, verdict, score, signals, botd, fpscanner, nth }): Row => {
     const judgement = { verdict, score, signals_fired: signals, botd, fpscanner, error: null }
@@ -145,7 +153,15 @@ function rowsOf(each: Case, { outcomes, error, seed }: Ran & { seed: string }): 
   return [...rows, { ...row(outcomes.length === 0 ? 'load' : 'act'), ...nothing, error }]
 }
 
-function lineOf({ name, verdict, score, signals_fired: signals, botd, fpscanner, error }: Row): string {
+function lineOf({
+  name,
+  verdict,
+  score,
+  signals_fired: signals,
+  botd,
+  fpscanner,
+  error,
+}: Row): string {
   if (error !== null) return `${name.padEnd(36)} FAILED ${error}`
   const fired = signals.map(({ signal }) => signal).join(' ')
   const peers = [botd?.bot, fpscanner?.bot].map((bot) => (bot ? 'bot' : '-')).join(' ')

@@ -43,14 +43,20 @@ export function rocOf(rows: JudgedRow[]): RocPoint[] {
   const share = (group: number[], threshold: number) =>
     group.length === 0 ? 0 : group.filter((score) => score >= threshold).length / group.length
   return thresholds.map((threshold) => {
-    return { threshold, truePositives: share(bots, threshold), falsePositives: share(people, threshold) }
+    return {
+      threshold,
+      truePositives: share(bots, threshold),
+      falsePositives: share(people, threshold),
+    }
   })
 }
 
 /** The chance that a bot has a higher score than a person, a tie being half of one; NaN where there is none of either. */
 export function areaUnderCurve(rows: JudgedRow[]): number {
   const [bots, people] = scores(rows)
-  const won = bots.flatMap((bot) => people.map((person) => (bot > person ? 1 : bot === person ? 0.5 : 0)))
+  const won = bots.flatMap((bot) =>
+    people.map((person) => (bot > person ? 1 : bot === person ? 0.5 : 0)),
+  )
   return won.reduce((sum: number, each) => sum + each, 0) / won.length
 }
 
@@ -97,7 +103,8 @@ export function caughtByPeersOnly(rows: JudgedRow[]): PeerCatch[] {
 }
 
 function findings({ botd, fpscanner }: Pick<Row, 'botd' | 'fpscanner'>): string[] {
-  const of = (name: string, peer: Row['botd']) => (peer?.bot ? peer.why.map((why) => `${name} ${why}`) : [])
+  const of = (name: string, peer: Row['botd']) =>
+    peer?.bot ? peer.why.map((why) => `${name} ${why}`) : []
   return [...of('BotD', botd), ...of('fpscanner', fpscanner)]
 }
 

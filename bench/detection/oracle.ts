@@ -6,7 +6,11 @@ import { type LoopbackAnswer, serveLoopback } from '../../services/cli/loopback-
 import { buildQuestions } from '../../services/web/build-sdk.ts'
 import type { AnswerTable } from './forging.ts'
 
-export const oracleBrowsers = { chromium: /chrom/, firefox: /firefox/, webkitgtk: /MiniBrowser/ } as const
+export const oracleBrowsers = {
+  chromium: /chrom/,
+  firefox: /firefox/,
+  webkitgtk: /MiniBrowser/,
+} as const
 export type OracleBrowser = keyof typeof oracleBrowsers
 
 /** A browser elsewhere that visits no page of a site, and only answers the questions that it is given. */
@@ -36,7 +40,10 @@ export async function openOracle(name: OracleBrowser): Promise<Oracle> {
   const browser = installedBrowsers().find(({ program }) => oracleBrowsers[name].test(program))
   if (!browser) throw new Error(`there is no ${name} on this machine`)
   const script = await buildQuestions()
-  const waiting: { questions: EngineQuestion[]; resolve: (answers: Map<number, string>) => void }[] = []
+  const waiting: {
+    questions: EngineQuestion[]
+    resolve: (answers: Map<number, string>) => void
+  }[] = []
   const html: LoopbackAnswer = { status: 200, headers: { 'content-type': 'text/html' }, body: page }
   const server = await serveLoopback({
     port: 0,

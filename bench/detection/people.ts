@@ -86,7 +86,11 @@ function userJs(settings: Record<string, string | boolean | number>): string {
 const versions = browserVersions()
 
 /** The same person on a machine of a twentieth of the speed. */
-const throttled = (person: Person): Person => ({ ...person, name: `${person.name}-throttled`, isSlow: true })
+const throttled = (person: Person): Person => ({
+  ...person,
+  name: `${person.name}-throttled`,
+  isSlow: true,
+})
 
 const caseOf = (person: Person): Case => ({
   name: `person-${person.name}`,
@@ -99,7 +103,9 @@ const caseOf = (person: Person): Case => ({
 })
 
 // Each engine with each kind of input and without any.
-const onFresh = people.filter(({ name }) => /^(chromium|firefox|webkitgtk)(-looks|-keyboard)?$/.test(name))
+const onFresh = people.filter(({ name }) =>
+  /^(chromium|firefox|webkitgtk)(-looks|-keyboard)?$/.test(name),
+)
 
 export const personCases: Case[] = [
   ...[...people, ...people.filter(({ busy }) => !busy).map(throttled)].map(caseOf),

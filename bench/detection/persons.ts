@@ -11,7 +11,8 @@ export const extension = (name: string) => [
 const zoomed = (steps: number) =>
   Array.from({ length: steps }, () => ['key', 'ctrl+plus', ...pause(300)]).flat()
 
-const webView = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) ShopApp/4.2'
+const webView =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) ShopApp/4.2'
 const electron =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) shop/2.1.0 Chrome/87.0.4280.144 Electron/11.5.0 Safari/537.36'
 
@@ -53,7 +54,12 @@ export const people: Person[] = [
     flags: extension('user-agent'),
     extends: true,
   },
-  { name: 'chromium-canvas-noise', browser: 'Chromium', flags: extension('canvas-noise'), extends: true },
+  {
+    name: 'chromium-canvas-noise',
+    browser: 'Chromium',
+    flags: extension('canvas-noise'),
+    extends: true,
+  },
   { name: 'chromium-small-window', browser: 'Chromium', flags: ['--window-size=640,720'] },
   { name: 'chromium-maximized', browser: 'Chromium', flags: ['--start-maximized'] },
   { name: 'chromium-scaled', browser: 'Chromium', flags: ['--force-device-scale-factor=1.5'] },
@@ -75,10 +81,30 @@ export const people: Person[] = [
     extends: true,
     way: 'keyboard',
   },
-  { name: 'chromium-full-screen-150', browser: 'Chromium', flags: ['--start-fullscreen'], first: zoomed(4) },
-  { name: 'chromium-full-screen-200', browser: 'Chromium', flags: ['--start-fullscreen'], first: zoomed(6) },
-  { name: 'chromium-wayland', browser: 'Chromium', flags: ['--ozone-platform=wayland'], screen: 'wayland' },
-  { name: 'chromium-remote-desktop', browser: 'Chromium', flags: ['--disable-gpu'], screen: 'remote' },
+  {
+    name: 'chromium-full-screen-150',
+    browser: 'Chromium',
+    flags: ['--start-fullscreen'],
+    first: zoomed(4),
+  },
+  {
+    name: 'chromium-full-screen-200',
+    browser: 'Chromium',
+    flags: ['--start-fullscreen'],
+    first: zoomed(6),
+  },
+  {
+    name: 'chromium-wayland',
+    browser: 'Chromium',
+    flags: ['--ozone-platform=wayland'],
+    screen: 'wayland',
+  },
+  {
+    name: 'chromium-remote-desktop',
+    browser: 'Chromium',
+    flags: ['--disable-gpu'],
+    screen: 'remote',
+  },
   {
     name: 'chromium-remote-desktop-keyboard',
     browser: 'Chromium',
@@ -101,7 +127,11 @@ export const people: Person[] = [
     settings: { 'privacy.resistFingerprinting': true },
     ratio: 1,
   },
-  { name: 'firefox-german', browser: 'Firefox', settings: { 'intl.accept_languages': 'de-DE,de,en' } },
+  {
+    name: 'firefox-german',
+    browser: 'Firefox',
+    settings: { 'intl.accept_languages': 'de-DE,de,en' },
+  },
   {
     name: 'firefox-blocker',
     browser: 'Firefox',

@@ -19,7 +19,11 @@ export interface Program {
   stop(): Promise<void>
 }
 
-export function startProgram({ command: [file = '', ...args], folder, env }: ProgramOptions): Program {
+export function startProgram({
+  command: [file = '', ...args],
+  folder,
+  env,
+}: ProgramOptions): Program {
   const child = spawn(file, args, {
     cwd: folder,
     env: { ...process.env, ...env },

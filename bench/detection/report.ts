@@ -43,7 +43,9 @@ export async function writeReport(results: Results): Promise<void> {
 export function reportOf(results: Results): string {
   const all = results.rows.filter(isJudged)
   // Forgers and people of a deployment that has learned nothing are in sections of their own.
-  const rows = all.filter(({ kind, isFresh }) => kind !== 'forger' && !(isFresh && kind === 'person'))
+  const rows = all.filter(
+    ({ kind, isFresh }) => kind !== 'forger' && !(isFresh && kind === 'person'),
+  )
   return `${[
     '# Detection, measured',
     'How well Tidegate tells bots from people, and where it does not. `make eval` writes this page from `bench/detection/results.json`, which has every case with all that fired. Each case is a real browser (or none, where it says so) against a server of its own. It is judged when its page has loaded, and again when it has sent its form. BotD and fpscanner run in the same page, after the first hand-off.',
@@ -179,8 +181,13 @@ function leftOutVerdicts(rows: JudgedRow[]): string[] {
   const about =
     'The points of signals are fitted to these rows (`bench/detection/fit.ts`). Each row is judged once more, by points that were fitted without its framework, and people by points that were fitted without their browser.'
   const byKind = (some: JudgedRow[]) => countVerdicts(some, ({ kind }) => kinds[kind])
-  const [own, others] = [byKind(rows), byKind(leftOut(rows))].map((counts) => countTable('', counts))
-  return [about, own === others ? 'All counts are those of [verdicts](#verdicts) then, too.' : `${others}`]
+  const [own, others] = [byKind(rows), byKind(leftOut(rows))].map((counts) =>
+    countTable('', counts),
+  )
+  return [
+    about,
+    own === others ? 'All counts are those of [verdicts](#verdicts) then, too.' : `${others}`,
+  ]
 }
 
 function countTable(title: string, counts: Counts[]): string {
@@ -254,6 +261,7 @@ const percent = (share: number) => `${Math.round(share * 100)} %`
 const code = (words: string[]) => words.map((word) => `\`${word}\``).join(' ') || '-'
 
 function table(head: string[], rows: string[][]): string {
-  const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  const line = (cells: string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   return [line(head), `|${head.map(() => '-').join('|')}|`, ...rows.map(line)].join('\n')
 }

@@ -12,7 +12,13 @@ interface DriverRun {
 }
 
 /** Starts the program that drives, has it act once the page was judged on load, and ends it. */
-export async function runDriver({ command, settings, stage, onOutcome, acts }: DriverRun): Promise<void> {
+export async function runDriver({
+  command,
+  settings,
+  stage,
+  onOutcome,
+  acts,
+}: DriverRun): Promise<void> {
   const env = { ...surroundings(stage), EVAL_CASE: JSON.stringify(settings) }
   const program = startProgram({ command, folder: stage.folder, env })
   try {

@@ -23,7 +23,14 @@ export function openScreen(screen: Screen, opening: Opening): Promise<Desktop> {
 async function openRemote({ desktop, signal }: Opening): Promise<Desktop> {
   const port = await freePort()
   const own = ['-rfbport', `${port}`, '-SecurityTypes', 'None', '-localhost']
-  const inner = await openDesktop([findProgram('Xvnc'), ...own, '-geometry', '1920x1080', '-depth', '24'])
+  const inner = await openDesktop([
+    findProgram('Xvnc'),
+    ...own,
+    '-geometry',
+    '1920x1080',
+    '-depth',
+    '24',
+  ])
   const viewing = [`127.0.0.1::${port}`, '-FullScreen', '-RemoteResize=0', '-AlertOnFatalError=0']
   const options = { env: { ...process.env, ...desktop.env }, stdio: 'ignore' } as const
   const viewer = spawn(findProgram('xtigervncviewer'), viewing, options)
@@ -40,7 +47,12 @@ async function openRemote({ desktop, signal }: Opening): Promise<Desktop> {
 
 async function openWayland({ desktop, folder, signal }: Opening): Promise<Desktop> {
   const socket = 'wayland-eval'
-  const own = ['--backend=x11-backend.so', '--shell=kiosk-shell.so', '--use-pixman', `--socket=${socket}`]
+  const own = [
+    '--backend=x11-backend.so',
+    '--shell=kiosk-shell.so',
+    '--use-pixman',
+    `--socket=${socket}`,
+  ]
   const env = { ...process.env, ...desktop.env, XDG_RUNTIME_DIR: folder }
   const options = { env, stdio: 'ignore' } as const
   const compositor = spawn(findProgram('weston'), [...own, '--width=1500', '--height=980'], options)

@@ -117,7 +117,11 @@ const page = (body: string): LoopbackAnswer => {
   return { status: 200, headers: { ...noStore, 'content-type': 'text/html; charset=utf-8' }, body }
 }
 const javascript = (body: string): LoopbackAnswer => {
-  return { status: 200, headers: { ...noStore, 'content-type': 'text/javascript; charset=utf-8' }, body }
+  return {
+    status: 200,
+    headers: { ...noStore, 'content-type': 'text/javascript; charset=utf-8' },
+    body,
+  }
 }
 
 /** Both peers are in it: they run in the page where the SDK runs. */

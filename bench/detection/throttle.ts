@@ -19,15 +19,26 @@ export interface SlowGroup {
 
 export function createSlowGroup(name: string): SlowGroup {
   const isFirstVersion = existsSync(path.join(root, 'cpu/cgroup.procs'))
-  const folder = path.join(root, isFirstVersion ? 'cpu' : '', `tidegate-eval-${process.pid}-${name}`)
+  const folder = path.join(
+    root,
+    isFirstVersion ? 'cpu' : '',
+    `tidegate-eval-${process.pid}-${name}`,
+  )
   mkdirSync(folder)
   const limits: Record<string, string> = isFirstVersion
     ? { 'cpu.cfs_period_us': `${periodUs}`, 'cpu.cfs_quota_us': `${shareUs}` }
     : { 'cpu.max': `${shareUs} ${periodUs}` }
   return {
-    within: (command) => ['sh', '-c', `echo $$ > ${folder}/cgroup.procs && exec "$@"`, 'sh', ...command],
+    within: (command) => [
+      'sh',
+      '-c',
+      `echo $$ > ${folder}/cgroup.procs && exec "$@"`,
+      'sh',
+      ...command,
+    ],
     slowDown() {
-      for (const [file, value] of Object.entries(limits)) writeFileSync(path.join(folder, file), value)
+      for (const [file, value] of Object.entries(limits))
+        writeFileSync(path.join(folder, file), value)
     },
     async remove() {
       // Processes that were ended leave it a moment later.

@@ -23,7 +23,11 @@ const fired = z.object({
 })
 const detail = z.object({
   data: z.object({
-    decision: z.object({ event_id: z.string(), automation_status: z.string(), risk_score: z.number() }),
+    decision: z.object({
+      event_id: z.string(),
+      automation_status: z.string(),
+      risk_score: z.number(),
+    }),
     signals_fired: z.array(fired),
   }),
 })
@@ -57,7 +61,11 @@ export async function startTidegate({ isTaught = false } = {}): Promise<Tidegate
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-eval-'))
   const limits = { RATE_LIMIT_SECRET: '1000000', RATE_LIMIT_PUBLISHABLE: '1000000' }
   const settings = {
-    ...{ DATA_DIR: folder, PORT: '0', LOG_LEVEL: 'warn', HAND_OFF_TIMEOUT_MS: '10000', ...limits },
+    DATA_DIR: folder,
+    PORT: '0',
+    LOG_LEVEL: 'warn',
+    HAND_OFF_TIMEOUT_MS: '10000',
+    ...limits,
     // Forgers name an address of their own.
     TRUSTED_PROXIES: 'loopback',
   }
@@ -81,12 +89,18 @@ const taughtEngines = ['blink', 'gecko', 'webkitgtk']
 
 async function teach({ url }: { url: string }, settings: Record<string, string>): Promise<void> {
   const options = { cwd: root, env: { ...process.env, ...settings } }
-  const { stdout } = await run(process.execPath, ['services/cli/main.ts', 'learn', '--open'], options)
+  const { stdout } = await run(
+    process.execPath,
+    ['services/cli/main.ts', 'learn', '--open'],
+    options,
+  )
   console.log(stdout.trim())
   for (let attempt = 0; attempt < 300; attempt++) {
     const metrics = await (await fetch(`${url}/metrics`)).text()
     const isLearned = (engine: string) =>
-      new RegExp(`^tidegate_engine_visitors\\{[^}]*engine="${engine}"[^}]*\\} 20$`, 'm').test(metrics)
+      new RegExp(`^tidegate_engine_visitors\\{[^}]*engine="${engine}"[^}]*\\} 20$`, 'm').test(
+        metrics,
+      )
     if (taughtEngines.every(isLearned)) return
     await delay(100)
   }
@@ -120,7 +134,10 @@ function verdictOf(status: string): Verdict {
   return status === 'automated' ? 'bot' : 'inconclusive'
 }
 
-async function observations(sessionId: string, env: Record<string, string>): Promise<SentObservations[]> {
+async function observations(
+  sessionId: string,
+  env: Record<string, string>,
+): Promise<SentObservations[]> {
   const args = [
     'services/cli/main.ts',
     'events',
@@ -135,6 +152,8 @@ async function observations(sessionId: string, env: Record<string, string>): Pro
   const events = stdout.split('\n').filter((line) => line.startsWith('{'))
   return events.flatMap((line) => {
     const event = recorded.safeParse(JSON.parse(line)).data
-    return event ? [JSON.parse(inflateRawSync(Buffer.from(event.data.payload, 'base64')).toString())] : []
+    return event
+      ? [JSON.parse(inflateRawSync(Buffer.from(event.data.payload, 'base64')).toString())]
+      : []
   })
 }

@@ -10,8 +10,12 @@ export const miniBrowser = ['4.1', '4.0', '6.0']
 
 /** The pinned version of a package of npm or PyPI; '' for what is neither. */
 export function versionOf(name: string): string {
-  const { dependencies }: { dependencies: Record<string, string> } = JSON.parse(read('package.json'))
-  const python = new RegExp(`^${name.replace('-', '[-_]')}==(.*)$`, 'im').exec(read('requirements.txt'))?.[1]
+  const { dependencies }: { dependencies: Record<string, string> } = JSON.parse(
+    read('package.json'),
+  )
+  const python = new RegExp(`^${name.replace('-', '[-_]')}==(.*)$`, 'im').exec(
+    read('requirements.txt'),
+  )?.[1]
   return dependencies[name] ?? python ?? ''
 }
 
@@ -36,7 +40,10 @@ function said(program: string): string {
 function packageVersion(name: string): string {
   const args = ['-W', '-f', '$' + '{Version}', name]
   try {
-    return execFileSync('dpkg-query', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+    return execFileSync('dpkg-query', args, {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
   } catch {
     return `${name} is not installed`
   }

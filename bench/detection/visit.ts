@@ -2,7 +2,10 @@ import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createSeededRandom, type SeededRandom } from '../../services/cli/simulate/generate/random.ts'
+import {
+  createSeededRandom,
+  type SeededRandom,
+} from '../../services/cli/simulate/generate/random.ts'
 import type { Outcome, Stage } from './cases.ts'
 import type { Rectangle } from './desktop.ts'
 import { moveTo, type Point, pause, press, pressKey, typeText, wheel } from './hand.ts'
@@ -73,13 +76,19 @@ export async function visitBy(
   const group = person.isSlow ? createSlowGroup(stage.name) : undefined
   if (group) undo.defer(group.remove)
   void stage.visit.begun.then(group?.slowDown)
-  const burners = Array.from({ length: person.busy ?? 0 }, () => spawn(process.execPath, ['-e', 'for (;;);']))
+  const burners = Array.from({ length: person.busy ?? 0 }, () =>
+    spawn(process.execPath, ['-e', 'for (;;);']),
+  )
   undo.defer(() => {
     for (const burner of burners) burner.kill()
   })
   const opener = open(person, profile)
   const command = [...opener, person.extends ? 'about:blank' : stage.visit.url]
-  const browser = startProgram({ command: group?.within(command) ?? command, folder: stage.folder, env })
+  const browser = startProgram({
+    command: group?.within(command) ?? command,
+    folder: stage.folder,
+    env,
+  })
   undo.defer(browser.stop)
   if (person.extends) await openLater(opener, { stage, env })
   onOutcome(await Promise.race([judged(stage, 'load'), browser.ended]))
@@ -97,12 +106,16 @@ function behind({ port }: RewritingProxy, person: Person): Person {
     'network.proxy.http_port': port,
     'network.proxy.allow_hijacking_localhost': true,
   }
-  if (person.browser === 'Chromium') return { ...person, flags: [...(person.flags ?? []), ...flags] }
+  if (person.browser === 'Chromium')
+    return { ...person, flags: [...(person.flags ?? []), ...flags] }
   return { ...person, settings: { ...person.settings, ...settings } }
 }
 
 /** Chromium loads the page of its command line before its extensions: it is told of the page later. */
-async function openLater(opener: string[], { stage, env }: { stage: Stage; env: Record<string, string> }) {
+async function openLater(
+  opener: string[],
+  { stage, env }: { stage: Stage; env: Record<string, string> },
+) {
   await delay(4000)
   const [file = '', ...args] = opener
   spawn(file, [...args, stage.visit.url], { env: { ...process.env, ...env }, stdio: 'ignore' })
@@ -139,7 +152,14 @@ async function byMouse({ person, stage, random }: Hand): Promise<void> {
     await say([...moveTo(at, to, random), ...pause(random.between(60, 240)), ...press(random)])
     at = to
   }
-  await say(['mousemove', String(at.x), String(at.y), ...pause(700), ...(person.first ?? []), ...pause(600)])
+  await say([
+    'mousemove',
+    String(at.x),
+    String(at.y),
+    ...pause(700),
+    ...(person.first ?? []),
+    ...pause(600),
+  ])
   await click('name')
   await say(typeText(text.name, random, { errs: true }))
   await click('email')

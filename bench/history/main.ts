@@ -29,7 +29,10 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - begun
 }
 
-const filters: Record<string, [frequent: SessionFilters, rare: SessionFilters, absent: SessionFilters]> = {
+const filters: Record<
+  string,
+  [frequent: SessionFilters, rare: SessionFilters, absent: SessionFilters]
+> = {
   country: [{ country: ['US'] }, { country: ['AQ'] }, { country: ['ZZ'] }],
   asn: [{ asn: [1007] }, { asn: [4_200_000_001] }, { asn: [1] }],
   network: [{ network: ['hosting'] }, { network: ['tor'] }, { network: ['callback_proxy'] }],
@@ -41,8 +44,16 @@ const filters: Record<string, [frequent: SessionFilters, rare: SessionFilters, a
   browser: [{ browser: ['chrome'] }, { browser: ['konqueror'] }, { browser: ['none'] }],
   os: [{ os: ['windows'] }, { os: ['haiku'] }, { os: ['none'] }],
   ip: [{ ip: ['11.0.0.0/16'] }, { ip: ['192.0.2.1'] }, { ip: ['10.0.0.0/8'] }],
-  signal: [{ signal: ['webdriver_detected'] }, { signal: ['automation_rare'] }, { signal: ['none'] }],
-  attribution: [{ attribution: ['playwright'] }, { attribution: ['tool:rare'] }, { attribution: ['none'] }],
+  signal: [
+    { signal: ['webdriver_detected'] },
+    { signal: ['automation_rare'] },
+    { signal: ['none'] },
+  ],
+  attribution: [
+    { attribution: ['playwright'] },
+    { attribution: ['tool:rare'] },
+    { attribution: ['none'] },
+  ],
   score: [{ score_min: 70 }, { score_min: 100 }, { score_min: 100, score_max: 99 }],
   handed_off: [
     { handed_off: [true] },
@@ -55,7 +66,11 @@ const filters: Record<string, [frequent: SessionFilters, rare: SessionFilters, a
     { visitor_id: [await visitor('asc')] },
     { visitor_id: ['vid_none'] },
   ],
-  verdict: [{ verdict: ['bot'] }, { verdict: ['bot', 'inconclusive'] }, { verdict: ['inconclusive'] }],
+  verdict: [
+    { verdict: ['bot'] },
+    { verdict: ['bot', 'inconclusive'] },
+    { verdict: ['inconclusive'] },
+  ],
 }
 
 async function visitor(order: 'asc' | 'desc'): Promise<string> {
@@ -98,21 +113,37 @@ async function walk(): Promise<void> {
     let after: SessionPlace | undefined
     do {
       const { readTo } = await listSessions(pool, scope, {
-        ...{ limit: 50, filters: { ...month, country: ['ZZ'] }, after },
+        limit: 50,
+        filters: { ...month, country: ['ZZ'] },
+        after,
       })
       after = readTo ?? undefined
       pages++
     } while (after)
   })
-  console.log(`| 31 days walked to the end for an absent country, ${pages} pages, ms | ${ms.toFixed(0)} |`)
+  console.log(
+    `| 31 days walked to the end for an absent country, ${pages} pages, ms | ${ms.toFixed(0)} |`,
+  )
 }
 
 async function counts(): Promise<void> {
-  const fields: GroupField[] = ['country', 'asn', 'network', 'page_host', 'browser', 'signal', 'verdict']
+  const fields: GroupField[] = [
+    'country',
+    'asn',
+    'network',
+    'page_host',
+    'browser',
+    'signal',
+    'verdict',
+  ]
   for (const field of fields) {
     const of = (more: SessionFilters, usesHours: boolean) => () =>
       countSessions(pool, scope, {
-        ...{ interval: 'none', groupBy: [field], top: 10, usesHours, filters: { ...more, ...month } },
+        interval: 'none',
+        groupBy: [field],
+        top: 10,
+        usesHours,
+        filters: { ...more, ...month },
       })
     await of({}, true)()
     const [rolled, read, filtered] = [

@@ -7,7 +7,16 @@ const seed = 36
 const slugs = signalCatalogue.map(({ slug }) => slug)
 const countries =
   'US DE GB FR IN BR CA JP NL ES IT AU PL SE MX KR TR ID AR CH BE AT CZ DK NO FI PT IE RO HU GR IL'
-const browsers = ['Chrome', 'Safari', 'Edge', 'Firefox', 'Samsung Internet', 'Opera', 'Brave', 'Vivaldi']
+const browsers = [
+  'Chrome',
+  'Safari',
+  'Edge',
+  'Firefox',
+  'Samsung Internet',
+  'Opera',
+  'Brave',
+  'Vivaldi',
+]
 const systems = ['Windows', 'iOS', 'Android', 'macOS', 'Linux', 'ChromeOS']
 const list = (values: readonly string[]) => `array[${values.map((value) => `'${value}'`).join()}]`
 
@@ -30,8 +39,10 @@ const functions = `create schema if not exists bench;
   alter table bench.sets add primary key (id);
   analyze bench.sets`
 
-const id = (prefix: string, of: string) => `'${prefix}_' || substr(md5('${prefix}' || ${of}), 1, 26)`
-const text = (kind: string, of: string) => `substring(decode(md5('${kind}' || ${of}), 'hex') from 1 for 12)`
+const id = (prefix: string, of: string) =>
+  `'${prefix}_' || substr(md5('${prefix}' || ${of}), 1, 26)`
+const text = (kind: string, of: string) =>
+  `substring(decode(md5('${kind}' || ${of}), 'hex') from 1 for 12)`
 // One row in a million has each of the rare values.
 const rare = (value: string, other: string) =>
   `case when bench.u(i, 30) < 1e-6 then ${value} else ${other} end`
@@ -47,7 +58,8 @@ const columns: Record<string, string> = {
   created_at: 'at',
   client_user_id: `case when bench.u(i, 20) < 0.3 then 'user_' || bench.zipf(i, 21, 2000000) end`,
   event_id: id('evt', 'i'),
-  evaluated_at: 'at + (bench.u(i, 4) * case when bench.u(i, 3) < 0.8 then 60000 else 1800000 end)::bigint',
+  evaluated_at:
+    'at + (bench.u(i, 4) * case when bench.u(i, 3) < 0.8 then 60000 else 1800000 end)::bigint',
   evaluation_duration_ms: '3 + (bench.u(i, 22) * 20)::integer',
   verdict: `case when v < 0.75 then 'human' when v < 0.85 then 'inconclusive' else 'bot' end`,
   risk_score:
@@ -73,7 +85,10 @@ const columns: Record<string, string> = {
   country: rare(`'AQ'`, picked(countries.split(' '), 36)),
   asn: rare('4200000001', '1000 + 7 * bench.zipf(i, 37, 20000)'),
   network_holder: `'Network Holder ' || bench.zipf(i, 37, 20000) || ' Ltd'`,
-  network: rare(`'tor'`, `case when kind < 0.86 then 'other' when kind < 0.94 then 'hosting' else 'vpn' end`),
+  network: rare(
+    `'tor'`,
+    `case when kind < 0.86 then 'other' when kind < 0.94 then 'hosting' else 'vpn' end`,
+  ),
   ip_address: rare(`'192.0.2.1'`, `'11.0.0.0'::inet + bench.zipf(i, 26, 3000000)`),
   browser: rare(`'Konqueror'`, picked(browsers, 39)),
   browser_version: '100 + bench.zipf(i, 40, 40)',

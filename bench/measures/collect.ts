@@ -21,7 +21,10 @@ export const connections = 64
  * Collect's two hot requests against the floor that appends the same bytes through the same adapter. And a batch
  * against a batch whose sequence number is not claimed.
  */
-export async function measureCollect(environment: Environment, scale: Scale): Promise<Measurement[]> {
+export async function measureCollect(
+  environment: Environment,
+  scale: Scale,
+): Promise<Measurement[]> {
   const { live } = await environment.credentials()
   const child = await environment.startRoles('collect')
   const floor = await environment.startFloor()
@@ -86,7 +89,10 @@ async function measureClaims(parts: Parts): Promise<Measurement> {
       return deal(documents, connections).map(batchSequence)
     },
   })
-  const names = { name: 'collect batch with its claim, throughput per core against one without', aim: 0.85 }
+  const names = {
+    name: 'collect batch with its claim, throughput per core against one without',
+    aim: 0.85,
+  }
   return compare({ ...names, environment, turns, ours: contender(child), floor: contender(floor) })
 }
 
@@ -112,7 +118,8 @@ async function measureOpens({
   const bodies = Array.from({ length: scale.opens }, (_, index) => openBody(index))
   const opens = bodies.map((body) => openRequest(publishableKey, body))
   const appends = opens.map((open, i) => appendOf(`sid_${i}`, open))
-  const send = (requests: LoadRequest[]) => async () => deal(requests, connections).map(fixedSequence)
+  const send = (requests: LoadRequest[]) => async () =>
+    deal(requests, connections).map(fixedSequence)
   return compare({
     name: 'session open, throughput per core against the floor',
     aim: 0.3,
@@ -124,7 +131,9 @@ async function measureOpens({
 }
 
 export function appendsOf(documents: readonly PreparedDocument[]): LoadRequest[] {
-  return documents.flatMap(({ sessionId, requests }) => requests.map((batch) => appendOf(sessionId, batch)))
+  return documents.flatMap(({ sessionId, requests }) =>
+    requests.map((batch) => appendOf(sessionId, batch)),
+  )
 }
 
 /** The floor's request with the same bytes. */

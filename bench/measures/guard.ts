@@ -19,7 +19,8 @@ const connections = 48
  */
 export async function measureGuard(environment: Environment, scale: Scale): Promise<Measurement[]> {
   const measurements: Measurement[] = []
-  for (const processes of [1, 3]) measurements.push(await measureWith(processes, { environment, scale }))
+  for (const processes of [1, 3])
+    measurements.push(await measureWith(processes, { environment, scale }))
   return measurements
 }
 
@@ -48,7 +49,11 @@ async function measureWith(processes: number, { environment, scale }: Parts): Pr
       { name: 'guarded', run: round('/guarded') },
       { name: 'plain', run: round('/append') },
     ])
-    return result(processes, { environment, guarded: samples.guarded ?? [], plain: samples.plain ?? [] })
+    return result(processes, {
+      environment,
+      guarded: samples.guarded ?? [],
+      plain: samples.plain ?? [],
+    })
   } finally {
     await Promise.all(children.map((child) => child.stop()))
   }
@@ -73,7 +78,10 @@ async function runRound(
     }),
   )
   const cpuMicros = costs.reduce((sum, cost) => sum + cost.cpuMicros, 0)
-  return { micros: cpuMicros / requests.length, storeMicros: (storeCpu() - before) / requests.length }
+  return {
+    micros: cpuMicros / requests.length,
+    storeMicros: (storeCpu() - before) / requests.length,
+  }
 }
 
 interface Result {

@@ -26,7 +26,10 @@ const hostile: Record<string, string> = {
 }
 
 /** How much longer scoring holds up the event loop over a batch of hostile bodies than over one of honest ones. */
-export async function measureHostile(environment: Environment, scale: Scale): Promise<Measurement[]> {
+export async function measureHostile(
+  environment: Environment,
+  scale: Scale,
+): Promise<Measurement[]> {
   const honest = JSON.stringify(planSession('hostile', 0).batches[0])
   const measurements: Measurement[] = []
   for (const [name, text] of Object.entries(hostile)) {
@@ -41,7 +44,10 @@ export async function measureHostile(environment: Environment, scale: Scale): Pr
       unit: 'ratio',
       value: pairedRatio(turns.bad, turns.good),
       aim: { direction: 'at most', value: 5 },
-      details: { 'hostile ms': spreadOf(turns.bad).median, 'honest ms': spreadOf(turns.good).median },
+      details: {
+        'hostile ms': spreadOf(turns.bad).median,
+        'honest ms': spreadOf(turns.good).median,
+      },
     })
   }
   return measurements

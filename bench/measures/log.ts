@@ -20,7 +20,9 @@ export async function measureLog(
   const results: LogBenchResult[] = []
   try {
     for (let round = 0; round < logRounds; round++) {
-      results.push(await benchLog({ open: () => openLog(environment, pool), inFlight, seconds: logSeconds }))
+      results.push(
+        await benchLog({ open: () => openLog(environment, pool), inFlight, seconds: logSeconds }),
+      )
     }
   } finally {
     await pool.end()
@@ -40,7 +42,10 @@ function toMeasurements(log: LogName, results: LogBenchResult[]): Measurement[] 
       unit: 'per second',
       value: all('appendsPerSecond'),
       ...aim('at least', 20_000),
-      details: { 'append p50 ms': all('appendP50').median, 'append p99 ms': all('appendP99').median },
+      details: {
+        'append p50 ms': all('appendP50').median,
+        'append p99 ms': all('appendP99').median,
+      },
     },
     {
       name: 'log append to consumer p50',

@@ -24,7 +24,10 @@ interface Load {
  * The longest task of a page's main thread from its load until a hand-off, in Chromium at a fourth of its speed. Beside
  * it the same page with no more than an empty frame and a WebGL context, of which a browser does each in one piece.
  */
-export async function measureMainThread(environment: Environment, turns: Turns): Promise<Measurement[]> {
+export async function measureMainThread(
+  environment: Environment,
+  turns: Turns,
+): Promise<Measurement[]> {
   const server = await environment.startAllInOne()
   const { publishable_key } = (await environment.credentials()).live
   const browser = await openBrowser()
@@ -37,7 +40,10 @@ export async function measureMainThread(environment: Environment, turns: Turns):
     ])
     const line = toLine(environment)
     return [
-      { ...line('longest task of a page with the SDK', sdk), aim: { direction: 'at most', value: 50 } },
+      {
+        ...line('longest task of a page with the SDK', sdk),
+        aim: { direction: 'at most', value: 50 },
+      },
       line('longest task of a page with an empty frame and a WebGL context', floor),
     ]
   } finally {
@@ -49,7 +55,9 @@ export async function measureMainThread(environment: Environment, turns: Turns):
 
 function toLine({ logName: log }: Environment) {
   return (name: string, loads: Load[]): Measurement => ({
-    ...{ name: `${name}, at a fourth of the speed`, log, unit: 'ms' },
+    name: `${name}, at a fourth of the speed`,
+    log,
+    unit: 'ms',
     // The browser reports tasks of 50 ms and more.
     value: spreadOf(loads.map(({ long }) => Math.max(50, ...long))),
     details: {

@@ -37,7 +37,10 @@ export async function measureOverload(options: OverloadOptions): Promise<Measure
   }
 }
 
-async function overload(traffic: Traffic, { peak, seconds }: OverloadOptions): Promise<Measurement[]> {
+async function overload(
+  traffic: Traffic,
+  { peak, seconds }: OverloadOptions,
+): Promise<Measurement[]> {
   const { live } = await traffic.environment.credentials()
   const baseUrl = traffic.child.url
   await simulate({ baseUrl, publishableKeys: storedKeys(live), ...warmUp })
@@ -73,7 +76,8 @@ function detailsOf(visits: Visits & LoopTimes): Record<string, number> {
   if (handOffs.length === 0) throw new Error('no session was handed off')
   const times = summarize(answers.map(({ ms }) => ms))
   const opens = answers.filter(({ kind }) => kind === 'open')
-  const refused = (kind: string) => answers.filter((one) => one.kind === kind && one.status === 503).length
+  const refused = (kind: string) =>
+    answers.filter((one) => one.kind === kind && one.status === 503).length
   return {
     'share of opens shed': refused('open') / opens.length,
     'bodies 503': refused('batch') + refused('result'),
@@ -106,9 +110,16 @@ async function untilFresh({ environment, child }: Traffic): Promise<void> {
   const { live } = await environment.credentials()
   const target = { baseUrl: child.url, publishableKeys: storedKeys(live) }
   for (let probe = 0; probe < mostProbes; probe++) {
-    const { errors } = await simulate({ ...target, sessions: 1, concurrency: 1, seed: `recovery ${probe}` })
+    const { errors } = await simulate({
+      ...target,
+      sessions: 1,
+      concurrency: 1,
+      seed: `recovery ${probe}`,
+    })
     if (errors.length === 0 && (await backlogMs(child.url)) === 0) return
     await delay(ageShownMs / 10)
   }
-  throw new Error(`a fresh session was refused ${mostProbes} times after the overload, or something waited`)
+  throw new Error(
+    `a fresh session was refused ${mostProbes} times after the overload, or something waited`,
+  )
 }

@@ -34,7 +34,9 @@ export async function measurePeak(
     aim: { direction: 'at least', value: aims[logName] },
     details: {
       'best in flight': best.level,
-      ...Object.fromEntries(spreads.map(({ level, spread }) => [`${level} in flight/s`, spread.median])),
+      ...Object.fromEntries(
+        spreads.map(({ level, spread }) => [`${level} in flight/s`, spread.median]),
+      ),
     },
   }
 }

@@ -1,7 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { createPool } from '../../infra/postgres/pool.ts'
-import { type Acknowledgement, type LatencySummary, summarize } from '../../services/cli/simulate/recorder.ts'
+import {
+  type Acknowledgement,
+  type LatencySummary,
+  summarize,
+} from '../../services/cli/simulate/recorder.ts'
 import type { Child } from '../child.ts'
 import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
@@ -36,7 +40,10 @@ export async function measureReadable({
   const watching = new AbortController()
   const watch = watchReadable({ pool, awaited, latencies, signal: watching.signal })
   const load = {
-    ...{ sessions: rate * seconds, concurrency: 64, rate, seed: 'readable' },
+    sessions: rate * seconds,
+    concurrency: 64,
+    rate,
+    seed: 'readable',
     onAcknowledged: ({ kind, seq, session_id }: Acknowledgement) => {
       if (kind === 'batch' && seq === 1) awaited.set(session_id, performance.now())
     },
@@ -62,13 +69,19 @@ interface Watch {
 }
 
 async function watchReadable({ pool, awaited, latencies, signal }: Watch): Promise<void> {
-  const query = { name: 'readable', text: 'select session_id from read.sessions where session_id = any($1)' }
+  const query = {
+    name: 'readable',
+    text: 'select session_id from read.sessions where session_id = any($1)',
+  }
   const deadline = 10_000 / pollMs
   for (let idle = 0; !signal.aborted || (awaited.size > 0 && idle < deadline); ) {
     idle = signal.aborted ? idle + 1 : 0
     await delay(pollMs)
     if (awaited.size === 0) continue
-    const { rows } = await pool.query<{ session_id: string }>({ ...query, values: [[...awaited.keys()]] })
+    const { rows } = await pool.query<{ session_id: string }>({
+      ...query,
+      values: [[...awaited.keys()]],
+    })
     const now = performance.now()
     for (const { session_id } of rows) {
       latencies.push(now - (awaited.get(session_id) ?? now))

@@ -54,7 +54,11 @@ async function storeDetails(
       `select session_id from read.sessions limit ${distinct}`,
     )
     for (const { session_id } of rows) {
-      const body = await readOne(child.url, { method: 'GET', path: `/v1/sessions/${session_id}`, headers })
+      const body = await readOne(child.url, {
+        method: 'GET',
+        path: `/v1/sessions/${session_id}`,
+        headers,
+      })
       await pool.query('insert into bench.details values ($1, $2)', [session_id, body])
     }
     return rows.map(({ session_id }) => session_id)

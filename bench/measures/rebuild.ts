@@ -26,7 +26,8 @@ export async function measureRebuild(environment: Environment, turns: Turns): Pr
       { name: 'copy', run: () => measured(environment, () => copyIn(pool, rows)) },
     ])
     const [rebuilds, copies] = [samples.rebuild ?? [], samples.copy ?? []]
-    const median = (of: (sample: Sample) => number, some = rebuilds) => spreadOf(some.map(of)).median
+    const median = (of: (sample: Sample) => number, some = rebuilds) =>
+      spreadOf(some.map(of)).median
     return {
       name: 'rebuild of the sessions read model against COPY of the same rows',
       log: environment.logName,
@@ -79,7 +80,14 @@ async function measured(
 }
 
 async function rebuildSessions({ log, pool, codec, logger, skips }: Core): Promise<RebuildPhases> {
-  const { equal, phases } = await rebuild({ projection: sessionsProjection, log, pool, codec, logger, skips })
+  const { equal, phases } = await rebuild({
+    projection: sessionsProjection,
+    log,
+    pool,
+    codec,
+    logger,
+    skips,
+  })
   if (!equal) throw new Error('the rebuilt tables differ from the live ones')
   return phases
 }
@@ -91,7 +99,9 @@ async function copyOut(pool: pg.Pool): Promise<TableRows> {
   try {
     const tables: TableRows = []
     for (const table of sessionsProjection.tables) {
-      const stream = client.query(copyTo(`copy (select * from read.${table}) to stdout (format binary)`))
+      const stream = client.query(
+        copyTo(`copy (select * from read.${table}) to stdout (format binary)`),
+      )
       tables.push({ table, rows: await buffer(stream) })
     }
     return tables
@@ -104,9 +114,14 @@ async function copyOut(pool: pg.Pool): Promise<TableRows> {
 async function copyIn(pool: pg.Pool, tables: TableRows): Promise<undefined> {
   await pool.query('drop schema if exists bench_copy cascade; create schema bench_copy')
   await transaction(pool, async (tx) => {
-    await tx.query(`set local search_path = bench_copy, public, tidegate; ${sessionsProjection.ddl}`)
+    await tx.query(
+      `set local search_path = bench_copy, public, tidegate; ${sessionsProjection.ddl}`,
+    )
     for (const { table, rows } of tables) {
-      await pipeline(Readable.from([rows]), tx.query(copyFrom(`copy ${table} from stdin (format binary)`)))
+      await pipeline(
+        Readable.from([rows]),
+        tx.query(copyFrom(`copy ${table} from stdin (format binary)`)),
+      )
     }
     await tx.query(sessionsProjection.indexes)
   })
@@ -115,7 +130,9 @@ async function copyIn(pool: pg.Pool, tables: TableRows): Promise<undefined> {
 async function rowCounts(pool: pg.Pool): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const table of sessionsProjection.tables) {
-    const { rows } = await pool.query<{ count: number }>(`select count(*)::int as count from read.${table}`)
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*)::int as count from read.${table}`,
+    )
     counts[table] = rows[0]?.count ?? 0
   }
   return counts

@@ -28,7 +28,10 @@ export async function measureRequests(
 ): Promise<Measurement[]> {
   await knowDirectory(environment)
   // 200 a second is the default limit itself.
-  const child = await environment.startAllInOne({ sheds: false, env: { RATE_LIMIT_REQUESTS: '1000000000' } })
+  const child = await environment.startAllInOne({
+    sheds: false,
+    env: { RATE_LIMIT_REQUESTS: '1000000000' },
+  })
   const { live } = await environment.credentials()
   const connections = connect(child.url, keptConnections)
   const measurements: Measurement[] = []

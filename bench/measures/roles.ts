@@ -15,9 +15,13 @@ const splits: readonly (readonly Role[])[][] = [
 ]
 
 /** What a session costs where its roles are in one process and in several: all of them together, and the stores. */
-export async function measureRoles(environment: Environment, sessions: number): Promise<Measurement[]> {
+export async function measureRoles(
+  environment: Environment,
+  sessions: number,
+): Promise<Measurement[]> {
   const measurements: Measurement[] = []
-  for (const split of splits) measurements.push(await measureSplit(split, { environment, sessions }))
+  for (const split of splits)
+    measurements.push(await measureSplit(split, { environment, sessions }))
   return measurements
 }
 

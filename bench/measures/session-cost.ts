@@ -94,7 +94,9 @@ export async function costOfSessions({ servers, inFlight, sessions, ...traffic }
   const before = await readCounts(environment, servers)
   const serversBefore = servers.map(({ pid }) => cpuMicros(pid))
   const { sessionsPerSecond, latency } = await sendTraffic(traffic, { ...load, sessions })
-  const byServer = servers.map(({ pid }, i) => (cpuMicros(pid) - (serversBefore[i] ?? 0)) / 1000 / sessions)
+  const byServer = servers.map(
+    ({ pid }, i) => (cpuMicros(pid) - (serversBefore[i] ?? 0)) / 1000 / sessions,
+  )
   const after = await readCounts(environment, servers)
   const cost = (name: keyof Counts) => (after[name] - before[name]) / sessions
   const details = {

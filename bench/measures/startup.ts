@@ -11,7 +11,10 @@ import { spreadOf } from '../stats.ts'
 const root = path.resolve(import.meta.dirname, '../..')
 
 /** How long the command takes to print its help, and a server with all roles to be ready on a database that is there. */
-export async function measureStartup(environment: Environment, turns: Turns): Promise<Measurement[]> {
+export async function measureStartup(
+  environment: Environment,
+  turns: Turns,
+): Promise<Measurement[]> {
   const { help = [], serve = [] } = await interleave(turns, [
     { name: 'help', run: printHelp },
     { name: 'serve', run: () => startServer(environment) },

@@ -37,7 +37,9 @@ export async function measureMemory(traffic: Traffic, sessions: number): Promise
   const samples: number[] = []
   resetPeak(pid)
   const timer = setInterval(() => samples.push(megabytes(memory(pid).resident)), 250)
-  const report = await sendTraffic(traffic, { sessions, concurrency: 32 }).finally(() => clearInterval(timer))
+  const report = await sendTraffic(traffic, { sessions, concurrency: 32 }).finally(() =>
+    clearInterval(timer),
+  )
   return {
     name: `memory of the all-in-one process while simulating ${sessions.toLocaleString('en')} sessions`,
     log: traffic.environment.logName,
@@ -52,7 +54,9 @@ export async function measureMemory(traffic: Traffic, sessions: number): Promise
 function flatness(samples: number[]): Record<string, number> {
   const quarter = (from: number) =>
     quantile(
-      samples.slice((samples.length * (from - 1)) / 4, (samples.length * from) / 4 + 1).sort((a, b) => a - b),
+      samples
+        .slice((samples.length * (from - 1)) / 4, (samples.length * from) / 4 + 1)
+        .sort((a, b) => a - b),
       0.5,
     )
   return { 'second quarter MB': quarter(2), 'last quarter MB': quarter(4) }
@@ -60,7 +64,12 @@ function flatness(samples: number[]): Record<string, number> {
 
 /** Results hand-off with nothing else running: one session at a time, with a pause between. */
 export async function measureHandOff(traffic: Traffic, sessions: number): Promise<Measurement[]> {
-  const { latency } = await sendTraffic(traffic, { sessions, concurrency: 1, rate: 20, seed: 'hand-off' })
+  const { latency } = await sendTraffic(traffic, {
+    sessions,
+    concurrency: 1,
+    rate: 20,
+    seed: 'hand-off',
+  })
   const { p50, p99, max } = latency.result
   const line = (name: string, value: number, aim: number): Measurement => ({
     name: `results hand-off ${name}, idle`,

@@ -74,7 +74,10 @@ async function decideSteadily(
   return decided
 }
 
-function decisionOf(template: SessionScored, { name, now }: { name: string; now: number }): SessionScored {
+function decisionOf(
+  template: SessionScored,
+  { name, now }: { name: string; now: number },
+): SessionScored {
   return {
     ...template,
     session_id: derivedId('sid', 'bench webhooks', name),
@@ -87,7 +90,12 @@ function decisionOf(template: SessionScored, { name, now }: { name: string; now:
 }
 
 async function appendDecision({ log, codec }: Core, data: SessionScored): Promise<unknown> {
-  const { event_id: eventId, organization_id: organizationId, environment, evaluated_at: time } = data
+  const {
+    event_id: eventId,
+    organization_id: organizationId,
+    environment,
+    evaluated_at: time,
+  } = data
   const meta = { eventId, time, organizationId, environment }
   const event = { type: 'SessionScored', data } as const
   await codec.prepare([event])

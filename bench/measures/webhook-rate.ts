@@ -29,7 +29,9 @@ export async function measureDeliveries(parts: WebhookParts, scale: Scale): Prom
     let round = 0
     const ids = () => {
       round++
-      return Array.from({ length: scale.deliveries }, (_, i) => derivedId('evt', `bench ${round} ${i}`))
+      return Array.from({ length: scale.deliveries }, (_, i) =>
+        derivedId('evt', `bench ${round} ${i}`),
+      )
     }
     const samples = await interleave(scale.turns, [
       { name: 'ours', run: () => runOurs(parts, { ids: ids(), data }) },
@@ -83,7 +85,12 @@ async function raise(
   await enqueue(core.pool, events)
   await core.codec.prepare(events.map((event) => ({ type: 'WebhookEventRaised', data: event })))
   const records = events.map((raised) => {
-    const meta = { eventId: raised.event_id, time: dueAt, organizationId, environment: 'live' as const }
+    const meta = {
+      eventId: raised.event_id,
+      time: dueAt,
+      organizationId,
+      environment: 'live' as const,
+    }
     return core.codec.toRecord({ type: 'WebhookEventRaised', data: raised }, meta)
   })
   for (let i = 0; i < records.length; i += appendAtOnce) {
@@ -109,7 +116,12 @@ async function runFloor(
   { floor, ids, data }: Bodies & { floor: Child },
 ): Promise<Round> {
   const eventId = ids[0] ?? ''
-  const body = webhookBody({ id: eventId, type: 'session.result.persisted', created_at: Date.now(), data })
+  const body = webhookBody({
+    id: eventId,
+    type: 'session.result.persisted',
+    created_at: Date.now(),
+    data,
+  })
   const timestamp = Math.floor(Date.now() / 1000)
   const headers = {
     'content-type': 'application/json',
@@ -139,7 +151,11 @@ async function anyPayload({ core }: WebhookParts): Promise<string> {
   return row.data
 }
 
-function toMeasurements({ environment }: WebhookParts, ours: Round[], floor: Round[]): Measurement[] {
+function toMeasurements(
+  { environment }: WebhookParts,
+  ours: Round[],
+  floor: Round[],
+): Measurement[] {
   const ratio = (of: (round: Round) => number) => pairedRatio(ours.map(of), floor.map(of))
   const shared = { log: environment.logName, unit: 'ratio' as const }
   const aim = { direction: 'at least' as const, value: 0.5 }

@@ -8,7 +8,10 @@ import { measureFirstAttempt } from './webhook-latency.ts'
 import { measureDeliveries } from './webhook-rate.ts'
 
 /** The time from a decision to its first attempt, and deliveries against bare undici. */
-export async function measureWebhooks(environment: Environment, scale: Scale): Promise<Measurement[]> {
+export async function measureWebhooks(
+  environment: Environment,
+  scale: Scale,
+): Promise<Measurement[]> {
   await using undo = new AsyncDisposableStack()
   const own = async (starting: Promise<Child>) => {
     const child = await starting

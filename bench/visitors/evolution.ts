@@ -15,7 +15,11 @@ const published = {
   language: [null, 215.1, 56.7],
 } as const
 // Not in that table: taken as stable as what is nearest to them.
-const assumed = { network: [30, 4, 2], voices: [290, 35.3, 17.2], media: [206.3, 53.8, 26.8] } as const
+const assumed = {
+  network: [30, 4, 2],
+  voices: [290, 35.3, 17.2],
+  media: [206.3, 53.8, 26.8],
+} as const
 
 type Attribute = keyof typeof published | keyof typeof assumed
 export type Habits = Record<Attribute, { days: number | null; other: string[] }>
@@ -24,15 +28,22 @@ export type Habits = Record<Attribute, { days: number | null; other: string[] }>
 export function habitsOf(random: SeededRandom): Habits {
   const of = ([middle, p90, p95]: readonly [number | null, number, number]) => {
     const at = random.next()
-    const days = at < 0.5 ? middle && middle * (1 + (0.5 - at) * 4) : between(at, { middle, p90, p95 })
+    const days =
+      at < 0.5 ? middle && middle * (1 + (0.5 - at) * 4) : between(at, { middle, p90, p95 })
     return { days, other: [random.hash(), random.hash()] }
   }
-  const entries = Object.entries({ ...published, ...assumed }).map(([name, days]) => [name, of(days)])
+  const entries = Object.entries({ ...published, ...assumed }).map(([name, days]) => [
+    name,
+    of(days),
+  ])
   return Object.fromEntries(entries)
 }
 
 // Between the middle and the unstable ones most never change either, where the middle does not.
-function between(at: number, { middle, p90, p95 }: { middle: number | null; p90: number; p95: number }) {
+function between(
+  at: number,
+  { middle, p90, p95 }: { middle: number | null; p90: number; p95: number },
+) {
   if (at >= 0.95) return p95
   if (at >= 0.9) return p90
   if (middle === null) return at < 0.8 ? null : p90 * 10 ** ((0.9 - at) / 0.1)
@@ -54,7 +65,12 @@ const travels = [
 /** The look some days later. */
 export function evolve(
   look: Look,
-  { habits, days, kind, random }: { habits: Habits; days: number; kind: Kind; random: SeededRandom },
+  {
+    habits,
+    days,
+    kind,
+    random,
+  }: { habits: Habits; days: number; kind: Kind; random: SeededRandom },
 ): Look {
   const changes = (name: Attribute) => {
     const { days: every } = habits[name]
@@ -71,14 +87,22 @@ export function evolve(
   if (changes('language'))
     s = {
       ...s,
-      navigator: { ...s.navigator, languages: [...s.navigator.languages, random.pick(['it', 'nl', 'pl'])] },
+      navigator: {
+        ...s.navigator,
+        languages: [...s.navigator.languages, random.pick(['it', 'nl', 'pl'])],
+      },
     }
   if (kind === 'phone') return { snapshot: s, ip }
   if (changes('resolution')) {
     const [width, height, ratio] = random.pick(screens)
     s = {
       ...s,
-      environment: { ...s.environment, screen_width: width, screen_height: height, pixel_ratio: ratio },
+      environment: {
+        ...s.environment,
+        screen_width: width,
+        screen_height: height,
+        pixel_ratio: ratio,
+      },
     }
   }
   if (changes('fonts')) s = { ...s, fonts: { ...s.fonts, enumeration_hash: random.hash() } }

@@ -26,11 +26,21 @@ export function trackByRules(visits: Visit[]): string[] {
 
 function isCandidate(before: Look, now: Look): boolean {
   const [one, other] = [before.snapshot, now.snapshot]
-  const [a, b] = [agentOf(one.navigator.user_agent ?? ''), agentOf(other.navigator.user_agent ?? '')]
-  if (a.system !== b.system || one.navigator.platform !== other.navigator.platform || a.family !== b.family)
+  const [a, b] = [
+    agentOf(one.navigator.user_agent ?? ''),
+    agentOf(other.navigator.user_agent ?? ''),
+  ]
+  if (
+    a.system !== b.system ||
+    one.navigator.platform !== other.navigator.platform ||
+    a.family !== b.family
+  )
     return false
   if (b.version < a.version) return false
-  if (one.canvas.hash !== other.canvas.hash || one.fonts.enumeration_hash !== other.fonts.enumeration_hash)
+  if (
+    one.canvas.hash !== other.canvas.hash ||
+    one.fonts.enumeration_hash !== other.fonts.enumeration_hash
+  )
     return false
   const changed = differences(before, now)
   const isAlike = changed.every(({ before: x, now: y, isSet }) => !isSet || ratio(x, y) > 0.75)
@@ -60,4 +70,5 @@ function differences({ snapshot: one }: Look, { snapshot: other }: Look) {
   ].filter(({ before, now }) => before !== now)
 }
 
-const ratio = (one: string, other: string) => 1 - distance(one, other) / Math.max(one.length, other.length, 1)
+const ratio = (one: string, other: string) =>
+  1 - distance(one, other) / Math.max(one.length, other.length, 1)

@@ -1,4 +1,7 @@
-import { createSeededRandom, type SeededRandom } from '../../services/cli/simulate/generate/random.ts'
+import {
+  createSeededRandom,
+  type SeededRandom,
+} from '../../services/cli/simulate/generate/random.ts'
 import { newer } from './evolution.ts'
 import type { Look } from './looks.ts'
 import type { Device } from './population.ts'
@@ -22,10 +25,16 @@ interface Journey {
 }
 
 /** Eight weeks of visits, in the order of their time. */
-export function journeysOf(devices: Device[], seed: string, { loss, isStaggered = false }: Journey): Visit[] {
+export function journeysOf(
+  devices: Device[],
+  seed: string,
+  { loss, isStaggered = false }: Journey,
+): Visit[] {
   return devices
     .flatMap((device) => {
-      const begins = isStaggered ? createSeededRandom(seed, 'begins', device.id).int(0, weeks - 2) : 0
+      const begins = isStaggered
+        ? createSeededRandom(seed, 'begins', device.id).int(0, weeks - 2)
+        : 0
       const seen = looksOf(device, seed).filter(({ at }) => at >= begins * 7 * day)
       return withStorage(seen, { device, seed, loss })
     })
@@ -48,7 +57,9 @@ function looksOf(device: Device, seed: string): Seen[] {
   let driver: string | null = null
   const seen: Seen[] = []
   for (let week = 0; week < weeks; week++) {
-    const place = travels.chance(0.04) ? { network: networkOf(travels), zone: travels.pick(abroad) } : null
+    const place = travels.chance(0.04)
+      ? { network: networkOf(travels), zone: travels.pick(abroad) }
+      : null
     if (random.chance(0.01)) language = random.pick(['it', 'nl', 'sv'])
     if (random.chance(0.02)) fonts = random.hash()
     if (random.chance(0.015)) driver = random.hash(4)
@@ -83,7 +94,8 @@ const dayOf = ({ kind }: Device, random: SeededRandom) => random.int(0, kind ===
 function placeOf({ kind, networks }: Device, random: SeededRandom) {
   if (kind === 'phone' && random.chance(0.45))
     return { network: random.pick(networks.carrier), isDocked: false }
-  if (networks.office !== null && random.chance(0.7)) return { network: networks.office, isDocked: true }
+  if (networks.office !== null && random.chance(0.7))
+    return { network: networks.office, isDocked: true }
   return { network: networks.home, isDocked: false }
 }
 
@@ -104,7 +116,10 @@ function changed({ snapshot, docked }: Device, now: Now): Look['snapshot'] {
   if (now.fonts) s = { ...s, fonts: { ...s.fonts, enumeration_hash: now.fonts } }
   if (now.driver) {
     const renderer = `${s.webgl.renderer} ${now.driver}`
-    s = { ...s, webgl: { ...s.webgl, renderer, parameters_hash: now.driver, extensions_hash: now.driver } }
+    s = {
+      ...s,
+      webgl: { ...s.webgl, renderer, parameters_hash: now.driver, extensions_hash: now.driver },
+    }
   }
   if (now.zone) {
     const [timezone, timezone_offset_min] = now.zone
@@ -125,7 +140,14 @@ function withStorage(
     const presented = kept
     const issued: string = kept ?? random.hash(32)
     kept = issued
-    return { browser: device.id, look, at, presented, issued, sessionId: `sid_${device.id}_${visit}` }
+    return {
+      browser: device.id,
+      look,
+      at,
+      presented,
+      issued,
+      sessionId: `sid_${device.id}_${visit}`,
+    }
   })
 }
 

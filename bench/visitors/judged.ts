@@ -28,7 +28,11 @@ const runs: { name: string; loss: Loss; isStaggered?: boolean }[] = [
   { name: 'never', loss: 'never' },
   { name: '10 of 100', loss: 0.1 },
   { name: 'always', loss: 'always' },
-  { name: 'as people lose it, devices begin one after another', loss: 'realistic', isStaggered: true },
+  {
+    name: 'as people lose it, devices begin one after another',
+    loss: 'realistic',
+    isStaggered: true,
+  },
 ]
 
 const groups: [string, (device: Device) => boolean][] = [
@@ -77,7 +81,10 @@ export function judge(devices: Device[], { visits, answers }: Replayed): Judgeme
     devices: seen.size,
     visits: theirs.length,
     wrong: share(theirs.filter(({ wasWrong }) => wasWrong).length, theirs.length),
-    mixed: share([...visitors].filter((id) => (ofVisitor.get(id)?.size ?? 0) > 1).length, visitors.size),
+    mixed: share(
+      [...visitors].filter((id) => (ofVisitor.get(id)?.size ?? 0) > 1).length,
+      visitors.size,
+    ),
     idsPerBrowser: share(pairs.size, seen.size),
     bound: share(
       [...seen].reduce((sum, id) => sum + (bound.get(id) ?? 0), 0),
@@ -106,5 +113,7 @@ function boundOf(visits: Visit[]): Map<number, number> {
 
 function nameOf(look: Visit['look']): string {
   const profile = profileOfLook(look)
-  return profile ? [...components.map((name) => component(profile, name)), profile.network].join() : ''
+  return profile
+    ? [...components.map((name) => component(profile, name)), profile.network].join()
+    : ''
 }

@@ -1,7 +1,10 @@
 import { FingerprintGenerator } from 'fingerprint-generator'
 import type { Snapshot } from '../../schemas/observations.ts'
 import { families } from '../../services/cli/simulate/generate/families.ts'
-import { createSeededRandom, type SeededRandom } from '../../services/cli/simulate/generate/random.ts'
+import {
+  createSeededRandom,
+  type SeededRandom,
+} from '../../services/cli/simulate/generate/random.ts'
 import { deviceSnapshot } from '../../services/cli/simulate/generate/snapshot.ts'
 
 /** What a server sees of a browser at a visit. */
@@ -22,7 +25,18 @@ const zones = [
   ['Europe/London', -60],
   ['Asia/Tokyo', -540],
 ] as const
-const languages = ['en-US', 'en-US', 'en-US', 'en-US', 'en-GB', 'de-DE', 'fr-FR', 'es-ES', 'ja-JP', 'pt-BR']
+const languages = [
+  'en-US',
+  'en-US',
+  'en-US',
+  'en-US',
+  'en-GB',
+  'de-DE',
+  'fr-FR',
+  'es-ES',
+  'ja-JP',
+  'pt-BR',
+]
 
 type Fingerprint = ReturnType<FingerprintGenerator['getFingerprint']>['fingerprint']
 
@@ -54,7 +68,10 @@ function seeded<T>(random: SeededRandom, work: () => T): T {
 
 function lookOf(found: Fingerprint, random: SeededRandom): Look {
   const { navigator: n, screen: s, videoCard, fonts, multimediaDevices: media } = found
-  const base = deviceSnapshot(familyOf(n.userAgent), createSeededRandom('base', familyOf(n.userAgent).name))
+  const base = deviceSnapshot(
+    familyOf(n.userAgent),
+    createSeededRandom('base', familyOf(n.userAgent).name),
+  )
   const [timezone, offset] = random.pick(zones)
   const main = random.pick(languages)
   const card = videoCard?.renderer ?? 'none'
@@ -95,7 +112,11 @@ function lookOf(found: Fingerprint, random: SeededRandom): Look {
       parameters_hash: digest('parameters', machine),
       extensions_hash: digest('extensions', machine),
     },
-    canvas: { ...base.canvas, hash: digest('canvas', machine, String(drawing)), noise_detected: false },
+    canvas: {
+      ...base.canvas,
+      hash: digest('canvas', machine, String(drawing)),
+      noise_detected: false,
+    },
     audio: {
       ...base.audio,
       hash: digest('audio', n.platform, engineOf(n.userAgent)),

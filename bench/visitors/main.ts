@@ -11,7 +11,9 @@ import { type Scenario, scenarios, type Twins, twinsOf } from './scenarios.ts'
 const seed = process.env.SEED ?? 'visitors'
 
 function measured(visits: Visit[], visitors: string[]): Measures {
-  return measuresOf(visits.map(({ browser, at }, i) => ({ browser, at, visitor: visitors[i] ?? '' })))
+  return measuresOf(
+    visits.map(({ browser, at }, i) => ({ browser, at, visitor: visitors[i] ?? '' })),
+  )
 }
 
 function resultOf({ name, loss, browsers, visits }: Scenario): ReplayResults['scenarios'][number] {
@@ -23,7 +25,13 @@ function resultOf({ name, loss, browsers, visits }: Scenario): ReplayResults['sc
   return { name, loss, browsers, visits: visits.length, ours, rules }
 }
 
-function twinResultOf({ count, place, apart, firsts, returns }: Twins): ReplayResults['twins'][number] {
+function twinResultOf({
+  count,
+  place,
+  apart,
+  firsts,
+  returns,
+}: Twins): ReplayResults['twins'][number] {
   const both = [...firsts, ...returns]
   const visitors = replay(both)
   const { mixed } = measured(both, visitors)
@@ -45,5 +53,8 @@ const results: ReplayResults = {
   people: [...judgedRuns(seed)],
   twins: twinsOf(seed).map(twinResultOf),
 }
-await writeFile(path.join(import.meta.dirname, 'results.json'), `${JSON.stringify(results, null, 2)}\n`)
+await writeFile(
+  path.join(import.meta.dirname, 'results.json'),
+  `${JSON.stringify(results, null, 2)}\n`,
+)
 await writeVisitors(results)

@@ -30,12 +30,16 @@ export function measuresOf(all: Tracked[]) {
       ownership.reduce((sum, one, i) => sum + one * (visitors[i]?.length ?? 0), 0) / all.length,
     precision: mean(all.map((one) => common(one) / (ofVisitor.get(one.visitor) ?? 1))),
     recall: mean(all.map((one) => common(one) / (ofBrowser.get(one.browser) ?? 1))),
-    mixed: visitors.filter((some) => distinct(some.map((one) => one.browser)) > 1).length / visitors.length,
+    mixed:
+      visitors.filter((some) => distinct(some.map((one) => one.browser)) > 1).length /
+      visitors.length,
     trackedDays: mean(
       browsers.map(
         (some) =>
           Math.max(
-            ...groups(some, (one) => one.visitor).map((run) => (run.at(-1)?.at ?? 0) - (run[0]?.at ?? 0)),
+            ...groups(some, (one) => one.visitor).map(
+              (run) => (run.at(-1)?.at ?? 0) - (run[0]?.at ?? 0),
+            ),
           ) / 86_400_000,
       ),
     ),

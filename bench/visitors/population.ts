@@ -1,4 +1,7 @@
-import { createSeededRandom, type SeededRandom } from '../../services/cli/simulate/generate/random.ts'
+import {
+  createSeededRandom,
+  type SeededRandom,
+} from '../../services/cli/simulate/generate/random.ts'
 import { createLooks, digest, type Look } from './looks.ts'
 
 export type DeviceKind = 'phone' | 'desktop' | 'office'
@@ -38,9 +41,23 @@ const countries: [Country, number][] = [
   [{ id: 1, timezone: 'America/New_York', offset: 240, languages: ['en-US', 'en'] }, 30],
   [{ id: 2, timezone: 'America/Los_Angeles', offset: 420, languages: ['en-US', 'en'] }, 12],
   [{ id: 3, timezone: 'Europe/London', offset: -60, languages: ['en-GB', 'en-US', 'en'] }, 12],
-  [{ id: 4, timezone: 'Europe/Berlin', offset: -120, languages: ['de-DE', 'de', 'en-US', 'en'] }, 16],
-  [{ id: 5, timezone: 'Europe/Paris', offset: -120, languages: ['fr-FR', 'fr', 'en-US', 'en'] }, 10],
-  [{ id: 6, timezone: 'America/Sao_Paulo', offset: 180, languages: ['pt-BR', 'pt', 'en-US', 'en'] }, 10],
+  [
+    { id: 4, timezone: 'Europe/Berlin', offset: -120, languages: ['de-DE', 'de', 'en-US', 'en'] },
+    16,
+  ],
+  [
+    { id: 5, timezone: 'Europe/Paris', offset: -120, languages: ['fr-FR', 'fr', 'en-US', 'en'] },
+    10,
+  ],
+  [
+    {
+      id: 6,
+      timezone: 'America/Sao_Paulo',
+      offset: 180,
+      languages: ['pt-BR', 'pt', 'en-US', 'en'],
+    },
+    10,
+  ],
   [{ id: 7, timezone: 'Asia/Tokyo', offset: -540, languages: ['ja', 'en-US', 'en'] }, 10],
 ]
 const otherLanguages = [
@@ -95,7 +112,9 @@ interface Making {
 function householdOf(home: number, { models, random }: Making): Household {
   const country = random.weighted(countries)
   const isShared = random.chance(0.1)
-  const network = isShared ? `30.0.${random.int(1, sharedCarriers)}` : `20.${home >> 8}.${home & 255}`
+  const network = isShared
+    ? `30.0.${random.int(1, sharedCarriers)}`
+    : `20.${home >> 8}.${home & 255}`
   const phone = random.chance(0.35) ? phoneOf(models) : null
   return { country, network, phone, isJudged: random.chance(0.5) }
 }
@@ -106,7 +125,9 @@ function officeOf(id: number, { models, random }: Making): Office {
   const docks = [
     { width: 2560, height: 1440, ratio: 1 },
     { width: 1920, height: 1080, ratio: 1 },
-  ].map((screen, dock) => withDock(image, { ...screen, media: digest('dock', String(id), String(dock)) }))
+  ].map((screen, dock) =>
+    withDock(image, { ...screen, media: digest('dock', String(id), String(dock)) }),
+  )
   return { country, network: `50.0.${id}`, image, docks }
 }
 
@@ -149,7 +170,11 @@ function desktopOf(models: Models, random: SeededRandom): Look['snapshot'] {
   return { ...s, canvas: { ...s.canvas, hash } }
 }
 
-function spoken(s: Look['snapshot'], { timezone, offset }: Country, languages: string[]): Look['snapshot'] {
+function spoken(
+  s: Look['snapshot'],
+  { timezone, offset }: Country,
+  languages: string[],
+): Look['snapshot'] {
   return {
     ...s,
     navigator: { ...s.navigator, languages, language: languages[0] ?? null },
@@ -165,6 +190,11 @@ interface Dock {
 }
 
 function withDock(s: Look['snapshot'], { width, height, ratio, media }: Dock): Look['snapshot'] {
-  const environment = { ...s.environment, screen_width: width, screen_height: height, pixel_ratio: ratio }
+  const environment = {
+    ...s.environment,
+    screen_width: width,
+    screen_height: height,
+    pixel_ratio: ratio,
+  }
   return { ...s, environment, media: { ...s.media, topology_hash: media } }
 }

@@ -52,7 +52,12 @@ export function visitsOf(
     for (let week = 0; week < weeks; week++) {
       const at = (week * 7 + random.next() * 3) * day
       if (week > 0)
-        look = evolve(look, { habits: browser.habits, days: (at - before) / day, kind: browser.kind, random })
+        look = evolve(look, {
+          habits: browser.habits,
+          days: (at - before) / day,
+          kind: browser.kind,
+          random,
+        })
       before = at
       if (random.chance(loss)) kept = null
       const issued: string = kept ?? random.hash(32)
@@ -77,7 +82,8 @@ interface Linked extends LinkedSession {
 }
 
 /** The visitor of each visit, as production's rules link and split them. */
-export const replay = (visits: Visit[]): string[] => replayed(visits).map(({ finally: visitor }) => visitor)
+export const replay = (visits: Visit[]): string[] =>
+  replayed(visits).map(({ finally: visitor }) => visitor)
 
 export interface Answered {
   /** The visitor that the visit was of when it was answered, and after all visits. */
@@ -121,7 +127,8 @@ function createMemory() {
 
   function remake(id: string): void {
     const theirs = [...links.values()].filter((link) => link.visitor === id)
-    for (const key of (ofVisitor.get(id) ?? []).flatMap((link) => link.keys)) index.get(key)?.delete(id)
+    for (const key of (ofVisitor.get(id) ?? []).flatMap((link) => link.keys))
+      index.get(key)?.delete(id)
     ofVisitor.delete(id)
     for (const link of theirs) put(link)
     const began = beginnings(theirs)

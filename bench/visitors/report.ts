@@ -15,7 +15,14 @@ export interface ReplayResults {
     rules: Measures | null
   }[]
   people: JudgedRun[]
-  twins: { count: number; place: string; apart: string; first: number; back: number; mixed: number }[]
+  twins: {
+    count: number
+    place: string
+    apart: string
+    first: number
+    back: number
+    mixed: number
+  }[]
 }
 
 const title = '## Visitors'
@@ -60,9 +67,11 @@ export function visitorsPart({ seed, commit, scenarios, people, twins }: ReplayR
       ['machines', 'visitors at first', 'after each came back', 'with two machines'],
       [...Map.groupBy(twins, ({ count }) => count)].map(([count, runs]) => [
         count,
-        ...[runs.map(({ first }) => first), runs.map(({ back }) => back), runs.map(({ mixed }) => mixed)].map(
-          range,
-        ),
+        ...[
+          runs.map(({ first }) => first),
+          runs.map(({ back }) => back),
+          runs.map(({ mixed }) => mixed),
+        ].map(range),
       ]),
     ),
   ].join('\n\n')
@@ -96,7 +105,12 @@ function peoplePart(people: JudgedRun[]): string[] {
 function cells(m: Measures): string[] {
   const { idsPerBrowser, precision, recall, mixed, trackedDays } = m
   const fine = [precision, recall].map((value) => value.toFixed(4))
-  return [idsPerBrowser.toFixed(3), ...fine, `${(100 * mixed).toFixed(2)} %`, trackedDays.toFixed(1)]
+  return [
+    idsPerBrowser.toFixed(3),
+    ...fine,
+    `${(100 * mixed).toFixed(2)} %`,
+    trackedDays.toFixed(1),
+  ]
 }
 
 function table(head: string[], rows: (string | number)[][]): string {

@@ -18,7 +18,11 @@ interface Population {
   isOneNetwork?: boolean
 }
 
-const mixed = (size: number) => ({ desktop: size * 0.65, phone: size * 0.32, hardened: size * 0.03 })
+const mixed = (size: number) => ({
+  desktop: size * 0.65,
+  phone: size * 0.32,
+  hardened: size * 0.03,
+})
 
 const populations: Population[] = [
   { name: 'desktops', kinds: { desktop: 211 } },

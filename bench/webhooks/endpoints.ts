@@ -35,7 +35,8 @@ export async function createEndpoints({ environment, api, receiver }: Places): P
       headers,
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    if (!response.ok) throw new Error(`${method} ${url}: ${response.status} ${await response.text()}`)
+    if (!response.ok)
+      throw new Error(`${method} ${url}: ${response.status} ${await response.text()}`)
     const { data }: { data: Data } = JSON.parse(await response.text())
     return data
   }
@@ -44,7 +45,11 @@ export async function createEndpoints({ environment, api, receiver }: Places): P
   for (let i = 0; i < count; i++) {
     const type: SubscribableType = i === 0 ? 'session.result.persisted' : 'gate.session.approved'
     created.push(
-      await send('POST', path, { name: `Bench ${i}`, url: `${receiver.url}/${i}`, event_types: [type] }),
+      await send('POST', path, {
+        name: `Bench ${i}`,
+        url: `${receiver.url}/${i}`,
+        event_types: [type],
+      }),
     )
   }
   return {

@@ -16,7 +16,13 @@ const roundSchema = z.object({
 
 const pools = new Map<string, Pool>()
 
-async function sendAll({ url, headers, body, ids, inFlight }: z.output<typeof roundSchema>): Promise<void> {
+async function sendAll({
+  url,
+  headers,
+  body,
+  ids,
+  inFlight,
+}: z.output<typeof roundSchema>): Promise<void> {
   const { origin, pathname } = new URL(url)
   const pool = pools.get(origin) ?? new Pool(origin, { connections: inFlight })
   pools.set(origin, pool)
@@ -26,7 +32,8 @@ async function sendAll({ url, headers, body, ids, inFlight }: z.output<typeof ro
       const options = { method: 'POST' as const, path: pathname, body }
       const response = await pool.request({ ...options, headers: { ...headers, 'webhook-id': id } })
       await response.body.text()
-      if (response.statusCode !== 200) throw new Error(`the receiver answered ${response.statusCode}`)
+      if (response.statusCode !== 200)
+        throw new Error(`the receiver answered ${response.statusCode}`)
     }
   }
   await Promise.all(Array.from({ length: inFlight }, sender))

@@ -8,7 +8,13 @@ import type {
 import type { Actor, Environment } from '../../schemas/events.ts'
 import { ApiError } from '../errors/errors.ts'
 import type { OrganizationId } from '../ids.ts'
-import { type ChargeOptions, type Charges, type CostOf, chargeBody, createCharges } from './charge.ts'
+import {
+  type ChargeOptions,
+  type Charges,
+  type CostOf,
+  chargeBody,
+  createCharges,
+} from './charge.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
 import {
   bearerOf,
@@ -57,7 +63,11 @@ export interface Auth {
   scope(request: FastifyRequest): { organizationId: OrganizationId; environment: Environment }
 }
 
-type Proceed<P> = (principal: P, request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined
+type Proceed<P> = (
+  principal: P,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => Promise<void> | undefined
 
 /** Makes a hook that verifies who calls, sets `request.principal` and goes on with `proceed`. */
 export type VerifyCaller = (proceed: Proceed<Caller>) => onRequestHookHandler
@@ -186,7 +196,8 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
       return request.principal
     },
     secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
-    publishable: (request: FastifyRequest): PublishablePrincipal => publishableOnly(request.principal),
+    publishable: (request: FastifyRequest): PublishablePrincipal =>
+      publishableOnly(request.principal),
     invalidate: keys.invalidate,
   }
 }

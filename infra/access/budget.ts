@@ -47,5 +47,8 @@ export function createBudget({
 
 /** 429 for whoever has spent a budget or bucket, with the whole seconds until there is a unit again. */
 export function overBudget(seconds = 1, options: { message?: string } = {}): ApiError {
-  return new ApiError('rate_limit.exceeded', { ...options, headers: { 'retry-after': String(seconds) } })
+  return new ApiError('rate_limit.exceeded', {
+    ...options,
+    headers: { 'retry-after': String(seconds) },
+  })
 }

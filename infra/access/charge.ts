@@ -1,5 +1,10 @@
 import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest, preParsingAsyncHookHandler, RequestPayload } from 'fastify'
+import type {
+  FastifyReply,
+  FastifyRequest,
+  preParsingAsyncHookHandler,
+  RequestPayload,
+} from 'fastify'
 import type { KeyType } from '../../schemas/events.ts'
 import { isObject } from '../../schemas/lenient.ts'
 import { ApiError } from '../errors/errors.ts'
@@ -61,13 +66,22 @@ export function createCharges(options: ChargeOptions) {
     { cost, bucket = principal.type }: Omit<Charge, 'reply'>,
   ): RateLimitRequest {
     if (principal.type === 'person')
-      return { owner: principal.consoleSessionId, bucket: 'person', limit: defaultLimits.person, cost }
+      return {
+        owner: principal.consoleSessionId,
+        bucket: 'person',
+        limit: defaultLimits.person,
+        cost,
+      }
     const own = bucket === principal.type ? principal.rateLimit : null
     return { owner: principal.organizationId, bucket, limit: own ?? defaultLimits[bucket], cost }
   }
 
   // Set on the reply and not on the error: a request that fails later has been charged too and has to say so.
-  function announce(result: RateLimitResult, reply: FastifyReply, callerType: Principal['type']): void {
+  function announce(
+    result: RateLimitResult,
+    reply: FastifyReply,
+    callerType: Principal['type'],
+  ): void {
     reply
       .header(limitHeader, result.limit)
       .header(remainingHeader, result.remaining)
@@ -121,7 +135,8 @@ export function createCharges(options: ChargeOptions) {
         return undefined
       }
       const result = limiter.consume(requestOf(principal, units))
-      if (result instanceof Promise) return result.then((later) => announce(later, reply, principal.type))
+      if (result instanceof Promise)
+        return result.then((later) => announce(later, reply, principal.type))
       announce(result, reply, principal.type)
       return undefined
     },
@@ -169,7 +184,10 @@ export function chargeBody(
     }
     const body = await readAll(payload, bodyLimit)
     // A byte order mark is skipped, as the body parser does it.
-    await charge(request, { reply, cost: costOf(body && parsedJson(new TextDecoder().decode(body))) })
+    await charge(request, {
+      reply,
+      cost: costOf(body && parsedJson(new TextDecoder().decode(body))),
+    })
     // What is left of the body is not read, so nothing can follow on this connection.
     if (!body) throw new ApiError('request.payload_too_large', { headers: { connection: 'close' } })
     return Readable.from([body])

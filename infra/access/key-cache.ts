@@ -49,7 +49,10 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     return age >= 0 && age < cacheMs
   }
 
-  async function fetchRecord(key: string, isBelieved: () => boolean): Promise<KeyRecord | undefined> {
+  async function fetchRecord(
+    key: string,
+    isBelieved: () => boolean,
+  ): Promise<KeyRecord | undefined> {
     const requestedAt = clock()
     const record = await findKey(lookupHashes(keyring, key))
     onKeyLookup?.(record ? 'found' : 'unknown')
@@ -62,7 +65,10 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     return record
   }
 
-  function findRecord(key: string, { ip }: { readonly ip: string }): Promise<KeyRecord | undefined> {
+  function findRecord(
+    key: string,
+    { ip }: { readonly ip: string },
+  ): Promise<KeyRecord | undefined> {
     // A key that was verified here before is no guess, and spends nothing: else the customers behind one proxy,
     // whose keys all go stale at the same change, would lock each other out.
     const mayBeGuess = !known.has(key)

@@ -30,7 +30,10 @@ export function isKeyOver(
   { status, graceExpiresAt }: Pick<KeyRecord, 'status' | 'graceExpiresAt'>,
   now: number,
 ): boolean {
-  return status === 'revoked' || (status === 'rotating' && graceExpiresAt !== null && graceExpiresAt <= now)
+  return (
+    status === 'revoked' ||
+    (status === 'rotating' && graceExpiresAt !== null && graceExpiresAt <= now)
+  )
 }
 
 export function secretOnly(principal: Principal | null): SecretPrincipal {
@@ -67,7 +70,8 @@ export function checkScopes(
 }
 
 /** Those that a secret key with these stored ones has. */
-export const effectiveScopes = (stored: readonly string[]) => (stored.length > 0 ? stored : defaultScopes)
+export const effectiveScopes = (stored: readonly string[]) =>
+  stored.length > 0 ? stored : defaultScopes
 
 /** 403 for any other organization, whether or not there is one of that id. */
 export function checkOrganization({ type, organizationId }: Caller, params: unknown): void {
@@ -116,5 +120,9 @@ const wildcardStart = 'https://*.'
 function matches(origin: URL, allowed: string): boolean {
   if (!allowed.startsWith(wildcardStart)) return origin.origin === allowed
   const suffix = allowed.slice(wildcardStart.length - 1)
-  return origin.protocol === 'https:' && origin.host.endsWith(suffix) && origin.host.length > suffix.length
+  return (
+    origin.protocol === 'https:' &&
+    origin.host.endsWith(suffix) &&
+    origin.host.length > suffix.length
+  )
 }

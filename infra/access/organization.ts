@@ -13,8 +13,10 @@ export function organizationFor<O extends { status: string }>(
   organization: O | undefined,
   by: CallerKind,
 ): O {
-  if (!organization) throw new ApiError('request.not_found', { message: 'No such organization exists.' })
-  if (by === 'key' && organization.status !== 'active') throw new ApiError('auth.organization_inactive')
+  if (!organization)
+    throw new ApiError('request.not_found', { message: 'No such organization exists.' })
+  if (by === 'key' && organization.status !== 'active')
+    throw new ApiError('auth.organization_inactive')
   return organization
 }
 
@@ -22,4 +24,5 @@ export function organizationFor<O extends { status: string }>(
  * The lock for all decisions about an organization's webhook endpoints, and about services that name one. So
  * neither can miss what the other decides.
  */
-export const endpointsLock = (organizationId: string): string => `webhook-endpoints:${organizationId}`
+export const endpointsLock = (organizationId: string): string =>
+  `webhook-endpoints:${organizationId}`

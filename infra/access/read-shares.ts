@@ -33,7 +33,8 @@ export function createReadShares({ clock, connections }: { clock: Clock; connect
       const leftMs = (refusedUntil.get(query) ?? 0) - clock()
       if (leftMs > 0)
         throw tookTooLong(new Error('the same query timed out before'), Math.ceil(leftMs / 1000))
-      if (lastReader !== undefined && lastReader !== organizationId) sharedUntil = clock() + recentMs
+      if (lastReader !== undefined && lastReader !== organizationId)
+        sharedUntil = clock() + recentMs
       lastReader = organizationId
       return limit.run([organizationId], async () => {
         try {

@@ -50,7 +50,9 @@ const forSomebody = /-?user\b|externalfetcher|duckassist|notebooklm|google-?agen
 const saysBot =
   /bot\b|bot[-_ /.]|crawl|spider|slurp|fetcher|scan|monitor|check|validator|archive|indexer|scraper|harvest|unfurl|uptime|synthetic|link ?preview|feed ?(parser|reader)|adsbot/i
 const isLibrary = (kinds: string[]) =>
-  kinds.some((kind) => ['tool', 'programmatic', 'http-library', 'browser-automation'].includes(kind))
+  kinds.some((kind) =>
+    ['tool', 'programmatic', 'http-library', 'browser-automation'].includes(kind),
+  )
 
 function purposeOf(product: string, kinds: string[]): AgentPurpose {
   const found = purposes.find(([kind]) => kinds.includes(kind))?.[1] ?? 'other'
@@ -72,9 +74,8 @@ function namesOf(pattern: string): string[] {
 function providerOf({ id, categories }: KnownBot, product: string): string | null {
   const own = categories.flatMap((category) => providersByCategory[category] ?? [])[0]
   const named = providersByName.find(([start]) => product.toLowerCase().startsWith(start))?.[1]
-  const operator = /^(.+?)-(crawler|monitor|preview|feedfetcher|aggregator|archiver|webhook|ads)\b/.exec(
-    id,
-  )?.[1]
+  const operator =
+    /^(.+?)-(crawler|monitor|preview|feedfetcher|aggregator|archiver|webhook|ads)\b/.exec(id)?.[1]
   return own ?? named ?? operator ?? null
 }
 
@@ -94,7 +95,10 @@ function known(bot: KnownBot, tagsOf: Map<string, string[]>): CatalogueEntry[] {
   const kinds = isUnsaid ? [...bot.categories, ...tags] : bot.categories
   return [
     {
-      ...{ id: bot.id, provider: providerOf(bot, product), product, purpose: purposeOf(product, kinds) },
+      id: bot.id,
+      provider: providerOf(bot, product),
+      product,
+      purpose: purposeOf(product, kinds),
       names: names.map((name) => name.toLowerCase()),
       ...(reverse_dns.length > 0 && { reverse_dns }),
       ...(ranges.length > 0 && { ranges: ranges.map(({ url }) => url) }),
@@ -110,7 +114,13 @@ function listed({ pattern, tags = [] }: Crawler): CatalogueEntry[] {
   const id = product.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   const provider = providersByName.find(([start]) => id.startsWith(start))?.[1] ?? null
   return [
-    { id, provider, product, purpose: purposeOf(product, tags), names: names.map((n) => n.toLowerCase()) },
+    {
+      id,
+      provider,
+      product,
+      purpose: purposeOf(product, tags),
+      names: names.map((n) => n.toLowerCase()),
+    },
   ]
 }
 
@@ -136,7 +146,9 @@ function build(bots: KnownBot[], crawlers: Crawler[]): CatalogueEntry[] {
   return unique([imessage, ...verified, ...ofSource, ...crawlers.flatMap(listed)])
 }
 
-const [bots, crawlers] = process.argv.slice(2, 4).map((file) => JSON.parse(readFileSync(file, 'utf8')))
+const [bots, crawlers] = process.argv
+  .slice(2, 4)
+  .map((file) => JSON.parse(readFileSync(file, 'utf8')))
 const agents = [chatgptAgent, ...build(bots.bots, crawlers)]
 const sources = [
   'github.com/arcjet/well-known-bots, commit 0637e27 of 2026-02-26 (MIT)',

@@ -3,7 +3,15 @@ import { createLru } from '../lru.ts'
 import document from './catalogue.json' with { type: 'json' }
 
 export const agentPurposes = [
-  ...(['search', 'ai_assistant', 'ai_training', 'monitor', 'preview', 'feed', 'advertising'] as const),
+  ...([
+    'search',
+    'ai_assistant',
+    'ai_training',
+    'monitor',
+    'preview',
+    'feed',
+    'advertising',
+  ] as const),
   ...(['archive', 'research', 'security', 'seo', 'webhook', 'other'] as const),
 ]
 export type AgentPurpose = (typeof agentPurposes)[number]
@@ -45,7 +53,8 @@ for (const entry of catalogue) {
     byFirstWord.set(word, [...(byFirstWord.get(word) ?? []), { name, isFirst, entry }])
   }
 }
-for (const some of byFirstWord.values()) some.sort((one, other) => other.name.length - one.name.length)
+for (const some of byFirstWord.values())
+  some.sort((one, other) => other.name.length - one.name.length)
 
 // Few strings make up most of the traffic. Null where nothing is known.
 const found = createLru<string, { entry: CatalogueEntry | null }>(2000)

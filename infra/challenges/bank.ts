@@ -36,7 +36,8 @@ export function bankNumberAt(place: number, now: number): number {
 }
 
 /** undefined for an id that is of the repository's questions. */
-export const bankNumberOf = (id: number): number | undefined => (id < numbers ? undefined : id % numbers)
+export const bankNumberOf = (id: number): number | undefined =>
+  id < numbers ? undefined : id % numbers
 
 export const bankIdOf = (number: number, { id }: Pick<MasterKey, 'id'>): number =>
   (Number.parseInt(id.slice(0, 6), 16) + 1) * numbers + number
@@ -57,9 +58,14 @@ export function bankNumbersBetween(from: number, until: number): number[] {
 }
 
 /** The number of the part of the bank that a source (see `sourceOf`) is asked on a day (UTC). */
-export function bankPartOf(source: string, { now, master }: { now: number; master: MasterKey }): number {
+export function bankPartOf(
+  source: string,
+  { now, master }: { now: number; master: MasterKey },
+): number {
   const day = Math.floor(now / dayMs)
-  const digest = createHmac('sha256', master.secretKey('question-part')).update(`${source} ${day}`).digest()
+  const digest = createHmac('sha256', master.secretKey('question-part'))
+    .update(`${source} ${day}`)
+    .digest()
   return digest.readUInt16BE(0)
 }
 
@@ -82,9 +88,14 @@ export function bankNumbersOf(challenge: string, openedAt: number): number[] {
   const replaced = frequentPlaces.filter(
     (place) => bankNumberAt(place, openedAt) !== bankNumberAt(place, openedAt + soonMs),
   )
-  const soon = pickPlaces(at(asked.frequent, asked.soon), replaced.length).map((i) => replaced[i] ?? 0)
+  const soon = pickPlaces(at(asked.frequent, asked.soon), replaced.length).map(
+    (i) => replaced[i] ?? 0,
+  )
   // 32, because two bytes of the digest pick each.
-  const ofPart = pickPlaces(hash('sha512', `others of part ${part}`, 'buffer'), bankSize - frequentSize)
+  const ofPart = pickPlaces(
+    hash('sha512', `others of part ${part}`, 'buffer'),
+    bankSize - frequentSize,
+  )
   const others = pickPlaces(
     hash('sha256', `bank ${challenge}`, 'buffer').subarray(0, 2 * asked.others),
     ofPart.length,
@@ -107,7 +118,9 @@ export function bankQuestion(number: number, master: MasterKey): EngineQuestion 
 }
 
 function questionAt(number: number, master: MasterKey): Omit<EngineQuestion, 'id'> {
-  const bytes = createHmac('sha512', master.secretKey('question-bank')).update(String(number)).digest()
+  const bytes = createHmac('sha512', master.secretKey('question-bank'))
+    .update(String(number))
+    .digest()
   let drawn = 0
   // Each draw takes two bytes, and the first ones again after 32 draws.
   const draw = (range: number) => bytes.readUInt16BE((drawn++ % 32) * 2) % range
@@ -133,7 +146,8 @@ const color = (draw: Draw) =>
     () => `rgba(${draw(256)},${draw(256)},${draw(256)},.${draw(9) + 1})`,
     () => `hsla(${tenths(draw, 360)},${percent(draw)},${percent(draw)},.${draw(99) + 1})`,
   ])()
-const easing = (draw: Draw) => `cubic-bezier(.${draw(99)},${draw(3) - 1}.${draw(9)},.${draw(99)},${draw(2)})`
+const easing = (draw: Draw) =>
+  `cubic-bezier(.${draw(99)},${draw(3) - 1}.${draw(9)},.${draw(99)},${draw(2)})`
 // Without lengths: where the screen's pixels are not those of CSS, the last digit of a matrix would differ.
 const turns = (draw: Draw) =>
   `rotate(${angle(draw)}) skewX(${draw(60)}deg) scale(${tenths(draw, 4)},${tenths(draw, 3)}) skewY(${angle(draw)})`
@@ -159,7 +173,10 @@ const declarations: readonly [(draw: Draw) => string, ...((draw: Draw) => string
   (draw) => `list-style:url(u${draw(5000)}) inside ${pick(draw, ['square', 'decimal', 'none'])}`,
 ]
 
-const readBack = (draw: Draw): Unnumbered => ({ ask: 'style', text: pick(draw, declarations)(draw) })
+const readBack = (draw: Draw): Unnumbered => ({
+  ask: 'style',
+  text: pick(draw, declarations)(draw),
+})
 
 const computed = (draw: Draw): Unnumbered => {
   const [property, value] = pick<[string, string]>(draw, [
@@ -187,16 +204,41 @@ const along = (draw: Draw): Unnumbered => {
 
 // A point in every so many pixels. Of what a stroke covers engines have another idea at each scale.
 const inside = (draw: Draw): Unnumbered => ({
-  ...{ ask: 'inside', text: `${curves(draw)}Z` },
+  ask: 'inside',
+  text: `${curves(draw)}Z`,
   args: [200, 120, draw(4) + 11],
 })
 
 // Characters of many classes of the rules for breaking lines (UAX #14). Those whose rules Unicode changed lately are left out, so
 // that versions of one engine agree: quotation marks, small kana and the letters of Indic scripts.
 const breaking = [
-  ...['a', 'X', '7', '.', ',', '-', '/', '?', '%', '(', ')', '[', ' ', '  ', '$', 'e\u0301', '\u00e9'],
-  ...['\u00a0', '\u2013', '\u2026', '\u200b', '\u6f22'],
-  ...['\u3042', '\u3001', '\uac00', '\u0627', '\u05d0'],
+  'a',
+  'X',
+  '7',
+  '.',
+  ',',
+  '-',
+  '/',
+  '?',
+  '%',
+  '(',
+  ')',
+  '[',
+  ' ',
+  '  ',
+  '$',
+  'e\u0301',
+  '\u00e9',
+  '\u00a0',
+  '\u2013',
+  '\u2026',
+  '\u200b',
+  '\u6f22',
+  '\u3042',
+  '\u3001',
+  '\uac00',
+  '\u0627',
+  '\u05d0',
 ] as const
 const broken = (draw: Draw): Unnumbered => ({
   ask: 'lines',

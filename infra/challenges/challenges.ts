@@ -1,6 +1,11 @@
 import { hash } from 'node:crypto'
 import { createLru } from '../lru.ts'
-import type { CanvasChallenge, CanvasOp, EngineAnswer, EngineQuestion } from '../wire/collect/protocol.ts'
+import type {
+  CanvasChallenge,
+  CanvasOp,
+  EngineAnswer,
+  EngineQuestion,
+} from '../wire/collect/protocol.ts'
 import recorded from './known-answers.json' with { type: 'json' }
 import { pickPlaces, timesReplaced } from './pick.ts'
 import { questionBank } from './questions.ts'
@@ -37,7 +42,8 @@ const height = 40
 /** Curves, arcs at fractions of a pixel and soft edges, which graphics stacks round differently. Every other drawing has text. */
 export function canvasChallengeOf(seed: string): CanvasChallenge {
   const bytes = hash('sha512', `drawing ${seed}`, 'buffer')
-  const at = (index: number, range: number) => Math.round(((bytes[index] ?? 0) / 256) * range * 100) / 100
+  const at = (index: number, range: number) =>
+    Math.round(((bytes[index] ?? 0) / 256) * range * 100) / 100
   const color = (index: number) => `#${bytes.toString('hex', index, index + 3)}`
   const points = Array.from({ length: 8 }, (_, i) => at(i, i % 2 === 0 ? width : height))
   const turn = { start: at(12, 6), end: at(13, 6) }
@@ -51,8 +57,21 @@ export function canvasChallengeOf(seed: string): CanvasChallenge {
       color: color(18),
     },
     { op: 'curve', points, width: 1 + at(8, 6), blur: at(9, 4), color: color(21) },
-    { op: 'arc', x: 20 + at(10, 80), y: 10 + at(11, 20), radius: 5 + at(24, 12), ...turn, color: color(25) },
-    { op: 'curve', points: [...points].reverse(), width: 0.5 + at(28, 3), blur: 0, color: color(29) },
+    {
+      op: 'arc',
+      x: 20 + at(10, 80),
+      y: 10 + at(11, 20),
+      radius: 5 + at(24, 12),
+      ...turn,
+      color: color(25),
+    },
+    {
+      op: 'curve',
+      points: [...points].reverse(),
+      width: 0.5 + at(28, 3),
+      blur: 0,
+      color: color(29),
+    },
   ]
   return { ops: hasText(seed) ? [...ops, textOp(seed, at, color)] : ops, width, height }
 }
@@ -114,7 +133,12 @@ interface Recorded {
 }
 
 // Answers by version that were recorded from real browsers (docs/reports/detection.md says how), oldest first.
-const versions: Record<EngineFamily, Recorded[]> = { blink: [], gecko: [], webkit: [], webkitgtk: [] }
+const versions: Record<EngineFamily, Recorded[]> = {
+  blink: [],
+  gecko: [],
+  webkit: [],
+  webkitgtk: [],
+}
 for (const [name, answers] of Object.entries(recorded)) {
   const [family = '', major] = name.split(' ')
   if (family === 'blink' || family === 'gecko' || family === 'webkitgtk')
@@ -162,13 +186,18 @@ export function answersAsAnother(answers: readonly EngineAnswer[]): boolean {
   const ofLanguage = answers.filter(({ id }) => aboutLanguage.has(id))
   return (['blink', 'gecko'] as const).some((family) => {
     const major = versions[family].at(-1)?.major ?? 0
-    const equal = ofLanguage.filter(({ id, answer }) => recordedAnswer({ family, major }, id) === answer)
+    const equal = ofLanguage.filter(
+      ({ id, answer }) => recordedAnswer({ family, major }, id) === answer,
+    )
     return equal.length > ofLanguage.length / 2
   })
 }
 
 function answerOf({ family, major }: EngineVersion, question: number): string | undefined {
-  const answers = versions[family].map((one) => ({ major: one.major, answer: one.answers[question] }))
+  const answers = versions[family].map((one) => ({
+    major: one.major,
+    answer: one.answers[question],
+  }))
   const exact = answers.find((one) => one.major === major)
   if (exact) return exact.answer
   const before = answers.findLast((one) => one.major < major)

@@ -9,7 +9,9 @@ const on = (receiver: Json, path: string, ...args: Json[]): Unnumbered => ({
   on: receiver,
 })
 const make = (path: string, args: Json[] = [], then?: string, ...more: Json[]): Unnumbered => ({
-  ...{ ask: 'make', path, args },
+  ask: 'make',
+  path,
+  args,
   ...(then === undefined ? {} : { then, with: more }),
 })
 const css = (text: string): Unnumbered => ({ ask: 'css', text })

@@ -22,7 +22,9 @@ export interface GeneratedKey {
   displayKey: string | null
 }
 
-export function generateApiKey(options: KeyKind & { keyring: Keyring; random: Random }): GeneratedKey {
+export function generateApiKey(
+  options: KeyKind & { keyring: Keyring; random: Random },
+): GeneratedKey {
   const { type, environment, keyring, random } = options
   const secret = base32Characters(random(32))
   const stem = `${type === 'secret' ? 'sk' : 'pk'}_${environment}_${secret}`

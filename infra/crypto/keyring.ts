@@ -38,7 +38,8 @@ export function currentOnly({ current }: Keyring): Keyring {
 
 function masterKey(encoded: string): MasterKey {
   const secret = Buffer.from(encoded, 'base64')
-  if (secret.length < 32) throw new Error('TIDEGATE_MASTER_KEYS: each key needs at least 32 bytes of base64')
+  if (secret.length < 32)
+    throw new Error('TIDEGATE_MASTER_KEYS: each key needs at least 32 bytes of base64')
   const derived = new Map<string, { bytes: Buffer; key: KeyObject }>()
   function deriveOnce(purpose: string) {
     const known = derived.get(purpose)

@@ -22,7 +22,10 @@ export function seal(
 }
 
 /** undefined for anything that was not sealed by one of our keys for this purpose and context. */
-export function open(sealed: Buffer, { keyring, purpose, context = '' }: SealOptions): Buffer | undefined {
+export function open(
+  sealed: Buffer,
+  { keyring, purpose, context = '' }: SealOptions,
+): Buffer | undefined {
   const key = keyring.byId(sealed.toString('hex', 0, keyIdBytes))
   return key && openGcm(sealed.subarray(keyIdBytes), { key: key.secretKey(purpose), context })
 }
@@ -57,7 +60,8 @@ export interface GcmKey {
   context: string | Buffer
 }
 
-const bytesOf = (context: string | Buffer) => (typeof context === 'string' ? Buffer.from(context) : context)
+const bytesOf = (context: string | Buffer) =>
+  typeof context === 'string' ? Buffer.from(context) : context
 
 /** `prefix` | iv 12 | tag 16 | ciphertext. */
 export function sealGcm(

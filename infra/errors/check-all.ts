@@ -24,7 +24,9 @@ export function checkPresent<Values extends object>(
   },
 ): Partial<Values>
 export function checkPresent(checks: Readonly<Record<string, Optional<unknown>>>): unknown {
-  const present = Object.entries(checks).flatMap(([name, check]) => (check ? [[name, check] as const] : []))
+  const present = Object.entries(checks).flatMap(([name, check]) =>
+    check ? [[name, check] as const] : [],
+  )
   return checkAll(Object.fromEntries(present))
 }
 
@@ -73,7 +75,9 @@ function together({ code, error, field }: Refusal, refusals: Refusal[]): ApiErro
   const fields = new Map<string, FieldIssue>()
   for (const one of refusals.flatMap((each) => each.fields))
     if (!fields.has(one.name)) fields.set(one.name, one)
-  const allowed = refusals.map((each) => each.error.details?.allowed_values).find((values) => values)
+  const allowed = refusals
+    .map((each) => each.error.details?.allowed_values)
+    .find((values) => values)
   const details = {
     ...error.details,
     fields: [...fields.values()],

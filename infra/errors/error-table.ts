@@ -13,7 +13,8 @@ export interface ErrorEntry {
   operations?: Readonly<Record<string, number>>
 }
 
-const requestFields = '`fields` names each refused member with `issue` and, where known, `expected`.'
+const requestFields =
+  '`fields` names each refused member with `issue` and, where known, `expected`.'
 
 // A code keeps its meaning for ever; new ones may be added.
 const entries = {
@@ -56,13 +57,16 @@ const entries = {
     message: 'The API key lacks the scope {scope}.',
     meaning:
       'The secret key is valid and does not carry the scope that the endpoint needs, or one that it would give to another key. The message names it.',
-    remedy: 'Add the scope to the key, or use a key that has it. A changed key works within 15 seconds.',
+    remedy:
+      'Add the scope to the key, or use a key that has it. A changed key works within 15 seconds.',
   },
   'auth.organization_access_denied': {
     status: 403,
     message: 'The API key belongs to another organization.',
-    meaning: 'The `organizationId` in the path is not the organization that owns the key, or is none at all.',
-    remedy: 'Use the id of the organization that owns the key, or a key of the organization in the path.',
+    meaning:
+      'The `organizationId` in the path is not the organization that owns the key, or is none at all.',
+    remedy:
+      'Use the id of the organization that owns the key, or a key of the organization in the path.',
   },
   'auth.organization_inactive': {
     status: 403,
@@ -73,7 +77,8 @@ const entries = {
   'auth.origin_not_allowed': {
     status: 403,
     message: 'The request origin is not allowed for this key.',
-    meaning: 'The publishable key has allowed origins, and the `Origin` header is missing or none of them.',
+    meaning:
+      'The publishable key has allowed origins, and the `Origin` header is missing or none of them.',
     remedy:
       'Add the origin of the page to `allowed_origins` of the key. A changed key works within 15 seconds.',
   },
@@ -120,7 +125,8 @@ const entries = {
   'request.method_not_allowed': {
     status: 405,
     message: 'This path takes {methods} only.',
-    meaning: 'The path exists and does not take the method. The header `Allow` lists those that it takes.',
+    meaning:
+      'The path exists and does not take the method. The header `Allow` lists those that it takes.',
     remedy: 'Use one of the methods in `Allow`.',
   },
   'request.timeout': {
@@ -144,7 +150,8 @@ const entries = {
   'request.payload_too_large': {
     status: 413,
     message: 'The request body is too large.',
-    meaning: 'A JSON body may have 256 KiB, observations 128 KiB deflated, and a network check 4 KiB.',
+    meaning:
+      'A JSON body may have 256 KiB, observations 128 KiB deflated, and a network check 4 KiB.',
     remedy: 'Send less at once.',
   },
   'request.invalid_content_type': {
@@ -182,7 +189,8 @@ const entries = {
   'session.invalid_or_expired': {
     status: 410,
     message: 'The collect session is invalid or has expired; start a new one.',
-    meaning: 'The session or document is unknown, older than 24 hours, or of another key or organization.',
+    meaning:
+      'The session or document is unknown, older than 24 hours, or of another key or organization.',
     remedy: 'Open a new session. The SDK does this by itself.',
     details: '`next_action` is `new_session`.',
   },
@@ -243,7 +251,8 @@ const entries = {
     status: 409,
     retryable: true,
     message: 'The signup is being finalized; ask again after Retry-After.',
-    meaning: 'A person approved the signup, and the service has not answered with the credentials yet.',
+    meaning:
+      'A person approved the signup, and the service has not answered with the credentials yet.',
     remedy:
       'Send the same request again after the seconds in `Retry-After`. It does not count as another attempt.',
     operations: { approveGateSession: 409, cancelGateSession: 409 },
@@ -296,7 +305,8 @@ const entries = {
   'gate.claim_code_invalid': {
     status: 403,
     message: 'The code is not the one that the consent page shows.',
-    meaning: 'The code is wrong, or nobody has approved yet. The fifth wrong code rejects the signup.',
+    meaning:
+      'The code is wrong, or nobody has approved yet. The fifth wrong code rejects the signup.',
     remedy: 'Ask the person for the six digits that the consent page shows after approving.',
     operations: { claimGateSession: 403 },
   },
@@ -358,7 +368,8 @@ const entries = {
     status: 500,
     retryable: true,
     message: 'Something failed on our side.',
-    meaning: 'The server met something that it did not expect. It may have done what was asked, or not.',
+    meaning:
+      'The server met something that it did not expect. It may have done what was asked, or not.',
     remedy:
       'Send the request again, with the same `Idempotency-Key` where it had one. Report the `request_id` if it stays.',
   },
@@ -388,12 +399,17 @@ type PlacesIn<Text extends string> = Text extends `${string}{${infer Name}}${inf
 export type Places<Code extends ErrorCode> = PlacesIn<(typeof entries)[Code]['message']>
 
 /** Codes whose message has no places. */
-export type PlainCode = { [Code in ErrorCode]: [Places<Code>] extends [never] ? Code : never }[ErrorCode]
+export type PlainCode = {
+  [Code in ErrorCode]: [Places<Code>] extends [never] ? Code : never
+}[ErrorCode]
 
 export function messageOf<Code extends ErrorCode>(
   code: Code,
   values: Readonly<Record<Places<Code>, string>>,
 ): string {
   const filled = new Map<string, string>(Object.entries(values))
-  return errorTable[code].message.replace(/\{(\w+)\}/g, (place, name: string) => filled.get(name) ?? place)
+  return errorTable[code].message.replace(
+    /\{(\w+)\}/g,
+    (place, name: string) => filled.get(name) ?? place,
+  )
 }

@@ -1,4 +1,10 @@
-import { type ErrorCode, errorTable, messageOf, type Places, type PlainCode } from './error-table.ts'
+import {
+  type ErrorCode,
+  errorTable,
+  messageOf,
+  type Places,
+  type PlainCode,
+} from './error-table.ts'
 
 export { type ErrorCode, errorCodes, errorTable, messageOf, type PlainCode } from './error-table.ts'
 
@@ -82,5 +88,8 @@ export function tookTooLong(cause: unknown, retrySeconds = 1): ApiError {
 
 /** 503 for what cannot be reached or has too much to do. Nothing was acknowledged, so a retry is safe. */
 export function unavailable(cause: unknown, retrySeconds = 1): ApiError {
-  return new ApiError('service.unavailable', { headers: { 'retry-after': String(retrySeconds) }, cause })
+  return new ApiError('service.unavailable', {
+    headers: { 'retry-after': String(retrySeconds) },
+    cause,
+  })
 }

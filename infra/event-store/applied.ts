@@ -9,7 +9,11 @@ export interface Applied {
    * Resolves when the projection has applied the records at `positions` (what `append` returned).
    * Rejects with ApiError service.unavailable after `timeoutMs` (default 5000).
    */
-  waitFor(projection: string, positions: Position[], options?: { timeoutMs?: number }): Promise<void>
+  waitFor(
+    projection: string,
+    positions: Position[],
+    options?: { timeoutMs?: number },
+  ): Promise<void>
   onAdvance(projection: string, listener: (next: Position) => void): () => void
   /**
    * Calls `listener` with the ids of what a projection has changed (see Projection.subjectsOf), in whichever
@@ -40,12 +44,18 @@ interface Waiter extends Position {
  * Listens for the commits of runners everywhere. Runners of its own process tell it without the way through
  * Postgres.
  */
-export async function createApplied({ url, pool, logger, pollMs = 500 }: AppliedOptions): Promise<Applied> {
+export async function createApplied({
+  url,
+  pool,
+  logger,
+  pollMs = 500,
+}: AppliedOptions): Promise<Applied> {
   const known = new Map<string, number>()
   const waiters = new Map<string, Set<Waiter>>()
   const listeners = new Map<string, Set<(next: Position) => void>>()
   const changeListeners = new Map<string, Set<(subjects: Subjects) => void>>()
-  const keyOf = (projection: string, { topic, partition }: Position) => `${projection}|${topic}|${partition}`
+  const keyOf = (projection: string, { topic, partition }: Position) =>
+    `${projection}|${topic}|${partition}`
 
   function advance(projection: string, next: Position): void {
     const key = keyOf(projection, next)
@@ -75,7 +85,8 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
     }
   }
 
-  const reload = () => load().catch((err) => logger.debug({ err }, 'offsets of projections not read'))
+  const reload = () =>
+    load().catch((err) => logger.debug({ err }, 'offsets of projections not read'))
 
   const listener = await openListener({
     url,
@@ -103,7 +114,9 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
     const mine = waiters.get(key) ?? new Set()
     waiters.set(key, mine.add(waiter))
     const { topic, partition, offset } = position
-    const late = new Error(`${projection} has not applied ${topic}/${partition} offset ${offset} in time`)
+    const late = new Error(
+      `${projection} has not applied ${topic}/${partition} offset ${offset} in time`,
+    )
     const onAbort = () => reject(unavailable(late))
     signal.addEventListener('abort', onAbort, { once: true })
     return promise.finally(() => {
@@ -119,7 +132,9 @@ export async function createApplied({ url, pool, logger, pollMs = 500 }: Applied
       const timeout = new AbortController()
       const timer = setTimeout(() => timeout.abort(), timeoutMs)
       try {
-        await Promise.all(positions.map((position) => waitForOne(projection, position, timeout.signal)))
+        await Promise.all(
+          positions.map((position) => waitForOne(projection, position, timeout.signal)),
+        )
       } finally {
         clearTimeout(timer)
       }
@@ -183,7 +198,8 @@ function chunksOf(positions: Position[]): Position[][] {
 }
 
 export function decodeNotification(payload: string): AppliedNotification {
-  const [projection = '', topic = '', partitions = '', offsets = '', ids = anything] = payload.split('|')
+  const [projection = '', topic = '', partitions = '', offsets = '', ids = anything] =
+    payload.split('|')
   const ends = offsets.split(',')
   const next = partitions
     .split(',')

@@ -65,7 +65,9 @@ async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
   }
   const fresh = todo.filter(isNewTo(applied))
   const writes =
-    fresh.length > 0 ? await applyFresh(tx, options, { fresh, erased: applied }).catch(eventFailed) : []
+    fresh.length > 0
+      ? await applyFresh(tx, options, { fresh, erased: applied }).catch(eventFailed)
+      : []
   const subjects = projection.subjectsOf?.(todo) ?? []
   const moved = next.filter((position) => position.offset > (stored.get(placeName(position)) ?? 0))
   await close(tx, { build, writes, moved, subjects }).catch(eventFailed)
@@ -114,7 +116,11 @@ function isNewTo(applied: Set<string>) {
 }
 
 /** For events that come otherwise than from the log: applies those that the build has not yet. */
-export async function applyNew(tx: Tx, projection: Projection, events: RecordedEvent[]): Promise<void> {
+export async function applyNew(
+  tx: Tx,
+  projection: Projection,
+  events: RecordedEvent[],
+): Promise<void> {
   const [rows = []] = await queryAll(tx, findApplied(projection, { events }))
   const fresh = events.filter(isNewTo(idsOf(rows)))
   if (fresh.length > 0) await runTogether(tx, await projection.apply(tx, fresh))
@@ -126,12 +132,18 @@ function findApplied(
   { events, build }: { events: RecordedEvent[]; build?: Build },
 ): Statement {
   const ids = events.map(({ meta }) => meta.eventId)
-  const inTables = appliedIn.map((table) => `select event_id from ${table} where event_id = any($1::text[])`)
+  const inTables = appliedIn.map(
+    (table) => `select event_id from ${table} where event_id = any($1::text[])`,
+  )
   const applied = inTables.join(' union all ') || 'select null as event_id where $1::text[] is null'
   if (!erase || !build) return { name: `${name} applied`, text: applied, values: [ids] }
   const sessions = [...new Set(events.flatMap((event) => sessionOf(event) ?? []))]
   const values = [ids, build.projection, build.build, sessions]
-  return { name: `${name} applied or erased`, text: `${applied} union all ${findErased(build.home)}`, values }
+  return {
+    name: `${name} applied or erased`,
+    text: `${applied} union all ${findErased(build.home)}`,
+    values,
+  }
 }
 
 const findErased = (home: string) => `select session_id from ${home}.erased_sessions
@@ -139,7 +151,10 @@ const findErased = (home: string) => `select session_id from ${home}.erased_sess
 
 const idsOf = (rows: Rows): Set<string> => new Set(rows.map((row) => String(row.event_id)))
 
-const guardRow = z.object({ status: z.string(), offsets: z.record(z.string(), z.number()).nullable() })
+const guardRow = z.object({
+  status: z.string(),
+  offsets: z.record(z.string(), z.number()).nullable(),
+})
 
 interface Opened {
   stored: Map<string, number>
@@ -151,7 +166,10 @@ interface Opened {
  * Sent together: begin, the search path and the lock of the build, which is shared unless an event is applied alone. Then the
  * offsets, whose rows are locked in one order, and which events were applied before. undefined = the build was switched.
  */
-async function open(tx: Tx, { projection, build, batches }: ApplyOptions): Promise<Opened | undefined> {
+async function open(
+  tx: Tx,
+  { projection, build, batches }: ApplyOptions,
+): Promise<Opened | undefined> {
   const events = batches.flatMap((batch) => batch.events)
   const exclusive = events.some((event) => needsExclusive(projection, event))
   const { opening, searching } = inOneWrite(tx, () => ({
@@ -192,7 +210,12 @@ const lockOffsetsOf = (
 ): Statement => ({
   name: `${name} lock offsets`,
   text: lockOffsets(setting, home),
-  values: [projection, build, batches.map(({ topic }) => topic), batches.map(({ partition }) => partition)],
+  values: [
+    projection,
+    build,
+    batches.map(({ topic }) => topic),
+    batches.map(({ partition }) => partition),
+  ],
 })
 
 const lockOffsets = (setting: string, home: string) => `with position as (

@@ -3,7 +3,11 @@ import type { EventLog, Position, Topic, TopicSpec } from '../log/port.ts'
 import { type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, transaction } from '../postgres/pool.ts'
 
-const addedColumns = ['damage text', 'marks jsonb', 'installation_id uuid not null default gen_random_uuid()']
+const addedColumns = [
+  'damage text',
+  'marks jsonb',
+  'installation_id uuid not null default gen_random_uuid()',
+]
 
 // What was read from one log means nothing in another: offsets of the first would skip records of the second.
 const boundLogMigrations: Migrations = {
@@ -14,7 +18,9 @@ const boundLogMigrations: Migrations = {
     bound_at timestamptz not null default now(),
     ${addedColumns.join()}
   )`,
-  changes: [`alter table tidegate.bound_log ${addedColumns.map((column) => `add column ${column}`).join()}`],
+  changes: [
+    `alter table tidegate.bound_log ${addedColumns.map((column) => `add column ${column}`).join()}`,
+  ],
 }
 
 /** The database holds what was read from another log, or from one that has since lost records. */
@@ -59,7 +65,9 @@ export async function refuseOtherLog(db: Db, log: Pick<EventLog, 'identity'>): P
 }
 
 async function bindFirst(db: Db, identity: string): Promise<string | undefined> {
-  await db.query('insert into tidegate.bound_log (identity) values ($1) on conflict do nothing', [identity])
+  await db.query('insert into tidegate.bound_log (identity) values ($1) on conflict do nothing', [
+    identity,
+  ])
   return boundIn(db)
 }
 
@@ -165,7 +173,9 @@ export async function verifyLog(
   log: Pick<EventLog, 'endPositions' | 'positionsSince'>,
   topics: Topic[],
 ): Promise<void> {
-  const { rows } = await db.query<{ damage: string | null }>('select damage from tidegate.bound_log')
+  const { rows } = await db.query<{ damage: string | null }>(
+    'select damage from tidegate.bound_log',
+  )
   if (rows[0]?.damage) throw new WrongLog(rows[0].damage)
   try {
     await refuseShorterLog(db, log)

@@ -107,7 +107,11 @@ export type Build = RowOf<typeof ofReadModels.builds> & { home: string }
 export const buildColumns = (home: string): string =>
   `${ofReadModels.builds.select('projection_builds')}, '${home}' as home`
 
-export async function liveBuild(db: Db, projection: string, home = ownHome): Promise<Build | undefined> {
+export async function liveBuild(
+  db: Db,
+  projection: string,
+  home = ownHome,
+): Promise<Build | undefined> {
   const { rows } = await db.query<Build>(
     `select ${buildColumns(home)} from ${home}.projection_builds where projection = $1 and status = 'live'`,
     [projection],
@@ -120,10 +124,16 @@ export async function liveBuild(db: Db, projection: string, home = ownHome): Pro
  * builds of a projection have one lock. Making the indexes of a new build takes it alone too.
  */
 export function buildLock({ projection, schema, status }: Build): string {
-  return lockKey(status === 'live' ? `tidegate:projection:${projection}` : `tidegate:build:${schema}`)
+  return lockKey(
+    status === 'live' ? `tidegate:projection:${projection}` : `tidegate:build:${schema}`,
+  )
 }
 
-export async function createBuild(tx: Tx, projection: Projection, status: Build['status']): Promise<Build> {
+export async function createBuild(
+  tx: Tx,
+  projection: Projection,
+  status: Build['status'],
+): Promise<Build> {
   const home = homeOf(projection)
   const { rows } = await tx.query<Build>(
     `insert into ${home}.projection_builds (projection, build, version, status, schema_name)
@@ -189,7 +199,9 @@ async function pointViews(tx: Tx, views: View[]): Promise<void> {
   await tx.query('savepoint before_views')
   try {
     await tx.query(
-      views.map(({ view, definition }) => `create or replace view ${view} ${definition}`).join('; '),
+      views
+        .map(({ view, definition }) => `create or replace view ${view} ${definition}`)
+        .join('; '),
     )
   } catch (error) {
     // 42P16: invalid_table_definition.
@@ -224,10 +236,10 @@ async function replaceView(tx: Tx, { view, definition }: View): Promise<void> {
 /** Drops the build's tables and offsets; its record stays, so that its number is not used again. */
 export async function dropBuild(tx: Tx, build: Build): Promise<void> {
   await tx.query(`drop schema if exists ${build.schema} cascade`)
-  await tx.query(`delete from ${build.home}.projection_offsets where projection = $1 and build = $2`, [
-    build.projection,
-    build.build,
-  ])
+  await tx.query(
+    `delete from ${build.home}.projection_offsets where projection = $1 and build = $2`,
+    [build.projection, build.build],
+  )
   await tx.query(`delete from ${build.home}.erased_sessions where projection = $1 and build = $2`, [
     build.projection,
     build.build,
@@ -238,7 +250,10 @@ export async function dropBuild(tx: Tx, build: Build): Promise<void> {
   )
 }
 
-export async function buildOffsets(db: Db, { home, projection, build }: Build): Promise<Position[]> {
+export async function buildOffsets(
+  db: Db,
+  { home, projection, build }: Build,
+): Promise<Position[]> {
   const { rows } = await db.query<Position>(
     `select topic, partition, next_offset::float8 as "offset" from ${home}.projection_offsets
      where projection = $1 and build = $2 order by topic, partition`,
@@ -260,7 +275,12 @@ export async function liveOffsets(db: Db, projection: string): Promise<Position[
 
 /** Writes where the build goes on in each partition. */
 export function saveBuildOffsets({ home, projection, build }: Build, next: Position[]): Part[] {
-  const rows = next.map(({ offset: next_offset, ...place }) => ({ projection, build, ...place, next_offset }))
+  const rows = next.map(({ offset: next_offset, ...place }) => ({
+    projection,
+    build,
+    ...place,
+    next_offset,
+  }))
   const { offsets } = home === ownHome ? ofReadModels : createBookkeeping(home)
   return saveRows(offsets, rows)
 }

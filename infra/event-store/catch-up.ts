@@ -75,7 +75,11 @@ export function lastBefore(ends: Position[]): Position[] {
   return ends.filter(({ offset }) => offset > 0).map((end) => ({ ...end, offset: end.offset - 1 }))
 }
 
-export async function notApplied(db: Db, projection: string, records: Position[]): Promise<Position[]> {
+export async function notApplied(
+  db: Db,
+  projection: string,
+  records: Position[],
+): Promise<Position[]> {
   if (records.length === 0) return []
   const build = await liveBuild(db, projection)
   if (!build) throw unavailable(new Error(`projection ${projection} has no live build`))

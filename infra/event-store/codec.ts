@@ -151,7 +151,8 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
     const session = sealer && sessionOf(event)
     if (!sealing || !sealer || !session) return event
     const dataKey = sealing.keys.get(session)
-    if (dataKey === undefined) throw unavailable(new Error(`the data key of ${session} was not looked up`))
+    if (dataKey === undefined)
+      throw unavailable(new Error(`the data key of ${session} was not looked up`))
     // Nothing more is recorded of an erased session.
     if (!dataKey) return { data: sealer.withoutPersonal(event.data) }
     const personal = sealer.personalOf(event.data)
@@ -203,9 +204,14 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
   }
 
   // undefined where the session's key is not there, another key encrypted it, or the event was changed.
-  function personalIn(value: Buffer, { sealer, sealed, eventId, session }: Sealed): Buffer | undefined {
+  function personalIn(
+    value: Buffer,
+    { sealer, sealed, eventId, session }: Sealed,
+  ): Buffer | undefined {
     const dataKey = session === undefined ? undefined : sealing?.keys.get(session)
-    return dataKey ? (sealedHere.get(value) ?? sealer.open(value, sealed, { dataKey, eventId })) : undefined
+    return dataKey
+      ? (sealedHere.get(value) ?? sealer.open(value, sealed, { dataKey, eventId }))
+      : undefined
   }
 
   // A registry gives ids of its own.
@@ -219,7 +225,8 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
   }
 
   // Its session may have been erased since.
-  const isOpen = ({ session }: Recent) => session === undefined || Boolean(sealing?.keys.get(session))
+  const isOpen = ({ session }: Recent) =>
+    session === undefined || Boolean(sealing?.keys.get(session))
 
   function recordOf(event: DomainEvent, meta: EventMeta, cause?: Cause): NewRecord {
     return {
@@ -256,7 +263,9 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
     /** The id that records carry of the schema `topic/Name.v1`. Throws where there is no such schema. */
     schemaId: (key: string): number => idOf({ key, id: idIn(committedIds, key) }),
     decode: (value: Buffer): DecodedEvent =>
-      value[0] === openedFormat ? readOpened(value) : read(schemaOf(value, wireFormat), value, '').event,
+      value[0] === openedFormat
+        ? readOpened(value)
+        : read(schemaOf(value, wireFormat), value, '').event,
     /** The flat row of a session, which is no event and not encrypted. */
     encodeFacts(row: object): Buffer {
       const version = factsSchema()
@@ -288,7 +297,8 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
     },
     toRecord: (event: TrafficEvent, meta: EventMeta) => recordOf(event, meta),
     /** Traffic, too, where a command leads to it: its records have no place for the cause. */
-    toCausedRecord: (event: DomainEvent, meta: EventMeta, cause: KnownCause) => recordOf(event, meta, cause),
+    toCausedRecord: (event: DomainEvent, meta: EventMeta, cause: KnownCause) =>
+      recordOf(event, meta, cause),
     /** The same object for the same record, which several consumers of a process read. */
     fromRecord(record: LogRecord): RecordedEvent {
       const place = `${placeName(record)}/${record.offset}`
@@ -309,14 +319,20 @@ const mostRecent = 1000
 
 // A codec may read several logs, each with a record at the place.
 function isSame(one: LogRecord, other: LogRecord): boolean {
-  return one === other || (one.headers.event_id === other.headers.event_id && one.value.equals(other.value))
+  return (
+    one === other ||
+    (one.headers.event_id === other.headers.event_id && one.value.equals(other.value))
+  )
 }
 
 function eventOf(version: SchemaVersion, data: unknown): DomainEvent {
   return { type: version.name, data } as DomainEvent
 }
 
-function inNewest({ version, reader, resolver }: Known, data: Record<string, unknown>): DecodedEvent {
+function inNewest(
+  { version, reader, resolver }: Known,
+  data: Record<string, unknown>,
+): DecodedEvent {
   withoutSealed(data)
   return readBy(
     reader,
@@ -339,7 +355,8 @@ function withoutSealed(data: Record<string, unknown>): Record<string, unknown> {
 
 /** The session, or Gate session, whose data key an event is encrypted under, if it says anything about a person. */
 export function sessionOf({ type, data }: DomainEvent): string | undefined {
-  if (type === 'WebhookEventRaised') return isPersonalSubject(data.subject_type) ? data.subject_id : undefined
+  if (type === 'WebhookEventRaised')
+    return isPersonalSubject(data.subject_type) ? data.subject_id : undefined
   if (type === 'WebhookDeliveryAttempted') return data.session_subject_id ?? undefined
   if ('gate_session_id' in data) return data.gate_session_id
   return 'session_id' in data ? data.session_id : undefined
@@ -380,7 +397,8 @@ function headersOf(event: DomainEvent, meta: EventMeta): Record<string, string> 
 
 function metaOf({ headers }: LogRecord): EventMeta {
   const { event_id, event_time, organization_id, environment, traceparent } = headers
-  if (!event_id || !event_time) throw new UnreadableRecord('headers event_id and event_time are missing')
+  if (!event_id || !event_time)
+    throw new UnreadableRecord('headers event_id and event_time are missing')
   return {
     eventId: event_id,
     time: Number(event_time),

@@ -56,7 +56,9 @@ const beginReading = 'begin isolation level repeatable read read only'
 /** Begins a transaction that sees this moment, and names it for others. */
 export async function exportSnapshot(reader: Tx): Promise<string> {
   await reader.query(beginReading)
-  const { rows } = await reader.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot')
+  const { rows } = await reader.query<{ snapshot: string }>(
+    'select pg_export_snapshot() as snapshot',
+  )
   const [exported] = rows
   if (!exported) throw new Error('no snapshot was exported')
   return exported.snapshot
@@ -77,9 +79,17 @@ export async function compareTable(
     const differences: DifferentRow[] = [{ side: 'new', row: 'the table has other columns' }]
     return { table, rows: (await digest(ofNext, next, options)).rows, equal: false, differences }
   }
-  const [mine, theirs] = await Promise.all([digest(ofNext, next, options), digest(ofLive, live, options)])
+  const [mine, theirs] = await Promise.all([
+    digest(ofNext, next, options),
+    digest(ofLive, live, options),
+  ])
   const equal = theirs.digest === mine.digest
-  return { table, rows: mine.rows, equal, differences: equal ? [] : await findDifferences(ofNext, options) }
+  return {
+    table,
+    rows: mine.rows,
+    equal,
+    differences: equal ? [] : await findDifferences(ofNext, options),
+  }
 }
 
 // The number of rows and the sum of a 64-bit hash of each. A sum does not depend on the order, so nothing is sorted.

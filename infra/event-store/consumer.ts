@@ -85,7 +85,11 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
   const { who, log, group, topics, types, maxRecords, gatherMs, logger } = options
   const { clock = () => performance.now() } = options
   const partitions = createPartitions(options, clock)
-  const readFirsts = seldom(1000, () => Promise.all(topics.map((topic) => log.firstPositions(topic))), clock)
+  const readFirsts = seldom(
+    1000,
+    () => Promise.all(topics.map((topic) => log.firstPositions(topic))),
+    clock,
+  )
   const stopping = new AbortController()
 
   async function firstOf({ topic, partition }: Place): Promise<Position> {
@@ -102,7 +106,10 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     partitions.change(place, { kind: 'started' }, next)
     if (from === undefined || from >= to) return next
     const records = to - from
-    logger.error({ consumer: who, ...place, from, to, records }, `records expired before ${who} read them`)
+    logger.error(
+      { consumer: who, ...place, from, to, records },
+      `records expired before ${who} read them`,
+    )
     options.onExpired?.(records)
     return next
   }
@@ -120,13 +127,16 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
   async function handle(batches: Batch[]): Promise<ReadOn[]> {
     const { decoded, results } = await decodeAll(batches)
     const readOn = new Map(results.map((result) => [placeName(result.at), readOnAfter(result)]))
-    for (const result of await runRound(decoded)) readOn.set(placeName(result.at), readOnAfter(result))
+    for (const result of await runRound(decoded))
+      readOn.set(placeName(result.at), readOnAfter(result))
     if (gatherMs) await delay(gatherMs, undefined, { signal: stopping.signal }).catch(() => {})
     return [...readOn.values()].filter((position) => position !== undefined)
   }
 
   /** A partition that cannot be decoded for now fails alone: nobody may be there to say whether a record is skipped. */
-  async function decodeAll(batches: Batch[]): Promise<{ decoded: PendingBatch[]; results: Result[] }> {
+  async function decodeAll(
+    batches: Batch[],
+  ): Promise<{ decoded: PendingBatch[]; results: Result[] }> {
     const decoded: PendingBatch[] = []
     const results: Result[] = []
     const decodeOne = async (batch: Batch) => {
@@ -255,7 +265,9 @@ function createPartitions(
     note(results: Result[]): void {
       for (const result of results) noteOne(result)
       // What failed together failed for one reason.
-      const errors = new Map(results.flatMap((one) => (one.kind === 'failed' ? [[one.error, one.at]] : [])))
+      const errors = new Map(
+        results.flatMap((one) => (one.kind === 'failed' ? [[one.error, one.at]] : [])),
+      )
       for (const [error, at] of errors) warn(error, at)
     },
     status: (): PartitionStatus[] =>
@@ -278,9 +290,17 @@ async function decodeBatch(
   { batch, expected }: { batch: Batch; expected: number },
 ): Promise<PendingBatch> {
   const { topic, partition, records } = batch
-  const timeBefore = (offset: number) => records.findLast((record) => record.offset < offset)?.timestamp ?? 0
+  const timeBefore = (offset: number) =>
+    records.findLast((record) => record.offset < offset)?.timestamp ?? 0
   const { offset: start } = startOf(batch)
-  return { topic, partition, start, ...(await decodeRecords(options, records)), expected, timeBefore }
+  return {
+    topic,
+    partition,
+    start,
+    ...(await decodeRecords(options, records)),
+    expected,
+    timeBefore,
+  }
 }
 
 function startOf({ topic, partition, records: [first] }: Batch): Position {
@@ -292,5 +312,7 @@ const outcomeOf = (applying: Promise<Position[]>): Promise<Outcome> =>
   applying.then(
     (next) => ({ kind: 'applied', next }),
     (error) =>
-      error instanceof EventFailed ? { kind: 'eventFailed', cause: error.cause } : { kind: 'failed', error },
+      error instanceof EventFailed
+        ? { kind: 'eventFailed', cause: error.cause }
+        : { kind: 'failed', error },
   )

@@ -22,9 +22,13 @@ const end = z.object({ rows: z.number() })
  * Writes the keys as they are stored, each sealed by a master key: a line that says when, one for each key, and one that
  * says how many there are. Returns that number. A file that is there already is left alone: EEXIST.
  */
-export async function backUpDataKeys(db: Db, { file, now }: { file: string; now: number }): Promise<number> {
+export async function backUpDataKeys(
+  db: Db,
+  { file, now }: { file: string; now: number },
+): Promise<number> {
   await using target = await open(file, 'wx', 0o600)
-  const lines = (some: object[]) => target.appendFile(some.map((one) => `${JSON.stringify(one)}\n`).join(''))
+  const lines = (some: object[]) =>
+    target.appendFile(some.map((one) => `${JSON.stringify(one)}\n`).join(''))
   await lines([{ format, version: 1, made_at: now }])
   let rows = 0
   for await (const page of keyPages(db)) {
@@ -64,7 +68,10 @@ export interface RestoredKeys {
  * backup; in a transaction nothing of it is added then.
  */
 export async function restoreDataKeys(db: Db, { file }: { file: string }): Promise<RestoredKeys> {
-  const lines = createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })
+  const lines = createInterface({
+    input: createReadStream(file),
+    crlfDelay: Number.POSITIVE_INFINITY,
+  })
   const restored = { madeAt: 0, rows: 0, added: 0 }
   let page: DataKeyRow[] = []
   let stated: number | undefined
@@ -116,7 +123,9 @@ export async function resealDataKeys(
     const old = page.filter((one) => one.sealed_key?.toString('hex', 0, 4) !== keyring.current.id)
     const opened = old.flatMap((one) => {
       const key = openDataKey(one, keyring)
-      return key ? [{ ...one, next: sealDataKey(key, { ...sealing, sessionId: one.session_id }) }] : []
+      return key
+        ? [{ ...one, next: sealDataKey(key, { ...sealing, sessionId: one.session_id }) }]
+        : []
     })
     done.closed += old.length - opened.length
     done.resealed += opened.length

@@ -46,7 +46,9 @@ export async function insertDataKeys(db: Db, rows: DataKeyRow[]): Promise<Set<st
   const written = await db.query<{ session_id: string }>({
     name: 'insert-data-keys',
     ...insertInto(sessionKeys, {
-      ...{ columns, rows, ordered: true },
+      columns,
+      rows,
+      ordered: true,
       conflict: 'on conflict do nothing returning session_id',
     }),
   })
@@ -118,7 +120,9 @@ export async function refuseOtherMasterKeys(db: Db, keyring: Keyring): Promise<v
 
 /** Returns whether the oldest and the newest key open. */
 export async function tryDataKeys(db: Db, keyring: Keyring): Promise<boolean[]> {
-  const some = (order: 'asc' | 'desc') => `(select session_id, sealed_key from tidegate_keys.session_keys
+  const some = (
+    order: 'asc' | 'desc',
+  ) => `(select session_id, sealed_key from tidegate_keys.session_keys
     where sealed_key is not null order by session_id ${order} limit 1)`
   const { rows } = await db.query<FoundKey>(`${some('asc')} union all ${some('desc')}`)
   return rows.map((found) => openDataKey(found, keyring) !== undefined)
@@ -150,7 +154,9 @@ export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown>
   return db.query({
     name: 'erase-data-keys',
     ...insertInto(sessionKeys, {
-      ...{ columns, rows: distinct, ordered: true },
+      columns,
+      rows: distinct,
+      ordered: true,
       conflict: 'on conflict (session_id) do update set sealed_key = null',
     }),
   })

@@ -79,8 +79,11 @@ function refuse(cause: unknown): never {
 export function createDataKeys(options: DataKeysOptions): DataKeys {
   const { pool, keyring, random, clock, isLogEmbedded = false, max = 20_000 } = options
   const lasting = {
-    ...{ ttl: unusedMs, ttlAutopurge: true, updateAgeOnGet: true },
-    ...{ perf: { now: clock }, ttlResolution: 0 },
+    ttl: unusedMs,
+    ttlAutopurge: true,
+    updateAgeOnGet: true,
+    perf: { now: clock },
+    ttlResolution: 0,
   }
   const known = createLru<string, { key: KeyObject | null }>(max, lasting)
   const unstored = new Map<string, DataKeyRow>()

@@ -77,7 +77,13 @@ export type DecideAs = (actor: Actor, request?: { id: string }) => Decide
  * `maxUnknownMs`. One case is left: a broker that received the request stands still for longer. A later
  * decision may then miss an earlier one.
  */
-export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: DecideOptions): DecideAs {
+export function createDecide({
+  pool,
+  log,
+  codec,
+  applied,
+  timeoutMs = 5000,
+}: DecideOptions): DecideAs {
   // Each decision holds a connection while the log, the projection and `load` may need others of the same pool.
   const slots = createConcurrencyLimit({
     max: Math.max(1, Math.floor((pool.options.max ?? 10) / 2)),
@@ -85,7 +91,10 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
   })
 
   /** The five steps of a decision. The locks are held through all of them, so no other decider sees the same state. */
-  async function decideLocked<S>(tx: Tx, { request, cause, giveUp }: Attempt<S>): Promise<DomainEvent[]> {
+  async function decideLocked<S>(
+    tx: Tx,
+    { request, cause, giveUp }: Attempt<S>,
+  ): Promise<DomainEvent[]> {
     // 1. Load the state, from read models that show all that the log had when the locks were taken.
     await lock(tx, request.locks, timeoutMs)
     await catchUpWith(tx, readsOf(request))
@@ -130,7 +139,9 @@ export function createDecide({ pool, log, codec, applied, timeoutMs = 5000 }: De
   function decideFor<S>(cause: KnownCause, request: DecideRequest<S>): Promise<DomainEvent[]> {
     const { promise: answer, resolve, reject: giveUp } = Promise.withResolvers<DomainEvent[]>()
     slots
-      .run(request.locks, () => transaction(pool, (tx) => decideLocked(tx, { request, cause, giveUp })))
+      .run(request.locks, () =>
+        transaction(pool, (tx) => decideLocked(tx, { request, cause, giveUp })),
+      )
       .then(resolve, giveUp)
     return answer
   }
@@ -159,7 +170,9 @@ async function lock(tx: Tx, names: string[], timeoutMs: number): Promise<void> {
   // In one order everywhere, so that two commands with several locks cannot wait for each other.
   const keys = names.map(lockKey).toSorted()
   await tx.query(`set local lock_timeout = ${timeoutMs}`)
-  await inTime(tx.query('select pg_advisory_xact_lock(key) from unnest($1::bigint[]) as key', [keys]))
+  await inTime(
+    tx.query('select pg_advisory_xact_lock(key) from unnest($1::bigint[]) as key', [keys]),
+  )
 }
 
 // A request that waited too long for a lock (55P03) may be repeated.

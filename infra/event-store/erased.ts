@@ -8,7 +8,8 @@ import { type EventSource, readEvents } from './read-events.ts'
 
 type ErasureEvent = Extract<RecordedEvent, { type: 'VisitorErased' }>
 
-export const isErasure = (event: RecordedEvent): event is ErasureEvent => event.type === 'VisitorErased'
+export const isErasure = (event: RecordedEvent): event is ErasureEvent =>
+  event.type === 'VisitorErased'
 
 interface ErasedAgain {
   sessions: number

@@ -15,7 +15,10 @@ export interface EventBatch {
 }
 
 /** The events of the batch that are to be applied behind the stored offset, and where the partition goes on. */
-export function dueOf(batch: EventBatch, stored: number): { events: RecordedEvent[]; next: number } {
+export function dueOf(
+  batch: EventBatch,
+  stored: number,
+): { events: RecordedEvent[]; next: number } {
   // Postgres lost commits that this process has seen: they are read again from where it stands.
   if (stored < batch.expected) return { events: [], next: stored }
   const events = batch.events.filter((event) => event.position.offset >= stored)
@@ -46,14 +49,21 @@ export interface DecodedRecords {
 }
 
 /** The events before the first record that cannot be read and is not skipped. */
-export async function decodeRecords(options: Decoding, records: LogRecord[]): Promise<DecodedRecords> {
+export async function decodeRecords(
+  options: Decoding,
+  records: LogRecord[],
+): Promise<DecodedRecords> {
   const { codec, types } = options
   const end = (records.at(-1)?.offset ?? 0) + 1
-  const read = types ? records.filter(({ headers }) => types.has(headers.event_type ?? '')) : records
+  const read = types
+    ? records.filter(({ headers }) => types.has(headers.event_type ?? ''))
+    : records
   // Decoding what turns out to need a key costs as much as decoding it with the key.
   await codec.loadKeysOf(read)
   const decoded = await decodeWithKnownKeys(options, { read, end })
-  return (await codec.findKeysOf(decoded.events)) ? decodeWithKnownKeys(options, { read, end }) : decoded
+  return (await codec.findKeysOf(decoded.events))
+    ? decodeWithKnownKeys(options, { read, end })
+    : decoded
 }
 
 async function decodeWithKnownKeys(

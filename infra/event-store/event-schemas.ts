@@ -1,6 +1,11 @@
 import avro from 'avsc'
 import { type EventTypes, eventTopics } from '../../schemas/events.ts'
-import { openedSchema, readFactsSchemas, readSchemaFiles, type SchemaFile } from '../../schemas/generate.ts'
+import {
+  openedSchema,
+  readFactsSchemas,
+  readSchemaFiles,
+  type SchemaFile,
+} from '../../schemas/generate.ts'
 import committed from '../../schemas/ids.json' with { type: 'json' }
 import { createEventSealer, type EventSealer } from './sealed-event.ts'
 
@@ -46,9 +51,14 @@ export function eventSchemas({ files, ids, readOnly }: Release): EventSchemas {
   return { versions, newest: lastOf(versions), written: lastOf(written) }
 }
 
-const lastOf = (versions: SchemaVersion[]) => new Map(versions.map((version) => [version.name, version]))
+const lastOf = (versions: SchemaVersion[]) =>
+  new Map(versions.map((version) => [version.name, version]))
 
-export const committedSchemas = eventSchemas({ files: readSchemaFiles(), ids: committedIds, readOnly })
+export const committedSchemas = eventSchemas({
+  files: readSchemaFiles(),
+  ids: committedIds,
+  readOnly,
+})
 
 /** Of what is published of sessions. */
 export const factsSchema = lazy(() => {
@@ -64,7 +74,10 @@ export function idIn(ids: Record<string, number>, key: string): number {
   return id
 }
 
-function schemaVersion({ name, key, schema }: SchemaFile, ids: Record<string, number>): SchemaVersion {
+function schemaVersion(
+  { name, key, schema }: SchemaFile,
+  ids: Record<string, number>,
+): SchemaVersion {
   const id = idIn(ids, key)
   const type = lazy(() => typeOf(schema))
   const has = (field: string) => schema.fields.some((one) => one.name === field)
@@ -76,7 +89,8 @@ function schemaVersion({ name, key, schema }: SchemaFile, ids: Record<string, nu
   return { name: eventName(name), key, id, type, isCaused: has('actor'), sealer }
 }
 
-const typeOf = (schema: SchemaFile['schema']) => avro.Type.forSchema(schema as unknown as avro.Schema)
+const typeOf = (schema: SchemaFile['schema']) =>
+  avro.Type.forSchema(schema as unknown as avro.Schema)
 
 export function lazy<T>(make: () => T): () => T {
   let made: { value: T } | undefined

@@ -145,7 +145,8 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     const status = (await consumer).status()
     await failOnStop(status, positions)
     const next = new Map(status.map((one) => [placeName(one), one.nextOffset]))
-    if (!positions.every((position) => (next.get(placeName(position)) ?? 0) >= position.offset)) return false
+    if (!positions.every((position) => (next.get(placeName(position)) ?? 0) >= position.offset))
+      return false
     await Promise.all(writing)
     return !isIn('failed')
   }
@@ -157,13 +158,16 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     for (const { topic, partition, nextOffset: offset, stopped } of status) {
       const at = { topic, partition, offset }
       if (!stopped || offset >= (targets.get(placeName(at)) ?? 0) || (await skips.has(at))) continue
-      throw new Error(`the new build cannot apply ${topic}/${partition} offset ${offset}: ${stopped}`)
+      throw new Error(
+        `the new build cannot apply ${topic}/${partition} offset ${offset}: ${stopped}`,
+      )
     }
   }
 
   return {
     async waitFor(positions) {
-      while (!(await isReached(positions))) await Promise.race([moved.promise, delay(overtakeDelayMs)])
+      while (!(await isReached(positions)))
+        await Promise.race([moved.promise, delay(overtakeDelayMs)])
     },
     async stop() {
       state = 'stopped'

@@ -31,7 +31,8 @@ export type LogClaim = ClaimData & { offset: number; time: number }
 /** Returns the claim that holds: the first one, its renewals, and what took it over on purpose. */
 export function holderOf(claims: LogClaim[]): LogClaim | undefined {
   return claims.reduce<LogClaim | undefined>((holder, claim) => {
-    const isHeld = holder !== undefined && holder.database_id !== claim.database_id && !claim.take_over
+    const isHeld =
+      holder !== undefined && holder.database_id !== claim.database_id && !claim.take_over
     return isHeld ? holder : claim
   }, undefined)
 }
@@ -65,7 +66,9 @@ export async function claimLog(options: ClaimOptions): Promise<AsyncDisposable> 
   await using undo = new AsyncDisposableStack()
 
   // 1. Identify this database.
-  const { rows } = await pool.query<Pick<ClaimData, 'installation_id' | 'database_id' | 'database'>>(
+  const { rows } = await pool.query<
+    Pick<ClaimData, 'installation_id' | 'database_id' | 'database'>
+  >(
     `select installation_id, current_database() as database,
        (select system_identifier from pg_control_system()) || '/' ||
          (select oid from pg_database where datname = current_database()) as database_id

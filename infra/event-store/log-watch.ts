@@ -55,8 +55,13 @@ export function watchLog<Guard>(
     refuse,
     /** Checks the log every ten seconds from now on, and after each failed append before the next one. */
     start() {
-      const onError = (err: unknown) => logger.warn({ err }, 'failed to check the log; trying again')
-      checks = runPeriodically({ intervalMs: 10_000, work: () => check().then(() => false), onError })
+      const onError = (err: unknown) =>
+        logger.warn({ err }, 'failed to check the log; trying again')
+      checks = runPeriodically({
+        intervalMs: 10_000,
+        work: () => check().then(() => false),
+        onError,
+      })
     },
     stop: async () => checks?.stop(),
   }

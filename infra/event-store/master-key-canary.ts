@@ -28,7 +28,9 @@ const purpose = 'master-key-canary'
 
 /** Returns whether the keyring opens the canary; undefined if there is none. */
 export async function openCanary(db: Db, keyring: Keyring): Promise<boolean | undefined> {
-  const { rows } = await db.query<{ sealed: Buffer }>('select sealed from tidegate.master_key_canary')
+  const { rows } = await db.query<{ sealed: Buffer }>(
+    'select sealed from tidegate.master_key_canary',
+  )
   return rows[0] && open(rows[0].sealed, { keyring, purpose }) !== undefined
 }
 

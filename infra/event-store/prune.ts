@@ -20,7 +20,13 @@ interface PruneBuild {
 }
 
 /** Deletes all that has ended from the build. */
-export async function pruneBuild({ pool, build, prune, ended, isLocked = false }: PruneBuild): Promise<void> {
+export async function pruneBuild({
+  pool,
+  build,
+  prune,
+  ended,
+  isLocked = false,
+}: PruneBuild): Promise<void> {
   for (let more = ended.length > 0; more; )
     more = await transaction(pool, async (tx) => {
       if (!isLocked) await lockShared(tx, build)

@@ -16,7 +16,10 @@ interface Reading extends Pick<ReadingOptions, 'topic' | 'from'> {
 }
 
 /** Reads what there is at the call, and returns where that ends. Throws at a record that cannot be read or skipped. */
-export function readEvents(source: EventSource, { handle, ...reading }: Reading): Promise<Position[]> {
+export function readEvents(
+  source: EventSource,
+  { handle, ...reading }: Reading,
+): Promise<Position[]> {
   return readTopicToEnd({
     ...reading,
     log: source.log,

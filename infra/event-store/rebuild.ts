@@ -75,7 +75,8 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     const live = await liveBuild(pool, projection.name)
     if (!live) throw new Error(`projection ${projection.name} has no live build`)
     const next = (await resume(options)) ?? (await begin(options))
-    const drop = (build: Build) => retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))
+    const drop = (build: Build) =>
+      retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))
     const report = await fill({ ...options, live, next }).catch(async (error) => {
       // Who mends a handler that failed may change what it wrote before, too. What cannot be dropped now is left to the
       // next rebuild.
@@ -195,7 +196,11 @@ function createPruner({ pool, projection }: Filling, build: Build) {
 
 // Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are read, at once
 // from both. What the planner has to know of the new one for its readers is gathered meanwhile.
-async function compare(filling: Filling, loader: Loader, pruneRest: PruneRest): Promise<TableComparison[]> {
+async function compare(
+  filling: Filling,
+  loader: Loader,
+  pruneRest: PruneRest,
+): Promise<TableComparison[]> {
   const { pool, projection, next } = filling
   const [ofLive, ofNext] = [await pool.connect(), await pool.connect()]
   try {
@@ -217,7 +222,11 @@ async function compare(filling: Filling, loader: Loader, pruneRest: PruneRest): 
   }
 }
 
-async function atSameOffsets<T>(filling: Filling, loader: Loader, work: (tx: Tx) => Promise<T>): Promise<T> {
+async function atSameOffsets<T>(
+  filling: Filling,
+  loader: Loader,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
   const { pool, live } = filling
   return retryLocked(async () => {
     // First without the lock, so that little is left to do under it.
@@ -268,13 +277,17 @@ async function retryLocked<T>(work: () => Promise<T>, attempts = 20): Promise<T>
 
 const mayPass = (error: unknown) => isTransient(error) || error instanceof PausedTooLong
 
-async function withRebuildLock<T>({ pool, projection }: RebuildOptions, work: () => Promise<T>): Promise<T> {
+async function withRebuildLock<T>(
+  { pool, projection }: RebuildOptions,
+  work: () => Promise<T>,
+): Promise<T> {
   const key = lockKey(`tidegate:rebuild:${projection.name}`)
   const holder = await pool.connect()
   try {
-    const { rows } = await holder.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
-      key,
-    ])
+    const { rows } = await holder.query<{ locked: boolean }>(
+      'select pg_try_advisory_lock($1) as locked',
+      [key],
+    )
     if (!rows[0]?.locked) throw new Error(`another rebuild of ${projection.name} is running`)
     try {
       return await work()

@@ -30,7 +30,9 @@ export async function registerSchemas({
 }: RegistryOptions): Promise<SchemaIds> {
   const call = createCall(url)
   const bySubject = Map.groupBy(files, (file) => registrySubject(file, topicPrefix))
-  const subjects = [...bySubject].map(([subject, versions]) => registerSubject(call, subject, versions))
+  const subjects = [...bySubject].map(([subject, versions]) =>
+    registerSubject(call, subject, versions),
+  )
   const ids: SchemaIds = Object.fromEntries((await Promise.all(subjects)).flat())
   logger.info({ schemas: Object.keys(ids).length }, 'schemas are registered')
   return ids
@@ -50,7 +52,9 @@ async function registerSubject(
   await call('PUT', `config/${name}`, { compatibility: 'FULL_TRANSITIVE' })
   const ids: [string, number][] = []
   for (const { key, schema } of files) {
-    const answer = await call('POST', `subjects/${name}/versions`, { schema: JSON.stringify(schema) })
+    const answer = await call('POST', `subjects/${name}/versions`, {
+      schema: JSON.stringify(schema),
+    })
     ids.push([key, registered.parse(answer).id])
   }
   return ids
@@ -67,10 +71,17 @@ function createCall(url: string) {
   }
   return async (method: string, path: string, body: unknown): Promise<unknown> => {
     const signal = AbortSignal.timeout(timeoutMs)
-    const response = await fetch(new URL(path, base), { method, headers, body: JSON.stringify(body), signal })
+    const response = await fetch(new URL(path, base), {
+      method,
+      headers,
+      body: JSON.stringify(body),
+      signal,
+    })
     if (response.ok) return response.json()
     const { data } = failure.safeParse(await response.json().catch(() => undefined))
     const reason = data ? `${data.error_code} ${data.message}` : ''
-    throw new Error(`the schema registry refused ${method} ${path}: HTTP ${response.status} ${reason}`)
+    throw new Error(
+      `the schema registry refused ${method} ${path}: HTTP ${response.status} ${reason}`,
+    )
   }
 }

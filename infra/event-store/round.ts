@@ -89,7 +89,10 @@ export function nextRound(attempts: Attempt[], outcome: Outcome): Round {
   }
 }
 
-function afterApplied(attempt: Attempt, { rest, next }: { rest: Attempt[]; next: Position[] }): Round {
+function afterApplied(
+  attempt: Attempt,
+  { rest, next }: { rest: Attempt[]; next: Position[] },
+): Round {
   switch (attempt.mode) {
     case 'together':
       return { attempts: rest, results: attempt.batches.map((batch) => appliedTo(batch, next)) }
@@ -99,14 +102,18 @@ function afterApplied(attempt: Attempt, { rest, next }: { rest: Attempt[]; next:
       const [event, ...events] = attempt.batch.events
       const result = appliedTo(firstOf(attempt.batch), next)
       // Not past the event: commits were lost, and the partition is read again from there.
-      if (!event || result.at.offset <= event.position.offset) return { attempts: rest, results: [result] }
+      if (!event || result.at.offset <= event.position.offset)
+        return { attempts: rest, results: [result] }
       const batch = { ...attempt.batch, events, expected: result.at.offset }
       return { attempts: [{ mode: 'oneByOne', batch }, ...rest], results: [result] }
     }
   }
 }
 
-function afterEventFailed(attempt: Attempt, { rest, cause }: { rest: Attempt[]; cause: unknown }): Round {
+function afterEventFailed(
+  attempt: Attempt,
+  { rest, cause }: { rest: Attempt[]; cause: unknown },
+): Round {
   switch (attempt.mode) {
     case 'together':
       return { attempts: [...eachSingle(attempt.batches), ...rest], results: [] }
@@ -121,8 +128,14 @@ function afterEventFailed(attempt: Attempt, { rest, cause }: { rest: Attempt[]; 
 }
 
 function endRound(attempt: Attempt, { rest, error }: { rest: Attempt[]; error: unknown }): Round {
-  const failed = pendingOf(attempt).map((batch) => ({ kind: 'failed' as const, at: startOf(batch), error }))
-  const left = rest.flatMap(pendingOf).map((batch) => ({ kind: 'left' as const, at: startOf(batch) }))
+  const failed = pendingOf(attempt).map((batch) => ({
+    kind: 'failed' as const,
+    at: startOf(batch),
+    error,
+  }))
+  const left = rest
+    .flatMap(pendingOf)
+    .map((batch) => ({ kind: 'left' as const, at: startOf(batch) }))
   return { attempts: [], results: [...failed, ...left] }
 }
 
@@ -148,12 +161,19 @@ function appliedTo(batch: PendingBatch, next: Position[]): Result {
 
 function firstOf(batch: PendingBatch): PendingBatch {
   const [event] = batch.events
-  return event ? { ...batch, events: [event], end: event.position.offset + 1, poison: undefined } : batch
+  return event
+    ? { ...batch, events: [event], end: event.position.offset + 1, poison: undefined }
+    : batch
 }
 
-const eachSingle = (batches: PendingBatch[]): Attempt[] => batches.map((batch) => ({ mode: 'single', batch }))
+const eachSingle = (batches: PendingBatch[]): Attempt[] =>
+  batches.map((batch) => ({ mode: 'single', batch }))
 
 const pendingOf = (attempt: Attempt): PendingBatch[] =>
   attempt.mode === 'together' ? attempt.batches : [attempt.batch]
 
-const startOf = ({ topic, partition, start }: PendingBatch): Position => ({ topic, partition, offset: start })
+const startOf = ({ topic, partition, start }: PendingBatch): Position => ({
+  topic,
+  partition,
+  offset: start,
+})

@@ -41,12 +41,19 @@ export interface EventSealer {
 }
 
 /** undefined for an event, or a version of it, that says nothing about a person under encryption. */
-export function createEventSealer({ name, key, type, opened }: EventSchema): EventSealer | undefined {
+export function createEventSealer({
+  name,
+  key,
+  type,
+  opened,
+}: EventSchema): EventSealer | undefined {
   if (!isRecord(type) || !isRecord(opened) || !isPersonal(name)) return undefined
   const names: readonly string[] = personalFields[name]
   const fields = type.fields.filter((field) => names.includes(field.name))
   const personal = recordOf(fields)
-  const always = opened.fields.filter((field) => names.includes(field.name) && blankOf(field.type) !== null)
+  const always = opened.fields.filter(
+    (field) => names.includes(field.name) && blankOf(field.type) !== null,
+  )
 
   // Who can write to the log and has no key can neither put it into another event, nor change what stands beside it.
   const contextOf = (value: Buffer, sealedBytes: number, eventId: string): Buffer =>
@@ -97,13 +104,19 @@ function readableOf(value: unknown, members: readonly string[] | undefined): unk
 // Its fields have the types that they have in the event, so that an encrypted value is as long as a readable one.
 function recordOf(fields: avro.types.Field[]): avro.Type {
   const members = fields.map(({ name, type }) => ({ name, type }))
-  return avro.Type.forSchema({ type: 'record', name: 'Personal', fields: members } as unknown as avro.Schema)
+  return avro.Type.forSchema({
+    type: 'record',
+    name: 'Personal',
+    fields: members,
+  } as unknown as avro.Schema)
 }
 
 const isRecord = (type: avro.Type) => type instanceof avro.types.RecordType
 
 function recordIn(type: avro.Type): avro.types.RecordType | undefined {
-  return type instanceof avro.types.UnwrappedUnionType ? type.types.find(isRecord) : [type].find(isRecord)
+  return type instanceof avro.types.UnwrappedUnionType
+    ? type.types.find(isRecord)
+    : [type].find(isRecord)
 }
 
 function fillBlanks(data: Fields, type: avro.types.RecordType): void {

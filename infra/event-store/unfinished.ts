@@ -15,7 +15,12 @@ export interface Source {
 }
 
 /** Notes at the schema of the build what it has, so that a rebuild after a kill knows how to go on with it. */
-export async function noteStage(tx: Tx, { schema }: Build, stage: Stage, source: Source): Promise<void> {
+export async function noteStage(
+  tx: Tx,
+  { schema }: Build,
+  stage: Stage,
+  source: Source,
+): Promise<void> {
   await tx.query(`comment on schema ${schema} is '${noteOf(stage, await definitionOf(source))}'`)
 }
 
@@ -49,9 +54,11 @@ export async function takeUnfinished(
   const left = await findLeft(pool, source.projection)
   const definition = await definitionOf(source)
   const isSame = ({ status, note }: Left) =>
-    status === 'building' && (note === noteOf('rows', definition) || note === noteOf('indexes', definition))
+    status === 'building' &&
+    (note === noteOf('rows', definition) || note === noteOf('indexes', definition))
   const unfinished = fromScratch ? undefined : left.find(isSame)
-  for (const build of left) if (build !== unfinished) await transaction(pool, (tx) => dropBuild(tx, build))
+  for (const build of left)
+    if (build !== unfinished) await transaction(pool, (tx) => dropBuild(tx, build))
   if (!unfinished) return undefined
   const { note: _, ...build } = unfinished
   return build

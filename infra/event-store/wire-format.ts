@@ -21,7 +21,11 @@ export function openedValue(
   value: Buffer,
   { sealed, personal, id }: { sealed: Buffer; personal: Buffer; id: number },
 ): Buffer {
-  const opened = Buffer.concat([beforeSealed(value, sealed.length), lengthOf(personal.length), personal])
+  const opened = Buffer.concat([
+    beforeSealed(value, sealed.length),
+    lengthOf(personal.length),
+    personal,
+  ])
   opened.writeUInt8(openedFormat, 0)
   opened.writeUInt32BE(id, 1)
   return opened

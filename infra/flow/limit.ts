@@ -39,7 +39,8 @@ export function createConcurrencyLimit(options: ConcurrencyLimitOptions): Concur
     }
   }
 
-  const runningOf = (names: readonly string[]) => Math.max(0, ...names.map((name) => running.get(name) ?? 0))
+  const runningOf = (names: readonly string[]) =>
+    Math.max(0, ...names.map((name) => running.get(name) ?? 0))
   const isFree = (names: readonly string[]) =>
     total < max && runningOf(names) < (typeof each === 'number' ? each : each())
 

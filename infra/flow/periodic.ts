@@ -15,7 +15,12 @@ export interface Periodic {
 }
 
 /** Runs the work at once, then `intervalMs` after each run or when it is woken; one run at a time. */
-export function runPeriodically({ intervalMs, gapMs = 0, work, onError }: PeriodicOptions): Periodic {
+export function runPeriodically({
+  intervalMs,
+  gapMs = 0,
+  work,
+  onError,
+}: PeriodicOptions): Periodic {
   let bell = Promise.withResolvers<void>()
   let isStopping = false
 

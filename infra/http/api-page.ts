@@ -35,7 +35,9 @@ export function apiPageRoutes(app: FastifyInstance): void {
 
 // An import is only one before all rules.
 async function theme(): Promise<Buffer> {
-  return Buffer.from((await readFile(path.join(import.meta.dirname, 'api-page.css'), 'utf8')) + tokenStyle)
+  return Buffer.from(
+    (await readFile(path.join(import.meta.dirname, 'api-page.css'), 'utf8')) + tokenStyle,
+  )
 }
 
 // Addresses are relative, since a proxy may have the server below a path.

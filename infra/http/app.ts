@@ -117,7 +117,10 @@ function createServer(
 ) {
   const app: FastifyInstance = fastify({
     loggerInstance: withoutChildren(logger),
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: 'request_id',
+    }),
     genReqId: () => requestId(random),
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     bodyLimit,
@@ -130,7 +133,9 @@ function createServer(
   })
   if (trustedProxies.length > 0) app.addHook('onRequest', believeAddresses)
   // An Expect that Node does not know would be answered by a bare 417.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  app.server.on('checkExpectation', (request, response) =>
+    app.server.emit('request', request, response),
+  )
   return app
 }
 

@@ -37,7 +37,10 @@ export interface Endpoint<Params, Query, Body> extends FastifyContextConfig {
   /** Runs before the parts of the request are validated, so that they may still be anything. */
   before?: (request: EndpointRequest<Params, Query, Body>) => void | Promise<void>
   /** Returns the answer, with nothing in `meta` but what others have not, or else undefined and has replied itself. */
-  run: (request: EndpointRequest<Params, Query, Body>, answering: Answering) => Answer | Promise<Answer>
+  run: (
+    request: EndpointRequest<Params, Query, Body>,
+    answering: Answering,
+  ) => Answer | Promise<Answer>
   /** For a route of the read pool: the connections that `run` shares with those of other organizations. */
   shares?: ReadShares | undefined
   settings?: Pick<RouteShorthandOptions, 'bodyLimit' | 'exposeHeadRoute' | 'preParsing'>
@@ -64,7 +67,18 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
   app: FastifyInstance,
   endpoint: Endpoint<Params, Query, Body>,
 ): void {
-  const { route, auth, noBody, answers, errors = [], before, run, shares, settings, ...rest } = endpoint
+  const {
+    route,
+    auth,
+    noBody,
+    answers,
+    errors = [],
+    before,
+    run,
+    shares,
+    settings,
+    ...rest
+  } = endpoint
   const { operationId, tag, summary, description, params, query, body, ...config } = rest
   const [method = '', url = ''] = route.split(' ')
   const refusedBody = noBody ? [422] : []
@@ -80,7 +94,12 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
     response: { ...answers, ...errorResponses(...errors, ...refusedBody) },
   }
   app.route<Parts<Params, Query, Body>>({
-    ...{ method, url, schema, config, onRequest: auth, ...settings },
+    method,
+    url,
+    schema,
+    config,
+    onRequest: auth,
+    ...settings,
     preValidation: [
       ...(before ? [async (request: EndpointRequest<Params, Query, Body>) => before(request)] : []),
       ...(noBody ? [refuseBody(noBody)] : []),
@@ -103,7 +122,10 @@ const answerOf =
     status,
     body: {
       ...part,
-      meta: { ...('meta' in part && typeof part.meta === 'object' ? part.meta : {}), request_id: id },
+      meta: {
+        ...('meta' in part && typeof part.meta === 'object' ? part.meta : {}),
+        request_id: id,
+      },
     },
   })
 

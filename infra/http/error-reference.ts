@@ -23,7 +23,9 @@ export function errorReferenceRoute(app: FastifyInstance): void {
   const page = errorReference()
   const headers = { ...oneFileHeaders(style), 'cache-control': 'no-cache' }
   // A page for people is no part of the interface that programs use.
-  app.get('/docs/errors', { schema: { hide: true } }, (_, reply) => reply.headers(headers).send(page))
+  app.get('/docs/errors', { schema: { hide: true } }, (_, reply) =>
+    reply.headers(headers).send(page),
+  )
 }
 
 function errorReference(): string {

@@ -33,7 +33,15 @@ export function errorEnvelope(
   const { code, message, details, status, retryable } = error
   const docs_url = `${publicUrl}/docs/errors#${code}`
   return {
-    error: { code, message, status, retryable, request_id: requestId, docs_url, ...(details && { details }) },
+    error: {
+      code,
+      message,
+      status,
+      retryable,
+      request_id: requestId,
+      docs_url,
+      ...(details && { details }),
+    },
   }
 }
 

@@ -17,7 +17,12 @@ export class NotReady extends Error {}
 const checkTimeoutMs = 1500
 const tags = ['Operations']
 const response = { 200: z.strictObject({ status: z.literal('ok') }) }
-const livezSchema = { operationId: 'getLiveness', tags, summary: 'Whether the process answers', response }
+const livezSchema = {
+  operationId: 'getLiveness',
+  tags,
+  summary: 'Whether the process answers',
+  response,
+}
 const warnings = z
   .array(z.string())
   .optional()
@@ -55,6 +60,8 @@ async function failureOf({
   })
   return Promise.race([check(), expired]).then(
     () => [],
-    (error: unknown) => [{ warns, text: error instanceof NotReady ? `${name} (${error.message})` : name }],
+    (error: unknown) => [
+      { warns, text: error instanceof NotReady ? `${name} (${error.message})` : name },
+    ],
   )
 }

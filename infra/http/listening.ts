@@ -22,7 +22,10 @@ export interface HeldPort {
  * Occupies the port while the server still starts, so that a second server notices before it has done anything.
  * Meanwhile `answer` is what requests get. Rejects with a message for the operator when the port cannot be had.
  */
-export async function holdPort({ port, host }: ListenAddress, answer: RequestListener): Promise<HeldPort> {
+export async function holdPort(
+  { port, host }: ListenAddress,
+  answer: RequestListener,
+): Promise<HeldPort> {
   const server = createServer({ requireHostHeader: false }, answer)
   server.listen(port, host)
   await once(server, 'listening').catch((cause) => {
@@ -87,7 +90,9 @@ export async function listen(app: FastifyInstance, place: ListenAddress & Shared
 /** What they accept is answered by the app, and they close with it: no request that has come is lost. */
 function acceptOnMoreSockets(app: FastifyInstance, count: number): Server[] {
   const accept = () =>
-    createAcceptor({ allowHalfOpen: true, noDelay: true }, (socket) => app.server.emit('connection', socket))
+    createAcceptor({ allowHalfOpen: true, noDelay: true }, (socket) =>
+      app.server.emit('connection', socket),
+    )
   const others = Array.from({ length: count }, accept)
   let closed: Promise<unknown> | undefined
   app.addHook('preClose', async () => {
@@ -123,7 +128,10 @@ export interface DrainOptions {
 }
 
 /** No request that arrived in time fails. Call after the app's `isStopping` became true. */
-export async function drain(app: FastifyInstance, { drainMs, closeMs = 5000 }: DrainOptions): Promise<void> {
+export async function drain(
+  app: FastifyInstance,
+  { drainMs, closeMs = 5000 }: DrainOptions,
+): Promise<void> {
   await delay(drainMs)
   const closed = app.close()
   await within(closed, closeMs).catch(() => app.server.closeAllConnections())

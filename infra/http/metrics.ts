@@ -86,7 +86,9 @@ function measureRequests(app: FastifyInstance, registry: Registry): void {
   app.addHook('onResponse', (request, reply, done) => {
     // The pattern and never the URL: a label for each session would fill the memory of whoever scrapes.
     const route = request.routeOptions.url ?? 'unknown'
-    durations.labels(request.method, route, String(reply.statusCode)).observe(reply.elapsedTime / 1000)
+    durations
+      .labels(request.method, route, String(reply.statusCode))
+      .observe(reply.elapsedTime / 1000)
     done()
   })
 }

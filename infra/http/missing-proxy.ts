@@ -18,7 +18,13 @@ const most = 500
 const logEveryMs = 60 * 60 * 1000
 
 /** A majority vote (Boyer and Moore): the lead of the candidate grows only while it sends most requests. */
-export function createMissingProxy({ logger, clock }: { logger: Logger; clock: Clock }): MissingProxy {
+export function createMissingProxy({
+  logger,
+  clock,
+}: {
+  logger: Logger
+  clock: Clock
+}): MissingProxy {
   let candidate: string | undefined
   let lead = 0
   let loggedAt = Number.NEGATIVE_INFINITY
@@ -57,7 +63,8 @@ function hasIgnoredHeaders({ headers, ip }: FastifyRequest): boolean {
 }
 
 const rangeOf = (ip: string) => (ipaddr.isValid(ip) ? ipaddr.process(ip).range() : '')
-const isPrivate = (ip: string) => ['private', 'uniqueLocal', 'carrierGradeNat'].includes(rangeOf(ip))
+const isPrivate = (ip: string) =>
+  ['private', 'uniqueLocal', 'carrierGradeNat'].includes(rangeOf(ip))
 
 // A public address may be that of a person.
 const nameOf = (ip: string) =>

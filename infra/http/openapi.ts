@@ -12,9 +12,17 @@ const interfaceVersion = '2026-03-25'
 
 const securitySchemes = {
   secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_live_ or sk_test_.' },
-  pollToken: { type: 'http', scheme: 'bearer', description: 'The poll token of one Gate session, gtpoll_.' },
+  pollToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The poll token of one Gate session, gtpoll_.',
+  },
   agentToken: { type: 'http', scheme: 'bearer', description: 'An agent token, agt_.' },
-  publishableKey: { type: 'http', scheme: 'bearer', description: 'A publishable key, pk_live_ or pk_test_.' },
+  publishableKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'A publishable key, pk_live_ or pk_test_.',
+  },
 } as const
 
 const tags = [
@@ -90,11 +98,17 @@ function openedBy(access: Access | undefined) {
 }
 
 function complete<T extends object>(document: T, described: DescribedWebhook[]): T {
-  if (!('components' in document && 'paths' in document) || !isRecord(document.components)) return document
+  if (!('components' in document && 'paths' in document) || !isRecord(document.components))
+    return document
   const components = { ...document.components, headers: headerComponents }
   const items = described.map((webhook) => [webhook.type, { post: operationOf(webhook) }])
   const webhooks = described.length > 0 && { webhooks: Object.fromEntries(items) }
-  return withoutUnused({ ...document, paths: completePaths(document.paths), ...webhooks, components })
+  return withoutUnused({
+    ...document,
+    paths: completePaths(document.paths),
+    ...webhooks,
+    components,
+  })
 }
 
 // Every registered schema is listed once for input and once for output. Those that nothing refers to are left out.
@@ -138,7 +152,15 @@ export interface DescribedHeader {
   schema: Record<string, unknown>
 }
 
-function operationOf({ operationId, tag, summary, description, headers, body, answers }: DescribedWebhook) {
+function operationOf({
+  operationId,
+  tag,
+  summary,
+  description,
+  headers,
+  body,
+  answers,
+}: DescribedWebhook) {
   return {
     operationId,
     tags: [tag],

@@ -44,7 +44,10 @@ export function completePaths(paths: unknown): Paths {
   return Object.fromEntries(byPath)
 }
 
-function completeOperation(method: string, { [idempotentMark]: mark, ...one }: Operation): Operation {
+function completeOperation(
+  method: string,
+  { [idempotentMark]: mark, ...one }: Operation,
+): Operation {
   const opensWith = openerOf(one)
   const makes = '201' in one.responses || '202' in one.responses
   const creates = mark === true || (isKey(opensWith) && method === 'post' && makes)
@@ -54,7 +57,11 @@ function completeOperation(method: string, { [idempotentMark]: mark, ...one }: O
   const responses = Object.entries({ ...errorsOf(one, traits), ...one.responses })
     .sort(([a], [b]) => a.localeCompare(b))
     .map(([status, response]) => [status, describeResponse(response, { ...traits, status })])
-  return { ...one, ...(parameters.length > 0 && { parameters }), responses: Object.fromEntries(responses) }
+  return {
+    ...one,
+    ...(parameters.length > 0 && { parameters }),
+    responses: Object.fromEntries(responses),
+  }
 }
 
 const openers = {
@@ -89,7 +96,8 @@ function errorsOf(
   { method, opensWith, creates }: Traits,
 ): Operation['responses'] {
   const statuses = [
-    ...[400, 431],
+    400,
+    431,
     // A body is read where none is described, too.
     ...(method === 'get' ? [] : [413, 415]),
     ...(requestBody ? [422] : []),
@@ -100,13 +108,20 @@ function errorsOf(
     503,
   ]
   const content = { 'application/json': { schema: envelope } }
-  return Object.fromEntries(statuses.map((status) => [status, { description: 'Default Response', content }]))
+  return Object.fromEntries(
+    statuses.map((status) => [status, { description: 'Default Response', content }]),
+  )
 }
 
-function describeResponse(response: Operation['responses'][string], traits: Traits & { status: string }) {
+function describeResponse(
+  response: Operation['responses'][string],
+  traits: Traits & { status: string },
+) {
   const { status } = traits
   const description =
-    response.description === 'Default Response' ? describeStatus(status, traits) : response.description
+    response.description === 'Default Response'
+      ? describeStatus(status, traits)
+      : response.description
   return { ...response, description, headers: { ...response.headers, ...headersOf(traits) } }
 }
 
@@ -170,10 +185,19 @@ export const headerComponents = {
     required: true,
     schema: { type: 'string', pattern: '^req_[0-9a-f]{32}$' },
   },
-  RateLimit: { description: 'Units that the bucket holds when full.', schema: { ...whole, minimum: 1 } },
-  RateLimitRemaining: { description: 'Units left in the bucket.', schema: { ...whole, minimum: 0 } },
+  RateLimit: {
+    description: 'Units that the bucket holds when full.',
+    schema: { ...whole, minimum: 1 },
+  },
+  RateLimitRemaining: {
+    description: 'Units left in the bucket.',
+    schema: { ...whole, minimum: 0 },
+  },
   RateLimitCost: { description: 'Units that this request took.', schema: { ...whole, minimum: 1 } },
-  RetryAfter: { description: 'Seconds to wait before the same request.', schema: { ...whole, minimum: 1 } },
+  RetryAfter: {
+    description: 'Seconds to wait before the same request.',
+    schema: { ...whole, minimum: 1 },
+  },
   AcceptEncoding: {
     description: 'Present when the body was refused for its Content-Encoding.',
     schema: { const: 'identity' },
@@ -186,7 +210,9 @@ export const headerComponents = {
   },
 } as const
 
-const reference = (name: keyof typeof headerComponents) => ({ $ref: `#/components/headers/${name}` })
+const reference = (name: keyof typeof headerComponents) => ({
+  $ref: `#/components/headers/${name}`,
+})
 const requestIdHeader = { 'X-Request-Id': reference('RequestId') }
 const rateLimit = {
   'X-RateLimit-Limit': reference('RateLimit'),

@@ -23,7 +23,12 @@ export interface PageNeeds {
 }
 
 /** Headers of a page and its files. Everything comes from this server; the SDK needs a worker from a blob. */
-export function pageHeaders({ images = ["'self'"], forms = "'none'", referrer, caching }: PageNeeds) {
+export function pageHeaders({
+  images = ["'self'"],
+  forms = "'none'",
+  referrer,
+  caching,
+}: PageNeeds) {
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
@@ -101,7 +106,12 @@ export function madeOnceRoute(
   const made = madeOnce(async () => pack(await make()))
   app.get(url, { schema }, async (request, reply) => {
     const packed = await made()
-    reply.headers({ 'cache-control': 'no-cache', vary: 'Accept-Encoding', ...headers, etag: packed.etag })
+    reply.headers({
+      'cache-control': 'no-cache',
+      vary: 'Accept-Encoding',
+      ...headers,
+      etag: packed.etag,
+    })
     reply.header('content-type', contentTypes[type])
     return sendPacked(request, reply, packed)
   })

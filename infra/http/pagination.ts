@@ -84,7 +84,9 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
   return {
     encode({ value, id, begunAt }: PagePosition, query: CursorQuery): string {
       const json = JSON.stringify(begunAt === undefined ? [value, id] : [value, id, begunAt])
-      return Buffer.concat([tag(keyring.current, json, query), Buffer.from(json)]).toString('base64url')
+      return Buffer.concat([tag(keyring.current, json, query), Buffer.from(json)]).toString(
+        'base64url',
+      )
     },
     /** 422 for anything that `encode` did not make for this query. */
     decode(cursor: string, query: CursorQuery): PagePosition {
@@ -103,5 +105,9 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
 }
 
 function invalidCursor() {
-  return invalidField({ name: 'cursor', issue: 'invalid', expected: 'next_cursor of the same query' })
+  return invalidField({
+    name: 'cursor',
+    issue: 'invalid',
+    expected: 'next_cursor of the same query',
+  })
 }

@@ -5,7 +5,11 @@ import { oneFileHeaders, themeStyle } from './theme.ts'
 
 const style = `${themeStyle}body { max-width: 40rem; padding: 2rem 1.25rem; }\na { color: var(--accent); }\n`
 
-export const unknownPageHeaders = { ...oneFileHeaders(style), 'cache-control': 'no-store', vary: 'Accept' }
+export const unknownPageHeaders = {
+  ...oneFileHeaders(style),
+  'cache-control': 'no-store',
+  vary: 'Accept',
+}
 
 // Programs call these, whatever they say that they accept.
 const forPrograms = /^\/(v\d+|metrics|livez|readyz|openapi\.json|console\/api)(\/|$)/

@@ -104,7 +104,11 @@ function fieldIssues(
     return params.keys.map((key) => ({ name: `${prefix}${key}`, issue: 'not_allowed' }))
   }
   return [
-    { name, issue: issueOf(keyword, message), expected: expectedBy({ keyword, message, params, allowed }) },
+    {
+      name,
+      issue: issueOf(keyword, message),
+      expected: expectedBy({ keyword, message, params, allowed }),
+    },
   ]
 }
 
@@ -148,7 +152,9 @@ function inWords(values: string[]): string {
 
 // An answer has one list of `allowed_values`: the one of all the fields, or else the first that is long.
 function listedOnce(issues: SchemaIssue[]): string[] | undefined {
-  const lists = issues.flatMap((issue) => [allowedValues(issue) ?? []]).filter((list) => list.length > 0)
+  const lists = issues
+    .flatMap((issue) => [allowedValues(issue) ?? []])
+    .filter((list) => list.length > 0)
   const [first] = lists
   if (lists.every((list) => same(list, first))) return first
   return lists.find((list) => list.length > fewValues)
@@ -158,7 +164,10 @@ function same(values: string[], others: string[] | undefined): boolean {
   return JSON.stringify(values) === JSON.stringify(others)
 }
 
-function allowedValues({ keyword, params }: Pick<SchemaIssue, 'keyword' | 'params'>): string[] | undefined {
+function allowedValues({
+  keyword,
+  params,
+}: Pick<SchemaIssue, 'keyword' | 'params'>): string[] | undefined {
   if (keyword !== 'invalid_value' || !Array.isArray(params.values)) return undefined
   return params.values.map(String)
 }

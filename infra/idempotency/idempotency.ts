@@ -53,7 +53,10 @@ export interface Idempotency {
    * the same `random` and `now`. ApiError: what `work` throws; 422 for a bad key or one that came with another
    * request. 409 while the first request is under way, 503 when the database is away (nothing ran).
    */
-  run(options: RunOptions, work: (command: Command) => Promise<CommandAnswer>): Promise<FastifyReply>
+  run(
+    options: RunOptions,
+    work: (command: Command) => Promise<CommandAnswer>,
+  ): Promise<FastifyReply>
   /**
    * Sends the answer that `run` has stored; false when there is none, or no key. It makes no row, so that it may come
    * before a request is counted. ApiError as `run`.
@@ -88,7 +91,13 @@ export function commandDeps(
   command?: Command,
 ): CommandDeps {
   const decide = decideAs(auth.actor(request), request)
-  return { decide, keyring, clock, random, ...(command && { random: command.random, idTime: command.now }) }
+  return {
+    decide,
+    keyring,
+    clock,
+    random,
+    ...(command && { random: command.random, idTime: command.now }),
+  }
 }
 
 interface Known {
@@ -103,10 +112,17 @@ interface Attempt {
   createdAt: number
 }
 
-export function createIdempotency({ pool, keyring, clock, random, logger }: IdempotencyOptions): Idempotency {
+export function createIdempotency({
+  pool,
+  keyring,
+  clock,
+  random,
+  logger,
+}: IdempotencyOptions): Idempotency {
   function secretsOf({ masterKeyId, seed }: StoredCommand, name: CommandName): CommandSecrets {
     const master = keyring.byId(masterKeyId)
-    if (!master) throw unavailable(new Error('a command was begun under a master key that is not known here'))
+    if (!master)
+      throw unavailable(new Error('a command was begun under a master key that is not known here'))
     return commandSecrets(master, { ...name, seed })
   }
 
@@ -143,7 +159,10 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
     return { lease, secrets, createdAt: row.createdAt }
   }
 
-  async function attempt({ lease, secrets, createdAt }: Attempt, work: Work): Promise<StoredAnswer> {
+  async function attempt(
+    { lease, secrets, createdAt }: Attempt,
+    work: Work,
+  ): Promise<StoredAnswer> {
     let answer: StoredAnswer
     try {
       answer = answered(await work({ random: secrets.random, now: createdAt }))
@@ -168,7 +187,9 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
   /** Best effort: the lease ends by itself, and the caller has to learn what failed first. */
   async function afterFailure(lease: CommandLease, status: number): Promise<void> {
     const end = status < 500 ? forgetCommand : releaseLease
-    await end(pool, lease).catch((err) => logger.warn({ err }, 'an idempotent command was not let go'))
+    await end(pool, lease).catch((err) =>
+      logger.warn({ err }, 'an idempotent command was not let go'),
+    )
   }
 
   return {
@@ -191,7 +212,10 @@ export function createIdempotency({ pool, keyring, clock, random, logger }: Idem
 
 type Work = (command: Command) => Promise<CommandAnswer>
 
-const answered = ({ status, body }: CommandAnswer): StoredAnswer => ({ status, text: JSON.stringify(body) })
+const answered = ({ status, body }: CommandAnswer): StoredAnswer => ({
+  status,
+  text: JSON.stringify(body),
+})
 
 function send(reply: FastifyReply, { status, text }: StoredAnswer): FastifyReply {
   return reply.code(status).type('application/json; charset=utf-8').send(text)
@@ -213,6 +237,7 @@ function nameOf({ request, scope, requester }: RunOptions): NamedRequest | undef
 }
 
 function tenantOf({ principal, routeOptions }: FastifyRequest): string {
-  if (!principal) throw new Error(`${routeOptions.url} has neither a principal nor a scope of its own`)
+  if (!principal)
+    throw new Error(`${routeOptions.url} has neither a principal nor a scope of its own`)
   return `${principal.organizationId}/${principal.environment}`
 }

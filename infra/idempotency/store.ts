@@ -1,6 +1,14 @@
 import { ddlOf, type Migrations } from '../postgres/migrations.ts'
 import type { Db } from '../postgres/pool.ts'
-import { column, insertInto, nullable, primaryKey, type RowOf, replacing, table } from '../postgres/table.ts'
+import {
+  column,
+  insertInto,
+  nullable,
+  primaryKey,
+  type RowOf,
+  replacing,
+  table,
+} from '../postgres/table.ts'
 
 const hour = 60 * 60 * 1000
 
@@ -55,7 +63,10 @@ export interface CommandLease {
 /** Makes the row with its lease, or makes one anew whose time is over. false: there is one, and it stays as it is. */
 export async function begin(
   db: Db,
-  { now, ...named }: CommandLease & Pick<StoredCommand, 'masterKeyId' | 'requestMac'> & { now: number },
+  {
+    now,
+    ...named
+  }: CommandLease & Pick<StoredCommand, 'masterKeyId' | 'requestMac'> & { now: number },
 ): Promise<boolean> {
   const times = { createdAt: now, storedUntil: now + answerStoredMs, expiresAt: now + leaseMs }
   const { text, values } = insertInto(commands, {
@@ -112,10 +123,10 @@ export async function complete(
 
 /** The next request may go on with the command at once. It is the same command. */
 export async function releaseLease(db: Db, { id, owner }: CommandLease): Promise<void> {
-  await db.query('update tidegate.idempotency_keys set expires_at = 0 where id = $1 and owner = $2', [
-    id,
-    owner,
-  ])
+  await db.query(
+    'update tidegate.idempotency_keys set expires_at = 0 where id = $1 and owner = $2',
+    [id, owner],
+  )
 }
 
 /**

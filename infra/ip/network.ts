@@ -54,7 +54,12 @@ interface NetworkOptions extends Partial<Record<DatabasePath, string | undefined
 
 type DatabasePath = 'cityPath' | 'asnPath' | 'anonymousPath'
 
-function missingSettings({ cityPath, asnPath, anonymousPath, addresses }: NetworkOptions): string[] {
+function missingSettings({
+  cityPath,
+  asnPath,
+  anonymousPath,
+  addresses,
+}: NetworkOptions): string[] {
   if (addresses) return []
   const paths = { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath }
   return Object.entries(paths).flatMap(([setting, path]) => (path ? [] : setting))
@@ -180,7 +185,9 @@ function summaryOf({ anonymity, reputation, location, routing }: Network): strin
   const first = sentences.find(([flag]) => anonymity[flag])
   if (first) return first[1]
   if (reputation.listed) return 'This IP is on a list of addresses with a bad reputation.'
-  const place = [location?.city, location?.country ?? location?.country_code].filter(Boolean).join(', ')
+  const place = [location?.city, location?.country ?? location?.country_code]
+    .filter(Boolean)
+    .join(', ')
   if (place) return `This IP is located in ${place}.`
   const operator = routing.organization ?? (routing.asn && `AS${routing.asn}`)
   return operator ? `This IP belongs to ${operator}.` : null
@@ -244,5 +251,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 export function isPublicAddressInFull(text: string): boolean {
   const read = readAddress(text)
   if (!isPublic(read)) return false
-  return read instanceof ipaddr.IPv4 ? isIPv4(text) : !text.includes('%') && read.match(globalUnicast)
+  return read instanceof ipaddr.IPv4
+    ? isIPv4(text)
+    : !text.includes('%') && read.match(globalUnicast)
 }

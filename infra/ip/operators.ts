@@ -3,7 +3,13 @@ import { z } from 'zod'
 import data from './operators.json' with { type: 'json' }
 
 export const operatorCategory = z
-  .enum(['residential_proxy', 'proxy_network', 'consumer_vpn', 'enterprise_egress', 'crawler_agent'])
+  .enum([
+    'residential_proxy',
+    'proxy_network',
+    'consumer_vpn',
+    'enterprise_egress',
+    'crawler_agent',
+  ])
   .meta({ id: 'OperatorCategory' })
 
 const operator = z.strictObject({
@@ -44,7 +50,9 @@ export function operatorsOfNetwork(asn: string): Operator[] {
 /** Whether the network is one of a VPN or of a gateway of companies, which people's own devices come through. */
 export function isPrivateEgress(asn: string | null): boolean {
   const categories = asn === null ? [] : operatorsOfNetwork(asn).map(({ category }) => category)
-  return categories.some((category) => category === 'consumer_vpn' || category === 'enterprise_egress')
+  return categories.some(
+    (category) => category === 'consumer_vpn' || category === 'enterprise_egress',
+  )
 }
 
 const bareName = (name: string) => name.toUpperCase().replace(/[^\p{L}\p{N}]/gu, '')
@@ -61,7 +69,10 @@ export function operatorNamed(name: string): Operator | undefined {
 
 /** Nearest tags or aliases first, then in alphabetical order. */
 export function nearestTags(text: string, count: number): string[] {
-  const near = operatorCatalogue.operators.map((each) => ({ tag: each.tag, edits: editsTo(text, each) }))
+  const near = operatorCatalogue.operators.map((each) => ({
+    tag: each.tag,
+    edits: editsTo(text, each),
+  }))
   return near
     .sort((a, b) => a.edits - b.edits)
     .slice(0, count)

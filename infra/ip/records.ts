@@ -50,7 +50,9 @@ export function routingOf(record: IpRecord): Network['routing'] {
  * dev.maxmind.com/geoip/docs/databases/anonymous-ip
  */
 export function anonymityOf(records: IpRecord[], listed?: IpRecord): Network['anonymity'] {
-  const places = records.flatMap((record) => [record, memberAt(record, 'traits')]).filter((place) => place)
+  const places = records
+    .flatMap((record) => [record, memberAt(record, 'traits')])
+    .filter((place) => place)
   const says = (name: string) => places.some((place) => memberAt(place, name) === true)
   const providers = places.map((place) => textAt(place, 'provider_name'))
   return {
@@ -82,7 +84,10 @@ export function operatorOf(
 const sharedBy = 10
 
 /** The same of a network from whose address so many visitors came within a day. */
-export function withClients(evidence: Network['evidence'], client_count: number): Network['evidence'] {
+export function withClients(
+  evidence: Network['evidence'],
+  client_count: number,
+): Network['evidence'] {
   const own = evidence.operator_tags.filter((tag) => tag !== 'shared_address')
   const operator_tags = client_count < sharedBy ? own : [...own, 'shared_address']
   return { ...evidence, operator_tags, client_count }

@@ -7,7 +7,13 @@ import { type SimulationKey, simulationKeyBytes } from '../wire/collect/simulati
  * The master keys of a development installation, made once and stored in DATA_DIR. Without them no key and no
  * sealed value of the installation can be used. Production takes them from its own secret store.
  */
-export function developmentMasterKeys({ dataDir, random }: { dataDir: string; random: Random }): string {
+export function developmentMasterKeys({
+  dataDir,
+  random,
+}: {
+  dataDir: string
+  random: Random
+}): string {
   const file = path.join(dataDir, 'master-keys')
   if (existsSync(file)) return readFileSync(file, 'utf8').trim()
   const keys = random(32).toString('base64')

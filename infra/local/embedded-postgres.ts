@@ -93,7 +93,11 @@ const startAttempts = 5
 
 // pg_ctl puts the server in a session of its own: Ctrl-C reaches only this process, which stops the server
 // after the drain. A free port may be in use a moment later, even by an outgoing connection: another is tried.
-async function start(run: RunProgram, { dataDir, port }: Place, attempts = startAttempts): Promise<void> {
+async function start(
+  run: RunProgram,
+  { dataDir, port }: Place,
+  attempts = startAttempts,
+): Promise<void> {
   const log = path.join(dataDir, 'server.log')
   const flags = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`)
   const options = `-p ${port ?? (await freePort())} ${flags.join(' ')}`
@@ -102,7 +106,11 @@ async function start(run: RunProgram, { dataDir, port }: Place, attempts = start
   } catch (cause) {
     // Another process started it at the same moment.
     if (await isRunning(dataDir)) return
-    const printed = (await readFile(log, 'utf8').catch(() => '')).trimEnd().split('\n').slice(-5).join('\n')
+    const printed = (await readFile(log, 'utf8').catch(() => ''))
+      .trimEnd()
+      .split('\n')
+      .slice(-5)
+      .join('\n')
     const again = attempts > 1 && port === undefined && printed.includes('Address already in use')
     if (!again) throw new Error(`PostgreSQL did not start:\n${printed}`, { cause })
     await start(run, { dataDir, port }, attempts - 1)
@@ -110,7 +118,9 @@ async function start(run: RunProgram, { dataDir, port }: Place, attempts = start
 }
 
 // Lines 1, 4 and 8 of postmaster.pid (postgresql.org/docs/current/storage-file-layout.html); NaN where it is missing.
-async function readPidFile(dataDir: string): Promise<{ pid: number; port: number; isReady: boolean }> {
+async function readPidFile(
+  dataDir: string,
+): Promise<{ pid: number; port: number; isReady: boolean }> {
   const text = await readFile(path.join(dataDir, 'postmaster.pid'), 'utf8').catch(() => '')
   const lines = text.split('\n')
   const [pid, , , port] = lines.map((line) => Number.parseInt(line, 10))
@@ -145,7 +155,9 @@ async function lockServer(url: string): Promise<pg.Client | undefined> {
   await client.connect()
   // Postgres may need a moment to see that a killed owner is gone.
   for (let attempt = 0; attempt < 5; attempt++) {
-    const { rows } = await client.query("select pg_try_advisory_lock(hashtext('tidegate owner')) as locked")
+    const { rows } = await client.query(
+      "select pg_try_advisory_lock(hashtext('tidegate owner')) as locked",
+    )
     if (rows[0]?.locked) return client
     await delay(100)
   }
@@ -166,8 +178,15 @@ async function createDataDir(run: RunProgram, dataDir: string): Promise<string> 
   try {
     await writeFile(file, password, { mode: 0o600 })
     await run('initdb', [
-      ...['--auth=scram-sha-256', '--username=postgres', '--encoding=UTF8', '--locale=C', '--no-sync'],
-      ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', `--pgdata=${data}`, `--pwfile=${file}`],
+      '--auth=scram-sha-256',
+      '--username=postgres',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--no-sync',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      `--pgdata=${data}`,
+      `--pwfile=${file}`,
     ])
     await rename(file, path.join(data, 'tidegate-password'))
     // With the password, so that a power cut leaves no database that nobody can open.

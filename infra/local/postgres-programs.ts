@@ -47,7 +47,10 @@ function installed(): string {
   try {
     return createRequire(import.meta.url).resolve(name)
   } catch (cause) {
-    throw new Error(`no PostgreSQL binaries for this platform (${name}); set DATABASE_URL instead`, { cause })
+    throw new Error(
+      `no PostgreSQL binaries for this platform (${name}); set DATABASE_URL instead`,
+      { cause },
+    )
   }
 }
 

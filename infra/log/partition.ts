@@ -32,7 +32,8 @@ export function murmur2(data: Buffer): number {
     word = Math.imul(word ^ (word >>> 24), multiplier)
     hash = Math.imul(hash, multiplier) ^ word
   }
-  if (data.length % 4 > 0) hash = Math.imul(hash ^ data.readUIntLE(words * 4, data.length % 4), multiplier)
+  if (data.length % 4 > 0)
+    hash = Math.imul(hash ^ data.readUIntLE(words * 4, data.length % 4), multiplier)
   hash = Math.imul(hash ^ (hash >>> 13), multiplier)
   return hash ^ (hash >>> 15)
 }

@@ -95,7 +95,11 @@ export async function readTopicToEnd(options: ReadingOptions): Promise<Position[
 }
 
 /** The records at the positions, of which each partition has one at most. */
-export async function readRecords(log: EventLog, topic: Topic, at: Position[]): Promise<LogRecord[]> {
+export async function readRecords(
+  log: EventLog,
+  topic: Topic,
+  at: Position[],
+): Promise<LogRecord[]> {
   const ends = at.length > 0 ? await log.endPositions(topic) : []
   const there = at.filter(({ partition, offset }) => offset < offsetIn(ends, partition))
   if (there.length === 0) return []
@@ -104,7 +108,9 @@ export async function readRecords(log: EventLog, topic: Topic, at: Position[]): 
   const found: LogRecord[] = []
   const { promise: allSeen, resolve } = Promise.withResolvers<void>()
   const reading = await readTopic({
-    ...{ log, topic, from: (partition) => offsets.get(partition) ?? 0 },
+    log,
+    topic,
+    from: (partition) => offsets.get(partition) ?? 0,
     isRead: ({ partition }) => read.has(partition),
     handle(batches) {
       for (const { partition, records } of batches) {

@@ -22,7 +22,10 @@ const used = z.object({
   OTEL_RESOURCE_ATTRIBUTES: z.string().optional(),
   OTEL_TRACES_EXPORTER: oneOf('otlp', 'none'),
   OTEL_TRACES_SAMPLER: oneOf(...samplers),
-  OTEL_TRACES_SAMPLER_ARG: z.coerce.number('must be 0–1').min(0, 'must be 0–1').max(1, 'must be 0–1'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number('must be 0–1')
+    .min(0, 'must be 0–1')
+    .max(1, 'must be 0–1'),
   OTEL_PROPAGATORS: z.array(z.string()),
 })
 

@@ -1,7 +1,11 @@
 import { hash } from 'node:crypto'
 import { type Attributes, ROOT_CONTEXT, type Span, type SpanKind, trace } from '@opentelemetry/api'
 import { parseTraceParent } from '@opentelemetry/core'
-import { RandomIdGenerator, TracerProvider, type TracerProviderOptions } from '@opentelemetry/sdk-trace'
+import {
+  RandomIdGenerator,
+  TracerProvider,
+  type TracerProviderOptions,
+} from '@opentelemetry/sdk-trace'
 
 export interface NewSpan {
   name: string
@@ -18,14 +22,16 @@ export interface NewSpan {
 export type Spans = ReturnType<typeof createSpans>
 
 /** Every process names the trace of a session alike, and nobody has to be told. */
-export const sessionTraceId = (sessionId: string): string => hash('sha256', sessionId, 'hex').slice(0, 32)
+export const sessionTraceId = (sessionId: string): string =>
+  hash('sha256', sessionId, 'hex').slice(0, 32)
 
 export function createSpans(options: Omit<TracerProviderOptions, 'idGenerator'>) {
   const random = new RandomIdGenerator()
   let sessionId: string | undefined
   const idGenerator = {
     generateSpanId: () => random.generateSpanId(),
-    generateTraceId: () => (sessionId === undefined ? random.generateTraceId() : sessionTraceId(sessionId)),
+    generateTraceId: () =>
+      sessionId === undefined ? random.generateTraceId() : sessionTraceId(sessionId),
   }
   const provider = new TracerProvider({ ...options, idGenerator })
   const tracer = provider.getTracer('tidegate')

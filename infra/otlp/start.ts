@@ -55,7 +55,9 @@ function openSpans(settings: OtlpSettings, logger: Logger): Spans {
   return createSpans({
     resource: resourceOf(settings),
     sampler: samplerOf(settings.sampler),
-    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000, maxQueueSize })],
+    spanProcessors: [
+      new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000, maxQueueSize }),
+    ],
     spanLimits: { attributeValueLengthLimit: 256 },
   })
 }

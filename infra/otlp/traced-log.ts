@@ -52,7 +52,9 @@ export function traceLog<Guard>(
     const readOn = await requests.run(undefined, () => options.handle(traced))
     const failed = (readOn ?? []).filter((position) => position.failed)
     for (const { batch, processed } of begun) {
-      const isFailed = failed.some((one) => one.topic === batch.topic && one.partition === batch.partition)
+      const isFailed = failed.some(
+        (one) => one.topic === batch.topic && one.partition === batch.partition,
+      )
       // What comes again has a span then: a partition that stands still would send some each time.
       if (!isFailed) for (const span of processed) span.end()
     }
@@ -60,7 +62,11 @@ export function traceLog<Guard>(
   }
 
   // The record as its consumer sees it: what follows from it is below the new span.
-  function processing(record: LogRecord, { group, types }: ConsumeOptions, processed: Span[]): LogRecord {
+  function processing(
+    record: LogRecord,
+    { group, types }: ConsumeOptions,
+    processed: Span[],
+  ): LogRecord {
     const { traceparent: parent, event_type = '' } = record.headers
     if (parent === undefined || !parseTraceParent(parent) || isOld(record)) return record
     if (types && !types.has(event_type)) return record

@@ -23,7 +23,9 @@ export function traceRequests(app: FastifyInstance, parts: TracedRequestsParts):
     done()
   })
   // Not earlier: the body is parsed in the context of its connection.
-  app.addHook('preHandler', (request, _reply, done) => parts.requests.run(traces.get(request), done))
+  app.addHook('preHandler', (request, _reply, done) =>
+    parts.requests.run(traces.get(request), done),
+  )
 
   function begin(request: FastifyRequest, reply: FastifyReply): void {
     const trace = requestTrace(request, parts)
@@ -33,14 +35,23 @@ export function traceRequests(app: FastifyInstance, parts: TracedRequestsParts):
   }
 }
 
-function requestTrace(request: FastifyRequest, { spans, acceptsParents }: TracedRequestsParts): RequestTrace {
+function requestTrace(
+  request: FastifyRequest,
+  { spans, acceptsParents }: TracedRequestsParts,
+): RequestTrace {
   const startTime = Date.now()
   const { traceparent } = request.headers
   const parent = acceptsParents && typeof traceparent === 'string' ? traceparent : undefined
   let span: Span | undefined
 
   function begin(sessionId?: string): Span {
-    span ??= spans.start({ ...spanOf(request), kind: SpanKind.SERVER, parent, sessionId, startTime })
+    span ??= spans.start({
+      ...spanOf(request),
+      kind: SpanKind.SERVER,
+      parent,
+      sessionId,
+      startTime,
+    })
     return span
   }
 

@@ -30,7 +30,11 @@ export function unnest<Row>(columns: Column<Row>[], rows: Row[], firstParameter 
   ].join(', ')
   if (cast === names) return { names, source: arrays, values }
   const from = `${arrays} as sent (${sent.map(({ name }) => name).join(', ')})`
-  return { names, source: `(select ${cast} from ${from} ${packed.length > 0 ? readPacked : ''})`, values }
+  return {
+    names,
+    source: `(select ${cast} from ${from} ${packed.length > 0 ? readPacked : ''})`,
+    values,
+  }
 }
 
 // Behind offset 0, because Postgres would read the text again for each of its columns.
@@ -69,7 +73,11 @@ export async function runTogether(db: Pick<ClientBase, 'query'>, parts: Part[]):
  * Sends the parts and `ending`, statements that end the transaction, without waiting between them. A part that fails
  * aborts the transaction, and then `ending` changes nothing.
  */
-export async function runAndEnd(tx: Sender, parts: Part[], ending: (string | QueryConfig)[]): Promise<void> {
+export async function runAndEnd(
+  tx: Sender,
+  parts: Part[],
+  ending: (string | QueryConfig)[],
+): Promise<void> {
   // Made before anything is sent: if that fails, the ending must not go out by itself.
   const statements = parts.length > 0 ? [statementOf(parts), ...ending] : ending
   await Promise.all(inOneWrite(tx, () => statements.map((statement) => tx.query(statement))))
@@ -98,7 +106,11 @@ const nothingElse = { name: '', text: 'select', values: [] }
 /** A statement with the parts in its `with` clause: all of them take effect, or none does. */
 export function statementOf(
   parts: Part[],
-  { name: own, text, values: first }: { name: string; text: string; values: Buffer[] } = nothingElse,
+  {
+    name: own,
+    text,
+    values: first,
+  }: { name: string; text: string; values: Buffer[] } = nothingElse,
 ): QueryConfig {
   if (parts.length === 0) return { name: own, text, values: first }
   const values = [...first]
@@ -116,7 +128,13 @@ export type ElementType = 'text' | 'bigint' | 'integer' | 'boolean' | 'bytea'
 export type Element = string | number | boolean | Buffer | null
 
 // Type numbers of pg_type, which never change (src/include/catalog/pg_type.dat).
-const oids: Record<ElementType, number> = { boolean: 16, bytea: 17, bigint: 20, integer: 23, text: 25 }
+const oids: Record<ElementType, number> = {
+  boolean: 16,
+  bytea: 17,
+  bigint: 20,
+  integer: 23,
+  text: 25,
+}
 const headerBytes = 20
 const nullLength = -1
 
@@ -132,7 +150,8 @@ export function arrayParameter(type: ElementType, elements: Element[]): Buffer {
   const array = Buffer.allocUnsafe(total)
   const hasNulls = elements.includes(null) ? 1 : 0
   let at = 0
-  for (const number of [1, hasNulls, oids[type], elements.length, 1]) at = array.writeInt32BE(number, at)
+  for (const number of [1, hasNulls, oids[type], elements.length, 1])
+    at = array.writeInt32BE(number, at)
   elements.forEach((element, i) => {
     const size = sizes[i] ?? nullLength
     at = array.writeInt32BE(size, at)
@@ -162,6 +181,8 @@ function writeElement(
   if (type === 'boolean') return array.writeUInt8(element ? 1 : 0, at) - at
   if (typeof element !== 'number') throw new TypeError(`not a ${type}: ${typeof element}`)
   return (
-    (type === 'bigint' ? array.writeBigInt64BE(BigInt(element), at) : array.writeInt32BE(element, at)) - at
+    (type === 'bigint'
+      ? array.writeBigInt64BE(BigInt(element), at)
+      : array.writeInt32BE(element, at)) - at
   )
 }

@@ -26,7 +26,10 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 
   function reconnect(): void {
     if (closed) return
-    options.logger.warn({ channels: options.channels }, 'connection for notifications lost, connecting again')
+    options.logger.warn(
+      { channels: options.channels },
+      'connection for notifications lost, connecting again',
+    )
     void retry()
   }
 
@@ -52,13 +55,18 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 
 async function listen(options: ListenerOptions, onLost: () => void): Promise<pg.Client> {
   const { url, heartbeatMs = 5000 } = options
-  const config = connectionConfig({ url, applicationName: 'tidegate listener', queryTimeoutMs: heartbeatMs })
+  const config = connectionConfig({
+    url,
+    applicationName: 'tidegate listener',
+    queryTimeoutMs: heartbeatMs,
+  })
   const client = new pg.Client(config)
   client.on('error', () => {})
   client.on('notification', ({ channel, payload = '' }) => options.onNotification(channel, payload))
   try {
     await client.connect()
-    for (const channel of options.channels) await client.query(`listen ${client.escapeIdentifier(channel)}`)
+    for (const channel of options.channels)
+      await client.query(`listen ${client.escapeIdentifier(channel)}`)
   } catch (error) {
     await client.end().catch(() => {})
     throw error

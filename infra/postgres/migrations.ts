@@ -20,7 +20,8 @@ export interface Migrations {
   changes?: string[]
 }
 
-export const ddlOf = (...tables: Pick<Table<never>, 'ddl'>[]): string => tables.map(({ ddl }) => ddl).join('')
+export const ddlOf = (...tables: Pick<Table<never>, 'ddl'>[]): string =>
+  tables.map(({ ddl }) => ddl).join('')
 
 /**
  * Brings each set of tables to its newest number. Any number of processes may call it at once. Where nothing is left
@@ -82,13 +83,15 @@ const registryOf = ({ schema = 'tidegate' }: Migrations) => `${schema}.schema_mi
 
 async function reachedNumber(tx: Tx, migrations: Migrations): Promise<number> {
   const registry = registryOf(migrations)
-  const found = await tx.query<{ is_there: boolean }>('select to_regclass($1) is not null as is_there', [
-    registry,
-  ])
+  const found = await tx.query<{ is_there: boolean }>(
+    'select to_regclass($1) is not null as is_there',
+    [registry],
+  )
   if (!found.rows[0]?.is_there) return 0
-  const { rows } = await tx.query<{ number: number }>(`select number from ${registry} where name = $1`, [
-    migrations.name,
-  ])
+  const { rows } = await tx.query<{ number: number }>(
+    `select number from ${registry} where name = $1`,
+    [migrations.name],
+  )
   return rows[0]?.number ?? 0
 }
 

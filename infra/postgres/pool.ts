@@ -13,7 +13,11 @@ export interface PoolOptions extends Omit<ConnectionOptions, 'applicationName'> 
 }
 
 /** A connection pool. A lost connection only fails the query that uses it, now or next. */
-export function createPool({ max = 10, applicationName = 'tidegate', ...options }: PoolOptions): pg.Pool {
+export function createPool({
+  max = 10,
+  applicationName = 'tidegate',
+  ...options
+}: PoolOptions): pg.Pool {
   const config = connectionConfig({ ...options, applicationName })
   // What ends a transaction is sent behind its last write, without waiting for the answer.
   const pool = new pg.Pool({ ...config, pipeline: true, max })
@@ -24,7 +28,10 @@ export function createPool({ max = 10, applicationName = 'tidegate', ...options 
 }
 
 export function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
-  return shortTransaction(pool, { first: [], work: async (tx) => ({ result: await work(tx), writes: [] }) })
+  return shortTransaction(pool, {
+    first: [],
+    work: async (tx) => ({ result: await work(tx), writes: [] }),
+  })
 }
 
 export interface ShortTransaction<T> {
@@ -35,7 +42,10 @@ export interface ShortTransaction<T> {
 }
 
 /** A transaction with as few round trips as there can be. */
-export async function shortTransaction<T>(pool: pg.Pool, { first, work }: ShortTransaction<T>): Promise<T> {
+export async function shortTransaction<T>(
+  pool: pg.Pool,
+  { first, work }: ShortTransaction<T>,
+): Promise<T> {
   const tx = await pool.connect()
   let broken = false
   try {
@@ -166,8 +176,9 @@ export function lockKey(name: string): string {
 }
 
 export async function tryLock(tx: Tx, name: string): Promise<boolean> {
-  const { rows } = await tx.query<{ locked: boolean }>('select pg_try_advisory_xact_lock($1) as locked', [
-    lockKey(name),
-  ])
+  const { rows } = await tx.query<{ locked: boolean }>(
+    'select pg_try_advisory_xact_lock($1) as locked',
+    [lockKey(name)],
+  )
   return rows[0]?.locked === true
 }

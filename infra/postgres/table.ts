@@ -1,4 +1,11 @@
-import { arrayLiteral, type Column, type Element, type ElementType, type Part, unnest } from './arrays.ts'
+import {
+  arrayLiteral,
+  type Column,
+  type Element,
+  type ElementType,
+  type Part,
+  unnest,
+} from './arrays.ts'
 import type { Db } from './pool.ts'
 
 export interface ColumnDefinition<T> {
@@ -154,7 +161,8 @@ export function table<R extends object>(
     of: (row) => definitions[field].write(row[field]),
   })
 
-  const keys = key ?? fields.filter((field) => definitions[field].constraint.includes('primary key'))
+  const keys =
+    key ?? fields.filter((field) => definitions[field].constraint.includes('primary key'))
   const lines = [
     ...fields.flatMap(ddlOf),
     ...(key ? [`primary key (${key.map(columnName).join(', ')})`] : []),
@@ -164,7 +172,8 @@ export function table<R extends object>(
     return fields.filter((field): field is Exclude<typeof field, F> => !isOther.has(field))
   }
 
-  const select = (alias: string, some: (keyof R)[]) => some.map((field) => selected(alias, field)).join(', ')
+  const select = (alias: string, some: (keyof R)[]) =>
+    some.map((field) => selected(alias, field)).join(', ')
   return {
     name,
     ddl: tableDdl(name, lines, options),
@@ -178,7 +187,11 @@ export function table<R extends object>(
   }
 }
 
-function tableDdl<R>(name: string, lines: string[], { unlogged, storage, indexes = [] }: TableOptions<R>) {
+function tableDdl<R>(
+  name: string,
+  lines: string[],
+  { unlogged, storage, indexes = [] }: TableOptions<R>,
+) {
   const kind = unlogged ? 'unlogged table' : 'table'
   const end = storage ? `) with (${storage});` : ');'
   const created = [`create ${kind} ${name} (\n  ${lines.join(',\n  ')}\n${end}\n`]
@@ -194,7 +207,12 @@ export function keysOf<T extends object>(object: T): Extract<keyof T, string>[] 
 /** Writes the rows, and replaces those that have their keys. */
 export function saveRows<R>(table: Table<R>, rows: R[]): Part[] {
   const { columns } = table
-  return writeRows(table, { as: `save_${identifier(table)}`, columns, rows, conflict: replacing(table) })
+  return writeRows(table, {
+    as: `save_${identifier(table)}`,
+    columns,
+    rows,
+    conflict: replacing(table),
+  })
 }
 
 /** Writes the rows whose key is new. `areNew` = the caller knows that all are: to look again takes Postgres a fifth longer. */
@@ -224,7 +242,10 @@ interface Insert<R> {
 }
 
 /** `as` names the statement within a `with` clause. */
-export function writeRows<R>(table: TableName, { as, ...insert }: Insert<R> & { as: string }): Part[] {
+export function writeRows<R>(
+  table: TableName,
+  { as, ...insert }: Insert<R> & { as: string },
+): Part[] {
   return insert.rows.length === 0 ? [] : [{ as, at: (first) => insertInto(table, insert, first) }]
 }
 

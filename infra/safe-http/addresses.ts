@@ -21,7 +21,8 @@ export function webhookUrlProblem(text: string, rules: AddressRules): string | u
 function formProblem(url: URL, rules: AddressRules): string | undefined {
   const schemes = rules.hasExceptions ? ['https:', 'http:'] : ['https:']
   if (!schemes.includes(url.protocol)) return 'The URL must begin with https://.'
-  if (url.href.length > maxCharacters) return `The encoded URL is longer than ${maxCharacters} characters.`
+  if (url.href.length > maxCharacters)
+    return `The encoded URL is longer than ${maxCharacters} characters.`
   if (url.username || url.password) return 'The URL must not contain a user name or a password.'
   if (url.href.includes('#')) return 'The URL must not have a fragment (#).'
   // Below 1024 there are servers of other protocols, to which parts of an HTTP request might be commands.
@@ -31,7 +32,8 @@ function formProblem(url: URL, rules: AddressRules): string | undefined {
 
 function hostProblem(url: URL, rules: AddressRules): string | undefined {
   const host = hostOf(url)
-  if (isIP(host)) return rules.isException(host) ? undefined : 'The host must be a name, not an IP address.'
+  if (isIP(host))
+    return rules.isException(host) ? undefined : 'The host must be a name, not an IP address.'
   if (isLocalhost(host)) {
     const isAllowed = loopback.some((ip) => rules.isException(ip))
     return isAllowed ? undefined : 'The host is this machine, to which webhooks are not sent.'
@@ -39,7 +41,8 @@ function hostProblem(url: URL, rules: AddressRules): string | undefined {
   const labels = host.split('.')
   if (labels.includes('') || host.length > 253) return 'The host is not a valid name.'
   if (rules.hasExceptions) return undefined
-  const isInternal = labels.length === 1 || internalNames.some((name) => `.${host}`.endsWith(`.${name}`))
+  const isInternal =
+    labels.length === 1 || internalNames.some((name) => `.${host}`.endsWith(`.${name}`))
   return isInternal ? 'The host is not a name on the public internet.' : undefined
 }
 
@@ -93,7 +96,8 @@ export function createAddressRules(
     hasExceptions: exceptions.length > 0,
     isException,
     isAllowed: (ip) =>
-      isException(ip) || (isPublicAddressInFull(ip) && ip !== azureHost && !ownAddresses().includes(ip)),
+      isException(ip) ||
+      (isPublicAddressInFull(ip) && ip !== azureHost && !ownAddresses().includes(ip)),
   }
 }
 
@@ -112,5 +116,7 @@ function rangeOf([base, bits]: [Address, number]): [Address, number] {
 }
 
 function machineAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap((list) => list?.map(({ address }) => address) ?? [])
+  return Object.values(networkInterfaces()).flatMap(
+    (list) => list?.map(({ address }) => address) ?? [],
+  )
 }

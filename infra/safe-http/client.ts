@@ -111,7 +111,8 @@ function createResponse(maxBytes: number) {
   let failure: DeliveryFailure | undefined
   let controller: Dispatcher.DispatchController | undefined
   function end() {
-    if (head) resolve({ kind: 'response', ...head, body: Buffer.concat(chunks).subarray(0, maxBytes) })
+    if (head)
+      resolve({ kind: 'response', ...head, body: Buffer.concat(chunks).subarray(0, maxBytes) })
   }
   const handler: Dispatcher.DispatchHandler = {
     onRequestStart(started) {
@@ -130,7 +131,8 @@ function createResponse(maxBytes: number) {
       receiving.abort(new DeliveryFailure('reset', 'enough was read'))
     },
     onResponseEnd: end,
-    onResponseError: (_controller, error) => reject(exchangeFailure(error, { hasHead: head !== undefined })),
+    onResponseError: (_controller, error) =>
+      reject(exchangeFailure(error, { hasHead: head !== undefined })),
   }
   function fail(reason: DeliveryFailure): void {
     failure = reason

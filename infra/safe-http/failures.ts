@@ -30,7 +30,8 @@ export function connectFailure(error: Error): DeliveryFailure {
   const code = memberOf(error, 'code')
   if (error instanceof errors.ConnectTimeoutError || code === 'ETIMEDOUT')
     return new DeliveryFailure('timeout', 'The receiver did not accept a connection in time.')
-  if (code === 'ECONNREFUSED') return new DeliveryFailure('connect', 'The receiver refused the connection.')
+  if (code === 'ECONNREFUSED')
+    return new DeliveryFailure('connect', 'The receiver refused the connection.')
   // Later errors are of the TLS handshake. An AggregateError has those of several addresses.
   if (memberOf(error, 'syscall') === 'connect' || error instanceof AggregateError)
     return new DeliveryFailure('connect', 'No connection to the receiver can be made.')
@@ -38,7 +39,8 @@ export function connectFailure(error: Error): DeliveryFailure {
 }
 
 function tlsProblem(code: string): string {
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return 'The certificate of the receiver is for another host.'
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return 'The certificate of the receiver is for another host.'
   if (code === 'CERT_HAS_EXPIRED') return 'The certificate of the receiver has expired.'
   if (/CERT|ISSUER|SIGNED|SIGNATURE/.test(code))
     return `The certificate of the receiver is not trusted (${code}).`
@@ -51,7 +53,10 @@ function memberOf(error: Error, name: 'code' | 'syscall'): string {
 }
 
 /** `hasHead`: the status and headers of a response had come. */
-export function exchangeFailure(error: unknown, { hasHead }: { hasHead: boolean }): DeliveryFailure {
+export function exchangeFailure(
+  error: unknown,
+  { hasHead }: { hasHead: boolean },
+): DeliveryFailure {
   if (error instanceof DeliveryFailure) return error
   if (error instanceof errors.ClientDestroyedError)
     return new DeliveryFailure('reset', 'Sending was stopped.')

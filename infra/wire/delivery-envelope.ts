@@ -108,7 +108,10 @@ export function isUsablePublicKey(publicKey: string): boolean {
  */
 export function sealEnvelope(
   payload: DeliveryPayload,
-  { delivery, random }: { delivery: Pick<DeliveryRequest, 'key_id' | 'public_key'>; random: Random },
+  {
+    delivery,
+    random,
+  }: { delivery: Pick<DeliveryRequest, 'key_id' | 'public_key'>; random: Random },
 ): DeliveryEnvelope {
   const ephemeral = generateKeyPairSync('x25519')
   const secret = diffieHellman({

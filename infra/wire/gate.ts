@@ -63,7 +63,9 @@ const ofPython = /^PYTHON(?!ANYWHERE)/
 export function isCriticalEnvName(name: string): boolean {
   const upper = name.toUpperCase()
   return (
-    critical.has(upper) || ofPython.test(upper) || criticalPrefixes.some((prefix) => upper.startsWith(prefix))
+    critical.has(upper) ||
+    ofPython.test(upper) ||
+    criticalPrefixes.some((prefix) => upper.startsWith(prefix))
   )
 }
 

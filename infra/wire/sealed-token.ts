@@ -24,28 +24,44 @@ export class UnreadableToken extends Error {
 }
 
 /** `secretHashes`: lower-case hexadecimal SHA-256 of each secret key that can open the token; 1 to 256 of them. */
-export function sealToken(options: { payload: unknown; secretHashes: string[]; random: Random }): string {
+export function sealToken(options: {
+  payload: unknown
+  secretHashes: string[]
+  random: Random
+}): string {
   const { payload, secretHashes, random } = options
   if (secretHashes.length < 1 || secretHashes.length > maxRecipients) {
-    throw new RangeError(`a sealed token has 1 to ${maxRecipients} recipients, not ${secretHashes.length}`)
+    throw new RangeError(
+      `a sealed token has 1 to ${maxRecipients} recipients, not ${secretHashes.length}`,
+    )
   }
   const contentKey = random(keyBytes)
   const plaintext = deflateSync(JSON.stringify(payload))
-  const header = headerOf({ count: secretHashes.length, nonce: random(nonceBytes), length: plaintext.length })
+  const header = headerOf({
+    count: secretHashes.length,
+    nonce: random(nonceBytes),
+    length: plaintext.length,
+  })
   const ids = secretHashes.map(recipientId)
   const sealed = encrypt(plaintext, {
     key: contentKey,
     nonce: nonceOf(header),
     aad: payloadAad(header, ids),
   })
-  const recipients = secretHashes.map((hash) => wrap(contentKey, { hash, nonce: random(nonceBytes) }))
+  const recipients = secretHashes.map((hash) =>
+    wrap(contentKey, { hash, nonce: random(nonceBytes) }),
+  )
   return Buffer.concat([header, sealed, ...recipients]).toString('base64')
 }
 
 /** The payload. Throws UnreadableToken. */
-export function openToken(token: string, opener: { secretKey: string } | { secretHash: string }): unknown {
+export function openToken(
+  token: string,
+  opener: { secretKey: string } | { secretHash: string },
+): unknown {
   const bytes = Buffer.from(token, 'base64')
-  const hash = 'secretHash' in opener ? opener.secretHash.toLowerCase() : secretHashOf(opener.secretKey)
+  const hash =
+    'secretHash' in opener ? opener.secretHash.toLowerCase() : secretHashOf(opener.secretKey)
   try {
     const plaintext = bytes[0] === 1 ? openVersion1(bytes, hash) : openVersion2(bytes, hash)
     return JSON.parse(inflateSync(plaintext, { maxOutputLength: maxPayloadBytes }).toString('utf8'))
@@ -90,7 +106,15 @@ function split(bytes: Buffer): { header: Buffer; sealed: Buffer; recipients: Buf
   }
 }
 
-function headerOf({ count, nonce, length }: { count: number; nonce: Buffer; length: number }): Buffer {
+function headerOf({
+  count,
+  nonce,
+  length,
+}: {
+  count: number
+  nonce: Buffer
+  length: number
+}): Buffer {
   const header = Buffer.alloc(headerBytes)
   header.writeUInt8(2, 0)
   header.writeUInt16BE(count, 1)

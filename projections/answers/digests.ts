@@ -11,7 +11,8 @@ export const answerDigest = (answer: string): string => digest('answer', answer)
 /** Engines are learned by it as answers are: the class is the handshake, and the answer is what the user agent names. */
 export const handshakeQuestion = 'handshake'
 
-const digest = (...parts: string[]): string => hash('sha256', parts.join('\0'), 'base64url').slice(0, 12)
+const digest = (...parts: string[]): string =>
+  hash('sha256', parts.join('\0'), 'base64url').slice(0, 12)
 
 /** Names the data key that visitors and networks of a month are counted under. It is deleted after the month. */
 export const countingKeyId = (now: number): string =>

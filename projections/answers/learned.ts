@@ -145,9 +145,14 @@ export function learnFrom(
   }
 
   // A document's questions are of the key that its process had in front, so while keys change each has to be known.
-  function progressAt(of: Pick<ClassAnswer, 'environment' | 'class'>, tag: string): LearningProgress {
+  function progressAt(
+    of: Pick<ClassAnswer, 'environment' | 'class'>,
+    tag: string,
+  ): LearningProgress {
     const visitors = frequentNumbersAt(now).map((number) =>
-      Math.min(...keys.map((key) => visitorsOf({ ...of, question: String(bankIdOf(number, key)) }, tag))),
+      Math.min(
+        ...keys.map((key) => visitorsOf({ ...of, question: String(bankIdOf(number, key)) }, tag)),
+      ),
     )
     const fewest = visitors.toSorted((one, other) => other - one)[frequentNeeded - 1] ?? 0
     return { isLearned: fewest >= least.visitors, visitors: fewest, needed: least.visitors }
@@ -234,7 +239,11 @@ function knownOf({ answer, visitors, organizations, taught }: ClassAnswer): Know
   const seen = Object.values(organizations)
   const agree = seen.filter((one) => distinct(one.visitors) >= agreeing.visitors)
   return {
-    ...{ answer, by, taught, visitors, organizations },
+    answer,
+    by,
+    taught,
+    visitors,
+    organizations,
     isEverybodys: taught.includes(everybody) || agree.length >= agreeing.organizations,
     counts: isEnough(by, seen),
   }
@@ -254,7 +263,14 @@ function countFor(tag: string, known: Known): Counted[] {
   if (!own) return isTaught ? [{ ...known, by: 0, counts: false, isTaught }] : []
   const share = known.visitors.filter((one) => one.endsWith(tag)).length / known.visitors.length
   const visitors = distinct(own.visitors)
-  return [{ ...known, by: Math.max(visitors, known.by * share), counts: isEnough(visitors, [own]), isTaught }]
+  return [
+    {
+      ...known,
+      by: Math.max(visitors, known.by * share),
+      counts: isEnough(visitors, [own]),
+      isTaught,
+    },
+  ]
 }
 
 function rightOf(answers: Counted[], { isOfBank }: Question): ReadonlySet<string> | null {

@@ -128,7 +128,9 @@ export function answerRows(data: SessionScored): AnswerRow[] {
   })
   const { handshake } = said
   const spoken =
-    handshake && engine_family ? [row(handshake, handshakeQuestion, answerDigest(engine_family))] : []
+    handshake && engine_family
+      ? [row(handshake, handshakeQuestion, answerDigest(engine_family))]
+      : []
   if (!said.is_consistent) return spoken
   const family = engine_family && classDigest(engine_family)
   const toQuestions = Object.entries(said.engine_answers).flatMap(([id, answer]) => {
@@ -157,7 +159,10 @@ function slotOf(
 ): string {
   const half = Number.parseInt(visitor_digest.slice(-1), 16) % 2
   const day = Math.floor(evaluated_at / dayMs)
-  return digest('slot', organization_id, network_digest, String(day), String(half)).slice(0, halfLength)
+  return digest('slot', organization_id, network_digest, String(day), String(half)).slice(
+    0,
+    halfLength,
+  )
 }
 
 /** Stands behind each hash of a visitor or network that was seen there. */
@@ -201,7 +206,9 @@ function seenTogether(one: AnswerRow['organizations'], other: AnswerRow['organiz
       const seen: Seen = {
         visitors: smallestSlots([...mine.visitors, ...others.visitors], mostVisitors),
         networks: smallest([...mine.networks, ...others.networks], mostNetworks),
-        hours: [...new Set([...mine.hours, ...others.hours])].sort((a, b) => a - b).slice(0, hoursNeeded),
+        hours: [...new Set([...mine.hours, ...others.hours])]
+          .sort((a, b) => a - b)
+          .slice(0, hoursNeeded),
       }
       return [tag, seen]
     }),
@@ -229,6 +236,7 @@ export function distinct(slots: string[]): number {
   const visitors = new Set(slots.map((one) => one.slice(halfLength, 2 * halfLength))).size
   const largest = slots.at(-1)
   if (slots.length < mostVisitors || largest === undefined) return visitors
-  const all = ((mostVisitors - 1) * 2 ** (4 * halfLength)) / Number.parseInt(largest.slice(0, halfLength), 16)
+  const all =
+    ((mostVisitors - 1) * 2 ** (4 * halfLength)) / Number.parseInt(largest.slice(0, halfLength), 16)
   return Math.round((all * visitors) / slots.length)
 }

@@ -50,7 +50,8 @@ export function decideLesson({
   if (!version) return `No engine is known for this browser: ${userAgent}`
   const asked = new Map(questions.map((question) => [question.id, question]))
   const given = answers.filter(({ id }) => asked.has(id))
-  if (given.length < asked.size) return `The browser answered ${given.length} of ${asked.size} questions.`
+  if (given.length < asked.size)
+    return `The browser answered ${given.length} of ${asked.size} questions.`
   if (!isAsRecorded(given, version))
     return `The browser does not answer as its user agent would: ${userAgent}`
   const implausible = given.filter(({ id, answer }) => {

@@ -53,11 +53,15 @@ function entry(event: CausedEvent): AuditRow {
 
 // Other reasons are of a fixed list, or of a person who can be erased.
 const reasonOf = (event: CausedEvent): string | null =>
-  event.type === 'VisitorCorrected' || event.type === 'ScoringModelChanged' ? event.data.reason : null
+  event.type === 'VisitorCorrected' || event.type === 'ScoringModelChanged'
+    ? event.data.reason
+    : null
 
 // A mark of a thousand sessions was one request, and as many entries would hide what else was done.
 function entryIdOf({ type, data, meta, cause }: CausedEvent): string {
-  return 'mark_id' in data ? derivedId('evt', type, data.mark_id, cause.request_id ?? '') : meta.eventId
+  return 'mark_id' in data
+    ? derivedId('evt', type, data.mark_id, cause.request_id ?? '')
+    : meta.eventId
 }
 
 /**

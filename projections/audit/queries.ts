@@ -31,7 +31,9 @@ export async function listAudit(
     ...(organizationId === undefined ? [] : [`e.organization_id = ${place(organizationId)}`]),
     ...(reader === 'test' ? [`e.environment is distinct from 'live'`] : []),
     ...(since === undefined ? [] : [`e.occurred_at >= ${place(since)}`]),
-    ...(after ? [`(e.occurred_at, e.event_id) < (${place(after.occurredAt)}, ${place(after.id)})`] : []),
+    ...(after
+      ? [`(e.occurred_at, e.event_id) < (${place(after.occurredAt)}, ${place(after.id)})`]
+      : []),
   ]
   const { rows } = await db.query<AuditRow>(
     `select ${auditEntries.selectWithout('e', 'actor_id')},

@@ -2,7 +2,14 @@ import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
-import { column, foreign, insertRows, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import {
+  column,
+  foreign,
+  insertRows,
+  primaryKey,
+  type RowOf,
+  table,
+} from '../../infra/postgres/table.ts'
 import { type CorrectionKind, type Environment, eventTopics } from '../../schemas/events.ts'
 
 const corrections = table('corrections', {

@@ -4,7 +4,14 @@ import { isErasure } from '../../infra/event-store/erased.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
-import { column, insertRows, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import {
+  column,
+  insertRows,
+  nullable,
+  primaryKey,
+  type RowOf,
+  table,
+} from '../../infra/postgres/table.ts'
 import { type Environment, eventTopics, type VisitorErased } from '../../schemas/events.ts'
 
 /** The receipts of what was erased. One erasure of very many sessions has several rows. */
@@ -45,7 +52,8 @@ export function createErasuresProjection(erasers: Eraser[]): Projection {
     appliedIn: [erasures.name],
     apply: (tx, events) => apply(tx, events, erasers),
     // Every process forgets the keys that it has in memory.
-    subjectsOf: (events) => events.flatMap((event) => (isErasure(event) ? event.data.session_ids : [])),
+    subjectsOf: (events) =>
+      events.flatMap((event) => (isErasure(event) ? event.data.session_ids : [])),
   }
 }
 

@@ -34,7 +34,12 @@ export function evolveService(
     case 'GateServiceVerified':
       return { ...state, verified: true, updated_at: event.data.verified_at }
     case 'GateServiceVerificationWithdrawn':
-      return { ...state, verified: false, verified_domain: null, updated_at: event.data.withdrawn_at }
+      return {
+        ...state,
+        verified: false,
+        verified_domain: null,
+        updated_at: event.data.withdrawn_at,
+      }
     case 'GateServiceDomainVerified': {
       const { domain: verified_domain, verified_at: updated_at } = event.data
       return { ...state, verified_domain, updated_at }
@@ -47,7 +52,10 @@ export function evolveService(
 }
 
 /** Whether people take both for the same service, and are sent to the same place. The operator vouched for that. */
-export function isSameIdentity(before: GateServiceDefinition, after: GateServiceDefinition): boolean {
+export function isSameIdentity(
+  before: GateServiceDefinition,
+  after: GateServiceDefinition,
+): boolean {
   return (
     before.name === after.name &&
     before.website === after.website &&
@@ -56,7 +64,9 @@ export function isSameIdentity(before: GateServiceDefinition, after: GateService
   )
 }
 
-function registered({ data }: Extract<ServiceEvent, { type: 'GateServiceRegistered' }>): GateServiceRow {
+function registered({
+  data,
+}: Extract<ServiceEvent, { type: 'GateServiceRegistered' }>): GateServiceRow {
   const { service_id: id, organization_id, environment, definition, registered_at: at } = data
   const initial = { status: 'active', verified: false, verified_domain: null, definition } as const
   return { id, organization_id, environment, ...initial, created_at: at, updated_at: at }
@@ -81,7 +91,12 @@ export function evolveSession(
   switch (event.type) {
     case 'GateSessionApprovalStarted': {
       const { webhook_endpoint_id, started_at } = event.data
-      return { ...state, ...decided(event.data), webhook_endpoint_id, approval_started_at: started_at }
+      return {
+        ...state,
+        ...decided(event.data),
+        webhook_endpoint_id,
+        approval_started_at: started_at,
+      }
     }
     case 'GateSessionClaimRequested': {
       const { claim_code_hash } = event.data
@@ -97,7 +112,12 @@ export function evolveSession(
       return { ...state, accepted_env_vars: event.data.env_vars }
     case 'GateSessionApproved': {
       const { delivery_sealed, delivery_expires_at, ack_token_hash, approved_at } = event.data
-      const delivered = { delivery_sealed, delivery_expires_at, ack_token_hash, delivery: 'waiting' } as const
+      const delivered = {
+        delivery_sealed,
+        delivery_expires_at,
+        ack_token_hash,
+        delivery: 'waiting',
+      } as const
       return { ...state, ...delivered, status: 'approved', resolved_at: approved_at }
     }
     case 'GateSessionRejected': {
@@ -112,7 +132,12 @@ export function evolveSession(
     }
     case 'GateDeliveryAcknowledged': {
       const { acknowledgement_id: delivery_acknowledgement_id } = event.data
-      return { ...state, delivery: 'acknowledged', delivery_sealed: null, delivery_acknowledgement_id }
+      return {
+        ...state,
+        delivery: 'acknowledged',
+        delivery_sealed: null,
+        delivery_acknowledgement_id,
+      }
     }
     case 'GateDeliveryExpired':
       return { ...state, delivery: 'expired', delivery_sealed: null }
@@ -235,7 +260,9 @@ export function evolveAgentToken(
     case 'GateSessionApproved':
       return state ?? issued(event.data, session, event.data.approved_at)
     case 'GateDeliveryReplaced':
-      return state ? reissued(state, event.data) : issued(event.data, session, event.data.replaced_at)
+      return state
+        ? reissued(state, event.data)
+        : issued(event.data, session, event.data.replaced_at)
     case 'AgentTokenRenewed':
       return state && { ...state, expires_at: event.data.expires_at }
     case 'AgentTokenRevoked':
@@ -245,7 +272,10 @@ export function evolveAgentToken(
   }
 }
 
-type Issue = Pick<GateSessionApproved, 'gate_account_id' | 'agent_token_hash' | 'agent_token_expires_at'>
+type Issue = Pick<
+  GateSessionApproved,
+  'gate_account_id' | 'agent_token_hash' | 'agent_token_expires_at'
+>
 
 // A token that was revoked stays so.
 function reissued(state: AgentTokenRow, issue: Issue): AgentTokenRow {
@@ -253,7 +283,11 @@ function reissued(state: AgentTokenRow, issue: Issue): AgentTokenRow {
   return token_hash === null || expires_at === null ? state : { ...state, token_hash, expires_at }
 }
 
-function issued(data: Issue, session: GateSessionRow | undefined, at: number): AgentTokenRow | undefined {
+function issued(
+  data: Issue,
+  session: GateSessionRow | undefined,
+  at: number,
+): AgentTokenRow | undefined {
   const { agent_token_hash: token_hash, agent_token_expires_at: expires_at } = data
   if (!session || token_hash === null || expires_at === null) return undefined
   const { id: gate_session_id, service_id, organization_id, environment, account_name } = session

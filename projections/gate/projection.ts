@@ -68,7 +68,10 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   ]
 }
 
-function evolved(state: GateSessionRow | undefined, event: GateSessionEvent): GateSessionRow | undefined {
+function evolved(
+  state: GateSessionRow | undefined,
+  event: GateSessionEvent,
+): GateSessionRow | undefined {
   const next = evolveSession(state, event)
   return next && event.isErased ? erasedSession(next) : next
 }

@@ -53,7 +53,9 @@ export async function verifiedNames(db: Db, organizationId: string): Promise<str
 
 /** Whether the event has been applied. A command that makes it again is a repetition. */
 export async function isServiceEventApplied(db: Db, eventId: string): Promise<boolean> {
-  const { rowCount } = await db.query('select from read.gate_applied_events where event_id = $1', [eventId])
+  const { rowCount } = await db.query('select from read.gate_applied_events where event_id = $1', [
+    eventId,
+  ])
   return rowCount === 1
 }
 
@@ -63,7 +65,9 @@ const open = `read.gate_services s join read.organizations o on o.organization_i
 const mark = `s.service_id || ' ' || s.verified || ' ' || coalesce(s.verified_domain, '') || ' ' || s.definition_md5`
 
 /** The services that anyone may sign up for, by id: active, discoverable, and of an active organization. */
-export async function listRegistry(db: Db): Promise<{ version: string; services: GateServiceRow[] }> {
+export async function listRegistry(
+  db: Db,
+): Promise<{ version: string; services: GateServiceRow[] }> {
   const { rows } = await db.query<GateServiceRow & { mark: string }>(
     `select ${serviceFields}, ${mark} as mark from ${open} order by s.service_id`,
   )
@@ -104,7 +108,10 @@ export async function activeServicesAt(db: Db, endpointId: string): Promise<stri
   return rows.map(({ id }) => id)
 }
 
-export async function findGateSession(db: Db, gateSessionId: string): Promise<GateSessionRow | undefined> {
+export async function findGateSession(
+  db: Db,
+  gateSessionId: string,
+): Promise<GateSessionRow | undefined> {
   const { rows } = await db.query<GateSessionRow>({
     name: 'find-gate-session',
     text: `select ${gateSessions.select('s')} from read.gate_sessions s where s.gate_session_id = $1`,
@@ -113,7 +120,10 @@ export async function findGateSession(db: Db, gateSessionId: string): Promise<Ga
   return rows[0]
 }
 
-export async function findLoginByCode(db: Db, hashes: string[]): Promise<GateSessionRow | undefined> {
+export async function findLoginByCode(
+  db: Db,
+  hashes: string[],
+): Promise<GateSessionRow | undefined> {
   const text = `select ${gateSessions.select('s')} from read.gate_sessions s where s.code_hash = any($1)`
   return (await db.query<GateSessionRow>(text, [hashes])).rows[0]
 }
@@ -133,7 +143,9 @@ export async function erasableSessions(
   of: { gateAccountId: string } | { gateSessionId: string },
 ): Promise<ErasableSession[]> {
   const [column, id] =
-    'gateAccountId' in of ? ['gate_account_id', of.gateAccountId] : ['gate_session_id', of.gateSessionId]
+    'gateAccountId' in of
+      ? ['gate_account_id', of.gateAccountId]
+      : ['gate_session_id', of.gateSessionId]
   const { rows } = await db.query<ErasableSession>(
     `select ${erasable} from read.gate_sessions s where s.${column} = $1 order by s.gate_session_id`,
     [id],
@@ -145,7 +157,11 @@ export async function erasableSessions(
  * Sessions that ended before the time, longest ago first; a signup whose agent token has been usable since is not among
  * them.
  */
-export async function agedSessions(db: Db, before: number, limit: number): Promise<ErasableSession[]> {
+export async function agedSessions(
+  db: Db,
+  before: number,
+  limit: number,
+): Promise<ErasableSession[]> {
   const { rows } = await db.query<ErasableSession>(
     `select ${erasable} from read.gate_sessions s
      where not s.is_erased and s.expires_at < $1 and s.status <> 'pending' and s.delivery is distinct from 'waiting'
@@ -209,7 +225,10 @@ export async function findAgentToken(db: Db, hashes: string[]): Promise<AgentTok
   return rows[0]
 }
 
-export async function findTokenOfAccount(db: Db, gateAccountId: string): Promise<AgentTokenRow | undefined> {
+export async function findTokenOfAccount(
+  db: Db,
+  gateAccountId: string,
+): Promise<AgentTokenRow | undefined> {
   const text = `select ${gateAgentTokens.select('t')} from read.gate_agent_tokens t where t.gate_account_id = $1`
   return (await db.query<AgentTokenRow>(text, [gateAccountId])).rows[0]
 }

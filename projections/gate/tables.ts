@@ -1,5 +1,12 @@
 import type { GateAccountId, GateSessionId } from '../../infra/ids.ts'
-import { column, foreign, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import {
+  column,
+  foreign,
+  nullable,
+  primaryKey,
+  type RowOf,
+  table,
+} from '../../infra/postgres/table.ts'
 import type { Environment, GateRejection, GateServiceDefinition } from '../../schemas/events.ts'
 
 /** Times are epoch milliseconds, as in all tables here. */
@@ -28,7 +35,10 @@ export const gateServices = table(
     },
   },
 )
-export type GateServiceRow = Omit<RowOf<typeof gateServices>, 'discoverable' | 'webhook_endpoint_id'>
+export type GateServiceRow = Omit<
+  RowOf<typeof gateServices>,
+  'discoverable' | 'webhook_endpoint_id'
+>
 
 /** A signup, or a login to an account that a signup made. */
 export const gateSessions = table('gate_sessions', {

@@ -22,7 +22,10 @@ export function evolveOrganization(
       return { ...state, secret_limit, publishable_limit }
     }
     case 'OrganizationCapabilityEnabled':
-      return { ...state, capabilities: [...without(state, event.data.capability), event.data.capability] }
+      return {
+        ...state,
+        capabilities: [...without(state, event.data.capability), event.data.capability],
+      }
     case 'OrganizationCapabilityDisabled':
       return { ...state, capabilities: without(state, event.data.capability) }
     default:
@@ -30,7 +33,12 @@ export function evolveOrganization(
   }
 }
 
-function created({ organization_id, name, slug, created_at }: OrganizationCreated): OrganizationRow {
+function created({
+  organization_id,
+  name,
+  slug,
+  created_at,
+}: OrganizationCreated): OrganizationRow {
   const defaults = { secret_limit: null, publishable_limit: null, capabilities: [] }
   return {
     id: organization_id,
@@ -47,7 +55,11 @@ function without({ capabilities }: OrganizationRow, capability: string): string[
   return capabilities.filter((known) => known !== capability)
 }
 
-function withStatus(state: OrganizationRow, status: OrganizationStatus, at: number): OrganizationRow {
+function withStatus(
+  state: OrganizationRow,
+  status: OrganizationStatus,
+  at: number,
+): OrganizationRow {
   return { ...state, status, updated_at: at }
 }
 
@@ -75,6 +87,11 @@ export function evolveKey(state: ApiKeyRow | undefined, event: DomainEvent): Api
 }
 
 function issued({ key_id, issued_at, ...data }: ApiKeyIssued): ApiKeyRow {
-  const times = { created_at: issued_at, rotated_at: null, revoked_at: null, grace_expires_at: null }
+  const times = {
+    created_at: issued_at,
+    rotated_at: null,
+    revoked_at: null,
+    grace_expires_at: null,
+  }
   return { id: key_id, ...data, status: 'active', ...times }
 }

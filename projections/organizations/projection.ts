@@ -42,7 +42,11 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
 }
 
 // Neither a cached key nor the recipients of sealed tokens depend on these.
-const unseen: ReadonlySet<string> = new Set(['OrganizationCreated', 'OrganizationRenamed', 'ApiKeyRenamed'])
+const unseen: ReadonlySet<string> = new Set([
+  'OrganizationCreated',
+  'OrganizationRenamed',
+  'ApiKeyRenamed',
+])
 
 function subjectsOf(events: RecordedEvent[]): string[] {
   const seen = events.filter(({ type }) => !unseen.has(type))

@@ -10,11 +10,17 @@ import {
   organizations,
 } from './tables.ts'
 
-export async function findOrganization(db: Db, organizationId: string): Promise<OrganizationRow | undefined> {
+export async function findOrganization(
+  db: Db,
+  organizationId: string,
+): Promise<OrganizationRow | undefined> {
   return one(db, 'o.organization_id = $1', organizationId)
 }
 
-export async function findOrganizationBySlug(db: Db, slug: string): Promise<OrganizationRow | undefined> {
+export async function findOrganizationBySlug(
+  db: Db,
+  slug: string,
+): Promise<OrganizationRow | undefined> {
   return one(db, 'o.slug = $1', slug)
 }
 
@@ -47,7 +53,10 @@ async function one(db: Db, where: string, value: string): Promise<OrganizationRo
 }
 
 /** Finds revoked keys too; the caller decides what the status means. */
-export async function findKeyByLookupHash(db: Db, hashes: string[]): Promise<KeyRecord | undefined> {
+export async function findKeyByLookupHash(
+  db: Db,
+  hashes: string[],
+): Promise<KeyRecord | undefined> {
   const { rows } = await db.query<KeyOfOrganization>({
     name: 'find-key',
     text: `select ${apiKeys.select('k')}, o.status as organization_status,
@@ -87,7 +96,11 @@ function principalOf(key: KeyOfOrganization): KeyPrincipal {
     const { scopes, capabilities, origins } = key
     return { ...base, type: 'secret', scopes: scopes ?? [], capabilities, origins }
   }
-  const { client_target: clientTarget, allowed_origins, shortens_addresses: shortensAddresses } = key
+  const {
+    client_target: clientTarget,
+    allowed_origins,
+    shortens_addresses: shortensAddresses,
+  } = key
   const allowedOrigins = allowed_origins ?? []
   return { ...base, type: 'publishable', clientTarget, allowedOrigins, shortensAddresses }
 }
@@ -160,7 +173,11 @@ export async function countKeys(db: Db, organizationId: string): Promise<KeyCoun
   return { active, secret: { live, test } }
 }
 
-export async function findKey(db: Db, organizationId: string, keyId: string): Promise<ApiKeyRow | undefined> {
+export async function findKey(
+  db: Db,
+  organizationId: string,
+  keyId: string,
+): Promise<ApiKeyRow | undefined> {
   const { rows } = await db.query<ApiKeyRow>(
     `select ${apiKeys.select('k')} from read.api_keys k where k.organization_id = $1 and k.key_id = $2`,
     [organizationId, keyId],

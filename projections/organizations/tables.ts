@@ -1,4 +1,11 @@
-import { column, foreign, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import {
+  column,
+  foreign,
+  nullable,
+  primaryKey,
+  type RowOf,
+  table,
+} from '../../infra/postgres/table.ts'
 import type { ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
 
 export type OrganizationStatus = 'active' | 'suspended' | 'deleted'

@@ -50,7 +50,8 @@ function latestOf<D>(all: D[], subjectOf: (data: D) => string): D[] {
 }
 
 const organizationOf = ({ organization_id }: { organization_id: string }) => organization_id
-const directoryOf = ({ organization_id, domain }: AgentDirectoryRow) => `${organization_id} ${domain}`
+const directoryOf = ({ organization_id, domain }: AgentDirectoryRow) =>
+  `${organization_id} ${domain}`
 
 function directoriesIn(events: RecordedEvent[]): AgentDirectoryRow[] {
   return events.flatMap(({ type, data }): AgentDirectoryRow[] => {

@@ -11,7 +11,10 @@ import {
 } from './tables.ts'
 
 /** Undefined where it has never had a policy of its own. */
-export async function findDataPolicy(db: Db, organizationId: string): Promise<DataPolicyRow | undefined> {
+export async function findDataPolicy(
+  db: Db,
+  organizationId: string,
+): Promise<DataPolicyRow | undefined> {
   const { rows } = await db.query<DataPolicyRow>(
     `select ${dataPolicies.select('p')} from read.data_policies p where p.organization_id = $1`,
     [organizationId],
@@ -33,7 +36,9 @@ export async function findDataExpiration(
 /** Every organization, deleted ones too, with its policy and what of its data has ended. */
 export async function listRetention(
   db: Db,
-): Promise<{ organizationId: string; policy: DataPolicyRow | null; expired: DataExpirationRow | null }[]> {
+): Promise<
+  { organizationId: string; policy: DataPolicyRow | null; expired: DataExpirationRow | null }[]
+> {
   const { rows } = await db.query(
     `select o.organization_id as "organizationId", to_json(p) as policy, to_json(e) as expired
      from read.organizations o
@@ -91,7 +96,10 @@ export async function listNewModelChanges(
 }
 
 /** Those that the organization trusts, by their domains. */
-export async function findAgentDirectories(db: Db, organizationId: string): Promise<AgentDirectoryRow[]> {
+export async function findAgentDirectories(
+  db: Db,
+  organizationId: string,
+): Promise<AgentDirectoryRow[]> {
   const { rows } = await db.query<AgentDirectoryRow>(
     `select ${agentDirectories.select('a')} from read.agent_directories a
      where a.organization_id = $1 and a.is_trusted order by a.domain`,

@@ -62,4 +62,6 @@ export const agentDirectories = table(
 )
 export type AgentDirectoryRow = RowOf<typeof agentDirectories>
 
-export const policyAppliedEvents = table('policy_applied_events', { event_id: primaryKey(column.id()) })
+export const policyAppliedEvents = table('policy_applied_events', {
+  event_id: primaryKey(column.id()),
+})

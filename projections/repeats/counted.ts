@@ -61,7 +61,11 @@ export interface Answered {
 }
 
 /** Other sessions of this call with the same key, and when they were opened. */
-export function matesOf(row: CountedRow, name: KeyName, unseen: Unseen): [id: string, at: number][] {
+export function matesOf(
+  row: CountedRow,
+  name: KeyName,
+  unseen: Unseen,
+): [id: string, at: number][] {
   const key = row[name]
   const known = key ? [...(unseen.get(placeOf(name, key)) ?? [])] : []
   return known.filter(([id, at]) => id !== row.session_id && at <= row.at)

@@ -102,7 +102,8 @@ function nearStored({ hands }: CountedRow, found: FoundRow | undefined): [string
 function nearUnseen(row: CountedRow, unseen: Unseen, rows: CountedRow[]): [string, Likeness][] {
   const ids = new Set(nearNames.flatMap((name) => matesOf(row, name, unseen).map(([id]) => id)))
   return rows.flatMap((one): [string, Likeness][] => {
-    if (!ids.has(one.session_id) || !row.hands || !one.hands || !areNear(row.hands, one.hands)) return []
+    if (!ids.has(one.session_id) || !row.hands || !one.hands || !areNear(row.hands, one.hands))
+      return []
     const likeness = {
       onMachine: isSame(row.machine, one.machine),
       atAddress: isSame(row.address, one.address),
@@ -111,13 +112,17 @@ function nearUnseen(row: CountedRow, unseen: Unseen, rows: CountedRow[]): [strin
   })
 }
 
-const isSame = (one: Buffer | null, other: Buffer | null) => one !== null && other?.equals(one) === true
+const isSame = (one: Buffer | null, other: Buffer | null) =>
+  one !== null && other?.equals(one) === true
 
 function recentHands(row: CountedRow, found: FoundRow | undefined, rows: CountedRow[]): Buffer[] {
-  const inCall = rows.flatMap(({ session_id: id, opened_at: at, address, hands }): [string, Buffer][] => {
-    const isRecent = at > row.at - windows.five_minutes && at <= row.at && isSame(row.address, address)
-    return isRecent && hands && id !== row.session_id ? [[id, hands]] : []
-  })
+  const inCall = rows.flatMap(
+    ({ session_id: id, opened_at: at, address, hands }): [string, Buffer][] => {
+      const isRecent =
+        at > row.at - windows.five_minutes && at <= row.at && isSame(row.address, address)
+      return isRecent && hands && id !== row.session_id ? [[id, hands]] : []
+    },
+  )
   const stored = found?.recent ? found.recent.split(',').toReversed() : []
   const inModel = stored.map((text): [string, Buffer] => {
     const [id = '', numbers = ''] = text.split(' ')

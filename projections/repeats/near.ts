@@ -83,7 +83,9 @@ export function handsOf(behavior: Behavior): Hands | null {
 
 function logarithmsOf(behavior: Behavior): number[] {
   const channels: Record<string, Record<string, number | null>> = behavior
-  return compared.map(([channel, name]) => Math.log1p(100 * Math.max(0, channels[channel]?.[name] ?? 0)))
+  return compared.map(([channel, name]) =>
+    Math.log1p(100 * Math.max(0, channels[channel]?.[name] ?? 0)),
+  )
 }
 
 // Where there are many numbers, each digest has others.

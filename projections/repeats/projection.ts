@@ -79,8 +79,12 @@ function sessionRow({ data, position, isErased }: ScoredEvent): RepeatRow {
 }
 
 const noKeys = repeatKeys({
-  ...{ organization_id: '', environment: 'live', ip_address: '', visitor_id: null },
-  ...{ snapshot_hash: null, behavior_hash: null },
+  organization_id: '',
+  environment: 'live',
+  ip_address: '',
+  visitor_id: null,
+  snapshot_hash: null,
+  behavior_hash: null,
 })
 
 function userRow(event: UserEvent): UserRow {
@@ -94,7 +98,9 @@ function userRow(event: UserEvent): UserRow {
 const sessionColumns = repeats.columnsWithout('client_user', 'user_at')
 const userColumns = repeats.columnsOf('session_id', 'client_user', 'user_at')
 
-const replaced = ['observed_at', ...keyNames, 'hands'].map((name) => `${name} = excluded.${name}`).join(', ')
+const replaced = ['observed_at', ...keyNames, 'hands']
+  .map((name) => `${name} = excluded.${name}`)
+  .join(', ')
 
 // After a silence all of a partition is old at once. So many rows a statement bound what is locked.
 const chunk = 5000

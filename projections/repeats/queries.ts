@@ -97,7 +97,8 @@ export async function countRepeats(db: Db, sessions: CountedSession[]): Promise<
 }
 
 // Arrays are sub-selects, so that Postgres does not see their length, and takes one plan for all.
-const planned = (source: string) => source.replace(/\$\d+::\w+\[\]/g, (array) => `(select ${array})`)
+const planned = (source: string) =>
+  source.replace(/\$\d+::\w+\[\]/g, (array) => `(select ${array})`)
 
 function countText(source: string): string {
   const laterals = Object.entries(counted).map(([by, members]) => countsBy(by, members))
@@ -119,7 +120,8 @@ function repeatsOf(row: CountedRow, { found, unseen }: Answered): Repeats {
   })
   const sessions = (name: Countable) => {
     const mates = matesOf(row, name, unseen)
-    const within = (window: WindowName) => mates.filter(([, at]) => at > row.at - windows[window]).length
+    const within = (window: WindowName) =>
+      mates.filter(([, at]) => at > row.at - windows[window]).length
     return counts(`${name}_sessions`, (window) => (row[name] ? 1 + within(window) : 0))
   }
   const others = (member: Member, isOne: unknown) => counts(member, () => (isOne ? 1 : 0))

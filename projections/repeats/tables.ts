@@ -30,7 +30,14 @@ const keyColumns = {
 export const nearNames = ['near_1', 'near_2', 'near_3'] as const
 /** Keys that are made of the summary of input. */
 export const inputNames = ['behavior', ...nearNames, 'pace'] as const
-export const keyNames = ['address', 'network', 'visitor', 'snapshot', 'machine', ...inputNames] as const
+export const keyNames = [
+  'address',
+  'network',
+  'visitor',
+  'snapshot',
+  'machine',
+  ...inputNames,
+] as const
 export type RepeatKeys = Record<keyof typeof keyColumns, Buffer | null>
 
 /** One row a session. Times are epoch milliseconds. */
@@ -103,7 +110,14 @@ export function userKey(scope: Scope, clientUserId: string): Buffer | null {
 }
 
 // The first 12 bytes of SHA-256: no two values of a day have the same by chance, and nobody finds some that do.
-function key({ organization_id, environment }: Scope, kind: string, value: string | null): Buffer | null {
+function key(
+  { organization_id, environment }: Scope,
+  kind: string,
+  value: string | null,
+): Buffer | null {
   if (value === null) return null
-  return hash('sha256', [organization_id, environment, kind, value].join('\0'), 'buffer').subarray(0, 12)
+  return hash('sha256', [organization_id, environment, kind, value].join('\0'), 'buffer').subarray(
+    0,
+    12,
+  )
 }

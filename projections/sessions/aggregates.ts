@@ -95,10 +95,13 @@ export async function countPlanned(
   return { since, until, isPart, ...sums(all), distinct, groups }
 }
 
-const nothing = {
-  ...{ isPart: false, sessions: 0, ended: 0, groups: [] },
+const nothing: Omit<SessionCounts, 'since' | 'until'> = {
+  isPart: false,
+  sessions: 0,
+  ended: 0,
+  groups: [],
   distinct: { visitors: 0, users: 0, reason: null },
-} as const
+}
 
 function sums(groups: SessionGroup[]): Pick<SessionCounts, 'sessions' | 'ended'> {
   const sum = (some: SessionGroup[]) => some.reduce((total, { sessions }) => total + sessions, 0)
@@ -192,7 +195,8 @@ async function countDistinct(
 ): Promise<Distinct> {
   if (until - since > maxDistinct.days * intervals.day)
     return { visitors: null, users: null, reason: 'over_seven_days' }
-  if (atMost > maxDistinct.sessions) return { visitors: null, users: null, reason: 'over_a_million_sessions' }
+  if (atMost > maxDistinct.sessions)
+    return { visitors: null, users: null, reason: 'over_a_million_sessions' }
   const values: unknown[] = [scope.organizationId, scope.environment]
   const bind: Bind = (value) => `$${values.push(value)}`
   const conditions = conditionsOf(scope, { ...filters, since, until }, bind)

@@ -37,10 +37,12 @@ export const reassignedEventId = ({ event_id }: SessionReassignment): string =>
 export async function applyReassignments(tx: Tx, events: ReassignmentEvent[]): Promise<void> {
   const touched = new Map<string, Visitor>()
   for (const reassignments of inTurns(events.map(({ data }) => data))) {
-    for (const { organization_id, environment, visitor_id, earlier_visitor_id } of await reassignSessions(
-      tx,
-      reassignments,
-    ))
+    for (const {
+      organization_id,
+      environment,
+      visitor_id,
+      earlier_visitor_id,
+    } of await reassignSessions(tx, reassignments))
       for (const id of [visitor_id, earlier_visitor_id])
         touched.set(`${organization_id} ${environment} ${id}`, {
           organization_id,
@@ -70,7 +72,11 @@ const reassignedColumns: Column<SessionReassignment>[] = [
   { name: 'environment', type: 'text', of: (reassignment) => reassignment.environment },
   { name: 'from_id', type: 'text', of: (reassignment) => reassignment.earlier_visitor_id },
   { name: 'to_id', type: 'text', of: (reassignment) => reassignment.visitor_id },
-  { name: 'link', type: 'text', of: (reassignment) => JSON.stringify(reassignedLink(reassignment)) },
+  {
+    name: 'link',
+    type: 'text',
+    of: (reassignment) => JSON.stringify(reassignedLink(reassignment)),
+  },
 ]
 
 // Returns the reassignments whose session was of the earlier visitor, who may have outlived it.
@@ -107,7 +113,9 @@ async function reassignSessions(
     tx,
     insertRows(
       sessionEvents,
-      reassignments.flatMap((reassignment) => eventsOf(reassignment, found.get(reassignment.session_id))),
+      reassignments.flatMap((reassignment) =>
+        eventsOf(reassignment, found.get(reassignment.session_id)),
+      ),
     ),
   )
   return reassignments.filter(({ session_id }) => found.has(session_id))
@@ -138,7 +146,12 @@ function eventsOf(
 export async function remakeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
   const { organization_id, environment, visitor_id } = visitor
   const whose = [organization_id, environment, visitor_id]
-  const { rows } = await tx.query<{ first: number; last: number; sessions: number; latest: Buffer | null }>(
+  const { rows } = await tx.query<{
+    first: number
+    last: number
+    sessions: number
+    latest: Buffer | null
+  }>(
     `select min(observed_at)::float8 as first, max(observed_at)::float8 as last,
        (select count(*)::int from visitor_sessions
          where organization_id = $1 and environment = $2 and visitor_id = $3) as sessions,
@@ -157,7 +170,10 @@ export async function remakeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
   const data = readEvent(found.latest)
   const texts = requestTexts(data)
   if (!data.visitor) throw new Error(`the decision ${data.event_id} has no visitor`)
-  const row = visitorRow({ ...found, latest: { data, visitor: { ...data.visitor, id: visitor_id }, texts } })
+  const row = visitorRow({
+    ...found,
+    latest: { data, visitor: { ...data.visitor, id: visitor_id }, texts },
+  })
   await runTogether(tx, [
     ...saveRows(visitors, [{ ...row, seen_count: found.sessions }]),
     ...saveTexts(Object.values(texts)),

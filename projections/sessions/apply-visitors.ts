@@ -39,7 +39,9 @@ const newest = visitColumns
 /** The result is the same in whatever order partitions come. */
 export function upsertVisitors(fresh: Seen[]): Part[] {
   const sightings = fresh.flatMap((event) =>
-    event.data.visitor ? [{ data: event.data, texts: event.texts, visitor: event.data.visitor }] : [],
+    event.data.visitor
+      ? [{ data: event.data, texts: event.texts, visitor: event.data.visitor }]
+      : [],
   )
   if (sightings.length === 0) return []
   return [
@@ -52,7 +54,9 @@ const { key } = visitors
 
 function insertLinks(sightings: Sighting[]): Part[] {
   return writeRows(visitorSessions, {
-    ...{ as: 'put_links', columns: visitorSessions.columns, rows: sightings.map(linkRow) },
+    as: 'put_links',
+    columns: visitorSessions.columns,
+    rows: sightings.map(linkRow),
     conflict: `on conflict do nothing returning ${key}`,
   })
 }
@@ -75,16 +79,31 @@ function linkRow({ data, visitor }: Sighting): RowOf<typeof visitorSessions> {
   return { organization_id, environment, visitor_id: visitor.id, session_id }
 }
 
-export function visitorRow({ first, last, latest: { data, visitor, texts } }: Visit): RowOf<typeof visitors> {
+export function visitorRow({
+  first,
+  last,
+  latest: { data, visitor, texts },
+}: Visit): RowOf<typeof visitors> {
   const { organization_id, environment, event_id, evaluated_at, request } = data
   const { user_agent, ip_address } = request
   const { id: visitor_id, storage, anchors, vector } = visitor
   return {
-    ...{ organization_id, environment, visitor_id, first_seen_at: first, last_seen_at: last },
+    organization_id,
+    environment,
+    visitor_id,
+    first_seen_at: first,
+    last_seen_at: last,
     // Postgres counts the new ones.
     seen_count: 0,
-    ...{ event_id, evaluated_at, user_agent, ip_address, storage, anchors, vector },
-    ...{ agent_text: texts.agent.id, address_text: texts.address.id },
+    event_id,
+    evaluated_at,
+    user_agent,
+    ip_address,
+    storage,
+    anchors,
+    vector,
+    agent_text: texts.agent.id,
+    address_text: texts.address.id,
   }
 }
 
@@ -110,10 +129,15 @@ function visitsOf(sightings: Sighting[]): Visit[] {
 }
 
 function isNewer({ data: a }: Sighting, { data: b }: Sighting): boolean {
-  return a.evaluated_at === b.evaluated_at ? a.event_id > b.event_id : a.evaluated_at > b.evaluated_at
+  return a.evaluated_at === b.evaluated_at
+    ? a.event_id > b.event_id
+    : a.evaluated_at > b.evaluated_at
 }
 
-export type ClientUserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUserCleared' }>
+export type ClientUserEvent = Extract<
+  RecordedEvent,
+  { type: 'ClientUserAttached' | 'ClientUserCleared' }
+>
 
 type SearchText = RowOf<typeof searchTexts>
 type Scope = Pick<SearchText, 'organization_id' | 'environment'>
@@ -121,7 +145,10 @@ type Scope = Pick<SearchText, 'organization_id' | 'environment'>
 // The same text of a scope has one id, and is stored once.
 function textOf({ organization_id, environment }: Scope, ...parts: string[]): SearchText {
   const text = searchable(...parts)
-  const id = hash('sha256', [organization_id, environment, text].join('\0'), 'buffer').subarray(0, 12)
+  const id = hash('sha256', [organization_id, environment, text].join('\0'), 'buffer').subarray(
+    0,
+    12,
+  )
   return { id, organization_id, environment, text }
 }
 
@@ -162,7 +189,10 @@ export function userText({ data, type }: ClientUserEvent): SearchText | null {
 }
 
 /** Where changes of a session's user refer to it. */
-export function userTextId({ organizationId, environment }: DataScope, clientUserId: string): Buffer {
+export function userTextId(
+  { organizationId, environment }: DataScope,
+  clientUserId: string,
+): Buffer {
   return textOf({ organization_id: organizationId, environment }, clientUserId).id
 }
 
@@ -170,7 +200,10 @@ export function saveTexts(texts: SearchText[]): Part[] {
   const distinct = [...new Map(texts.map((text) => [text.id.toString('hex'), text])).values()]
   const { columns } = searchTexts
   return writeRows(searchTexts, {
-    ...{ as: 'put_texts', columns, rows: distinct, ordered: true },
+    as: 'put_texts',
+    columns,
+    rows: distinct,
+    ordered: true,
     conflict: 'on conflict do nothing',
   })
 }
@@ -184,7 +217,9 @@ export function searchedForms(url: string): string[] {
 
 function withUnicodeHost(url: string): string {
   const { hostname = '' } = URL.parse(url) ?? {}
-  return hostname.includes('xn--') ? url.replace(hostname, domainToUnicode(hostname) || hostname) : url
+  return hostname.includes('xn--')
+    ? url.replace(hostname, domainToUnicode(hostname) || hostname)
+    : url
 }
 
 // As it was where it is not UTF-8, or would break the line.

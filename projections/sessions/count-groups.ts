@@ -32,7 +32,8 @@ const groupSql = {
 export type GroupField = keyof typeof groupSql
 export const groupFields = keysOf(groupSql)
 
-export const isFact = (field: GroupField): boolean => field === 'handed_off' || !filterFields[field].isLasting
+export const isFact = (field: GroupField): boolean =>
+  field === 'handed_off' || !filterFields[field].isLasting
 
 export interface Span {
   since: number
@@ -125,7 +126,8 @@ function fromHours(
   const verdict = `case ${letter} when 'b' then 'bot' when 'h' then 'human' else 'inconclusive' end`
   const [one, two] = groupBy.map((group) => (group === 'verdict' ? verdict : value))
   const ofVerdicts =
-    filters.verdict && `where ${letter} = any(${bind(filters.verdict.map((name) => name[0]))}::text[])`
+    filters.verdict &&
+    `where ${letter} = any(${bind(filters.verdict.map((name) => name[0]))}::text[])`
   // Entries are read once each, since the same ones are in many hours. Unnested in the list of columns they take half as
   // long as joined.
   return `select at, substr(e.entry, 2, 1) = '!' as ended, ${one ?? 'null'} as one, ${two ?? 'null'} as two, sessions
@@ -172,7 +174,10 @@ function sessionsIn(ranges: Span[], bind: Bind): string {
     cross join lateral (${within('span.since', 'span.until')} offset 0) s`
 }
 
-const arrays: Partial<Record<GroupField, string>> = { signal: 's.signals', attribution: 's.attribution' }
+const arrays: Partial<Record<GroupField, string>> = {
+  signal: 's.signals',
+  attribution: 's.attribution',
+}
 
 function unnesting(field: GroupField): string {
   const array = arrays[field]

@@ -39,7 +39,10 @@ export const agentStatus = z.enum([
 export const agent = z
   .strictObject({
     status: agentStatus,
-    provider: z.string().nullable().describe('Who runs it, as `openai`, or the domain that it names.'),
+    provider: z
+      .string()
+      .nullable()
+      .describe('Who runs it, as `openai`, or the domain that it names.'),
     product: z.string().nullable().describe('Its name, as `Googlebot`.'),
     purpose: z
       .string()
@@ -60,9 +63,14 @@ export const agent = z
           .describe('Host of the Signature-Agent header, with its port unless that is 443.'),
         key_id: z.string().nullable().describe('Thumbprint of the key that signed.'),
         host_name: z.string().nullable().describe('Of the address, where it leads back to it.'),
-        list: z.string().nullable().describe('The published ranges that were searched for the address.'),
+        list: z
+          .string()
+          .nullable()
+          .describe('The published ranges that were searched for the address.'),
         reason: z.string().nullable().describe('Why the signature does not count.'),
-        fetched_at: timestamp.nullable().describe('When the directory of keys or the host name was fetched.'),
+        fetched_at: timestamp
+          .nullable()
+          .describe('When the directory of keys or the host name was fetched.'),
       })
       .nullable(),
   })

@@ -1,5 +1,10 @@
 import type { z } from 'zod'
-import type { RequestContext, SessionAgent, SessionScored, SignalFired } from '../../schemas/events.ts'
+import type {
+  RequestContext,
+  SessionAgent,
+  SessionScored,
+  SignalFired,
+} from '../../schemas/events.ts'
 import type { agent } from './decision-schemas.ts'
 import type { DecisionRow, LinkedVisitor } from './tables.ts'
 
@@ -29,7 +34,13 @@ export function visitorLinkOf(visitor: LinkedVisitor) {
   return { object: 'visitor_fingerprint' as const, ...linkOf(visitor) }
 }
 
-export function requestOf({ user_agent, url, screen_size, is_touch_capable, ip_address }: RequestContext) {
+export function requestOf({
+  user_agent,
+  url,
+  screen_size,
+  is_touch_capable,
+  ip_address,
+}: RequestContext) {
   return { user_agent, url, screen_size, is_touch_capable, ip_address }
 }
 
@@ -42,12 +53,18 @@ export function scoreBreakdownOf({ score_breakdown }: Pick<SessionScored, 'score
 }
 
 /** Only a bot is attributed to somebody. */
-export function visibleAttribution({ verdict, attribution }: Pick<SessionScored, 'verdict' | 'attribution'>) {
+export function visibleAttribution({
+  verdict,
+  attribution,
+}: Pick<SessionScored, 'verdict' | 'attribution'>) {
   return { bot: verdict === 'bot' ? attribution : null }
 }
 
 export function agentJson(found: SessionAgent): z.output<typeof agent> {
   if (!found.evidence) return { ...found, evidence: null }
   const { fetched_at, ...evidence } = found.evidence
-  return { ...found, evidence: { ...evidence, fetched_at: fetched_at === null ? null : iso(fetched_at) } }
+  return {
+    ...found,
+    evidence: { ...evidence, fetched_at: fetched_at === null ? null : iso(fetched_at) },
+  }
 }

@@ -16,7 +16,8 @@ export async function eraseSessions(tx: Tx, erased: VisitorErased[]): Promise<vo
        where organization_id = $1 and environment = $2 and visitor_id = any($3) and session_id = any($4)`,
       [organization_id, environment, visitors, named.session_ids],
     )
-    for (const visitor_id of visitors) await remakeVisitor(tx, { organization_id, environment, visitor_id })
+    for (const visitor_id of visitors)
+      await remakeVisitor(tx, { organization_id, environment, visitor_id })
     await deleteUnusedTexts(tx, texts)
   }
 }
@@ -48,12 +49,17 @@ async function deleteSessions(
     'delete from client_user_changes where session_id = any($1) returning user_text',
     [sessionIds],
   )
-  const ofRequests = decisions.rows.flatMap(({ event }) => Object.values(requestTexts(readEvent(event))))
+  const ofRequests = decisions.rows.flatMap(({ event }) =>
+    Object.values(requestTexts(readEvent(event))),
+  )
   const found = decisions.rows.flatMap(({ visitor_id }) => visitor_id ?? [])
   return {
     // Retention may have deleted the decisions before.
     visitors: [...new Set([...found, ...named.erased_visitor_ids, ...named.changed_visitor_ids])],
-    texts: [...ofRequests.map(({ id }) => id), ...changes.rows.flatMap(({ user_text }) => user_text ?? [])],
+    texts: [
+      ...ofRequests.map(({ id }) => id),
+      ...changes.rows.flatMap(({ user_text }) => user_text ?? []),
+    ],
   }
 }
 

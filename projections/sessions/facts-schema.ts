@@ -47,4 +47,6 @@ export const factsRecord = () => ({
 
 /** What a query over the view, named `alias`, selects to get the record's fields. */
 export const selectFacts = (alias: string): string =>
-  sessionFactNames.map((name) => `${publishedAs(name).read(`${alias}.${name}`)} as ${name}`).join(', ')
+  sessionFactNames
+    .map((name) => `${publishedAs(name).read(`${alias}.${name}`)} as ${name}`)
+    .join(', ')

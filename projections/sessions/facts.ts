@@ -1,5 +1,12 @@
 import ipaddr from 'ipaddr.js'
-import { column, foreign, nullable, type RowOf, storable, type Table } from '../../infra/postgres/table.ts'
+import {
+  column,
+  foreign,
+  nullable,
+  type RowOf,
+  storable,
+  type Table,
+} from '../../infra/postgres/table.ts'
 import type {
   AgentStatus,
   MarkLabel,
@@ -17,7 +24,15 @@ export const markColumns = {
   marked_at: nullable(column.bigint()),
 }
 
-const anonymous = ['tor', 'vpn', 'relay', 'residential_proxy', 'proxy', 'callback_proxy', 'hosting'] as const
+const anonymous = [
+  'tor',
+  'vpn',
+  'relay',
+  'residential_proxy',
+  'proxy',
+  'callback_proxy',
+  'hosting',
+] as const
 /** `other` = databases were asked and know nothing of the kind; `unknown` = none was asked. */
 export type NetworkKind = (typeof anonymous)[number] | 'other' | 'unknown'
 export const networkKinds: readonly NetworkKind[] = [...anonymous, 'other', 'unknown']
@@ -57,7 +72,9 @@ export const factColumns = {
   agent_product: nullable(column.text()),
 }
 
-export type SessionFacts = RowOf<Table<{ [K in keyof typeof factColumns]: ValueOf<(typeof factColumns)[K]> }>>
+export type SessionFacts = RowOf<
+  Table<{ [K in keyof typeof factColumns]: ValueOf<(typeof factColumns)[K]> }>
+>
 type ValueOf<C> = C extends { write(value: infer T): unknown } ? T : never
 
 export const factNames = Object.keys(factColumns) as (keyof SessionFacts)[]
@@ -133,7 +150,9 @@ const attributionOf = ({ attribution }: SessionScored) =>
 
 // What it says that it is, or leaves marks of. Nothing of it is verified.
 function agentOf({ web_bot_auth, attribution }: SessionScored): string | null {
-  return web_bot_auth?.domain ?? attribution?.labels.find(({ kind }) => kind === 'tool')?.value ?? null
+  return (
+    web_bot_auth?.domain ?? attribution?.labels.find(({ kind }) => kind === 'tool')?.value ?? null
+  )
 }
 
 function networkKindOf({ anonymity, status }: Network): NetworkKind {

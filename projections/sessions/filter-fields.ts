@@ -5,7 +5,13 @@ import { idPattern } from '../../infra/ids.ts'
 import { keysOf } from '../../infra/postgres/table.ts'
 import { isPlainText } from '../../infra/text.ts'
 import { userTextId } from './apply-visitors.ts'
-import { agentStatus, attributionKind, clientUserIdInput, markLabel, verdict } from './decision-schemas.ts'
+import {
+  agentStatus,
+  attributionKind,
+  clientUserIdInput,
+  markLabel,
+  verdict,
+} from './decision-schemas.ts'
 import { networkKinds } from './facts.ts'
 import type { DataScope } from './scope.ts'
 import { signalCode } from './signal-codes.ts'
@@ -31,11 +37,18 @@ function filter<Value>(
   column: string,
   exceptions: Partial<FilterField<Value>> = {},
 ): FilterField<Value> {
-  return { schema, hasOne: anyOf(column), isEmpty: `${column} is null`, isLasting: false, ...exceptions }
+  return {
+    schema,
+    hasOne: anyOf(column),
+    isEmpty: `${column} is null`,
+    isLasting: false,
+    ...exceptions,
+  }
 }
 
 /** A name to search for, in whatever case it was written. */
-export const inLowerCase = (name: string): string => name.replace(/[A-Z]+/g, (some) => some.toLowerCase())
+export const inLowerCase = (name: string): string =>
+  name.replace(/[A-Z]+/g, (some) => some.toLowerCase())
 
 const name = z
   .string()
@@ -58,7 +71,9 @@ function isNetwork(value: string): boolean {
   const [address = '', bits, ...rest] = value.split('/')
   const version = address.includes('%') ? 0 : isIP(address)
   if (version === 0 || rest.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+  return (
+    bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
+  )
 }
 
 const host = z
@@ -80,7 +95,10 @@ const country = z
 const signal = z.string().regex(/^[a-z0-9_]{1,100}$/, { error: 'a signal, as webdriver_detected' })
 
 const labelPattern = new RegExp(`^(?:(?:${attributionKind.options.join('|')}):)?[^\\s:]{1,100}$`)
-const label = z.string().regex(labelPattern, { error: 'a value, or kind:value' }).refine(isPlainText)
+const label = z
+  .string()
+  .regex(labelPattern, { error: 'a value, or kind:value' })
+  .refine(isPlainText)
 
 const idOf = (prefix: 'vid' | 'key', expected: string) =>
   z
@@ -98,7 +116,8 @@ const fields = {
     isEmpty: `s.signal_codes = ''`,
   }),
   attribution: filter(label, 's.attribution', {
-    description: 'A value that the session is attributed to, or `kind:value`, as `tool:playwright`.',
+    description:
+      'A value that the session is attributed to, or `kind:value`, as `tool:playwright`.',
     hasOne: hasLabel,
     isEmpty: `coalesce(s.attribution, '{}') = '{}'`,
   }),
@@ -118,7 +137,10 @@ const fields = {
   }),
   page_host: filter(host, 's.page_host'),
   visitor_id: filter(idOf('vid', 'a visitor id'), 's.visitor_id', { isLasting: true }),
-  client_user_id: filter(clientUserIdInput, 's.client_user_id', { hasOne: isOfUser, isLasting: true }),
+  client_user_id: filter(clientUserIdInput, 's.client_user_id', {
+    hasOne: isOfUser,
+    isLasting: true,
+  }),
   key_id: filter(idOf('key', 'the id of a key'), 's.key_id', {
     description: 'Of the publishable key that opened the session.',
     isLasting: true,

@@ -1,4 +1,10 @@
-import { type Bind, type FilterName, type FilterValues, filterFields, filterNames } from './filter-fields.ts'
+import {
+  type Bind,
+  type FilterName,
+  type FilterValues,
+  filterFields,
+  filterNames,
+} from './filter-fields.ts'
 import type { DataScope } from './scope.ts'
 
 interface Chosen extends FilterValues {
@@ -55,7 +61,9 @@ export const needsRows = (filters: SessionFilters): boolean =>
 /** Factor by which the labels that a filter looks for slow down each row. */
 export const signalWeight = (filters: SessionFilters): number =>
   1 +
-  [filters, filters.not].flatMap((one) => [...(one?.signal ?? []), ...(one?.attribution ?? [])]).length / 5
+  [filters, filters.not].flatMap((one) => [...(one?.signal ?? []), ...(one?.attribution ?? [])])
+    .length /
+    5
 
 const personFields = ['visitor_id', 'client_user_id'] as const
 
@@ -109,7 +117,9 @@ function fieldConditions<Name extends FilterName>(
   const either = conditionsOf(filters, filters.without)
   return [
     ...(either.length > 1 ? [`(${either.join(' or ')})`] : either),
-    ...conditionsOf(filters.not ?? {}, filters.not?.without).map((condition) => `(${condition}) is not true`),
+    ...conditionsOf(filters.not ?? {}, filters.not?.without).map(
+      (condition) => `(${condition}) is not true`,
+    ),
   ]
 }
 

@@ -36,7 +36,15 @@ export interface SessionRow {
 
 // What a row of a table shows, and what sessions are filtered by.
 const listedFacts = [
-  ...(['scoring_version', 'signals', 'page_host', 'page_path', 'country', 'asn', 'network_holder'] as const),
+  ...([
+    'scoring_version',
+    'signals',
+    'page_host',
+    'page_path',
+    'country',
+    'asn',
+    'network_holder',
+  ] as const),
   ...(['network', 'browser', 'browser_version', 'os', 'form_factor', 'handed_off_at'] as const),
   ...(['agent_status', 'agent_provider', 'agent_product'] as const),
 ] as const
@@ -84,7 +92,11 @@ interface SessionsQuery extends Omit<ListSessions, 'search'> {
   matching?: string
 }
 
-async function querySessions(db: Db, scope: DataScope, query: SessionsQuery): Promise<Page<SessionRow>> {
+async function querySessions(
+  db: Db,
+  scope: DataScope,
+  query: SessionsQuery,
+): Promise<Page<SessionRow>> {
   const { limit, after, filters, from, searched, matching } = query
   const { values, bind } = parameters(scope, limit)
   if (searched !== undefined) bind(searched)
@@ -106,7 +118,8 @@ function parameters(scope: DataScope, limit: number) {
 const before = (place: SessionPlace | undefined, bind: Bind): string[] =>
   place ? [`(s.evaluated_at, s.session_id) < (${bind(place.evaluatedAt)}, ${bind(place.id)})`] : []
 
-const fromNewest = ({ after }: SessionsQuery, bind: Bind): string => newestSessions(before(after, bind))
+const fromNewest = ({ after }: SessionsQuery, bind: Bind): string =>
+  newestSessions(before(after, bind))
 
 // Postgres reads the index by verdict in its order for one verdict only. A visitor or a user has an index that finds
 // few sessions, of which the newest by verdict alone may be none.
@@ -175,7 +188,10 @@ async function readWindow(
   return { ...page, hasMore: true, readTo: { evaluatedAt: end.end_at, id: end.end_id } }
 }
 
-const placeOf = ({ id, latest_decision: { evaluated_at: evaluatedAt } }: SessionRow): SessionPlace => ({
+const placeOf = ({
+  id,
+  latest_decision: { evaluated_at: evaluatedAt },
+}: SessionRow): SessionPlace => ({
   evaluatedAt,
   id,
 })

@@ -26,7 +26,9 @@ export async function sessionsToMark(
 function conditionsOfNamed(scope: DataScope, named: Person, bind: Bind): string[] {
   if ('sessionIds' in named) return [`s.session_id = any(${bind(named.sessionIds)})`]
   const filters =
-    'visitorId' in named ? { visitor_id: [named.visitorId] } : { client_user_id: [named.clientUserId] }
+    'visitorId' in named
+      ? { visitor_id: [named.visitorId] }
+      : { client_user_id: [named.clientUserId] }
   return lastingConditions(scope, filters, bind)
 }
 

@@ -15,7 +15,11 @@ export interface PersonSession {
 }
 
 /** All sessions of a visitor, or those that were ever attached to a user. */
-export async function sessionsOf(db: Db, scope: DataScope, person: Person): Promise<PersonSession[]> {
+export async function sessionsOf(
+  db: Db,
+  scope: DataScope,
+  person: Person,
+): Promise<PersonSession[]> {
   const { rows } = await db.query<PersonSession>(queryOf(scope, person))
   return rows
 }
@@ -84,7 +88,10 @@ export async function countRows(db: Db, sessionIds: string[]): Promise<Record<st
 }
 
 /** All decisions as the log has them, oldest first, by session. */
-export async function decisionsOf(db: Db, sessionIds: string[]): Promise<Map<string, SessionScored[]>> {
+export async function decisionsOf(
+  db: Db,
+  sessionIds: string[],
+): Promise<Map<string, SessionScored[]>> {
   const { rows } = await db.query<{ session_id: string; event: Buffer }>(
     'select session_id, event from read.decisions where session_id = any($1) order by session_id, log_offset',
     [sessionIds],

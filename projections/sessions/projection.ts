@@ -6,7 +6,11 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
 import { applyMarks, isMarkEvent } from './apply-marks.ts'
-import { applyReassignments, isReassignment, type ReassignmentEvent } from './apply-reassignments.ts'
+import {
+  applyReassignments,
+  isReassignment,
+  type ReassignmentEvent,
+} from './apply-reassignments.ts'
 import {
   type ClientUserEvent,
   createRequestTexts,
@@ -153,7 +157,14 @@ function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
 // The first decision of a type counts: ids of events follow from type and session.
 function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] {
   const { organization_id, environment, evaluated_at: created_at, event_id: decision_id } = data
-  const about = { organization_id, environment, created_at, decision_id, visitor: null, session_id: null }
+  const about = {
+    organization_id,
+    environment,
+    created_at,
+    decision_id,
+    visitor: null,
+    session_id: null,
+  }
   return eventTypesOf(data).map((type) => ({
     id: webhookEventId(type, data.session_id),
     type,
@@ -174,7 +185,10 @@ interface Latest extends Pick<SessionFacts, 'handed_off_at'> {
 }
 
 const sessionColumns = sessions.columnsWithout('client_user_id', 'user_text', ...markNames)
-type SessionRow = Omit<RowOf<typeof sessions>, 'client_user_id' | 'user_text' | keyof typeof markColumns>
+type SessionRow = Omit<
+  RowOf<typeof sessions>,
+  'client_user_id' | 'user_text' | keyof typeof markColumns
+>
 const unchanged = ['session_id', 'organization_id', 'environment', 'created_at']
 // A session stays handed off, whatever asks for later decisions.
 const lasting = ['handed_off_at']
@@ -187,7 +201,11 @@ const replaced = sessionColumns
 
 // `found` are in offset order.
 function upsertSessions(found: FoundEvent[], first: number) {
-  const { names, source, values } = unnest(sessionColumns, latestBySession(found).map(sessionRow), first)
+  const { names, source, values } = unnest(
+    sessionColumns,
+    latestBySession(found).map(sessionRow),
+    first,
+  )
   // A session that is new here may have been given its client user id already.
   const text = `insert into sessions as s (${names}, client_user_id, user_text)
     select i.*, u.client_user_id, u.user_text from ${source} as i (${names})
@@ -241,7 +259,13 @@ function changeRow(event: ClientUserEvent): RowOf<typeof clientUserChanges> {
   const { event_id, session_id } = event.data
   const user = event.type === 'ClientUserAttached' ? storable(event.data.client_user_id) : null
   const log_offset = event.position.offset
-  return { event_id, session_id, log_offset, client_user_id: user, user_text: userText(event)?.id ?? null }
+  return {
+    event_id,
+    session_id,
+    log_offset,
+    client_user_id: user,
+    user_text: userText(event)?.id ?? null,
+  }
 }
 
 function updateClientUsers(changes: ClientUserEvent[], first: number) {

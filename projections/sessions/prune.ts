@@ -76,7 +76,9 @@ async function pruneRestOf(tx: Tx, sessionIds: string[]): Promise<void> {
   await deleteDecisions(tx, sessionIds)
   await tx.query('delete from client_user_changes where session_id = any($1)', [sessionIds])
   await tx.query('delete from session_marks where session_id = any($1)', [sessionIds])
-  await tx.query('delete from session_events where event_id = any($1)', [webhookEventIds(sessionIds)])
+  await tx.query('delete from session_events where event_id = any($1)', [
+    webhookEventIds(sessionIds),
+  ])
   await tx.query('delete from session_events where session_id = any($1)', [sessionIds])
 }
 

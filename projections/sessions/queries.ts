@@ -77,7 +77,9 @@ export async function findSession(
 
 export async function findDecisions(db: Db, decisionIds: string[]): Promise<FullDecisionRow[]> {
   const identity = ['session_id', 'organization_id', 'environment'] as const
-  const { rows } = await db.query<Omit<FullDecisionRow, keyof DecisionEvidence> & { event: Buffer }>({
+  const { rows } = await db.query<
+    Omit<FullDecisionRow, keyof DecisionEvidence> & { event: Buffer }
+  >({
     name: 'find-decisions',
     text: `select ${decisions.select('d', ...decisionFields, ...identity, 'event')}
       from read.decisions d where d.event_id = any($1)`,
@@ -148,7 +150,9 @@ function matchesVisitor(search: string, bind: (value: unknown) => string): strin
   const id = search.toLowerCase()
   if (id.startsWith('vid_')) return `visitor_id = ${bind(id)}`
   const found = selectsOf(id, {
-    ...{ table: 'visitors', key: 'visitor_id', pattern: bind(containsPattern(search)) },
+    table: 'visitors',
+    key: 'visitor_id',
+    pattern: bind(containsPattern(search)),
     texts: ['agent_text', 'address_text'],
     ids: ['visitor_id'],
   })

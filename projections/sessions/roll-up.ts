@@ -44,7 +44,10 @@ export function runRollUp({ pool, clock, logger, intervalMs = 60_000 }: RollUpOp
   }
 
   function onError(err: unknown): void {
-    logger[isTransient(err) ? 'debug' : 'warn']({ err }, 'hours were not counted; the next run tries again')
+    logger[isTransient(err) ? 'debug' : 'warn'](
+      { err },
+      'hours were not counted; the next run tries again',
+    )
   }
 
   return runPeriodically({ intervalMs, work, onError })
@@ -61,7 +64,9 @@ export async function rollUpOnce(pool: pg.Pool, before: number): Promise<number 
     const build = await findBuild(holder, sessionsProjection)
     const hours = await transaction(pool, (tx) => announceHours(tx, build, before))
     if (hours.length === 0) return 0
-    await transaction(pool, (tx) => tx.query('select pg_advisory_xact_lock($1)', [buildLock(build)]))
+    await transaction(pool, (tx) =>
+      tx.query('select pg_advisory_xact_lock($1)', [buildLock(build)]),
+    )
     for (const hour of hours) {
       await transaction(pool, (tx) => countHour(tx, build, hour))
       // A transaction that says nothing for long is ended.
@@ -77,7 +82,11 @@ async function announceHours(tx: Tx, build: Build, before: number): Promise<Hour
   await tx.query(
     `insert into session_hours (organization_id, environment, hour)
      select * from unnest($1::text[], $2::text[], $3::bigint[]) on conflict do nothing`,
-    [rows.map((row) => row.organization_id), rows.map((row) => row.environment), rows.map((row) => row.hour)],
+    [
+      rows.map((row) => row.organization_id),
+      rows.map((row) => row.environment),
+      rows.map((row) => row.hour),
+    ],
   )
   return rows
 }
@@ -108,10 +117,15 @@ const hoursToCount = `with recursive scopes as (
 
 // Two columns of the row: the entries of the field, and how many sessions have each.
 function countedField(field: RolledField): string {
-  const arrays: Partial<Record<RolledField, string>> = { signal: 'signals', attribution: 'attribution' }
+  const arrays: Partial<Record<RolledField, string>> = {
+    signal: 'signals',
+    attribution: 'attribution',
+  }
   const array = arrays[field]
   const value = array ? 'u.value' : `r.${field}`
-  const from = array ? `counted r left join lateral unnest(r.${array}) as u (value) on true` : 'counted r'
+  const from = array
+    ? `counted r left join lateral unnest(r.${array}) as u (value) on true`
+    : 'counted r'
   // A key stays when facts end.
   const ended = field === 'key_id' ? '' : `when r.scoring_version is null then '!'`
   return `(select coalesce(array_agg(entry order by entry), '{}') as entries,
@@ -129,7 +143,11 @@ const countHourSql = `with counted as materialized (
   from ${rolledFields.map(countedField).join(', ')}
   where h.organization_id = $1 and h.environment = $2 and h.hour = $3`
 
-async function countHour(tx: Tx, build: Build, { organization_id, environment, hour }: Hour): Promise<void> {
+async function countHour(
+  tx: Tx,
+  build: Build,
+  { organization_id, environment, hour }: Hour,
+): Promise<void> {
   await tx.query(useSchema(build))
   await tx.query(countHourSql, [organization_id, environment, hour])
 }

@@ -21,11 +21,19 @@ const sessionTexts = ['page_text', 'agent_text', 'address_text', 'user_text']
 /** The scope is $1 and $2, and the pattern $4. */
 export function foundBy(search: string): string {
   const found = selectsOf(search, {
-    ...{ table: 'sessions', key: 'session_id', pattern: '$4' },
+    table: 'sessions',
+    key: 'session_id',
+    pattern: '$4',
     texts: sessionTexts,
     ids: ['session_id', 'visitor_id'],
   })
-  const byDecision = { table: 'decisions', key: 'session_id', pattern: '$4', texts: [], ids: ['event_id'] }
+  const byDecision = {
+    table: 'decisions',
+    key: 'session_id',
+    pattern: '$4',
+    texts: [],
+    ids: ['event_id'],
+  }
   return `s.session_id in (${[...found, ...selectsOf(search, byDecision)].join(' union ')})`
 }
 
@@ -46,7 +54,9 @@ interface Searched {
 export function selectsOf(search: string, { table, key, pattern, texts, ids }: Searched): string[] {
   const scoped = 'organization_id = $1 and environment = $2'
   const withText = `select id from read.search_texts where ${scoped} and text like ${pattern}`
-  const byText = texts.map((column) => `select ${key} from read.${table} where ${column} in (${withText})`)
+  const byText = texts.map(
+    (column) => `select ${key} from read.${table} where ${column} in (${withText})`,
+  )
   if (!isPartOfId(search)) return byText
   const hasPart = ids.map((column) => `${column} like ${pattern}`).join(' or ')
   return [...byText, `select ${key} from read.${table} where ${scoped} and (${hasPart})`]

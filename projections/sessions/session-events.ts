@@ -14,7 +14,13 @@ export interface SessionEventRow
   extends DecisionRow,
     Pick<
       DecisionEvidence,
-      'request' | 'score_breakdown' | 'visitor' | 'signals_fired' | 'attribution' | 'agent' | 'platform'
+      | 'request'
+      | 'score_breakdown'
+      | 'visitor'
+      | 'signals_fired'
+      | 'attribution'
+      | 'agent'
+      | 'platform'
     > {
   id: string
   type: SessionEventType

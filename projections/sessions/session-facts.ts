@@ -4,7 +4,10 @@ import type { Tx } from '../../infra/postgres/pool.ts'
 import { factNames, type SessionFacts } from './facts.ts'
 
 /** Columns that an organization can keep back from analysts. Of the page's path only what looks like an id is kept back. */
-export type HideableFact = Exclude<keyof SessionFacts, 'scoring_version'> | 'client_user_id' | 'visitor_id'
+export type HideableFact =
+  | Exclude<keyof SessionFacts, 'scoring_version'>
+  | 'client_user_id'
+  | 'visitor_id'
 export const hideableFacts: readonly HideableFact[] = [
   'client_user_id',
   'visitor_id',
@@ -20,8 +23,19 @@ export const defaultHidden: readonly HideableFact[] = [
 ]
 
 const visible = [
-  ...['session_id', 'organization_id', 'environment', 'event_id', 'verdict', 'risk_score', 'phase'],
-  ...['is_provisional', 'key_id', 'mark_id', 'mark', 'mark_reason', 'scoring_version'],
+  'session_id',
+  'organization_id',
+  'environment',
+  'event_id',
+  'verdict',
+  'risk_score',
+  'phase',
+  'is_provisional',
+  'key_id',
+  'mark_id',
+  'mark',
+  'mark_reason',
+  'scoring_version',
 ]
 export const factTimes = ['created_at', 'evaluated_at', 'handed_off_at', 'marked_at']
 
@@ -104,10 +118,10 @@ export async function addAnalyst(
   const to = pg.escapeIdentifier(role)
   await tx.query(`grant usage on schema read to ${to}; grant select on read.session_facts to ${to}`)
   // All includes each, and who is given one organization is not to go on with all.
-  await tx.query(`delete from tidegate.analysts where role = $1 and ($2 = '' or organization_id = '')`, [
-    role,
-    organizationId ?? '',
-  ])
+  await tx.query(
+    `delete from tidegate.analysts where role = $1 and ($2 = '' or organization_id = '')`,
+    [role, organizationId ?? ''],
+  )
   await tx.query('insert into tidegate.analysts values ($1, $2) on conflict do nothing', [
     role,
     organizationId ?? '',

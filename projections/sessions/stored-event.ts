@@ -16,5 +16,14 @@ export function readEvidence(value: Buffer): DecisionEvidence {
     readEvent(value)
   const platform = device.operating_system.name
   const link = linkedVisitor(visitor)
-  return { request, score_breakdown, visitor: link, signals_fired, attribution, hand_off, agent, platform }
+  return {
+    request,
+    score_breakdown,
+    visitor: link,
+    signals_fired,
+    attribution,
+    hand_off,
+    agent,
+    platform,
+  }
 }

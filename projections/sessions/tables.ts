@@ -1,4 +1,11 @@
-import { column, foreign, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import {
+  column,
+  foreign,
+  nullable,
+  primaryKey,
+  type RowOf,
+  table,
+} from '../../infra/postgres/table.ts'
 import type { SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import type {
   Environment,
@@ -23,7 +30,10 @@ export const sessionEventTypes = [
 ] as const satisfies SubscribableType[]
 export type SessionEventType = (typeof sessionEventTypes)[number]
 
-export type LinkedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
+export type LinkedVisitor = Pick<
+  VisitorLink,
+  'id' | 'confidence' | 'identified_at' | 'method' | 'basis'
+>
 
 /** Members of a decision in hand-offs, webhook events and visitor activity, in addition to its row. */
 export interface DecisionEvidence

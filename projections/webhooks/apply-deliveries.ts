@@ -42,12 +42,17 @@ export async function deliveryWrites(tx: Tx, events: DeliveryEvent[]): Promise<P
     }))
     await prune(tx, pruned)
   }
-  const times = advanced.map(([log_partition, { newest }]) => ({ log_partition, newest_at: newest }))
+  const times = advanced.map(([log_partition, { newest }]) => ({
+    log_partition,
+    newest_at: newest,
+  }))
   return [...saveRows(webhookPartitionTimes, times), ...rowWrites([...histories.values()])]
 }
 
 async function loadHistories(tx: Tx, events: DeliveryEvent[]): Promise<Map<number, History>> {
-  const deliveryIds = events.flatMap(({ data }) => ('delivery_id' in data ? [data.delivery_id] : []))
+  const deliveryIds = events.flatMap(({ data }) =>
+    'delivery_id' in data ? [data.delivery_id] : [],
+  )
   const raised = events.filter(({ type }) => type === 'WebhookEventRaised')
   const deliveries = await loadDeliveries(tx, deliveryIds)
   const times = await loadTimes(tx, raised)
@@ -56,7 +61,10 @@ async function loadHistories(tx: Tx, events: DeliveryEvent[]): Promise<Map<numbe
   return new Map(
     [...partitions].map((partition) => {
       const newest = times.newest.get(partition) ?? -Infinity
-      return [partition, { newest, events: times.events, raised: new Map(), deliveries, changed: new Set() }]
+      return [
+        partition,
+        { newest, events: times.events, raised: new Map(), deliveries, changed: new Set() },
+      ]
     }),
   )
 }
@@ -74,9 +82,25 @@ function rowWrites(histories: History[]): Part[] {
 }
 
 function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> {
-  const { event_id: id, organization_id, environment, type, subject_type, subject_id, created_at } = data
+  const {
+    event_id: id,
+    organization_id,
+    environment,
+    type,
+    subject_type,
+    subject_id,
+    created_at,
+  } = data
   const subject = { subject_type, subject_id, data: data.data || unreadableData }
-  return { id, organization_id, environment, type, ...subject, created_at, log_partition: position.partition }
+  return {
+    id,
+    organization_id,
+    environment,
+    type,
+    ...subject,
+    created_at,
+    log_partition: position.partition,
+  }
 }
 
 interface Times {
@@ -131,9 +155,15 @@ function deliveryState({ changes, tried, arrived, ...row }: LoadedDelivery): Del
 }
 
 function saveDeliveries(states: DeliveryState[]): Part[] {
-  const rows = states.map(({ row, changes }) => ({ ...row, changes: changes.length === 0 ? null : changes }))
+  const rows = states.map(({ row, changes }) => ({
+    ...row,
+    changes: changes.length === 0 ? null : changes,
+  }))
   const attempts = states.flatMap(({ made }) => made)
-  return [...saveRows(webhookDeliveries, rows), ...saveRows(webhookAttempts, attempts.map(attemptRow))]
+  return [
+    ...saveRows(webhookDeliveries, rows),
+    ...saveRows(webhookAttempts, attempts.map(attemptRow)),
+  ]
 }
 
 function attemptRow(data: WebhookDeliveryAttempted): RowOf<typeof webhookAttempts> {

@@ -31,14 +31,28 @@ export interface DeliveryState {
   made: readonly WebhookDeliveryAttempted[]
 }
 
-export function raisedDelivery({ data }: RaisedEvent, id: string, endpoint_id: string): DeliveryState {
+export function raisedDelivery(
+  { data }: RaisedEvent,
+  id: string,
+  endpoint_id: string,
+): DeliveryState {
   const { event_id, organization_id, environment, type: event_type, created_at, route } = data
   const row: StoredDelivery = {
-    ...{ id, event_id, endpoint_id, organization_id, environment, event_type },
-    ...{ status: 'pending', attempts: 0, attempts_in_round: 0 },
+    id,
+    event_id,
+    endpoint_id,
+    organization_id,
+    environment,
+    event_type,
+    status: 'pending',
+    attempts: 0,
+    attempts_in_round: 0,
     next_attempt_at: route === 'direct' ? null : created_at,
-    ...{ response_status: null, response_body: null, error: null },
-    ...{ created_at, updated_at: created_at },
+    response_status: null,
+    response_body: null,
+    error: null,
+    created_at,
+    updated_at: created_at,
   }
   return { row, tried: new Map(), changes: [], made: [] }
 }
@@ -113,12 +127,18 @@ function once(
   return { ...state, row: change(state.row), changes: [...state.changes, eventId] }
 }
 
-function skipped(row: StoredDelivery, { reason, skipped_at }: WebhookDeliverySkipped): StoredDelivery {
+function skipped(
+  row: StoredDelivery,
+  { reason, skipped_at }: WebhookDeliverySkipped,
+): StoredDelivery {
   if (row.status !== 'pending') return row
   return { ...row, status: 'skipped', next_attempt_at: null, error: reason, updated_at: skipped_at }
 }
 
-function redelivered(row: StoredDelivery, { requested_at }: WebhookRedeliveryRequested): StoredDelivery {
+function redelivered(
+  row: StoredDelivery,
+  { requested_at }: WebhookRedeliveryRequested,
+): StoredDelivery {
   if (row.status === 'pending') return row
   return {
     ...row,

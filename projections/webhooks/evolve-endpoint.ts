@@ -38,7 +38,11 @@ export function evolveEndpoint(
       return { ...state, url, updated_at: moved_at, target_since: moved_at, flagged_reason: null }
     }
     case 'WebhookEndpointSubscriptionsChanged':
-      return { ...state, event_types: known(event.data.event_types), updated_at: event.data.changed_at }
+      return {
+        ...state,
+        event_types: known(event.data.event_types),
+        updated_at: event.data.changed_at,
+      }
     case 'WebhookEndpointDisabled': {
       const { reason, disabled_at } = event.data
       const ended = { status: 'disabled', disabled_reason: reason, flagged_reason: null } as const
@@ -50,7 +54,11 @@ export function evolveEndpoint(
       return { ...state, ...started, updated_at: at, target_since: at }
     }
     case 'WebhookEndpointSecretRotated':
-      return { ...state, secrets: rotated(state.secrets, event.data), updated_at: event.data.rotated_at }
+      return {
+        ...state,
+        secrets: rotated(state.secrets, event.data),
+        updated_at: event.data.rotated_at,
+      }
     case 'WebhookEndpointFlagged':
       return { ...state, flagged_reason: event.data.reason, updated_at: event.data.flagged_at }
     case 'WebhookEndpointRecovered':
@@ -80,7 +88,10 @@ function created(data: WebhookEndpointCreated): EndpointRow {
 }
 
 // Secrets expire by the event's time, so that two rebuilds drop the same.
-function rotated(secrets: SigningSecretRow[], data: WebhookEndpointSecretRotated): SigningSecretRow[] {
+function rotated(
+  secrets: SigningSecretRow[],
+  data: WebhookEndpointSecretRotated,
+): SigningSecretRow[] {
   const { signing_secret_sealed: sealed, rotated_at, previous_expires_at } = data
   const before = secrets.map((secret) => ({
     ...secret,

@@ -1,5 +1,9 @@
 import type { Db } from '../../infra/postgres/pool.ts'
-import { type DeliveryType, deliveryTypes, type SubscribableType } from '../../infra/wire/webhooks/events.ts'
+import {
+  type DeliveryType,
+  deliveryTypes,
+  type SubscribableType,
+} from '../../infra/wire/webhooks/events.ts'
 import type { Environment } from '../../schemas/events.ts'
 import {
   type DeliveryRow,
@@ -30,7 +34,10 @@ export async function findEndpoint(
   return rows[0] && endpointRow(rows[0])
 }
 
-export async function findEndpoints(db: Db, endpointIds: string[]): Promise<Map<string, EndpointRow>> {
+export async function findEndpoints(
+  db: Db,
+  endpointIds: string[],
+): Promise<Map<string, EndpointRow>> {
   const { rows } = await db.query<StoredEndpoint>({
     name: 'find-webhook-endpoints',
     text: `select ${webhookEndpoints.select('e')} from read.webhook_endpoints e where e.endpoint_id = any($1)`,
@@ -119,7 +126,13 @@ export interface ListEvents extends WebhookScope {
 
 export async function listEvents(db: Db, options: ListEvents): Promise<WebhookEventRow[]> {
   const { organizationId, environment, since, limit, type, endpointId } = options
-  const values: unknown[] = [organizationId, environment, since, limit, type ? [type] : deliveryTypes]
+  const values: unknown[] = [
+    organizationId,
+    environment,
+    since,
+    limit,
+    type ? [type] : deliveryTypes,
+  ]
   if (endpointId !== undefined) values.push(endpointId)
   const { rows } = await db.query<WebhookEventRow>(
     // The newest of each type are the next entries of an index; of those, few have to be sorted.
@@ -144,7 +157,12 @@ const newestOfEndpoint = `select ${eventFields}
 /** Undefined when the scope has no such event, or when it is older than `since` (epoch milliseconds). */
 export async function findEvent(
   db: Db,
-  { organizationId, environment, eventId, since }: WebhookScope & { eventId: string; since: number },
+  {
+    organizationId,
+    environment,
+    eventId,
+    since,
+  }: WebhookScope & { eventId: string; since: number },
 ): Promise<WebhookEventRow | undefined> {
   const { rows } = await db.query<WebhookEventRow>(
     `select ${eventFields} from read.webhook_events e
@@ -199,7 +217,8 @@ export async function listUndelivered(db: Db, options: ListUndelivered): Promise
   const { status, organizationId, endpointId, since, limit } = options
   const values: unknown[] = [since, limit, status]
   const where = ['d.status = $3', 'd.updated_at >= $1']
-  if (organizationId !== undefined) where.push(`d.organization_id = $${values.push(organizationId)}`)
+  if (organizationId !== undefined)
+    where.push(`d.organization_id = $${values.push(organizationId)}`)
   if (endpointId !== undefined) where.push(`d.endpoint_id = $${values.push(endpointId)}`)
   const { rows } = await db.query<DeliveryRow>(
     `select ${deliveryFields} from read.webhook_deliveries d where ${where.join(' and ')}

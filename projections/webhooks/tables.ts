@@ -1,6 +1,17 @@
-import { column, foreign, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
+import {
+  column,
+  foreign,
+  nullable,
+  primaryKey,
+  type RowOf,
+  table,
+} from '../../infra/postgres/table.ts'
 import type { DeliveryType, SubscribableType } from '../../infra/wire/webhooks/events.ts'
-import type { EndpointDisabledReason, EndpointFlaggedReason, Environment } from '../../schemas/events.ts'
+import type {
+  EndpointDisabledReason,
+  EndpointFlaggedReason,
+  Environment,
+} from '../../schemas/events.ts'
 
 export interface SigningSecretRow {
   sealed: Buffer
@@ -33,7 +44,10 @@ export type StoredEndpoint = RowOf<typeof webhookEndpoints>
 export type EndpointRow = Omit<StoredEndpoint, 'secrets'> & { secrets: SigningSecretRow[] }
 
 export function endpointRow({ secrets, ...row }: StoredEndpoint): EndpointRow {
-  const opened = secrets.map((secret) => ({ ...secret, sealed: Buffer.from(secret.sealed, 'base64') }))
+  const opened = secrets.map((secret) => ({
+    ...secret,
+    sealed: Buffer.from(secret.sealed, 'base64'),
+  }))
   return { ...row, secrets: opened }
 }
 
@@ -108,7 +122,9 @@ export const webhookPartitionTimes = table('webhook_partition_times', {
   newest_at: column.bigint(),
 })
 
-export const webhookAppliedEvents = table('webhook_applied_events', { event_id: primaryKey(column.id()) })
+export const webhookAppliedEvents = table('webhook_applied_events', {
+  event_id: primaryKey(column.id()),
+})
 
 export const webhookApplyIndexes = `
   create index on webhook_events (log_partition, created_at);

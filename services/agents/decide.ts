@@ -7,7 +7,12 @@ import {
 } from '../../infra/ip/operators.ts'
 import type { Network } from '../../schemas/events.ts'
 
-export const rotationReasons = ['country_mismatch', 'provider_mismatch', 'listed', 'hosting'] as const
+export const rotationReasons = [
+  'country_mismatch',
+  'provider_mismatch',
+  'listed',
+  'hosting',
+] as const
 export type RotationReason = (typeof rotationReasons)[number]
 
 interface RotationItem {
@@ -30,7 +35,14 @@ export function factsOf(
   if (routing.asn === null || evaluated_at === null) return undefined
   const { asn } = routing
   const provider = anonymity.provider ?? bot
-  return { countryCode, asn, anonymity, provider, listed: reputation.listed, evaluatedAt: evaluated_at }
+  return {
+    countryCode,
+    asn,
+    anonymity,
+    provider,
+    listed: reputation.listed,
+    evaluatedAt: evaluated_at,
+  }
 }
 
 /** `rotate` exactly when there is a reason. docs/operate/ip-rotation.md says what each means. */
@@ -53,7 +65,8 @@ const applies: Record<RotationReason, (item: RotationItem, facts: AddressFacts) 
   country_mismatch: ({ desiredCountryCode }, { countryCode }) => desiredCountryCode !== countryCode,
   provider_mismatch: (item, facts) => holderOf(item, facts) === 'another',
   listed: ({ operator }, facts) => isListed(operator.category, facts),
-  hosting: ({ operator }, { anonymity }) => operator.category === 'residential_proxy' && anonymity.hosting,
+  hosting: ({ operator }, { anonymity }) =>
+    operator.category === 'residential_proxy' && anonymity.hosting,
 }
 
 // A named provider counts before the network, since providers also sell addresses in networks of others.
@@ -67,11 +80,14 @@ function holderOf(
   return holders.length > 0 || hasAllAddresses ? 'another' : 'unknown'
 }
 
-const namedAt = ({ provider }: AddressFacts) => (provider === null ? undefined : operatorNamed(provider))
+const namedAt = ({ provider }: AddressFacts) =>
+  provider === null ? undefined : operatorNamed(provider)
 
 /** Tells operators that publish all their addresses, and whose lists are all in the file of addresses. */
-export const hasAllAddresses = ({ lists }: Operator, listedOperators: ReadonlySet<string>): boolean =>
-  lists.length > 0 && lists.every((list) => listedOperators.has(list))
+export const hasAllAddresses = (
+  { lists }: Operator,
+  listedOperators: ReadonlySet<string>,
+): boolean => lists.length > 0 && lists.every((list) => listedOperators.has(list))
 
 type Listing = 'proxy' | 'residential_proxy'
 

@@ -26,7 +26,10 @@ const capability = 'ip_rotation'
 // An operator has to replace a database of addresses, which takes minutes.
 const retryAfterSeconds = 60
 
-export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger }: AgentOptions): void {
+export function agentRoutes(
+  app: FastifyInstance,
+  { auth, network, clock, logger }: AgentOptions,
+): void {
   const { missing } = network
   if (missing.length > 0) logger.warn(`POST ${path} answers 503: ${lacking(missing)}`)
   const { onRequest, preParsing } = auth.requireSecretCosting('agents:ip_rotation', costOf)
@@ -52,10 +55,14 @@ export function agentRoutes(app: FastifyInstance, { auth, network, clock, logger
       const listed = network.listedOperators()
       const data = body.items.map(({ ip, proxy_provider, desired_country_code }, i) => {
         const operator = findOperator(proxy_provider)
-        if (!operator) throw new Error(`the body was accepted with the unknown operator of item ${i}`)
+        if (!operator)
+          throw new Error(`the body was accepted with the unknown operator of item ${i}`)
         const facts = knownFacts(network, { ip, at, name: `items.${i}.ip` })
         const named = { ip, operator, desiredCountryCode: desired_country_code }
-        return decideRotation({ ...named, hasAllAddresses: hasAllAddresses(operator, listed) }, facts)
+        return decideRotation(
+          { ...named, hasAllAddresses: hasAllAddresses(operator, listed) },
+          facts,
+        )
       })
       return { data }
     },
@@ -84,7 +91,9 @@ function knownFacts(
   const facts = known.status === 'ready' ? factsOf(known, network.botOperatorAt(ip)) : undefined
   if (facts) return facts
   const message =
-    known.status === 'error' ? 'The IP data is not available.' : `The IP data is incomplete for ${name}.`
+    known.status === 'error'
+      ? 'The IP data is not available.'
+      : `The IP data is incomplete for ${name}.`
   throw new ApiError('service.unavailable', {
     message,
     headers: { 'retry-after': String(retryAfterSeconds) },

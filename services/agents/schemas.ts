@@ -46,7 +46,9 @@ export const rotationBody = z.strictObject({
     .array(item)
     .min(1)
     .max(maxItems)
-    .superRefine(checkTags, { when: ({ value }) => Array.isArray(value) && value.length <= maxItems }),
+    .superRefine(checkTags, {
+      when: ({ value }) => Array.isArray(value) && value.length <= maxItems,
+    }),
 })
 
 export const rotationDecision = z

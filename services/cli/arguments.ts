@@ -44,7 +44,8 @@ export function httpUrl(option: SecretOption): (text: string) => string {
     const url = /^https?:\/\/\S+$/i.test(text) ? URL.parse(text) : null
     if (!url) return refuse(option, 'It must be a URL that begins with http:// or https://.')
     // fetch refuses such a URL.
-    if (url.username || url.password) return refuse(option, 'It must not have a user name or a password.')
+    if (url.username || url.password)
+      return refuse(option, 'It must not have a user name or a password.')
     return url.href
   }
 }
@@ -57,7 +58,9 @@ export function baseUrl(option: SecretOption): (text: string) => string {
   }
 }
 
-export function signingSecrets(option: SecretOption): (text: string, before?: string[]) => string[] {
+export function signingSecrets(
+  option: SecretOption,
+): (text: string, before?: string[]) => string[] {
   return (text, before = []) => {
     if (isSigningSecret(text)) return [...before, text]
     return refuse(option, 'It must be a whole signing secret, whsec_ and 44 characters of base64.')
@@ -77,18 +80,26 @@ export function numericArgument(pattern: RegExp, problem: string, most = Number.
   }
 }
 
-const units = numericArgument(/^\d{1,15}$/, 'It must be a whole number of units in 60 seconds, or "default".')
+const units = numericArgument(
+  /^\d{1,15}$/,
+  'It must be a whole number of units in 60 seconds, or "default".',
+)
 export const port = numericArgument(/^\d{1,5}$/, 'It must be a port, 0 to 65535.', 65_535)
 export const wholeNumber = numericArgument(/^\d{1,15}$/, 'It must be a whole number.')
 /** How many entries of a list are printed. */
-export const atMost = numericArgument(/^[1-9]\d{0,4}$/, 'It must be a whole number from 1 to 99999.')
+export const atMost = numericArgument(
+  /^[1-9]\d{0,4}$/,
+  'It must be a whole number from 1 to 99999.',
+)
 
 const momentForm = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
 
 /** Epoch milliseconds of an RFC 3339 time with its zone, or of the begin of a day (UTC). */
 export function instant(text: string): number {
   if (momentForm.safeParse(text).success) return Date.parse(text)
-  throw new InvalidArgumentError('It must be a time with a zone or a day: 2026-11-23T12:00:00Z, 2026-11-23.')
+  throw new InvalidArgumentError(
+    'It must be a time with a zone or a day: 2026-11-23T12:00:00Z, 2026-11-23.',
+  )
 }
 
 const unitsMs: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 }

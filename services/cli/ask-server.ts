@@ -34,7 +34,14 @@ export async function askServer<T>(request: ServerRequest<T>): Promise<T> {
   throw new NoAnswer(`${baseUrl} did not answer as Tidegate does.`, { cause: answer.error })
 }
 
-function send({ baseUrl, path, method, bearer, headers, body }: ServerRequest<unknown>): Promise<Response> {
+function send({
+  baseUrl,
+  path,
+  method,
+  bearer,
+  headers,
+  body,
+}: ServerRequest<unknown>): Promise<Response> {
   return fetch(baseUrl + path, {
     method,
     headers: {
@@ -47,7 +54,11 @@ function send({ baseUrl, path, method, bearer, headers, body }: ServerRequest<un
   })
 }
 
-const field = z.object({ name: z.string(), issue: z.string(), expected: z.string().exactOptional() })
+const field = z.object({
+  name: z.string(),
+  issue: z.string(),
+  expected: z.string().exactOptional(),
+})
 const envelope = z.object({
   error: z.object({
     code: z.string(),

@@ -35,7 +35,15 @@ export interface DevelopmentCredentials {
   test: EnvironmentKeys
 }
 
-export async function writePrivate({ dataDir, name, text }: { dataDir: string; name: string; text: string }) {
+export async function writePrivate({
+  dataDir,
+  name,
+  text,
+}: {
+  dataDir: string
+  name: string
+  text: string
+}) {
   await mkdir(dataDir, { recursive: true })
   const file = path.join(dataDir, name)
   await writeFile(file, text, { mode: 0o600 })

@@ -1,6 +1,11 @@
 import type { Command } from 'commander'
 import { jsonFlag } from './arguments.ts'
-import { type CommandOutcome, type OperatorOptions, printOutcome, withCore } from './operator/operate.ts'
+import {
+  type CommandOutcome,
+  type OperatorOptions,
+  printOutcome,
+  withCore,
+} from './operator/operate.ts'
 import { timeText } from './tables.ts'
 
 export function defineDataKeys(command: Command): void {
@@ -44,7 +49,13 @@ async function restore(file: string) {
   const { restoreUnerased } = await import('../../infra/event-store/erased.ts')
   const { checkMasterKeys } = await import('../server/master-keys.ts')
   return withCore(async (core) => {
-    const { madeAt, rows, added, sessions: erased, erasedSince } = await restoreUnerased(core, { file })
+    const {
+      madeAt,
+      rows,
+      added,
+      sessions: erased,
+      erasedSince,
+    } = await restoreUnerased(core, { file })
     await checkMasterKeys(core)
     const made_at = new Date(madeAt).toISOString()
     const data = { made_at, keys: rows, added, erased, erased_since: erasedSince }
@@ -60,7 +71,9 @@ function warningsOf({ madeAt, erasedSince }: { madeAt: number; erasedSince: numb
           `WARNING: the file is older than erasures of ${erasedSince} sessions, and with the master keys it opens them wherever the log was copied to: delete it, and back up anew.`,
         ]
       : []),
-    ...(Date.now() - madeAt > backupDays * dayMs ? [`It is older than ${backupDays} days: delete it.`] : []),
+    ...(Date.now() - madeAt > backupDays * dayMs
+      ? [`It is older than ${backupDays} days: delete it.`]
+      : []),
   ]
 }
 

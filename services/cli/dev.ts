@@ -39,7 +39,11 @@ export async function runDev(): Promise<void> {
   await runUntilSignal({ start, stopWithinMs: stopWithinMs(config), logger, onFailure })
 }
 
-async function startDevelopment(config: Config, logger: Logger, undo: AsyncDisposableStack): Promise<void> {
+async function startDevelopment(
+  config: Config,
+  logger: Logger,
+  undo: AsyncDisposableStack,
+): Promise<void> {
   const dataDir = path.resolve(config.DATA_DIR)
   await makeDataDir(dataDir)
   const random = createRandom()
@@ -54,7 +58,10 @@ async function startDevelopment(config: Config, logger: Logger, undo: AsyncDispo
   const prepare = async (core: Core, baseUrl: string) => {
     const credentials = await developmentCredentials({ core, dataDir, baseUrl })
     const { publishable_key: publishableKey, secret_key: secretKey } = credentials.live
-    consoleLink = await developmentLink(core, { organizationId: credentials.organization_id, baseUrl })
+    consoleLink = await developmentLink(core, {
+      organizationId: credentials.organization_id,
+      baseUrl,
+    })
     return createDemo({ publishableKey, secretKey, baseUrl: () => baseUrl })
   }
   const parts = { config, databaseUrl, masterKeys, logger, clock: Date.now, random }
@@ -62,7 +69,9 @@ async function startDevelopment(config: Config, logger: Logger, undo: AsyncDispo
   const simulationKey = developmentSimulationKey({ dataDir, random })
   const server = await startServer({ ...parts, roles: allRoles, prepare, simulationKey })
   undo.defer(() => server.stop())
-  console.log(summary(server.url, { consoleLink, credentialsFile: path.join(dataDir, 'credentials.json') }))
+  console.log(
+    summary(server.url, { consoleLink, credentialsFile: path.join(dataDir, 'credentials.json') }),
+  )
 }
 
 async function makeDataDir(dataDir: string): Promise<void> {
@@ -87,8 +96,11 @@ async function developmentLink(
 ): Promise<string | undefined> {
   if (core.config.CONSOLE === 'off') return undefined
   return makeLoginLink(core, {
-    ...{ organizationId: asId('org', organizationId), name: 'tidegate dev' },
-    ...{ role: 'admin', environments: ['live', 'test'], consoleUrl: consoleUrlOf(core.config, baseUrl) },
+    organizationId: asId('org', organizationId),
+    name: 'tidegate dev',
+    role: 'admin',
+    environments: ['live', 'test'],
+    consoleUrl: consoleUrlOf(core.config, baseUrl),
   })
 }
 
@@ -130,7 +142,9 @@ async function findOutdated(url: string): Promise<Projection[]> {
   const pool = createPool({ url, max: 1 })
   try {
     const versions = await Promise.all(projections.map(({ name }) => liveVersion(pool, name)))
-    return projections.filter(({ version }, i) => versions[i] !== undefined && versions[i] !== version)
+    return projections.filter(
+      ({ version }, i) => versions[i] !== undefined && versions[i] !== version,
+    )
   } finally {
     await pool.end()
   }

@@ -50,7 +50,8 @@ interface StoredCredentials {
 }
 
 function isComplete(known: StoredCredentials): known is Issued {
-  const has = (keys: Partial<EnvironmentKeys> = {}) => Object.keys(keyKinds).every((name) => name in keys)
+  const has = (keys: Partial<EnvironmentKeys> = {}) =>
+    Object.keys(keyKinds).every((name) => name in keys)
   return known.organization_id !== undefined && has(known.live) && has(known.test)
 }
 
@@ -88,7 +89,12 @@ async function completedKeys(
   core: OperatorCore,
   { organizationId, environment }: { organizationId: string; environment: Environment },
 ): Promise<EnvironmentKeys> {
-  const issue = { organizationId, environment, name: `Development ${environment}`, by: 'operator' } as const
+  const issue = {
+    organizationId,
+    environment,
+    name: `Development ${environment}`,
+    by: 'operator',
+  } as const
   const key = async (name: keyof EnvironmentKeys) =>
     known[name] ?? (await issueApiKey(core, { ...issue, ...keyKinds[name] })).revealedKey
   return {

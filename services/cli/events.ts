@@ -37,13 +37,19 @@ export function defineEvents(command: Command): void {
       since,
     )
     .option('--limit <n>', 'end after so many events', wholeNumber)
-    .option('--open', 'open what is encrypted, with the master keys; what was erased is marked', false)
+    .option(
+      '--open',
+      'open what is encrypted, with the master keys; what was erased is marked',
+      false,
+    )
     .option('--follow', 'go on with new events instead of ending at the end', false)
     .action(async (options: EventsOptions) => {
       if (!topics.some((topic) => topic === options.topic))
         throw new Error(`--topic: one of ${topics.join(', ')}`)
       const { withStores } = await import('./operator/core.ts')
-      await withStores((stores) => printEvents(stores, options), { opensKeys: options.open === true })
+      await withStores((stores) => printEvents(stores, options), {
+        opensKeys: options.open === true,
+      })
     })
 }
 
@@ -60,14 +66,18 @@ export async function printEvents(
   let left = limit
   function print({ records }: Batch): void {
     for (const record of records) {
-      const line = left > 0 && isSelected(record, options) ? lineOf(record, { codec, ...options }) : undefined
+      const line =
+        left > 0 && isSelected(record, options) ? lineOf(record, { codec, ...options }) : undefined
       if (!line) continue
       console.log(JSON.stringify(line))
       left -= 1
     }
   }
   const reading = await readTopic({
-    ...{ log, topic, from: () => offset, endsThere: !follow },
+    log,
+    topic,
+    from: () => offset,
+    endsThere: !follow,
     isRead: (place) => partition === undefined || place.partition === partition,
     async handle(batches) {
       // This fetches the keys of the events. What cannot be read is printed as unreadable.
@@ -84,10 +94,16 @@ export async function printEvents(
 
 const passAll = { has: async () => true }
 
-function isSelected(record: LogRecord, { key, since = 0, offset, organization }: EventsOptions): boolean {
+function isSelected(
+  record: LogRecord,
+  { key, since = 0, offset, organization }: EventsOptions,
+): boolean {
   const isOfOrganization = !organization || record.headers.organization_id === organization
   return (
-    (!key || record.key === key) && isOfOrganization && record.timestamp >= since && record.offset >= offset
+    (!key || record.key === key) &&
+    isOfOrganization &&
+    record.timestamp >= since &&
+    record.offset >= offset
   )
 }
 

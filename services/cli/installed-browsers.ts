@@ -13,7 +13,10 @@ export interface InstalledBrowser {
 
 const isRoot = process.getuid?.() === 0
 const headlessChromium = (profile: string) => [
-  ...['--headless=new', '--disable-gpu', '--no-first-run', `--user-data-dir=${profile}`],
+  '--headless=new',
+  '--disable-gpu',
+  '--no-first-run',
+  `--user-data-dir=${profile}`,
   // Chromium's sandbox does not work for root, as in a container.
   ...(isRoot ? ['--no-sandbox'] : []),
 ]
@@ -22,7 +25,11 @@ const headlessChromium = (profile: string) => [
 const known: { programs: string[]; args: InstalledBrowser['args'] }[] = [
   {
     programs: [
-      ...['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'microsoft-edge'],
+      'chromium',
+      'chromium-browser',
+      'google-chrome',
+      'google-chrome-stable',
+      'microsoft-edge',
       '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
     ],
     args: headlessChromium,
@@ -33,7 +40,9 @@ const known: { programs: string[]; args: InstalledBrowser['args'] }[] = [
   },
   {
     programs: ['4.1', '4.0', '6.0'].flatMap((version) =>
-      ['x86_64', 'aarch64'].map((cpu) => `/usr/lib/${cpu}-linux-gnu/webkit2gtk-${version}/MiniBrowser`),
+      ['x86_64', 'aarch64'].map(
+        (cpu) => `/usr/lib/${cpu}-linux-gnu/webkit2gtk-${version}/MiniBrowser`,
+      ),
     ),
     args: () => [],
   },
@@ -58,11 +67,15 @@ export async function showPage(
   seen: () => Promise<unknown>,
 ): Promise<void> {
   const profile = await mkdtemp(path.join(tmpdir(), 'tidegate-browser-'))
-  const needsDisplay = program.endsWith('MiniBrowser') && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY
+  const needsDisplay =
+    program.endsWith('MiniBrowser') && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY
   const virtual = needsDisplay ? findProgram('xvfb-run') : undefined
   const command = [...(virtual ? [virtual, '-a'] : []), program, ...args(profile), url]
   // A process group, because a browser is several processes.
-  const browser = spawn(command[0] ?? program, command.slice(1), { stdio: 'ignore', detached: true })
+  const browser = spawn(command[0] ?? program, command.slice(1), {
+    stdio: 'ignore',
+    detached: true,
+  })
   // A program that cannot be started rejects it.
   const ended = once(browser, 'exit').catch(() => {})
   try {

@@ -20,7 +20,11 @@ import { printable } from './tables.ts'
 export function defineLearn(command: Command): void {
   command
     .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
-    .option('--host <address>', 'to listen on: 0.0.0.0 lets a phone in the same network answer', '127.0.0.1')
+    .option(
+      '--host <address>',
+      'to listen on: 0.0.0.0 lets a phone in the same network answer',
+      '127.0.0.1',
+    )
     .option('--open', 'show it to a Chromium, a Firefox and a WebKitGTK of this machine, then end')
     .option('--by <name>', 'who runs this', userName())
     .action(learn)
@@ -29,7 +33,12 @@ export function defineLearn(command: Command): void {
 const stopWithinMs = 10_000
 const browserWithinMs = 120_000
 
-async function learn(flags: { port: number; host: string; by: string; open?: true }): Promise<void> {
+async function learn(flags: {
+  port: number
+  host: string
+  by: string
+  open?: true
+}): Promise<void> {
   const start = async (undo: AsyncDisposableStack) => {
     const core = await openOperatorCore()
     undo.defer(core.close)
@@ -56,11 +65,15 @@ async function learn(flags: { port: number; host: string; by: string; open?: tru
 async function openInstalled(url: string, lessons: Teaching['lessons']): Promise<void> {
   const browsers = installedBrowsers()
   if (browsers.length === 0)
-    throw new Error('There is no Chromium, Firefox or WebKitGTK on this machine: run it without --open.')
+    throw new Error(
+      'There is no Chromium, Firefox or WebKitGTK on this machine: run it without --open.',
+    )
   let taught = 0
   for (const browser of browsers) {
     const seen = async () => {
-      const [learned] = await once(lessons, 'ended', { signal: AbortSignal.timeout(browserWithinMs) })
+      const [learned] = await once(lessons, 'ended', {
+        signal: AbortSignal.timeout(browserWithinMs),
+      })
       if (learned) taught++
     }
     await showPage(browser, url, seen).catch((error: unknown) =>

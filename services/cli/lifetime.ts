@@ -32,7 +32,12 @@ export function onStopSignals(first: () => void, later: () => void): void {
  * later or more, ends it at once.
  */
 export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
-  const { start, stopWithinMs, logger, onFailure = (error) => console.error(errorMessage(error)) } = options
+  const {
+    start,
+    stopWithinMs,
+    logger,
+    onFailure = (error) => console.error(errorMessage(error)),
+  } = options
   const undo = new AsyncDisposableStack()
   const { promise: signalled, resolve: onSignal } = Promise.withResolvers<void>()
   const beginStop = () => {

@@ -20,14 +20,18 @@ export function defineLog(command: Command): void {
     .action(skipOne)
   command
     .command('skipped')
-    .description('List the records that were left out, as JSON lines: who, when, why, and the bytes')
+    .description(
+      'List the records that were left out, as JSON lines: who, when, why, and the bytes',
+    )
     .action(listSkipped)
   command
     .command('copy')
     .description(
       'Move from the embedded log to Kafka: copy all records, compare, and give the database to Kafka',
     )
-    .addOption(new Option('--to <log>', 'the one of KAFKA_BROKERS').choices(['kafka']).makeOptionMandatory())
+    .addOption(
+      new Option('--to <log>', 'the one of KAFKA_BROKERS').choices(['kafka']).makeOptionMandatory(),
+    )
     .option('--no-bind', 'only copy what there is, while servers run; the next copy goes on there')
     .option('--json', 'print the report as JSON', false)
     .action(async (flags: CopyFlags) => (await import('./copy/run.ts')).runCopy(flags))
@@ -38,7 +42,12 @@ interface Decision {
   by: string
 }
 
-async function skipOne(topic: string, partition: number, offset: number, decision: Decision): Promise<void> {
+async function skipOne(
+  topic: string,
+  partition: number,
+  offset: number,
+  decision: Decision,
+): Promise<void> {
   const { withStores } = await import('./operator/core.ts')
   await withStores((stores) => skip(stores, { place: { topic, partition, offset }, ...decision }))
 }
@@ -74,7 +83,9 @@ export async function skip(
   }
   const about = { command: 'log skip', idPrefix: 'skip', now }
   await recordFact({ log, codec }, { type: 'RecordSkipped', data }, about)
-  console.log(`Consumers leave ${place.topic}/${place.partition} offset ${place.offset} out: ${why}`)
+  console.log(
+    `Consumers leave ${place.topic}/${place.partition} offset ${place.offset} out: ${why}`,
+  )
 }
 
 // Throws for a record that can be read, because skipping it would lose what it says. What fails at it is to be mended.
@@ -85,7 +96,9 @@ function unreadableBecause(codec: EventCodec, record: LogRecord): string {
   } catch (error) {
     return errorMessage(error)
   }
-  throw new Error(`The record can be read, as ${type}: mend what stops at it (docs/operate/operations.md).`)
+  throw new Error(
+    `The record can be read, as ${type}: mend what stops at it (docs/operate/operations.md).`,
+  )
 }
 
 async function readRecord(log: EventLog, place: Position): Promise<LogRecord> {

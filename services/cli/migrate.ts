@@ -12,7 +12,10 @@ interface MigrateOptions {
 export function defineMigrate(command: Command): void {
   command
     .option('--grant <user>', 'a database user that servers run as, who may not make tables')
-    .option('--analysts <role>', 'a database role that may read read.session_facts, and nothing else')
+    .option(
+      '--analysts <role>',
+      'a database role that may read read.session_facts, and nothing else',
+    )
     .option('--organization <id or slug>', 'with --analysts: only the rows of this organization')
     .option(
       '--adopt-log',
@@ -39,14 +42,20 @@ async function prepare({ grant, adoptLog, analysts, organization }: MigrateOptio
   await withStores(async (stores) => {
     await prepareStores(stores, { adoptLog, waitMs: stores.config.LOG_WAIT_MS })
     if (grant) await transaction(stores.pool, (tx) => grantTo(tx, grant))
-    if (analysts) await transaction(stores.pool, (tx) => letAnalyze(tx, { role: analysts, organization }))
-    for (const warning of await stores.log.warnings().catch(() => [])) console.log(`warning: ${warning}`)
+    if (analysts)
+      await transaction(stores.pool, (tx) => letAnalyze(tx, { role: analysts, organization }))
+    for (const warning of await stores.log.warnings().catch(() => []))
+      console.log(`warning: ${warning}`)
   })
   console.log(
-    grant ? `Tables and topics are there, and ${grant} may use them.` : 'Tables and topics are there.',
+    grant
+      ? `Tables and topics are there, and ${grant} may use them.`
+      : 'Tables and topics are there.',
   )
   if (analysts)
-    console.log(`${analysts} may read read.session_facts of ${organization ?? 'every organization'}.`)
+    console.log(
+      `${analysts} may read read.session_facts of ${organization ?? 'every organization'}.`,
+    )
 }
 
 async function letAnalyze(
@@ -57,7 +66,8 @@ async function letAnalyze(
   const { addAnalyst } = await import('../../projections/sessions/session-facts.ts')
   const { rows } = await tx.query('select from pg_roles where rolname = $1', [role])
   if (rows.length === 0) throw new Error(`The database has no role "${role}". Create it first.`)
-  const organizationId = organization === undefined ? null : (await requireOrganization(tx, organization)).id
+  const organizationId =
+    organization === undefined ? null : (await requireOrganization(tx, organization)).id
   await addAnalyst(tx, { role, organizationId })
 }
 

@@ -114,7 +114,9 @@ const commands: Record<string, NamedCommand> = {
 
 const json = wantsJson(process.argv)
 const program = new Command('tidegate')
-  .description('Scores sessions for automation and fraud, remembers visitors, signs agents up with consent.')
+  .description(
+    'Scores sessions for automation and fraud, remembers visitors, signs agents up with consent.',
+  )
   .version(manifest.version)
 tellUsage(program, { json })
 
@@ -131,7 +133,8 @@ try {
   // Help or the version is thrown, too, once it is printed.
   const isHelp = error instanceof CommanderError && error.exitCode === 0
   const { reportFailure } = await import('./failure.ts')
-  if (!isHelp && word === 'signup') (await import('./signup/failure.ts')).tellSignupFailure(error, { json })
+  if (!isHelp && word === 'signup')
+    (await import('./signup/failure.ts')).tellSignupFailure(error, { json })
   else if (!isHelp) reportFailure(error, { json })
 }
 

@@ -43,7 +43,10 @@ export function progressBar(
 }
 
 /** `[######......]  50 %, 12 s left`. */
-export function barText(done: number, { total, seconds }: { total: number; seconds: number }): string {
+export function barText(
+  done: number,
+  { total, seconds }: { total: number; seconds: number },
+): string {
   const share = Math.min(1, done / Math.max(1, total))
   const filled = Math.round(share * cells)
   const percent = `${Math.floor(share * 100)} %`.padStart(5)

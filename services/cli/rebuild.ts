@@ -16,8 +16,16 @@ export function defineRebuild(command: Command): void {
       '<projection>',
       'organizations, policies, sessions, repeats, answers, gate, webhooks, erasures, corrections, audit, or scoring: its visitors',
     )
-    .option('--accept-differences', 'switch although the new build differs (its handlers changed)', false)
-    .option('--from-scratch', 'drop what an unfinished rebuild has built, instead of going on with it', false)
+    .option(
+      '--accept-differences',
+      'switch although the new build differs (its handlers changed)',
+      false,
+    )
+    .option(
+      '--from-scratch',
+      'drop what an unfinished rebuild has built, instead of going on with it',
+      false,
+    )
     .option('--json', 'print the report as JSON', false)
     .action(run)
 }
@@ -36,7 +44,14 @@ async function run(name: string, { json, ...flags }: Flags): Promise<void> {
     bar.reach(events)
   }
   const report = await withCore((core) =>
-    rebuild({ ...core, projection, ...flags, findEnded: findEndedData, onProgress, onResume: tellResume }),
+    rebuild({
+      ...core,
+      projection,
+      ...flags,
+      findEnded: findEndedData,
+      onProgress,
+      onResume: tellResume,
+    }),
   ).finally(() => bar?.end())
   if (json) console.log(JSON.stringify(report))
   else printReport(report)
@@ -66,8 +81,15 @@ function printReport({ events, seconds, phases, tables, equal, switched }: Rebui
     `comparing ${compare.toFixed(1)}`,
   ]
   console.log(`${events} events in ${seconds.toFixed(1)} s: ${parts.join(', ')}`)
-  const rows = tables.map((one) => [one.table, one.rows, one.equal ? 'yes' : 'no', one.differences.length])
+  const rows = tables.map((one) => [
+    one.table,
+    one.rows,
+    one.equal ? 'yes' : 'no',
+    one.differences.length,
+  ])
   console.log(textTable(['table', 'rows', 'equal', 'differences'], rows))
-  console.log(equal ? 'The new build equals the live one.' : 'The new build differs from the live one.')
+  console.log(
+    equal ? 'The new build equals the live one.' : 'The new build differs from the live one.',
+  )
   console.log(switched ? 'Readers use the new build.' : 'Readers still use the old build.')
 }

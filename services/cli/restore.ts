@@ -39,13 +39,16 @@ const takingOver = { holdsLog: { takeOver: true } }
 async function fill(core: Core, projection: Projection) {
   const { runProjection } = await import('../../infra/event-store/runner.ts')
   const { notApplied, lastBefore } = await import('../../infra/event-store/catch-up.ts')
-  const ends = (await Promise.all(projection.topics.map((topic) => core.log.endPositions(topic)))).flat()
+  const ends = (
+    await Promise.all(projection.topics.map((topic) => core.log.endPositions(topic)))
+  ).flat()
   const running = await runProjection({ ...core, projection })
   try {
     let left = lastBefore(ends)
     while (left.length > 0) {
       const stopped = running.status().find((partition) => partition.stopped)
-      if (stopped) throw new Error(`${stopped.topic}/${stopped.partition} stands still: ${stopped.stopped}`)
+      if (stopped)
+        throw new Error(`${stopped.topic}/${stopped.partition} stands still: ${stopped.stopped}`)
       await delay(pollMs)
       left = await notApplied(core.pool, projection.name, left)
     }

@@ -21,7 +21,9 @@ export function defineServe(command: Command): void {
 
 export function defineConfig(command: Command): void {
   const check = command.command('check')
-  check.description('Whether a server with the roles could start with the settings of the environment')
+  check.description(
+    'Whether a server with the roles could start with the settings of the environment',
+  )
   check.option('--connect', 'also try the database, the log and the master keys', false)
   withRoles(check).action(async ({ roles, connect }) => {
     const { checkServerSettings } = await import('./server-settings.ts')
@@ -33,5 +35,9 @@ export function defineConfig(command: Command): void {
 }
 
 function withRoles(command: Command): Command {
-  return command.option('--roles <list>', `comma-separated: ${allRoles.join(', ')}`, allRoles.join(','))
+  return command.option(
+    '--roles <list>',
+    `comma-separated: ${allRoles.join(', ')}`,
+    allRoles.join(','),
+  )
 }

@@ -24,7 +24,10 @@ export interface ServerSettings {
 }
 
 /** Returns what a server needs. Throws InvalidSettings with all that stops its start, before anything is opened. */
-export async function readServerSettings({ env, roles: list }: SettingsInput): Promise<ServerSettings> {
+export async function readServerSettings({
+  env,
+  roles: list,
+}: SettingsInput): Promise<ServerSettings> {
   const roles = parseRoles(list)
   const config = readConfig(env)
   const warnings = misspelledSettings(env)
@@ -38,7 +41,8 @@ export async function readServerSettings({ env, roles: list }: SettingsInput): P
     }
   }
   const { DATABASE_URL: databaseUrl = '' } = config
-  if (databaseUrl) await attempt(() => checkDatabaseUrl(databaseUrl), 'DATABASE_URL cannot be used: ')
+  if (databaseUrl)
+    await attempt(() => checkDatabaseUrl(databaseUrl), 'DATABASE_URL cannot be used: ')
   else problems.push('DATABASE_URL is not set (tidegate dev brings its own database)')
   let masterKeys = ''
   await attempt(async () => {

@@ -9,7 +9,10 @@ import { errorMessage } from '../../infra/thrown.ts'
  * through their logs. `what` says what failed, as "the server did not start".
  */
 export function logStartFailure(what: string, error: unknown): void {
-  createLogger('fatal').fatal({ err: error, hint: hintOf(error) }, `${what}: ${errorMessage(error)}`)
+  createLogger('fatal').fatal(
+    { err: error, hint: hintOf(error) },
+    `${what}: ${errorMessage(error)}`,
+  )
 }
 
 /** DATA_DIR is no folder that this user may write to. */
@@ -28,8 +31,10 @@ export function startFailureText(error: unknown): string {
 function hintOf(error: unknown): string | undefined {
   if (isRefusedCertificate(error))
     return 'sslmode=require verifies, too: name the authority of the database by sslrootcert in DATABASE_URL'
-  if (error instanceof LogUnavailable) return 'the log does not answer: see KAFKA_BROKERS and KAFKA_*'
+  if (error instanceof LogUnavailable)
+    return 'the log does not answer: see KAFKA_BROKERS and KAFKA_*'
   if (isConnectionError(error)) return 'the database does not answer: see DATABASE_URL'
-  if (error instanceof InvalidSettings) return '`tidegate config check` tries settings without a start'
+  if (error instanceof InvalidSettings)
+    return '`tidegate config check` tries settings without a start'
   return undefined
 }

@@ -14,7 +14,9 @@ export function textTable(
   rows: Cell[][],
   width = process.stdout.columns || Number.POSITIVE_INFINITY,
 ): string {
-  const texts = rows.map((row) => row.map((cell) => (cell === null ? '-' : printable(String(cell)))))
+  const texts = rows.map((row) =>
+    row.map((cell) => (cell === null ? '-' : printable(String(cell)))),
+  )
   // Colours would end up in files and pipes.
   const drawn = new Table({ head, style: { head: [], border: [], compact: true } })
   drawn.push(...texts)
@@ -25,8 +27,13 @@ export function textTable(
 function paragraph(head: string[], row: string[], width: number): string {
   const indent = Math.max(...head.map((name) => name.length)) + 2
   const lines = row.flatMap((cell, i) => {
-    const [first, ...rest] = cell.split('\n').flatMap((line) => folded(line, Math.max(1, width - indent)))
-    return [(head[i] ?? '').padEnd(indent) + first, ...rest.map((line) => ' '.repeat(indent) + line)]
+    const [first, ...rest] = cell
+      .split('\n')
+      .flatMap((line) => folded(line, Math.max(1, width - indent)))
+    return [
+      (head[i] ?? '').padEnd(indent) + first,
+      ...rest.map((line) => ' '.repeat(indent) + line),
+    ]
   })
   return lines.map((line) => line.trimEnd()).join('\n')
 }
@@ -57,7 +64,10 @@ export function printable(text: string): string {
 }
 
 /** A table of the rows, whose columns are named in its head. */
-export function tableOf<Row>(rows: readonly Row[], columns: Record<string, (row: Row) => Cell>): string {
+export function tableOf<Row>(
+  rows: readonly Row[],
+  columns: Record<string, (row: Row) => Cell>,
+): string {
   const cells = Object.values(columns)
   return textTable(
     Object.keys(columns),
@@ -75,7 +85,8 @@ export function organizationTable(
     name: ({ name }) => name,
     status: ({ status }) => status,
     'secret limit': ({ secret_limit }) => limitText(secret_limit, defaults.secret),
-    'publishable limit': ({ publishable_limit }) => limitText(publishable_limit, defaults.publishable),
+    'publishable limit': ({ publishable_limit }) =>
+      limitText(publishable_limit, defaults.publishable),
     capabilities: ({ capabilities }) => capabilities.join(', ') || null,
     created: ({ created_at }) => timeText(created_at),
   })

@@ -14,7 +14,11 @@ const eachWithinMs = 15_000
 const undefinedTable = '42P01'
 
 /** Prints a line for each of database, log, master keys and browser engines. Changes nothing. Throws where one of them fails. */
-export async function tryConnections({ config, databaseUrl, masterKeys }: ServerSettings): Promise<void> {
+export async function tryConnections({
+  config,
+  databaseUrl,
+  masterKeys,
+}: ServerSettings): Promise<void> {
   await using undo = new AsyncDisposableStack()
   const pool = createPool({ url: databaseUrl, max: 1, queryTimeoutMs: 5000 })
   undo.defer(() => pool.end())
@@ -38,11 +42,15 @@ export async function tryConnections({ config, databaseUrl, masterKeys }: Server
       return identity
     }),
     await attempt('master keys', async () => {
-      const isTried = await tryMasterKeys(pool, createKeyring(masterKeys)).catch((error: unknown) => {
-        if (systemCode(error) === undefinedTable) return false
-        throw error
-      })
-      return isTried ? 'they open what the database holds' : 'the database has nothing yet to try them on'
+      const isTried = await tryMasterKeys(pool, createKeyring(masterKeys)).catch(
+        (error: unknown) => {
+          if (systemCode(error) === undefinedTable) return false
+          throw error
+        },
+      )
+      return isTried
+        ? 'they open what the database holds'
+        : 'the database has nothing yet to try them on'
     }),
     await attempt('browser engines', async () => {
       const about = { pool, now: Date.now(), keys: createKeyring(masterKeys).all }

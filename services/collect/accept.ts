@@ -8,7 +8,12 @@ import {
   sessionLifetimeMs,
 } from '../../infra/wire/collect/protocol.ts'
 import { type Claim, isHeldBy } from './claims.ts'
-import { type AcceptedBody, documentKeysOf, type LastBody, type ServerDocument } from './documents.ts'
+import {
+  type AcceptedBody,
+  documentKeysOf,
+  type LastBody,
+  type ServerDocument,
+} from './documents.ts'
 import { type NonceContents, nonceContents } from './nonces.ts'
 import type { IncomingBody } from './requests.ts'
 
@@ -46,10 +51,18 @@ export function acceptBody(
   const { last } = state
   if (last && seq <= last.seq) return repeated(state, { last, kind, seq, bodyHash, options })
   const payload = decrypt(state, frame, { kind, seq })
-  return accept(state, { kind, seq, noBatchYet, bodyHash, payload, receivedAt: options.now }, options)
+  return accept(
+    state,
+    { kind, seq, noBatchYet, bodyHash, payload, receivedAt: options.now },
+    options,
+  )
 }
 
-function accept(state: ServerDocument, opened: OpenedBody, options: AcceptOptions): Promise<string> {
+function accept(
+  state: ServerDocument,
+  opened: OpenedBody,
+  options: AcceptOptions,
+): Promise<string> {
   const previous = state.last
   const { payload, ...body } = opened
   const accepted: LastBody = { ...body, answer: undefined }
@@ -112,7 +125,10 @@ async function repeated(
     throw sequenceMismatch(last.seq + 1, seq)
   last.answer ??= Promise.resolve(options.answer(last))
   // Another process may have taken bodies since.
-  const [answer] = await Promise.all([settled(last, last.answer), claimNumber(state, last, options.claim)])
+  const [answer] = await Promise.all([
+    settled(last, last.answer),
+    claimNumber(state, last, options.claim),
+  ])
   return answer
 }
 
@@ -122,11 +138,16 @@ function readFrame(body: Buffer): Frame {
   return frame
 }
 
-function checkSequence(state: ServerDocument, { nonce }: Frame, { headerSeq }: IncomingBody): NonceContents {
+function checkSequence(
+  state: ServerDocument,
+  { nonce }: Frame,
+  { headerSeq }: IncomingBody,
+): NonceContents {
   const bytes = Buffer.from(nonce.buffer, nonce.byteOffset, nonce.byteLength)
   const contents = nonceContents(state, bytes)
   if (!contents) throw sessionReset()
-  if (headerSeq !== undefined && headerSeq !== contents.seq) throw sequenceMismatch(contents.seq, headerSeq)
+  if (headerSeq !== undefined && headerSeq !== contents.seq)
+    throw sequenceMismatch(contents.seq, headerSeq)
   return contents
 }
 
@@ -143,7 +164,9 @@ function sequenceMismatch(expected: number, received: number): ApiError {
 }
 
 function sessionReset(): ApiError {
-  return new ApiError('transport.session_reset_required', { details: { next_action: 'new_session' } })
+  return new ApiError('transport.session_reset_required', {
+    details: { next_action: 'new_session' },
+  })
 }
 
 function decrypt(

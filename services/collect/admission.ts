@@ -117,7 +117,8 @@ export function createSessionAdmission(options: AdmissionOptions): Admission {
       step()
       const load = { window, open: begun.count(), inFlight, maxInFlight: limits.maxInFlight }
       const isFree = window === undefined && inFlight <= limits.maxInFlight / 4
-      if (share.admits(organizationId, isFree ? undefined : (totals) => admissible(totals, load))) return
+      if (share.admits(organizationId, isFree ? undefined : (totals) => admissible(totals, load)))
+        return
       refusedAt = clock()
       throw shed('session')
     },

@@ -85,7 +85,9 @@ function createReader(stage: Stage): (clock: () => number) => Promise<number[]> 
     // Read apart, because each read at the same time takes a connection.
     const firsts = await stage.firsts()
     const [ends, done] = await Promise.all([stage.ends(), stage.done()])
-    const nextOf = new Map(progressOf(done, firsts).map(({ partition, offset }) => [partition, offset]))
+    const nextOf = new Map(
+      progressOf(done, firsts).map(({ partition, offset }) => [partition, offset]),
+    )
     const now = clock()
     return ends.map(({ partition, offset: end }) => {
       const ageOf = known.get(partition) ?? createAge()

@@ -55,7 +55,10 @@ function storeBy(
 ): AcceptOptions['store'] {
   return (claim, opened) => {
     if (opened.seq === 1) deps.countDocument?.(deps.auth.publishable(request).keyId, 'used')
-    return appendClaimed(deps, { claim, recordAt: (receivedAt) => recordOf({ ...opened, receivedAt }) })
+    return appendClaimed(deps, {
+      claim,
+      recordAt: (receivedAt) => recordOf({ ...opened, receivedAt }),
+    })
   }
 }
 
@@ -64,13 +67,18 @@ function batchRecord(
   { deps, state, opened }: { deps: CollectDeps; state: ServerDocument; opened: OpenedBody },
 ) {
   const eventId = derivedId('bat', state.documentIdHash, String(opened.seq), opened.bodyHash)
-  if (opened.seq === 1) deps.admission.begun.awaits(state.scope.sessionId, derivedId('evt', eventId))
+  if (opened.seq === 1)
+    deps.admission.begun.awaits(state.scope.sessionId, derivedId('evt', eventId))
   const data = receivedBody({ request, deps, state, opened, eventId })
   const meta = metaOf(state, { eventId, time: opened.receivedAt })
   return deps.codec.toRecord({ type: 'BatchReceived', data }, meta)
 }
 
-function acknowledge(state: ServerDocument, accepted: AcceptedBody, deps: CollectDeps): BatchResponse {
+function acknowledge(
+  state: ServerDocument,
+  accepted: AcceptedBody,
+  deps: CollectDeps,
+): BatchResponse {
   const nonce = nextNonce(state, accepted)
   return {
     ack: true,
@@ -92,7 +100,10 @@ function fingerprintOf(
   const timestamp = accepted.receivedAt
   // A repeat gets the same text from a process that does not remember the first answer.
   const random = (size: number) => ofDocument(state, size)
-  const stateId = sealContinuity(state.facts.continuityId, state.scope, { keyring: deps.keyring, random })
+  const stateId = sealContinuity(state.facts.continuityId, state.scope, {
+    keyring: deps.keyring,
+    random,
+  })
   const text = fingerprintText({ sessionId, stateId, timestamp }, { seq: accepted.seq, nonce })
   return {
     ready: true,
@@ -105,7 +116,9 @@ function fingerprintOf(
 
 // The same bytes each time: they seal nothing but the document's one continuity id.
 function ofDocument({ master, documentId }: ServerDocument, size: number): Buffer {
-  const digest = createHmac('sha256', master.secretKey('collect-fingerprint')).update(documentId).digest()
+  const digest = createHmac('sha256', master.secretKey('collect-fingerprint'))
+    .update(documentId)
+    .digest()
   return digest.subarray(0, size)
 }
 
@@ -138,7 +151,10 @@ export async function receiveResult(
   return within(takeResult(request, options), Math.max(0, ms * answerShare - elapsedTime), late)
 }
 
-function takeResult(request: BodyRequest, { deps, cache, handOffs }: ResultOptions): Promise<string> {
+function takeResult(
+  request: BodyRequest,
+  { deps, cache, handOffs }: ResultOptions,
+): Promise<string> {
   const now = deps.clock()
   const { state, incoming } = readBodyRequest(request, { deps, cache, kind: 'results', now })
   return acceptBody(state, incoming, {
@@ -156,7 +172,9 @@ function takeResult(request: BodyRequest, { deps, cache, handOffs }: ResultOptio
 }
 
 const tooManyHandOffs = () =>
-  overBudget(handOffPauseSeconds, { message: 'This document hands off more often than pages need to.' })
+  overBudget(handOffPauseSeconds, {
+    message: 'This document hands off more often than pages need to.',
+  })
 
 // A retry of the same bytes, on any node, asks for the same decision.
 function idsOf({ documentIdHash }: ServerDocument, { seq, bodyHash }: AcceptedBody) {
@@ -170,7 +188,10 @@ function resultRecord(
 ) {
   const { eventId, decisionId } = idsOf(state, opened)
   if (opened.seq === 1) deps.admission.begun.awaits(state.scope.sessionId, decisionId)
-  const data = { ...receivedBody({ request, deps, state, opened, eventId }), decision_id: decisionId }
+  const data = {
+    ...receivedBody({ request, deps, state, opened, eventId }),
+    decision_id: decisionId,
+  }
   const meta = metaOf(state, { eventId, time: opened.receivedAt })
   return deps.codec.toRecord({ type: 'ResultRequested', data }, meta)
 }
@@ -213,7 +234,10 @@ function receivedBody({ request, deps, state, opened, eventId }: ReceivedBody) {
   }
 }
 
-function nextNonce(state: ServerDocument, { kind, seq, noBatchYet, receivedAt }: AcceptedBody): string {
+function nextNonce(
+  state: ServerDocument,
+  { kind, seq, noBatchYet, receivedAt }: AcceptedBody,
+): string {
   const contents = { seq: Math.min(seq + 1, maxSeq), noBatchYet: noBatchYet && kind !== 'batches' }
   return handOutNonce(state, { contents, now: receivedAt })
 }

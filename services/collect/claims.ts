@@ -133,7 +133,9 @@ export function createClaimTable(pool: pg.Pool): ClaimStore {
 /** Refuses where one of the claims is not the newest of its document, or two are of one document. */
 export function claimsAsGuards(incoming: Claim[]): Part[] {
   const isOneEach = newestClaims(incoming).length === incoming.length
-  return isOneEach ? writeClaims(incoming) : [{ as: 'refused', at: () => ({ text: 'select', values: [] }) }]
+  return isOneEach
+    ? writeClaims(incoming)
+    : [{ as: 'refused', at: () => ({ text: 'select', values: [] }) }]
 }
 
 // Nearly every claim is written as it is: only the others come back, as reading rows would be most of the cost.
@@ -146,7 +148,11 @@ function writeClaims(rows: Claim[]): Part[] {
 }
 
 function incomingAt(rows: Claim[], firstParameter: number) {
-  const { names, source, values } = unnest(claims.columns, rows.toSorted(inOneOrder), firstParameter)
+  const { names, source, values } = unnest(
+    claims.columns,
+    rows.toSorted(inOneOrder),
+    firstParameter,
+  )
   return { text: `select * from ${source} as incoming (${names})`, values }
 }
 

@@ -2,7 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError, type ErrorCode } from '../../infra/errors/errors.ts'
 
 const allowHeaders = 'Authorization, Content-Type, X-Client-Key, X-Batch-Seq'
-const exposeHeaders = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Cost, Retry-After, X-Request-Id'
+const exposeHeaders =
+  'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Cost, Retry-After, X-Request-Id'
 const maxAgeSeconds = '7200'
 const originErrors: ErrorCode[] = ['auth.origin_not_allowed', 'auth.native_key_not_allowed']
 
@@ -29,7 +30,11 @@ export function errorCors(request: FastifyRequest, { code }: ApiError): Record<s
 }
 
 /** onRequest of the root: answers preflights of unknown paths, so that a page can read the 404 that follows. */
-export function answerStrayPreflight(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+export function answerStrayPreflight(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: () => void,
+): void {
   const stray = request.is404 && request.method === 'OPTIONS' && isCollect(request)
   if (stray) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')
   else done()
@@ -56,7 +61,9 @@ export async function refuseOrigin(
  */
 export function addPreflight(app: FastifyInstance, paths: string[], methods: string): void {
   for (const path of paths) {
-    app.options(path, { schema: { hide: true } }, async (_request, reply) => sendPreflight(reply, methods))
+    app.options(path, { schema: { hide: true } }, async (_request, reply) =>
+      sendPreflight(reply, methods),
+    )
   }
 }
 

@@ -6,7 +6,11 @@ import type { Keyring, MasterKey } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import { createLru } from '../../infra/lru.ts'
-import { type BodyKind, type EngineQuestion, sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
+import {
+  type BodyKind,
+  type EngineQuestion,
+  sessionLifetimeMs,
+} from '../../infra/wire/collect/protocol.ts'
 import {
   agreeDocumentKeys,
   createServerKeys,
@@ -93,7 +97,9 @@ type ChallengedDocument = Pick<ServerDocument, 'master' | 'documentId' | 'facts'
 
 /** Derives what keys a document's answers and chooses its questions, so that an old snapshot does not pass for new. */
 export function challengesOf({ master, documentId, facts }: ChallengedDocument): Challenges {
-  const bytes = createHmac('sha512', master.secretKey('collect-challenges')).update(documentId).digest()
+  const bytes = createHmac('sha512', master.secretKey('collect-challenges'))
+    .update(documentId)
+    .digest()
   const challenge = challengeWithPart(bytes.subarray(0, 16), facts.part)
   const timingNonce = bytes.toString('base64url', 16, 32)
   return { challenge, timingNonce, canvasSeed: canvasSeedOf(challenge, facts.openedAt) }
@@ -138,7 +144,9 @@ export function findDocument(
 ): ServerDocument {
   const known = cache.documents.get(documentId)
   const state =
-    known && isSameScope(known.scope, scope) ? known : openState(documentId, scope, { cache, keyring })
+    known && isSameScope(known.scope, scope)
+      ? known
+      : openState(documentId, scope, { cache, keyring })
   if (!state || now - state.facts.createdAt > sessionLifetimeMs) throw documentEnded()
   if (state !== known) cache.documents.set(documentId, state)
   return state

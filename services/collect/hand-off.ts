@@ -71,7 +71,12 @@ function noRecipient(): ApiError {
 }
 
 // Waits for decisions with one query at a time for all of them, however many hand-offs are under way.
-function createDecisionWaiter({ findDecisions, onDecided, timeoutMs: ms = 2000, pollMs }: HandOffDeps) {
+function createDecisionWaiter({
+  findDecisions,
+  onDecided,
+  timeoutMs: ms = 2000,
+  pollMs,
+}: HandOffDeps) {
   const late = (decisionId: string) => () =>
     Promise.reject(unavailable(new Error(`no decision ${decisionId} within ${ms} ms`)))
   const decisions = createRowWaiter<string, FullDecisionRow>({

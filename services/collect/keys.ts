@@ -38,7 +38,13 @@ export function createServerKeys(): ServerKeys {
 }
 
 function deriveKeyPair(master: MasterKey, epoch: number): ServerKeyPair {
-  const scalar = hkdfSync('sha256', master.secretKey('collect-x25519'), '', `epoch ${epoch}`, keyBytes)
+  const scalar = hkdfSync(
+    'sha256',
+    master.secretKey('collect-x25519'),
+    '',
+    `epoch ${epoch}`,
+    keyBytes,
+  )
   const privateKey = privateKeyOf(new Uint8Array(scalar))
   return { privateKey, publicKey: publicKeyOf(privateKey) }
 }

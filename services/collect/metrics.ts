@@ -14,7 +14,9 @@ export function countShed(registry: Registry): (what: Shed) => void {
 }
 
 /** Counts documents by publishable key: a harvester or a monitor opens many and sends nothing. */
-export function countDocuments(registry: Registry): (keyId: string, step: 'opened' | 'used') => void {
+export function countDocuments(
+  registry: Registry,
+): (keyId: string, step: 'opened' | 'used') => void {
   const documents = new Counter({
     name: 'tidegate_collect_documents_total',
     help: 'Documents that were opened, and those that sent a body (used), by publishable key.',

@@ -54,7 +54,10 @@ export function issueNonce(
   return nonce
 }
 
-export function readNonce({ nonceKey, documentId }: NonceOwner, nonce: Buffer): NonceContents | undefined {
+export function readNonce(
+  { nonceKey, documentId }: NonceOwner,
+  nonce: Buffer,
+): NonceContents | undefined {
   if (nonce.length !== nonceBytes) return undefined
   const expected = mac(nonceKey, documentId, nonce).subarray(0, macBytes)
   if (!timingSafeEqual(expected, nonce.subarray(contentBytes))) return undefined

@@ -51,7 +51,10 @@ export function sessionOpened({ request, session, state, principal }: OpenedDocu
     continuity_id: facts.continuityId,
   }
   const eventId = derivedId('opn', scope.sessionId)
-  return { event: { type: 'SessionOpened', data }, meta: metaOf(state, { eventId, time: facts.openedAt }) }
+  return {
+    event: { type: 'SessionOpened', data },
+    meta: metaOf(state, { eventId, time: facts.openedAt }),
+  }
 }
 
 export function documentOpened({
@@ -89,5 +92,8 @@ export function documentOpened({
     client_public_key: facts.platform === 'web' ? null : scope.clientPublicKey,
   }
   const eventId = derivedId('doc', documentIdHash)
-  return { event: { type: 'DocumentOpened', data }, meta: metaOf(state, { eventId, time: facts.openedAt }) }
+  return {
+    event: { type: 'DocumentOpened', data },
+    meta: metaOf(state, { eventId, time: facts.openedAt }),
+  }
 }

@@ -11,7 +11,11 @@ import { isPlain } from '../../infra/http/json-body.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import { shortenedAddress } from '../../infra/ip/network.ts'
 import type { EventLog } from '../../infra/log/port.ts'
-import { type BodyKind, type ClientPlatform, headerNames } from '../../infra/wire/collect/protocol.ts'
+import {
+  type BodyKind,
+  type ClientPlatform,
+  headerNames,
+} from '../../infra/wire/collect/protocol.ts'
 import type { SignatureRules } from '../../infra/wire/web-bot-auth/check.ts'
 import type { Admission } from './admission.ts'
 import type { Claim, Claims } from './claims.ts'
@@ -79,7 +83,12 @@ export interface IncomingBody {
 
 export function readBodyRequest(
   request: BodyRequest,
-  { deps, cache, kind, now }: { deps: CollectDeps; cache: DocumentCache; kind: BodyKind; now: number },
+  {
+    deps,
+    cache,
+    kind,
+    now,
+  }: { deps: CollectDeps; cache: DocumentCache; kind: BodyKind; now: number },
 ): { state: ServerDocument; incoming: IncomingBody } {
   const principal = deps.auth.publishable(request)
   const { organizationId, environment } = principal
@@ -95,7 +104,10 @@ export function readBodyRequest(
 
 // Any positive whole number is valid. One that is not the expected number is out of sequence instead.
 function readSeq(request: FastifyRequest): number {
-  return Math.min(Number(header(request, headerNames.batchSeq, seqPattern)), Number.MAX_SAFE_INTEGER)
+  return Math.min(
+    Number(header(request, headerNames.batchSeq, seqPattern)),
+    Number.MAX_SAFE_INTEGER,
+  )
 }
 
 function header(request: FastifyRequest, name: string, pattern: RegExp): string {
@@ -114,11 +126,18 @@ function invalidHeader(name: string, issue: string): ApiError {
  * when a native key is used by another platform's SDK, which costs no units (see refundOtherClient), and 422 when a
  * browser key is used by an app's.
  */
-export function checkPlatform({ clientTarget }: PublishablePrincipal, platform: ClientPlatform): void {
+export function checkPlatform(
+  { clientTarget }: PublishablePrincipal,
+  platform: ClientPlatform,
+): void {
   const isBrowserKey = clientTarget === 'browser'
   if (clientTarget === `native_${platform}` || (isBrowserKey && platform === 'web')) return
   if (!isBrowserKey) throw new ApiError('auth.native_key_not_allowed')
-  throw invalidField({ name: 'sdk.platform', issue: 'not_allowed', expected: 'web, with a browser key' })
+  throw invalidField({
+    name: 'sdk.platform',
+    issue: 'not_allowed',
+    expected: 'web, with a browser key',
+  })
 }
 
 const maxHeaders = 100
@@ -147,7 +166,9 @@ export function acceptLanguageOf({ headers }: Pick<FastifyRequest, 'headers'>): 
   return headers['accept-language']?.slice(0, maxHeaderLength) ?? null
 }
 
-export function clientHintsOf({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
+export function clientHintsOf({
+  headers,
+}: Pick<FastifyRequest, 'headers'>): Record<string, string> {
   const hints: Record<string, string> = {}
   for (const name in headers) {
     const value = name.startsWith('sec-ch-ua') ? headers[name] : undefined

@@ -10,7 +10,13 @@ import {
 import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts'
 import { limitInFlight } from './admission.ts'
 import { handOffsOfDocument, type ResultOptions, receiveBatch, receiveResult } from './bodies.ts'
-import { addPreflight, answerOrigin, answerStrayPreflight, errorCors, refuseOrigin } from './cors.ts'
+import {
+  addPreflight,
+  answerOrigin,
+  answerStrayPreflight,
+  errorCors,
+  refuseOrigin,
+} from './cors.ts'
 import { createDocumentCache, type DocumentCache } from './documents.ts'
 import { networkPaths, networkRoutes } from './network.ts'
 import { type BodyParams, binaryType, type CollectDeps, requireBinary } from './requests.ts'
@@ -41,7 +47,11 @@ export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
   app.addHook('onRequest', answerStrayPreflight)
   app.register(async (scope) => {
     scope.addHook('onRequest', answerOrigin)
-    addPreflight(scope, [sessionsPath, batchesPath, resultsPath, ...networkPaths.post], 'POST, OPTIONS')
+    addPreflight(
+      scope,
+      [sessionsPath, batchesPath, resultsPath, ...networkPaths.post],
+      'POST, OPTIONS',
+    )
     addPreflight(scope, networkPaths.get, 'GET, OPTIONS')
     networkRoutes(scope, deps)
     scope.register(async (keyed) => {
@@ -86,12 +96,21 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
 const encrypted = { consumes: [binaryType], params: bodyParamsSchema, body: binaryBodySchema }
 const bodyErrors = errorResponses(409, 410)
 const acceptAll = () => () => true
-const bodyOptions = { bodyLimit: maxBodyBytes, config: { frequent: true }, validatorCompiler: acceptAll }
+const bodyOptions = {
+  bodyLimit: maxBodyBytes,
+  config: { frequent: true },
+  validatorCompiler: acceptAll,
+}
 
 // No endpoints: bodies are bytes and nothing else, and validation by schema would be most of the cost.
-function bodyRoutes(app: FastifyInstance, options: RouteOptions & Pick<ResultOptions, 'handOffs'>): void {
+function bodyRoutes(
+  app: FastifyInstance,
+  options: RouteOptions & Pick<ResultOptions, 'handOffs'>,
+): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(binaryType, { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser(binaryType, { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  )
   app.addHook('preParsing', requireBinary)
   const route = (path: string, receive: typeof receiveResult, schema: object) =>
     app.post<{ Params: BodyParams }>(

@@ -37,7 +37,8 @@ const referrer = z
   .transform((text) => (text ? (storedUrl(text) ?? null) : null))
 
 // Many encoders write null for a member that is absent.
-const absentOr = <T extends z.ZodType>(member: T) => member.nullish().transform((value) => value ?? undefined)
+const absentOr = <T extends z.ZodType>(member: T) =>
+  member.nullish().transform((value) => value ?? undefined)
 
 const name = z
   .string()

@@ -85,11 +85,18 @@ export function openDocumentId(
 }
 
 export function sealResumeToken(facts: ResumeFacts, tenant: Tenant, sealer: Sealer): string {
-  const packed = Buffer.concat([packFacts({ ...facts, openedAt: 0, part: 0 }), Buffer.from(facts.sessionId)])
+  const packed = Buffer.concat([
+    packFacts({ ...facts, openedAt: 0, part: 0 }),
+    Buffer.from(facts.sessionId),
+  ])
   return sealText(packed, ofTenant('collect-resume', tenant), sealer)
 }
 
-export function openResumeToken(token: string, tenant: Tenant, keyring: Keyring): ResumeFacts | undefined {
+export function openResumeToken(
+  token: string,
+  tenant: Tenant,
+  keyring: Keyring,
+): ResumeFacts | undefined {
   const packed = openText(token, ofTenant('collect-resume', tenant), keyring)
   if (!packed || packed.length < factsBytes) return undefined
   const sessionId = packed.toString('utf8', factsBytes)
@@ -100,18 +107,31 @@ export function sealContinuity(continuityId: string, tenant: Tenant, sealer: Sea
   return sealText(Buffer.from(continuityId, 'hex'), ofTenant('collect-continuity', tenant), sealer)
 }
 
-export function openContinuity(token: string, tenant: Tenant, keyring: Keyring): string | undefined {
+export function openContinuity(
+  token: string,
+  tenant: Tenant,
+  keyring: Keyring,
+): string | undefined {
   const id = openText(token, ofTenant('collect-continuity', tenant), keyring)
   return id?.length === continuityBytes ? id.toString('hex') : undefined
 }
 
 /** The continuity id of a session that presented none. It follows from the session, so any node makes the same one. */
 export function firstContinuityId(master: MasterKey, sessionId: string): string {
-  const digest = createHmac('sha256', master.secretKey('collect-first-continuity')).update(sessionId).digest()
+  const digest = createHmac('sha256', master.secretKey('collect-first-continuity'))
+    .update(sessionId)
+    .digest()
   return digest.toString('hex', 0, continuityBytes)
 }
 
-function packFacts({ createdAt, openedAt, platform, number, part, continuityId }: DocumentFacts): Buffer {
+function packFacts({
+  createdAt,
+  openedAt,
+  platform,
+  number,
+  part,
+  continuityId,
+}: DocumentFacts): Buffer {
   const packed = Buffer.alloc(factsBytes)
   packed.writeUIntBE(createdAt, 0, 6)
   packed.writeUIntBE(openedAt, 6, 6)

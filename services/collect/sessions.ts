@@ -4,7 +4,11 @@ import { bankPartOf } from '../../infra/challenges/bank.ts'
 import { canvasChallengeOf, questionsOf } from '../../infra/challenges/challenges.ts'
 import { invalidField } from '../../infra/errors/errors.ts'
 import { derivedId } from '../../infra/ids.ts'
-import { type OpenResponse, sessionLifetimeMs, sharedPostVersion } from '../../infra/wire/collect/protocol.ts'
+import {
+  type OpenResponse,
+  sessionLifetimeMs,
+  sharedPostVersion,
+} from '../../infra/wire/collect/protocol.ts'
 import {
   type Challenges,
   challengesOf,
@@ -65,7 +69,10 @@ export async function openSession(
   return { answer: answerOf(state, { session, challenges, deps, now }), continuity }
 }
 
-async function record(opened: OpenedDocument, { dataKeys, log, codec }: CollectDeps): Promise<void> {
+async function record(
+  opened: OpenedDocument,
+  { dataKeys, log, codec }: CollectDeps,
+): Promise<void> {
   const { session } = opened
   const append = async (...events: MarkedEvent[]) => {
     await log.append(events.map(({ event, meta }) => codec.toRecord(event, meta)))
@@ -95,8 +102,10 @@ async function resume(
   { resumeToken, sdk }: OpenBody,
   { principal, deps, now }: SessionOptions,
 ): Promise<OpeningSession | undefined> {
-  const facts = resumeToken === undefined ? undefined : openResumeToken(resumeToken, principal, deps.keyring)
-  if (!facts || facts.platform !== sdk.platform || now - facts.createdAt > sessionLifetimeMs) return undefined
+  const facts =
+    resumeToken === undefined ? undefined : openResumeToken(resumeToken, principal, deps.keyring)
+  if (!facts || facts.platform !== sdk.platform || now - facts.createdAt > sessionLifetimeMs)
+    return undefined
   if (!(await hasDataKey(facts.sessionId, deps.dataKeys))) return undefined
   return { ...facts, number: facts.number + 1, resumed: true, presented: [] }
 }
@@ -108,7 +117,9 @@ async function begin(
   const { continuity, sdk } = request.body
   // The cookie first: scripts of the page cannot change it.
   const tokens = [cookiePattern.exec(request.headers.cookie ?? '')?.[1], continuity]
-  const opened = tokens.flatMap((token) => (token ? [openContinuity(token, principal, deps.keyring)] : []))
+  const opened = tokens.flatMap((token) =>
+    token ? [openContinuity(token, principal, deps.keyring)] : [],
+  )
   const presented = [...new Set(opened.filter((id) => id !== undefined))]
   const sessionId = await deps.dataKeys.newSession()
   return {

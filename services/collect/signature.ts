@@ -17,11 +17,17 @@ export function documentSignature(
   if (!checked) return null
   const { status } = checked
   const reason = 'reason' in checked ? checked.reason : null
-  return { status, reason, signed: status === 'signed' ? signedRequest(checked.signature, body) : null }
+  return {
+    status,
+    reason,
+    signed: status === 'signed' ? signedRequest(checked.signature, body) : null,
+  }
 }
 
 const receivedOf = ({ method = '', url: target = '', rawHeaders }: FastifyRequest['raw']) => ({
-  ...{ method, target, rawHeaders },
+  method,
+  target,
+  rawHeaders,
 })
 
 /** The agent that signed, else the first one that the Signature-Agent header names. */
@@ -31,7 +37,9 @@ export function agentHostOf(
 ): string | null {
   // It is null where none of the headers is there, as of nearly every page: they are not looked for again.
   if (!signature) return null
-  return signature.signed ? new URL(signature.signed.directory).host : namedAgentHost(receivedOf(raw))
+  return signature.signed
+    ? new URL(signature.signed.directory).host
+    : namedAgentHost(receivedOf(raw))
 }
 
 function signedRequest(

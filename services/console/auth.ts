@@ -52,11 +52,17 @@ export const cookieOf = ({ headers }: Pick<FastifyRequest, 'headers'>, { cookie 
   parseCookie(headers.cookie ?? '')[cookie.name] ?? ''
 
 /** Who is logged in. 401 where nobody is; 403 for a change without the session's token in `X-CSRF-Token`. */
-export async function loggedIn(request: FastifyRequest, options: ConsoleAuthOptions): Promise<LoggedIn> {
+export async function loggedIn(
+  request: FastifyRequest,
+  options: ConsoleAuthOptions,
+): Promise<LoggedIn> {
   const token = cookieOf(request, siteOf(request, options.publicUrl))
   if (token === '') throw new ApiError('console.login_required')
   const session = await findSession(token, request, options)
-  if (changes(request) && !isSameText(csrfTokenOf(token), String(request.headers['x-csrf-token'] ?? '')))
+  if (
+    changes(request) &&
+    !isSameText(csrfTokenOf(token), String(request.headers['x-csrf-token'] ?? ''))
+  )
     throw consoleRefusal('X-CSRF-Token is missing, or is not the one of this session.')
   return { token, session }
 }

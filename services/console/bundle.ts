@@ -41,7 +41,9 @@ export async function bundlePages(): Promise<{ assets: PageAsset[]; metafile: Me
   const assets = outputFiles.map((file) => ({ name: path.basename(file.path), text: file.text }))
   const first = firstViewBytes(assets)
   if (first > maxFirstView)
-    throw new Error(`The console's first view has ${first} bytes gzipped, more than ${maxFirstView}`)
+    throw new Error(
+      `The console's first view has ${first} bytes gzipped, more than ${maxFirstView}`,
+    )
   return { assets, metafile }
 }
 
@@ -49,8 +51,11 @@ export async function bundlePages(): Promise<{ assets: PageAsset[]; metafile: Me
 function firstViewBytes(assets: PageAsset[]): number {
   const entry = assets.find(({ name }) => name === 'main.js')?.text ?? ''
   const isFirst = ({ name }: PageAsset) =>
-    name.startsWith('main.') || ['from', 'import'].some((word) => entry.includes(`${word}"./${name}"`))
-  return assets.filter(isFirst).reduce((sum, { text }) => sum + gzipSync(text, { level: 9 }).length, 0)
+    name.startsWith('main.') ||
+    ['from', 'import'].some((word) => entry.includes(`${word}"./${name}"`))
+  return assets
+    .filter(isFirst)
+    .reduce((sum, { text }) => sum + gzipSync(text, { level: 9 }).length, 0)
 }
 
 if (import.meta.main) {

@@ -72,7 +72,12 @@ export async function logInByKey(deps: ConsoleDeps, key: string): Promise<Logged
 function newSession({ keyring, clock, random }: ConsoleDeps) {
   const now = clock()
   const token = generateToken('contok', random)
-  return { token, tokenHash: tokenHashes(keyring, token)[0], id: timeOrderedId('csn', now, random), now }
+  return {
+    token,
+    tokenHash: tokenHashes(keyring, token)[0],
+    id: timeOrderedId('csn', now, random),
+    now,
+  }
 }
 
 /** The session of a token, which counts as used. 401 where there is none that still goes on. */

@@ -24,7 +24,10 @@ const analyst = [
 ] as const satisfies Scope[]
 
 /** A role is a named set of scopes. Nobody has one without being given it. */
-export const roles = { viewer, analyst, admin: ['*'] } as const satisfies Record<string, readonly Scope[]>
+export const roles = { viewer, analyst, admin: ['*'] } as const satisfies Record<
+  string,
+  readonly Scope[]
+>
 export type ConsoleRole = keyof typeof roles
 export const roleNames = Object.keys(roles) as [ConsoleRole, ...ConsoleRole[]]
 
@@ -63,12 +66,18 @@ export interface ConsoleSession {
   }
 }
 
-export function isOver({ endedAt, rights, organization, ...session }: ConsoleSession, now: number): boolean {
+export function isOver(
+  { endedAt, rights, organization, ...session }: ConsoleSession,
+  now: number,
+): boolean {
   if (endedAt !== null || organization.status !== 'active') return true
   return expiresAt(session) <= now || ('keyId' in rights && isKeyOver(rights, now))
 }
 
-export const expiresAt = ({ createdAt, lastUsedAt }: Pick<ConsoleSession, 'createdAt' | 'lastUsedAt'>) =>
+export const expiresAt = ({
+  createdAt,
+  lastUsedAt,
+}: Pick<ConsoleSession, 'createdAt' | 'lastUsedAt'>) =>
   Math.min(lastUsedAt + idleMs, createdAt + longestMs)
 
 export const scopesOf = ({ rights }: Pick<ConsoleSession, 'rights'>): readonly string[] =>

@@ -42,10 +42,15 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
         environment: chosenEnvironment(session, request.headers[environmentHeader]),
       }
       const { progress } = await readProgress({ pool, now: clock(), keys: keyring.all })
-      const engines = engineFamilies.map((engine) => ({ engine, ...progress({ ...of, class: engine }) }))
+      const engines = engineFamilies.map((engine) => ({
+        engine,
+        ...progress({ ...of, class: engine }),
+      }))
       const data: Engines = {
         engines: engines.map(({ isLearned: is_learned, needed: visitors_needed, ...one }) => ({
-          ...{ ...one, is_learned, visitors_needed },
+          ...one,
+          is_learned,
+          visitors_needed,
         })),
         own_engine: engineVersionOf(userAgentOf(request))?.family ?? null,
         teaches_at_login: options.teachesAtLogin,
@@ -56,7 +61,9 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
 
   endpoint(app, {
     ...described,
-    answers: { 200: single(z.strictObject({ questions: z.array(z.looseObject({ id: z.int() })) })) },
+    answers: {
+      200: single(z.strictObject({ questions: z.array(z.looseObject({ id: z.int() })) })),
+    },
     route: 'GET /engines/questions',
     operationId: 'listEngineQuestions',
     summary: 'What a browser is asked that teaches its engine',
@@ -78,12 +85,17 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
       const { id, name, organization } = await administrator(request, options)
       const now = clock()
       const learned = decideLesson({
-        ...{ organizationId: organization.id, by: name, now, answers: request.body.answers },
-        ...{ questions: lessonOf(keyring.all, now), userAgent: userAgentOf(request) },
+        organizationId: organization.id,
+        by: name,
+        now,
+        answers: request.body.answers,
+        questions: lessonOf(keyring.all, now),
+        userAgent: userAgentOf(request),
       })
       if (typeof learned === 'string')
         throw new ApiError('request.validation_failed', {
-          ...{ message: learned, details: { fields: [{ name: 'answers', issue: 'invalid' }] } },
+          message: learned,
+          details: { fields: [{ name: 'answers', issue: 'invalid' }] },
         })
       const eventId = timeOrderedId('evt', now, random)
       const meta = { eventId, time: now, organizationId: organization.id, environment: null }

@@ -70,5 +70,7 @@ function typeOf(name: string): FileType {
 async function packedAssets(questionsScript: () => Promise<string>): Promise<Map<string, Packed>> {
   const [pages, text] = await Promise.all([buildPages(), questionsScript()])
   const assets = [...pages, { name: 'questions.js', text }]
-  return new Map(await Promise.all(assets.map(async ({ name, text }) => [name, await pack(text)] as const)))
+  return new Map(
+    await Promise.all(assets.map(async ({ name, text }) => [name, await pack(text)] as const)),
+  )
 }

@@ -6,8 +6,20 @@ import { overBudget } from '../../infra/access/budget.ts'
 import { sourceOf } from '../../infra/access/source.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { single } from '../../infra/http/schemas.ts'
-import { type ConsoleAuthOptions, cookieOf, createConsoleAuth, createLookups, loggedIn } from './auth.ts'
-import { consoleSessionOf, csrfTokenOf, type LoggedIn, logInByCode, logInByKey } from './commands.ts'
+import {
+  type ConsoleAuthOptions,
+  cookieOf,
+  createConsoleAuth,
+  createLookups,
+  loggedIn,
+} from './auth.ts'
+import {
+  consoleSessionOf,
+  csrfTokenOf,
+  type LoggedIn,
+  logInByCode,
+  logInByKey,
+} from './commands.ts'
 import { longestMs } from './decide.ts'
 import { type EngineOptions, engineRoutes } from './engines.ts'
 import { pageRoutes } from './page-routes.ts'
@@ -62,7 +74,8 @@ function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
     body: loginBody,
     async run(request, { reply }) {
       const { code, secret_key: key = '' } = request.body
-      if (!options.lookups.logins.spend(sourceOf(request.ip))) throw overBudget(1, { message: tooManyLogins })
+      if (!options.lookups.logins.spend(sourceOf(request.ip)))
+        throw overBudget(1, { message: tooManyLogins })
       const login = await options.lookups.guesses.run([], () =>
         code === undefined ? logInByKey(options, key) : logInByCode(options, code),
       )
@@ -91,7 +104,11 @@ function sessionRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
   })
 }
 
-function answerOf({ token, session }: LoggedIn, request: FastifyRequest, options: ConsoleAuthOptions) {
+function answerOf(
+  { token, session }: LoggedIn,
+  request: FastifyRequest,
+  options: ConsoleAuthOptions,
+) {
   const warnings = [options.missingProxy?.warning(request) ?? []].flat()
   const csrf_token = csrfTokenOf(token)
   return { data: consoleSessionJson(session, { csrf_token, api_url: options.publicUrl, warnings }) }
@@ -102,7 +119,11 @@ interface Logout {
   end: typeof endSession
 }
 
-function logoutRoute(app: FastifyInstance, options: ConsoleAuthOptions, { path, end }: Logout): void {
+function logoutRoute(
+  app: FastifyInstance,
+  options: ConsoleAuthOptions,
+  { path, end }: Logout,
+): void {
   endpoint(app, {
     ...described,
     route: `POST ${path}`,

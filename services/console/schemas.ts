@@ -23,7 +23,9 @@ export const consoleSessionSchema = z.strictObject({
   csrf_token: z.string(),
   api_url: z.string(),
   expires_at: timestamp,
-  warnings: z.array(z.string()).describe('Settings to fix; always empty for people who are not admins.'),
+  warnings: z
+    .array(z.string())
+    .describe('Settings to fix; always empty for people who are not admins.'),
 })
 
 export type LoggedInPerson = z.output<typeof consoleSessionSchema>
@@ -32,7 +34,12 @@ export const engine = z.enum(engineFamilies)
 
 export const enginesSchema = z.strictObject({
   engines: z.array(
-    z.strictObject({ engine, is_learned: z.boolean(), visitors: z.int(), visitors_needed: z.int() }),
+    z.strictObject({
+      engine,
+      is_learned: z.boolean(),
+      visitors: z.int(),
+      visitors_needed: z.int(),
+    }),
   ),
   own_engine: engine.nullable().describe('Of the browser that asks.'),
   teaches_at_login: z.boolean(),
@@ -48,12 +55,14 @@ export function consoleSessionJson(
   const scopes = [...scopesOf(session)]
   return {
     object: 'console_session',
-    ...{ id, name },
+    id,
+    name,
     role: 'role' in rights ? rights.role : null,
     scopes,
     organization: { id: organization.id, name: organization.name },
     environments,
-    ...{ csrf_token, api_url },
+    csrf_token,
+    api_url,
     expires_at: new Date(expiresAt(session)).toISOString(),
     warnings: scopes.some((scope) => scope === '*') ? warnings : [],
   }

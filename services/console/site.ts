@@ -36,10 +36,14 @@ function isThisMachine(hostname: string): boolean {
 
 const reading = ['GET', 'HEAD']
 
-export const changes = ({ method }: Pick<FastifyRequest, 'method'>): boolean => !reading.includes(method)
+export const changes = ({ method }: Pick<FastifyRequest, 'method'>): boolean =>
+  !reading.includes(method)
 
 /** 403 for what another page sends. Browsers name the page's origin with every request that is no GET or HEAD. */
-export function checkSameOrigin({ origin }: Site, { headers }: Pick<FastifyRequest, 'headers'>): void {
+export function checkSameOrigin(
+  { origin }: Site,
+  { headers }: Pick<FastifyRequest, 'headers'>,
+): void {
   const fetchSite = headers['sec-fetch-site']
   if (headers.origin === origin && (fetchSite === undefined || fetchSite === 'same-origin')) return
   throw consoleRefusal('The request came from another origin than the console itself.')

@@ -65,7 +65,12 @@ export async function storeCode(
 ): Promise<void> {
   const { organizationId, name, environments, role } = link
   await db.query('insert into tidegate.console_codes values ($1, $2, $3, $4, $5, $6)', [
-    ...[hash, organizationId, name, environments, role, expiresAt],
+    hash,
+    organizationId,
+    name,
+    environments,
+    role,
+    expiresAt,
   ])
 }
 
@@ -133,7 +138,10 @@ interface FoundRow {
 }
 
 /** With what the read model says now of its organization and its key, so that nothing has to be told that these changed. */
-export async function findConsoleSession(db: Db, tokenHashes: string[]): Promise<ConsoleSession | undefined> {
+export async function findConsoleSession(
+  db: Db,
+  tokenHashes: string[],
+): Promise<ConsoleSession | undefined> {
   const { rows } = await db.query<FoundRow>({
     name: 'console-session',
     text: `select ${sessions.selectWithout('s', 'token_hash')}, ${organizations.select('o', 'capabilities')},
@@ -149,7 +157,9 @@ export async function findConsoleSession(db: Db, tokenHashes: string[]): Promise
 function sessionOf(row: FoundRow): ConsoleSession {
   const { id, name, environments } = row
   return {
-    ...{ id, name, environments },
+    id,
+    name,
+    environments,
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
     endedAt: row.ended_at,
@@ -170,7 +180,10 @@ function sessionOf(row: FoundRow): ConsoleSession {
   }
 }
 
-export async function touchSession(db: Db, { id, now }: { id: string; now: number }): Promise<void> {
+export async function touchSession(
+  db: Db,
+  { id, now }: { id: string; now: number },
+): Promise<void> {
   await db.query(
     'update tidegate.console_sessions set last_used_at = $2 where id = $1 and last_used_at <= $2::bigint - $3',
     [id, now, touchMs],
@@ -178,10 +191,10 @@ export async function touchSession(db: Db, { id, now }: { id: string; now: numbe
 }
 
 export async function endSession(db: Db, { id, now }: { id: string; now: number }): Promise<void> {
-  await db.query('update tidegate.console_sessions set ended_at = $2 where id = $1 and ended_at is null', [
-    id,
-    now,
-  ])
+  await db.query(
+    'update tidegate.console_sessions set ended_at = $2 where id = $1 and ended_at is null',
+    [id, now],
+  )
 }
 
 /** Ends what has the key of the session, or the name and organization of its links. */
@@ -219,6 +232,7 @@ export async function purgeConsole(db: Db, now: number): Promise<number> {
     [now, deletedAfterMs, purgeAtOnce],
   )
   const buckets = rows.map(({ id }) => bucketIdOf(id, 'person'))
-  if (buckets.length > 0) await db.query('delete from tidegate.rate_limits where bucket = any($1)', [buckets])
+  if (buckets.length > 0)
+    await db.query('delete from tidegate.rate_limits where bucket = any($1)', [buckets])
   return rows.length
 }

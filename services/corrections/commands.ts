@@ -3,7 +3,10 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { CommandDeps } from '../../infra/event-store/decide.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type CorrectionRow, findSplit } from '../../projections/corrections/projection.ts'
-import { isReassignment, type SessionReassignment } from '../../projections/sessions/apply-reassignments.ts'
+import {
+  isReassignment,
+  type SessionReassignment,
+} from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import {
@@ -20,7 +23,10 @@ export interface LinkedVisitors {
   /** No session is linked before the end of the transaction. */
   hold(tx: Tx): Promise<void>
   /** Sessions of the visitor, at most `limit`. */
-  sessionsOf(tx: Tx, visitor: { scope: DataScope; visitorId: string; limit?: number }): Promise<string[]>
+  sessionsOf(
+    tx: Tx,
+    visitor: { scope: DataScope; visitorId: string; limit?: number },
+  ): Promise<string[]>
   /** Gives sessions of one visitor to another. */
   reassign(tx: Tx, reassigned: SessionReassignment[]): Promise<void>
 }
@@ -29,7 +35,10 @@ export interface CorrectionDeps extends Pick<CommandDeps, 'decide' | 'clock'> {
   visitors: LinkedVisitors
 }
 
-export type SaidSplit = Pick<CorrectionRow, 'other_visitor_id' | 'session_ids' | 'reason' | 'corrected_at'>
+export type SaidSplit = Pick<
+  CorrectionRow,
+  'other_visitor_id' | 'session_ids' | 'reason' | 'corrected_at'
+>
 
 /** Resolves once read models have it. A repetition returns the first one. */
 export async function splitVisitor(
@@ -52,7 +61,9 @@ export async function splitVisitor(
     },
     decide: (sessions) => decideSplit(sessions, { ...command, now: clock() }),
   })
-  const [said = before] = events.flatMap((event) => (event.type === 'VisitorCorrected' ? [event.data] : []))
+  const [said = before] = events.flatMap((event) =>
+    event.type === 'VisitorCorrected' ? [event.data] : [],
+  )
   if (!said) throw unavailable(new Error(`the split that made ${newVisitorId} is not readable`))
   return said
 }
@@ -68,7 +79,11 @@ export async function mergeVisitors(
     async load(tx) {
       await visitors.hold(tx)
       const [known] = await visitors.sessionsOf(tx, { scope, visitorId, limit: 1 })
-      const sessions = await visitors.sessionsOf(tx, { scope, visitorId: otherId, limit: maxReassigned + 1 })
+      const sessions = await visitors.sessionsOf(tx, {
+        scope,
+        visitorId: otherId,
+        limit: maxReassigned + 1,
+      })
       return { isKnown: known !== undefined, sessions }
     },
     decide: (state) => decideMerger(state, { ...command, now: clock() }),

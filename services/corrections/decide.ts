@@ -2,7 +2,10 @@ import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
 import { derivedId } from '../../infra/ids.ts'
-import { reassignedAt, type SessionReassignment } from '../../projections/sessions/apply-reassignments.ts'
+import {
+  reassignedAt,
+  type SessionReassignment,
+} from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 
 /** How many sessions one correction may have. */
@@ -37,7 +40,10 @@ export interface SplitState {
 }
 
 /** 404 where the visitor has no session, 422 where one is not of it or none is left. A repetition makes no event. */
-export function decideSplit({ sessions, parted }: SplitState, command: SplitVisitor): DecidedEvent[] {
+export function decideSplit(
+  { sessions, parted }: SplitState,
+  command: SplitVisitor,
+): DecidedEvent[] {
   const { visitorId: earlier_visitor_id, sessionIds, now: split_at } = command
   if (sessionIds.every((id) => parted.includes(id))) return []
   if (sessions.length === 0) throw noSuchVisitor()
@@ -48,8 +54,17 @@ export function decideSplit({ sessions, parted }: SplitState, command: SplitVisi
     throw invalidField({ name: 'session_ids', issue: 'leaves the visitor no session' })
   const visitor_id = splitVisitorId(earlier_visitor_id, sessionIds)
   const reassigned = sessionIds.map((session_id) => {
-    const between = { session_id, visitor_id, earlier_visitor_id, cause: 'operator' as const, split_at }
-    return decidedReassignment({ type: 'VisitorSplit', data: { ...common(between, command), ...between } })
+    const between = {
+      session_id,
+      visitor_id,
+      earlier_visitor_id,
+      cause: 'operator' as const,
+      split_at,
+    }
+    return decidedReassignment({
+      type: 'VisitorSplit',
+      data: { ...common(between, command), ...between },
+    })
   })
   const between = { visitor_id: earlier_visitor_id, other_visitor_id: visitor_id }
   return [corrected(command, { kind: 'split', session_ids: sessionIds, ...between }), ...reassigned]
@@ -67,7 +82,10 @@ export interface MergeState {
 }
 
 /** 404 where one of both has no session, 422 where both are the same or there are too many. */
-export function decideMerger({ isKnown, sessions }: MergeState, command: MergeVisitors): DecidedEvent[] {
+export function decideMerger(
+  { isKnown, sessions }: MergeState,
+  command: MergeVisitors,
+): DecidedEvent[] {
   const { visitorId: visitor_id, otherId: earlier_visitor_id, now: merged_at } = command
   if (visitor_id === earlier_visitor_id)
     throw invalidField({ name: 'visitor_id', issue: 'is the visitor itself', received: visitor_id })
@@ -78,14 +96,19 @@ export function decideMerger({ isKnown, sessions }: MergeState, command: MergeVi
   }
   const reassigned = sessions.map((session_id) => {
     const between = { session_id, visitor_id, earlier_visitor_id, merged_at }
-    return decidedReassignment({ type: 'VisitorMerged', data: { ...common(between, command), ...between } })
+    return decidedReassignment({
+      type: 'VisitorMerged',
+      data: { ...common(between, command), ...between },
+    })
   })
   const between = { visitor_id, other_visitor_id: earlier_visitor_id }
   return [corrected(command, { kind: 'merge', session_ids: sessions, ...between }), ...reassigned]
 }
 
 export const noSuchVisitor = () =>
-  new ApiError('request.not_found', { message: 'No visitor with this id was observed in this environment.' })
+  new ApiError('request.not_found', {
+    message: 'No visitor with this id was observed in this environment.',
+  })
 
 type Between = Pick<SessionReassignment, 'session_id' | 'visitor_id' | 'earlier_visitor_id'>
 
@@ -94,7 +117,14 @@ function common(
   { session_id, visitor_id, earlier_visitor_id }: Between,
   { scope: { organizationId, environment }, now }: Correction,
 ) {
-  const event_id = derivedId('evt', 'moved', session_id, earlier_visitor_id, visitor_id, String(now))
+  const event_id = derivedId(
+    'evt',
+    'moved',
+    session_id,
+    earlier_visitor_id,
+    visitor_id,
+    String(now),
+  )
   return { event_id, organization_id: organizationId, environment, confidence: 100 }
 }
 
@@ -102,7 +132,12 @@ function decidedReassignment(
   event: Extract<DomainEvent, { type: 'VisitorSplit' | 'VisitorMerged' }>,
 ): DecidedEvent {
   const { organization_id: organizationId, environment, event_id: eventId } = event.data
-  return decidedEvent(event, { organizationId, environment, eventId, now: reassignedAt(event.data) })
+  return decidedEvent(event, {
+    organizationId,
+    environment,
+    eventId,
+    now: reassignedAt(event.data),
+  })
 }
 
 type CorrectedEvent = Extract<DomainEvent, { type: 'VisitorCorrected' }>
@@ -112,5 +147,8 @@ function corrected({ scope, reason, now }: Correction, said: Said): DecidedEvent
   const { organizationId, environment } = scope
   const data = { organization_id: organizationId, environment, ...said, reason, corrected_at: now }
   const eventId = derivedId('evt', 'corrected', said.visitor_id, said.other_visitor_id, String(now))
-  return decidedEvent({ type: 'VisitorCorrected', data }, { organizationId, environment, eventId, now })
+  return decidedEvent(
+    { type: 'VisitorCorrected', data },
+    { organizationId, environment, eventId, now },
+  )
 }

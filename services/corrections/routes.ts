@@ -29,11 +29,16 @@ const maxReasonCharacters = 500
 const reason = z
   .string()
   .trim()
-  .refine((text) => isVisible(text) && isOneLine(text) && characterCount(text) <= maxReasonCharacters, {
-    error: `1 to ${maxReasonCharacters} characters on one line, no control characters`,
-  })
+  .refine(
+    (text) => isVisible(text) && isOneLine(text) && characterCount(text) <= maxReasonCharacters,
+    {
+      error: `1 to ${maxReasonCharacters} characters on one line, no control characters`,
+    },
+  )
   .meta({ minLength: 1, maxLength: maxReasonCharacters })
-  .describe('Why, in your words. It is kept for ever: no name, address or other data about a person.')
+  .describe(
+    'Why, in your words. It is kept for ever: no name, address or other data about a person.',
+  )
 
 /** `POST /v1/organizations/{organizationId}/visitors/{visitorId}/splits` and `.../merges`. */
 export function correctionRoutes(app: FastifyInstance, options: CorrectionOptions): void {
@@ -155,6 +160,10 @@ function checkedVisitorId({ visitorId }: { visitorId: string }): string {
   return visitorId
 }
 
-function depsOf(request: FastifyRequest, { auth, decideAs, visitors }: CorrectionOptions, now: number) {
+function depsOf(
+  request: FastifyRequest,
+  { auth, decideAs, visitors }: CorrectionOptions,
+  now: number,
+) {
   return { decide: decideAs(auth.actor(request), request), clock: () => now, visitors }
 }

@@ -77,7 +77,10 @@ async function allScored({ pool, log, applied, scoringFollows }: ErasureDeps): P
 
 // Hides the person's visitors from scoring. A visitor that has sessions of others, too, stays, because its open sessions
 // may be theirs.
-async function hide({ pool, hideVisitors, keyring }: ErasureDeps, request: Erase): Promise<string[]> {
+async function hide(
+  { pool, hideVisitors, keyring }: ErasureDeps,
+  request: Erase,
+): Promise<string[]> {
   const { scope, person } = request
   const known = await sessionsOf(pool, scope, person)
   const sessionIds = known.map(({ session_id }) => session_id)
@@ -97,7 +100,10 @@ async function hide({ pool, hideVisitors, keyring }: ErasureDeps, request: Erase
 }
 
 /** Decides the erasure of what the read models know. */
-export function eraseKnown(deps: DecidingDeps, request: Erase & { openIds: string[] }): Promise<void> {
+export function eraseKnown(
+  deps: DecidingDeps,
+  request: Erase & { openIds: string[] },
+): Promise<void> {
   const { organizationId } = request.scope
   return decideOn(deps, request.scope, {
     // A visitor's sessions are in all partitions.
@@ -160,8 +166,15 @@ async function load(
   const rows = await countRows(db, sessionIds)
   return {
     sessions,
-    visitorsWithOtherSessions: await visitorsWithOtherSessions(db, scope, { visitorIds, sessionIds }),
-    counts: { open_sessions: open.length, ...rows, ...(await countWebhooks(db, { ...scope, sessionIds })) },
+    visitorsWithOtherSessions: await visitorsWithOtherSessions(db, scope, {
+      visitorIds,
+      sessionIds,
+    }),
+    counts: {
+      open_sessions: open.length,
+      ...rows,
+      ...(await countWebhooks(db, { ...scope, sessionIds })),
+    },
   }
 }
 
@@ -178,7 +191,10 @@ export async function waitUntilApplied(
 function subjectOf(master: MasterKey, { scope, person }: Erase) {
   if ('visitorId' in person) return { visitorId: person.visitorId, userDigest: null }
   const isUser = 'clientUserId' in person
-  return { visitorId: null, userDigest: isUser ? userDigest(master, scope, person.clientUserId) : null }
+  return {
+    visitorId: null,
+    userDigest: isUser ? userDigest(master, scope, person.clientUserId) : null,
+  }
 }
 
 // What a receipt is found by: a visitor, or a user's digest under any master key, since receipts outlive those.

@@ -1,7 +1,13 @@
 import type { Db } from '../../infra/postgres/pool.ts'
 import { correctionsOf } from '../../projections/corrections/projection.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
-import { decisionsOf, marksOf, type Person, sessionsOf, usersOf } from '../../projections/sessions/person.ts'
+import {
+  decisionsOf,
+  marksOf,
+  type Person,
+  sessionsOf,
+  usersOf,
+} from '../../projections/sessions/person.ts'
 import { findVisitor } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventsAbout } from '../../projections/webhooks/events-about.ts'
@@ -41,7 +47,10 @@ export async function exportPerson(
     visitors: await visitorsOf(pool, scope, { visitorIds, person }),
     corrections: corrections.map(
       ({ kind, visitor_id, other_visitor_id, session_ids, reason, corrected_at }) => ({
-        ...{ kind, visitor_id, other_visitor_id, reason },
+        kind,
+        visitor_id,
+        other_visitor_id,
+        reason,
         // The correction may name sessions of somebody else, too.
         session_ids: session_ids.filter((id) => theirs.has(id)),
         corrected_at: iso(corrected_at),
@@ -56,7 +65,11 @@ export async function exportPerson(
       })),
       decisions: decisions.get(id) ?? [],
       marks: (marks.get(id) ?? []).map(({ mark_id, label, reason, marked_at, is_removed }) => ({
-        ...{ id: mark_id, label, reason, marked_at: iso(marked_at), is_removed },
+        id: mark_id,
+        label,
+        reason,
+        marked_at: iso(marked_at),
+        is_removed,
       })),
       webhook_events: webhooks
         .filter(({ subject_id }) => subject_id === id)
@@ -88,8 +101,14 @@ async function visitorsOf(
   })
 }
 
-function linkOutput(link: { linked_at: number; merged_at: number | null } | undefined): object | null {
+function linkOutput(
+  link: { linked_at: number; merged_at: number | null } | undefined,
+): object | null {
   if (!link) return null
   const { linked_at, merged_at } = link
-  return { ...link, linked_at: iso(linked_at), merged_at: merged_at === null ? null : iso(merged_at) }
+  return {
+    ...link,
+    linked_at: iso(linked_at),
+    merged_at: merged_at === null ? null : iso(merged_at),
+  }
 }

@@ -33,10 +33,17 @@ export async function eraseGateSessions(
 }
 
 function scopeOf({ ownOrganizationId }: GateErasureDeps, session: ErasableSession): DataScope {
-  return { organizationId: session.organization_id ?? ownOrganizationId, environment: session.environment }
+  return {
+    organizationId: session.organization_id ?? ownOrganizationId,
+    environment: session.environment,
+  }
 }
 
-async function eraseOf(deps: GateErasureDeps, some: ErasableSession[], name: string | null): Promise<void> {
+async function eraseOf(
+  deps: GateErasureDeps,
+  some: ErasableSession[],
+  name: string | null,
+): Promise<void> {
   const [first] = some
   if (!first) return
   const scope = scopeOf(deps, first)
@@ -80,16 +87,22 @@ export async function eraseGateAccount(
   })
   await eraseGateSessions(deps, { sessions, name: gateAccountId })
   await waitUntilApplied(deps, projections)
-  const userDigests = deps.keyring.all.map((master) => userDigest(master, scope, digested(gateAccountId)))
+  const userDigests = deps.keyring.all.map((master) =>
+    userDigest(master, scope, digested(gateAccountId)),
+  )
   return sessions.length === 0 ? [] : findErasure(deps.pool, scope, { userDigests })
 }
 
 /** Whether there is such a session; resolves once no read model has who requested it, or another of its account. */
-export async function eraseGateSession(deps: GateErasureDeps, gateSessionId: string): Promise<boolean> {
+export async function eraseGateSession(
+  deps: GateErasureDeps,
+  gateSessionId: string,
+): Promise<boolean> {
   const [session] = await erasableSessions(deps.pool, { gateSessionId })
   if (!session) return false
   const { gate_account_id: gateAccountId } = session
-  const sessions = gateAccountId === null ? [session] : await erasableSessions(deps.pool, { gateAccountId })
+  const sessions =
+    gateAccountId === null ? [session] : await erasableSessions(deps.pool, { gateAccountId })
   await eraseGateSessions(deps, { sessions, name: gateAccountId })
   await waitUntilApplied(deps, projections)
   return true

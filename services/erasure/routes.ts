@@ -86,7 +86,9 @@ function eraseRoute(app: FastifyInstance, options: ErasureOptions, kind: PersonK
     async run(request) {
       const person = kind.personOf(request.params)
       const deps = { ...options, decide: decideAs(auth.actor(request), request) }
-      return { data: receiptOf(person ? await erase(deps, { scope: auth.scope(request), person }) : []) }
+      return {
+        data: receiptOf(person ? await erase(deps, { scope: auth.scope(request), person }) : []),
+      }
     },
   })
 }
@@ -108,7 +110,9 @@ function eraseAccountRoute(app: FastifyInstance, options: ErasureOptions): void 
       const deps = { ...options, decide: decideAs(auth.actor(request), request) }
       const { gateAccountId } = request.params
       const account = { scope: auth.scope(request), gateAccountId }
-      return { data: receiptOf(isId('gacct', gateAccountId) ? await eraseGateAccount(deps, account) : []) }
+      return {
+        data: receiptOf(isId('gacct', gateAccountId) ? await eraseGateAccount(deps, account) : []),
+      }
     },
   })
 }

@@ -20,7 +20,9 @@ export const exportSchema = z
     visitors: z.array(z.looseObject({})),
     corrections: z
       .array(z.looseObject({}))
-      .describe('What was said of the sessions when they were given to another visitor, oldest first.'),
+      .describe(
+        'What was said of the sessions when they were given to another visitor, oldest first.',
+      ),
     sessions: z.array(
       z.strictObject({
         id: z.string(),
@@ -29,13 +31,20 @@ export const exportSchema = z
           z.strictObject({ client_user_id: z.string().nullable(), event_id: z.string() }),
         ),
         decisions: z.array(z.looseObject({})).describe('Each as the log has it, oldest first.'),
-        marks: z.array(z.looseObject({})).describe('What the session was said to be, oldest first.'),
+        marks: z
+          .array(z.looseObject({}))
+          .describe('What the session was said to be, oldest first.'),
         webhook_events: z.array(z.looseObject({})),
-        state: z.looseObject({}).nullable().describe('What was observed, for a day after the opening.'),
+        state: z
+          .looseObject({})
+          .nullable()
+          .describe('What was observed, for a day after the opening.'),
         link: z
           .looseObject({})
           .nullable()
-          .describe('How the session came to its visitor, and what the visitor is found by through it.'),
+          .describe(
+            'How the session came to its visitor, and what the visitor is found by through it.',
+          ),
       }),
     ),
   })

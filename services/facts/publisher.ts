@@ -72,7 +72,9 @@ async function publish(tx: Tx, deps: PublisherDeps, notes: Note[]): Promise<void
   while (left.length > 0) {
     const facts = await readPublished({ tx, codec: deps.codec }, left)
     await append(deps.log, facts, left)
-    const now = await readPublished({ tx, codec: deps.codec }, left).catch((error) => lost(deps, left, error))
+    const now = await readPublished({ tx, codec: deps.codec }, left).catch((error) =>
+      lost(deps, left, error),
+    )
     for (const id of left) facts.has(id) ? gone.delete(id) : gone.add(id)
     left = left.filter((id) => !isSame(facts.get(id), now.get(id)))
   }

@@ -97,11 +97,16 @@ export async function readPublished(
 }
 
 export async function noteAgain(db: Db, sessionIds: string[]): Promise<void> {
-  await db.query('insert into tidegate.facts_notes (session_id) select unnest($1::text[])', [sessionIds])
+  await db.query('insert into tidegate.facts_notes (session_id) select unnest($1::text[])', [
+    sessionIds,
+  ])
 }
 
 export async function deleteNotes(tx: Tx, notes: Note[]): Promise<void> {
-  await tx.query(`delete from tidegate.facts_notes using ${listedNotes} where ${isListed}`, valuesOf(notes))
+  await tx.query(
+    `delete from tidegate.facts_notes using ${listedNotes} where ${isListed}`,
+    valuesOf(notes),
+  )
 }
 
 /** They are due once more, after `ms`. */

@@ -22,7 +22,11 @@ export function startGate(options: GateOptions) {
     pages: createPages(options),
   }
   const approvals = startApprovals(parts)
-  const workers: { stop(): Promise<void> }[] = [approvals, runTimeOuts(parts), runGateRetention(parts)]
+  const workers: { stop(): Promise<void> }[] = [
+    approvals,
+    runTimeOuts(parts),
+    runGateRetention(parts),
+  ]
   return {
     parts: { ...parts, approvals },
     async stop(): Promise<void> {

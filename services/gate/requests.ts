@@ -131,7 +131,8 @@ export async function polledSession(
   const session = await findGateSession(pool, gateSessionIdOf(request))
   const found = foundSession(session?.kind === 'signup' ? session : undefined)
   const token = readToken(request, 'gtpoll')
-  if (!isTokenOf(keyring, { token, hash: found.poll_token_hash })) throw new ApiError('auth.invalid_api_key')
+  if (!isTokenOf(keyring, { token, hash: found.poll_token_hash }))
+    throw new ApiError('auth.invalid_api_key')
   await limits.count(limit, token)
   return found
 }

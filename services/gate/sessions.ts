@@ -102,7 +102,10 @@ export interface Proof {
 }
 
 /** The members that every event of an approval has: by which token of the page, and with which proof. */
-export function approvalMembers(approval: { approveTokenHashes: [string, ...string[]]; proof: Proof }) {
+export function approvalMembers(approval: {
+  approveTokenHashes: [string, ...string[]]
+  proof: Proof
+}) {
   const { approveTokenHashes, proof } = approval
   return {
     approve_token_hash: approveTokenHashes[0],

@@ -22,11 +22,18 @@ const pages = table(
 
 const approveTokens = table(
   'tidegate.gate_approve_tokens',
-  { approve_token_hash: primaryKey(column.id()), gate_session_id: column.id(), issued_at: column.bigint() },
+  {
+    approve_token_hash: primaryKey(column.id()),
+    gate_session_id: column.id(),
+    issued_at: column.bigint(),
+  },
   { indexes: ['(issued_at)'] },
 )
 
-const leases = table('tidegate.gate_leases', { gate_session_id: primaryKey(column.id()), ...leaseColumns })
+const leases = table('tidegate.gate_leases', {
+  gate_session_id: primaryKey(column.id()),
+  ...leaseColumns,
+})
 
 const limits = table(
   'tidegate.gate_limits',
@@ -71,7 +78,11 @@ export function createPages({ pool, keyring, clock, random }: StoreOptions) {
 }
 
 /** Whether the consent data of the session was read with a token that has one of the hashes. */
-export async function isApproveTokenOf(db: Db, gateSessionId: string, hashes: string[]): Promise<boolean> {
+export async function isApproveTokenOf(
+  db: Db,
+  gateSessionId: string,
+  hashes: string[],
+): Promise<boolean> {
   const { rowCount } = await db.query(
     'select from tidegate.gate_approve_tokens where approve_token_hash = any($2) and gate_session_id = $1',
     [gateSessionId, hashes],

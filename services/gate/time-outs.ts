@@ -16,15 +16,27 @@ export function runTimeOuts(options: GateParts & { timeOutsMs?: number; purgeMs?
   const { logger, vault, timeOutsMs = 1000, purgeMs = 10_000 } = options
   const failed = createFailedEnds()
   const run = (intervalMs: number, work: () => Promise<boolean>, failure: string) =>
-    runPeriodically({ intervalMs, work, onError: (err) => logger.error({ err }, `${failure}, trying again`) })
+    runPeriodically({
+      intervalMs,
+      work,
+      onError: (err) => logger.error({ err }, `${failure}, trying again`),
+    })
   const workers = [
     run(
       timeOutsMs,
       async () => (await endOverdue(options, { failed })) > 0,
       'what is past its time did not end',
     ),
-    run(purgeMs, async () => (await purgeGate(options)) > 0, 'what Gate needs no more was not deleted'),
-    run(shredMs, () => vault.shred().then(() => false), 'keys of ended deliveries are still on the disk'),
+    run(
+      purgeMs,
+      async () => (await purgeGate(options)) > 0,
+      'what Gate needs no more was not deleted',
+    ),
+    run(
+      shredMs,
+      () => vault.shred().then(() => false),
+      'keys of ended deliveries are still on the disk',
+    ),
   ]
   return {
     async stop() {
@@ -76,7 +88,11 @@ export async function endOverdue(
     }
     const before = failed.all()
     for (const kind of kinds) {
-      const ids = await dueEnds(tx, kind, { now: parts.clock(), except: failed.of(kind), limit: maxOfAKind })
+      const ids = await dueEnds(tx, kind, {
+        now: parts.clock(),
+        except: failed.of(kind),
+        limit: maxOfAKind,
+      })
       const ends = ids.map((gateSessionId) => ({ kind, gateSessionId }))
       await inTime(ends, budgetMs, async (end) => void (await attempt(end)))
     }
@@ -96,8 +112,14 @@ async function inTime(
   for (const end of ends) if ((await attempt(end)) === false || performance.now() >= endAt) return
 }
 
-function dueEnds(db: Db, kind: EndKind, due: { now: number; except: GateSessionId[]; limit: number }) {
-  return kind === 'pages' ? longClosing(db, { ...due, forMs: reloadMs }) : dueGateSessions(db, kind, due)
+function dueEnds(
+  db: Db,
+  kind: EndKind,
+  due: { now: number; except: GateSessionId[]; limit: number },
+) {
+  return kind === 'pages'
+    ? longClosing(db, { ...due, forMs: reloadMs })
+    : dueGateSessions(db, kind, due)
 }
 
 type FailedEnds = ReturnType<typeof createFailedEnds>

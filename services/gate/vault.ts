@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
-import { createDataKey, type DataKey, dataKeyBytes, open, seal } from '../../infra/crypto/sealing.ts'
+import {
+  createDataKey,
+  type DataKey,
+  dataKeyBytes,
+  open,
+  seal,
+} from '../../infra/crypto/sealing.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { column, primaryKey, table } from '../../infra/postgres/table.ts'
@@ -64,7 +70,12 @@ export function createVault({ pool, keyring, clock, random }: StoreOptions) {
     find,
     /** Makes the key where there is none; every caller gets the same, until Postgres crashes. */
     async make(gateSessionId: GateSessionId): Promise<DataKey> {
-      const sealed = seal(random(dataKeyBytes), { keyring, purpose, context: gateSessionId, random })
+      const sealed = seal(random(dataKeyBytes), {
+        keyring,
+        purpose,
+        context: gateSessionId,
+        random,
+      })
       await pool.query(
         'insert into tidegate.gate_vault values ($1, $2, $3) on conflict (gate_session_id) do nothing',
         [gateSessionId, sealed, clock()],
@@ -76,7 +87,9 @@ export function createVault({ pool, keyring, clock, random }: StoreOptions) {
     /** The bytes stay in the table's file until the next `shred`. */
     async remove(gateSessionIds: GateSessionId[]): Promise<void> {
       if (gateSessionIds.length === 0) return
-      await pool.query('delete from tidegate.gate_vault where gate_session_id = any($1)', [gateSessionIds])
+      await pool.query('delete from tidegate.gate_vault where gate_session_id = any($1)', [
+        gateSessionIds,
+      ])
     },
     /** Writes what is left to a new file and gives the old one up, with the bytes of all that was removed. */
     async shred(): Promise<void> {
@@ -93,7 +106,11 @@ export type DeliveryBundle = z.output<typeof bundleSchema>
 /** Sealed as events and read models carry it. Nobody can read it once the data key is deleted. */
 export function sealBundle(
   bundle: DeliveryBundle,
-  { dataKey, gateSessionId, random }: { dataKey: DataKey; gateSessionId: GateSessionId; random: Random },
+  {
+    dataKey,
+    gateSessionId,
+    random,
+  }: { dataKey: DataKey; gateSessionId: GateSessionId; random: Random },
 ): Buffer {
   return dataKey.seal(Buffer.from(JSON.stringify(bundle)), { context: gateSessionId, random })
 }

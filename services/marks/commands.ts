@@ -54,7 +54,9 @@ export async function priceOfMarking(db: Db, scope: DataScope, named: Person): P
 }
 
 export async function priceOfUnmarking(db: Db, scope: DataScope, markId: string): Promise<number> {
-  return unitsOf((await sessionsWithMark(db, scope, markId)).filter(({ is_removed }) => !is_removed).length)
+  return unitsOf(
+    (await sessionsWithMark(db, scope, markId)).filter(({ is_removed }) => !is_removed).length,
+  )
 }
 
 const unitsOf = (sessions: number): number => Math.ceil(sessions / 100)
@@ -80,5 +82,11 @@ export async function unmarkSessions(
 // A visitor's sessions are in all partitions, and so are those of a mark.
 function streamOf(markId: string) {
   const topic = eventTopics.SessionMarked
-  return { topic, projection: 'sessions', key: markId, locks: [`mark:${markId}`], reads: 'topic' as const }
+  return {
+    topic,
+    projection: 'sessions',
+    key: markId,
+    locks: [`mark:${markId}`],
+    reads: 'topic' as const,
+  }
 }

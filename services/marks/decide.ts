@@ -46,7 +46,10 @@ export function decideMark({ sessions, marks }: MarkState, command: MarkSessions
     return mark?.label !== label || mark.reason !== reason
   })
   return changed.map((session_id) => {
-    const about = { ...aboutSession(session_id, command), event_id: eventIdOf('marked', mark_id, session_id) }
+    const about = {
+      ...aboutSession(session_id, command),
+      event_id: eventIdOf('marked', mark_id, session_id),
+    }
     return decided({ type: 'SessionMarked', data: { ...about, mark_id, label, reason, marked_at } })
   })
 }
@@ -71,7 +74,8 @@ function refuseUnfit(sessions: string[], named: Person): void {
   if ('sessionIds' in named) {
     const known = new Set(sessions)
     const received = named.sessionIds.find((id) => !known.has(id))
-    if (received !== undefined) throw invalidField({ name: 'session_ids', issue: 'not_found', received })
+    if (received !== undefined)
+      throw invalidField({ name: 'session_ids', issue: 'not_found', received })
     return
   }
   const name = 'visitorId' in named ? 'visitor_id' : 'client_user_id'
@@ -86,7 +90,9 @@ function aboutSession(session_id: string, { scope }: MarkCommand) {
   return { session_id, organization_id: scope.organizationId, environment: scope.environment }
 }
 
-function decided(event: Extract<DomainEvent, { type: 'SessionMarked' | 'SessionUnmarked' }>): DecidedEvent {
+function decided(
+  event: Extract<DomainEvent, { type: 'SessionMarked' | 'SessionUnmarked' }>,
+): DecidedEvent {
   const now = 'marked_at' in event.data ? event.data.marked_at : event.data.unmarked_at
   return eventAbout(event.data, event, { eventId: event.data.event_id, now })
 }

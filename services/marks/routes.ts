@@ -35,7 +35,10 @@ function markRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       const scope = auth.scope(request)
       const { label, reason = null, ...named } = request.body
       return idempotency.run({ request, reply }, async (command) => {
-        await auth.charge(request, { reply, cost: await priceOfMarking(pool, scope, namedIn(named)) })
+        await auth.charge(request, {
+          reply,
+          cost: await priceOfMarking(pool, scope, namedIn(named)),
+        })
         const deps = { ...commandDeps(options, request, command), pool }
         const rows = await markSessions(deps, { scope, label, reason, named: namedIn(named) })
         return answer({ data: markData(rows) })
@@ -62,7 +65,9 @@ function unmarkRoute(app: FastifyInstance, options: CommandRouteOptions): void {
       if (!isId('mrk', markId)) throw noSuchMark()
       const scope = auth.scope(request)
       await auth.charge(request, { reply, cost: await priceOfUnmarking(pool, scope, markId) })
-      return { data: markData(await unmarkSessions(commandDeps(options, request), { scope, markId })) }
+      return {
+        data: markData(await unmarkSessions(commandDeps(options, request), { scope, markId })),
+      }
     },
   })
 }

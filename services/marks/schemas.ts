@@ -1,6 +1,10 @@
 import { z } from 'zod'
 import { bodyId, timestamp } from '../../infra/http/schemas.ts'
-import { clientUserIdInput, markLabel, markReason } from '../../projections/sessions/decision-schemas.ts'
+import {
+  clientUserIdInput,
+  markLabel,
+  markReason,
+} from '../../projections/sessions/decision-schemas.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import type { Person } from '../../projections/sessions/person.ts'
 import type { StoredMark } from '../../projections/sessions/tables.ts'
@@ -30,7 +34,11 @@ export const markBody = namedBody
   .meta({ id: 'MarkRequest', oneOf: names.map((name) => ({ required: [name] })) })
 
 /** What is marked, of a body that fits. */
-export function namedIn({ session_ids, visitor_id, client_user_id }: z.output<typeof namedBody>): Person {
+export function namedIn({
+  session_ids,
+  visitor_id,
+  client_user_id,
+}: z.output<typeof namedBody>): Person {
   if (visitor_id !== undefined) return { visitorId: visitor_id }
   if (client_user_id !== undefined) return { clientUserId: client_user_id }
   return { sessionIds: session_ids ?? [] }

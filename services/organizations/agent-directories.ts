@@ -1,5 +1,10 @@
 import type { CallerKind } from '../../infra/access/organization.ts'
-import { type CommandDeps, type DecidedEvent, type NewEvent, newId } from '../../infra/event-store/decide.ts'
+import {
+  type CommandDeps,
+  type DecidedEvent,
+  type NewEvent,
+  newId,
+} from '../../infra/event-store/decide.ts'
 import { findOrganization } from '../../projections/organizations/queries.ts'
 import { findAgentDirectories } from '../../projections/policies/queries.ts'
 import { policyStreamOf } from './data-policies.ts'

@@ -7,12 +7,18 @@ import { type CommandRouteOptions, commandDeps } from '../../infra/idempotency/i
 import { findAgentDirectories } from '../../projections/policies/queries.ts'
 import type { AgentDirectoryRow } from '../../projections/policies/tables.ts'
 import { addAgentDirectory, removeAgentDirectory } from './agent-directories.ts'
-import { checkDirectoryFields, checkedDirectory, directoryLimits } from './decide-agent-directories.ts'
+import {
+  checkDirectoryFields,
+  checkedDirectory,
+  directoryLimits,
+} from './decide-agent-directories.ts'
 
 const tag = 'Agents'
 const path = '/v1/organizations/:organizationId/agent-directories'
 
-const domain = z.string().describe('As `agent.example`, or `agent.example:8443`. Stored in lower case.')
+const domain = z
+  .string()
+  .describe('As `agent.example`, or `agent.example:8443`. Stored in lower case.')
 
 const directorySchema = z
   .strictObject({
@@ -82,7 +88,9 @@ function addRoute(app: FastifyInstance, options: CommandRouteOptions): void {
         const deps = commandDeps(options, request, command)
         await addAgentDirectory(deps, { organizationId, by: 'key', ...request.body })
         const { domain } = checkedDirectory(request.body)
-        const added = (await findAgentDirectories(pool, organizationId)).find((one) => one.domain === domain)
+        const added = (await findAgentDirectories(pool, organizationId)).find(
+          (one) => one.domain === domain,
+        )
         return answer({ data: added && directoryJson(added) })
       }),
   })
@@ -104,7 +112,11 @@ function removeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     errors: [404],
     async run(request) {
       const { organizationId, domain } = request.params
-      await removeAgentDirectory(commandDeps(options, request), { organizationId, domain, by: 'key' })
+      await removeAgentDirectory(commandDeps(options, request), {
+        organizationId,
+        domain,
+        by: 'key',
+      })
       return listJson(await findAgentDirectories(pool, organizationId))
     },
   })
@@ -117,5 +129,10 @@ const listJson = (directories: AgentDirectoryRow[]) => ({
 
 /** A directory as the API and the command line show it. */
 export function directoryJson({ domain, name, changed_at }: AgentDirectoryRow) {
-  return { object: 'agent_directory' as const, domain, name, added_at: new Date(changed_at).toISOString() }
+  return {
+    object: 'agent_directory' as const,
+    domain,
+    name,
+    added_at: new Date(changed_at).toISOString(),
+  }
 }

@@ -24,7 +24,12 @@ export async function readAuditLog(deps: AuditDeps, query: ListAudit) {
 async function seeAll({ readPool, log, applied }: AuditDeps): Promise<void> {
   const { name: projection, topics } = auditProjection
   const ends = await Promise.all(topics.map((topic) => log.endPositions(topic)))
-  await catchUp(readPool, { applied, projection, records: lastBefore(ends.flat()), timeoutMs: waitMs })
+  await catchUp(readPool, {
+    applied,
+    projection,
+    records: lastBefore(ends.flat()),
+    timeoutMs: waitMs,
+  })
 }
 
 export function auditJson({ id, type, occurred_at, environment, ...row }: AuditRow) {

@@ -26,7 +26,9 @@ const auditEntrySchema = z
     reason: z
       .string()
       .nullable()
-      .describe('Why, in the words of whoever corrected a visitor or changed the scoring model; else null.'),
+      .describe(
+        'Why, in the words of whoever corrected a visitor or changed the scoring model; else null.',
+      ),
     actor: z
       .strictObject({
         type: z.enum(actorTypes satisfies readonly ActorType[]),
@@ -62,7 +64,9 @@ export function auditRoutes(app: FastifyInstance, options: AuditRouteOptions): v
       const { organizationId, environment: reader } = auth.scope(request)
       const { limit, cursor } = request.query
       const { rows, pagination } = await loadPage({
-        ...{ limit, cursor, cursors },
+        limit,
+        cursor,
+        cursors,
         query: { list: 'audit-log', organizationId, environment: reader },
         load: (after) =>
           readAuditLog(options, {

@@ -34,7 +34,10 @@ export function reachableKey(key: ApiKeyRow | undefined, by: KeyCaller): ApiKeyR
 }
 
 /** 403 for scopes that the caller does not have. Publishable keys have none. */
-export function checkGrant({ type, scopes }: Pick<ApiKeyRow, 'type' | 'scopes'>, by: KeyCaller): void {
+export function checkGrant(
+  { type, scopes }: Pick<ApiKeyRow, 'type' | 'scopes'>,
+  by: KeyCaller,
+): void {
   if (by !== 'operator' && type === 'secret') checkScopes(by, scopes ?? [])
 }
 

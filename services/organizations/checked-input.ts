@@ -68,7 +68,10 @@ function impliedType({ scopes, allowed_origins, client_target }: KeyRequest): Ke
 
 function requireType({ scopes, type }: KeyRequest): void {
   if (!scopes || type) return
-  throw invalid({ name: 'type', issue: 'required', expected: 'secret, where scopes are given' }, keySet)
+  throw invalid(
+    { name: 'type', issue: 'required', expected: 'secret, where scopes are given' },
+    keySet,
+  )
 }
 
 type KeyParts = Pick<KeySpec, 'client_target' | 'allowed_origins' | 'scopes'>
@@ -82,8 +85,13 @@ function publishableParts(request: KeyRequest): KeyParts {
   return { scopes: null, client_target, allowed_origins: origins }
 }
 
-function originsOf({ environment, allowed_origins, client_target = 'browser' }: KeyRequest): string[] {
-  if (client_target !== 'browser') refusePresent(allowed_origins, 'allowed_origins', 'browser keys only')
+function originsOf({
+  environment,
+  allowed_origins,
+  client_target = 'browser',
+}: KeyRequest): string[] {
+  if (client_target !== 'browser')
+    refusePresent(allowed_origins, 'allowed_origins', 'browser keys only')
   return checkedOrigins(allowed_origins ?? [], { environment, parameterSet: keySet })
 }
 
@@ -114,7 +122,8 @@ export function checkKeyFields(
 ): void {
   const { parameterSet } = rule
   checkPresent<{ name: string; origins: string[] }>({
-    name: name !== undefined && (() => checkedName(name, { max: inputLimits.keyName, parameterSet })),
+    name:
+      name !== undefined && (() => checkedName(name, { max: inputLimits.keyName, parameterSet })),
     origins: allowed_origins && (() => checkedOrigins(allowed_origins, rule)),
   })
 }
@@ -124,7 +133,10 @@ interface OriginRule {
   parameterSet: ParameterSet
 }
 
-export function checkedOrigins(origins: string[], { environment, parameterSet }: OriginRule): string[] {
+export function checkedOrigins(
+  origins: string[],
+  { environment, parameterSet }: OriginRule,
+): string[] {
   if (origins.length > inputLimits.origins) {
     const expected = `at most ${inputLimits.origins}`
     throw invalid({ name: 'allowed_origins', issue: 'too_many', expected }, parameterSet)
@@ -140,12 +152,19 @@ export function checkedOrigins(origins: string[], { environment, parameterSet }:
 
 export function checkedScopes(scopes: string[], parameterSet: ParameterSet): string[] {
   if (scopes.length === 0) {
-    throw invalid({ name: 'scopes', issue: 'required', expected: 'at least one scope' }, parameterSet)
+    throw invalid(
+      { name: 'scopes', issue: 'required', expected: 'at least one scope' },
+      parameterSet,
+    )
   }
   const known: readonly string[] = knownScopes
   const checked = checkEach(scopes, (scope, i) => {
     if (known.includes(scope)) return scope
-    const field = { name: `scopes.${i}`, issue: 'invalid_value', expected: 'a scope of this version' }
+    const field = {
+      name: `scopes.${i}`,
+      issue: 'invalid_value',
+      expected: 'a scope of this version',
+    }
     throw invalid(field, parameterSet, { allowed_values: [...known] })
   })
   return [...new Set(checked)]

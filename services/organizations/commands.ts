@@ -11,7 +11,11 @@ import {
 import type { OrganizationRow } from '../../projections/organizations/tables.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { type KeyCaller, noSuchKey } from './authority.ts'
-import { completeKeyRequest, completeOrganizationRequest, type KeyRequest } from './checked-input.ts'
+import {
+  completeKeyRequest,
+  completeOrganizationRequest,
+  type KeyRequest,
+} from './checked-input.ts'
 import {
   decideGraceEnd,
   decideKeyIssue,
@@ -169,7 +173,11 @@ export async function rotateApiKey(
   const kind = await findKey(pool, organizationId, keyId)
   if (!kind) throw noSuchKey()
   const { type, environment } = kind
-  const { keyId: replacementId, revealedKey, material } = generateKey(deps, { type, environment, now })
+  const {
+    keyId: replacementId,
+    revealedKey,
+    material,
+  } = generateKey(deps, { type, environment, now })
   await deps.decide({
     ...streamOf(organizationId),
     load: async (tx) => ({

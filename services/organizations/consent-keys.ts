@@ -54,7 +54,9 @@ export function createConsentKeys({ decideAs, ...rest }: ConsentKeysOptions) {
   // Only test keys may be bound to an http origin, as a server on one's own machine has.
   const environment: Environment = protocol === 'https:' ? 'live' : 'test'
   return {
-    publishableKey: remembered(options.clock, () => publishableKey(options, { origin, environment })),
+    publishableKey: remembered(options.clock, () =>
+      publishableKey(options, { origin, environment }),
+    ),
     secretHashes: remembered(options.clock, () => secretHashes(options, environment)),
   }
 }
@@ -69,12 +71,17 @@ async function publishableKey(
   const allowed_origins = [page.origin]
   const keys = await activePublishableKeys(options.pool, organizationId, page.environment)
   const known = keys.find(
-    (key) => isDeepStrictEqual(key.allowed_origins, allowed_origins) && isOfCurrent(key, options.keyring),
+    (key) =>
+      isDeepStrictEqual(key.allowed_origins, allowed_origins) && isOfCurrent(key, options.keyring),
   )
   if (known?.display_key) return known.display_key
   const { environment } = page
   const spec = { organizationId, environment, name: 'Consent page', allowed_origins }
-  const { revealedKey } = await issueApiKey(options, { ...spec, type: 'publishable', by: 'operator' })
+  const { revealedKey } = await issueApiKey(options, {
+    ...spec,
+    type: 'publishable',
+    by: 'operator',
+  })
   // Revokes the keys of addresses that are used no more. A server that still runs gets a new one as soon as it needs it.
   for (const { id: keyId } of keys.slice(maxOrigins - 1))
     await revokeApiKey(options, { organizationId, keyId, by: 'operator' })
@@ -82,7 +89,9 @@ async function publishableKey(
 }
 
 function isOfCurrent({ display_key, lookup_hash }: ApiKeyRow, keyring: Keyring): boolean {
-  return display_key !== null && lookupHashes(currentOnly(keyring), display_key).includes(lookup_hash)
+  return (
+    display_key !== null && lookupHashes(currentOnly(keyring), display_key).includes(lookup_hash)
+  )
 }
 
 async function secretHashes(options: ConsentDeps, environment: Environment): Promise<string[]> {
@@ -90,7 +99,8 @@ async function secretHashes(options: ConsentDeps, environment: Environment): Pro
   await ensureOrganization(options)
   const find = async (by: Keyring) =>
     (await recipientKeys(pool, organizationId, environment, clock())).flatMap(
-      ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring: by, keyId }) ?? [],
+      ({ keyId, secretHashSealed }) =>
+        openSecretHash(secretHashSealed, { keyring: by, keyId }) ?? [],
     )
   if ((await find(currentOnly(keyring))).length > 0) return find(keyring)
   const spec = { organizationId, environment, name: 'Consent proofs', scopes: ['sessions:read'] }

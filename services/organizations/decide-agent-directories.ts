@@ -44,7 +44,8 @@ export function checkDirectoryFields({
   })
 }
 
-const checkedAgentName = (name: string) => checkedName(name, { max: directoryLimits.name, parameterSet })
+const checkedAgentName = (name: string) =>
+  checkedName(name, { max: directoryLimits.name, parameterSet })
 
 function checkedDomain(text: string): string {
   const domain = agentDomain(text)
@@ -81,7 +82,9 @@ export function decideDirectoryRemoval(
   const { id: organization_id } = organizationFor(organization, by)
   const domain = agentDomain(text)
   if (domain === undefined || !directories.some((one) => one.domain === domain))
-    throw new ApiError('request.not_found', { message: 'The organization has no such agent directory.' })
+    throw new ApiError('request.not_found', {
+      message: 'The organization has no such agent directory.',
+    })
   const data = { organization_id, domain, removed_at: now }
   const about = { organizationId: organization_id, environment: null, eventId, now }
   return [decidedEvent({ type: 'AgentDirectoryRemoved', data }, about)]

@@ -5,7 +5,11 @@ import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.
 import { invalid } from '../../infra/http/checked-fields.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { OrganizationRow } from '../../projections/organizations/tables.ts'
-import type { DataExpirationRow, DataPolicyRow, RetentionDays } from '../../projections/policies/tables.ts'
+import type {
+  DataExpirationRow,
+  DataPolicyRow,
+  RetentionDays,
+} from '../../projections/policies/tables.ts'
 import { hideableFacts } from '../../projections/sessions/session-facts.ts'
 
 /** Undefined = as it is. */
@@ -36,7 +40,10 @@ const bounds: Record<keyof RetentionDays, [least: number, most: number]> = {
 }
 
 export function decideDataPolicy(
-  { organization, policy }: { organization: OrganizationRow | undefined; policy: DataPolicyRow | undefined },
+  {
+    organization,
+    policy,
+  }: { organization: OrganizationRow | undefined; policy: DataPolicyRow | undefined },
   { changes, eventId, now }: { changes: DataPolicyChanges; eventId: string; now: number },
 ): DecidedEvent[] {
   const { id: organizationId } = organizationFor(organization, 'operator')
@@ -63,17 +70,25 @@ export function decideDataPolicy(
   return [decidedEvent({ type: 'OrganizationDataPolicyChanged', data }, about)]
 }
 
-function checkedDays(name: keyof RetentionDays, changes: DataPolicyChanges, current: RetentionDays) {
+function checkedDays(
+  name: keyof RetentionDays,
+  changes: DataPolicyChanges,
+  current: RetentionDays,
+) {
   const days = changes[name]
   if (days === undefined) return current[name]
   const [least, most] = bounds[name]
   const isForEver = days === 0 && name !== 'webhook_days'
-  if (days === null || isForEver || (Number.isInteger(days) && days >= least && days <= most)) return days
+  if (days === null || isForEver || (Number.isInteger(days) && days >= least && days <= most))
+    return days
   const expected = `${least} to ${most} days${name === 'webhook_days' ? '' : ', for ever'}, or the default`
   throw invalid({ name, issue: 'invalid', expected }, 'organization_data_policy')
 }
 
-function checkedFacts(names: string[] | null | undefined, current: string[] | null): string[] | null {
+function checkedFacts(
+  names: string[] | null | undefined,
+  current: string[] | null,
+): string[] | null {
   if (names === undefined) return current
   if (names === null) return null
   const known = hideableFacts.filter((name) => names.includes(name))
@@ -103,8 +118,13 @@ export function retentionOf(
 type Expiration = Omit<DataExpirationRow, 'organization_id' | 'expired_at'>
 
 // What has ended by now, in whole days of UTC. What ended once stays so, whatever is to stay for longer later.
-function expirationOf(days: RetentionDays, known: Expiration | null | undefined, now: number): Expiration {
-  const before = (count: number | null, at = now) => (count ? at - (at % dayMs) - count * dayMs : null)
+function expirationOf(
+  days: RetentionDays,
+  known: Expiration | null | undefined,
+  now: number,
+): Expiration {
+  const before = (count: number | null, at = now) =>
+    count ? at - (at % dayMs) - count * dayMs : null
   const sessions_before = latest(known?.sessions_before, before(days.session_days))
   const decisions_before = before(days.decision_days, now - lastDecisionMs)
   return {
@@ -128,7 +148,12 @@ export function decideExpiration(
   const names = Object.keys(ended) as (keyof Expiration)[]
   if (names.every((name) => (known?.[name] ?? null) === ended[name])) return []
   const data = { organization_id: organizationId, ...ended, expired_at: now }
-  const eventId = derivedId('evt', organizationId, 'data-expired', ...Object.values(ended).map(String))
+  const eventId = derivedId(
+    'evt',
+    organizationId,
+    'data-expired',
+    ...Object.values(ended).map(String),
+  )
   const about = { organizationId, environment: null, eventId, now }
   return [decidedEvent({ type: 'OrganizationDataExpired', data }, about)]
 }

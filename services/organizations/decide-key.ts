@@ -9,7 +9,14 @@ import { derivedId, type KeyId } from '../../infra/ids.ts'
 import type { KeyCounts } from '../../projections/organizations/queries.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { ApiKeyIssued, ApiKeyRevoked, Environment } from '../../schemas/events.ts'
-import { callerKindOf, checkGrant, checkIssue, type KeyCaller, noSuchKey, reachableKey } from './authority.ts'
+import {
+  callerKindOf,
+  checkGrant,
+  checkIssue,
+  type KeyCaller,
+  noSuchKey,
+  reachableKey,
+} from './authority.ts'
 import { checkedOrigins, checkedScopes, inputLimits, type KeySpec } from './checked-input.ts'
 
 export interface KeyState {
@@ -102,7 +109,10 @@ function issued(
     eventId: derivedId('evt', keyId, 'issued'),
     now,
   }
-  return decidedEvent({ type: 'ApiKeyIssued', data: { ...ids, ...spec, ...material, issued_at: now } }, about)
+  return decidedEvent(
+    { type: 'ApiKeyIssued', data: { ...ids, ...spec, ...material, issued_at: now } },
+    about,
+  )
 }
 
 const idsOf = ({ organization_id, id: key_id }: ApiKeyRow) => ({ organization_id, key_id })
@@ -121,7 +131,10 @@ export const graceMs = 24 * 60 * 60 * 1000
  * when it is rotating or there are too many secret keys. 403 when the organization is not active, or the key may more
  * than the caller. A repeated command adds only the events that the first attempt did not write.
  */
-export function decideKeyRotation(state: KeyState & CountedState, command: RotateApiKey): DecidedEvent[] {
+export function decideKeyRotation(
+  state: KeyState & CountedState,
+  command: RotateApiKey,
+): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const key = reachableKey(state.key, command.by)
   if (!state.existing) keyInUse(key)
@@ -157,12 +170,15 @@ export function decideKeyRevocation(
 ): DecidedEvent[] {
   organizationFor(organization, callerKindOf(by))
   const key = reachableKey(found, by)
-  return key.status === 'revoked' ? [] : [revoked(key, { reason: 'requested', revoked_at: now, now })]
+  return key.status === 'revoked'
+    ? []
+    : [revoked(key, { reason: 'requested', revoked_at: now, now })]
 }
 
 /** A rotating key is revoked as of the end of its grace, however late that is noticed. */
 export function decideGraceEnd(key: ApiKeyRow | undefined, now: number): DecidedEvent[] {
-  if (key?.status !== 'rotating' || key.grace_expires_at === null || key.grace_expires_at > now) return []
+  if (key?.status !== 'rotating' || key.grace_expires_at === null || key.grace_expires_at > now)
+    return []
   return [revoked(key, { reason: 'grace_ended', revoked_at: key.grace_expires_at, now })]
 }
 
@@ -196,23 +212,35 @@ const updateSet = 'api_key_update'
  * Each of name, origins and scopes that changes makes an event. ApiError: 404 no such key, or revoked; 403 the
  * organization is not active, or the caller lacks a scope; 422 naming the fields that do not fit.
  */
-export function decideKeyUpdate({ organization, key }: KeyState, command: UpdateApiKey): DecidedEvent[] {
+export function decideKeyUpdate(
+  { organization, key }: KeyState,
+  command: UpdateApiKey,
+): DecidedEvent[] {
   const { by, changeId, now } = command
   organizationFor(organization, callerKindOf(by))
   const current = changeableKey(key, by)
-  const changes = checkEach([renameKey, changeOrigins, changeScopes], (change) => change(current, command))
+  const changes = checkEach([renameKey, changeOrigins, changeScopes], (change) =>
+    change(current, command),
+  )
   return changes
     .flat()
-    .map((event) => eventAbout(current, event, { eventId: derivedId('evt', changeId, event.type), now }))
+    .map((event) =>
+      eventAbout(current, event, { eventId: derivedId('evt', changeId, event.type), now }),
+    )
 }
 
 function renameKey(key: ApiKeyRow, { name: text, now }: UpdateApiKey): DomainEvent[] {
   if (text === undefined) return []
   const name = checkedName(text, { max: inputLimits.keyName, parameterSet: updateSet })
-  return name === key.name ? [] : [{ type: 'ApiKeyRenamed', data: { ...idsOf(key), name, renamed_at: now } }]
+  return name === key.name
+    ? []
+    : [{ type: 'ApiKeyRenamed', data: { ...idsOf(key), name, renamed_at: now } }]
 }
 
-function changeOrigins(key: ApiKeyRow, { allowed_origins: origins, now }: UpdateApiKey): DomainEvent[] {
+function changeOrigins(
+  key: ApiKeyRow,
+  { allowed_origins: origins, now }: UpdateApiKey,
+): DomainEvent[] {
   if (!origins) return []
   if (key.type === 'secret' || key.client_target !== 'browser') {
     const expected = 'publishable browser keys only'
@@ -221,7 +249,9 @@ function changeOrigins(key: ApiKeyRow, { allowed_origins: origins, now }: Update
   const { environment } = key
   const allowed_origins = checkedOrigins(origins, { environment, parameterSet: updateSet })
   if (isDeepStrictEqual(allowed_origins, key.allowed_origins)) return []
-  return [{ type: 'ApiKeyOriginsChanged', data: { ...idsOf(key), allowed_origins, changed_at: now } }]
+  return [
+    { type: 'ApiKeyOriginsChanged', data: { ...idsOf(key), allowed_origins, changed_at: now } },
+  ]
 }
 
 function changeScopes(key: ApiKeyRow, command: UpdateApiKey): DomainEvent[] {

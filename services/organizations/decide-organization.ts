@@ -34,10 +34,16 @@ export function decideOrganizationCreation(
   }
   const data = { organization_id: organizationId, name, slug, created_at: now }
   const eventId = derivedId('evt', organizationId, 'created')
-  return [aboutOrganization(organizationId, { type: 'OrganizationCreated', data }, { eventId, now })]
+  return [
+    aboutOrganization(organizationId, { type: 'OrganizationCreated', data }, { eventId, now }),
+  ]
 }
 
-function aboutOrganization(organizationId: string, event: DomainEvent, name: NewEvent): DecidedEvent {
+function aboutOrganization(
+  organizationId: string,
+  event: DomainEvent,
+  name: NewEvent,
+): DecidedEvent {
   return eventAbout({ organization_id: organizationId, environment: null }, event, name)
 }
 
@@ -61,13 +67,23 @@ export function decideOrganizationUpdate(
   const organization = organizationFor(state, by)
   const events = [...rename(organization, name, now), ...changeStatus(organization, status, now)]
   return events.map((event) =>
-    aboutOrganization(organization.id, event, { eventId: derivedId('evt', changeId, event.type), now }),
+    aboutOrganization(organization.id, event, {
+      eventId: derivedId('evt', changeId, event.type),
+      now,
+    }),
   )
 }
 
-function rename({ id, ...current }: OrganizationRow, text: string | undefined, now: number): DomainEvent[] {
+function rename(
+  { id, ...current }: OrganizationRow,
+  text: string | undefined,
+  now: number,
+): DomainEvent[] {
   if (text === undefined) return []
-  const name = checkedName(text, { max: inputLimits.organizationName, parameterSet: 'organization_update' })
+  const name = checkedName(text, {
+    max: inputLimits.organizationName,
+    parameterSet: 'organization_update',
+  })
   if (name === current.name) return []
   return [{ type: 'OrganizationRenamed', data: { organization_id: id, name, renamed_at: now } }]
 }
@@ -98,7 +114,11 @@ const maxLimit = 1_000_000_000
  */
 export function decideLimits(
   state: OrganizationRow | undefined,
-  { changeId, now, ...limits }: ChangeName & { [Name in keyof typeof minLimits]?: number | null | undefined },
+  {
+    changeId,
+    now,
+    ...limits
+  }: ChangeName & { [Name in keyof typeof minLimits]?: number | null | undefined },
 ): DecidedEvent[] {
   const organization = organizationFor(state, 'operator')
   const limitOf = (name: keyof typeof minLimits) =>
@@ -107,9 +127,17 @@ export function decideLimits(
     secret_limit: () => limitOf('secret_limit'),
     publishable_limit: () => limitOf('publishable_limit'),
   })
-  if (secret_limit === organization.secret_limit && publishable_limit === organization.publishable_limit)
+  if (
+    secret_limit === organization.secret_limit &&
+    publishable_limit === organization.publishable_limit
+  )
     return []
-  const data = { organization_id: organization.id, secret_limit, publishable_limit, changed_at: now }
+  const data = {
+    organization_id: organization.id,
+    secret_limit,
+    publishable_limit,
+    changed_at: now,
+  }
   return [
     aboutOrganization(
       organization.id,
@@ -130,11 +158,20 @@ export const capabilities = ['ip_rotation'] as const
 
 export function decideCapability(
   state: OrganizationRow | undefined,
-  { capability, enabled, changeId: eventId, now }: ChangeName & { capability: string; enabled: boolean },
+  {
+    capability,
+    enabled,
+    changeId: eventId,
+    now,
+  }: ChangeName & { capability: string; enabled: boolean },
 ): DecidedEvent[] {
   const { id: organization_id, capabilities: current } = organizationFor(state, 'operator')
   if (!capabilities.some((known) => known === capability)) {
-    const field = { name: 'capability', issue: 'invalid_value', expected: 'a capability of this version' }
+    const field = {
+      name: 'capability',
+      issue: 'invalid_value',
+      expected: 'a capability of this version',
+    }
     throw invalid(field, 'organization_capability', { allowed_values: [...capabilities] })
   }
   if (current.includes(capability) === enabled) return []

@@ -68,14 +68,20 @@ function listRoute(app: FastifyInstance, { pool, auth, keyring }: CommandRouteOp
         cursors,
         query: { list: 'api-keys', organizationId, environment },
         load: (after) =>
-          listKeys(pool, organizationId, { limit, after: after && { createdAt: after.value, id: after.id } }),
+          listKeys(pool, organizationId, {
+            limit,
+            after: after && { createdAt: after.value, id: after.id },
+          }),
         positionOf: (row) => ({ value: row.created_at, id: row.id }),
       })
       const used = await lastUsedAt(
         pool,
         rows.map(({ id }) => id),
       )
-      return { data: rows.map((row) => apiKeyJson(row, { lastUsedAt: used.get(row.id) })), pagination }
+      return {
+        data: rows.map((row) => apiKeyJson(row, { lastUsedAt: used.get(row.id) })),
+        pagination,
+      }
     },
   })
 }
@@ -93,10 +99,13 @@ function createRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     params: organizationParams,
     body: createKeyBody,
     parameterSet: 'api_key_create',
-    checkFitting: fittingCheck(z.object(createKeyBody.shape).partial(), ({ name, ...fields }, request) => {
-      const { environment = auth.caller(request).environment, allowed_origins } = fields
-      checkKeyFields({ name, allowed_origins }, { environment, parameterSet: 'api_key_create' })
-    }),
+    checkFitting: fittingCheck(
+      z.object(createKeyBody.shape).partial(),
+      ({ name, ...fields }, request) => {
+        const { environment = auth.caller(request).environment, allowed_origins } = fields
+        checkKeyFields({ name, allowed_origins }, { environment, parameterSet: 'api_key_create' })
+      },
+    ),
     answers: { 201: single(issuedApiKeySchema) },
     errors: [404],
     run(request, { reply, answer }) {

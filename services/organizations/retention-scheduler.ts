@@ -21,7 +21,10 @@ interface RetentionOptions {
 
 type RetentionSettings = Pick<
   Config,
-  'SESSION_RETENTION_DAYS' | 'DECISION_RETENTION_DAYS' | 'VISITOR_RETENTION_DAYS' | 'WEBHOOK_RETENTION_DAYS'
+  | 'SESSION_RETENTION_DAYS'
+  | 'DECISION_RETENTION_DAYS'
+  | 'VISITOR_RETENTION_DAYS'
+  | 'WEBHOOK_RETENTION_DAYS'
 >
 
 export function defaultDays(config: RetentionSettings): RetentionDays {
@@ -43,7 +46,12 @@ export function runRetentionScheduler(options: RetentionOptions): Periodic {
   })
 }
 
-export function expireOldData({ pool, decideAs, clock, config }: RetentionOptions): Promise<number> {
+export function expireOldData({
+  pool,
+  decideAs,
+  clock,
+  config,
+}: RetentionOptions): Promise<number> {
   const defaults = defaultDays(config)
   const decide = decideAs({ type: 'scheduler', id: 'data-retention' })
   return workOffInTurn(pool, 'data-retention-scheduler', {

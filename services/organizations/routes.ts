@@ -64,7 +64,8 @@ function getRoute(app: FastifyInstance, { pool, auth }: CommandRouteOptions): vo
     operationId: 'getOrganization',
     tag,
     summary: 'Retrieve one organization',
-    description: "Requires the `organizations:read` secret-key scope and a key of the organization's own.",
+    description:
+      "Requires the `organizations:read` secret-key scope and a key of the organization's own.",
     params: organizationParams,
     answers: { 200: single(organizationSchema) },
     errors: [404],
@@ -92,8 +93,11 @@ function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     errors: [404],
     async run(request) {
       const { organizationId } = request.params
-      await changeOrganization(commandDeps(options, request), organizationId, (organization, change) =>
-        decideOrganizationUpdate(organization, { ...request.body, ...change, by: 'key' }),
+      await changeOrganization(
+        commandDeps(options, request),
+        organizationId,
+        (organization, change) =>
+          decideOrganizationUpdate(organization, { ...request.body, ...change, by: 'key' }),
       )
       return organizationAnswer(pool, organizationId)
     },

@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import { scopes as knownScopes } from '../../infra/access/principal.ts'
-import { atLeastOne, implies, organizationParams, pathId, timestamp } from '../../infra/http/schemas.ts'
+import {
+  atLeastOne,
+  implies,
+  organizationParams,
+  pathId,
+  timestamp,
+} from '../../infra/http/schemas.ts'
 import type { ApiKeyRow, OrganizationRow } from '../../projections/organizations/tables.ts'
 import type { DataPolicyRow } from '../../projections/policies/tables.ts'
 import type { ClientTarget } from '../../schemas/events.ts'
@@ -57,7 +63,10 @@ const keyHead = {
     .enum(['active', 'rotating', 'revoked'])
     .describe('rotating: replaced, and still working until grace_expires_at.'),
   client_target: z.enum(clientTargets),
-  allowed_origins: z.array(z.string()).nullable().describe('null for secret keys; empty = any origin.'),
+  allowed_origins: z
+    .array(z.string())
+    .nullable()
+    .describe('null for secret keys; empty = any origin.'),
   scopes: z.array(z.enum(knownScopes)).nullable().describe('null for publishable keys.'),
   rate_limit: z.null().describe('Kept for compatibility; limits are those of the organization.'),
   key_preview: z.string(),
@@ -106,7 +115,9 @@ export const updateOrganizationBody = atLeastOne({
 
 const nativeTargets = clientTargets.filter((target) => target !== 'browser')
 const has = (name: string, schema: object) => ({ required: [name], properties: { [name]: schema } })
-const without = (...names: string[]) => ({ not: { anyOf: names.map((name) => ({ required: [name] })) } })
+const without = (...names: string[]) => ({
+  not: { anyOf: names.map((name) => ({ required: [name] })) },
+})
 
 // What `completeKeyRequest` says of members together.
 const keyConditions = [
@@ -159,7 +170,15 @@ export const storedTarget = (target: PublicTarget): ClientTarget => storedTarget
 
 export function organizationJson({ id, name, slug, status, ...times }: OrganizationRow) {
   const created_at = iso(times.created_at)
-  return { object: 'organization', id, name, slug, status, created_at, updated_at: iso(times.updated_at) }
+  return {
+    object: 'organization',
+    id,
+    name,
+    slug,
+    status,
+    created_at,
+    updated_at: iso(times.updated_at),
+  }
 }
 
 export function dataPolicyJson(policy: DataPolicyRow | undefined) {

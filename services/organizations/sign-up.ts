@@ -37,9 +37,15 @@ export async function signUpOrganization(
 ): Promise<SignedUp | undefined> {
   const request = { name: accountName, slug: slugOf(accountName, gateSessionId) }
   // It makes the id of the organization, which is no secret.
-  const random = counterRandom(createHash('sha256').update('signup').digest(), Buffer.from(gateSessionId))
+  const random = counterRandom(
+    createHash('sha256').update('signup').digest(),
+    Buffer.from(gateSessionId),
+  )
   const { organizationId } = await createOrganization({ ...deps, random }, request)
-  const [live, test] = [keyPair(deps, organizationId, 'live'), keyPair(deps, organizationId, 'test')]
+  const [live, test] = [
+    keyPair(deps, organizationId, 'live'),
+    keyPair(deps, organizationId, 'test'),
+  ]
   const keys = [live.publishable, live.secret, test.publishable, test.secret]
   if (!(await replaceKeys(deps, organizationId, { keys, stillNeeded }))) return undefined
   return {

@@ -19,7 +19,13 @@ import {
 import { iso } from '../../projections/sessions/decision-shape.ts'
 import type { ReadbackOptions } from './options.ts'
 import { aggregatesSchema, type SessionAggregates } from './schemas/aggregates.ts'
-import { appliedFilters, filterQuery, filtersHeader, filtersOf, refusingFilters } from './session-filters.ts'
+import {
+  appliedFilters,
+  filterQuery,
+  filtersHeader,
+  filtersOf,
+  refusingFilters,
+} from './session-filters.ts'
 
 /** Units of a request: it may read millions of sessions. */
 const cost = 5
@@ -35,7 +41,8 @@ const query = z.object({
     .describe(`In UTC; at most ${maxIntervals} of them.`),
   group_by: z
     .preprocess(
-      (sent) => (sent === undefined ? [] : [sent].flat().flatMap((part) => String(part).split(','))),
+      (sent) =>
+        sent === undefined ? [] : [sent].flat().flatMap((part) => String(part).split(',')),
       z.array(z.enum(groupFields)).max(2),
     )
     .describe(
@@ -51,7 +58,10 @@ const query = z.object({
 })
 
 /** `GET /v1/sessions/aggregates`. */
-export function aggregatesRoute(app: FastifyInstance, { pool, shares, auth, clock }: ReadbackOptions): void {
+export function aggregatesRoute(
+  app: FastifyInstance,
+  { pool, shares, auth, clock }: ReadbackOptions,
+): void {
   endpoint(app, {
     shares,
     route: 'GET /v1/sessions/aggregates',
@@ -105,7 +115,10 @@ function aggregatesJson(counts: SessionCounts, groupBy: GroupField[]): SessionAg
     since: iso(since),
     until: iso(until),
     is_complete: !isPart,
-    ...{ sessions, ended, visitors: distinct.visitors, users: distinct.users },
+    sessions,
+    ended,
+    visitors: distinct.visitors,
+    users: distinct.users,
     distinct_missing: distinct.reason,
     groups: groups.map(({ at, kind, values, sessions }) => ({
       start: at === null ? null : iso(at),

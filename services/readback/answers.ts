@@ -1,4 +1,9 @@
-import { agentJson, decisionOf, iso, visitorLinkOf } from '../../projections/sessions/decision-shape.ts'
+import {
+  agentJson,
+  decisionOf,
+  iso,
+  visitorLinkOf,
+} from '../../projections/sessions/decision-shape.ts'
 import type { ListedFacts, SessionRow } from '../../projections/sessions/list-sessions.ts'
 import type {
   SessionDetailRow,
@@ -7,7 +12,12 @@ import type {
   VisitorRow,
 } from '../../projections/sessions/queries.ts'
 import type { DecisionSummary, LinkedVisitor } from '../../projections/sessions/tables.ts'
-import { eventTopics, type Network, type SessionScored, type Verdict } from '../../schemas/events.ts'
+import {
+  eventTopics,
+  type Network,
+  type SessionScored,
+  type Verdict,
+} from '../../schemas/events.ts'
 import type { VisitorDetail, VisitorSummary } from './schemas/fingerprints.ts'
 import type { Identification } from './schemas/identification.ts'
 import type { ScoreExplanation } from './schemas/score.ts'
@@ -34,7 +44,9 @@ export function sessionDetail(
     client_user_id: row.client_user_id,
     mark: markOf(row),
     decision: detailDecision(row.decision),
-    highlights: detail.highlights.map(({ evidence, ...rest }) => (evidence ? { ...rest, evidence } : rest)),
+    highlights: detail.highlights.map(({ evidence, ...rest }) =>
+      evidence ? { ...rest, evidence } : rest,
+    ),
     attribution: detail.attribution,
     web_bot_auth: detail.web_bot_auth,
     agent: detail.agent && agentJson(detail.agent),
@@ -83,7 +95,10 @@ function detailDecision(decision: DecisionSummary): SessionDetail['decision'] {
 }
 
 function detailNetwork(network: Network): SessionDetail['network'] {
-  return { ...network, evaluated_at: network.evaluated_at === null ? null : iso(network.evaluated_at) }
+  return {
+    ...network,
+    evaluated_at: network.evaluated_at === null ? null : iso(network.evaluated_at),
+  }
 }
 
 function detailVisitor({ visitor, lifecycle }: SessionDetailRow) {
@@ -104,7 +119,9 @@ const resolutionOf = ({ method, basis }: LinkedVisitor) => ({ method, basis })
 
 // Members that the SDK could not see are null in the event and left out here.
 function withoutNulls(integrity: SessionScored['native_runtime_integrity']): unknown {
-  return integrity && JSON.parse(JSON.stringify(integrity, (_, value: unknown) => value ?? undefined))
+  return (
+    integrity && JSON.parse(JSON.stringify(integrity, (_, value: unknown) => value ?? undefined))
+  )
 }
 
 /** A list row. */
@@ -133,8 +150,19 @@ function factsOf(facts: ListedFacts): SessionSummary['facts'] {
   const { agent_status, agent_provider, agent_product } = facts
   return {
     signals: signals ?? [],
-    ...{ page_host, page_path, country, asn, network_holder, network },
-    ...{ browser, browser_version, os, form_factor, agent_status, agent_provider, agent_product },
+    page_host,
+    page_path,
+    country,
+    asn,
+    network_holder,
+    network,
+    browser,
+    browser_version,
+    os,
+    form_factor,
+    agent_status,
+    agent_provider,
+    agent_product,
     handed_off_at: handed_off_at === null ? null : iso(handed_off_at),
   }
 }

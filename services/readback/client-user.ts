@@ -38,8 +38,18 @@ interface ClientUserChange extends DataScope {
 export function decideClientUser(current: string | null, command: ClientUserChange): DomainEvent[] {
   const { sessionId, organizationId, environment, clientUserId, eventId, at } = command
   if (current === clientUserId) return []
-  const ids = { session_id: sessionId, organization_id: organizationId, environment, event_id: eventId }
+  const ids = {
+    session_id: sessionId,
+    organization_id: organizationId,
+    environment,
+    event_id: eventId,
+  }
   return clientUserId === null
     ? [{ type: 'ClientUserCleared', data: { ...ids, cleared_at: at } }]
-    : [{ type: 'ClientUserAttached', data: { ...ids, client_user_id: clientUserId, attached_at: at } }]
+    : [
+        {
+          type: 'ClientUserAttached',
+          data: { ...ids, client_user_id: clientUserId, attached_at: at },
+        },
+      ]
 }

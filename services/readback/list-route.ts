@@ -58,7 +58,9 @@ export function sessionsRoute(
       const filters = filtersOf(sent)
       await auth.charge(request, { reply, cost: costOf(filters, search) })
       const { rows, pagination, meta } = await loadPage({
-        ...{ limit, cursor, cursors },
+        limit,
+        cursor,
+        cursors,
         query: { list: 'sessions', ...scope, search: search || null, ...boundTo(sent) },
         load: async (after) => {
           const place = after && { evaluatedAt: after.value, id: after.id }
@@ -83,7 +85,10 @@ function costOf(filters: SessionFilters, search: string | undefined): number {
 // The verdict is not among the others, because cursors of before them are still good.
 function boundTo({ verdict, ...others }: FilterQuery) {
   const isFiltered = Object.values(others).some((values) => values !== undefined)
-  return { verdict: verdict?.join() ?? null, ...(isFiltered && { filters: JSON.stringify(others) }) }
+  return {
+    verdict: verdict?.join() ?? null,
+    ...(isFiltered && { filters: JSON.stringify(others) }),
+  }
 }
 
 function goingOn({ readTo, ...page }: SessionRowPage, begunAt: number) {

@@ -73,7 +73,9 @@ function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
         ? row.visitor && (await identify(row.id))
         : undefined
       const score = isIncluded(include, 'score') ? await explainScore(row.detail) : undefined
-      return { data: sessionDetail(row, { identification, score, withLog: isIncluded(include, 'log') }) }
+      return {
+        data: sessionDetail(row, { identification, score, withLog: isIncluded(include, 'log') }),
+      }
     },
   })
 }
@@ -105,17 +107,26 @@ function updateSessionRoute(app: FastifyInstance, options: ReadbackOptions): voi
 }
 
 // 404 alike for an id that is malformed, unknown, or of another organization or environment.
-async function sessionOr404(pool: Db, scope: DataScope, sessionId: string): Promise<SessionDetailRow> {
+async function sessionOr404(
+  pool: Db,
+  scope: DataScope,
+  sessionId: string,
+): Promise<SessionDetailRow> {
   const possible = isId('sid', sessionId) || isLegacyId(sessionId)
   const row = possible ? await findSession(pool, scope, sessionId) : undefined
   if (row) return row
-  throw new ApiError('request.not_found', { message: 'No session with this id exists in this environment.' })
+  throw new ApiError('request.not_found', {
+    message: 'No session with this id exists in this environment.',
+  })
 }
 
 const fingerprintsTag = 'Visitor fingerprints'
 const visitorSort = z.enum(['seen_count', 'first_seen']).optional()
 
-function listFingerprintsRoute(app: FastifyInstance, { pool, auth, keyring, shares }: ReadbackOptions): void {
+function listFingerprintsRoute(
+  app: FastifyInstance,
+  { pool, auth, keyring, shares }: ReadbackOptions,
+): void {
   const cursors = createCursors({ keyring })
   endpoint(app, {
     shares,
@@ -130,7 +141,9 @@ function listFingerprintsRoute(app: FastifyInstance, { pool, auth, keyring, shar
       search: z
         .string()
         .optional()
-        .describe('A vid_ id matches exactly; anything else is looked for in id, user agent and IP address.'),
+        .describe(
+          'A vid_ id matches exactly; anything else is looked for in id, user agent and IP address.',
+        ),
       sort: visitorSort.describe('Largest or newest first; without it, seen most recently first.'),
     }),
     before: refuseOffset,
@@ -157,7 +170,10 @@ function sortedBy(row: VisitorRow, by: z.output<typeof visitorSort>): number {
   return by === 'first_seen' ? row.first_seen_at : row.last_seen_at
 }
 
-function getFingerprintRoute(app: FastifyInstance, { pool, auth, identify, shares }: ReadbackOptions): void {
+function getFingerprintRoute(
+  app: FastifyInstance,
+  { pool, auth, identify, shares }: ReadbackOptions,
+): void {
   endpoint(app, {
     shares,
     route: 'GET /v1/fingerprints/:visitorId',

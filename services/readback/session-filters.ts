@@ -64,7 +64,9 @@ export const filterQuery = {
   'without[not]': either(z.enum(emptyFields)).describe('Fields of which sessions have a value.'),
 }
 
-export type FilterQuery = { [Name in keyof typeof filterQuery]?: z.output<(typeof filterQuery)[Name]> }
+export type FilterQuery = {
+  [Name in keyof typeof filterQuery]?: z.output<(typeof filterQuery)[Name]>
+}
 
 /**
  * Makes a check that refuses each `x[not]` that is no filter, and the `others`: ignoring them would answer more sessions
@@ -103,7 +105,9 @@ export function filtersOf(sent: FilterQuery): SessionFilters {
     handed_off,
     without,
     // The other verdicts are what indexes and roll-ups know, and every session has one.
-    verdict: verdictNot ? (verdicts ?? verdict.options).filter((one) => !verdictNot.includes(one)) : verdicts,
+    verdict: verdictNot
+      ? (verdicts ?? verdict.options).filter((one) => !verdictNot.includes(one))
+      : verdicts,
     not: { ...not, without: sent['without[not]'] },
   }
 }
@@ -113,7 +117,8 @@ function requireOrder<Name extends string>(
   first: NoInfer<Name>,
   last: NoInfer<Name>,
 ): void {
-  if ((limits[first] ?? Number.NEGATIVE_INFINITY) <= (limits[last] ?? Number.POSITIVE_INFINITY)) return
+  if ((limits[first] ?? Number.NEGATIVE_INFINITY) <= (limits[last] ?? Number.POSITIVE_INFINITY))
+    return
   throw invalidField({ name: first, issue: 'invalid', expected: `not beyond ${last}` })
 }
 

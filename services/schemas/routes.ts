@@ -10,12 +10,20 @@ interface SchemasOptions {
 
 // As Confluent's Schema Registry names its errors (docs.confluent.io, "Schema Registry API Reference").
 const failures = {
-  unauthorized: { status: 401, error_code: 401, message: 'User and password are missing or wrong.' },
+  unauthorized: {
+    status: 401,
+    error_code: 401,
+    message: 'User and password are missing or wrong.',
+  },
   path: { status: 404, error_code: 404, message: 'HTTP 404 Not Found' },
   subject: { status: 404, error_code: 40401, message: 'There is no such subject.' },
   version: { status: 404, error_code: 40402, message: 'The subject has no such version.' },
   schema: { status: 404, error_code: 40403, message: 'There is no schema with this id.' },
-  readOnly: { status: 405, error_code: 405, message: 'Schemas can be read here, and not be changed.' },
+  readOnly: {
+    status: 405,
+    error_code: 405,
+    message: 'Schemas can be read here, and not be changed.',
+  },
   invalidVersion: {
     status: 422,
     error_code: 42202,
@@ -111,7 +119,9 @@ function subjectRoutes(app: FastifyInstance, schemas: ServedSchema[]): void {
   app.get<OfSubject>('/subjects/:subject/versions', async ({ params }) =>
     ofSubject(params.subject).map(({ version }) => version),
   )
-  app.get<OfVersion>('/subjects/:subject/versions/:version', async ({ params }) => ofVersion(params))
+  app.get<OfVersion>('/subjects/:subject/versions/:version', async ({ params }) =>
+    ofVersion(params),
+  )
   app.get<OfVersion>(
     '/subjects/:subject/versions/:version/schema',
     async ({ params }) => ofVersion(params).schema,

@@ -95,7 +95,10 @@ async function scoreIn(
   { batches, findRecorded, countRepeats }: ScoreBatches,
 ): Promise<Scored> {
   const { offsets: stored, transactionId, states: known, erased } = opened
-  const due = batches.map((batch) => ({ ...batch, ...dueOf(batch, stored.get(batch.partition) ?? 0) }))
+  const due = batches.map((batch) => ({
+    ...batch,
+    ...dueOf(batch, stored.get(batch.partition) ?? 0),
+  }))
   const unread = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
   if (unread.length === 0) return { result: { next, states: [], transactionId }, writes: [] }
@@ -107,7 +110,9 @@ async function scoreIn(
   const attestations = await attestationsOf(tx, { events, known }, deps.attesting)
   const adding = [withOutcomes(outcomes), withAttestations(attestations)]
   const deciding = {
-    ...{ ...deps, modelOf, now: startedAt },
+    ...deps,
+    modelOf,
+    now: startedAt,
     withOutcomes: (state: SessionState, event: SessionEvent) =>
       adding.reduce((found, add) => add(found, event), state),
   }
@@ -145,12 +150,18 @@ async function scoreIn(
 
 const sessionsOf = (batches: EventBatch[]): string[] => [
   ...new Set(
-    batches.flatMap(({ events }) => events.filter(isSessionEvent).map(({ data }) => data.session_id)),
+    batches.flatMap(({ events }) =>
+      events.filter(isSessionEvent).map(({ data }) => data.session_id),
+    ),
   ),
 ]
 
 const partitionsOf = (events: RecordedEvent[]): Map<string, number> =>
-  new Map(events.filter(isSessionEvent).map(({ data, position }) => [data.session_id, position.partition]))
+  new Map(
+    events
+      .filter(isSessionEvent)
+      .map(({ data, position }) => [data.session_id, position.partition]),
+  )
 
 type Counted = Decision & { repeats: Repeats | null; near: NearRepeats | null }
 
@@ -227,7 +238,10 @@ async function countingKeyOf(dataKeys: ScoreDeps['dataKeys'], now: number) {
   return dataKeys.get(id)
 }
 
-async function toRecords(codec: EventCodec, decided: DecidedEvent<TrafficEvent>[]): Promise<NewRecord[]> {
+async function toRecords(
+  codec: EventCodec,
+  decided: DecidedEvent<TrafficEvent>[],
+): Promise<NewRecord[]> {
   await codec.prepare(decided.map(({ event }) => event))
   return decided.map(({ event, meta }) => orFailed(() => codec.toRecord(event, meta)))
 }
@@ -239,7 +253,13 @@ function linkRecords(
 ): Promise<NewRecord[]> {
   const traces = new Map(decisions.map(({ state, traceparent }) => [state.session_id, traceparent]))
   const decided = linked.map((data): DecidedEvent<TrafficEvent> => {
-    const { session_id, visitor_id, linked_at: time, organization_id: organizationId, environment } = data
+    const {
+      session_id,
+      visitor_id,
+      linked_at: time,
+      organization_id: organizationId,
+      environment,
+    } = data
     const eventId = derivedId('evt', session_id, visitor_id)
     const meta = { eventId, time, organizationId, environment, traceparent: traces.get(session_id) }
     return { event: { type: 'VisitorLinked', data }, meta }
@@ -249,7 +269,10 @@ function linkRecords(
 
 function splitRecord(codec: EventCodec, data: VisitorSplit): NewRecord {
   const { event_id: eventId, split_at: time, organization_id: organizationId, environment } = data
-  return codec.toRecord({ type: 'VisitorSplit', data }, { eventId, time, organizationId, environment })
+  return codec.toRecord(
+    { type: 'VisitorSplit', data },
+    { eventId, time, organizationId, environment },
+  )
 }
 
 function orFailed<T>(work: () => T): T {

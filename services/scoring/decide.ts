@@ -77,7 +77,11 @@ export function startDecisions(
     const input = {
       state,
       network: network.lookup(state.ip_address, now),
-      checks: { ranges: network, hosts: hostCheckOf(state), signature: signatureCheckOf(state, findTrusted) },
+      checks: {
+        ranges: network,
+        hosts: hostCheckOf(state),
+        signature: signatureCheckOf(state, findTrusted),
+      },
       ...sources,
     }
     const evaluation = evaluate(input, model)
@@ -151,7 +155,8 @@ function handOff(
 // Nothing where the session is final, or a body arrived after the scheduler found it idle.
 function idled(after: SessionState, event: Data<'SessionIdled'>): Trigger | undefined {
   if (after.final) return undefined
-  if (event.reason === 'idle' && after.last_activity_at > event.idled_at - idleAfterMs) return undefined
+  if (event.reason === 'idle' && after.last_activity_at > event.idled_at - idleAfterMs)
+    return undefined
   return {
     decisionId: event.decision_id,
     reason: 'idle',
@@ -170,7 +175,11 @@ function lookedUp(
   if (after === before || after.decisions === 0) return undefined
   const { final, hand_off_document: handOffDocument } = after
   return {
-    ...{ decisionId, reason: 'looked_up', final, onlyOnChange: false, at },
+    decisionId,
+    reason: 'looked_up',
+    final,
+    onlyOnChange: false,
+    at,
     ...(handOffDocument !== undefined && { handOffDocument }),
   }
 }
@@ -184,7 +193,13 @@ function batch(
   if (hasNothingNew || after.final) return undefined
   const decisionId = derivedId('evt', event.event_id)
   const reason = after.decisions > 0 ? 'changed' : 'first'
-  return { decisionId, reason, final: false, onlyOnChange: reason === 'changed', at: event.received_at }
+  return {
+    decisionId,
+    reason,
+    final: false,
+    onlyOnChange: reason === 'changed',
+    at: event.received_at,
+  }
 }
 
 function withDecision(state: SessionState, trigger: Trigger, verdict: Verdict): SessionState {

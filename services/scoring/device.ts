@@ -134,7 +134,8 @@ export function nativeDetailOf({ platform, snapshot, attestation }: Facts): Nati
   const device_identity = identityOf(attestation, platform)
   if (!native) return { ...none, device_identity }
   return {
-    ...{ ...none, device_identity },
+    ...none,
+    device_identity,
     native_runtime_integrity: integrityOf(native, platform),
     native_app: appOf(native),
     native_carrier: carrierOf(native, platform),
@@ -150,9 +151,13 @@ function identityOf(
   if (!attestation?.device) return null
   const { id, first_seen_at, last_seen_at, seen_count } = attestation.device
   return {
-    ...{ object: 'device_identity', id, platform },
+    object: 'device_identity',
+    id,
+    platform,
     // The key is the device's own, or else the id is that of a genuine app.
-    ...{ confidence: 100, source: 'attested', identified_at: iso(last_seen_at) },
+    confidence: 100,
+    source: 'attested',
+    identified_at: iso(last_seen_at),
     lifecycle: { first_seen_at: iso(first_seen_at), last_seen_at: iso(last_seen_at), seen_count },
     matched_anchors: [attestation.method === 'play_integrity' ? 'install_id' : 'attested_key'],
   }
@@ -179,8 +184,20 @@ const nothingFound = nativeIntegritySchema.parse({})
 
 // Null when the app reported none of it: a missing check is not a passed one.
 function integrityOf(native: Native, platform: AppPlatform): NativeRuntimeIntegrity | null {
-  const { jailbreak_or_root, hooks, simulator_or_emulator, code_signing_invalid, integrity = null } = native
-  const reports = [jailbreak_or_root, hooks, native.debugger, simulator_or_emulator, code_signing_invalid]
+  const {
+    jailbreak_or_root,
+    hooks,
+    simulator_or_emulator,
+    code_signing_invalid,
+    integrity = null,
+  } = native
+  const reports = [
+    jailbreak_or_root,
+    hooks,
+    native.debugger,
+    simulator_or_emulator,
+    code_signing_invalid,
+  ]
   if (integrity === null && reports.every((report) => report === null)) return null
   const found = integrity ?? nothingFound
   return {
@@ -189,7 +206,10 @@ function integrityOf(native: Native, platform: AppPlatform): NativeRuntimeIntegr
     hooks: { ...found.hooks, detected: hooks === true },
     debugger: { ...found.debugger, attached: native.debugger === true },
     code_signing: { ...found.code_signing, invalid: code_signing_invalid === true },
-    simulator_or_emulator: { ...found.simulator_or_emulator, detected: simulator_or_emulator === true },
+    simulator_or_emulator: {
+      ...found.simulator_or_emulator,
+      detected: simulator_or_emulator === true,
+    },
     hardware_claims_mismatch: findingOf(found.hardware_claims_mismatch),
     sim_posture: findingOf(found.sim_posture),
     app_provenance: findingOf(found.app_provenance),
@@ -204,5 +224,7 @@ const findingOf = ({ detected, signals }: { detected: boolean | null; signals: s
 
 function motionOf({ motion = null }: Native, platform: AppPlatform): NativeMotionPrint | null {
   const { sample_count = null, gyro = null, accel = null, mag = null } = motion ?? {}
-  return sample_count === null || !gyro || !accel ? null : { platform, sample_count, gyro, accel, mag }
+  return sample_count === null || !gyro || !accel
+    ? null
+    : { platform, sample_count, gyro, accel, mag }
 }

@@ -54,7 +54,9 @@ export function answersOf({
     ),
     handshake: handshake && teachesHandshake(against, answers) ? classDigest(handshake) : null,
     ...digests,
-    is_consistent: against.every((slug) => slug === 'engine_unproven' && answers.engineBy === 'recorded'),
+    is_consistent: against.every(
+      (slug) => slug === 'engine_unproven' && answers.engineBy === 'recorded',
+    ),
   }
 }
 

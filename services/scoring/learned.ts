@@ -37,14 +37,17 @@ export function runLearning({ pool, logger, clock, keyring }: LearningOptions): 
   let hasWarned = false
   let current = learnFrom([], { now: clock(), keys: keyring.all })
   const { wake, stop } = runPeriodically({
-    ...{ intervalMs: everyMs, gapMs: 1000 },
+    intervalMs: everyMs,
+    gapMs: 1000,
     async work() {
       current = await readLearned({ pool, now: clock(), keys: keyring.all })
-      if (!hasWarned && !current.overview().some(({ isLearned }) => isLearned)) logger.warn(nothingIsLearned)
+      if (!hasWarned && !current.overview().some(({ isLearned }) => isLearned))
+        logger.warn(nothingIsLearned)
       hasWarned = true
       return false
     },
-    onError: (err) => logger.warn({ err }, 'learned answers were not read; the next poll tries again'),
+    onError: (err) =>
+      logger.warn({ err }, 'learned answers were not read; the next poll tries again'),
   })
   const learned: LearnedAnswers = {
     ownQuestions: (number) => current.ownQuestions(number),

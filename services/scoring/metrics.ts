@@ -17,7 +17,9 @@ const methods: SentAttestation['type'][] = ['app_attest', 'app_attest_assertion'
 const statuses: AttestationStatus[] = ['valid', 'invalid', 'unverified']
 const reasons: DecisionReason[] = ['first', 'changed', 'hand_off', 'idle', 'looked_up']
 
-export type CountDecision = (decision: Pick<SessionScored, 'environment' | 'verdict' | 'reason'>) => void
+export type CountDecision = (
+  decision: Pick<SessionScored, 'environment' | 'verdict' | 'reason'>,
+) => void
 
 export function countDecisions(registry: Registry): CountDecision {
   const decisions = createCounter(registry, {
@@ -25,7 +27,8 @@ export function countDecisions(registry: Registry): CountDecision {
     help: 'Decisions by what asked for them: the first snapshot, a changed verdict, a hand-off, the end of the session, or what was looked up of its agent.',
     labels: { environment: environments, verdict: verdicts, reason: reasons },
   })
-  return ({ environment, verdict, reason }) => reason && decisions.inc({ environment, verdict, reason })
+  return ({ environment, verdict, reason }) =>
+    reason && decisions.inc({ environment, verdict, reason })
 }
 
 export type CountAttestation = (found: Pick<SessionAttestation, 'method' | 'status'>) => void
@@ -43,7 +46,10 @@ export function countAttestations(registry: Registry): CountAttestation {
 export function measureLearning(registry: Registry, overview: () => EngineLearned[]): void {
   const gauge = (name: string, help: string, value: (engine: EngineLearned) => number) =>
     new Gauge({
-      ...{ name, help, labelNames: ['environment', 'engine'], registers: [registry] },
+      name,
+      help,
+      labelNames: ['environment', 'engine'],
+      registers: [registry],
       collect() {
         for (const learned of overview()) {
           const { environment, engine } = learned

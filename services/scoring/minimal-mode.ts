@@ -17,7 +17,10 @@ export interface MinimalMode {
 }
 
 /** Follows which organizations allow it. Resolves when that is known, so that no start judges their sessions wrongly. */
-export async function followMinimalMode({ pool, ...deps }: MinimalModeOptions): Promise<MinimalMode> {
+export async function followMinimalMode({
+  pool,
+  ...deps
+}: MinimalModeOptions): Promise<MinimalMode> {
   let allowing = new Set<string>()
   const { stop } = await followProjection(deps, {
     projection: 'policies',

@@ -26,7 +26,10 @@ export async function openSessionsOf(
   { scope, visitorIds, continuityIds }: KnownBy,
 ): Promise<string[]> {
   const about = { organization_id: scope.organizationId, environment: scope.environment }
-  const named = visitorKeysOf({ ...about, presented: continuityIds, issued: null, install: null }, null)
+  const named = visitorKeysOf(
+    { ...about, presented: continuityIds, issued: null, install: null },
+    null,
+  )
   const known = new Set([...named.presented, ...(await linkedKeys(tx, visitorIds))])
   if (known.size === 0) return []
   const { rows } = await tx.query<StoredStateRow>(
@@ -62,7 +65,8 @@ export async function scoringFollows(
   const records = lastBefore(await log.endPositions(eventTopics.BatchReceived))
   const until = performance.now() + timeoutMs
   while (await isBehind(pool, { records, firsts })) {
-    if (performance.now() > until) throw unavailable(new Error('scoring has not read the log in time'))
+    if (performance.now() > until)
+      throw unavailable(new Error('scoring has not read the log in time'))
     await delay(everyMs)
   }
 }

@@ -8,13 +8,22 @@ import { type Part, runTogether } from '../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { replacing, writeRows } from '../../infra/postgres/table.ts'
 import { isReassignment } from '../../projections/sessions/apply-reassignments.ts'
-import { eventTopics, type OrganizationDataExpired, type VisitorLinked } from '../../schemas/events.ts'
+import {
+  eventTopics,
+  type OrganizationDataExpired,
+  type VisitorLinked,
+} from '../../schemas/events.ts'
 import { attestedDevices, deviceIn, type KnownDevice } from './attestation/tables.ts'
 import { readOffset } from './store.ts'
 import { allKeys, linkedProfile, storageKeyOf, visitorKeysOf } from './visitors/keys.ts'
 import { gatheredKeys, gatheredVisitors, ruleOf } from './visitors/links.ts'
 import type { Profile } from './visitors/profile.ts'
-import { deleteEndedVisitors, type EndedVisitors, endedVisitors, pruneDevices } from './visitors/prune.ts'
+import {
+  deleteEndedVisitors,
+  type EndedVisitors,
+  endedVisitors,
+  pruneDevices,
+} from './visitors/prune.ts'
 import { knownVisitors, type Link, links as linkTable, visitorKeys } from './visitors/tables.ts'
 
 export interface VisitorSources extends EventSource {
@@ -64,7 +73,10 @@ export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitor
   })
 }
 
-async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<RebuiltVisitors, 'switched'>> {
+async function readVisitors(
+  tx: Tx,
+  sources: VisitorSources,
+): Promise<Omit<RebuiltVisitors, 'switched'>> {
   await tx.query(temporaryTables)
   const ends: Position[] = []
   for (const topic of topics) ends.push(...(await readLinks(tx, sources, { topic, from: [] })))
@@ -80,7 +92,11 @@ async function readVisitors(tx: Tx, sources: VisitorSources): Promise<Omit<Rebui
 }
 
 // Their records have links, later reassignments of these, and erasures.
-const topics = [eventTopics.VisitorLinked, eventTopics.SessionScored, eventTopics.VisitorErased] as const
+const topics = [
+  eventTopics.VisitorLinked,
+  eventTopics.SessionScored,
+  eventTopics.VisitorErased,
+] as const
 async function putVisitors(tx: Tx): Promise<void> {
   await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors; delete from scoring.links;
     insert into scoring.links select * from rebuilt_links;
@@ -91,7 +107,12 @@ async function putVisitors(tx: Tx): Promise<void> {
 }
 
 const counts = z.tuple([
-  z.object({ sessions: z.number(), visitors: z.number(), keys: z.number(), differences: z.number() }),
+  z.object({
+    sessions: z.number(),
+    visitors: z.number(),
+    keys: z.number(),
+    differences: z.number(),
+  }),
 ])
 
 // The key is the session, because scoring may have linked it more than once, and knows the last link.
@@ -123,8 +144,16 @@ const comparison = `select (select count(*) from rebuilt_links)::float8 as sessi
       + (select count(*) from (
         select * from rebuilt_visitor_keys except select ${visitorKeys.names} from scoring.visitor_keys) found_keys))::float8 as differences`
 
-const rebuiltTables = { visitors: 'rebuilt_visitors', keys: 'rebuilt_visitor_keys', links: 'rebuilt_links' }
-const ownTables = { visitors: 'scoring.visitors', keys: 'scoring.visitor_keys', links: 'scoring.links' }
+const rebuiltTables = {
+  visitors: 'rebuilt_visitors',
+  keys: 'rebuilt_visitor_keys',
+  links: 'rebuilt_links',
+}
+const ownTables = {
+  visitors: 'scoring.visitors',
+  keys: 'scoring.visitor_keys',
+  links: 'scoring.links',
+}
 
 // From the log, as all else here: a read model may not be filled yet.
 async function readEnded(sources: VisitorSources): Promise<EndedVisitors> {
@@ -146,10 +175,14 @@ async function readLinks(
   const startOf = (partition: number) =>
     from.find((at) => at.topic === topic && at.partition === partition)?.offset ?? 0
   return readEvents(sources, {
-    ...{ topic, from: startOf },
+    topic,
+    from: startOf,
     async handle(events) {
       const links = new Map(events.flatMap(linksOf).map((link) => [link.session_id, link]))
-      await runTogether(tx, [...putLinks([...links.values()]), ...putDevices(events.flatMap(devicesOf))])
+      await runTogether(tx, [
+        ...putLinks([...links.values()]),
+        ...putDevices(events.flatMap(devicesOf)),
+      ])
       await putReassignments(tx, events)
       await noteErased(tx, events)
       // A transaction that says nothing for long is ended.
@@ -164,23 +197,28 @@ async function putReassignments(tx: Tx, events: RecordedEvent[]): Promise<void> 
   const written = writeRows(
     { name: 'rebuilt_reassignments', key: linkTable.key },
     {
-      ...{
-        as: 'put_reassignments',
-        columns: reassignmentColumns,
-        conflict: replacing({ ...linkTable, columns: reassignmentColumns }),
-      },
+      as: 'put_reassignments',
+      columns: reassignmentColumns,
+      conflict: replacing({ ...linkTable, columns: reassignmentColumns }),
       rows: [...newest.values()].map((one) => ({ ...one, ...ruleOf(one) })),
     },
   )
   await runTogether(tx, written)
 }
 
-const reassignmentColumns = linkTable.columnsOf('session_id', 'visitor_id', 'apart_from', 'merged_at')
+const reassignmentColumns = linkTable.columnsOf(
+  'session_id',
+  'visitor_id',
+  'apart_from',
+  'merged_at',
+)
 
 async function noteErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const erased = events.filter(isErasure).flatMap(({ data }) => data.session_ids)
   if (erased.length > 0)
-    await tx.query('insert into rebuilt_erased select unnest($1::text[]) on conflict do nothing', [erased])
+    await tx.query('insert into rebuilt_erased select unnest($1::text[]) on conflict do nothing', [
+      erased,
+    ])
 }
 
 function linksOf({ type, data }: RecordedEvent): Link[] {
@@ -192,11 +230,16 @@ function linkOf(linked: VisitorLinked, profile: Profile | null): Link {
   const { presented_continuity_ids: presented, continuity_id: issued, install_id: install } = linked
   const keys = visitorKeysOf({ organization_id, environment, presented, issued, install }, profile)
   return {
-    ...{ session_id, visitor_id, organization_id, environment, linked_at },
+    session_id,
+    visitor_id,
+    organization_id,
+    environment,
+    linked_at,
     storage_key: storageKeyOf(keys) ?? session_id,
     profile,
     keys: allKeys(keys),
-    ...{ apart_from: null, merged_at: null },
+    apart_from: null,
+    merged_at: null,
   }
 }
 
@@ -211,7 +254,9 @@ function putDevices(devices: KnownDevice[]): Part[] {
   return writeRows(
     { name: 'rebuilt_devices as known', key: attestedDevices.key },
     {
-      ...{ as: 'put_devices', columns, rows: [...newest.values()] },
+      as: 'put_devices',
+      columns,
+      rows: [...newest.values()],
       conflict: `${replacing(attestedDevices)} where excluded.last_seen_at >= known.last_seen_at`,
     },
   )

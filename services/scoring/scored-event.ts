@@ -28,7 +28,13 @@ export function scoredEvent(decision: ScoredDecision): { event: TrafficEvent; me
   const { organization_id: organizationId, environment } = state
   return {
     event: { type: 'SessionScored', data: sessionScored(decision) },
-    meta: { eventId: trigger.decisionId, time: evaluatedAt, organizationId, environment, traceparent },
+    meta: {
+      eventId: trigger.decisionId,
+      time: evaluatedAt,
+      organizationId,
+      environment,
+      traceparent,
+    },
   }
 }
 

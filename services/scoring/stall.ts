@@ -49,7 +49,14 @@ const stalledAfterSeconds = 60
 
 /** Watches whether any process reads what collect records. The reason is undefined unless scoring has stalled. */
 export function watchStall(options: StallOptions) {
-  const { readStored, log, logger, registry, clock = () => performance.now(), intervalMs = 5000 } = options
+  const {
+    readStored,
+    log,
+    logger,
+    registry,
+    clock = () => performance.now(),
+    intervalMs = 5000,
+  } = options
   const stall = createStall()
   let reason: string | undefined
   const gauge = new Gauge({
@@ -76,9 +83,11 @@ export function watchStall(options: StallOptions) {
     return false
   }
 
-  const onError = (err: unknown) => logger.debug({ err }, 'progress of scoring was not read; trying again')
+  const onError = (err: unknown) =>
+    logger.debug({ err }, 'progress of scoring was not read; trying again')
   const { stop } = runPeriodically({ intervalMs, work, onError })
   return { reason: () => reason, stop }
 }
 
-const sumOf = (positions: Position[]): number => positions.reduce((sum, { offset }) => sum + offset, 0)
+const sumOf = (positions: Position[]): number =>
+  positions.reduce((sum, { offset }) => sum + offset, 0)

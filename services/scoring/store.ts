@@ -80,7 +80,10 @@ const loadStates = `select session_id, is_known, case when not is_known then sta
   union all select session_id, null, null, null from tidegate_keys.session_keys
     where session_id = any($1::text[]) and sealed_key is null`
 
-export function readOpened([offsets = [], found = []]: Rows[], known: Map<string, WrittenState>): Opened {
+export function readOpened(
+  [offsets = [], found = []]: Rows[],
+  known: Map<string, WrittenState>,
+): Opened {
   const opened: Opened = {
     offsets: new Map(offsets.map((row) => [Number(row.partition), Number(row.next_offset)])),
     transactionId: String(offsets[0]?.transaction_id),
@@ -113,7 +116,10 @@ export function parsedState(row: Pick<StoredStateRow, 'state' | 'constants'>): S
 }
 
 /** States of the sessions, by id; one that was forgotten is missing. */
-export async function readStates(db: Pick<Tx, 'query'>, sessionIds: string[]): Promise<Map<string, object>> {
+export async function readStates(
+  db: Pick<Tx, 'query'>,
+  sessionIds: string[],
+): Promise<Map<string, object>> {
   const { rows } = await db.query<StoredStateRow>(
     'select session_id, state, constants from scoring.sessions where session_id = any($1)',
     [sessionIds],
@@ -149,7 +155,11 @@ export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise
   return rows
 }
 
-export async function moveOffsets(tx: Tx, topic: string, moved: (next: Position) => number): Promise<void> {
+export async function moveOffsets(
+  tx: Tx,
+  topic: string,
+  moved: (next: Position) => number,
+): Promise<void> {
   const positions = await readOffsets(tx, topic)
   await tx.query(
     `update scoring.offsets o set next_offset = moved.next
@@ -179,14 +189,23 @@ export function saveStates({ states, partitions, known }: ChangedStates): Part[]
     const stored = known.get(session_id)
     const isSame = stored?.snapshot === snapshot && stored?.visitor === visitor
     return {
-      ...{ session_id, organization_id, environment, opened_at, last_activity_at, final_at, state },
+      session_id,
+      organization_id,
+      environment,
+      opened_at,
+      last_activity_at,
+      final_at,
+      state,
       partition: partitions.get(session_id) ?? null,
       // null = as stored.
       constants: isSame ? null : { snapshot, visitor },
     }
   })
   return writeRows(sessionStates, {
-    ...{ as: 'save_states', columns: sessionStates.columnsWithout('idled_at'), rows, ordered: true },
+    as: 'save_states',
+    columns: sessionStates.columnsWithout('idled_at'),
+    rows,
+    ordered: true,
     conflict: `on conflict (session_id) do update set last_activity_at = excluded.last_activity_at,
       final_at = excluded.final_at, partition = excluded.partition, state = excluded.state,
       constants = coalesce(excluded.constants, sessions.constants)`,

@@ -75,7 +75,10 @@ interface Recovery {
   /** Records before `until` (a next offset) of the partition may have been scored by someone who then crashed. */
   suspect(partition: number, until: number): void
   /** Empty unless a batch starts before what is suspected. */
-  findRecorded(starts: { partition: number; offset: number }[], decisionIds: string[]): Promise<Recorded>
+  findRecorded(
+    starts: { partition: number; offset: number }[],
+    decisionIds: string[],
+  ): Promise<Recorded>
 }
 
 const waitMs = 2000
@@ -95,7 +98,9 @@ export function createRecovery({
 
   async function readable(): Promise<void> {
     const ends = await log.endPositions(eventTopics.SessionScored)
-    const last = ends.filter(({ offset }) => offset > 0).map((end) => ({ ...end, offset: end.offset - 1 }))
+    const last = ends
+      .filter(({ offset }) => offset > 0)
+      .map((end) => ({ ...end, offset: end.offset - 1 }))
     await applied.waitFor('sessions', last, { timeoutMs: waitMs }).catch((err) => {
       // Scoring goes on: without the read model it can at worst link a repeated session to a new visitor.
       logger.warn({ err }, 'earlier decisions are not readable yet')

@@ -3,7 +3,10 @@ import { createBudget } from '../../infra/access/budget.ts'
 import { type Charges, createCharges } from '../../infra/access/charge.ts'
 import { createKeyUsage } from '../../infra/access/key-usage.ts'
 import { createRateLimiter } from '../../infra/access/rate-limit/limiter.ts'
-import { createPostgresStore, rateLimitPoolOptions } from '../../infra/access/rate-limit/postgres-store.ts'
+import {
+  createPostgresStore,
+  rateLimitPoolOptions,
+} from '../../infra/access/rate-limit/postgres-store.ts'
 import type { AuthCounters } from '../../infra/http/metrics.ts'
 import { createIdempotency, type Idempotency } from '../../infra/idempotency/idempotency.ts'
 import { createPool } from '../../infra/postgres/pool.ts'

@@ -45,9 +45,13 @@ function openClaims({ databaseUrl }: Core, undo: AsyncDisposableStack): Claims {
 }
 
 // A key that was issued or revoked counts at once where the change is heard of.
-export function openRecipients({ pool, keyring, clock, applied }: Core, undo: AsyncDisposableStack) {
+export function openRecipients(
+  { pool, keyring, clock, applied }: Core,
+  undo: AsyncDisposableStack,
+) {
   const recipients = createRecipients({
-    findKeys: ({ organizationId, environment }: Tenant) => recipientKeys(pool, organizationId, environment),
+    findKeys: ({ organizationId, environment }: Tenant) =>
+      recipientKeys(pool, organizationId, environment),
     keyring,
     clock,
   })
@@ -75,7 +79,9 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
     maxBacklogMs: config.COLLECT_MAX_BACKLOG_MS,
     maxInFlight: config.COLLECT_MAX_IN_FLIGHT,
   })
-  undo.defer(applied.onChange('sessions', (decisionIds) => admission.begun.decided(decisionIds ?? [])))
+  undo.defer(
+    applied.onChange('sessions', (decisionIds) => admission.begun.decided(decisionIds ?? [])),
+  )
   measureAdmission(registry, { ages, inFlight: admission.inFlight })
   return admission
 }

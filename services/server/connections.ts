@@ -54,7 +54,9 @@ function withMax(
   const shared = max - own
   // Commands take half of the pool and may need one more. Up to three schedulers have one each, and run commands.
   const fewestPool = roles.length > 1 ? 8 : 6
-  const reads = hasReads ? Math.max(fewestReads, Math.min(shared - fewestPool, Math.floor(shared / 3))) : 0
+  const reads = hasReads
+    ? Math.max(fewestReads, Math.min(shared - fewestPool, Math.floor(shared / 3)))
+    : 0
   const pool = shared - reads
   if (pool >= fewestPool) return { all: max, pool, reads }
   const fewest = own + fewestPool + (hasReads ? fewestReads : 0)

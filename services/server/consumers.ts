@@ -67,8 +67,12 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
       )
     : []
   undo.defer(() => stopTogether(applying))
-  const pruning = roles.includes('projections') ? projections.filter(({ createPrune }) => createPrune) : []
-  const pruners = pruning.map((projection) => runPruner({ ...core, projection, findEnded: findEndedData }))
+  const pruning = roles.includes('projections')
+    ? projections.filter(({ createPrune }) => createPrune)
+    : []
+  const pruners = pruning.map((projection) =>
+    runPruner({ ...core, projection, findEnded: findEndedData }),
+  )
   if (roles.includes('projections')) pruners.push(runRollUp(core))
   undo.defer(() => stopTogether(pruners))
   for (const pruner of pruners) undo.defer(core.applied.onAdvance('policies', pruner.wake))
@@ -88,7 +92,9 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
           runConsolePurge(core, undo),
         ]
       : []),
-    ...(roles.includes('collect') ? [runPurge(core, 'claims of documents that ended', purgeClaims)] : []),
+    ...(roles.includes('collect')
+      ? [runPurge(core, 'claims of documents that ended', purgeClaims)]
+      : []),
     ...(roles.includes('scoring')
       ? [
           runPurge(core, oldCounts, purgeCountingKeys),
@@ -115,9 +121,13 @@ const hasFactsTopic = ({ config }: Core, roles: readonly Role[]): boolean =>
   config.KAFKA_BROKERS.length > 0 && roles.includes('projections')
 
 export function requireNoneStopped(running: Running[]): void {
-  const stopped = running.flatMap((worker) => worker.status?.() ?? []).find((partition) => partition.stopped)
+  const stopped = running
+    .flatMap((worker) => worker.status?.() ?? [])
+    .find((partition) => partition.stopped)
   if (stopped)
-    throw new Error(`${stopped.topic}/${stopped.partition} stands still at offset ${stopped.nextOffset}`)
+    throw new Error(
+      `${stopped.topic}/${stopped.partition} stands still at offset ${stopped.nextOffset}`,
+    )
 }
 
 export async function allWork(running: Running[]): Promise<void> {

@@ -123,7 +123,12 @@ export interface CoreOptions {
 // A server's query without an answer by then means that the database is gone.
 const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
 // Compiling a statement takes Postgres longer than running it, where it estimates that millions of rows may be read.
-const reading = { ...serving, queryTimeoutMs: 6000, statementTimeoutMs: 5000, settings: { jit: 'off' } }
+const reading = {
+  ...serving,
+  queryTimeoutMs: 6000,
+  statementTimeoutMs: 5000,
+  settings: { jit: 'off' },
+}
 const ofCommands = { pool: 20, reads: 1 }
 
 export async function openCore(options: CoreOptions): Promise<Core> {
@@ -244,7 +249,11 @@ interface LogOptions extends Pick<Core, 'config' | 'pool' | 'logger'> {
   isReadOnly?: boolean
 }
 
-export async function openLog({ config, logger, ...embedded }: LogOptions): Promise<EventLog<Claim>> {
+export async function openLog({
+  config,
+  logger,
+  ...embedded
+}: LogOptions): Promise<EventLog<Claim>> {
   if (config.KAFKA_BROKERS.length > 0) return openKafka({ config, logger })
   await refuseBoundToKafka(embedded.pool)
   return openPostgresLog({ logger, ...embedded })
@@ -279,11 +288,14 @@ const singlePartitionTopics: ReadonlySet<string> = new Set([
 const largestRecordBytes = maxBodyBytes + 32 * 1024
 
 /** Observations are heavy and stay for days. Other events are light and stay for ever. */
-export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>): TopicSpec[] {
+export function topicSpecs(
+  config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>,
+): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
   const ofEvents = [...new Set(Object.values(eventTopics))].map((topic): TopicSpec => {
-    if (topic === eventTopics.BatchReceived) return { topic, partitions, retentionMs, largestRecordBytes }
+    if (topic === eventTopics.BatchReceived)
+      return { topic, partitions, retentionMs, largestRecordBytes }
     return { topic, partitions: singlePartitionTopics.has(topic) ? 1 : partitions }
   })
   return [...ofEvents, probeTopicSpec, claimTopicSpec]
@@ -291,7 +303,11 @@ export function topicSpecs(config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RE
 
 // Keys have connections of their own, so that who needs one waits for nothing else in the database.
 function openDataKeys(
-  { config, databaseUrl, ...parts }: Pick<Core, 'config' | 'databaseUrl' | 'keyring' | 'random' | 'clock'>,
+  {
+    config,
+    databaseUrl,
+    ...parts
+  }: Pick<Core, 'config' | 'databaseUrl' | 'keyring' | 'random' | 'clock'>,
   undo: AsyncDisposableStack,
 ): DataKeys {
   const isLogEmbedded = config.KAFKA_BROKERS.length === 0

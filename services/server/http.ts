@@ -72,7 +72,9 @@ export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string
   const host = listensEverywhere(HOST) ? '127.0.0.1' : HOST
   const url = `http://${ipaddr.IPv6.isValid(host) ? `[${host}]` : host}:${port}`
   if (URL.canParse(url)) return new URL(url).origin
-  throw new Error(`PUBLIC_URL is not set, and HOST ${HOST} cannot be part of an address that browsers use.`)
+  throw new Error(
+    `PUBLIC_URL is not set, and HOST ${HOST} cannot be part of an address that browsers use.`,
+  )
 }
 
 /** Where people open the console: on this machine where it has a port of its own, as nobody outside should reach that. */

@@ -19,7 +19,11 @@ function groupsOf({ pool, log }: Core): Group[] {
   const collected = eventTopics.BatchReceived
   const decided = [eventTopics.SessionScored]
   return [
-    ...projections.map(({ name, topics }) => ({ name, topics, done: () => liveOffsets(pool, name) })),
+    ...projections.map(({ name, topics }) => ({
+      name,
+      topics,
+      done: () => liveOffsets(pool, name),
+    })),
     { name: 'scoring', topics: [collected], done: () => readOffsets(pool, collected) },
     { name: 'planner', topics: decided, done: () => log.committed(plannerGroup, decided) },
   ]

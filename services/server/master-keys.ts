@@ -2,7 +2,11 @@ import type pg from 'pg'
 import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { tryDataKeys } from '../../infra/event-store/data-key-table.ts'
-import { openCanary, WrongMasterKeys, writeCanary } from '../../infra/event-store/master-key-canary.ts'
+import {
+  openCanary,
+  WrongMasterKeys,
+  writeCanary,
+} from '../../infra/event-store/master-key-canary.ts'
 import type { Random } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import { outermostSecretKeys } from '../../projections/organizations/queries.ts'
@@ -41,7 +45,9 @@ export async function tryMasterKeys(pool: pg.Pool, keyring: Keyring): Promise<bo
 async function openSecrets(pool: pg.Pool, keyring: Keyring): Promise<boolean | undefined> {
   const hashes = await outermostSecretKeys(pool)
   const tried = [
-    ...hashes.map(({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId })),
+    ...hashes.map(({ keyId, secretHashSealed }) =>
+      openSecretHash(secretHashSealed, { keyring, keyId }),
+    ),
     ...(await tryDataKeys(pool, keyring)),
   ]
   return tried.length > 0 ? tried.some(Boolean) : undefined

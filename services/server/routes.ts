@@ -64,7 +64,10 @@ export interface RouteParts {
   isDevelopment: boolean
 }
 
-export async function addRoutes(app: FastifyInstance, parts: RouteParts): Promise<HandOff | undefined> {
+export async function addRoutes(
+  app: FastifyInstance,
+  parts: RouteParts,
+): Promise<HandOff | undefined> {
   const { core, accessControl, network, roles, demo, gate, collect, publicUrl, agents } = parts
   const { personCharges: charges, ...keys } = accessControl
   if (agents) addRequestRoutes(app, { ...parts, agents })
@@ -74,8 +77,12 @@ export async function addRoutes(app: FastifyInstance, parts: RouteParts): Promis
   }
   if (parts.consoleApp)
     await consoleRoutes(parts.consoleApp, {
-      ...{ ...core, publicUrl, charges, missingProxy: parts.missingProxy },
-      ...{ questionsScript: buildQuestions, teachesAtLogin: parts.isDevelopment },
+      ...core,
+      publicUrl,
+      charges,
+      missingProxy: parts.missingProxy,
+      questionsScript: buildQuestions,
+      teachesAtLogin: parts.isDevelopment,
       addRest: (api, auth) => addRest(api, { ...keys, auth, core, network }),
     })
   if (gate) await gateRoutes(app, { ...keys, gate })
@@ -112,7 +119,13 @@ function addRequestRoutes(
 ): void {
   const { FIRST_PARTY_URLS: firstPartyUrls, SIGNATURE_MAX_SECONDS } = core.config
   const maxLifetimeMs = SIGNATURE_MAX_SECONDS * 1000
-  const parts = { network, ...agents, firstPartyUrls, maxLifetimeMs, onScored: countRequests(registry) }
+  const parts = {
+    network,
+    ...agents,
+    firstPartyUrls,
+    maxLifetimeMs,
+    onScored: countRequests(registry),
+  }
   requestRoutes(app, { ...core, ...accessControl, ...parts })
 }
 

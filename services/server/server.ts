@@ -72,7 +72,10 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
   try {
     const network = await networkFor(config, { roles, undo, warn: (text) => logger.warn(text) })
     await checkDatabase(options.databaseUrl)
-    const held = await holdPort({ port: config.PORT, host: config.HOST }, answerWhileStarting(options))
+    const held = await holdPort(
+      { port: config.PORT, host: config.HOST },
+      answerWhileStarting(options),
+    )
     undo.defer(held.release)
     const publicUrl = publicUrlOf(config, held.port)
     const registry = new Registry()
@@ -83,7 +86,14 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
-    const running = await startWorkers(core, { roles, network, registry, simulationKey, lookingUp, undo })
+    const running = await startWorkers(core, {
+      roles,
+      network,
+      registry,
+      simulationKey,
+      lookingUp,
+      undo,
+    })
     const meter = roles.includes('gate') ? measureGate(registry) : undefined
     const gate = meter && startGate({ ...gateOptions(core, { publicUrl, network }), meter })
     undo.defer(() => gate?.stop())
@@ -95,8 +105,14 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     const isDevelopment = simulationKey !== undefined
     const missingProxy = createMissingProxy(core)
     const { app, counters } = await createHttp(core, {
-      ...{ roles, running, registry, missingProxy, undo },
-      ...{ publicUrl, isStopping, metrics },
+      roles,
+      running,
+      registry,
+      missingProxy,
+      undo,
+      publicUrl,
+      isStopping,
+      metrics,
     })
     const accessControl = createAccessControl(core, { counters, undo })
     const collect = roles.includes('collect')
@@ -107,11 +123,24 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
         }
       : undefined
     const agents = roles.includes('api') ? await followAgents(core, undo) : undefined
-    const consoles = roles.includes('api') ? await createConsoleApp(core, { app, publicUrl, isStopping }) : {}
+    const consoles = roles.includes('api')
+      ? await createConsoleApp(core, { app, publicUrl, isStopping })
+      : {}
     undo.defer(() => consoles.own?.close())
     const handOff = await addRoutes(app, {
-      ...{ core, accessControl, network, roles, demo, gate, collect, publicUrl, agents, registry },
-      ...{ consoleApp: consoles.app, missingProxy, isDevelopment },
+      core,
+      accessControl,
+      network,
+      roles,
+      demo,
+      gate,
+      collect,
+      publicUrl,
+      agents,
+      registry,
+      consoleApp: consoles.app,
+      missingProxy,
+      isDevelopment,
     })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())
@@ -171,7 +200,11 @@ export function connectionsOfServer(config: Config, roles: readonly Role[]): Con
  */
 export async function networkFor(
   config: Config,
-  { roles, undo, warn }: { roles: readonly Role[]; undo: AsyncDisposableStack; warn: (text: string) => void },
+  {
+    roles,
+    undo,
+    warn,
+  }: { roles: readonly Role[]; undo: AsyncDisposableStack; warn: (text: string) => void },
 ): Promise<NetworkSource> {
   if (!(['scoring', 'api', 'gate'] as const).some((role) => roles.includes(role))) return noNetwork
   const { CITY_MMDB: cityPath, ASN_MMDB: asnPath, ANONYMOUS_MMDB: anonymousPath } = config
@@ -184,7 +217,9 @@ export async function networkFor(
   const paths = { cityPath, asnPath, anonymousPath }
   const followed = { addresses: addresses.current, lists: lists.current }
   return openNetwork({ ...paths, ...followed }).catch((cause) => {
-    throw new Error(`CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: ${cause.message}`, { cause })
+    throw new Error(`CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: ${cause.message}`, {
+      cause,
+    })
   })
 }
 

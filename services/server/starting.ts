@@ -33,7 +33,9 @@ function refuse(
   publicUrl: string,
 ): void {
   const error = new ApiError('service.unavailable', { message: 'The server is starting.' })
-  const body = JSON.stringify(errorEnvelope(error, { requestId: headers['x-request-id'], publicUrl }))
+  const body = JSON.stringify(
+    errorEnvelope(error, { requestId: headers['x-request-id'], publicUrl }),
+  )
   response
     .writeHead(error.status, {
       ...headers,

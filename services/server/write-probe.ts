@@ -3,7 +3,11 @@ import type { Migrations } from '../../infra/postgres/migrations.ts'
 
 export const probeTopic = 'tidegate.probe.v1'
 /** What is written there only shows that it can be, and nobody reads it. */
-export const probeTopicSpec: TopicSpec = { topic: probeTopic, partitions: 1, retentionMs: 60 * 60 * 1000 }
+export const probeTopicSpec: TopicSpec = {
+  topic: probeTopic,
+  partitions: 1,
+  retentionMs: 60 * 60 * 1000,
+}
 
 export const probeMigrations: Migrations = {
   name: 'write-probe',
@@ -13,7 +17,12 @@ export const probeMigrations: Migrations = {
   ) with (fillfactor = 10)`,
 }
 
-export const probeRecord: NewRecord = { topic: probeTopic, key: 'probe', value: Buffer.alloc(0), headers: {} }
+export const probeRecord: NewRecord = {
+  topic: probeTopic,
+  key: 'probe',
+  value: Buffer.alloc(0),
+  headers: {},
+}
 
 export const writeProbe = `
 insert into tidegate.write_probe default values

@@ -5,7 +5,9 @@ import { build } from 'esbuild'
 const oldestBrowsers = ['chrome80', 'firefox78', 'safari14']
 
 /** An entry of the browser SDK as one module for every browser that it supports. */
-export async function bundleForBrowsers(entry: 'index.ts' | 'package.ts' | 'collectors/questions.ts') {
+export async function bundleForBrowsers(
+  entry: 'index.ts' | 'package.ts' | 'collectors/questions.ts',
+) {
   const { outputFiles, metafile } = await build({
     entryPoints: [path.join(import.meta.dirname, 'sdk', entry)],
     absWorkingDir: path.join(import.meta.dirname, '../..'),

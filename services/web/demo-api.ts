@@ -41,16 +41,21 @@ const payload = z.object({ session_id: sessionParams.shape.sessionId })
  * `linkKey` so that it leads to no other session.
  */
 export function demoApiRoutes(app: FastifyInstance, demo: Demo, linkKey: Buffer): void {
-  const proofOf = (sessionId: string) => createHmac('sha256', linkKey).update(sessionId).digest('base64url')
+  const proofOf = (sessionId: string) =>
+    createHmac('sha256', linkKey).update(sessionId).digest('base64url')
 
-  app.post('/demo/api/verify', { schema: { hide: true, body: verifyBody } }, async (request, reply) => {
-    const { sealedToken } = verifyBody.parse(request.body)
-    const verification = openSealed(demo, sealedToken)
-    const { session_id } = payload.parse(verification)
-    const session = await demo.readSession(session_id)
-    const raw_url = `/demo/api/sessions/${session_id}?proof=${proofOf(session_id)}`
-    return reply.header('cache-control', 'no-store').send({ verification, session, raw_url })
-  })
+  app.post(
+    '/demo/api/verify',
+    { schema: { hide: true, body: verifyBody } },
+    async (request, reply) => {
+      const { sealedToken } = verifyBody.parse(request.body)
+      const verification = openSealed(demo, sealedToken)
+      const { session_id } = payload.parse(verification)
+      const session = await demo.readSession(session_id)
+      const raw_url = `/demo/api/sessions/${session_id}?proof=${proofOf(session_id)}`
+      return reply.header('cache-control', 'no-store').send({ verification, session, raw_url })
+    },
+  )
 
   const schema = { hide: true, params: sessionParams, querystring: sessionQuery }
   app.get('/demo/api/sessions/:sessionId', { schema }, async (request, reply) => {

@@ -49,7 +49,9 @@ async function pageRoutes(app: FastifyInstance, publishableKey: string | undefin
     const type = path.extname(file).slice(1) as FileType
     const own = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
     const text = file === 'site.css' ? tokenStyle + own : own
-    const body = publishableKey ? text.replaceAll('{{publishableKey}}', publishableKey) : withoutDemo(text)
+    const body = publishableKey
+      ? text.replaceAll('{{publishableKey}}', publishableKey)
+      : withoutDemo(text)
     fileRoute(app, { url, type, body }, headers)
   }
 }

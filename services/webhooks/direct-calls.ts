@@ -63,7 +63,12 @@ export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
     const posted = await makeAttempt(options, { event, endpoint, timeoutMs })
     const answer = answerOf(posted.outcome, request)
     const made: MadeAttempt = {
-      ...{ event, endpoint, deliveryId: delivery.id, attempt, ...posted, result: results[answer.kind] },
+      event,
+      endpoint,
+      deliveryId: delivery.id,
+      attempt,
+      ...posted,
+      result: results[answer.kind],
       nextAttemptAt: null,
       error: answer.kind === 'accepted' ? undefined : answer.problem,
     }
@@ -83,7 +88,8 @@ export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
     },
     async giveUp(which, reason) {
       const delivery = await findDirectDelivery(pool, which)
-      if (delivery) await append(skippedEvent(delivery, { reason, occasion: 'given up', now: clock() }))
+      if (delivery)
+        await append(skippedEvent(delivery, { reason, occasion: 'given up', now: clock() }))
     },
   }
 }
@@ -134,17 +140,26 @@ async function loadDirect(db: Db, which: DirectDelivery): Promise<DirectJob | Di
 }
 
 function isOfTenant(endpoint: EndpointRow, event: WebhookEventRow): boolean {
-  return endpoint.organization_id === event.organization_id && endpoint.environment === event.environment
+  return (
+    endpoint.organization_id === event.organization_id && endpoint.environment === event.environment
+  )
 }
 
 function endpointRefusal(endpoint: EndpointRow, event: WebhookEventRow): DirectRefusal | undefined {
   if (endpoint.status !== 'active') return 'endpoint_disabled'
-  return endpoint.event_types.some((type) => type === event.type) ? undefined : 'endpoint_not_subscribed'
+  return endpoint.event_types.some((type) => type === event.type)
+    ? undefined
+    : 'endpoint_not_subscribed'
 }
 
-async function organizationRefusal(db: Db, event: WebhookEventRow): Promise<DirectRefusal | undefined> {
+async function organizationRefusal(
+  db: Db,
+  event: WebhookEventRow,
+): Promise<DirectRefusal | undefined> {
   const { organization_id: id } = event
-  return (await organizationStatuses(db, [id])).get(id) === 'active' ? undefined : 'organization_inactive'
+  return (await organizationStatuses(db, [id])).get(id) === 'active'
+    ? undefined
+    : 'organization_inactive'
 }
 
 async function raiseDirect(decide: Decide, event: DirectEvent): Promise<DecisionId> {
@@ -174,5 +189,8 @@ function raised(eventId: DecisionId, event: DirectEvent): DecidedEvent {
     endpoint_ids: [event.endpointId],
     route: 'direct',
   }
-  return decidedEvent({ type: 'WebhookEventRaised', data }, { organizationId, environment, eventId, now })
+  return decidedEvent(
+    { type: 'WebhookEventRaised', data },
+    { organizationId, environment, eventId, now },
+  )
 }

@@ -22,7 +22,10 @@ const deliveryBuckets = [
 ]
 
 /** Measures webhooks in the registry; `queue` is read at each scrape. */
-export function measureWebhooks(registry: Registry, queue: () => Promise<QueueReading>): WebhookMeter {
+export function measureWebhooks(
+  registry: Registry,
+  queue: () => Promise<QueueReading>,
+): WebhookMeter {
   const registers = [registry]
   const attempts = createCounter(registry, {
     name: 'tidegate_webhook_attempts_total',
@@ -66,7 +69,10 @@ function measureQueue(registry: Registry, queue: () => Promise<QueueReading>): v
     })
     return reading
   }
-  const gauge = (name: string, { help, of }: { help: string; of: (reading: QueueReading) => number }) =>
+  const gauge = (
+    name: string,
+    { help, of }: { help: string; of: (reading: QueueReading) => number },
+  ) =>
     new Gauge({
       name,
       help,
@@ -77,7 +83,8 @@ function measureQueue(registry: Registry, queue: () => Promise<QueueReading>): v
     })
   gauge('tidegate_webhook_queue_age_seconds', {
     help: 'How long the webhook delivery that is due longest has been waiting.',
-    of: ({ oldestDueAt, now }) => (oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt) / 1000),
+    of: ({ oldestDueAt, now }) =>
+      oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt) / 1000,
   })
   gauge('tidegate_webhook_queue_due', {
     help: 'Webhook deliveries that are due, counted up to 100,000.',

@@ -73,4 +73,7 @@ begin
   into deliveries from picked join taken using (delivery_id);
 end $$;`
 
-export const queueMigrations: Migrations = { name: 'webhook-queue', create: ddlOf(queue) + takeFunction }
+export const queueMigrations: Migrations = {
+  name: 'webhook-queue',
+  create: ddlOf(queue) + takeFunction,
+}

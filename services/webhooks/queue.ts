@@ -32,14 +32,18 @@ export async function enqueue(
   events: readonly WebhookEventRaised[],
   traces?: ReadonlyMap<string, string | undefined>,
 ): Promise<void> {
-  const rows = events.flatMap(({ route, event_id, endpoint_ids, organization_id, created_at: due_at }) =>
-    route === 'queued'
-      ? endpoint_ids.map((endpoint_id) => ({
-          delivery_id: derivedHexId('wdlv', event_id, endpoint_id),
-          ...{ endpoint_id, organization_id, due_at, attempts: 0 },
-          traceparent: traces?.get(event_id) ?? null,
-        }))
-      : [],
+  const rows = events.flatMap(
+    ({ route, event_id, endpoint_ids, organization_id, created_at: due_at }) =>
+      route === 'queued'
+        ? endpoint_ids.map((endpoint_id) => ({
+            delivery_id: derivedHexId('wdlv', event_id, endpoint_id),
+            endpoint_id,
+            organization_id,
+            due_at,
+            attempts: 0,
+            traceparent: traces?.get(event_id) ?? null,
+          }))
+        : [],
   )
   if (rows.length === 0) return
   await db.query({
@@ -59,7 +63,10 @@ export async function enqueuePending(db: Db, deliveryIds: readonly string[]): Pr
   })
 }
 
-export async function inFlightDeliveries(db: Db, deliveryIds: readonly string[]): Promise<Set<string>> {
+export async function inFlightDeliveries(
+  db: Db,
+  deliveryIds: readonly string[],
+): Promise<Set<string>> {
   if (deliveryIds.length === 0) return new Set()
   const { rows } = await db.query<{ delivery_id: string }>({
     name: 'webhook-in-flight',
@@ -188,7 +195,10 @@ export async function putBack(db: Db, { owner, deliveryIds }: OwnDeliveries): Pr
 /** What is on the log by now: deliveries with another attempt to come wait for it, the others leave the queue. */
 export async function finish(
   db: Db,
-  { owner, finished }: Owner & { finished: readonly { deliveryId: string; nextAttemptAt: number | null }[] },
+  {
+    owner,
+    finished,
+  }: Owner & { finished: readonly { deliveryId: string; nextAttemptAt: number | null }[] },
 ): Promise<void> {
   await db.query({
     name: 'webhook-finish',

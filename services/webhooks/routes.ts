@@ -13,7 +13,10 @@ import {
 } from './events/schemas.ts'
 
 /** `/v1/organizations/{organizationId}/webhooks/endpoints` and `.../events`, and what endpoints are sent. */
-export function webhookRoutes(app: FastifyInstance, options: EndpointRouteOptions & EventRouteOptions): void {
+export function webhookRoutes(
+  app: FastifyInstance,
+  options: EndpointRouteOptions & EventRouteOptions,
+): void {
   endpointRoutes(app, options)
   eventRoutes(app, options)
   for (const webhook of described) app.describeWebhook(webhook)
@@ -70,7 +73,8 @@ const answers: DescribedWebhook['answers'] = {
 }
 
 const failing = 'The signup has failed, and nothing was made for it as far as we know.'
-const again = 'Sent again within the 15 minutes that the signup has, after 1, 2, 4, 8, 15, 30, then 60 s.'
+const again =
+  'Sent again within the 15 minutes that the signup has, after 1, 2, 4, 8, 15, 30, then 60 s.'
 
 // Somebody waits for the answer to an approval.
 const approvalAnswers: DescribedWebhook['answers'] = {

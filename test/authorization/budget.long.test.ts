@@ -87,7 +87,10 @@ async function send({ method, url, body, headers }: Example, credential: Record<
   const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
   const payload = body === undefined ? {} : { payload: isJson ? JSON.stringify(body) : body }
   const response = await world.app.inject({
-    ...{ method, url, remoteAddress: freshAddress(), ...payload },
+    method,
+    url,
+    remoteAddress: freshAddress(),
+    ...payload,
     headers: { ...(isJson && { 'content-type': 'application/json' }), ...headers, ...credential },
   })
   const units = Number(response.headers['x-ratelimit-cost'] ?? 1)
@@ -135,7 +138,9 @@ function rightFor(id: string): Credential {
   const operation = readOperations(world.app.swagger()).get(id)
   const endpoint = endpoints[id]
   if (!operation || !endpoint) throw new Error(`${id} has no example`)
-  const right = credentials.find((one) => expectedCell(operation, endpoint, one).status === endpoint.success)
+  const right = credentials.find(
+    (one) => expectedCell(operation, endpoint, one).status === endpoint.success,
+  )
   if (!right) throw new Error(`no credential opens ${id}`)
   return right
 }
@@ -180,7 +185,8 @@ test.each(Object.keys(endpoints))(
   async (id) => {
     const { headers, platform } = rightFor(id)
     const endpoint = endpoints[id] ?? none(id)
-    const example = async (succeeds: boolean) => endpoint.example({ ...context, platform, succeeds })
+    const example = async (succeeds: boolean) =>
+      endpoint.example({ ...context, platform, succeeds })
     // Once the organization has as many of something as it can have, those that stay serve again.
     const make = () => example(costly[id] === undefined).catch(() => example(false))
     await expectBounded(id, make, headers)

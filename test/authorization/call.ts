@@ -8,7 +8,10 @@ const envelope = z.object({ error: z.object({ code: z.string(), message: z.strin
 /** Sends an example under the headers of a credential. */
 export async function call(
   app: FastifyInstance,
-  { example: { method, url, body, headers }, given }: { example: Example; given: Record<string, string> },
+  {
+    example: { method, url, body, headers },
+    given,
+  }: { example: Example; given: Record<string, string> },
 ) {
   const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
   const response = await app.inject({

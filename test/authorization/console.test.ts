@@ -39,7 +39,9 @@ afterAll(() => console.log(`matrix of the console: ${cells} cells`))
 // What the server has registered, so that a new route is in the matrix by itself.
 function restRoutes(): typeof routes {
   const described = operationsByPath(world.app.swagger())
-  const below = world.routes.filter((route) => route.includes(` ${prefix}/v1/`) && !route.startsWith('HEAD'))
+  const below = world.routes.filter(
+    (route) => route.includes(` ${prefix}/v1/`) && !route.startsWith('HEAD'),
+  )
   const found = below.map((route) => {
     const operation = described.get(route.replace(prefix, ''))
     const endpoint = endpoints[operation?.operationId ?? '']
@@ -53,12 +55,17 @@ const scopesOf = (role: ConsoleRole): readonly string[] => roles[role]
 const may = (role: ConsoleRole, scope: string) =>
   scopesOf(role).includes('*') || scopesOf(role).includes(scope)
 
-async function answer(endpoint: Endpoint, given: Record<string, string>, succeeds = false): Promise<Cell> {
+async function answer(
+  endpoint: Endpoint,
+  given: Record<string, string>,
+  succeeds = false,
+): Promise<Cell> {
   const example = await endpoint.example({ ...context, succeeds })
   cells++
   const there = { ...example, url: `${prefix}${example.url}` }
   const { status, code, charged, message } = await call(world.app, { example: there, given })
-  if (code === 'auth.insufficient_scope') expect(message).toMatch(/^The role of this console session lacks/)
+  if (code === 'auth.insufficient_scope')
+    expect(message).toMatch(/^The role of this console session lacks/)
   if (code === 'auth.organization_access_denied') expect(message).toMatch(/^This console session/)
   const known = errorCodes.find((one) => one === code)
   if (code !== null && !known) throw new Error(`${code} is no code`)
@@ -101,7 +108,9 @@ describe('every role, in every environment, on every route', () => {
   })
 
   test('has each route of secret keys but those of edges and of Gate', () => {
-    const secret = Object.entries(endpoints).filter(([id, { scope }]) => scope && id !== 'scoreRequests')
+    const secret = Object.entries(endpoints).filter(
+      ([id, { scope }]) => scope && id !== 'scoreRequests',
+    )
     const expected = secret
       .map(([id]) => id)
       .filter((id) => !/Gate(?!Account)|AgentToken|LoginSession/.test(id))
@@ -120,7 +129,10 @@ describe('what is no console session', () => {
   let somebody: Person
   const live = { 'tidegate-environment': 'live' }
   beforeAll(async () => {
-    somebody = await person(world.app, world.deps, { organizationId: context.organizationId, role: 'admin' })
+    somebody = await person(world.app, world.deps, {
+      organizationId: context.organizationId,
+      role: 'admin',
+    })
   })
 
   test('opens no route: nothing, a secret key, a publishable key, a cookie of another name', async () => {
@@ -131,7 +143,9 @@ describe('what is no console session', () => {
       'a secret key': await secretKey(world, { organizationId }),
       'a publishable key': await publishableKey(world, { organizationId }),
       'the cookie of https': { cookie: `__Host-${cookie}` },
-      'a token that nobody has': { cookie: cookie.replace(/.$/, (last) => (last === '0' ? '1' : '0')) },
+      'a token that nobody has': {
+        cookie: cookie.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
+      },
     }
     for (const [name, given] of Object.entries(asked))
       for (const [route, { endpoint }] of routes) {

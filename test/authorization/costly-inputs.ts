@@ -38,7 +38,13 @@ const signed = {
 export const costly: Record<string, Costly> = {
   listSessions: () => [
     ...query('/v1/sessions', ...filters.map((filter) => `limit=200&${filter}`)),
-    ...query('/v1/sessions', 'limit=200', 'limit=200&search=zzzzzz', 'limit=200&search=a1', 'search=%25'),
+    ...query(
+      '/v1/sessions',
+      'limit=200',
+      'limit=200&search=zzzzzz',
+      'limit=200&search=a1',
+      'search=%25',
+    ),
   ],
   countSessions: () => {
     const each = [
@@ -88,7 +94,10 @@ const nested = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
 
 /** Returns inputs that only an attacker sends. */
 export function hostile({ method, url, body, headers }: Example): Example[] {
-  const crowded = { method, url: `${url}?${many(900, () => 'limit=1&search=%25', '&').slice(0, 12_000)}` }
+  const crowded = {
+    method,
+    url: `${url}?${many(900, () => 'limit=1&search=%25', '&').slice(0, 12_000)}`,
+  }
   const head = { method, url, headers: { ...headers, ...signed } }
   if (body === undefined) return [crowded, head]
   if (Buffer.isBuffer(body)) return [{ ...head, body: Buffer.alloc(120_000, 7) }]

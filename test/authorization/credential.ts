@@ -47,7 +47,10 @@ export function credential(name: string, facts: Partial<Credential>): Credential
 export const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 /** Header of a new secret key with all scopes. */
-export async function secretKey(world: World, request: Partial<KeyRequest> & { organizationId: string }) {
+export async function secretKey(
+  world: World,
+  request: Partial<KeyRequest> & { organizationId: string },
+) {
   const { revealedKey } = await world.issue({ type: 'secret', scopes: ['*'], ...request })
   return bearer(revealedKey)
 }

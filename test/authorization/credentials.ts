@@ -1,6 +1,13 @@
 import { defaultScopes, type Scope, scopes } from '../../infra/access/principal.ts'
 import { rotateApiKey } from '../../services/organizations/commands.ts'
-import { bearer, type Credential, credential, publishableKey, secretKey, type Tenants } from './credential.ts'
+import {
+  bearer,
+  type Credential,
+  credential,
+  publishableKey,
+  secretKey,
+  type Tenants,
+} from './credential.ts'
 import { refusedCredentials } from './refused-credentials.ts'
 import type { World } from './world.ts'
 
@@ -29,7 +36,9 @@ async function secretCredentials(world: World, { own, other }: Tenants): Promise
       headers: { authorization: headers.authorization.replace('B', 'b') },
     }),
     credential('secret key from a page', { headers: { ...headers, ...shop } }),
-    credential('secret key rotating within its grace', { headers: bearer(await rotatedKey(world, own)) }),
+    credential('secret key rotating within its grace', {
+      headers: bearer(await rotatedKey(world, own)),
+    }),
     credential('secret key of another organization', {
       headers: await secretKey(world, { organizationId: other }),
       organization: 'other',
@@ -45,9 +54,15 @@ async function secretCredentials(world: World, { own, other }: Tenants): Promise
   ]
 }
 
-async function publishableCredentials(world: World, { own, other }: Tenants): Promise<Credential[]> {
+async function publishableCredentials(
+  world: World,
+  { own, other }: Tenants,
+): Promise<Credential[]> {
   const web = await publishableKey(world, { organizationId: own })
-  const restricted = await publishableKey(world, { organizationId: own, allowed_origins: [shop.origin] })
+  const restricted = await publishableKey(world, {
+    organizationId: own,
+    allowed_origins: [shop.origin],
+  })
   const publishable = (name: string, facts: Partial<Credential>) =>
     credential(name, { type: 'publishable', ...facts })
   return [
@@ -63,7 +78,10 @@ async function publishableCredentials(world: World, { own, other }: Tenants): Pr
       environment: 'test',
     }),
     publishable('restricted key from its page', { headers: { ...restricted, ...shop } }),
-    publishable('restricted key from another page', { headers: { ...restricted, ...evil }, origin: 'wrong' }),
+    publishable('restricted key from another page', {
+      headers: { ...restricted, ...evil },
+      origin: 'wrong',
+    }),
     publishable('restricted key without Origin', { headers: restricted, origin: 'wrong' }),
   ]
 }
@@ -71,7 +89,10 @@ async function publishableCredentials(world: World, { own, other }: Tenants): Pr
 async function nativeCredentials(world: World, { own }: Tenants): Promise<Credential[]> {
   const headers = {
     native_ios: await publishableKey(world, { organizationId: own, client_target: 'native_ios' }),
-    native_android: await publishableKey(world, { organizationId: own, client_target: 'native_android' }),
+    native_android: await publishableKey(world, {
+      organizationId: own,
+      client_target: 'native_android',
+    }),
   }
   const native = (name: string, target: keyof typeof headers, facts: Partial<Credential>) =>
     credential(name, { type: 'publishable', headers: headers[target], target, ...facts })
@@ -101,7 +122,11 @@ export function createScopedKeys(world: World, organizationId: string): Promise<
 }
 
 async function rotatedKey(world: World, organizationId: string): Promise<string> {
-  const { keyId, revealedKey } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+  const { keyId, revealedKey } = await world.issue({
+    organizationId,
+    type: 'secret',
+    scopes: ['*'],
+  })
   await rotateApiKey(world.deps, { organizationId, keyId, by: 'operator' })
   return revealedKey
 }

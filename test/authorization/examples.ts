@@ -62,13 +62,11 @@ const own = ({ organizationId }: Context, rest = '') => `/v1/organizations/${org
 const newKey = { name: 'New', type: 'secret', scopes: ['api_keys:manage'] }
 const rotation = { ip: '8.8.8.8', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }
 const edgeRequest = {
-  ...{
-    method: 'GET',
-    scheme: 'https',
-    authority: 'shop.example',
-    path: '/',
-    headers: [['User-Agent', 'curl/8.14.1']],
-  },
+  method: 'GET',
+  scheme: 'https',
+  authority: 'shop.example',
+  path: '/',
+  headers: [['User-Agent', 'curl/8.14.1']],
   ip: '203.0.113.9',
 }
 
@@ -197,13 +195,19 @@ export const endpoints: Record<string, Endpoint> = {
     scope: 'visitors:erase',
     success: 200,
     elsewhere: 404,
-    example: async (context) => ({ method: 'DELETE', url: await user(context, { fresh: context.succeeds }) }),
+    example: async (context) => ({
+      method: 'DELETE',
+      url: await user(context, { fresh: context.succeeds }),
+    }),
   },
   eraseGateAccount: {
     scope: 'visitors:erase',
     success: 404,
     elsewhere: 404,
-    example: (context) => ({ method: 'DELETE', url: own(context, `/gate-accounts/gacct_${'0'.repeat(26)}`) }),
+    example: (context) => ({
+      method: 'DELETE',
+      url: own(context, `/gate-accounts/gacct_${'0'.repeat(26)}`),
+    }),
   },
   exportVisitor: {
     scope: 'visitors:export',
@@ -218,7 +222,10 @@ export const endpoints: Record<string, Endpoint> = {
     scope: 'visitors:export',
     success: 200,
     elsewhere: 404,
-    example: async (context) => ({ method: 'GET', url: `${await user(context, { fresh: false })}/export` }),
+    example: async (context) => ({
+      method: 'GET',
+      url: `${await user(context, { fresh: false })}/export`,
+    }),
   },
   createOrganization: {
     scope: 'organizations:create',
@@ -328,7 +335,11 @@ export const endpoints: Record<string, Endpoint> = {
     example: (context) => ({
       method: 'POST',
       url: own(context, '/webhooks/endpoints'),
-      body: { name: 'New', url: 'https://shop.example/', event_types: ['session.result.persisted'] },
+      body: {
+        name: 'New',
+        url: 'https://shop.example/',
+        event_types: ['session.result.persisted'],
+      },
     }),
   },
   updateWebhookEndpoint: {
@@ -393,7 +404,11 @@ export const endpoints: Record<string, Endpoint> = {
     scope: 'requests:score',
     success: 200,
     elsewhere: 200,
-    example: () => ({ method: 'POST', url: '/v1/requests/score', body: { requests: [edgeRequest] } }),
+    example: () => ({
+      method: 'POST',
+      url: '/v1/requests/score',
+      body: { requests: [edgeRequest] },
+    }),
   },
   ...gateEndpoints,
   openCollectSession: {

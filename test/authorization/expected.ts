@@ -18,7 +18,11 @@ export interface Cell {
 }
 
 /** The rules of authentication, in their order: form of the key, organization, type, origin, scope, path, data. */
-export function expectedCell(operation: Operation, endpoint: Endpoint, credential: Credential): Cell {
+export function expectedCell(
+  operation: Operation,
+  endpoint: Endpoint,
+  credential: Credential,
+): Cell {
   if (isToken(operation.keyType)) return tokenCell(operation, endpoint, credential)
   const refusal = verificationRefusal(operation, credential)
   if (refusal) return refused(refusal, false)
@@ -49,7 +53,10 @@ const flaws = {
   inactive: 'auth.organization_inactive',
 } as const
 
-function verificationRefusal({ keyType }: Operation, credential: Credential): ErrorCode | undefined {
+function verificationRefusal(
+  { keyType }: Operation,
+  credential: Credential,
+): ErrorCode | undefined {
   const { flaw, type, target, origin, platform } = credential
   if (flaw) return flaws[flaw]
   if (isToken(type)) return flaws.invalid
@@ -60,13 +67,23 @@ function verificationRefusal({ keyType }: Operation, credential: Credential): Er
   }
   if (type === 'secret') return 'auth.secret_key_not_allowed'
   if (native)
-    return origin === 'right' && target === `native_${platform}` ? undefined : 'auth.native_key_not_allowed'
+    return origin === 'right' && target === `native_${platform}`
+      ? undefined
+      : 'auth.native_key_not_allowed'
   return origin === 'right' ? undefined : 'auth.origin_not_allowed'
 }
 
 /** A browser key opens sessions of pages and sends their bodies. */
-function isForeignPlatform({ keyType }: Operation, { type, target, platform }: Credential): boolean {
-  return keyType === 'publishable' && type === 'publishable' && target === 'browser' && platform !== 'web'
+function isForeignPlatform(
+  { keyType }: Operation,
+  { type, target, platform }: Credential,
+): boolean {
+  return (
+    keyType === 'publishable' &&
+    type === 'publishable' &&
+    target === 'browser' &&
+    platform !== 'web'
+  )
 }
 
 const codes: Record<number, ErrorCode> = {

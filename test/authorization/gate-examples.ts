@@ -89,7 +89,11 @@ export const gateEndpoints: Record<string, Endpoint> = {
     token: 'poll',
     success: 200,
     elsewhere: 401,
-    example: (context) => ({ method: 'POST', url: session(context, '/claim'), body: { code: '000 000' } }),
+    example: (context) => ({
+      method: 'POST',
+      url: session(context, '/claim'),
+      body: { code: '000 000' },
+    }),
   },
   createGateLoginSession: {
     token: 'agent',
@@ -140,7 +144,10 @@ export const gateEndpoints: Record<string, Endpoint> = {
 
 /** Those that anyone may call; what they are about is made for each call. */
 export const openGateEndpoints: Record<string, OpenEndpoint> = {
-  listGateRegistryServices: { success: 200, example: () => ({ method: 'GET', url: '/v1/gate/registry' }) },
+  listGateRegistryServices: {
+    success: 200,
+    example: () => ({ method: 'GET', url: '/v1/gate/registry' }),
+  },
   getGateRegistryService: {
     success: 200,
     example: ({ gate }) => ({ method: 'GET', url: `/v1/gate/registry/${gate.serviceId}` }),
@@ -168,7 +175,11 @@ export const openGateEndpoints: Record<string, OpenEndpoint> = {
     success: 200,
     example: async ({ world: { gate } }) => {
       const { id } = await gate.open(systemServiceId)
-      return { method: 'POST', url: `/v1/gate/sessions/${id}/approve`, body: await gate.approval(id) }
+      return {
+        method: 'POST',
+        url: `/v1/gate/sessions/${id}/approve`,
+        body: await gate.approval(id),
+      }
     },
   },
   eraseGateSession: {

@@ -61,7 +61,8 @@ interface KeyAct {
   example: (about: { organizationId: string; keyId: string; target: KeyTarget }) => Example
 }
 
-const url = (organizationId: string, rest = '') => `/v1/organizations/${organizationId}/api-keys${rest}`
+const url = (organizationId: string, rest = '') =>
+  `/v1/organizations/${organizationId}/api-keys${rest}`
 
 /** In the order in which one key can have them happen to it. */
 export const keyActs: KeyAct[] = [
@@ -98,7 +99,10 @@ export const keyActs: KeyAct[] = [
   },
   {
     name: 'revoke',
-    example: ({ organizationId, keyId }) => ({ method: 'DELETE', url: url(organizationId, `/${keyId}`) }),
+    example: ({ organizationId, keyId }) => ({
+      method: 'DELETE',
+      url: url(organizationId, `/${keyId}`),
+    }),
   },
 ]
 

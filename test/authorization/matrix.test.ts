@@ -66,7 +66,11 @@ function count(example: Example, given: Record<string, string>) {
   return call(world.app, { example, given })
 }
 
-async function seen(id: string, { platform, headers }: Credential, { succeeds }: { succeeds: boolean }) {
+async function seen(
+  id: string,
+  { platform, headers }: Credential,
+  { succeeds }: { succeeds: boolean },
+) {
   const example = await endpointOf(id).example({ ...context, platform, succeeds })
   const { message, ...cell } = await count(example, headers)
   // The message names what is missing.
@@ -92,7 +96,9 @@ async function expectRow(id: string, row: Credential[]): Promise<void> {
 const keyed = Object.keys(endpoints)
 
 test('the matrix has every operation of the interface description', () => {
-  const described = [...operations].filter(([, operation]) => operation !== undefined).map(([id]) => id)
+  const described = [...operations]
+    .filter(([, operation]) => operation !== undefined)
+    .map(([id]) => id)
   expect(described.sort()).toEqual(keyed.toSorted())
   const open = [...operations].filter(([, operation]) => operation === undefined).map(([id]) => id)
   expect(open.sort()).toEqual(Object.keys(openEndpoints).sort())
@@ -133,7 +139,10 @@ describe('what a key may make of keys', () => {
       const { keyId } = await world.issue({ organizationId, ...target.request })
       const seen: Record<string, unknown> = {}
       for (const act of keyActs) {
-        const { message: _, ...cell } = await count(act.example({ organizationId, keyId, target }), headers)
+        const { message: _, ...cell } = await count(
+          act.example({ organizationId, keyId, target }),
+          headers,
+        )
         seen[act.name] = cell
       }
       expect({ [target.name]: seen }).toEqual({ [target.name]: expectedGrants(caller, target) })
@@ -162,7 +171,10 @@ describe('what another organization has, by its real id and under the path of on
   })
 
   test('a visitor of one’s own takes no session and no visitor of theirs', async () => {
-    const [mine, other] = [await context.person({ fresh: true }), await theirs.person({ fresh: true })]
+    const [mine, other] = [
+      await context.person({ fresh: true }),
+      await theirs.person({ fresh: true }),
+    ]
     const url = `/v1/organizations/${context.organizationId}/visitors/${mine.visitorId}`
     const reason = 'They are mine.'
     const split = { session_ids: [other.sessionId], reason }
@@ -172,7 +184,10 @@ describe('what another organization has, by its real id and under the path of on
       await count({ method: 'POST', url: `${url}/merges`, body: merge }, own()),
     ]
     expect(cells.map(({ status }) => status)).toEqual([422, 404])
-    const { status } = await count({ method: 'GET', url: `/v1/fingerprints/${other.visitorId}` }, theirKey)
+    const { status } = await count(
+      { method: 'GET', url: `/v1/fingerprints/${other.visitorId}` },
+      theirKey,
+    )
     expect(status).toBe(200)
   })
 })
@@ -188,22 +203,39 @@ describe('an id that nothing can have', () => {
     for (const [place, name] of path.split('/').entries()) {
       if (!name.startsWith('{')) continue
       for (const text of ids) {
-        const { status } = await count({ ...example, url: segments.with(place, text).join('/') }, headers)
-        expect([name, text, status]).toEqual([name, text, expect.toSatisfy((s) => s >= 400 && s < 500)])
+        const { status } = await count(
+          { ...example, url: segments.with(place, text).join('/') },
+          headers,
+        )
+        expect([name, text, status]).toEqual([
+          name,
+          text,
+          expect.toSatisfy((s) => s >= 400 && s < 500),
+        ])
       }
     }
   })
 
   test('there are such paths', () => {
-    expect([...paths.values()].filter((path) => path.includes('{')).length).toBeGreaterThanOrEqual(30)
+    expect([...paths.values()].filter((path) => path.includes('{')).length).toBeGreaterThanOrEqual(
+      30,
+    )
   })
 })
 
 describe('an organization path that is not the key’s own', () => {
-  const ids = ['org_00000000000000000000000000', 'org_x', 'own', '%20', 'ORG_00000000000000000000000000']
+  const ids = [
+    'org_00000000000000000000000000',
+    'org_x',
+    'own',
+    '%20',
+    'ORG_00000000000000000000000000',
+  ]
   test('is 403, whether or not there is one, on every endpoint below it', async () => {
     const right = credentials.find(({ name }) => name === 'the right secret key')
-    const below = [...operations].filter(([, operation]) => operation?.ownOrganization).map(([id]) => id)
+    const below = [...operations]
+      .filter(([, operation]) => operation?.ownOrganization)
+      .map(([id]) => id)
     expect(below.length).toBeGreaterThanOrEqual(15)
     for (const id of below) {
       for (const organizationId of ids) {
@@ -282,7 +314,9 @@ test('a request that is no proper HTTP or JSON has a status that the description
     const requests = [
       `${start}\r\n`,
       `${start}Host: a\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`,
-      ...[withBody('application/json', 9), withBody('text/xml', 9), withBody('application/json', 9_000_000)],
+      withBody('application/json', 9),
+      withBody('text/xml', 9),
+      withBody('application/json', 9_000_000),
     ]
     for (const raw of requests) {
       const { status } = await sendRaw(world.app, raw)

@@ -27,14 +27,18 @@ const openers: Record<string, Operation['keyType']> = {
 /** Its operations by method and path, as `GET /v1/sessions`. */
 export function operationsByPath(given: unknown): ReadonlyMap<string, { operationId: string }> {
   const all = Object.entries(document.parse(given).paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, one]) => [`${method.toUpperCase()} ${path}`, one] as const),
+    Object.entries(methods).map(
+      ([method, one]) => [`${method.toUpperCase()} ${path}`, one] as const,
+    ),
   )
   return new Map(all)
 }
 
 /** What an OpenAPI document says about keys, by operation id; undefined = needs none. */
 export function readOperations(given: unknown): Map<string, Operation | undefined> {
-  const all = Object.values(document.parse(given).paths).flatMap((methods) => Object.values(methods))
+  const all = Object.values(document.parse(given).paths).flatMap((methods) =>
+    Object.values(methods),
+  )
   return new Map(
     all.map((one) => {
       const [scheme] = Object.keys(one.security[0] ?? {})
@@ -49,6 +53,10 @@ export function readOperations(given: unknown): Map<string, Operation | undefine
 
 /** The statuses that an OpenAPI document lists, by operation id. */
 export function describedStatuses(given: unknown): ReadonlyMap<string, number[]> {
-  const all = Object.values(document.parse(given).paths).flatMap((methods) => Object.values(methods))
-  return new Map(all.map(({ operationId, responses }) => [operationId, Object.keys(responses).map(Number)]))
+  const all = Object.values(document.parse(given).paths).flatMap((methods) =>
+    Object.values(methods),
+  )
+  return new Map(
+    all.map(({ operationId, responses }) => [operationId, Object.keys(responses).map(Number)]),
+  )
 }

@@ -33,7 +33,9 @@ export async function storePerson(deps: PersonDeps, organizationId: string): Pro
   const id = <P extends 'sid' | 'vid' | 'evt' | 'mrk'>(prefix: P): Id<P> =>
     timeOrderedId(prefix, clock(), randomBytes)
   const person = {
-    ...{ visitorId: id('vid'), otherVisitorId: id('vid'), sessionId: id('sid') },
+    visitorId: id('vid'),
+    otherVisitorId: id('vid'),
+    sessionId: id('sid'),
     clientUserId: `user_${randomBytes(6).toString('hex')}`,
     markId: id('mrk'),
   }
@@ -44,20 +46,41 @@ export async function storePerson(deps: PersonDeps, organizationId: string): Pro
     { session_id: id('sid'), visitor_id: person.otherVisitorId },
   ]
   const scored = sessions.map(({ session_id, visitor_id }) =>
-    sessionScored({ ...about, session_id, event_id: id('evt'), visitor: visitorLink({ id: visitor_id }) }),
+    sessionScored({
+      ...about,
+      session_id,
+      event_id: id('evt'),
+      visitor: visitorLink({ id: visitor_id }),
+    }),
   )
   const { sessionId: session_id, clientUserId: client_user_id, markId: mark_id } = person
-  const attached = { ...about, session_id, event_id: id('evt'), client_user_id, attached_at: clock() }
+  const attached = {
+    ...about,
+    session_id,
+    event_id: id('evt'),
+    client_user_id,
+    attached_at: clock(),
+  }
   const mark = { mark_id, label: 'bot' as const, reason: null, marked_at: clock() }
   const marked = { ...about, session_id, event_id: id('evt'), ...mark }
   const positions = await log.append([
     ...scored.map((data) => codec.toRecord({ type: 'SessionScored', data }, metaOf(data))),
-    codec.toCausedRecord({ type: 'ClientUserAttached', data: attached }, metaOf(attached), testCause),
+    codec.toCausedRecord(
+      { type: 'ClientUserAttached', data: attached },
+      metaOf(attached),
+      testCause,
+    ),
     codec.toCausedRecord({ type: 'SessionMarked', data: marked }, metaOf(marked), testCause),
   ])
   const links = sessions.map((session) => ({
-    ...{ ...session, ...about, linked_at: clock(), storage_key: session.session_id, profile: null, keys: [] },
-    ...{ apart_from: null, merged_at: null },
+    ...session,
+    ...about,
+    linked_at: clock(),
+    storage_key: session.session_id,
+    profile: null,
+    keys: [],
+    apart_from: null,
+    merged_at: null,
   }))
   await runTogether(pool, saveRows(linkTable, links))
   await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })

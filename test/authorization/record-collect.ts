@@ -10,7 +10,11 @@ export interface CollectBodies {
 }
 
 /** Requests of a real client, recorded so that they can be sent again under other keys. */
-export async function recordCollect(world: World, key: string, platform: Platform): Promise<CollectBodies> {
+export async function recordCollect(
+  world: World,
+  key: string,
+  platform: Platform,
+): Promise<CollectBodies> {
   const sent = new Map<string, Example>()
   const client = () =>
     createCollectClient({
@@ -25,7 +29,11 @@ export async function recordCollect(world: World, key: string, platform: Platfor
         const bytes = Buffer.from(body)
         const request = { method: 'POST', url, headers: rest, body: bytes } as const
         sent.set(url.split('/').at(-1) ?? '', request)
-        const response = await world.app.inject({ ...request, headers: lowerCase(headers), payload: bytes })
+        const response = await world.app.inject({
+          ...request,
+          headers: lowerCase(headers),
+          payload: bytes,
+        })
         const get = (name: string) => String(response.headers[name] ?? '') || null
         return { status: response.statusCode, headers: { get }, json: async () => response.json() }
       },
@@ -47,7 +55,9 @@ export async function recordCollect(world: World, key: string, platform: Platfor
 }
 
 function lowerCase(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  )
 }
 
 /** Records the collect requests of each platform with the key that it has. */

@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { generateApiKey } from '../../infra/crypto/api-keys.ts'
 import { revokeApiKey } from '../../services/organizations/commands.ts'
 import { setStatus } from '../support/organization-status.ts'
-import { type Credential, credential, publishableKey, secretKey, type Tenants } from './credential.ts'
+import {
+  type Credential,
+  credential,
+  publishableKey,
+  secretKey,
+  type Tenants,
+} from './credential.ts'
 import type { World } from './world.ts'
 
 type KeyType = 'secret' | 'publishable'
@@ -24,7 +30,10 @@ export async function refusedCredentials(
     ['an unknown secret key', `Bearer ${unknownKey(world, 'secret')}`],
     ['an unknown publishable key', `Bearer ${unknownKey(world, 'publishable')}`],
     ['a revoked secret key', `Bearer ${await revokedKey(world, { own, type: 'secret' })}`],
-    ['a revoked publishable key', `Bearer ${await revokedKey(world, { own, type: 'publishable' })}`],
+    [
+      'a revoked publishable key',
+      `Bearer ${await revokedKey(world, { own, type: 'publishable' })}`,
+    ],
     ['a secret key past its grace', `Bearer ${pastGrace}`],
   ]
   return [
@@ -46,11 +55,17 @@ async function keysOf(world: World, status: 'suspended' | 'deleted'): Promise<Cr
   await setStatus(world.deps, organizationId, status)
   return [
     credential(`secret key of a ${status} organization`, { flaw: 'inactive', headers: secret }),
-    credential(`publishable key of a ${status} organization`, { flaw: 'inactive', headers: publishable }),
+    credential(`publishable key of a ${status} organization`, {
+      flaw: 'inactive',
+      headers: publishable,
+    }),
   ]
 }
 
-async function revokedKey(world: World, { own, type }: { own: string; type: KeyType }): Promise<string> {
+async function revokedKey(
+  world: World,
+  { own, type }: { own: string; type: KeyType },
+): Promise<string> {
   const request = type === 'secret' ? { type, scopes: ['*'] } : { type }
   const { keyId, revealedKey } = await world.issue({ organizationId: own, ...request })
   await revokeApiKey(world.deps, { organizationId: own, keyId, by: 'operator' })

@@ -36,7 +36,11 @@ import { gateRoutes } from '../../services/gate/routes.ts'
 import { markRoutes } from '../../services/marks/routes.ts'
 import { auditRoutes } from '../../services/organizations/audit-routes.ts'
 import type { KeyRequest } from '../../services/organizations/checked-input.ts'
-import { changeOrganization, createOrganization, issueApiKey } from '../../services/organizations/commands.ts'
+import {
+  changeOrganization,
+  createOrganization,
+  issueApiKey,
+} from '../../services/organizations/commands.ts'
 import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
 import { decideCapability } from '../../services/organizations/decide-organization.ts'
 import { organizationRoutes } from '../../services/organizations/routes.ts'
@@ -126,9 +130,14 @@ export async function startWorld({ trustedProxies = [], validates = true }: Worl
     sealResult: async ({ decisionId }: { decisionId: string }) => `sealed:${decisionId}`,
   }
   const publicUrl = 'https://tidegate.example'
-  const endpointsOfServices = new Map<string, Awaited<ReturnType<typeof createEndpoint>>['endpointId']>()
+  const endpointsOfServices = new Map<
+    string,
+    Awaited<ReturnType<typeof createEndpoint>>['endpointId']
+  >()
   const app = await createApp({ ...base, publicUrl, trustedProxies })
-  const described = validates ? validateResponses(app) : { problems: [], count: () => 0, check() {} }
+  const described = validates
+    ? validateResponses(app)
+    : { problems: [], count: () => 0, check() {} }
   const routes: string[] = []
   app.addHook('onRoute', ({ method, url }) => {
     for (const one of [method].flat()) routes.push(`${one} ${url.replace(/:([A-Za-z]+)/g, '{$1}')}`)
@@ -149,10 +158,12 @@ export async function startWorld({ trustedProxies = [], validates = true }: Worl
     correctionRoutes(to, { ...by, visitors: linkedVisitors })
     markRoutes(to, by)
     erasureRoutes(to, {
-      ...{ ...by, applied },
+      ...by,
+      applied,
       scoringFollows: async () => {},
       ownOrganizationId: 'org_own',
-      hideVisitors: (tx, { scope, visitorIds }) => hideVisitors(tx, { scope, visitorIds, continuityIds: [] }),
+      hideVisitors: (tx, { scope, visitorIds }) =>
+        hideVisitors(tx, { scope, visitorIds, continuityIds: [] }),
       exporting: {
         pool,
         readStates: async () => new Map<string, object>(),
@@ -165,8 +176,12 @@ export async function startWorld({ trustedProxies = [], validates = true }: Worl
   const engines = { questionsScript: async () => '', teachesAtLogin: false }
   await consoleRoutes(app, { ...deps, ...base, ...engines, publicUrl, charges, addRest })
   requestRoutes(app, {
-    ...{ ...deps, directories: { find: () => undefined }, findTrusted: () => null, onScored: () => {} },
-    ...{ firstPartyUrls: ['https://shop.example'], maxLifetimeMs: 3_600_000 },
+    ...deps,
+    directories: { find: () => undefined },
+    findTrusted: () => null,
+    onScored: () => {},
+    firstPartyUrls: ['https://shop.example'],
+    maxLifetimeMs: 3_600_000,
   })
   collectRoutes(app, { ...deps, signatures: { baseUrls: [publicUrl], maxLifetimeMs: 3_600_000 } })
   await webRoutes(app, { random: randomBytes })
@@ -181,7 +196,9 @@ export async function startWorld({ trustedProxies = [], validates = true }: Worl
     domainReader: showingDomains({ pool, keyring }),
     directCalls: createDirectCalls({
       ...deps,
-      client: { post: (options) => (options.url === silentUrl ? silence : answeringService(options)) },
+      client: {
+        post: (options) => (options.url === silentUrl ? silence : answeringService(options)),
+      },
       secrets: createSigningSecrets(keyring),
     }),
     signUpOrganization: ({ startedAt, ...signup }) =>
@@ -237,7 +254,8 @@ export async function startWorld({ trustedProxies = [], validates = true }: Worl
       return id
     },
     /** Of the live environment. */
-    person: (organizationId: string) => storePerson({ pool, log, codec, applied, clock }, organizationId),
+    person: (organizationId: string) =>
+      storePerson({ pool, log, codec, applied, clock }, organizationId),
     /** Stores one session with its visitor. */
     async score(organizationId: string, environment: Environment): Promise<void> {
       const visitor = visitorLink({ id: visitorId })

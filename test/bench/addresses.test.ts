@@ -10,7 +10,9 @@ import { desktopChrome } from '../services/scoring/support/snapshots.ts'
 // People of the detection matrix come from 127.0.0.1, about which nothing is known. Here the same moments come from
 // addresses that people have.
 
-const people = results.rows.filter(({ kind, signals_fired }) => kind === 'person' && signals_fired.length > 0)
+const people = results.rows.filter(
+  ({ kind, signals_fired }) => kind === 'person' && signals_fired.length > 0,
+)
 
 let network: NetworkSource
 beforeAll(async () => {
@@ -46,7 +48,9 @@ describe('a person of the matrix', () => {
   })
 
   it('behind a proxy that opens TLS with a library is no bot, unless the user agent was switched, too', () => {
-    const bots = people.filter((person) => verdictOf(person, ['browser_with_tool_handshake']) === 'bot')
+    const bots = people.filter(
+      (person) => verdictOf(person, ['browser_with_tool_handshake']) === 'bot',
+    )
     expect(new Set(bots.map(({ case: one }) => one.replace('-throttled', '')))).toEqual(
       new Set(['person-chromium-user-agent-switcher']),
     )

@@ -12,14 +12,37 @@ import { hurtsPeople, sharesOf } from '../../bench/detection/traces/gate.ts'
 import { readTrace } from '../../bench/detection/traces/load.ts'
 
 const nobody: JudgedRow = {
-  ...{ name: 'a/load', case: 'a', kind: 'loading', family: 'Chromium', framework: 'f', version: '1' },
-  ...{ acts: false, seed: 's', verdict: 'human', score: 0, signals_fired: [] },
-  ...{ botd: null, fpscanner: null, error: null },
+  name: 'a/load',
+  case: 'a',
+  kind: 'loading',
+  family: 'Chromium',
+  framework: 'f',
+  version: '1',
+  acts: false,
+  seed: 's',
+  verdict: 'human',
+  score: 0,
+  signals_fired: [],
+  botd: null,
+  fpscanner: null,
+  error: null,
 }
-const risk = (signal: string) => ({ signal, role: 'risk', category: '', strength: '', signal_score: 1 })
+const risk = (signal: string) => ({
+  signal,
+  role: 'risk',
+  category: '',
+  strength: '',
+  signal_score: 1,
+})
 
 describe('measures', () => {
-  const bot: JudgedRow = { ...nobody, name: 'b/load', verdict: 'bot', score: 90, signals_fired: [risk('x')] }
+  const bot: JudgedRow = {
+    ...nobody,
+    name: 'b/load',
+    verdict: 'bot',
+    score: 90,
+    signals_fired: [risk('x')],
+  }
   const person: JudgedRow = { ...nobody, name: 'p/load', kind: 'person', score: 20 }
 
   test('verdicts are counted by what a row is', () => {
@@ -68,7 +91,12 @@ describe('goals', () => {
     hasInput: true,
     isPlausible: true,
   } as const
-  const forger = (more: Partial<JudgedRow>): JudgedRow => ({ ...nobody, kind: 'forger', attack, ...more })
+  const forger = (more: Partial<JudgedRow>): JudgedRow => ({
+    ...nobody,
+    kind: 'forger',
+    attack,
+    ...more,
+  })
   const caught = Array.from({ length: 60 }, () => forger({ verdict: 'inconclusive' }))
   const untaught = { ...attack, isTaught: false }
 
@@ -90,7 +118,9 @@ describe('goals', () => {
     expect(of(/or without input/, rows)?.isMet).toBe(true)
     expect(of(/copied input/, rows)).toMatchObject({ measured: '1 of 1 human', isMet: null })
     for (const lacking of [{ hasInput: false }, { isPlausible: false }])
-      expect(of(/or without input/, [forger({ attack: { ...untaught, ...lacking } })])?.isMet).toBe(false)
+      expect(of(/or without input/, [forger({ attack: { ...untaught, ...lacking } })])?.isMet).toBe(
+        false,
+      )
   })
 
   test('of a mass run only the sessions from the tenth on count', () => {
@@ -110,7 +140,10 @@ describe('goals', () => {
 
   test('on a fresh deployment a person may be inconclusive without input, and for no other reason', () => {
     const person = (...signals: string[]): JudgedRow => ({
-      ...{ ...nobody, kind: 'person', isFresh: true, verdict: 'inconclusive' },
+      ...nobody,
+      kind: 'person',
+      isFresh: true,
+      verdict: 'inconclusive',
       signals_fired: signals.map(risk),
     })
     expect(of(/fresh/, [person('engine_not_learned')])?.isMet).toBe(true)
@@ -151,7 +184,10 @@ describe('traces', () => {
   test('a risk signal may fire on one person in a hundred', () => {
     const fired = [{ signal: 'straight', role: 'risk' }]
     const people = (hits: number) =>
-      Array.from({ length: 200 }, (_, i) => ({ by: 'person' as const, fired: i < hits ? fired : [] }))
+      Array.from({ length: 200 }, (_, i) => ({
+        by: 'person' as const,
+        fired: i < hits ? fired : [],
+      }))
     const bots = [{ by: 'bot' as const, fired }]
     expect(sharesOf([...people(2), ...bots])).toEqual([
       { signal: 'straight', role: 'risk', people: 0.01, bots: 1 },

@@ -29,7 +29,9 @@ function verdictOf({ name, platform, body }: Invention, learned?: LearnedAnswers
 
 test('there are more than 40, of pages and of apps', () => {
   expect(inventions.length).toBeGreaterThan(40)
-  expect(new Set(inventions.map(({ platform }) => platform))).toEqual(new Set(['web', 'ios', 'android']))
+  expect(new Set(inventions.map(({ platform }) => platform))).toEqual(
+    new Set(['web', 'ios', 'android']),
+  )
 })
 
 test.each(inventions.map((one) => [one.name, one] as const))(

@@ -28,7 +28,11 @@ describe('quantile', () => {
 
 describe('pairedRatio', () => {
   test('compares within a round, so that a slow round does not change the ratio', () => {
-    expect(pairedRatio([10, 100, 10], [20, 200, 20])).toMatchObject({ median: 0.5, min: 0.5, max: 0.5 })
+    expect(pairedRatio([10, 100, 10], [20, 200, 20])).toMatchObject({
+      median: 0.5,
+      min: 0.5,
+      max: 0.5,
+    })
   })
 
   test('refuses rounds that do not match', () => {

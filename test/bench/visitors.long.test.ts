@@ -11,7 +11,10 @@ import results from '../../bench/visitors/results.json' with { type: 'json' }
 import { twinsOf } from '../../bench/visitors/scenarios.ts'
 
 test('docs/reports/detection.md says of visitors what was measured', async () => {
-  const page = await readFile(path.resolve(import.meta.dirname, '../../docs/reports/detection.md'), 'utf8')
+  const page = await readFile(
+    path.resolve(import.meta.dirname, '../../docs/reports/detection.md'),
+    'utf8',
+  )
   expect(page).toContain(visitorsPart(results))
 })
 
@@ -83,5 +86,12 @@ it('a visit is wrong where its visitor began with another device, and a look of 
   const visits = [visit(0, 1), visit(1, 2), visit(1, 3)]
   const answers = ['a', 'a', 'b'].map((id, i) => ({ first: id, finally: id, wasWrong: i === 1 }))
   const judged = judge([{ ...phone, id: 1 }], { visits, answers })
-  expect(judged).toEqual({ devices: 1, visits: 2, wrong: 0.5, mixed: 0.5, idsPerBrowser: 2, bound: 2 })
+  expect(judged).toEqual({
+    devices: 1,
+    visits: 2,
+    wrong: 0.5,
+    mixed: 0.5,
+    idsPerBrowser: 2,
+    bound: 2,
+  })
 })

@@ -53,7 +53,12 @@ const cases: Case[] = [
     what: 'a new key, by rules alone',
     method: 'POST',
     url: own('/api-keys'),
-    body: { name: ' ', type: 'publishable', scopes: ['*'], allowed_origins: ['x', 'https://a.example', 'y'] },
+    body: {
+      name: ' ',
+      type: 'publishable',
+      scopes: ['*'],
+      allowed_origins: ['x', 'https://a.example', 'y'],
+    },
     names: ['allowed_origins.0', 'allowed_origins.2', 'name', 'scopes'],
   },
   {
@@ -154,7 +159,10 @@ const cases: Case[] = [
     what: 'a collect session of a nameless SDK',
     method: 'POST',
     url: () => '/v2/collect/sessions',
-    body: { clientPublicKey: 'A'.repeat(43), sdk: { name: '\u0007', version: '1', platform: 'web' } },
+    body: {
+      clientPublicKey: 'A'.repeat(43),
+      sdk: { name: '\u0007', version: '1', platform: 'web' },
+    },
     names: ['sdk.name'],
   },
   {

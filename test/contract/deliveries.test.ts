@@ -59,7 +59,11 @@ function rotating(): EndpointRow {
       secret: generateSigningSecret(randomBytes),
       endpointId,
     })
-  const secrets = [null, now + 1000].map((expires_at) => ({ sealed: seal(), created_at: now, expires_at }))
+  const secrets = [null, now + 1000].map((expires_at) => ({
+    sealed: seal(),
+    created_at: now,
+    expires_at,
+  }))
   return { ...endpoint, secrets }
 }
 
@@ -68,7 +72,12 @@ async function requestOf(event: WebhookEventRow): Promise<PostOptions> {
   const posts: PostOptions[] = []
   const post = async (options: PostOptions) => {
     posts.push(options)
-    return { kind: 'failure', reason: 'connect', message: 'nobody is there', durationMs: 1 } as const
+    return {
+      kind: 'failure',
+      reason: 'connect',
+      message: 'nobody is there',
+      durationMs: 1,
+    } as const
   }
   const deps = { client: { post }, secrets: createSigningSecrets(keyring), clock: () => now }
   await makeAttempt(deps, { event, endpoint: rotating() })
@@ -111,7 +120,9 @@ function approval(): WebhookEventRow {
 function problems(pointer: string, value: unknown): string[] {
   const validate = ajv.getSchema(`ours${pointer}`)
   if (!validate) throw new Error(`no schema at ${pointer}`)
-  return validate(value) ? [] : (validate.errors ?? []).map((one) => `${one.instancePath} ${one.message}`)
+  return validate(value)
+    ? []
+    : (validate.errors ?? []).map((one) => `${one.instancePath} ${one.message}`)
 }
 
 const itemOf = (type: string) => {
@@ -119,7 +130,8 @@ const itemOf = (type: string) => {
   if (!item) throw new Error(`${type} is not described`)
   return item.post
 }
-const bodySchema = (type: string) => itemOf(type).requestBody.content['application/json'].schema.$ref
+const bodySchema = (type: string) =>
+  itemOf(type).requestBody.content['application/json'].schema.$ref
 
 describe('the webhooks of /openapi.json', () => {
   test('are all that is sent', () => {
@@ -131,7 +143,10 @@ describe('the webhooks of /openapi.json', () => {
   test('describe the bodies that are sent', async () => {
     for (const event of events()) {
       const { body } = await requestOf(event)
-      expect([event.type, problems(bodySchema(event.type), JSON.parse(body))]).toEqual([event.type, []])
+      expect([event.type, problems(bodySchema(event.type), JSON.parse(body))]).toEqual([
+        event.type,
+        [],
+      ])
     }
   })
 
@@ -152,7 +167,9 @@ describe('the webhooks of /openapi.json', () => {
       const { headers } = await requestOf(event)
       const { parameters } = itemOf(event.type)
       // Those two are of every request with a body; OpenAPI has no parameter for the first.
-      const own = Object.keys(headers).filter((name) => !['content-type', 'user-agent'].includes(name))
+      const own = Object.keys(headers).filter(
+        (name) => !['content-type', 'user-agent'].includes(name),
+      )
       expect(parameters.map(({ name }) => name).sort()).toEqual(own.sort())
       parameters.forEach(({ name }, i) => {
         const at = `#/webhooks/${event.type}/post/parameters/${i}/schema`
@@ -172,9 +189,12 @@ describe('the webhooks of /openapi.json', () => {
   })
 
   test('say what an approval has to be answered with', () => {
-    const at = '#/webhooks/gate.session.approved/post/responses/2XX/content/application~1json/schema'
+    const at =
+      '#/webhooks/gate.session.approved/post/responses/2XX/content/application~1json/schema'
     expect(problems(at, { encrypted_delivery: vector.envelope })).toEqual([])
-    expect(problems(at, { encrypted_delivery: { ...vector.envelope, salt: 'short' } })).not.toEqual([])
+    expect(problems(at, { encrypted_delivery: { ...vector.envelope, salt: 'short' } })).not.toEqual(
+      [],
+    )
     expect(problems(at, {})).not.toEqual([])
   })
 

@@ -8,7 +8,11 @@ import { completeKeyRequest } from '../../services/organizations/checked-input.t
 import { createKeyBody, storedTarget } from '../../services/organizations/schemas.ts'
 import { startWorld, type World } from '../authorization/world.ts'
 
-const parameter = z.object({ in: z.string(), name: z.string(), schema: z.record(z.string(), z.unknown()) })
+const parameter = z.object({
+  in: z.string(),
+  name: z.string(),
+  schema: z.record(z.string(), z.unknown()),
+})
 const body = z.object({
   content: z.record(z.string(), z.object({ schema: z.record(z.string(), z.unknown()) })),
 })
@@ -74,7 +78,8 @@ test.each<[string, string, Record<string, boolean>]>([
   const found = operations.find(({ operationId }) => operationId === id)
   const schema = found?.parameters.find((one) => one.name === name)?.schema
   const fits = ajv.compile(schema ?? false)
-  for (const [text, expected] of Object.entries(texts)) expect([text, fits(text)]).toEqual([text, expected])
+  for (const [text, expected] of Object.entries(texts))
+    expect([text, fits(text)]).toEqual([text, expected])
 })
 
 /** What RE2, PCRE, Java, .NET, Python and ECMAScript read alike: no look-around, no \p, \u or \c, no references. */

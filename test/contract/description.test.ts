@@ -52,7 +52,8 @@ const undescribed = [
   'GET /gate/receipt/{gateSessionId}',
   'GET /llms.txt',
 ]
-const isFile = (route: string) => route.startsWith('GET /gate/assets/') || /^GET \/docs(?:\/|$)/.test(route)
+const isFile = (route: string) =>
+  route.startsWith('GET /gate/assets/') || /^GET \/docs(?:\/|$)/.test(route)
 // Its routes are those of `/v1` once more, for people.
 const isOfConsole = (route: string) => route.includes(' /console')
 
@@ -66,7 +67,9 @@ test('every route that the services add is in it, but for pages and preflights',
   const described = new Set(all.map(({ method, path }) => `${method.toUpperCase()} ${path}`))
   const added = world.routes.filter((route) => !/^(HEAD|OPTIONS) /.test(route))
   expect(added.length).toBeGreaterThan(20)
-  const missing = added.filter((route) => !described.has(route) && !isFile(route) && !isOfConsole(route))
+  const missing = added.filter(
+    (route) => !described.has(route) && !isFile(route) && !isOfConsole(route),
+  )
   expect(missing.sort()).toEqual(undescribed)
 })
 
@@ -94,7 +97,9 @@ test('what an endpoint says in words about its scope is what its hook enforces',
   const secret = keyed().filter(({ one }) => 'secretKey' in (one.security[0] ?? {}))
   expect(secret.length).toBeGreaterThanOrEqual(14)
   for (const { one } of secret)
-    expect(one.description).toContain(`Requires the \`${one['x-required-scope']}\` secret-key scope`)
+    expect(one.description).toContain(
+      `Requires the \`${one['x-required-scope']}\` secret-key scope`,
+    )
 })
 
 describe('responses', () => {
@@ -103,14 +108,17 @@ describe('responses', () => {
       for (const [status, { headers, description }] of Object.entries(one.responses)) {
         expect(Object.keys(headers)).toContain('X-Request-Id')
         expect(description).not.toBe('Default Response')
-        if (status === '429' || status === '503') expect(Object.keys(headers)).toContain('Retry-After')
+        if (status === '429' || status === '503')
+          expect(Object.keys(headers)).toContain('Retry-After')
       }
   })
 
   test('of endpoints with a key have the rate limit once the key is verified, and 401, 403 and 429', () => {
     const limits = ['X-RateLimit-Cost', 'X-RateLimit-Limit', 'X-RateLimit-Remaining']
     for (const { one } of keyed()) {
-      expect(Object.keys(one.responses)).toEqual(expect.arrayContaining(['401', '403', '429', '500', '503']))
+      expect(Object.keys(one.responses)).toEqual(
+        expect.arrayContaining(['401', '403', '429', '500', '503']),
+      )
       for (const [status, { headers }] of Object.entries(one.responses)) {
         const found = Object.keys(headers).filter((name) => name.startsWith('X-RateLimit'))
         expect([one.operationId, status, found.sort()]).toEqual([
@@ -130,7 +138,9 @@ describe('responses', () => {
       'pollGateSession',
     ])
     for (const { one } of tokened()) {
-      expect(Object.keys(one.responses)).toEqual(expect.arrayContaining(['401', '429', '500', '503']))
+      expect(Object.keys(one.responses)).toEqual(
+        expect.arrayContaining(['401', '429', '500', '503']),
+      )
       expect(JSON.stringify(one.responses)).not.toContain('X-RateLimit')
     }
   })
@@ -156,7 +166,8 @@ describe('responses', () => {
 })
 
 describe('Idempotency-Key', () => {
-  const taking = () => all.filter(({ one }) => one.parameters.some(({ name }) => name === 'Idempotency-Key'))
+  const taking = () =>
+    all.filter(({ one }) => one.parameters.some(({ name }) => name === 'Idempotency-Key'))
 
   test('is described where something is made', () => {
     expect(names(taking()).sort()).toEqual([
@@ -202,7 +213,10 @@ describe('Idempotency-Key', () => {
           Number(success),
           undefined,
         ])
-        expect([second.statusCode, second.headers['idempotent-replayed']]).toEqual([Number(success), 'true'])
+        expect([second.statusCode, second.headers['idempotent-replayed']]).toEqual([
+          Number(success),
+          'true',
+        ])
         expect(second.body).toBe(first.body)
       }
     })

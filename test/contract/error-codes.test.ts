@@ -4,7 +4,14 @@ import { errorEnvelopeSchema } from '../../infra/http/schemas.ts'
 import type { Example } from '../authorization/examples.ts'
 import { brokenAddress, sessionId, startWorld, unknownAddress } from '../authorization/world.ts'
 import { type Answer, sendRaw } from '../support/raw-http.ts'
-import { call, mostExpensive, type Provoke, type Provoking, prepare, rotationOf } from './provoke.ts'
+import {
+  call,
+  mostExpensive,
+  type Provoke,
+  type Provoking,
+  prepare,
+  rotationOf,
+} from './provoke.ts'
 import { gateRequests } from './provoke-gate.ts'
 
 const sessions = { method: 'GET', url: '/v1/sessions' } as const
@@ -28,12 +35,25 @@ const requests: Record<ErrorCode, Provoke> = {
   'auth.origin_not_allowed': ({ keys, collect }) => withKey(collect.open, keys.restricted),
   'console.login_required': () => ({ method: 'GET', url: '/console/api/session' }),
   'console.refused': () => ({ method: 'POST', url: '/console/api/logout' }),
-  'request.malformed': ({ keys }) => ({ method: 'GET', url: '/v1/sessions/%zz', headers: keys.secret }),
-  'request.malformed_body': ({ keys }) => ({ ...session, headers: { ...keys.secret, ...json }, body: '{' }),
-  'request.not_found': ({ keys }) => ({ method: 'GET', url: '/v1/sessions/sid_x', headers: keys.secret }),
+  'request.malformed': ({ keys }) => ({
+    method: 'GET',
+    url: '/v1/sessions/%zz',
+    headers: keys.secret,
+  }),
+  'request.malformed_body': ({ keys }) => ({
+    ...session,
+    headers: { ...keys.secret, ...json },
+    body: '{',
+  }),
+  'request.not_found': ({ keys }) => ({
+    method: 'GET',
+    url: '/v1/sessions/sid_x',
+    headers: keys.secret,
+  }),
   'request.method_not_allowed': () => ({ method: 'DELETE', url: '/v1/sessions' }),
   // Waiting for it would take half a minute; Node reports it by this event.
-  'request.timeout': ({ world }) => sendRaw(world.app, 'GET /livez HTTP/1.1\r\n', 'ERR_HTTP_REQUEST_TIMEOUT'),
+  'request.timeout': ({ world }) =>
+    sendRaw(world.app, 'GET /livez HTTP/1.1\r\n', 'ERR_HTTP_REQUEST_TIMEOUT'),
   'request.conflict': ({ keys }) => ({
     method: 'POST',
     url: '/v1/organizations',
@@ -89,7 +109,11 @@ const furtherRequests: [string, ErrorCode, Provoke][] = [
   [
     'a compressed body',
     'request.invalid_content_type',
-    ({ keys }) => ({ ...session, headers: { ...keys.secret, 'content-encoding': 'gzip' }, body: {} }),
+    ({ keys }) => ({
+      ...session,
+      headers: { ...keys.secret, 'content-encoding': 'gzip' },
+      body: {},
+    }),
   ],
   [
     'a compressed batch',
@@ -112,7 +136,11 @@ const furtherRequests: [string, ErrorCode, Provoke][] = [
   ],
 ]
 
-function withKey(example: Example, key: Record<string, string>, more: Record<string, string> = {}): Example {
+function withKey(
+  example: Example,
+  key: Record<string, string>,
+  more: Record<string, string> = {},
+): Example {
   return { ...example, headers: { ...example.headers, ...key, ...more } }
 }
 
@@ -153,7 +181,8 @@ describe('every code', () => {
     const docs = new URL(error.docs_url)
     expect(docs.pathname).toBe('/docs/errors')
     expect(page.split(`id="${docs.hash.slice(1)}"`)).toHaveLength(2)
-    if (status === 429 || status === 503) expect(String(answer.headers['retry-after'])).toMatch(/^[1-9]\d*$/)
+    if (status === 429 || status === 503)
+      expect(String(answer.headers['retry-after'])).toMatch(/^[1-9]\d*$/)
     if (status === 401) expect(answer.headers['www-authenticate']).toBe('Bearer')
     if (status === 405) expect(answer.headers.allow).toBe('GET, HEAD')
   })
@@ -194,7 +223,9 @@ describe('/docs/errors', () => {
 
   test('loads nothing and runs nothing', async () => {
     const { headers } = await provoking.world.app.inject('/docs/errors')
-    expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[^']+';/)
+    expect(headers['content-security-policy']).toMatch(
+      /^default-src 'none'; style-src 'sha256-[^']+';/,
+    )
     expect(page).not.toMatch(/<script|<link|<img|\bsrc=|@import|url\(/i)
     expect(page).toContain('prefers-color-scheme: dark')
   })

@@ -39,7 +39,9 @@ afterAll(async () => {
 })
 
 const backgroundOf = (id: string) =>
-  page.evaluate(`getComputedStyle(document.getElementById('${id}') ?? document.body).backgroundColor`)
+  page.evaluate(
+    `getComputedStyle(document.getElementById('${id}') ?? document.body).backgroundColor`,
+  )
 
 test('a docs_url shows its code, marked, in light and dark', async () => {
   await page.setViewportSize({ width: 1200, height: 800 })

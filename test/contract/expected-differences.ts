@@ -16,7 +16,8 @@ const endpoints = `${organization}/webhooks/endpoints`
 export const expectedDifferences: Expected[] = [
   ...expectedGateDifferences,
   {
-    reason: 'The published description covers the server SDKs; the collect API is for the other side.',
+    reason:
+      'The published description covers the server SDKs; the collect API is for the other side.',
     lines: /^[A-Z]+ \/v2\/collect\/\S+: added$/,
     count: 5,
   },
@@ -32,7 +33,9 @@ export const expectedDifferences: Expected[] = [
   },
   {
     reason: 'Whose signatures prove to an organization who an agent is can be said.',
-    lines: new RegExp(`^(GET|POST|DELETE) ${organization}/agent-directories(/\\{domain\\})?: added$`),
+    lines: new RegExp(
+      `^(GET|POST|DELETE) ${organization}/agent-directories(/\\{domain\\})?: added$`,
+    ),
     count: 3,
   },
   {
@@ -53,7 +56,8 @@ export const expectedDifferences: Expected[] = [
   {
     reason:
       'Sessions are filtered by much more than their verdict, each parameter may come several times, and a page says how far it read.',
-    lines: /^GET \/v1\/sessions (query (?!limit|cursor|search|include)|200 application\/json > meta\.read_)/,
+    lines:
+      /^GET \/v1\/sessions (query (?!limit|cursor|search|include)|200 application\/json > meta\.read_)/,
     count: 45,
   },
   {
@@ -84,12 +88,14 @@ export const expectedDifferences: Expected[] = [
     count: 5,
   },
   {
-    reason: 'Every endpoint with a key can answer 429, and any endpoint 500 and 503; they are described.',
+    reason:
+      'Every endpoint with a key can answer 429, and any endpoint 500 and 503; they are described.',
     lines: /^[A-Z]+ \S+ (429|500|503) application\/json: added$/,
     count: 102,
   },
   {
-    reason: 'A body that is no JSON, too large, or of another content type has a status of its own.',
+    reason:
+      'A body that is no JSON, too large, or of another content type has a status of its own.',
     lines: /^(POST|PATCH|DELETE) \S+ (400|413|415) application\/json: added$/,
     count: 63,
   },
@@ -152,7 +158,8 @@ export const expectedDifferences: Expected[] = [
   {
     reason:
       'Names have a length of 1 to 120 (organizations) or 1 to 100 characters (keys, webhook endpoints, services).',
-    lines: /^(POST|PATCH) \S+ body application\/json > name (minLength|maxLength): \d+ here, none published$/,
+    lines:
+      /^(POST|PATCH) \S+ body application\/json > name (minLength|maxLength): \d+ here, none published$/,
     count: 11,
   },
   {
@@ -169,7 +176,8 @@ export const expectedDifferences: Expected[] = [
   },
   {
     reason: 'Allowed origins are at most 50; `https://*.example.com` is no URI.',
-    lines: /> allowed_origins(\[\] format: none here, "uri" published| maxItems: 50 here, none published)$/,
+    lines:
+      /> allowed_origins(\[\] format: none here, "uri" published| maxItems: 50 here, none published)$/,
     count: 6,
   },
   {
@@ -215,12 +223,14 @@ export const expectedDifferences: Expected[] = [
     count: 15,
   },
   {
-    reason: 'Session detail says what was consulted: false and clean are no answer where nothing was.',
+    reason:
+      'Session detail says what was consulted: false and clean are no answer where nothing was.',
     lines: /^SessionDetail > evidence: added$/,
     count: 1,
   },
   {
-    reason: 'The scoring model is not in the published description; a decision says which one made it.',
+    reason:
+      'The scoring model is not in the published description; a decision says which one made it.',
     lines: /^(GET \/v1\/scoring\/model|SessionDetail > scoring): added$/,
     count: 2,
   },
@@ -241,7 +251,8 @@ export const expectedDifferences: Expected[] = [
     count: 2,
   },
   {
-    reason: 'A session says how its score came about, and where its decision is on the log, when asked.',
+    reason:
+      'A session says how its score came about, and where its decision is on the log, when asked.',
     lines: /^SessionDetail > (score|log): added$/,
     count: 2,
   },

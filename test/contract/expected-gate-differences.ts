@@ -12,7 +12,9 @@ export const expectedGateDifferences: Expected[] = [
   {
     reason:
       'Bodies and answers of Gate have the members that are listed, and approvals too; others are refused.',
-    lines: new RegExp(`^(${gate} (body|\\d+)|Gate\\w+)( .*)? other members: false here, true published$`),
+    lines: new RegExp(
+      `^(${gate} (body|\\d+)|Gate\\w+)( .*)? other members: false here, true published$`,
+    ),
     count: 46,
   },
   {
@@ -22,7 +24,8 @@ export const expectedGateDifferences: Expected[] = [
     count: 59,
   },
   {
-    reason: 'An update names something, and null takes a URL away; a service cannot say that it is verified.',
+    reason:
+      'An update names something, and null takes a URL away; a service cannot say that it is verified.',
     lines:
       /^(POST|PATCH) \/v1\/gate\/services\S* body application\/json (minProperties: 1 here, none published|> docs_url null: true here, false published|> branding\.verified: not here)$/,
     count: 4,
@@ -46,14 +49,16 @@ export const expectedGateDifferences: Expected[] = [
     count: 2,
   },
   {
-    reason: 'Ids of sessions have their form; delivery keys and metadata have bounds where they are sent.',
+    reason:
+      'Ids of sessions have their form; delivery keys and metadata have bounds where they are sent.',
     lines:
       /^(GateSession\w+ > (id|gate_session_id) pattern|(GET|POST) \S+ path gateSessionId pattern|POST \/v1\/gate\/sessions body application\/json > (delivery\.(key_id|public_key) (minLength|maxLength|pattern)|metadata maxProperties)): .* here, none published$/,
     count: 12,
   },
   {
     reason: 'A constant in a body is a number.',
-    lines: /^POST \/v1\/gate\/sessions body application\/json > delivery\.version type: \["number"\] here/,
+    lines:
+      /^POST \/v1\/gate\/sessions body application\/json > delivery\.version type: \["number"\] here/,
     count: 1,
   },
   {
@@ -91,7 +96,8 @@ export const expectedGateDifferences: Expected[] = [
     count: 6,
   },
   {
-    reason: 'A token that is not valid is told by `valid` alone; a valid one always has all members.',
+    reason:
+      'A token that is not valid is told by `valid` alone; a valid one always has all members.',
     lines:
       /^AgentTokenVerification (> (created_at|expires_at|gate_account_id|status|valid): not here|> \|[01]: added|other members: none here, true published)$/,
     count: 8,

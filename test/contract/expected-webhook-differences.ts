@@ -14,12 +14,16 @@ export const expectedWebhookDifferences: Expected[] = [
   },
   {
     reason: 'Each delivery has an Idempotency-Key and the signature of Standard Webhooks too.',
-    lines: new RegExp(`^${ofAll} header (Idempotency-Key|webhook-(id|timestamp|signature)): added$`),
+    lines: new RegExp(
+      `^${ofAll} header (Idempotency-Key|webhook-(id|timestamp|signature)): added$`,
+    ),
     count: 12,
   },
   {
     reason: 'How the published headers are written is described.',
-    lines: new RegExp(`^${ofAll} header X-Foil-(Signature|Timestamp) pattern: .* here, none published$`),
+    lines: new RegExp(
+      `^${ofAll} header X-Foil-(Signature|Timestamp) pattern: .* here, none published$`,
+    ),
     count: 6,
   },
   {
@@ -48,7 +52,8 @@ export const expectedWebhookDifferences: Expected[] = [
   },
   {
     reason: 'A constant is a number.',
-    lines: /^GateDelivery(Request|Envelope) > version type: \["number"\] here, \["integer"\] published$/,
+    lines:
+      /^GateDelivery(Request|Envelope) > version type: \["number"\] here, \["integer"\] published$/,
     count: 2,
   },
   {
@@ -64,7 +69,8 @@ export const expectedWebhookDifferences: Expected[] = [
     count: 5,
   },
   {
-    reason: 'A result says which bot or agent it was, where the published payload lets members be added.',
+    reason:
+      'A result says which bot or agent it was, where the published payload lets members be added.',
     lines: /^SessionResultPersistedPayload > attribution\.agent: added$/,
     count: 1,
   },

@@ -15,7 +15,11 @@ interface Asked {
 export async function requestsOf(world: World): Promise<(operationId: string) => Asked> {
   const organizationId = await world.organization('idempotent')
   const { keyId } = await world.issue({ organizationId })
-  const { revealedKey: token } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+  const { revealedKey: token } = await world.issue({
+    organizationId,
+    type: 'secret',
+    scopes: ['*'],
+  })
   const { endpointId } = await world.webhook(organizationId)
   const ids = { organizationId, keyId, endpointId }
   const requests = {
@@ -27,7 +31,10 @@ export async function requestsOf(world: World): Promise<(operationId: string) =>
   return (operationId) => ({ ids, token, ...requests[operationId] })
 }
 
-async function markRequests(world: World, organizationId: string): Promise<Record<string, Partial<Asked>>> {
+async function markRequests(
+  world: World,
+  organizationId: string,
+): Promise<Record<string, Partial<Asked>>> {
   const { visitorId } = await world.person(organizationId)
   return { markSessions: { body: { label: 'bot', visitor_id: visitorId } } }
 }
@@ -47,7 +54,10 @@ async function correctionRequests(
   )
   const ids = (number: number) => ({ organizationId, visitorId: id('vid', number) })
   return {
-    splitVisitor: { ids: ids(1), body: { session_ids: sessions.slice(0, 1), reason: 'Two people.' } },
+    splitVisitor: {
+      ids: ids(1),
+      body: { session_ids: sessions.slice(0, 1), reason: 'Two people.' },
+    },
     mergeVisitors: { ids: ids(2), body: { visitor_id: id('vid', 3), reason: 'One person.' } },
   }
 }
@@ -58,7 +68,9 @@ function keyedBodies(): Record<string, Partial<Asked>> {
     createOrganization: { body: { name: 'Twice', slug: 'twice' } },
     createOrganizationApiKey: { body: { name: 'Twice' } },
     addAgentDirectory: { body: { domain: 'agent.example' } },
-    createWebhookEndpoint: { body: { name: 'Twice', url: 'https://shop.example/', event_types: types } },
+    createWebhookEndpoint: {
+      body: { name: 'Twice', url: 'https://shop.example/', event_types: types },
+    },
   }
 }
 
@@ -70,13 +82,26 @@ async function gateRequests(
   const { id, pollToken, ackToken, agentToken = '' } = await gate.signUp(serviceId)
   const approved = await gate.open(systemServiceId)
   const { delivery } = generateDeliveryKeys()
-  const about = { name: 'Approvals', url: 'https://shop.example/', event_types: ['gate.session.approved'] }
-  const { endpointId } = await createEndpoint(deps, { organizationId, environment: 'live', ...about })
+  const about = {
+    name: 'Approvals',
+    url: 'https://shop.example/',
+    event_types: ['gate.session.approved'],
+  }
+  const { endpointId } = await createEndpoint(deps, {
+    organizationId,
+    environment: 'live',
+    ...about,
+  })
   const definition = { name: 'Twice', description: 'Mail.', website: 'https://acme.example' }
   return {
-    createManagedGateService: { body: { id: 'twice', ...definition, webhook_endpoint_id: endpointId } },
+    createManagedGateService: {
+      body: { id: 'twice', ...definition, webhook_endpoint_id: endpointId },
+    },
     createGateSession: { body: { service_id: serviceId, account_name: 'Twice', delivery } },
-    approveGateSession: { ids: { gateSessionId: approved.id }, body: await gate.approval(approved.id) },
+    approveGateSession: {
+      ids: { gateSessionId: approved.id },
+      body: await gate.approval(approved.id),
+    },
     acknowledgeGateSessionDelivery: {
       ids: { gateSessionId: id },
       token: pollToken,
@@ -84,6 +109,9 @@ async function gateRequests(
     },
     claimGateSession: { ids: { gateSessionId: id }, token: pollToken, body: { code: '000 000' } },
     createGateLoginSession: { token: agentToken, body: { service_id: serviceId } },
-    consumeGateLoginSessionCode: { token, body: { code: await gate.loginCode(serviceId, agentToken) } },
+    consumeGateLoginSessionCode: {
+      token,
+      body: { code: await gate.loginCode(serviceId, agentToken) },
+    },
   }
 }

@@ -20,7 +20,9 @@ beforeAll(async () => {
   world = await startWorld()
   organizationId = await world.organization('smoke')
   await world.score(organizationId, 'live')
-  headers = bearer((await world.issue({ organizationId, type: 'secret', scopes: ['*'] })).revealedKey)
+  headers = bearer(
+    (await world.issue({ organizationId, type: 'secret', scopes: ['*'] })).revealedKey,
+  )
 })
 afterAll(() => world.stop())
 
@@ -51,11 +53,16 @@ test('what the published live suites do with one live key', async () => {
   const { name, status } = organization
   expect(one.parse(await ask('PATCH', own, { name, status })).data).toMatchObject({ name, status })
   const keys = `${own}/api-keys`
-  const { data: made } = key.parse(await ask('POST', keys, { name: 'sdk-smoke', environment: 'test' }))
+  const { data: made } = key.parse(
+    await ask('POST', keys, { name: 'sdk-smoke', environment: 'test' }),
+  )
   expect([made.environment, made.revealed_key.slice(0, 8)]).toEqual(['test', 'sk_test_'])
   expect(await listed(keys, made.id)).toMatchObject({ id: made.id, environment: 'test' })
   const { data: rotated } = key.parse(await ask('POST', `${keys}/${made.id}/rotations`))
   expect(rotated.revealed_key).toMatch(/^sk_test_/)
   for (const { id } of [rotated, made])
-    expect(one.parse(await ask('DELETE', `${keys}/${id}`)).data).toMatchObject({ id, status: 'revoked' })
+    expect(one.parse(await ask('DELETE', `${keys}/${id}`)).data).toMatchObject({
+      id,
+      status: 'revoked',
+    })
 })

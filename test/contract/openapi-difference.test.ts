@@ -43,7 +43,11 @@ describe('the comparison sees', () => {
   })
 
   test.each([
-    { what: 'an operation id', from: '"operationId":"getSession"', to: '"operationId":"readSession"' },
+    {
+      what: 'an operation id',
+      from: '"operationId":"getSession"',
+      to: '"operationId":"readSession"',
+    },
     { what: 'a path', from: '"/v1/fingerprints"', to: '"/v1/visitors"' },
     { what: 'a parameter', from: '"name":"cursor"', to: '"name":"after"' },
     { what: 'an enum', from: '"inconclusive"', to: '"unknown"' },
@@ -55,7 +59,11 @@ describe('the comparison sees', () => {
     { what: 'a bound', from: '"maximum":200', to: '"maximum":500' },
     { what: 'a member', from: '"user_agent":', to: '"agent":' },
     { what: 'a webhook', from: '"session.result.persisted":{', to: '"session.stored":{' },
-    { what: 'a header of a webhook', from: '"name":"X-Foil-Signature"', to: '"name":"X-Signature"' },
+    {
+      what: 'a header of a webhook',
+      from: '"name":"X-Foil-Signature"',
+      to: '"name":"X-Signature"',
+    },
     { what: 'a payload of a webhook', from: '"calculated_at":', to: '"made_at":' },
     { what: 'the envelope of a webhook', from: '"const":"webhook_event"', to: '"const":"event"' },
     {
@@ -70,7 +78,10 @@ describe('the comparison sees', () => {
   test('a status', () => {
     const document = z
       .looseObject({
-        paths: z.record(z.string(), z.record(z.string(), z.looseObject({ responses: z.looseObject({}) }))),
+        paths: z.record(
+          z.string(),
+          z.record(z.string(), z.looseObject({ responses: z.looseObject({}) })),
+        ),
       })
       .parse(JSON.parse(text))
     const responses = document.paths['/v1/sessions']?.get?.responses ?? {}

@@ -31,7 +31,11 @@ async function cancelledTooLate({ world, organizationId }: Provoking): Promise<E
   const { id, pollToken } = await gate.open(await world.service(organizationId, { url: silentUrl }))
   // It waits some seconds for the service; nobody waits for it here.
   void call(app, post(`${id}/approve`, await gate.approval(id)))
-  const poll = { method: 'GET', url: `/v1/gate/sessions/${id}`, headers: bearer(pollToken) } as const
+  const poll = {
+    method: 'GET',
+    url: `/v1/gate/sessions/${id}`,
+    headers: bearer(pollToken),
+  } as const
   await eventually(async () => {
     const { body } = await call(app, poll)
     if (!body.includes('in_progress')) throw new Error(body)

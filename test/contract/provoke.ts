@@ -55,7 +55,11 @@ export async function prepare(world: World): Promise<Provoking> {
   const url = `/v1/organizations/${suspended}`
   await call(world.app, { method: 'PATCH', url, body: suspending, headers: keys.suspended })
   await call(world.app, { ...mostExpensive, headers: keys.exhausted })
-  const collect = await recordCollect(world, publishable.authorization.slice('Bearer '.length), 'web')
+  const collect = await recordCollect(
+    world,
+    publishable.authorization.slice('Bearer '.length),
+    'web',
+  )
   return { world, organizationId, keys, collect }
 }
 

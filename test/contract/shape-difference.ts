@@ -17,7 +17,8 @@ export function createComparison() {
     if (!theirs) return [`${where}: added`]
     const nullable = compareValue(`${where} null`, { ours: ours.nullable, theirs: theirs.nullable })
     const { component } = ours
-    if (!component || component !== theirs.component) return [...nullable, ...inside(where, { ours, theirs })]
+    if (!component || component !== theirs.component)
+      return [...nullable, ...inside(where, { ours, theirs })]
     if (!components.has(component)) components.set(component, { ours, theirs })
     return nullable
   }
@@ -43,7 +44,10 @@ export function createComparison() {
     return names.flatMap((name) => {
       const at = below(where, where.includes('>') ? `.${name}` : name)
       const pair = { ours: ours.properties?.[name], theirs: theirs.properties?.[name] }
-      const required = { ours: ours.required?.includes(name), theirs: theirs.required?.includes(name) }
+      const required = {
+        ours: ours.required?.includes(name),
+        theirs: theirs.required?.includes(name),
+      }
       const both = pair.ours && pair.theirs
       return [...(both ? compareValue(`${at} required`, required) : []), ...compare(at, pair)]
     })

@@ -69,7 +69,10 @@ export function shapeReader(document: unknown) {
     const { $ref, ...siblings } = record.parse(schema)
     if (typeof $ref !== 'string') return plainShapeOf(schema)
     const key = JSON.stringify([$ref, siblings])
-    const shape = shapes.get(key) ?? { ...plainShapeOf(schema), component: $ref.split('/').at(-1) ?? '' }
+    const shape = shapes.get(key) ?? {
+      ...plainShapeOf(schema),
+      component: $ref.split('/').at(-1) ?? '',
+    }
     shapes.set(key, shape)
     return shape
   }
@@ -93,7 +96,12 @@ export function shapeReader(document: unknown) {
     }
   }
 
-  function members({ properties, required, additionalProperties, patternProperties }: Json): Partial<Shape> {
+  function members({
+    properties,
+    required,
+    additionalProperties,
+    patternProperties,
+  }: Json): Partial<Shape> {
     const listed = Object.entries(record.default({}).parse(properties))
     const rest = additionalProperties ?? patternProperties
     const values = typeof rest === 'object' && rest !== null ? shapeOf(rest) : undefined
@@ -110,7 +118,9 @@ export function shapeReader(document: unknown) {
 
 /** Without what says nothing: the bounds of exact integers, and a date's pattern beside its format. */
 function limitsOf(schema: Json): Json {
-  const given = limitNames.filter((name) => name in schema).map((name) => [name, schema[name]] as const)
+  const given = limitNames
+    .filter((name) => name in schema)
+    .map((name) => [name, schema[name]] as const)
   const telling = given.filter(([name, value]) => {
     if (name === 'pattern' && schema.format === 'date-time') return false
     return !(schema.type === 'integer' && Math.abs(Number(value)) === Number.MAX_SAFE_INTEGER)
@@ -139,7 +149,9 @@ function alternativesOf(shapes: Shape[]): Shape {
   const [only, second] = real
   if (only && !second) return { ...only, nullable }
   const types = [...new Set(real.flatMap(({ types }) => types))].sort()
-  return real.every(isScalar) ? { types, nullable, limits: {} } : { types, nullable, anyOf: real, limits: {} }
+  return real.every(isScalar)
+    ? { types, nullable, limits: {} }
+    : { types, nullable, anyOf: real, limits: {} }
 }
 
 /** What both admit, where `b` names the narrower of what both name. */
@@ -148,7 +160,9 @@ function mergeTwo(a: Json, b: Json): Json {
     ...record.default({}).parse(a[name]),
     ...record.default({}).parse(b[name]),
   })
-  const lists = [a.required, b.required].flatMap((list) => z.array(z.string()).default([]).parse(list))
+  const lists = [a.required, b.required].flatMap((list) =>
+    z.array(z.string()).default([]).parse(list),
+  )
   const closed = [a, b].some(({ additionalProperties }) => additionalProperties === false)
   const required = [...new Set(lists)]
   return {

@@ -37,8 +37,11 @@ beforeAll(async () => {
   const addresses = { 'agent.example': ['127.0.0.1'], [crawlerHost]: [crawlerAddress] }
   dns = await startReverseDns([crawlerHost], addresses)
   settings = {
-    ...{ DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') },
-    ...{ FIRST_PARTY_URLS: 'https://own.example', TRUSTED_PROXIES: '127.0.0.1', AGENT_LOOKUPS: 'on' },
+    DATABASE_URL: database.url,
+    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+    FIRST_PARTY_URLS: 'https://own.example',
+    TRUSTED_PROXIES: '127.0.0.1',
+    AGENT_LOOKUPS: 'on',
   }
   server = await start()
   owner = await operator(settings).organization()
@@ -60,8 +63,12 @@ const start = () =>
 /** The id of a session that hands off. */
 async function visit(headers: Record<string, string>): Promise<string> {
   const client = createCollectClient({
-    ...{ endpoint: server.baseUrl, publishableKey: owner.publishable.key, fetch, headers },
-    ...{ sdk: { name: 'test', version: '1', platform: 'web' }, page: { url: 'https://shop.example/' } },
+    endpoint: server.baseUrl,
+    publishableKey: owner.publishable.key,
+    fetch,
+    headers,
+    sdk: { name: 'test', version: '1', platform: 'web' },
+    page: { url: 'https://shop.example/' },
   })
   const { sessionId } = await client.open()
   await client.sendBatch({ version: 1, elapsed_ms: 100, snapshot: desktopChrome.snapshot })
@@ -107,7 +114,9 @@ it('a crawler is verified by the host name of its address', async () => {
   const id = await visit({ 'user-agent': crawler, 'x-forwarded-for': crawlerAddress })
   await eventually(async () =>
     expect((await rest().session(id)).agent).toMatchObject({
-      ...{ status: 'verified', provider: 'yandex', method: 'reverse_dns' },
+      status: 'verified',
+      provider: 'yandex',
+      method: 'reverse_dns',
       evidence: { host_name: crawlerHost },
     }),
   )

@@ -42,19 +42,24 @@ describe('docs/guide/analysts.md on a live installation', () => {
     const port = String(await freePort())
     const settings = { SCHEMAS_PORT: port, SCHEMAS_AUTH: credentials }
     cluster = await startCluster({
-      ...{ log: 'kafka', processes: 1 },
+      log: 'kafka',
+      processes: 1,
       env: { ...settings, TRUSTED_PROXIES: '127.0.0.0/8', ASN_MMDB: asns },
     })
     await cluster.operate('org', 'policy', cluster.owner.slug, '--facts', 'on')
     env = {
       ...process.env,
-      ...{ KAFKA_BROKERS: cluster.settings.KAFKA_BROKERS, SCHEMAS_URL: `http://127.0.0.1:${port}` },
-      ...{ KAFKA_TOPIC_PREFIX: cluster.settings.KAFKA_TOPIC_PREFIX, SCHEMAS_AUTH: credentials },
+      KAFKA_BROKERS: cluster.settings.KAFKA_BROKERS,
+      SCHEMAS_URL: `http://127.0.0.1:${port}`,
+      KAFKA_TOPIC_PREFIX: cluster.settings.KAFKA_TOPIC_PREFIX,
+      SCHEMAS_AUTH: credentials,
     }
     const traffic = startTraffic({
       baseUrl: () => cluster.baseUrls[0] ?? '',
       publishableKey: cluster.owner.publishable.key,
-      ...{ seed: 'analysts', sessions, atOnce: 4 },
+      seed: 'analysts',
+      sessions,
+      atOnce: 4,
       address: (index) => (index % 3 === 0 ? '8.8.8.10' : '203.0.113.10'),
     })
     await traffic.done
@@ -69,7 +74,9 @@ describe('docs/guide/analysts.md on a live installation', () => {
     const url = '/v1/sessions/aggregates?group_by=asn,verdict&interval=hour&top=100'
     const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
     const answer = await cluster.fetch(0, url, { headers })
-    const { data }: { data: { sessions: number; groups: Group[] } } = JSON.parse(await answer.text())
+    const { data }: { data: { sessions: number; groups: Group[] } } = JSON.parse(
+      await answer.text(),
+    )
     expect(data.sessions).toBe(sessions)
     return data.groups
       .map(({ start, values, sessions: n }) =>
@@ -95,7 +102,10 @@ describe('docs/guide/analysts.md on a live installation', () => {
     const file = path.join(folder, 'sessions.parquet')
     await cluster.cli(['export', 'sessions', '--since', '7d', '--out', file])
     const script = await codeBlock('guide/analysts.md', 'analysts-duckdb.py')
-    const { stdout } = await run(await pythonWithDuckDb(), ['-c', script], { cwd: folder, timeout: 60_000 })
+    const { stdout } = await run(await pythonWithDuckDb(), ['-c', script], {
+      cwd: folder,
+      timeout: 60_000,
+    })
     expect(lines(stdout)).toEqual(await countsOfApi())
   }, 240_000)
 

@@ -51,7 +51,10 @@ describe('a database that read the embedded log', () => {
       code: 1,
       stderr: expect.stringMatching(refusal),
     })
-    expect(await cli(['migrate'], kafka)).toMatchObject({ code: 1, stdout: expect.stringMatching(refusal) })
+    expect(await cli(['migrate'], kafka)).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(refusal),
+    })
     // What was read of the one is more than what is on the other.
     const [adopt = []] = await documentedSteps('docs/operate/operations.md', 'Another log')
     expect(adopt).toEqual(['migrate', '--adopt-log'])
@@ -95,8 +98,10 @@ describe('a Kafka whose records are mirrored to another', () => {
   function settings(name: 'first' | 'mirror'): Record<string, string> {
     const place = places[name === 'first' ? 0 : 1]
     return {
-      ...{ DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: masterKeys },
-      ...{ KAFKA_BROKERS: place?.brokers ?? '', KAFKA_TOPIC_PREFIX: place?.prefix ?? '' },
+      DATABASE_URL: database.url,
+      TIDEGATE_MASTER_KEYS: masterKeys,
+      KAFKA_BROKERS: place?.brokers ?? '',
+      KAFKA_TOPIC_PREFIX: place?.prefix ?? '',
     }
   }
   const reader = () => ({ baseUrl: server?.baseUrl ?? '', owner })
@@ -107,7 +112,8 @@ describe('a Kafka whose records are mirrored to another', () => {
     const [from, to] = await Promise.all(
       places.map(({ brokers, prefix }) =>
         openKafkaLog({
-          ...{ brokers: brokers.split(','), topicPrefix: prefix },
+          brokers: brokers.split(','),
+          topicPrefix: prefix,
           logger: pino({ level: 'silent' }),
         }),
       ),
@@ -139,12 +145,16 @@ describe('a Kafka whose records are mirrored to another', () => {
     const wrongKeys = { ...right, TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') }
     const closed = await connected(wrongKeys)
     expect(closed.code).toBe(1)
-    expect(closed.stdout).toMatch(/^log: Kafka cluster .*\nmaster keys: failed: The master keys do not open/m)
+    expect(closed.stdout).toMatch(
+      /^log: Kafka cluster .*\nmaster keys: failed: The master keys do not open/m,
+    )
     expect(closed.stdout + closed.stderr).not.toContain(wrongKeys.TIDEGATE_MASTER_KEYS)
 
     const away = await connected({ ...right, KAFKA_BROKERS: '127.0.0.1:1' })
     expect(away.code).toBe(1)
-    expect(away.stdout).toMatch(/^database: PostgreSQL .*\nlog: failed: .*\nmaster keys: they open/m)
+    expect(away.stdout).toMatch(
+      /^database: PostgreSQL .*\nlog: failed: .*\nmaster keys: they open/m,
+    )
 
     const missing = right.DATABASE_URL?.replace(/\/[^/?]+(\?|$)/, '/missing$1') ?? ''
     const wrongDatabase = await connected({ ...right, DATABASE_URL: missing })
@@ -158,7 +168,9 @@ describe('a Kafka whose records are mirrored to another', () => {
     await mirrorTopics()
     const refusal = /it was Kafka cluster .*, and the settings lead to Kafka cluster/
     await expect(startServerProcess(['serve'], settings('mirror'))).rejects.toThrow(refusal)
-    expect((await connected(settings('mirror'))).stdout).toMatch(/^log: failed: The database holds/m)
+    expect((await connected(settings('mirror'))).stdout).toMatch(
+      /^log: failed: The database holds/m,
+    )
 
     const [adopt = []] = await documentedSteps('docs/operate/operations.md', 'Another log')
     expect(await cli(adopt, settings('mirror'))).toMatchObject({ code: 0 })

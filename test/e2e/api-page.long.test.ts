@@ -50,10 +50,10 @@ test.each(['/docs/api', '/docs/api/'])(
         const { violations } = await page.evaluate<axe.AxeResults>(
           `axe.run('.opblock.is-open', { runOnly: ['color-contrast'] })`,
         )
-        expect([colorScheme, violations.flatMap(({ nodes }) => nodes.map(({ html }) => html))]).toEqual([
+        expect([
           colorScheme,
-          [],
-        ])
+          violations.flatMap(({ nodes }) => nodes.map(({ html }) => html)),
+        ]).toEqual([colorScheme, []])
       }
       expect(complaints.filter((text) => !text.includes('favicon'))).toEqual([])
     } finally {

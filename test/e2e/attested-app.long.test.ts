@@ -5,8 +5,16 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { openToken } from '../../docs/examples/express/verify-token.js'
-import { type AttestingDevice, sendAttestedSession } from '../../docs/examples/native/attested-session.ts'
-import { appAssertion, appAttestation, createApple, createDeviceKey } from '../support/attestation.ts'
+import {
+  type AttestingDevice,
+  sendAttestedSession,
+} from '../../docs/examples/native/attested-session.ts'
+import {
+  appAssertion,
+  appAttestation,
+  createApple,
+  createDeviceKey,
+} from '../support/attestation.ts'
 import { type Owner, operator } from '../support/cluster.ts'
 import { readAs } from '../support/devices.ts'
 import { freshMetrics } from '../support/metrics.ts'
@@ -26,7 +34,10 @@ let appKey: string
 
 beforeAll(async () => {
   database = await createTestDatabase({ empty: true })
-  const settings = { DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') }
+  const settings = {
+    DATABASE_URL: database.url,
+    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+  }
   const first = await startServerProcess(['serve'], settings)
   const { organization, operate } = operator(settings)
   owner = await organization()
@@ -55,10 +66,17 @@ const launch = (attest: Attest) => {
       return { type, data: data.toString('base64') }
     },
   }
-  const native = { device_model: 'iPhone15,2', install_id: 'i-1', hooks: false, jailbreak_or_root: false }
+  const native = {
+    device_model: 'iPhone15,2',
+    install_id: 'i-1',
+    hooks: false,
+    jailbreak_or_root: false,
+  }
   return sendAttestedSession({
     options: {
-      ...{ endpoint: server.baseUrl, publishableKey: appKey, fetch },
+      endpoint: server.baseUrl,
+      publishableKey: appKey,
+      fetch,
       sdk: { name: 'example', version: '1.0.0', platform: 'ios' },
     },
     snapshot: { native },
@@ -73,28 +91,40 @@ async function decided(token: string) {
 
 const exportedDevices = z.object({
   sessions: z.array(
-    z.object({ decisions: z.array(z.object({ attestation: z.object({ device: z.unknown() }).nullable() })) }),
+    z.object({
+      decisions: z.array(z.object({ attestation: z.object({ device: z.unknown() }).nullable() })),
+    }),
   ),
 })
 
 it('launches of an app that its device attests are those of one device, and without it of none', async () => {
   const first = await decided(
-    await launch((hash) => ({ type: 'app_attest', data: appAttestation({ apple, key, appId, hash }) })),
+    await launch((hash) => ({
+      type: 'app_attest',
+      data: appAttestation({ apple, key, appId, hash }),
+    })),
   )
   expect(first.decision).toMatchObject({ automation_status: 'human' })
   expect(first.analysis_coverage.attestation).toBe(true)
   const asserted: Attest = (hash) => ({
-    ...{ type: 'app_attest_assertion', data: appAssertion({ key, appId, hash, counter: 1 }) },
+    type: 'app_attest_assertion',
+    data: appAssertion({ key, appId, hash, counter: 1 }),
   })
   const second = await decided(await launch(asserted))
   expect(second.device_identity).toMatchObject({
-    ...{ id: first.device_identity?.id, source: 'attested', lifecycle: { seen_count: 2 } },
+    id: first.device_identity?.id,
+    source: 'attested',
+    lifecycle: { seen_count: 2 },
   })
   const visitor = second.visitor_fingerprint?.id
   const exported = `/v1/organizations/${owner.organizationId}/visitors/${visitor}/export`
   const public_key = key.keys.publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
-  const { sessions } = exportedDevices.parse(await readAs({ baseUrl: server.baseUrl, owner }, exported))
-  const devices = sessions.flatMap(({ decisions }) => decisions.map(({ attestation }) => attestation?.device))
+  const { sessions } = exportedDevices.parse(
+    await readAs({ baseUrl: server.baseUrl, owner }, exported),
+  )
+  const devices = sessions.flatMap(({ decisions }) =>
+    decisions.map(({ attestation }) => attestation?.device),
+  )
   const device = { id: first.device_identity?.id, public_key, counter: 1 }
   expect(devices).toContainEqual(expect.objectContaining(device))
   const cloned = await decided(await launch(asserted))
@@ -104,12 +134,16 @@ it('launches of an app that its device attests are those of one device, and with
       throw new Error('no network')
     }),
   )
-  expect(offline).toMatchObject({ device_identity: null, decision: { automation_status: 'uncertain' } })
+  expect(offline).toMatchObject({
+    device_identity: null,
+    decision: { automation_status: 'uncertain' },
+  })
   const counts = await freshMetrics(server.baseUrl)
   const found = [
     'app_attest",status="valid',
     'app_attest_assertion",status="valid',
     'app_attest_assertion",status="invalid',
   ]
-  for (const one of found) expect(counts).toContain(`tidegate_attestations_total{method="${one}"} 1`)
+  for (const one of found)
+    expect(counts).toContain(`tidegate_attestations_total{method="${one}"} 1`)
 }, 60_000)

@@ -58,7 +58,11 @@ async function bundled(site: 'plain' | 'react', contents: string): Promise<strin
 
 async function inNode(version: string, site: 'plain' | 'react', script: string): Promise<string> {
   await writeFile(path.join(folder, site, 'run.js'), script)
-  const { stdout } = await runThere({ folder: path.join(folder, site) }, await nodeProgram(version), 'run.js')
+  const { stdout } = await runThere(
+    { folder: path.join(folder, site) },
+    await nodeProgram(version),
+    'run.js',
+  )
   return stdout.trim()
 }
 
@@ -68,7 +72,10 @@ async function expectSession({ sessionId, sealedToken }: Posted): Promise<void> 
   const { secret_key: secretKey } = tidegate.credentials.live
   expect(openToken(sealedToken, { secretKey })).toMatchObject({ session_id: sessionId })
   const detail = await createRest(tidegate.baseUrl, secretKey).session(sessionId)
-  expect(detail.decision).toMatchObject({ automation_status: 'automated', decision_status: 'final' })
+  expect(detail.decision).toMatchObject({
+    automation_status: 'automated',
+    decision_status: 'final',
+  })
   // It is a whole SDK: nothing that every page sends is missing.
   expect(detail.evidence?.missing).toEqual([])
 }
@@ -149,7 +156,15 @@ describe('@tidegate/browser', () => {
       start({ publishableKey: 'pk_live_x' })`,
     )
     const tsc = path.join(root, 'node_modules/.bin/tsc')
-    const flags = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--lib', 'es2022,dom', 'use.ts']
+    const flags = [
+      '--noEmit',
+      '--strict',
+      '--skipLibCheck',
+      'false',
+      '--lib',
+      'es2022,dom',
+      'use.ts',
+    ]
     const types = ['--ignoreConfig', '--types', '']
     for (const resolution of ['nodenext', 'bundler']) {
       const module = resolution === 'bundler' ? 'esnext' : resolution

@@ -50,7 +50,10 @@ test('headless Chromium is a bot with reasons, its token says the same, and it i
   const detail = await rest.session(first.sessionId)
   const [summary] = await rest.searchSessions(first.sessionId)
   expect(summary?.latest_decision).toMatchObject({ verdict: 'bot', is_provisional: false })
-  expect(detail.decision).toMatchObject({ automation_status: 'automated', decision_status: 'final' })
+  expect(detail.decision).toMatchObject({
+    automation_status: 'automated',
+    decision_status: 'final',
+  })
   const fired = detail.signals_fired.map(({ signal }) => signal)
   expect(fired).toEqual(expect.arrayContaining(['webdriver_detected', 'headless_user_agent']))
   expect(detail.attribution?.labels).not.toEqual([])

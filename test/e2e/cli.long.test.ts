@@ -58,7 +58,8 @@ describe('the operator commands', () => {
     expect(all.map((one) => one.slug)).toEqual(['acme', slug])
     const listed = await cluster.cli(['org', 'list'])
     for (const { id } of all) expect(listed.stdout).toContain(id)
-    const { id, secret_limit, publishable_limit, capabilities, ...shown } = all[1] ?? all[0] ?? fail()
+    const { id, secret_limit, publishable_limit, capabilities, ...shown } =
+      all[1] ?? all[0] ?? fail()
     expect({ secret_limit, publishable_limit, capabilities }).toEqual({
       secret_limit: null,
       publishable_limit: null,
@@ -86,12 +87,19 @@ describe('the operator commands', () => {
     expect(set.stdout).toContain('Addresses are recorded in short. The minimal mode is allowed.')
     const shown = await cluster.operate<{ kept_days: object }>('org', 'policy', slug)
     const policy = {
-      ...{ session_days: 90, decision_days: null, visitor_days: 0, webhook_days: null },
-      ...{ shortens_addresses: true, allows_minimal_mode: true, changed_at: expect.any(String) },
+      session_days: 90,
+      decision_days: null,
+      visitor_days: 0,
+      webhook_days: null,
+      shortens_addresses: true,
+      allows_minimal_mode: true,
+      changed_at: expect.any(String),
     }
     expect(shown).toMatchObject({ ...policy, kept_days: { session_days: 90, visitor_days: 0 } })
     const { organizationId } = cluster.owner
-    expect((await api(`/v1/organizations/${organizationId}`)).data).toMatchObject({ data_policy: policy })
+    expect((await api(`/v1/organizations/${organizationId}`)).data).toMatchObject({
+      data_policy: policy,
+    })
     const days = await refused('org', 'policy', slug, '--sessions', '1')
     expect(days.text).toMatch(
       /^session_days: .*\n {2}session_days: expected 2 to 36500 days, for ever, or the default/,
@@ -129,7 +137,17 @@ describe('the operator commands', () => {
       code: 'request.validation_failed',
       details: { fields: [{ name: 'slug' }] },
     })
-    const scopes = await refused('keys', 'create', slug, '--name', 'X', '--type', 'secret', '--scopes', ',')
+    const scopes = await refused(
+      'keys',
+      'create',
+      slug,
+      '--name',
+      'X',
+      '--type',
+      'secret',
+      '--scopes',
+      ',',
+    )
     expect(scopes.text).toMatch(/^scopes: /)
     const unknown = await refused(
       'keys',
@@ -146,7 +164,9 @@ describe('the operator commands', () => {
     const nobody = await refused('keys', 'list', 'nobody')
     expect(nobody.error).toMatchObject({ code: 'request.not_found', status: 404 })
     const limit = await refused('org', 'limits', slug, '--secret', '9')
-    expect(limit.text).toMatch(/^secret_limit: .*\n {2}secret_limit: expected a whole number from 10 /)
+    expect(limit.text).toMatch(
+      /^secret_limit: .*\n {2}secret_limit: expected a whole number from 10 /,
+    )
     const usage = await refused('org', 'limits', slug, '--secret', '-1')
     expect(usage.error).toMatchObject({ code: 'command.usage', retryable: false })
     const capability = await refused('org', 'enable', slug, 'everything')
@@ -154,13 +174,23 @@ describe('the operator commands', () => {
   }, 60_000)
 
   it('print who did what, in an organization or in all', async () => {
-    const { id } = await cluster.operate<Organization>('org', 'create', '--name', 'Seen', '--slug', 'seen')
+    const { id } = await cluster.operate<Organization>(
+      'org',
+      'create',
+      '--name',
+      'Seen',
+      '--slug',
+      'seen',
+    )
     const made = await cluster.operate<Key>('keys', 'create', 'seen', '--name', 'CI')
     await cluster.operate('keys', 'revoke', 'seen', made.id)
     const log = await cluster.operate<Entry[]>('audit', '--organization', 'seen')
     const entry = (type: string, subject_id: string, command: string) =>
       expect.objectContaining({
-        ...{ type, subject_id, organization_id: id, request_id: null },
+        type,
+        subject_id,
+        organization_id: id,
+        request_id: null,
         actor: { type: 'operator', id: command },
       })
     const revoked = entry('ApiKeyRevoked', made.id, 'keys revoke')
@@ -171,7 +201,9 @@ describe('the operator commands', () => {
     ])
     expect(await cluster.operate('audit', '--limit', '1')).toEqual([revoked])
     const since = log[1]?.occurred_at ?? ''
-    expect(await cluster.operate('audit', '--organization', id, '--since', since)).toEqual(log.slice(0, 2))
+    expect(await cluster.operate('audit', '--organization', id, '--since', since)).toEqual(
+      log.slice(0, 2),
+    )
     const { stdout } = await cluster.cli(['audit', '--organization', 'seen'])
     expect(stdout).toMatch(/ApiKeyRevoked .*operator keys revoke/)
     expect(await cluster.cli(['audit', '--since', 'tomorrow'])).toMatchObject({ code: 1 })
@@ -209,7 +241,11 @@ describe('the operator commands', () => {
     expect(listed.stdout).toContain('CI')
     expect(listed.stdout + json.stdout).not.toContain(key)
     await eventually(async () => {
-      const keys = await cluster.operate<(Key & { last_used_at: string | null })[]>('keys', 'list', slug)
+      const keys = await cluster.operate<(Key & { last_used_at: string | null })[]>(
+        'keys',
+        'list',
+        slug,
+      )
       expect(keys.find(({ name }) => name === 'CI')?.last_used_at).not.toBeNull()
     })
   })
@@ -260,12 +296,22 @@ describe('the operator commands', () => {
   })
 
   it('set limits, one at a time and back, and show them', async () => {
-    const limits = (...args: string[]) => cluster.operate<Organization>('org', 'limits', slug, ...args)
-    expect(await limits('--secret', '777')).toMatchObject({ secret_limit: 777, publishable_limit: null })
+    const limits = (...args: string[]) =>
+      cluster.operate<Organization>('org', 'limits', slug, ...args)
+    expect(await limits('--secret', '777')).toMatchObject({
+      secret_limit: 777,
+      publishable_limit: null,
+    })
     const { headers } = await api('/v1/sessions')
     expect(headers.get('x-ratelimit-limit')).toBe('777')
-    expect(await limits('--publishable', '5')).toMatchObject({ secret_limit: 777, publishable_limit: 5 })
-    expect(await limits('--secret', 'default')).toMatchObject({ secret_limit: null, publishable_limit: 5 })
+    expect(await limits('--publishable', '5')).toMatchObject({
+      secret_limit: 777,
+      publishable_limit: 5,
+    })
+    expect(await limits('--secret', 'default')).toMatchObject({
+      secret_limit: null,
+      publishable_limit: 5,
+    })
     expect(await limits()).toMatchObject({ secret_limit: null, publishable_limit: 5 })
     const { stdout } = await cluster.cli(['org', 'limits', slug])
     expect(stdout).toMatch(/│ default \(600\) +│ 5 in 60 s +│/)
@@ -291,7 +337,10 @@ describe('the operator commands', () => {
       url: 'https://acme.example/',
       event_types: ['gate.session.approved'],
     }
-    const webhook_endpoint_id = await post(`/v1/organizations/${organizationId}/webhooks/endpoints`, endpoint)
+    const webhook_endpoint_id = await post(
+      `/v1/organizations/${organizationId}/webhooks/endpoints`,
+      endpoint,
+    )
     const described = { name: 'Acme Mail', description: 'Mail.', website: 'https://acme.example' }
     await post('/v1/gate/services', {
       id: 'acme-mail',
@@ -305,7 +354,9 @@ describe('the operator commands', () => {
     expect(await shown()).toMatchObject({ branding: { verified: true } })
     const withdrawn = await cluster.cli(['gate', 'verify', 'acme-mail', '--withdraw'])
     expect(withdrawn).toMatchObject({ code: 0, stderr: '' })
-    expect(withdrawn.stdout).toMatch(/│ acme-mail │ org_\w+ +│ live +│ active │ no +│ Acme Mail │ https:/)
+    expect(withdrawn.stdout).toMatch(
+      /│ acme-mail │ org_\w+ +│ live +│ active │ no +│ Acme Mail │ https:/,
+    )
     expect(await shown()).toMatchObject({ branding: { verified: false } })
   })
 

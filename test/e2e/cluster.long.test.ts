@@ -32,7 +32,10 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
   }, 90_000)
   afterAll(() => cluster?.stop())
 
-  async function send(process: number, { method = 'GET', path, key, body, origin }: Send): Promise<Answer> {
+  async function send(
+    process: number,
+    { method = 'GET', path, key, body, origin }: Send,
+  ): Promise<Answer> {
     const response = await cluster.fetch(process, path, {
       method,
       headers: {
@@ -68,15 +71,24 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
   async function issue(body: object): Promise<IssuedKey> {
     const args = Object.entries(body).flatMap(([name, value]) => [`--${name}`, String(value)])
     const issued = await cluster.operate<{ id: string; revealed_key: string }>(
-      ...['keys', 'create', cluster.owner.slug, ...args],
+      'keys',
+      'create',
+      cluster.owner.slug,
+      ...args,
     )
     return { id: issued.id, key: issued.revealed_key }
   }
 
   it('64 racers for one slug make one organization', async () => {
     const slug = `race-${Date.now()}`
-    const request = owned({ method: 'POST', path: '/v1/organizations', body: { name: 'Race', slug } })
-    const answers = await Promise.all(Array.from({ length: racers }, (_, i) => raced(i % 2, request)))
+    const request = owned({
+      method: 'POST',
+      path: '/v1/organizations',
+      body: { name: 'Race', slug },
+    })
+    const answers = await Promise.all(
+      Array.from({ length: racers }, (_, i) => raced(i % 2, request)),
+    )
     expect(count(answers)).toEqual({ '201 ok': 1, '409 request.conflict': racers - 1 })
     const all = await cluster.operate<{ slug: string }[]>('org', 'list')
     expect(all.filter((organization) => organization.slug === slug)).toHaveLength(1)
@@ -86,10 +98,14 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
     const name = `Rotated ${Date.now()}`
     const key = await issue({ name })
     const request = owned({ method: 'POST', path: `${base}/api-keys/${key.id}/rotations` })
-    const answers = await Promise.all(Array.from({ length: racers }, (_, i) => raced(i % 2, request)))
+    const answers = await Promise.all(
+      Array.from({ length: racers }, (_, i) => raced(i % 2, request)),
+    )
     expect(count(answers)).toEqual({ '201 ok': 1, '409 request.conflict': racers - 1 })
     const all = await cluster.operate<{ id: string; name: string; status: string }[]>(
-      ...['keys', 'list', cluster.owner.slug],
+      'keys',
+      'list',
+      cluster.owner.slug,
     )
     const mine = all.filter((one) => one.name === name).map(({ status }) => status)
     expect(mine.toSorted()).toEqual(['active', 'rotating'])
@@ -119,7 +135,9 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
         ),
       ),
     )
-    console.log(`${log}: ${what} holds after ${took.map((ms) => `${ms.toFixed(0)} ms`).join(' and ')}`)
+    console.log(
+      `${log}: ${what} holds after ${took.map((ms) => `${ms.toFixed(0)} ms`).join(' and ')}`,
+    )
     expect(Math.max(...took)).toBeLessThan(cacheMs)
   }
 
@@ -132,7 +150,10 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
       request: listing(key),
       before: '200 ok',
       change: async () => {
-        const revoked = await send(0, owned({ method: 'DELETE', path: `${base}/api-keys/${key.id}` }))
+        const revoked = await send(
+          0,
+          owned({ method: 'DELETE', path: `${base}/api-keys/${key.id}` }),
+        )
         expect(revoked.status).toBe(200)
       },
       after: '401 auth.invalid_api_key',
@@ -146,7 +167,10 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
       request: listing(key),
       before: '200 ok',
       change: async () => {
-        const changed = await send(0, owned({ method: 'PATCH', path: `${base}/api-keys/${key.id}`, body }))
+        const changed = await send(
+          0,
+          owned({ method: 'PATCH', path: `${base}/api-keys/${key.id}`, body }),
+        )
         expect(changed.status).toBe(200)
       },
       after: '403 auth.insufficient_scope',
@@ -156,12 +180,20 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
   it('a change of origins through one holds on both within 15 s', async () => {
     const key = await issue({ name: 'Page', origins: 'https://old.example' })
     const body = { allowed_origins: ['https://new.example'] }
-    const opening = { method: 'POST', path: '/v2/collect/sessions', body: {}, origin: 'https://old.example' }
+    const opening = {
+      method: 'POST',
+      path: '/v2/collect/sessions',
+      body: {},
+      origin: 'https://old.example',
+    }
     await takesHold('a change of origins', {
       request: { ...opening, key },
       before: '422 request.validation_failed',
       change: async () => {
-        const changed = await send(0, owned({ method: 'PATCH', path: `${base}/api-keys/${key.id}`, body }))
+        const changed = await send(
+          0,
+          owned({ method: 'PATCH', path: `${base}/api-keys/${key.id}`, body }),
+        )
         expect(changed.status).toBe(200)
       },
       after: '403 auth.origin_not_allowed',
@@ -192,7 +224,15 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
     const { slug, organizationId } = await cluster.organization()
     await cluster.operate('org', 'limits', slug, '--secret', String(limit))
     const issued = await cluster.operate<{ id: string; revealed_key: string }>(
-      ...['keys', 'create', slug, '--name', 'Limited', '--type', 'secret', '--scopes', 'sessions:list'],
+      'keys',
+      'create',
+      slug,
+      '--name',
+      'Limited',
+      '--type',
+      'secret',
+      '--scopes',
+      'sessions:list',
     )
     // Without the scope for it: denied or not, nothing is read, and the units are taken before.
     const request = {

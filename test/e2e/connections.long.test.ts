@@ -17,7 +17,10 @@ interface Watched {
 }
 
 /** Sessions side by side, and reads of them. */
-async function work({ collect, api }: { collect: Watched; api: Watched }, owner: Owner): Promise<void> {
+async function work(
+  { collect, api }: { collect: Watched; api: Watched },
+  owner: Owner,
+): Promise<void> {
   const headers = { authorization: `Bearer ${owner.secret.key}` }
   const visit = async () => {
     const client = createCollectClient({
@@ -81,7 +84,10 @@ describe('a process keeps to its connections', () => {
     await work({ collect, api }, owner)
     for (const [role, { proxy }] of watched) {
       const { all } = connectionsOf({ roles: [role], isLogEmbedded: true })
-      expect({ role, tooMany: Math.max(0, proxy.connections().most - all) }).toEqual({ role, tooMany: 0 })
+      expect({ role, tooMany: Math.max(0, proxy.connections().most - all) }).toEqual({
+        role,
+        tooMany: 0,
+      })
     }
     // Pools close what was idle for ten seconds.
     const idle = () =>

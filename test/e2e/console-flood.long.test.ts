@@ -12,7 +12,10 @@ let cookie = ''
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  const settings = { DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') }
+  const settings = {
+    DATABASE_URL: database.url,
+    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+  }
   server = await startServerProcess(['serve', '--roles', 'projections,api'], settings)
   const { secret } = await operator(settings).organization()
   const login = await fetch(`${server.baseUrl}/console/api/login`, {
@@ -78,7 +81,9 @@ it('a flood of well-formed tokens costs a logged-in person behind the same addre
   const seconds = (Date.now() - from) / 1000
   const strangers = [...tokens.statuses.values()].reduce((all, count) => all + count, 0)
   expect([...tokens.statuses.keys()].sort()).toEqual([401, 429])
-  await eventually(async () => expect((await tableReads()) - before).toBeGreaterThanOrEqual(honestRequests))
+  await eventually(async () =>
+    expect((await tableReads()) - before).toBeGreaterThanOrEqual(honestRequests),
+  )
   const lookups = (await tableReads()) - before - honestRequests
   console.info({ none: none.median, tokens: tokens.median, strangers, lookups, seconds })
   // 50 at once and 10 a second, and what Postgres counts late.

@@ -1,7 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
-import { checkLooks, type OpenConsole, openConsole, visitByProgram } from '../support/console-page.ts'
+import {
+  checkLooks,
+  type OpenConsole,
+  openConsole,
+  visitByProgram,
+} from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 
 const { test } = needs('chromium')
@@ -61,7 +66,8 @@ test('new sessions are announced, and inserted when they are wanted', async () =
   expect(await button.count()).toBe(0)
 })
 
-const parameters = () => [...new URL(page.url()).searchParams].map(([name, value]) => `${name}=${value}`)
+const parameters = () =>
+  [...new URL(page.url()).searchParams].map(([name, value]) => `${name}=${value}`)
 
 test('a value of a row is taken alone, left out and copied by keyboard', async () => {
   await server.context.grantPermissions(['clipboard-write'])
@@ -107,13 +113,16 @@ test('a filter is turned in its place, and no value is one more value', async ()
   await page.getByRole('link', { name: 'Browser is none: change to is not' }).click()
   await page.getByText('No sessions meet these filters').waitFor()
   await page.getByText('As API request').last().click()
-  await page.getByText('page_host%5Bnot%5D=blog.example&without=country&without%5Bnot%5D=browser').waitFor()
+  await page
+    .getByText('page_host%5Bnot%5D=blog.example&without=country&without%5Bnot%5D=browser')
+    .waitFor()
   await page.getByRole('link', { name: 'Clear all', exact: true }).click()
   await expect.poll(parameters).toEqual(['group=country'])
 })
 
 test('a list that has found nothing yet says how far it was read, and goes on', async () => {
-  const lists = (url: URL) => url.pathname === '/console/api/v1/sessions' && !url.searchParams.has('cursor')
+  const lists = (url: URL) =>
+    url.pathname === '/console/api/v1/sessions' && !url.searchParams.has('cursor')
   const pagination = { has_more: true, next_cursor: 'further', limit: 50, total: null }
   const json = { data: [], pagination, meta: { read_to: '2026-01-01T10:00:00.000Z' } }
   await page.route(lists, (route) => route.fulfill({ json }))

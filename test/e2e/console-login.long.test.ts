@@ -34,7 +34,11 @@ afterEach(async () => {
 })
 afterAll(() => tidegate?.stop())
 
-async function newLink({ name = 'Ann', role = 'admin', url = tidegate.baseUrl } = {}): Promise<string> {
+async function newLink({
+  name = 'Ann',
+  role = 'admin',
+  url = tidegate.baseUrl,
+} = {}): Promise<string> {
   const person = ['--role', role, '--environment', 'both', '--name', name]
   const args = ['console', 'login', 'development', ...person, '--url', url]
   const { code, stdout, stderr } = await cli(args, { DATA_DIR: tidegate.dataDir })
@@ -92,7 +96,9 @@ describe('a tab that shows the login page', () => {
 
     const cut = (await newLink()).slice(0, -1)
     await paste(cut)
-    await expect.poll(alertOf).toBe('This login link is not valid. Check that you copied all of it.')
+    await expect
+      .poll(alertOf)
+      .toBe('This login link is not valid. Check that you copied all of it.')
     expect(page.url()).not.toContain('code')
     await checkReach(page, 1280)
 
@@ -153,15 +159,20 @@ test('admins see that TRUSTED_PROXIES lacks the proxy that clients come through'
   for (let n = 1; n <= 30; n++) {
     const forwarded = { 'x-forwarded-for': `192.0.2.${n}` }
     const client = createCollectClient({
-      ...{ endpoint: baseUrl, publishableKey: credentials.live.publishable_key },
-      ...{ sdk: { name: 'test', version: '1', platform: 'web' }, page: { url: `${baseUrl}/demo` } },
+      endpoint: baseUrl,
+      publishableKey: credentials.live.publishable_key,
+      sdk: { name: 'test', version: '1', platform: 'web' },
+      page: { url: `${baseUrl}/demo` },
       fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, ...forwarded } }),
     })
     await client.open()
   }
   const warning = 'Add 127.0.0.1 to TRUSTED_PROXIES: all clients behind it share one limit.'
   const readiness = await fetch(`${baseUrl}/readyz`)
-  expect([readiness.status, await readiness.text()]).toEqual([200, expect.stringContaining(warning)])
+  expect([readiness.status, await readiness.text()]).toEqual([
+    200,
+    expect.stringContaining(warning),
+  ])
 
   for (const width of [1280, 360]) {
     await page.setViewportSize({ width, height: 800 })

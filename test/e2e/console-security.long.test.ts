@@ -20,7 +20,9 @@ afterAll(() => server?.stop())
 
 /** Of another port of the same host, to which browsers send the cookie, too. */
 async function openElsewhere(html: string): Promise<void> {
-  const site = createServer((_, response) => response.setHeader('content-type', 'text/html').end(html))
+  const site = createServer((_, response) =>
+    response.setHeader('content-type', 'text/html').end(html),
+  )
   site.listen(0, '127.0.0.1')
   await once(site, 'listening')
   const address = site.address()
@@ -75,7 +77,10 @@ test('a script of another site reads and changes nothing', async () => {
 test('who could not be signed out is told so, and stays where they are', async () => {
   await page.route('**/console/api/logout', (route) => route.abort())
   await signOut()
-  await page.getByRole('alert').getByText('You are still signed in. The server did not answer.').waitFor()
+  await page
+    .getByRole('alert')
+    .getByText('You are still signed in. The server did not answer.')
+    .waitFor()
   await page.unroute('**/console/api/logout')
   await signOut()
   await page.getByLabel(/secret key/).waitFor()
@@ -89,7 +94,9 @@ test('a key that is revoked ends its session, and leaves nothing on the page', a
     'content-type': 'application/json',
   }
   const body = JSON.stringify({ type: 'secret', name: 'short', environment: 'live', scopes: ['*'] })
-  const { data } = created.parse(await (await fetch(keys, { method: 'POST', headers, body })).json())
+  const { data } = created.parse(
+    await (await fetch(keys, { method: 'POST', headers, body })).json(),
+  )
   await server.context.clearCookies()
   await overview()
   await page.getByLabel(/secret key/).fill(data.revealed_key)

@@ -95,11 +95,16 @@ test('whose session it is can be said, and taken back', async () => {
 })
 
 test('text that would turn or hide what stands beside it is shown by the codes of its characters', async () => {
-  const id = await visitByProgram(server.tidegate, { url: 'https://shop.example/\u2069\u202egpj.exe' })
+  const id = await visitByProgram(server.tidegate, {
+    url: 'https://shop.example/\u2069\u202egpj.exe',
+  })
   const { baseUrl, credentials } = server.tidegate
   const user = '\u2069\u202enna\u200b'
   const body = JSON.stringify({ client_user_id: user })
-  await answerTo(`${baseUrl}/v1/sessions/${id}`, credentials.live.secret_key, { method: 'PATCH', body })
+  await answerTo(`${baseUrl}/v1/sessions/${id}`, credentials.live.secret_key, {
+    method: 'PATCH',
+    body,
+  })
   await page.goto(urlOf(id))
   await page.getByText(', user \\u2069\\u202enna\\u200b').waitFor()
   expect(await page.getByLabel('Your id of the user').inputValue()).toBe(user)
@@ -133,7 +138,9 @@ test('the API request that is copied answers what the page shows', async () => {
 
 test('the page has nothing that hinders people, also with all of it open', async () => {
   await checkLooks(page, urlOf(driven))
-  await page.evaluate('for (const one of document.querySelectorAll("main details")) one.open = true')
+  await page.evaluate(
+    'for (const one of document.querySelectorAll("main details")) one.open = true',
+  )
   await expect.poll(() => page.locator('[aria-busy="true"]').count()).toBe(0)
   await page.getByText('Nobody looked like it before').waitFor()
   await checkReach(page, 360)

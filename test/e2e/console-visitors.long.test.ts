@@ -32,14 +32,18 @@ beforeEach(() => open(visitor))
 
 const listed = z.object({ data: z.array(z.object({ id: z.string() })) })
 
-async function ask(path: string, { method = 'GET', body }: { method?: string; body?: object } = {}) {
+async function ask(
+  path: string,
+  { method = 'GET', body }: { method?: string; body?: object } = {},
+) {
   const { baseUrl, credentials } = server.tidegate
   const headers = {
     authorization: `Bearer ${credentials.live.secret_key}`,
     'content-type': 'application/json',
   }
   const response = await fetch(`${baseUrl}${path}`, {
-    ...{ method, headers },
+    method,
+    headers,
     ...(body && { body: JSON.stringify(body) }),
   })
   expect(response.ok).toBe(true)
@@ -63,7 +67,8 @@ async function type(field: Locator, text: string): Promise<void> {
 test('the line has all sessions, how each was linked, and why', async () => {
   await expect.poll(() => entries().count()).toBe(3)
   await entries().nth(2).getByText('Began as a new visitor').waitFor()
-  for (const i of [0, 1]) await entries().nth(i).getByText('Linked by an id that the browser kept').waitFor()
+  for (const i of [0, 1])
+    await entries().nth(i).getByText('Linked by an id that the browser kept').waitFor()
   await entries().first().getByText('later, with no change').waitFor()
   await page.locator('body').press('j')
   expect(await page.locator(':focus').getAttribute('title')).toMatch(/^sid_/)
@@ -133,7 +138,8 @@ test('neither visitors nor one of them hinder people, and neither does the quest
 async function logInBy(secret_key: string): Promise<void> {
   const { baseUrl: origin } = server.tidegate
   const answer = await page.request.post(`${origin}/console/api/login`, {
-    ...{ data: { secret_key }, headers: { origin } },
+    data: { secret_key },
+    headers: { origin },
   })
   expect(answer.ok()).toBe(true)
   await open(visitor)

@@ -16,7 +16,8 @@ const takesPictures = process.env.PICTURES === '1'
 /** What the guide quotes of the pages, and the pictures that it shows, both in their order. */
 async function guideWalk(): Promise<{ quoted: string[]; pictures: string[] }> {
   const guide = await readFile(path.join(folder, 'console.md'), 'utf8')
-  const [, walk = ''] = /\n## From make run to your own session explained\n(.*?)\n## /s.exec(guide) ?? []
+  const [, walk = ''] =
+    /\n## From make run to your own session explained\n(.*?)\n## /s.exec(guide) ?? []
   const found = (pattern: RegExp) => [...walk.matchAll(pattern)].map(([, text = '']) => text)
   return { quoted: found(/"(.+?)"/g), pictures: found(/!\[.+?\]\((.+?)\)/g) }
 }
@@ -66,7 +67,9 @@ async function walk(page: Page, link: string): Promise<{ quoted: string[]; pictu
   await page.getByRole('link', said('Open as a page')).click()
   await page.locator('.signal summary').first().click()
   await page.getByText(said('Looks at').name).first().waitFor()
-  console.log(`From the link to the explained session: ${((Date.now() - begun) / 1000).toFixed(1)} s`)
+  console.log(
+    `From the link to the explained session: ${((Date.now() - begun) / 1000).toFixed(1)} s`,
+  )
   await picture('console-session')
   return { quoted, pictures }
 }

@@ -78,7 +78,9 @@ describe('sessions', () => {
 
   test('a filter that nothing meets says so, and leads out', async () => {
     await open('live/sessions?country=XX&since=banana')
-    await page.getByText('The time in the address cannot be read, so these are the last 24 hours').waitFor()
+    await page
+      .getByText('The time in the address cannot be read, so these are the last 24 hours')
+      .waitFor()
     await page.getByText('No sessions meet these filters').waitFor()
     await page.getByRole('link', { name: 'Clear all filters' }).click()
     await rows().first().waitFor()
@@ -167,7 +169,10 @@ describe('sessions', () => {
   test('text of visitors is shown as text', async () => {
     const url =
       'https://shop.example/<img src=x onerror=document.title="owned">?q=<script>document.title="owned"</script>'
-    const sessionId = await visitByProgram(tidegate, { url, headers: { 'user-agent': '<b>agent</b>' } })
+    const sessionId = await visitByProgram(tidegate, {
+      url,
+      headers: { 'user-agent': '<b>agent</b>' },
+    })
     await open(`live/sessions/${sessionId}`)
     await page.getByText('<b>agent</b>').first().waitFor()
     expect(await page.title()).not.toBe('owned')
@@ -233,11 +238,15 @@ test('snippets have the key and the address of the server in them, and are copie
   await context.grantPermissions(['clipboard-write'])
   await open('live/settings')
   const { publishable_key } = tidegate.credentials.live
-  const parts = page.locator('section.part', { has: page.getByRole('heading', { name: 'Send sessions' }) })
+  const parts = page.locator('section.part', {
+    has: page.getByRole('heading', { name: 'Send sessions' }),
+  })
   await parts.getByText(`import { start } from '${tidegate.baseUrl}/t.js'`).waitFor()
   await parts.getByText('Next', { exact: true }).click()
   await parts
-    .getByText(`useTidegate({ publishableKey: '${publishable_key}', endpoint: '${tidegate.baseUrl}' })`)
+    .getByText(
+      `useTidegate({ publishableKey: '${publishable_key}', endpoint: '${tidegate.baseUrl}' })`,
+    )
     .waitFor()
   await parts.getByRole('button', { name: 'Copy' }).click()
   await parts.getByRole('button', { name: 'Copied' }).waitFor()

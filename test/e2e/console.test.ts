@@ -11,14 +11,20 @@ let settings: Record<string, string>
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  settings = { DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') }
+  settings = {
+    DATABASE_URL: database.url,
+    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+  }
 })
 afterAll(() => database.drop())
 
 const statusOf = async (url: string) => (await fetch(url)).status
 
 async function served(env: Record<string, string>, work: (server: ServerProcess) => Promise<void>) {
-  const server = await startServerProcess(['serve', '--roles', 'projections,api'], { ...settings, ...env })
+  const server = await startServerProcess(['serve', '--roles', 'projections,api'], {
+    ...settings,
+    ...env,
+  })
   try {
     await work(server)
   } finally {
@@ -39,9 +45,10 @@ describe('the console of a server', () => {
     await served({ CONSOLE_PORT: String(port) }, async ({ baseUrl }) => {
       for (const path of ['/console', '/console/api/session', '/console/api/v1/sessions'])
         expect([path, await statusOf(baseUrl + path)]).toEqual([path, 404])
-      expect([await statusOf(`${inside}/console`), await statusOf(`${inside}/v1/sessions`)]).toEqual([
-        200, 404,
-      ])
+      expect([
+        await statusOf(`${inside}/console`),
+        await statusOf(`${inside}/v1/sessions`),
+      ]).toEqual([200, 404])
       await cli('org', 'create', '--name', 'Acme', '--slug', 'acme')
       const asked = ['--role', 'viewer', '--environment', 'test', '--name', 'Ann']
       const link = await cli('console', 'login', 'acme', ...asked, '--url', inside)

@@ -44,9 +44,9 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
   })
 
   it('tells a server that lacks tables what to do', async () => {
-    await expect(startServerProcess(['serve', '--roles', 'api'], as('serving-user'))).rejects.toThrow(
-      /tidegate migrate --grant <this user>/,
-    )
+    await expect(
+      startServerProcess(['serve', '--roles', 'api'], as('serving-user')),
+    ).rejects.toThrow(/tidegate migrate --grant <this user>/)
   })
 
   it('makes tables by a command of its own, as often as one likes', async () => {
@@ -116,7 +116,14 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
     expect(await print('--organization', `org_${'0'.repeat(26)}`)).toEqual([])
     expect(await print('--since', new Date(Date.now() + 60_000).toISOString())).toEqual([])
     const { partition, offset } = first.position
-    const ofPlace = await print('--partition', String(partition), '--offset', String(offset), '--limit', '1')
+    const ofPlace = await print(
+      '--partition',
+      String(partition),
+      '--offset',
+      String(offset),
+      '--limit',
+      '1',
+    )
     expect(ofPlace).toEqual([first])
   })
 
@@ -126,12 +133,16 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
       code: 1,
       stdout: expect.stringContaining('nobody-of-this-name'),
     })
-    expect(await analysts('--analysts', 'analyst', '--organization', 'nowhere')).toMatchObject({ code: 1 })
-    const { organizationId } = owner
-    expect(await analysts('--analysts', 'analyst', '--organization', organizationId)).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining('read.session_facts'),
+    expect(await analysts('--analysts', 'analyst', '--organization', 'nowhere')).toMatchObject({
+      code: 1,
     })
+    const { organizationId } = owner
+    expect(await analysts('--analysts', 'analyst', '--organization', organizationId)).toMatchObject(
+      {
+        code: 0,
+        stdout: expect.stringContaining('read.session_facts'),
+      },
+    )
     expect(await readFacts()).toContainEqual({ organization_id: organizationId, ip_address: null })
   })
 
@@ -157,7 +168,10 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
           `select distinct session_id from ${view} where session_id = '${sessionId}'`,
         ]),
       ).toEqual([{ session_id: sessionId }])
-    expect(await readFacts()).toContainEqual({ organization_id: owner.organizationId, ip_address: null })
+    expect(await readFacts()).toContainEqual({
+      organization_id: owner.organizationId,
+      ip_address: null,
+    })
   }, 60_000)
 
   async function openSession(): Promise<string> {

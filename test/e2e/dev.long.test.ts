@@ -84,11 +84,19 @@ async function startStopStart(env: Record<string, string>): Promise<void> {
 }
 
 describe('tidegate dev', () => {
-  it('starts from nothing, stops, and starts again with all its data', () => startStopStart({}), 90_000)
+  it(
+    'starts from nothing, stops, and starts again with all its data',
+    () => startStopStart({}),
+    90_000,
+  )
 
   needs('kafka').it(
     'does the same on Kafka',
-    () => startStopStart({ KAFKA_BROKERS: kafkaBrokers ?? '', KAFKA_TOPIC_PREFIX: `dev${Date.now()}.` }),
+    () =>
+      startStopStart({
+        KAFKA_BROKERS: kafkaBrokers ?? '',
+        KAFKA_TOPIC_PREFIX: `dev${Date.now()}.`,
+      }),
     90_000,
   )
 })

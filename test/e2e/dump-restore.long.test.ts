@@ -9,7 +9,11 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { type Owner, operator } from '../support/cluster.ts'
 import { codeBlock } from '../support/code-block.ts'
-import { createOwnDatabase, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import {
+  createOwnDatabase,
+  type DebianPostgres,
+  startDebianPostgres,
+} from '../support/debian-postgres.ts'
 import { readAs, visitAs } from '../support/devices.ts'
 import { needs } from '../support/needs.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'

@@ -2,7 +2,10 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../infra/local/embedded-postgres.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { codeBlock } from '../support/code-block.ts'
 import { walFiles } from '../support/dump.ts'
@@ -33,13 +36,17 @@ test('what was deleted is in no file of the write-ahead log once each was used a
   await pool.query('create table people (said text)')
   // Several files, some of which are kept to be used again.
   for (let n = 0; n < 3; n++) {
-    await pool.query("insert into people select repeat('a marked person', 60) from generate_series(1, 20000)")
+    await pool.query(
+      "insert into people select repeat('a marked person', 60) from generate_series(1, 20000)",
+    )
     await pool.query('checkpoint')
   }
   await pool.query('truncate people')
   expect((await holding()).length).toBeGreaterThan(1)
   const block = await codeBlock('guide/privacy.md', 'wal: sh')
-  const statements = [...block.matchAll(/-c '([^']*)'/g)].flatMap(([, statement]) => statement ?? [])
+  const statements = [...block.matchAll(/-c '([^']*)'/g)].flatMap(
+    ([, statement]) => statement ?? [],
+  )
   expect(statements).toHaveLength(4)
   for (const statement of statements) await pool.query(statement)
   expect(await holding()).toEqual([])

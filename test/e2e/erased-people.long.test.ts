@@ -2,7 +2,10 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../infra/local/embedded-postgres.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { type Cluster, clusterLogs, type IssuedKey, startCluster } from '../support/cluster.ts'
 import { codeBlock } from '../support/code-block.ts'
@@ -12,7 +15,12 @@ import { createMarks } from '../support/marked/marks.ts'
 import { unmarkedMembers } from '../support/marked/observations.ts'
 import { filesOf, findMarked, placesOf, unseenMembers } from '../support/marked/scan.ts'
 import { signUpMarked } from '../support/marked/signups.ts'
-import { type MarkedVisitor, markedVisitor, openMarked, visitMarked } from '../support/marked/visits.ts'
+import {
+  type MarkedVisitor,
+  markedVisitor,
+  openMarked,
+  visitMarked,
+} from '../support/marked/visits.ts'
 import { silent } from '../support/projections.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -21,7 +29,13 @@ const [people, erasedPeople] = [20, 5]
 
 /** What no place has, also of people who are not erased: the server keeps none of it, or another stands in its place. */
 const neverKept = [
-  ...['continuity', 'the value of a header', 'signature', 'x-request-id', 'origin', 'referer', 'cookie'],
+  'continuity',
+  'the value of a header',
+  'signature',
+  'x-request-id',
+  'origin',
+  'referer',
+  'cookie',
   'snapshot.proofs.answer_mac',
 ]
 
@@ -33,7 +47,9 @@ interface AnsweredData {
 }
 
 describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) => {
-  const everybody = Array.from({ length: people }, (_, n) => markedVisitor(n, createMarks(`person ${n}`)))
+  const everybody = Array.from({ length: people }, (_, n) =>
+    markedVisitor(n, createMarks(`person ${n}`)),
+  )
   const [gone, others] = [everybody.slice(0, erasedPeople), everybody.slice(erasedPeople)]
   const marksOf = (some: MarkedVisitor[]) => some.map(({ marks }) => marks)
   let folder: string
@@ -48,7 +64,10 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-people-'))
     await chmod(folder, 0o755)
-    postgres = await startEmbeddedPostgres({ dataDir: path.join(folder, 'postgres'), logger: silent })
+    postgres = await startEmbeddedPostgres({
+      dataDir: path.join(folder, 'postgres'),
+      logger: silent,
+    })
     const database = { url: postgres.url, drop: async () => {} }
     const env = {
       TRUSTED_PROXIES: '127.0.0.0/8',
@@ -69,22 +88,29 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
     app = { id: made.id, key: made.revealed_key }
     receiver = await startWebhookReceiver({
       choose: ({ body }) => ({
-        ...{ name: 'echo', meaning: 'acknowledged' },
+        name: 'echo',
+        meaning: 'acknowledged',
         answer: (_request, response) => void response.end(body),
       }),
     })
     await ask('POST', `${organization()}/webhooks/endpoints`, {
-      ...{ name: 'Receiver', url: receiver.url('/') },
+      name: 'Receiver',
+      url: receiver.url('/'),
       event_types: ['session.fingerprint.calculated', 'session.result.persisted'],
     })
     integrator = await startIntegrator()
     const { data: signups } = await ask('POST', `${organization()}/webhooks/endpoints`, {
-      ...{ name: 'Signups', url: integrator.url('/') },
+      name: 'Signups',
+      url: integrator.url('/'),
       event_types: ['gate.session.approved'],
     })
     await ask('POST', '/v1/gate/services', {
-      ...{ id: serviceId, name: 'Acme Mail', description: 'Mail.', website: 'https://acme.example' },
-      ...{ webhook_endpoint_id: signups.id, discoverable: true },
+      id: serviceId,
+      name: 'Acme Mail',
+      description: 'Mail.',
+      website: 'https://acme.example',
+      webhook_endpoint_id: signups.id,
+      discoverable: true,
     })
   }, 120_000)
   let stopped = false
@@ -114,7 +140,10 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
     return { status: answer.status, data }
   }
 
-  const asPage = () => ({ baseUrl: cluster.baseUrls[0] ?? '', publishableKey: cluster.owner.publishable.key })
+  const asPage = () => ({
+    baseUrl: cluster.baseUrls[0] ?? '',
+    publishableKey: cluster.owner.publishable.key,
+  })
   const asApp = () => ({ ...asPage(), publishableKey: app.key })
   const visitors = new Map<MarkedVisitor, string[]>()
   const signups = new Map<MarkedVisitor, string>()
@@ -140,12 +169,17 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
         )
       visitors.set(one, found)
       for (const id of one.sessionIds)
-        expect(await ask('PATCH', `/v1/sessions/${id}`, { client_user_id: one.userId })).toMatchObject({
+        expect(
+          await ask('PATCH', `/v1/sessions/${id}`, { client_user_id: one.userId }),
+        ).toMatchObject({
           status: 200,
         })
     }
     expect(new Set([...visitors.values()].flat()).size).toBe(2 * people)
-    await eventually(() => expect(receiver.requests.length).toBeGreaterThanOrEqual(4 * people), patient)
+    await eventually(
+      () => expect(receiver.requests.length).toBeGreaterThanOrEqual(4 * people),
+      patient,
+    )
     for (const one of gone) await openMarked(one, asPage())
   }, 300_000)
 
@@ -165,7 +199,9 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
     for (const one of gone) {
       const ids = visitors.get(one) ?? []
       const paths =
-        one.n % 2 === 0 ? [`users/${encodeURIComponent(one.userId)}`] : ids.map((id) => `visitors/${id}`)
+        one.n % 2 === 0
+          ? [`users/${encodeURIComponent(one.userId)}`]
+          : ids.map((id) => `visitors/${id}`)
       const erased: string[] = []
       for (const some of paths) {
         const { status, data } = await ask('DELETE', `${organization()}/${some}`)
@@ -174,7 +210,9 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
       }
       expect(erased.toSorted()).toEqual(one.sessionIds.toSorted())
       const signup = signups.get(one) ?? ''
-      expect(await cluster.operate('gate', 'erase', signup)).toMatchObject({ gate_session_ids: [signup] })
+      expect(await cluster.operate('gate', 'erase', signup)).toMatchObject({
+        gate_session_ids: [signup],
+      })
     }
   }, 120_000)
 

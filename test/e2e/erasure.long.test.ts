@@ -61,7 +61,10 @@ describe('people are erased', () => {
   const everybody = Array.from({ length: people }, (_, n) => person(n))
   const [gone, others] = [everybody.slice(0, erasedPeople), everybody.slice(erasedPeople)]
   const visitorIds = new Map<PersonOf, string>()
-  const receipts = new Map<PersonOf, { id: string; session_ids: string[]; counts: Record<string, number> }>()
+  const receipts = new Map<
+    PersonOf,
+    { id: string; session_ids: string[]; counts: Record<string, number> }
+  >()
   let cluster: Cluster
   let receiver: WebhookReceiver
   let before: unknown
@@ -114,7 +117,12 @@ describe('people are erased', () => {
   async function openAs(someone: PersonOf): Promise<CollectClient> {
     const continuity = someone.visits[0]?.continuity ?? ''
     const baseUrl = cluster.baseUrls.at(-1) ?? ''
-    const { client } = clientAs(someone.n, { baseUrl, owner: cluster.owner, ...someone, continuity })
+    const { client } = clientAs(someone.n, {
+      baseUrl,
+      owner: cluster.owner,
+      ...someone,
+      continuity,
+    })
     const { sessionId } = await client.open()
     someone.visits.push({ sessionId, continuity })
     return client
@@ -155,7 +163,9 @@ describe('people are erased', () => {
     do {
       const query = `limit=200${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`
       const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
-      const answer = JSON.parse(await (await cluster.fetch(0, `${path}?${query}`, { headers })).text())
+      const answer = JSON.parse(
+        await (await cluster.fetch(0, `${path}?${query}`, { headers })).text(),
+      )
       rows.push(...answer.data)
       cursor = answer.pagination?.next_cursor
     } while (cursor)
@@ -185,7 +195,10 @@ describe('people are erased', () => {
   it('and everything about one is exported', async () => {
     const [one] = gone
     if (!one) throw new Error('nobody')
-    for (const path of [`visitors/${visitorIds.get(one)}`, `users/${encodeURIComponent(one.userId)}`]) {
+    for (const path of [
+      `visitors/${visitorIds.get(one)}`,
+      `users/${encodeURIComponent(one.userId)}`,
+    ]) {
       const exported = await read(`${organization()}/${path}/export`)
       expect(exported.sessions.map(({ id }) => id).toSorted()).toEqual(sessionsOf([one]).toSorted())
       const text = JSON.stringify(exported)
@@ -208,14 +221,19 @@ describe('people are erased', () => {
     await client.sendBatch({ version: 1, elapsed_ms: 5 })
     await client.requestResult({ version: 1, elapsed_ms: 6 })
     underWay.visits.push({ sessionId, continuity: '' })
-    await eventually(async () => expect(await read(`/v1/sessions/${sessionId}`)).toBeDefined(), patient)
+    await eventually(
+      async () => expect(await read(`/v1/sessions/${sessionId}`)).toBeDefined(),
+      patient,
+    )
 
     const opened = new Map<PersonOf, CollectClient>()
     for (const one of gone) {
       // Open, and nothing decided about it: only what the client kept says whose it is.
       opened.set(one, await openAs(one))
       const path =
-        one.n % 2 === 0 ? `visitors/${visitorIds.get(one)}` : `users/${encodeURIComponent(one.userId)}`
+        one.n % 2 === 0
+          ? `visitors/${visitorIds.get(one)}`
+          : `users/${encodeURIComponent(one.userId)}`
       const { status, data } = await ask('DELETE', `${organization()}/${path}`)
       expect(status).toBe(200)
       expect(data.session_ids.toSorted()).toEqual(sessionsOf([one]).toSorted())
@@ -246,7 +264,9 @@ describe('people are erased', () => {
       session_ids: since,
       counts: { sessions: 1, open_sessions: 1, visitors: 0 },
     })
-    await expect(client.sendBatch({ version: 1, elapsed_ms: 7 })).rejects.toMatchObject({ status: 410 })
+    await expect(client.sendBatch({ version: 1, elapsed_ms: 7 })).rejects.toMatchObject({
+      status: 410,
+    })
     expect((await ask('DELETE', path)).data).toEqual(data)
     receipts.set({ ...one }, data)
   })
@@ -266,7 +286,8 @@ describe('people are erased', () => {
   })
 
   it('nobody reads anything of them any more, and of everybody else the same', async () => {
-    for (const id of sessionsOf(gone)) expect((await ask('GET', `/v1/sessions/${id}`)).status).toBe(404)
+    for (const id of sessionsOf(gone))
+      expect((await ask('GET', `/v1/sessions/${id}`)).status).toBe(404)
     for (const one of gone) {
       expect((await ask('GET', `/v1/fingerprints/${visitorIds.get(one)}`)).status).toBe(404)
       expect(await list(`/v1/sessions`)).not.toContainEqual(
@@ -304,7 +325,9 @@ describe('people are erased', () => {
   it('nor in the files of the database, once its tables are made anew', async () => {
     const pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
     const block = await codeBlock('guide/privacy.md', 'anew: sh')
-    const statements = [...block.matchAll(/'(vacuum [^']*)'/g)].flatMap(([, statement]) => statement ?? [])
+    const statements = [...block.matchAll(/'(vacuum [^']*)'/g)].flatMap(
+      ([, statement]) => statement ?? [],
+    )
     expect(statements.length).toBe(2)
     const marksOf = (people: typeof others) => people.flatMap(({ marks }) => marks)
     // A vacuum keeps rows that an older transaction may still see.
@@ -335,7 +358,10 @@ describe('people are erased', () => {
     }
     const script = await codeBlock('guide/privacy.md', 'events: python')
     if (!hasPython) return
-    const printed = execFileSync('python3', ['-c', script], { input: opened.join('\n'), encoding: 'utf8' })
+    const printed = execFileSync('python3', ['-c', script], {
+      input: opened.join('\n'),
+      encoding: 'utf8',
+    })
     const rows = printed
       .trim()
       .split('\n')
@@ -358,7 +384,10 @@ describe('people are erased', () => {
     const exported = await read(`${organization()}/visitors/${kept}/export`)
     expect(exported.corrections).toEqual([
       {
-        ...{ kind: 'merge', visitor_id: kept, other_visitor_id: gone, reason: 'One person.' },
+        kind: 'merge',
+        visitor_id: kept,
+        other_visitor_id: gone,
+        reason: 'One person.',
         session_ids: sessionsOf([other]).toSorted(),
         corrected_at: expect.any(String),
       },
@@ -382,8 +411,12 @@ describe('people are erased', () => {
     }, patient)
     expect([...visitorIds.values()]).not.toContain(detail.visitor_fingerprint?.id)
     const pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
-    const { rows } = await pool.query('select from tidegate_keys.session_keys where sealed_key is null')
+    const { rows } = await pool.query(
+      'select from tidegate_keys.session_keys where sealed_key is null',
+    )
     await pool.end()
-    expect(rows.length).toBe([...receipts.values()].flatMap(({ session_ids }) => session_ids).length)
+    expect(rows.length).toBe(
+      [...receipts.values()].flatMap(({ session_ids }) => session_ids).length,
+    )
   }, 60_000)
 })

@@ -91,7 +91,9 @@ async function expectVerified(url: string): Promise<void> {
   expect(said).toBe('This looks automated.')
   const refused = { status: 403, message: 'Please reload the page and try again.' }
   expect(await post(url, posted)).toEqual(refused)
-  expect(await post(url, JSON.stringify({ email: 'ada@shop.example', sealedToken: 'none' }))).toEqual(refused)
+  expect(
+    await post(url, JSON.stringify({ email: 'ada@shop.example', sealedToken: 'none' })),
+  ).toEqual(refused)
   expect(await post(url, '{}')).toEqual(refused)
 }
 
@@ -105,7 +107,15 @@ test('the Next.js example compiles, is rendered by its server and does the same'
   const folder = await copied('nextjs')
   const env = { NEXT_TELEMETRY_DISABLED: '1' }
   await runThere({ folder, env }, 'npx', 'next', 'build')
-  const url = await serve(folder, 'node_modules/next/dist/bin/next', 'start', '-H', '127.0.0.1', '-p', '0')
+  const url = await serve(
+    folder,
+    'node_modules/next/dist/bin/next',
+    'start',
+    '-H',
+    '127.0.0.1',
+    '-p',
+    '0',
+  )
   expect(await (await fetch(url)).text()).toContain('Sign up</button>')
   await expectVerified(url)
 }, 400_000)

@@ -42,7 +42,11 @@ describe.each(clusterLogs())('scoring was down for longer than records are kept,
   const lag = () => metric('tidegate_consumer_lag_records{group="scoring"')
 
   async function expire(): Promise<void> {
-    const { KAFKA_BROKERS: brokers = '', KAFKA_TOPIC_PREFIX: prefix = '', DATABASE_URL } = cluster.settings
+    const {
+      KAFKA_BROKERS: brokers = '',
+      KAFKA_TOPIC_PREFIX: prefix = '',
+      DATABASE_URL,
+    } = cluster.settings
     if (log === 'kafka') return deleteRecords(brokers.split(','), prefix + topic)
     const pool = createPool({ url: DATABASE_URL ?? '' })
     await pool.query('delete from tidegate_log.records where topic = $1', [topic])
@@ -72,7 +76,10 @@ describe.each(clusterLogs())('scoring was down for longer than records are kept,
 
     await expire()
     await eventually(async () => expect(await lag()).toBe(0), patient)
-    await eventually(async () => expect(await metric('tidegate_collect_backlog_seconds')).toBe(0), patient)
+    await eventually(
+      async () => expect(await metric('tidegate_collect_backlog_seconds')).toBe(0),
+      patient,
+    )
     const first = await eventually(open, patient)
 
     const scoring = await cluster.serve('scoring')
@@ -83,7 +90,9 @@ describe.each(clusterLogs())('scoring was down for longer than records are kept,
     expect(unread).toBeGreaterThan(clients.length)
     const lines = scoring.output().split('\n')
     const errors = lines.filter((line) => line.includes('records expired before scoring read them'))
-    expect(errors.map((line) => JSON.parse(line).records).reduce((sum, n) => sum + n, 0)).toBe(unread)
+    expect(errors.map((line) => JSON.parse(line).records).reduce((sum, n) => sum + n, 0)).toBe(
+      unread,
+    )
     await eventually(async () => expect(await lag()).toBe(0), patient)
   }, 240_000)
 })

@@ -32,8 +32,11 @@ describe.each(clusterLogs())('an export of events on %s', (name) => {
     database = await createTestDatabase({ empty: true })
     kafka = name === 'kafka' ? await kafkaPlace() : undefined
     settings = {
-      ...{ DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') },
-      ...{ KAFKA_BROKERS: kafka?.brokers ?? '', KAFKA_TOPIC_PREFIX: kafka?.prefix ?? '', LOG_LEVEL: 'error' },
+      DATABASE_URL: database.url,
+      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+      KAFKA_BROKERS: kafka?.brokers ?? '',
+      KAFKA_TOPIC_PREFIX: kafka?.prefix ?? '',
+      LOG_LEVEL: 'error',
     }
     expect(await cli(['migrate'], settings)).toMatchObject({ code: 0 })
     writer = await openEventWriter(settings)
@@ -66,7 +69,11 @@ describe.each(clusterLogs())('an export of events on %s', (name) => {
     }
     const ended = await cli(exporting, settings)
     expect(ended, ended.stderr).toMatchObject({ code: 0 })
-    expect(JSON.parse(ended.stdout).data).toMatchObject({ file, format: 'parquet', rows: appended.count })
+    expect(JSON.parse(ended.stdout).data).toMatchObject({
+      file,
+      format: 'parquet',
+      rows: appended.count,
+    })
     expect(await readdir(folder)).toEqual(['events.parquet'])
     const found = await duckDb(
       `select count(*), count(distinct (partition, "offset")), count(distinct event_id),

@@ -32,7 +32,8 @@ describe('exports of people', () => {
   const exported = (what: string, name: string, ...flags: string[]) =>
     cluster.operate<Row>('export', what, '--out', fileOf(name), ...flags)
 
-  const linesIn = async (name: string): Promise<Row[]> => linesOf(await readFile(fileOf(name), 'utf8'))
+  const linesIn = async (name: string): Promise<Row[]> =>
+    linesOf(await readFile(fileOf(name), 'utf8'))
 
   async function printed(...flags: string[]): Promise<Row[]> {
     const { code, stdout } = await cluster.cli(['events', '--topic', topic, ...flags])
@@ -45,7 +46,9 @@ describe('exports of people', () => {
     const before = await printed(...flags)
     await exported('events', name, '--topic', topic, ...flags)
     const found = (await linesIn(name)).map(({ partition, offset, sealed, type, data }) => ({
-      ...{ type, position: { topic, partition, offset }, data },
+      type,
+      position: { topic, partition, offset },
+      data,
       ...(sealed === null ? {} : { sealed }),
     }))
     const events = (await printed(...flags)).map(({ meta: _meta, ...event }) => event)
@@ -112,7 +115,9 @@ describe('exports of people', () => {
       'csv',
     ])
     expect(code).toBe(0)
-    expect(await readFile(path.join(folder, 'rows'), 'utf8')).toMatch(/^session_id,organization_id,/)
+    expect(await readFile(path.join(folder, 'rows'), 'utf8')).toMatch(
+      /^session_id,organization_id,/,
+    )
   })
 })
 

@@ -25,7 +25,10 @@ beforeAll(async () => {
   database = await createTestDatabase({ empty: true })
   settings = { DATABASE_URL: database.url, KAFKA_BROKERS: '', LOG_LEVEL: 'warn' }
   expect(
-    await cli(['migrate'], { ...settings, TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') }),
+    await cli(['migrate'], {
+      ...settings,
+      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+    }),
   ).toMatchObject({ code: 0 })
   await migrate(database.pool, [sessionsProjection])
   await dropIndexes()
@@ -52,7 +55,9 @@ async function change(): Promise<void> {
   )
   const [last, second] = ends
   if (!last || !second) throw new Error('no sessions')
-  await database.pool.query('delete from sessions_b1.sessions where session_id = $1', [last.session_id])
+  await database.pool.query('delete from sessions_b1.sessions where session_id = $1', [
+    last.session_id,
+  ])
   await database.pool.query(
     'update sessions_b1.sessions set evaluated_at = $2, risk_score = 77 where session_id = $1',
     [second.session_id, endsAt + 86_400_000],

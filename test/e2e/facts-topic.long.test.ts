@@ -32,7 +32,9 @@ const patient = { timeoutMs: 120_000, intervalMs: 250 }
 
 // All files of a broker of its own are searched.
 describe('the topic of facts', () => {
-  const everybody = Array.from({ length: 6 }, (_, n) => markedVisitor(n, createMarks(`person ${n}`)))
+  const everybody = Array.from({ length: 6 }, (_, n) =>
+    markedVisitor(n, createMarks(`person ${n}`)),
+  )
   const [gone, ...others] = everybody
   for (const one of others) one.address = one.n % 2 === 0 ? '8.8.8.10' : '62.1.0.10'
   let folder: string
@@ -47,13 +49,18 @@ describe('the topic of facts', () => {
       '62.1.0.0/16': { autonomous_system_number: 64501, autonomous_system_organization: 'Two' },
     })
     broker = await startKafkaBroker({
-      ...{ logger: silent, folder },
+      logger: silent,
+      folder,
       // Indexes are made at their full size, and all of it is searched.
       properties: 'log.cleaner.backoff.ms=500\nlog.index.size.max.bytes=65536\n',
     })
     const env = {
-      ...{ KAFKA_BROKERS: broker.brokers, KAFKA_TOPIC_PREFIX: prefix, TOPIC_PARTITIONS: '2' },
-      ...{ FACTS_GONE_WITHIN_MS: '16000', TRUSTED_PROXIES: '127.0.0.0/8', ASN_MMDB: asns },
+      KAFKA_BROKERS: broker.brokers,
+      KAFKA_TOPIC_PREFIX: prefix,
+      TOPIC_PARTITIONS: '2',
+      FACTS_GONE_WITHIN_MS: '16000',
+      TRUSTED_PROXIES: '127.0.0.0/8',
+      ASN_MMDB: asns,
     }
     cluster = await startCluster({ log: 'postgres', processes: 1, env })
   }, 180_000)
@@ -63,10 +70,12 @@ describe('the topic of facts', () => {
     if (folder) await rm(folder, { recursive: true, force: true })
   })
 
-  const policy = (...flags: string[]) => cluster.operate('org', 'policy', cluster.owner.slug, ...flags)
+  const policy = (...flags: string[]) =>
+    cluster.operate('org', 'policy', cluster.owner.slug, ...flags)
   const factsFiles = () => filesOf(path.join(broker.dataDir, 'log'))
   async function* topicFiles() {
-    for await (const place of factsFiles()) if (place.name.includes('tidegate.facts.v1-')) yield place
+    for await (const place of factsFiles())
+      if (place.name.includes('tidegate.facts.v1-')) yield place
   }
   const marksOf = (some: (MarkedVisitor | undefined)[]) => some.flatMap((one) => one?.marks ?? [])
 
@@ -87,8 +96,10 @@ describe('the topic of facts', () => {
   async function countsOfReader(): Promise<Record<string, number>> {
     const { stdout } = await run(await pythonWithKafka(), [
       path.join(root, 'test/fixtures/count-facts.py'),
-      ...[broker.brokers, `${prefix}tidegate.facts.v1`],
-      ...[path.join(root, 'schemas/facts/SessionFacts.v2.avsc'), String(ids['facts/SessionFacts.v2'])],
+      broker.brokers,
+      `${prefix}tidegate.facts.v1`,
+      path.join(root, 'schemas/facts/SessionFacts.v2.avsc'),
+      String(ids['facts/SessionFacts.v2']),
     ])
     return JSON.parse(stdout)
   }
@@ -103,7 +114,9 @@ describe('the topic of facts', () => {
     await eventually(async () => {
       const counts = await countsOfApi()
       expect(Object.values(counts).reduce((sum, n) => sum + n, 0)).toBe(everybody.length)
-      expect(Object.keys(counts).filter((name) => name.startsWith('6450')).length).toBeGreaterThan(1)
+      expect(Object.keys(counts).filter((name) => name.startsWith('6450')).length).toBeGreaterThan(
+        1,
+      )
       expect(await countsOfReader()).toEqual(counts)
     }, patient)
   }, 180_000)
@@ -114,14 +127,18 @@ describe('the topic of facts', () => {
       patient,
     )
     const pool = createPool({ url: cluster.settings.DATABASE_URL ?? '', max: 1 })
-    const { rows } = await pool.query('select visitor_id from read.sessions where session_id = any($1)', [
-      gone?.sessionIds,
-    ])
+    const { rows } = await pool.query(
+      'select visitor_id from read.sessions where session_id = any($1)',
+      [gone?.sessionIds],
+    )
     await pool.end()
     const path = `/v1/organizations/${cluster.owner.organizationId}/visitors/${rows[0]?.visitor_id}`
     const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
     expect((await cluster.fetch(0, path, { method: 'DELETE', headers })).status).toBe(200)
-    await eventually(async () => expect(await findMarked(marksOf([gone]), topicFiles())).toEqual([]), patient)
+    await eventually(
+      async () => expect(await findMarked(marksOf([gone]), topicFiles())).toEqual([]),
+      patient,
+    )
     await eventually(async () => {
       expect(await findMarked(marksOf(others.slice(0, 1)), topicFiles())).not.toEqual([])
       expect(await countsOfReader()).toEqual(await countsOfApi())
@@ -130,7 +147,10 @@ describe('the topic of facts', () => {
 
   it('and without the topic none of anybody', async () => {
     await policy('--facts', 'off')
-    await eventually(async () => expect(await findMarked(marksOf(others), topicFiles())).toEqual([]), patient)
+    await eventually(
+      async () => expect(await findMarked(marksOf(others), topicFiles())).toEqual([]),
+      patient,
+    )
     expect(await countsOfReader()).toEqual({})
   }, 180_000)
 })

@@ -41,7 +41,11 @@ test('who asks too much with the key of the consent page keeps nobody else from 
   expect(last.status).toBe(429)
   expect(last.headers.get('retry-after')).toBe('1')
   expect(last.headers.get('x-ratelimit-limit')).toBeNull()
-  const { sealedToken } = await consentProof({ baseUrl: server.baseUrl, gateSessionId, seed: 'another' })
+  const { sealedToken } = await consentProof({
+    baseUrl: server.baseUrl,
+    gateSessionId,
+    seed: 'another',
+  })
   expect(sealedToken).not.toBe('')
 })
 

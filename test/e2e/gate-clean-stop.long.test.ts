@@ -21,7 +21,11 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
-async function ask(method: string, where: string, { token, body }: { token?: string; body?: object } = {}) {
+async function ask(
+  method: string,
+  where: string,
+  { token, body }: { token?: string; body?: object } = {},
+) {
   const answer = await fetch(`${server.baseUrl}/v1/gate/sessions${where}`, {
     method,
     headers: {
@@ -54,7 +58,9 @@ async function delivered() {
 
 test('after a clean stop no file has the key of a delivery that has ended', async () => {
   const [ended, waiting] = [await delivered(), await delivered()]
-  const pool = createPool({ url: (await readFile(path.join(dataDir, 'database-url'), 'utf8')).trim() })
+  const pool = createPool({
+    url: (await readFile(path.join(dataDir, 'database-url'), 'utf8')).trim(),
+  })
   const { rows } = await pool.query<{ id: string; sealed: Buffer }>(
     'select gate_session_id as id, data_key_sealed as sealed from tidegate.gate_vault',
   )

@@ -60,13 +60,25 @@ async function startProxy(target: string) {
     )
     const answer = await fetch(target + url, { method, headers: kept, ...(sent && { body: sent }) })
     const answered = await answer.text()
-    exchanges.push({ method, path: url, authorization: headers.authorization ?? '', sent, answered })
+    exchanges.push({
+      method,
+      path: url,
+      authorization: headers.authorization ?? '',
+      sent,
+      answered,
+    })
     response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answered)
   })
   const port = await freePort()
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
-  return { url: `http://127.0.0.1:${port}`, exchanges, acknowledging, release, close: () => server.close() }
+  return {
+    url: `http://127.0.0.1:${port}`,
+    exchanges,
+    acknowledging,
+    release,
+    close: () => server.close(),
+  }
 }
 
 const jsonIn = (line: string) => JSON.parse(line)
@@ -112,7 +124,8 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
       TIDEGATE_URL: proxy.url,
       DATA_DIR: folder,
     })
-  const setting = async (file: string) => (await readFile(path.join(tidegate.dataDir, file), 'utf8')).trim()
+  const setting = async (file: string) =>
+    (await readFile(path.join(tidegate.dataDir, file), 'utf8')).trim()
   const masterKeys = async () => createKeyring(await setting('master-keys'))
   const dump = async () => {
     const places = await dumpDatabase(await setting('database-url'))
@@ -120,7 +133,10 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     return { places, opened }
   }
   /** What Postgres has on its disk, of the log since then, and whether the signup's key or a secret is in it. */
-  const disk = async (sessions: string[], { since, secrets }: { since: string; secrets: Secret[] }) => {
+  const disk = async (
+    sessions: string[],
+    { since, secrets }: { since: string; secrets: Secret[] },
+  ) => {
     const [wal, files] = [await dumpWal(pool, since), await dumpDatabaseFiles(pool)]
     const keyring = await masterKeys()
     const { scan } = createScanner(secrets)
@@ -139,7 +155,14 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
 
   it('signs up', async () => {
     const since = await walPosition(pool)
-    const agent = signup('--account-name', accountName, '--metadata', 'plan=free', '--timeout', '60')
+    const agent = signup(
+      '--account-name',
+      accountName,
+      '--metadata',
+      'plan=free',
+      '--timeout',
+      '60',
+    )
     const asked = jsonIn(await agent.line(/consent_required/))
     expect(asked).toMatchObject({
       service_id: 'demo-service',
@@ -152,7 +175,11 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     await Promise.race([proxy.acknowledging, ended])
     // Durable before anything is acknowledged.
     const values = await variables()
-    const names = ['DEMO_SERVICE_ACCOUNT_ID', 'DEMO_SERVICE_API_KEY', 'DEMO_SERVICE_GATE_AGENT_TOKEN']
+    const names = [
+      'DEMO_SERVICE_ACCOUNT_ID',
+      'DEMO_SERVICE_API_KEY',
+      'DEMO_SERVICE_GATE_AGENT_TOKEN',
+    ]
     expect(Object.keys(values).toSorted()).toEqual(names)
     expect((await stat(envFile())).mode & 0o777).toBe(0o600)
     const secrets = carried(proxy.exchanges, values)
@@ -160,7 +187,9 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     // Only with the signup's own key, which the server has as long as it has to deliver.
     expect(before.opened.map(({ purpose }) => purpose)).toContain('data key')
     for (const envelope of ['the envelope integrator', 'the envelope gate'])
-      expect(before.found).toContainEqual(expect.stringMatching(`^${envelope}: .* under a data key`))
+      expect(before.found).toContainEqual(
+        expect.stringMatching(`^${envelope}: .* under a data key`),
+      )
     expect(before.found.filter((finding) => !finding.includes('under a data key'))).toEqual([])
     const { rows } = await pool.query<{ file: string }>(
       `select pg_relation_filepath('tidegate.gate_vault') as file`,
@@ -189,12 +218,20 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     const again = await fetch(proxy.url + poll?.path, {
       headers: { authorization: poll?.authorization ?? '' },
     })
-    expect([again.status, JSON.parse(await again.text()).error.code]).toEqual([410, 'gate.delivery_consumed'])
+    expect([again.status, JSON.parse(await again.text()).error.code]).toEqual([
+      410,
+      'gate.delivery_consumed',
+    ])
     const after = await findingsOf([...secrets, ackToken(proxy.exchanges)])
     expect(after.found).toEqual([])
     expect(after.opened.map(({ purpose }) => purpose)).not.toContain('data key')
     // What every server does once in ten minutes.
-    await createVault({ pool, keyring: await masterKeys(), clock: Date.now, random: randomBytes }).shred()
+    await createVault({
+      pool,
+      keyring: await masterKeys(),
+      clock: Date.now,
+      random: randomBytes,
+    }).shred()
     const all = { since, secrets: [...secrets, ackToken(proxy.exchanges)] }
     expect(await disk(sessions, all)).toEqual({ keysInWal: [], keysInFiles: [], secrets: [] })
     // What the scan can open has not gone: the endpoint's signing secret, for one.
@@ -223,11 +260,15 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     await approve(asked.consent_url)
     const told = await integrator.line(/has logged in/)
     expect(told).toContain(accountName)
-    await eventually(() => desktop.input(['search', '--name', 'Logged in as Ada']), { timeoutMs: 10_000 })
+    await eventually(() => desktop.input(['search', '--name', 'Logged in as Ada']), {
+      timeoutMs: 10_000,
+    })
   }, 60_000)
 
   it('shows no value that was delivered, to anyone', async () => {
-    const values = Object.entries(await variables()).filter(([name]) => !name.endsWith('_ACCOUNT_ID'))
+    const values = Object.entries(await variables()).filter(
+      ([name]) => !name.endsWith('_ACCOUNT_ID'),
+    )
     const secrets = values.map(([name, value]): Secret => ({ name, value: value ?? '' }))
     const scanner = createScanner([...secrets, ackToken(proxy.exchanges)])
     const printed = [
@@ -235,7 +276,9 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
       integrator.lines.join('\n'),
       tidegate.output(),
     ]
-    const findings = printed.flatMap((one) => scanner.scan({ name: 'output', bytes: Buffer.from(one) }))
+    const findings = printed.flatMap((one) =>
+      scanner.scan({ name: 'output', bytes: Buffer.from(one) }),
+    )
     expect([secrets.length, findings]).toEqual([2, []])
   })
 
@@ -251,9 +294,16 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
       ...movePointer({ x: 1100, y: 320 }, { x: 700, y: 520 }, next),
       ...pause(500),
       ...movePointer({ x: 700, y: 520 }, margin, next),
-      ...['mousedown', '1', ...pause(70), 'mouseup', '1'],
+      'mousedown',
+      '1',
+      ...pause(70),
+      'mouseup',
+      '1',
       ...pause(700),
-      ...Array.from({ length: tabs }, () => [...pressKey('Tab', next), ...pause(100 + next() * 200)]).flat(),
+      ...Array.from({ length: tabs }, () => [
+        ...pressKey('Tab', next),
+        ...pause(100 + next() * 200),
+      ]).flat(),
       ...pressKey('Return', next),
     ])
   }
@@ -273,7 +323,9 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
 
 /** What must not be left: the envelopes as they were delivered, and what they held. */
 function carried(exchanges: Exchange[], values: Record<string, string | undefined>): Secret[] {
-  const polled = exchanges.map(({ answered }) => jsonIn(answered).data).find((data) => data?.delivery_bundle)
+  const polled = exchanges
+    .map(({ answered }) => jsonIn(answered).data)
+    .find((data) => data?.delivery_bundle)
   const envelopes = Object.entries<{ ciphertext: string }>(polled.delivery_bundle)
   return [
     ...envelopes.map(([name, { ciphertext }]) => ({

@@ -52,7 +52,12 @@ function approval({
     foil: { verdict: 'human', score: 0.12 },
     delivery,
   }
-  const body = webhookBody({ id: eventId, type, created_at: Date.now(), data: JSON.stringify(data) })
+  const body = webhookBody({
+    id: eventId,
+    type,
+    created_at: Date.now(),
+    data: JSON.stringify(data),
+  })
   const timestamp = Math.floor(Date.now() / 1000)
   return { body, headers: signatureHeaders({ eventId, body, timestamp, secrets }) }
 }
@@ -112,8 +117,12 @@ for (const language of receiverLanguages({ python: needs('python-cryptography') 
       const gateSessionId = newSession()
       const asked = () => receiver.post(approval({ delivery, gateSessionId }))
       const answers = [...(await Promise.all([asked(), asked(), asked()])), await asked()]
-      const envelopes = answers.map(({ body }) => answerSchema.parse(JSON.parse(body)).encrypted_delivery)
-      const keys = envelopes.map((envelope) => openEnvelope(envelope, privateKey).outputs.ACME_API_KEY)
+      const envelopes = answers.map(
+        ({ body }) => answerSchema.parse(JSON.parse(body)).encrypted_delivery,
+      )
+      const keys = envelopes.map(
+        (envelope) => openEnvelope(envelope, privateKey).outputs.ACME_API_KEY,
+      )
       expect(new Set(keys).size).toBe(1)
       for (const member of ['ephemeral_public_key', 'salt', 'iv'] as const)
         expect(new Set(envelopes.map((envelope) => envelope[member])).size).toBe(4)

@@ -30,7 +30,9 @@ describe('people are forgotten by Gate', () => {
   let integrator: Integrator
   const all: Marked[] = []
   // By the service, by the operator, by the person; two of whom nothing was decided, and two who stay.
-  const [byService, byOperator, byPerson, undecided, claiming, stay, stayUndecided] = [0, 1, 2, 3, 4, 5, 6]
+  const [byService, byOperator, byPerson, undecided, claiming, stay, stayUndecided] = [
+    0, 1, 2, 3, 4, 5, 6,
+  ]
   const erased = [byService, byOperator, byPerson, undecided, claiming]
   const of = (n: number) => {
     const found = all[n]
@@ -44,8 +46,16 @@ describe('people are forgotten by Gate', () => {
     cluster = await startCluster({ log: 'postgres', processes: 1, env })
     integrator = await startIntegrator()
     const organization = `/v1/organizations/${cluster.owner.organizationId}`
-    const endpoint = { name: 'Signups', url: integrator.url('/'), event_types: ['gate.session.approved'] }
-    const { id: webhook_endpoint_id } = await ask('POST', `${organization}/webhooks/endpoints`, endpoint)
+    const endpoint = {
+      name: 'Signups',
+      url: integrator.url('/'),
+      event_types: ['gate.session.approved'],
+    }
+    const { id: webhook_endpoint_id } = await ask(
+      'POST',
+      `${organization}/webhooks/endpoints`,
+      endpoint,
+    )
     await ask('POST', '/v1/gate/services', {
       id: 'acme-mail',
       name: 'Acme Mail',
@@ -66,7 +76,11 @@ describe('people are forgotten by Gate', () => {
   async function send(method: string, path: string, init: RequestInit & { address?: string } = {}) {
     const { address = '127.0.0.1', headers, ...rest } = init
     const json = { 'content-type': 'application/json', 'x-forwarded-for': address }
-    const answer = await cluster.fetch(0, path, { method, headers: { ...json, ...headers }, ...rest })
+    const answer = await cluster.fetch(0, path, {
+      method,
+      headers: { ...json, ...headers },
+      ...rest,
+    })
     return { status: answer.status, body: JSON.parse(await answer.text()) }
   }
 
@@ -92,7 +106,11 @@ describe('people are forgotten by Gate', () => {
       ...(n === claiming && { claim: 'supported' }),
     }
     const headers = { 'user-agent': `Agent/${mark(n)}` }
-    const created = await send('POST', '/v1/gate/sessions', { address, headers, body: JSON.stringify(body) })
+    const created = await send('POST', '/v1/gate/sessions', {
+      address,
+      headers,
+      body: JSON.stringify(body),
+    })
     expect(created.status).toBe(201)
     const { id, poll_token: pollToken } = created.body.data
     const marks = [mark(n), address]
@@ -108,7 +126,9 @@ describe('people are forgotten by Gate', () => {
     const approval = { approve_token: approveToken, sealed_token: proof.sealedToken }
     const body = JSON.stringify({ ...approval, account_name: `Name ${mark(one.n)}` })
     const answer: Approval = await eventually(async () => {
-      const { status, body: said } = await send('POST', `/v1/gate/sessions/${one.id}/approve`, { body })
+      const { status, body: said } = await send('POST', `/v1/gate/sessions/${one.id}/approve`, {
+        body,
+      })
       expect({ status, said }).toMatchObject({ status: 200 })
       return said
     })
@@ -135,14 +155,20 @@ describe('people are forgotten by Gate', () => {
     const { accountId, id, proofSession } = of(byService)
     const path = `/v1/organizations/${cluster.owner.organizationId}/gate-accounts/${accountId}`
     const receipt = await ask('DELETE', path)
-    expect(receipt).toMatchObject({ object: 'erasure', session_ids: [id], counts: { webhook_events: 1 } })
+    expect(receipt).toMatchObject({
+      object: 'erasure',
+      session_ids: [id],
+      counts: { webhook_events: 1 },
+    })
     expect(await ask('DELETE', path)).toEqual(receipt)
     expect(proofSession).toMatch(/^sid_/)
   }, 60_000)
 
   it('the operator erases a signup, whether or not it was decided', async () => {
     for (const n of [byOperator, undecided, claiming])
-      expect(await cluster.operate('gate', 'erase', of(n).id)).toMatchObject({ gate_session_ids: [of(n).id] })
+      expect(await cluster.operate('gate', 'erase', of(n).id)).toMatchObject({
+        gate_session_ids: [of(n).id],
+      })
     const poll = (n: number) =>
       send('GET', `/v1/gate/sessions/${of(n).id}`, {
         headers: { authorization: `Bearer ${of(n).pollToken}` },

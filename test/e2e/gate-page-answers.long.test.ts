@@ -98,7 +98,11 @@ describe('what cannot be decided', () => {
   test.each<[string, Answer, string]>([
     ['not-found', refused(404, 'gate.session_not_found'), 'There is no such request'],
     ['expired', refused(410, 'gate.session_expired'), 'This request has expired'],
-    ['resolved', refused(409, 'gate.session_already_resolved'), 'This request was already answered'],
+    [
+      'resolved',
+      refused(409, 'gate.session_already_resolved'),
+      'This request was already answered',
+    ],
     ['server', refused(500, 'internal.error'), 'Something went wrong on our side'],
     ['offline', lost, 'No connection'],
     ['was-approved', ended('approved'), 'This sign-up was approved'],
@@ -134,7 +138,9 @@ describe('what cannot be decided', () => {
   })
 
   test('a page that the browser had kept asks anew', async () => {
-    const { page } = await open({ consent: [ok(consent()), refused(409, 'gate.session_already_resolved')] })
+    const { page } = await open({
+      consent: [ok(consent()), refused(409, 'gate.session_already_resolved')],
+    })
     await heading(page, /Create an account/).waitFor()
     await page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
     await shows(page, 'This request was already answered')
@@ -180,7 +186,10 @@ describe('approving', () => {
   test('a page that is opened while it is under way asks how it ends', async () => {
     const { page, posted } = await open({
       consent: [ok(consent({ approval: 'in_progress' }))],
-      approve: [refused(409, 'gate.approval_in_progress', 1), refused(409, 'gate.session_already_resolved')],
+      approve: [
+        refused(409, 'gate.approval_in_progress', 1),
+        refused(409, 'gate.session_already_resolved'),
+      ],
     })
     await shows(page, 'Acme Mail is setting up the account')
     await shows(page, 'Acme Mail could not finish')
@@ -190,7 +199,12 @@ describe('approving', () => {
 
   test.each<[string, Answer, string, number]>([
     ['flagged', refused(403, 'gate.bot_detected'), 'This looked automated', 1],
-    ['proof', refused(403, 'gate.svc_proof_invalid'), 'We could not tell whether a person is here', 2],
+    [
+      'proof',
+      refused(403, 'gate.svc_proof_invalid'),
+      'We could not tell whether a person is here',
+      2,
+    ],
     ['rate-limited', refused(429, 'gate.rate_limit', 40), 'Press Approve again in 40 seconds.', 1],
     ['trouble', refused(500, 'internal.error'), 'That did not go through', 1],
     ['connection-lost', lost, 'The connection was lost', 1],
@@ -217,7 +231,10 @@ describe('approving', () => {
     })
     await reviewed(page)
     await press(page, 'Approve')
-    await page.getByRole('alert').filter({ hasText: 'cannot be approved from here any more' }).waitFor()
+    await page
+      .getByRole('alert')
+      .filter({ hasText: 'cannot be approved from here any more' })
+      .waitFor()
     const button = page.getByRole('button', { name: 'Approve' })
     expect(await button.isDisabled()).toBe(true)
     await accessible(page)
@@ -262,7 +279,10 @@ describe('approving', () => {
   })
 
   test('one that was answered or ran out meanwhile', async () => {
-    const { page } = await open({ consent: [ok(consent())], approve: [refused(410, 'gate.session_expired')] })
+    const { page } = await open({
+      consent: [ok(consent())],
+      approve: [refused(410, 'gate.session_expired')],
+    })
     await reviewed(page)
     await press(page, 'Approve')
     await shows(page, 'This request has expired')
@@ -341,16 +361,17 @@ describe('a login', () => {
     expect(await page.evaluate('document.referrer')).toBe('')
   })
 
-  test.each(['https://evil.example/?code=x', 'javascript:window.ran=1', 'http://app.acme.example/?code=x'])(
-    'does not go to %s',
-    async (url) => {
-      const { page, requested } = await open({ consent: [login], approve: [answered(url)] })
-      await reviewed(page)
-      await press(page, 'Approve login')
-      await shows(page, 'The login leads somewhere else')
-      expect(requested.every((asked) => asked.startsWith(consentPages.world.baseUrl))).toBe(true)
-    },
-  )
+  test.each([
+    'https://evil.example/?code=x',
+    'javascript:window.ran=1',
+    'http://app.acme.example/?code=x',
+  ])('does not go to %s', async (url) => {
+    const { page, requested } = await open({ consent: [login], approve: [answered(url)] })
+    await reviewed(page)
+    await press(page, 'Approve login')
+    await shows(page, 'The login leads somewhere else')
+    expect(requested.every((asked) => asked.startsWith(consentPages.world.baseUrl))).toBe(true)
+  })
 })
 
 describe('declining', () => {
@@ -399,9 +420,9 @@ describe('by keyboard alone', () => {
     const { page } = await open(answers)
     await reviewed(page)
     await tabTo(page, id)
-    expect(await page.evaluate(`getComputedStyle(document.querySelector('#${id}')).outlineStyle`)).toBe(
-      'solid',
-    )
+    expect(
+      await page.evaluate(`getComputedStyle(document.querySelector('#${id}')).outlineStyle`),
+    ).toBe('solid')
     await page.keyboard.press(key)
     await shows(page, title)
   })
@@ -441,10 +462,13 @@ describe('the page of a real request', () => {
         ...pause(400),
         ...pressKey('Return', next),
       ])
-      await eventually(async () => expect((await consentPages.world.session(id))?.status).toBe('approved'), {
-        timeoutMs: 15_000,
-        intervalMs: 100,
-      })
+      await eventually(
+        async () => expect((await consentPages.world.session(id))?.status).toBe('approved'),
+        {
+          timeoutMs: 15_000,
+          intervalMs: 100,
+        },
+      )
     } finally {
       await desktop.close()
       await person.remove()

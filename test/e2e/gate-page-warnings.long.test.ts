@@ -101,7 +101,10 @@ describe('before an attempt is spent', () => {
     for (const typed of ['', 'Harbour', 'Harbor Notes']) {
       await field.fill(typed)
       await press(page, 'Approve')
-      await page.getByRole('alert').filter({ hasText: 'Type the name of the account first' }).waitFor()
+      await page
+        .getByRole('alert')
+        .filter({ hasText: 'Type the name of the account first' })
+        .waitFor()
       expect(await page.evaluate('document.activeElement.id')).toBe('account-name')
     }
     expect(posted).toEqual([])
@@ -113,27 +116,32 @@ describe('before an attempt is spent', () => {
   test.each([
     { width: 360, height: 640 },
     { width: 1280, height: 720 },
-  ])('the warning of another network and the code are what is seen first, $width wide', async (size) => {
-    const { page } = await open(given(elsewhere))
-    await page.setViewportSize(size)
-    await reviewed(page)
-    const code = page.getByRole('group', { name: 'Confirmation code' })
-    expect(await code.textContent()).toContain('K7QF-M2XD')
-    const warning = page.getByRole('heading', { name: 'This did not come from your network' })
-    const first = await boxOf(page.locator('.decide'))
-    const [told, shown] = [await boxOf(warning.locator('..')), await boxOf(code)]
-    for (const box of [told, shown]) {
-      expect(box.y).toBeGreaterThanOrEqual(0)
-      expect(box.y + box.height).toBeLessThanOrEqual(first.y)
-    }
-    // Beside it, or right below where that is too narrow.
-    const gap = Math.max(shown.y - (told.y + told.height), shown.x - (told.x + told.width))
-    expect(gap).toBeLessThan(40)
-    const text = await page.getByRole('main').textContent()
-    expect(text).toContain('Whoever has this link can approve, and this page does not know who you are.')
-    await accessible(page)
-    await screenshot(page, `warning-${size.width}`)
-  })
+  ])(
+    'the warning of another network and the code are what is seen first, $width wide',
+    async (size) => {
+      const { page } = await open(given(elsewhere))
+      await page.setViewportSize(size)
+      await reviewed(page)
+      const code = page.getByRole('group', { name: 'Confirmation code' })
+      expect(await code.textContent()).toContain('K7QF-M2XD')
+      const warning = page.getByRole('heading', { name: 'This did not come from your network' })
+      const first = await boxOf(page.locator('.decide'))
+      const [told, shown] = [await boxOf(warning.locator('..')), await boxOf(code)]
+      for (const box of [told, shown]) {
+        expect(box.y).toBeGreaterThanOrEqual(0)
+        expect(box.y + box.height).toBeLessThanOrEqual(first.y)
+      }
+      // Beside it, or right below where that is too narrow.
+      const gap = Math.max(shown.y - (told.y + told.height), shown.x - (told.x + told.width))
+      expect(gap).toBeLessThan(40)
+      const text = await page.getByRole('main').textContent()
+      expect(text).toContain(
+        'Whoever has this link can approve, and this page does not know who you are.',
+      )
+      await accessible(page)
+      await screenshot(page, `warning-${size.width}`)
+    },
+  )
 
   async function boxOf(locator: Locator) {
     const box = await locator.boundingBox()
@@ -204,8 +212,12 @@ describe('a service that means harm', () => {
       requested.filter((url) => !url.startsWith('blob:')).map((url) => new URL(url).origin),
     )
     expect([...hosts].sort()).toEqual([consentPages.world.baseUrl, 'https://logos.example'].sort())
-    expect(await page.getByRole('main').textContent()).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u)
-    const links = await page.locator('a').evaluateAll((all) => all.map((link) => link.getAttribute('href')))
+    expect(await page.getByRole('main').textContent()).not.toMatch(
+      /(?!\n)[\p{Cc}\p{Bidi_Control}]/u,
+    )
+    const links = await page
+      .locator('a')
+      .evaluateAll((all) => all.map((link) => link.getAttribute('href')))
     expect(links).toEqual([])
     expect(await page.locator('span.logo').textContent()).toBe('<')
     await fitsIn(page, 320)
@@ -218,18 +230,22 @@ describe('a service that means harm', () => {
     }
   })
 
-  test.each([360, 1280])('paints over nothing of ours, whatever it writes, %i wide', async (width) => {
-    const metadata = { note: 'Hello' }
-    const requested_by = {
-      ...consent().requested_by,
-      network: { same: false, country: 'Iceland', operator: 'X' },
-    }
-    const branding = { ...acme.branding, logo_url: undefined, ascii_art: ' /\\ \n/  \\' }
-    const { page } = await open({ consent: [ok(consent({ metadata, requested_by }, { branding }))] })
-    await page.setViewportSize({ width, height: 900 })
-    await reviewed(page)
-    // Past what the page leaves out of it: the box itself must hold it. Red, as nothing of ours is.
-    await page.evaluate(`
+  test.each([360, 1280])(
+    'paints over nothing of ours, whatever it writes, %i wide',
+    async (width) => {
+      const metadata = { note: 'Hello' }
+      const requested_by = {
+        ...consent().requested_by,
+        network: { same: false, country: 'Iceland', operator: 'X' },
+      }
+      const branding = { ...acme.branding, logo_url: undefined, ascii_art: ' /\\ \n/  \\' }
+      const { page } = await open({
+        consent: [ok(consent({ metadata, requested_by }, { branding }))],
+      })
+      await page.setViewportSize({ width, height: 900 })
+      await reviewed(page)
+      // Past what the page leaves out of it: the box itself must hold it. Red, as nothing of ours is.
+      await page.evaluate(`
       const marks = '\\u0300\\u0302\\u0304\\u030c\\u0316\\u0317'.repeat(12)
       for (const one of document.querySelectorAll('.foreign')) {
         one.style.color = 'rgb(255, 0, 0)'
@@ -238,16 +254,17 @@ describe('a service that means harm', () => {
           walker.currentNode.data = walker.currentNode.data.replace(/[a-z]/gi, (letter) => letter + marks)
       }
     `)
-    expect(await strayPixels(page)).toBe(0)
-    // As a control: without its box it is seen over what is ours.
-    await page.evaluate(`
+      expect(await strayPixels(page)).toBe(0)
+      // As a control: without its box it is seen over what is ours.
+      await page.evaluate(`
       for (const one of document.querySelectorAll('.foreign')) {
         one.style.contain = 'none'
         one.style.overflow = 'visible'
       }
     `)
-    expect(await strayPixels(page)).toBeGreaterThan(100)
-  })
+      expect(await strayPixels(page)).toBeGreaterThan(100)
+    },
+  )
 
   /** How many red pixels lie outside of the boxes of what others wrote. */
   async function strayPixels(page: Page): Promise<number> {
@@ -300,7 +317,9 @@ describe('a service that means harm', () => {
     const box = await button.boundingBox()
     if (!box) throw new Error(`${name} is not shown`)
     const middle = `${box.x + box.width / 2}, ${box.y + box.height / 2}`
-    const isOnTop = await page.evaluate(`document.elementFromPoint(${middle})?.textContent === '${name}'`)
+    const isOnTop = await page.evaluate(
+      `document.elementFromPoint(${middle})?.textContent === '${name}'`,
+    )
     expect(isOnTop).toBe(true)
   }
 
@@ -338,7 +357,9 @@ describe('a code that the tool is told', () => {
   const approved = ok({ object: 'gate_session', id: unknownId, status: 'approved' })
   const elsewhere = { same: false, country: null, operator: null }
   const answers = (page: Page, data: object) =>
-    page.route('**/approve', (route) => route.fulfill({ json: { data, meta: { request_id: 'req_1' } } }))
+    page.route('**/approve', (route) =>
+      route.fulfill({ json: { data, meta: { request_id: 'req_1' } } }),
+    )
 
   test('is shown large and readable, also after a reload, until the tool has told it', async () => {
     const requested_by = { ...consent().requested_by, network: elsewhere }

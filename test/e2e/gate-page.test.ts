@@ -46,9 +46,9 @@ describe('what is asked', () => {
       'Open until',
     ])
       expect(await main.textContent()).toContain(text)
-    expect(await main.getByRole('listitem').filter({ hasText: 'ACME_DOMAIN' }).textContent()).toContain(
-      'Not secret',
-    )
+    expect(
+      await main.getByRole('listitem').filter({ hasText: 'ACME_DOMAIN' }).textContent(),
+    ).toContain('Not secret')
     const terms = main.getByRole('link', { name: 'Terms' })
     expect(await terms.getAttribute('rel')).toBe('noopener noreferrer nofollow')
     expect(await terms.getAttribute('target')).toBe('_blank')
@@ -77,9 +77,15 @@ describe('what is asked', () => {
     const { page } = await open({}, { id: await consentPages.world.signup() })
     await shows(page, 'Create an organization at Tidegate?')
     const text = await page.getByRole('main').textContent()
-    for (const part of ['TIDEGATE_SECRET_KEY', 'an organization called Harbour Notes', 'may do everything'])
+    for (const part of [
+      'TIDEGATE_SECRET_KEY',
+      'an organization called Harbour Notes',
+      'may do everything',
+    ])
       expect(text).toContain(part)
-    expect(await page.evaluate("document.querySelector('img.logo').naturalWidth")).toBeGreaterThan(0)
+    expect(await page.evaluate("document.querySelector('img.logo').naturalWidth")).toBeGreaterThan(
+      0,
+    )
     await screenshot(page, 'built-in')
   })
 })
@@ -88,7 +94,10 @@ describe('approving', () => {
   const approved = ok({ object: 'gate_session', id: unknownId, status: 'approved' })
 
   test('a proof goes with the token of the page, and the page says that it is done', async () => {
-    const { page, posted } = await open({ consent: [ok(consent())], approve: [approved] }, { observed: true })
+    const { page, posted } = await open(
+      { consent: [ok(consent())], approve: [approved] },
+      { observed: true },
+    )
     await reviewed(page)
     await press(page, 'Approve')
     await shows(page, 'Approved')
@@ -148,7 +157,8 @@ describe('a script without a browser', () => {
     const client = createCollectClient({
       endpoint: consentPages.world.baseUrl,
       publishableKey: await pageKey(consentPages.world.baseUrl, id),
-      fetch: (url, request) => fetch(url, { ...request, headers: { ...request.headers, ...headers } }),
+      fetch: (url, request) =>
+        fetch(url, { ...request, headers: { ...request.headers, ...headers } }),
       sdk: { name: 'tidegate-web', version: '0.1.0', platform: 'web' },
       page: { url: consentPages.world.pageUrl(id), referrer: null },
     })
@@ -167,7 +177,11 @@ describe('a script without a browser', () => {
       body: JSON.stringify({ approve_token: data.approve_token, sealed_token: sealedToken }),
     })
     expect(await answer.json()).toMatchObject({
-      error: { code: 'gate.svc_proof_invalid', status: 403, message: expect.stringMatching(sentence) },
+      error: {
+        code: 'gate.svc_proof_invalid',
+        status: 403,
+        message: expect.stringMatching(sentence),
+      },
     })
     expect((await consentPages.world.session(id))?.status).toBe('pending')
   })
@@ -183,6 +197,9 @@ describe('the page of a real request', () => {
     expect((await consentPages.world.session(id))?.status).toBe('pending')
     await press(page, 'Decline')
     await shows(page, 'Declined')
-    expect(await consentPages.world.session(id)).toMatchObject({ status: 'rejected', rejection: 'declined' })
+    expect(await consentPages.world.session(id)).toMatchObject({
+      status: 'rejected',
+      rejection: 'declined',
+    })
   })
 })

@@ -78,8 +78,14 @@ describe('two servers', () => {
   test('of 64 acknowledgements one is taken', async () => {
     await each(sessions, async (index) => {
       const { id, pollToken: token, ackToken: ack_token } = at(approved, index)
-      const outcomes = await race(() => ({ path: `sessions/${id}/ack`, token, body: { ack_token } }))
-      expect(without(outcomes, '410 gate.delivery_consumed', '429 gate.rate_limit')).toEqual(['200'])
+      const outcomes = await race(() => ({
+        path: `sessions/${id}/ack`,
+        token,
+        body: { ack_token },
+      }))
+      expect(without(outcomes, '410 gate.delivery_consumed', '429 gate.rate_limit')).toEqual([
+        '200',
+      ])
     })
     const history = await world.history()
     for (const { id } of approved) expect(history.get(`GateDeliveryAcknowledged ${id}`)).toBe(1)
@@ -97,7 +103,9 @@ describe('two servers', () => {
       const id = String(opened.id)
       const { code } = await world.get(`sessions/${id}/approve`, { body: await world.approval(id) })
       const outcomes = await race(() => ({ path: 'login-sessions/consume', token, body: { code } }))
-      expect(without(outcomes, '410 gate.session_already_resolved', '429 gate.rate_limit')).toEqual(['200'])
+      expect(without(outcomes, '410 gate.session_already_resolved', '429 gate.rate_limit')).toEqual(
+        ['200'],
+      )
       logins.push(id)
     })
     const history = await world.history()
@@ -124,7 +132,11 @@ describe('two servers', () => {
         expect(without(ends.approvals, '200', inProgress)).toEqual([])
         expect(without(ends.cancels, inProgress, resolved)).toEqual([])
       } else {
-        expect({ status, ...ends }).toEqual({ status: 'rejected', cancels: ['200'], approvals: [resolved] })
+        expect({ status, ...ends }).toEqual({
+          status: 'rejected',
+          cancels: ['200'],
+          approvals: [resolved],
+        })
       }
       expect(world.integrator.accounts.get(id)?.asked ?? 0).toBe(status === 'approved' ? 1 : 0)
       signups.push({ id, status })

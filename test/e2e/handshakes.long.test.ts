@@ -44,10 +44,18 @@ const clients: Record<string, (url: string) => [program: string, ...args: string
   Python: (url) => ['python3', '-c', python, url],
   Node: (url) => [path.join(root, 'node_modules/.bin/node'), '-e', fetchTwice, url],
   Go: (url) => [path.join(folder, 'client'), url],
-  Firefox: (url) => ['firefox-esr', '--headless', '--screenshot', path.join(folder, 'page.png'), url],
+  Firefox: (url) => [
+    'firefox-esr',
+    '--headless',
+    '--screenshot',
+    path.join(folder, 'page.png'),
+    url,
+  ],
   Chromium: (url) => [
     ...([chromiumFile(), '--headless', '--no-sandbox', '--ignore-certificate-errors'] as const),
-    ...['--disable-background-networking', `--user-data-dir=${path.join(folder, 'chromium')}`, url],
+    '--disable-background-networking',
+    `--user-data-dir=${path.join(folder, 'chromium')}`,
+    url,
   ],
 }
 

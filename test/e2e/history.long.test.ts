@@ -54,7 +54,10 @@ describe('counts of recorded sessions', () => {
     }
     server = await startServerProcess(['serve'], settings)
     owner = await operator(settings).organization()
-    const keyIds: [string, string] = [owner.publishable.id, timeOrderedId('key', 1, () => Buffer.alloc(10))]
+    const keyIds: [string, string] = [
+      owner.publishable.id,
+      timeOrderedId('key', 1, () => Buffer.alloc(10)),
+    ]
     history = createHistory({ organizationId: owner.organizationId, keyIds })
   }, 120_000)
   afterAll(async () => {
@@ -62,8 +65,14 @@ describe('counts of recorded sessions', () => {
     await database?.drop()
   })
 
-  async function send<T>(path: string, { method = 'GET', body }: { method?: string; body?: object } = {}) {
-    const headers = { authorization: `Bearer ${owner.secret.key}`, 'content-type': 'application/json' }
+  async function send<T>(
+    path: string,
+    { method = 'GET', body }: { method?: string; body?: object } = {},
+  ) {
+    const headers = {
+      authorization: `Bearer ${owner.secret.key}`,
+      'content-type': 'application/json',
+    }
     const sent = body ? { method, headers, body: JSON.stringify(body) } : { method, headers }
     const answer = await fetch(`${server.baseUrl}/v1${path}`, sent)
     expect([200, 201], `${path} ${answer.status}`).toContain(answer.status)
@@ -78,14 +87,17 @@ describe('counts of recorded sessions', () => {
     const found: Listed[] = []
     const limit = query ? 200 : 97
     for (let cursor = ''; ; ) {
-      const page = await send<Listed[]>(`/sessions?limit=${limit}${cursor && `&cursor=${cursor}`}${query}`)
+      const page = await send<Listed[]>(
+        `/sessions?limit=${limit}${cursor && `&cursor=${cursor}`}${query}`,
+      )
       found.push(...page.data)
       if (!page.pagination?.next_cursor) return found
       cursor = page.pagination.next_cursor
     }
   }
 
-  const count = async (query: string) => (await send<Counts>(`/sessions/aggregates?top=100${query}`)).data
+  const count = async (query: string) =>
+    (await send<Counts>(`/sessions/aggregates?top=100${query}`)).data
 
   async function countsAreThoseOfTheList(): Promise<void> {
     const all = await list()
@@ -101,7 +113,8 @@ describe('counts of recorded sessions', () => {
     const newer = all.filter((one) => decidedAt(one) >= since)
     expect(await count(`&since=${new Date(since).toISOString()}`)).toMatchObject({
       sessions: newer.length,
-      visitors: new Set(newer.flatMap(({ visitor_fingerprint: visitor }) => visitor?.id ?? [])).size,
+      visitors: new Set(newer.flatMap(({ visitor_fingerprint: visitor }) => visitor?.id ?? []))
+        .size,
     })
   }
 
@@ -133,8 +146,14 @@ describe('counts of recorded sessions', () => {
     const config = readConfig(settings)
     const log = await openLog({ config, pool: database.pool, url: database.url, logger })
     const codec = createCodec()
-    const about = { time: Date.now(), organizationId: owner.organizationId, environment: 'live' } as const
-    const records = events.map((event) => codec.toRecord(event, { ...about, eventId: event.data.event_id }))
+    const about = {
+      time: Date.now(),
+      organizationId: owner.organizationId,
+      environment: 'live',
+    } as const
+    const records = events.map((event) =>
+      codec.toRecord(event, { ...about, eventId: event.data.event_id }),
+    )
     await log.append(records)
     await log.close()
   }
@@ -161,7 +180,10 @@ describe('counts of recorded sessions', () => {
 
   async function mark(label: string, sessions: Listed[]): Promise<string> {
     const session_ids = sessions.map(({ id }) => id)
-    const { data } = await send<{ id: string }>('/marks', { method: 'POST', body: { label, session_ids } })
+    const { data } = await send<{ id: string }>('/marks', {
+      method: 'POST',
+      body: { label, session_ids },
+    })
     return data.id
   }
 
@@ -243,7 +265,9 @@ describe('counts of recorded sessions', () => {
       or (evaluated_at < $2 and scoring_version is not null)`
     await eventually(async () => {
       const { sessions_before, decisions_before } = ended
-      expect((await database.pool.query(rows, [sessions_before, decisions_before])).rows).toHaveLength(0)
+      expect(
+        (await database.pool.query(rows, [sessions_before, decisions_before])).rows,
+      ).toHaveLength(0)
     }, patient)
     const left = (await list()).filter((one) => decidedAt(one) < endedBefore)
     expect(left.length).toBeGreaterThan(0)

@@ -14,7 +14,11 @@ const { describe, it } = needs('docker')
 
 const dockerfile = path.join(root, 'infra/deploy/image/Dockerfile')
 const unique = randomBytes(6).toString('hex')
-const [image, container, volume] = [`tidegate:test-${unique}`, `tidegate-${unique}`, `tidegate-${unique}`]
+const [image, container, volume] = [
+  `tidegate:test-${unique}`,
+  `tidegate-${unique}`,
+  `tidegate-${unique}`,
+]
 const slow = { timeoutMs: 60_000, intervalMs: 200 }
 
 /** How npm reaches its registry on this machine. */
@@ -56,12 +60,17 @@ describe('the image', () => {
   }, 60_000)
 
   it('has what a server needs and no more', async () => {
-    const shell = (script: string) => docker('run', '--rm', '--entrypoint', 'sh', image, '-c', script)
+    const shell = (script: string) =>
+      docker('run', '--rm', '--entrypoint', 'sh', image, '-c', script)
     expect(await shell('id -u; id -g; pwd')).toBe('10001\n10001\n/app')
-    expect(await docker('image', 'inspect', '--format', '{{.Config.User}}', image)).toBe('10001:10001')
+    expect(await docker('image', 'inspect', '--format', '{{.Config.User}}', image)).toBe(
+      '10001:10001',
+    )
     expect(await shell('node --version')).toBe(process.version)
     expect(
-      await shell('command -v npm yarn; ls -d test .git .env* node_modules/vitest 2>/dev/null; true'),
+      await shell(
+        'command -v npm yarn; ls -d test .git .env* node_modules/vitest 2>/dev/null; true',
+      ),
     ).toBe('')
     const find = (...where: string[]) =>
       docker('run', '--rm', '--user', '0', '--entrypoint', '/usr/bin/env', image, 'find', ...where)
@@ -88,7 +97,15 @@ describe('the image', () => {
     await becomesHealthy()
     await inContainer('org', 'create', '--name', 'Acme', '--slug', 'acme')
     const key = async (...options: string[]) => {
-      const printed = await inContainer('keys', 'create', 'acme', '--name', 'Test', '--json', ...options)
+      const printed = await inContainer(
+        'keys',
+        'create',
+        'acme',
+        '--name',
+        'Test',
+        '--json',
+        ...options,
+      )
       const { data }: { data: { revealed_key: string } } = JSON.parse(printed)
       return data.revealed_key
     }
@@ -121,9 +138,9 @@ describe('the image', () => {
 
   it('ends with 0 within the time that compose.yaml gives it', async () => {
     await docker('stop', '--time', '30', container)
-    expect(await docker('inspect', '--format', '{{.State.Status}} {{.State.ExitCode}}', container)).toBe(
-      'exited 0',
-    )
+    expect(
+      await docker('inspect', '--format', '{{.State.Status}} {{.State.ExitCode}}', container),
+    ).toBe('exited 0')
   }, 60_000)
 
   const becomesHealthy = () =>

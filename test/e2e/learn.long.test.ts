@@ -29,7 +29,9 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-async function inBrowser<T>(work: (page: Awaited<ReturnType<typeof newPage>>) => Promise<T>): Promise<T> {
+async function inBrowser<T>(
+  work: (page: Awaited<ReturnType<typeof newPage>>) => Promise<T>,
+): Promise<T> {
   const context = await openHeadless(profile)
   try {
     return await work(await newPage(context))

@@ -8,7 +8,11 @@ import { answersOf } from '../../bench/recorded-answers.ts'
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
-import { planSession, type SessionPlan, webOnly } from '../../services/cli/simulate/generate/plan.ts'
+import {
+  planSession,
+  type SessionPlan,
+  webOnly,
+} from '../../services/cli/simulate/generate/plan.ts'
 import { eventually } from '../support/eventually.ts'
 import { createRest } from '../support/rest.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
@@ -35,18 +39,27 @@ async function connectionOf(plan: SessionPlan, edge: Record<string, string>) {
   const { live } = server.credentials
   const headers = headersOf(plan)
   const collect = createCollectClient({
-    ...{ endpoint: server.baseUrl, publishableKey: live.publishable_key, sdk: plan.sdk, page: plan.page },
-    ...{ crypto: nodeClientCrypto, deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes) },
-    fetch: (url, request) => fetch(url, { ...request, headers: { ...headers, ...request.headers, ...edge } }),
+    endpoint: server.baseUrl,
+    publishableKey: live.publishable_key,
+    sdk: plan.sdk,
+    page: plan.page,
+    crypto: nodeClientCrypto,
+    deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes),
+    fetch: (url, request) =>
+      fetch(url, { ...request, headers: { ...headers, ...request.headers, ...edge } }),
   })
   const opened = await collect.open()
   const [{ snapshot, ...first }, ...others] = plan.batches
   const proofs = answersOf(headers['User-Agent'] ?? '', opened)
-  const { engineQuestions } = await collect.sendBatch({ ...first, snapshot: { ...snapshot, proofs } })
+  const { engineQuestions } = await collect.sendBatch({
+    ...first,
+    snapshot: { ...snapshot, proofs },
+  })
   const { engine_answers } = answersOf(headers['User-Agent'] ?? '', { ...opened, engineQuestions })
   for (const batch of others) await collect.sendBatch({ ...batch, engine_answers })
   await collect.requestResult({ ...plan.closing, engine_answers })
-  return (await createRest(server.baseUrl, live.secret_key).session(opened.sessionId)).connection_fingerprint
+  return (await createRest(server.baseUrl, live.secret_key).session(opened.sessionId))
+    .connection_fingerprint
 }
 
 const chromium = 't13d1517h2_8daaf6152771_cb7bf5808d99'
@@ -76,7 +89,9 @@ describe('which engine begins TLS in some way', () => {
   }
 
   async function query(text: string) {
-    const client = new pg.Client(readFileSync(path.join(folder, 'data/database-url'), 'utf8').trim())
+    const client = new pg.Client(
+      readFileSync(path.join(folder, 'data/database-url'), 'utf8').trim(),
+    )
     await client.connect()
     return client.query(text).finally(() => client.end())
   }

@@ -38,7 +38,10 @@ needs('kafka').describe('two databases on one Kafka prefix', () => {
     for (const database of databases) await database.drop()
   })
 
-  async function start(settings: Record<string, string>, ...args: string[]): Promise<ServerProcess> {
+  async function start(
+    settings: Record<string, string>,
+    ...args: string[]
+  ): Promise<ServerProcess> {
     const server = await startServerProcess([...roles, ...args], settings)
     started.push(server)
     return server
@@ -50,7 +53,8 @@ needs('kafka').describe('two databases on one Kafka prefix', () => {
 
   const isStopped = async (server: ServerProcess, database: string) => {
     await eventually(
-      () => expect(server.output()).toMatch(/the server stops: The log belongs to another database/),
+      () =>
+        expect(server.output()).toMatch(/the server stops: The log belongs to another database/),
       {
         timeoutMs: 60_000,
         intervalMs: 100,
@@ -60,14 +64,18 @@ needs('kafka').describe('two databases on one Kafka prefix', () => {
     // The signal comes to a process that is stopping or gone.
     expect(await server.exit).toBe(1)
   }
-  const nameOf = ({ DATABASE_URL: url = '' }: Record<string, string>) => new URL(url).pathname.slice(1)
+  const nameOf = ({ DATABASE_URL: url = '' }: Record<string, string>) =>
+    new URL(url).pathname.slice(1)
 
   it('are not both served: the later one stops itself and names the holder', async () => {
     const first = await start(production)
     // Processes of one installation share the claim.
     const second = await start(production)
     await expect(start(staging)).rejects.toThrow(
-      new RegExp(`ended with 1 .*The log belongs to another database: .*${nameOf(production)}`, 's'),
+      new RegExp(
+        `ended with 1 .*The log belongs to another database: .*${nameOf(production)}`,
+        's',
+      ),
     )
     expect([await readiness(first), await readiness(second)]).toEqual([200, 200])
     // A crash leaves the claim to the same database.
@@ -97,7 +105,9 @@ needs('kafka').describe('two databases on one Kafka prefix', () => {
       }),
     )
     const serving = async () => {
-      const servers = both.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+      const servers = both.flatMap((outcome) =>
+        outcome.status === 'fulfilled' ? [outcome.value] : [],
+      )
       return servers.filter(({ output }) => !output().includes('the server stops'))
     }
     await eventually(async () => expect(await serving()).toHaveLength(1), {

@@ -70,7 +70,11 @@ describe('an installation that moves to Kafka', () => {
       KAFKA_TOPIC_PREFIX: kafka.prefix,
       TOPIC_PARTITIONS: '9',
     }
-    target = await openKafkaLog({ brokers: kafka.brokers.split(','), topicPrefix: kafka.prefix, logger })
+    target = await openKafkaLog({
+      brokers: kafka.brokers.split(','),
+      topicPrefix: kafka.prefix,
+      logger,
+    })
     server = await startServerProcess(['serve'], embedded)
     owner = await operator(embedded).organization()
   }, 90_000)
@@ -95,7 +99,11 @@ describe('an installation that moves to Kafka', () => {
     return operator(moved).cli([...(when === 'running' ? running : stopped), ...args])
   }
   const visit = (device: number, continuity?: string) =>
-    visitAs(device, { baseUrl: server.baseUrl, owner, ...(continuity !== undefined && { continuity }) })
+    visitAs(device, {
+      baseUrl: server.baseUrl,
+      owner,
+      ...(continuity !== undefined && { continuity }),
+    })
 
   const reader = () => ({ baseUrl: server.baseUrl, owner })
   const rest = (path: string, init?: RequestInit) => readAs(reader(), path, init)
@@ -111,14 +119,24 @@ describe('an installation that moves to Kafka', () => {
   /** Everything that a back end can read. */
   async function everything(): Promise<unknown[]> {
     const about = `/v1/organizations/${owner.organizationId}`
-    const lists = ['/v1/sessions?limit=100', '/v1/fingerprints?limit=100', about, `${about}/api-keys`]
+    const lists = [
+      '/v1/sessions?limit=100',
+      '/v1/fingerprints?limit=100',
+      about,
+      `${about}/api-keys`,
+    ]
     const hooks = [`${about}/webhooks/endpoints`, `${about}/events`]
     const details = visits.map(({ sessionId }) => `/v1/sessions/${sessionId}`)
     return await Promise.all([...lists, ...hooks, ...details].map((path) => rest(path)))
   }
 
   async function onEmbedded<T>(work: (log: EventLog) => Promise<T>): Promise<T> {
-    const log = await openPostgresLog({ pool: database.pool, url: database.url, logger, keepsExpired: true })
+    const log = await openPostgresLog({
+      pool: database.pool,
+      url: database.url,
+      logger,
+      keepsExpired: true,
+    })
     return await work(log).finally(() => log.close())
   }
 
@@ -128,7 +146,9 @@ describe('an installation that moves to Kafka', () => {
     const [at] = await onEmbedded((log) => log.append([foreign]))
     if (!at) throw new Error('nothing appended')
     const place = [topic, String(at.partition), String(at.offset)]
-    expect(await operator(embedded).cli(['log', 'skip', ...place, '--reason', 'a typo'])).toMatchObject({
+    expect(
+      await operator(embedded).cli(['log', 'skip', ...place, '--reason', 'a typo']),
+    ).toMatchObject({
       code: 0,
     })
     return at
@@ -158,8 +178,12 @@ describe('an installation that moves to Kafka', () => {
 
   async function rebuildAll(settings: Record<string, string>): Promise<void> {
     const [, listed = ''] =
-      /`tidegate rebuild` for each of (.*), with the settings/.exec(await sectionOf(page, heading)) ?? []
-    expect(Array.from(listed.matchAll(/`(\w+)`/g), ([, name]) => name).sort()).toEqual([...names].sort())
+      /`tidegate rebuild` for each of (.*), with the settings/.exec(
+        await sectionOf(page, heading),
+      ) ?? []
+    expect(Array.from(listed.matchAll(/`(\w+)`/g), ([, name]) => name).sort()).toEqual(
+      [...names].sort(),
+    )
     for (const name of names) {
       const { code, stdout, stderr } = await operator(settings).cli(['rebuild', name])
       expect(code, `rebuild ${name}: ${stdout}${stderr}`).toBe(0)
@@ -181,7 +205,10 @@ describe('an installation that moves to Kafka', () => {
     await visitAll(devices.slice(4, 7))
     await skipForeign(collect, visits[5]?.sessionId ?? '')
     await skipForeign(sessions, visits[5]?.sessionId ?? '')
-    await eventually(async () => expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200), patient)
+    await eventually(
+      async () => expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200),
+      patient,
+    )
   }, 120_000)
 
   it('is copied ahead while its server runs, and moved only when that is stopped', async () => {
@@ -226,7 +253,11 @@ describe('an installation that moves to Kafka', () => {
 
   it('is not moved to a Kafka where others have the topics', async () => {
     const prefix = `${kafka.prefix}other.`
-    const other = await openKafkaLog({ brokers: kafka.brokers.split(','), topicPrefix: prefix, logger })
+    const other = await openKafkaLog({
+      brokers: kafka.brokers.split(','),
+      topicPrefix: prefix,
+      logger,
+    })
     await other.ensureTopics([{ topic: sessions, partitions: 5 }])
     await other.append([{ topic: sessions, key: 'a', value: Buffer.from('theirs'), headers: {} }])
     const settings = { ...moved, KAFKA_TOPIC_PREFIX: prefix }
@@ -262,10 +293,13 @@ describe('an installation that moves to Kafka', () => {
     })
     const already = await countOf(sessions)
     const killed = startCli(['log', 'copy', '--to', 'kafka'], moved)
-    const underway = eventually(async () => expect(await countOf(sessions)).toBeGreaterThan(already), {
-      timeoutMs: 120_000,
-      intervalMs: 5,
-    })
+    const underway = eventually(
+      async () => expect(await countOf(sessions)).toBeGreaterThan(already),
+      {
+        timeoutMs: 120_000,
+        intervalMs: 5,
+      },
+    )
     const ended = killed.result.then((result) => Promise.reject(new Error(JSON.stringify(result))))
     await Promise.race([underway, ended]).finally(() => killed.kill('SIGKILL'))
     await killed.result
@@ -279,7 +313,10 @@ describe('an installation that moves to Kafka', () => {
       'select topic, count(*)::int as count from tidegate_log.records group by topic',
     )
     for (const { topic, compared } of report.topics)
-      expect([topic, compared]).toEqual([topic, rows.find((row) => row.topic === topic)?.count ?? 0])
+      expect([topic, compared]).toEqual([
+        topic,
+        rows.find((row) => row.topic === topic)?.count ?? 0,
+      ])
     expect(await copy('stopped')).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/belongs to .* already/),

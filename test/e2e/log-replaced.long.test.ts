@@ -80,7 +80,9 @@ needs('kafka-jars').describe('a Kafka that comes back as an older copy of itself
     await broker.kill()
     await save('older')
     await broker.restart()
-    await eventually(async () => expect(await readiness(server)).toBe('200 ok'), { timeoutMs: 60_000 })
+    await eventually(async () => expect(await readiness(server)).toBe('200 ok'), {
+      timeoutMs: 60_000,
+    })
     for (let i = 0; i < 8; i++) await visit(i % 2 === 0 ? server : collector)
     await allAreRead()
 
@@ -103,7 +105,10 @@ needs('kafka-jars').describe('a Kafka that comes back as an older copy of itself
     // The log outgrows what was read of it.
     const log = await openKafkaLog({ brokers: [broker.brokers], logger })
     const others = Array.from({ length: 500 }, (_, i) => ({
-      ...{ topic, key: `key${i}`, value: Buffer.from('foreign'), headers: {} },
+      topic,
+      key: `key${i}`,
+      value: Buffer.from('foreign'),
+      headers: {},
     }))
     await log.append(others)
     await log.close()
@@ -112,7 +117,9 @@ needs('kafka-jars').describe('a Kafka that comes back as an older copy of itself
       expect(await readiness(at)).toMatch(notReady)
     }
     await server.end('SIGTERM')
-    await expect(startServerProcess(['serve'], settings)).rejects.toThrow(/restored from an older copy/)
+    await expect(startServerProcess(['serve'], settings)).rejects.toThrow(
+      /restored from an older copy/,
+    )
 
     await broker.kill()
     await replaceBy('whole')

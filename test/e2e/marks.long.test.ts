@@ -119,7 +119,9 @@ describe('marks by files', () => {
     )
     const first = await imported(lines)
     expect(first).toMatchObject({ session_count: count, unchanged_count: 0 })
-    expect(first.marks.map(({ label, reason, session_count }) => [label, reason, session_count])).toEqual([
+    expect(
+      first.marks.map(({ label, reason, session_count }) => [label, reason, session_count]),
+    ).toEqual([
       ['human', 'called', 10],
       ['human', null, 10],
       ['bot', null, 1000],
@@ -177,6 +179,7 @@ describe('marks by files', () => {
     const { counts } = await api(person, { method: 'DELETE' })
     expect(counts).toMatchObject({ sessions: 1, session_marks: 2 })
     expect(await exported()).toHaveLength(count - 1)
-    for (const projection of ['sessions', 'audit']) await rebuildIsEqual({ ...cluster.settings }, projection)
+    for (const projection of ['sessions', 'audit'])
+      await rebuildIsEqual({ ...cluster.settings }, projection)
   }, 120_000)
 })

@@ -103,7 +103,9 @@ describe('master keys, which a command prints, are changed by the documented ste
     const body = JSON.stringify({ name: 'Receiver', url: receiver.url(where), event_types: types })
     const headers = { 'content-type': 'application/json' }
     const endpoint = await call<Endpoint>(ofOrganization('/webhooks/endpoints'), {
-      ...{ method: 'POST', headers, body },
+      method: 'POST',
+      headers,
+      body,
     })
     receiver.expectSignature(where, endpoint.signing_secret)
     return endpoint
@@ -111,7 +113,10 @@ describe('master keys, which a command prints, are changed by the documented ste
 
   const toldOf = (where: string, sessionId: string) =>
     eventually(
-      () => expect(receiver.requests.some((r) => r.path === where && r.body.includes(sessionId))).toBe(true),
+      () =>
+        expect(receiver.requests.some((r) => r.path === where && r.body.includes(sessionId))).toBe(
+          true,
+        ),
       patient,
     )
 
@@ -121,7 +126,8 @@ describe('master keys, which a command prints, are changed by the documented ste
     const { sessionId } = await client.open()
     await client.sendBatch(observations)
     await tokenOpens(client, sessionId)
-    for (const known of sessions) expect(await call(`/v1/sessions/${known}`)).toMatchObject({ id: known })
+    for (const known of sessions)
+      expect(await call(`/v1/sessions/${known}`)).toMatchObject({ id: known })
     for (const where of paths) await toldOf(where, sessionId)
     expect(receiver.problems).toEqual([])
   }
@@ -178,11 +184,20 @@ describe('master keys, which a command prints, are changed by the documented ste
     const [, second = '', last = ''] = await documentedSteps()
     const { cli, operate } = operator(settings)
     const anew = async ({ id }: Owner['secret']) => {
-      const made = await operate<{ id: string; revealed_key: string }>('keys', 'rotate', owner.slug, id)
+      const made = await operate<{ id: string; revealed_key: string }>(
+        'keys',
+        'rotate',
+        owner.slug,
+        id,
+      )
       return { id: made.id, key: made.revealed_key }
     }
     const before = owner
-    owner = { ...owner, secret: await anew(owner.secret), publishable: await anew(owner.publishable) }
+    owner = {
+      ...owner,
+      secret: await anew(owner.secret),
+      publishable: await anew(owner.publishable),
+    }
     endpoints.push(await createEndpoint('/second'))
     // Collect seals to a new key within five seconds.
     await eventually(async () => openToken(await newToken(), owner.secret.key), patient)

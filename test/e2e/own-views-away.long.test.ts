@@ -11,7 +11,12 @@ import { startCli } from '../support/cli.ts'
 import { eventually } from '../support/eventually.ts'
 import { startKafkaBroker } from '../support/kafka-broker.ts'
 import { needs } from '../support/needs.ts'
-import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../support/projections.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+} from '../support/projections.ts'
 import { createAbsentProxy } from '../support/tcp-proxy.ts'
 
 const view = `export default { name: 'counted', version: 1, events: ['SessionScored'],
@@ -39,7 +44,8 @@ function start(settings: Record<string, string>) {
   })
   const times = (words: string) => said.split(words).length - 1
   return {
-    says: (words: string, count = 1) => eventually(() => expect(times(words), said).toBe(count), patient),
+    says: (words: string, count = 1) =>
+      eventually(() => expect(times(words), said).toBe(count), patient),
     said: () => said,
     // As Ctrl-C does.
     async interrupt() {

@@ -36,7 +36,9 @@ describe('tidegate project', () => {
     const traffic = startTraffic({
       baseUrl: () => cluster.baseUrls[0] ?? '',
       publishableKey: cluster.owner.publishable.key,
-      ...{ seed: 'views', sessions, atOnce: 4 },
+      seed: 'views',
+      sessions,
+      atOnce: 4,
     })
     await traffic.done
     expect(traffic.givenUp).toEqual([])
@@ -74,11 +76,16 @@ describe('tidegate project', () => {
 
   it('counts as the API does, after a kill in the middle as well', async () => {
     const killed = startCli(['project', verdicts], settings)
-    await eventually(async () => expect((await ofView()).length).toBeGreaterThan(0), { timeoutMs: 90_000 })
+    await eventually(async () => expect((await ofView()).length).toBeGreaterThan(0), {
+      timeoutMs: 90_000,
+    })
     killed.kill('SIGKILL')
     await killed.result
     const { code, stderr } = await project(verdicts, '--once')
-    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('up to date') })
+    expect({ code, stderr }).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('up to date'),
+    })
     expect((await ofView()).length).toBeGreaterThan(0)
     expect(await ofView()).toEqual(await ofApi())
   }, 240_000)
@@ -93,7 +100,9 @@ describe('tidegate project', () => {
     const second = await project(file, '--once')
     const line = 'Dropped version 1 of view_my_view. Reading the log again for version 2.'
     expect(second).toMatchObject({ code: 0, stderr: expect.stringContaining(line) })
-    const { rows: again } = await owner.query('select sum(count)::integer as n from view_my_view.verdicts')
+    const { rows: again } = await owner.query(
+      'select sum(count)::integer as n from view_my_view.verdicts',
+    )
     expect(again[0].n).toBe(sessions)
     expect(await project('docs/examples/views/gate-funnel.ts', '--once')).toMatchObject({ code: 0 })
   }, 240_000)
@@ -101,11 +110,16 @@ describe('tidegate project', () => {
   it('by a role that may read and write nothing else', async () => {
     const pool = createPool({ url: settings.DATABASE_URL ?? '' })
     const others = [
-      ...['select from read.session_facts', 'select from read.sessions', 'delete from read.sessions'],
-      ...[`insert into tidegate.bound_log (identity) values ('x')`, 'create table tidegate.mine (id text)'],
-      ...['delete from tidegate_keys.session_keys', 'select from tidegate.projection_offsets'],
+      'select from read.session_facts',
+      'select from read.sessions',
+      'delete from read.sessions',
+      `insert into tidegate.bound_log (identity) values ('x')`,
+      'create table tidegate.mine (id text)',
+      'delete from tidegate_keys.session_keys',
+      'select from tidegate.projection_offsets',
     ]
-    for (const sql of others) await expect(pool.query(sql), sql).rejects.toMatchObject({ code: '42501' })
+    for (const sql of others)
+      await expect(pool.query(sql), sql).rejects.toMatchObject({ code: '42501' })
     await pool.end()
   })
 

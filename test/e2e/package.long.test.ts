@@ -85,13 +85,23 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
     const run = await runThere({ folder: site(), env }, 'node', '--version')
     expect(run.stdout).toBe(`v${version}\n`)
     expect((await tidegate(['--version'])).stdout).toBe(`${manifest.version}\n`)
-    expect((await tidegate(['signup', '--help'])).stdout).toMatch(/^npx tidegate signup list +shows/m)
+    expect((await tidegate(['signup', '--help'])).stdout).toMatch(
+      /^npx tidegate signup list +shows/m,
+    )
   }, 60_000)
 
   test('runs a server, whose pages are all there, and takes sessions and signups', async () => {
     const lines = start(['dev'], { PORT: '0', LOG_LEVEL: 'warn' })
     const url = await next(lines, /^Tidegate is ready: (\S+)/)
-    const pages = ['/', '/t.js', '/demo', '/assets/demo.js', '/docs/', '/docs/errors', '/openapi.json']
+    const pages = [
+      '/',
+      '/t.js',
+      '/demo',
+      '/assets/demo.js',
+      '/docs/',
+      '/docs/errors',
+      '/openapi.json',
+    ]
     const docs = ['/llms.txt', '/docs/operate/production.md', '/docs/internals/adr/README.md']
     const assets = [
       '/docs/api/static/swagger-ui-bundle.js',
@@ -104,13 +114,19 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
       expect([page, (await fetch(url + page)).status]).toEqual([page, 200])
 
     const sent = await tidegate(['simulate', '--sessions', '3', '--verify', '--json'])
-    expect(JSON.parse(sent.stdout)).toMatchObject({ completed: 3, failed: 0, verification: { proven: 3 } })
+    expect(JSON.parse(sent.stdout)).toMatchObject({
+      completed: 3,
+      failed: 0,
+      verification: { proven: 3 },
+    })
 
     const agent = start(['signup', 'tidegate', '--no-open', '--json'], {})
     const asked = JSON.parse(await next(agent, /^.*consent_required.*$/))
     const server = { baseUrl: url, dataDir: site('.tidegate') }
     expect(await approveAsPerson(server, asked.gate_session_id)).toBe(200)
-    expect(JSON.parse(await next(agent, /^.*"(?:approved|failed)".*$/))).toMatchObject({ event: 'approved' })
+    expect(JSON.parse(await next(agent, /^.*"(?:approved|failed)".*$/))).toMatchObject({
+      event: 'approved',
+    })
     const written = parseEnv(await readFile(site('.env.tidegate'), 'utf8'))
     expect(written.TIDEGATE_SECRET_KEY).toMatch(/^sk_live_/)
 
@@ -125,7 +141,15 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
   }, 60_000)
 
   test('is a command of its own when it is installed for all', async () => {
-    await runThere({ folder: base, env }, 'npm', 'install', '--global', '--prefix', site('global'), packed)
+    await runThere(
+      { folder: base, env },
+      'npm',
+      'install',
+      '--global',
+      '--prefix',
+      site('global'),
+      packed,
+    )
     const command = site('global', 'bin', 'tidegate')
     expect((await runThere({ folder: tmpdir(), env }, command, '--version')).stdout).toBe(
       `${manifest.version}\n`,

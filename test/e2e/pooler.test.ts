@@ -58,12 +58,15 @@ needs('pgbouncer').describe('PgBouncer before the database', () => {
         const failure = JSON.parse(start.stdout)
         expect(failure).toMatchObject({
           level: 'fatal',
-          msg: expect.stringMatching(/DATABASE_URL leads to a connection pooler.*Name Postgres itself/),
+          msg: expect.stringMatching(
+            /DATABASE_URL leads to a connection pooler.*Name Postgres itself/,
+          ),
         })
         expect(failure).not.toHaveProperty('hint')
       }
       expect(await cli(['org', 'list'], { ...env, ...keys })).toMatchObject({
-        ...{ code: 1, stdout: '' },
+        code: 1,
+        stdout: '',
         stderr: expect.stringContaining('DATABASE_URL leads to a connection pooler'),
       })
     },

@@ -9,7 +9,11 @@ import { encodeAddresses } from '../../infra/ip/data/file.ts'
 import { indexRanges } from '../../infra/ip/data/ranges.ts'
 import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { type Owner, operator } from '../support/cluster.ts'
-import { createOwnDatabase, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import {
+  createOwnDatabase,
+  type DebianPostgres,
+  startDebianPostgres,
+} from '../support/debian-postgres.ts'
 import { readAs, type Visit, visitAs } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { appendForeign } from '../support/foreign-records.ts'
@@ -36,7 +40,8 @@ const notRun: Record<string, string> = {
   'docker exec tidegate cat /data/credentials.json': 'runs no command of Tidegate',
   [`${compose} up --build --detach --wait`]: 'image.long.test.ts starts the image',
   'infra/deploy/make-secrets': 'runs no command of Tidegate',
-  'helm install tidegate infra/deploy/chart --values values.yaml': 'chart.long.test.ts renders the chart',
+  'helm install tidegate infra/deploy/chart --values values.yaml':
+    'chart.long.test.ts renders the chart',
   'kubectl create secret generic tidegate': 'needs a cluster',
   'pg_restore --no-owner --exit-on-error --dbname="$DATABASE_URL" tidegate.dump':
     'needs an empty database; dump-restore.long.test.ts runs it',
@@ -47,15 +52,22 @@ const notRun: Record<string, string> = {
   'tidegate log copy --to kafka': 'needs Kafka; log-copy.long.test.ts runs it',
   'tidegate log copy --to kafka --no-bind': 'needs Kafka; log-copy.long.test.ts runs it',
   'tidegate org policy <org> --facts on': 'needs Kafka; facts-topic.long.test.ts runs it',
-  'tidegate facts republish --since 2026-11-01T00:00:00Z': 'needs Kafka; facts-topic.long.test.ts runs it',
+  'tidegate facts republish --since 2026-11-01T00:00:00Z':
+    'needs Kafka; facts-topic.long.test.ts runs it',
   'tidegate serve': 'does not end; this test itself starts it',
   'tidegate serve --take-over-log': 'does not end, and needs Kafka; log-claim.long.test.ts runs it',
 }
 
 /** Commands without arguments that run as they are. All others of one or two words are only looked up in the help. */
 const complete = [
-  ...['migrate', 'config check', 'audit', 'org list', 'data status', 'data-keys reseal'],
-  ...['rebuild sessions', 'rebuild scoring'],
+  'migrate',
+  'config check',
+  'audit',
+  'org list',
+  'data status',
+  'data-keys reseal',
+  'rebuild sessions',
+  'rebuild scoring',
 ]
 
 const pages = ['README.md', ...globSync('docs/operate/*.md', { cwd: root }).sort()]
@@ -70,7 +82,10 @@ async function chartCommands(file: string): Promise<PrintedCommand[]> {
   const filled = lines.map((line) =>
     line.replace('{{ .Release.Namespace }}', 'x').replace('{{ $name }}', 'x'),
   )
-  return [...filled.map((script) => ({ script: script.trim(), isBlock: false })), ...printedCommands(text)]
+  return [
+    ...filled.map((script) => ({ script: script.trim(), isBlock: false })),
+    ...printedCommands(text),
+  ]
 }
 
 describe('the commands that the docs, the chart and the README print', () => {
@@ -107,7 +122,8 @@ describe('the commands that the docs, the chart and the README print', () => {
     await operator(settings).operate('org', 'enable', owner.slug, 'ip_rotation')
     const endpointId = await createEndpoint()
     const visits: Visit[] = []
-    for (const device of [1, 2, 3]) visits.push(await visitAs(device, { baseUrl: server.baseUrl, owner }))
+    for (const device of [1, 2, 3])
+      visits.push(await visitAs(device, { baseUrl: server.baseUrl, owner }))
     const [{ sessionId } = { sessionId: '' }] = visits
     await fillFolder(sessionId)
     const { serviceId, gateSessionId } = await openSignup(endpointId)
@@ -190,10 +206,19 @@ describe('the commands that the docs, the chart and the README print', () => {
   async function openSignup(webhook_endpoint_id: string) {
     const serviceId = `acme-${randomBytes(4).toString('hex')}`
     await post('/v1/gate/services', {
-      ...{ id: serviceId, name: 'Acme', description: 'Mail for agents.', website: 'https://acme.example' },
-      ...{ webhook_endpoint_id, discoverable: true, dashboard_login_url: 'https://acme.example/auth/gate' },
+      id: serviceId,
+      name: 'Acme',
+      description: 'Mail for agents.',
+      website: 'https://acme.example',
+      webhook_endpoint_id,
+      discoverable: true,
+      dashboard_login_url: 'https://acme.example/auth/gate',
       env_vars: [
-        { name: 'API key', key: `ACME_${randomBytes(4).toString('hex').toUpperCase()}`, secret: true },
+        {
+          name: 'API key',
+          key: `ACME_${randomBytes(4).toString('hex').toUpperCase()}`,
+          secret: true,
+        },
       ],
     })
     const { delivery } = generateDeliveryKeys()
@@ -224,7 +249,13 @@ describe('the commands that the docs, the chart and the README print', () => {
     const keyOf = async (target: string) =>
       (
         await operator(settings).operate<{ revealed_key: string }>(
-          ...['keys', 'create', owner.slug, '--name', target, '--client-target', target],
+          'keys',
+          'create',
+          owner.slug,
+          '--name',
+          target,
+          '--client-target',
+          target,
         )
       ).revealed_key
     const ofEnvironment = {
@@ -240,7 +271,10 @@ describe('the commands that the docs, the chart and the README print', () => {
     }
     await writeFile(path.join(data, 'credentials.json'), JSON.stringify(credentials, null, 2))
     await writeFile(path.join(data, 'database-url'), superuserUrl())
-    await symlink(path.join(path.dirname(postgres.ca), 'log'), path.join(data, 'postgres/server.log'))
+    await symlink(
+      path.join(path.dirname(postgres.ca), 'log'),
+      path.join(data, 'postgres/server.log'),
+    )
     await mkdir(path.join(folder, 'files'))
     const starts = [0x08080000, 0x08080200, 0x08080400]
     const ranges = (name: string) => ({
@@ -271,7 +305,12 @@ describe('the commands that the docs, the chart and the README print', () => {
   async function withForeignRecord(script: string): Promise<string> {
     const printed = 'tidegate.sessions.v1 3 1742'
     if (!script.includes(printed)) return script
-    const record = { topic: 'tidegate.sessions.v1', key: 'x', value: Buffer.from('not ours'), headers: {} }
+    const record = {
+      topic: 'tidegate.sessions.v1',
+      key: 'x',
+      value: Buffer.from('not ours'),
+      headers: {},
+    }
     const [at] = await appendForeign({ settings }, [record])
     return script.replace(printed, `${at?.topic} ${at?.partition} ${at?.offset}`)
   }
@@ -290,7 +329,8 @@ describe('the commands that the docs, the chart and the README print', () => {
       return
     }
     let script = printed
-    if (isName(printed) && !complete.includes(printed.slice('tidegate '.length))) script += ' --help'
+    if (isName(printed) && !complete.includes(printed.slice('tidegate '.length)))
+      script += ' --help'
     for (const [text, value] of values) script = script.replaceAll(text, value)
     script = await withForeignRecord(withNewSlug(script))
     // A block leaves files and keys behind that the second run must not find.
@@ -315,7 +355,11 @@ describe('the commands that the docs, the chart and the README print', () => {
     600_000,
   )
 
-  it.each(chart)('of %s run in bash and zsh', async (file) => runAll(await chartCommands(file)), 120_000)
+  it.each(chart)(
+    'of %s run in bash and zsh',
+    async (file) => runAll(await chartCommands(file)),
+    120_000,
+  )
 
   it('are all run, but for those with a reason', async () => {
     const noted = (await shell.skipped()).map((line) => line.replaceAll(folder, 'HOME'))

@@ -36,7 +36,11 @@ beforeAll(async () => {
     certificate: authority.issue({ host: '127.0.0.1' }),
     answers: async (url) => (await request(`${url}/t.js`)).arrayBuffer(),
   })
-  cluster = await startCluster({ log: 'postgres', processes: 1, env: { TRUSTED_PROXIES: '127.0.0.1/32' } })
+  cluster = await startCluster({
+    log: 'postgres',
+    processes: 1,
+    env: { TRUSTED_PROXIES: '127.0.0.1/32' },
+  })
 }, 60_000)
 
 afterAll(async () => {
@@ -52,13 +56,21 @@ interface Visit {
 }
 
 /** A whole session by the reference client, from `from`. */
-async function visit(endpoint: string, headers: Record<string, string> = {}, from = client): Promise<Visit> {
+async function visit(
+  endpoint: string,
+  headers: Record<string, string> = {},
+  from = client,
+): Promise<Visit> {
   const plan = planSession('proxies', 1, webOnly)
   let cookie = ''
   const own = { ...headersOf(plan), ...headers }
   const collect = createCollectClient({
-    ...{ endpoint, publishableKey: cluster.owner.publishable.key, sdk: plan.sdk, page: plan.page },
-    ...{ crypto: nodeClientCrypto, deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes) },
+    endpoint,
+    publishableKey: cluster.owner.publishable.key,
+    sdk: plan.sdk,
+    page: plan.page,
+    crypto: nodeClientCrypto,
+    deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes),
     fetch: async (url, request) => {
       const answer = await fetchBy(url, {
         ...request,
@@ -78,15 +90,23 @@ async function visit(endpoint: string, headers: Record<string, string> = {}, fro
 /** What was recorded of a session when it was opened. */
 async function recorded(type: string, sessionId: string) {
   const { stdout } = await cluster.cli([
-    ...['events', '--open', '--topic', 'tidegate.collect.v1'],
-    ...['--type', type, '--key', sessionId],
+    'events',
+    '--open',
+    '--topic',
+    'tidegate.collect.v1',
+    '--type',
+    type,
+    '--key',
+    sessionId,
   ])
   const [line = '{}'] = stdout.trim().split('\n')
   return JSON.parse(line).data
 }
 
-const addressOf = async ({ sessionId }: Visit) => (await recorded('DocumentOpened', sessionId)).ip_address
-const request = (url: string, init: RequestInit = {}) => fetchBy(url, { ...init, dispatcher: client })
+const addressOf = async ({ sessionId }: Visit) =>
+  (await recorded('DocumentOpened', sessionId)).ip_address
+const request = (url: string, init: RequestInit = {}) =>
+  fetchBy(url, { ...init, dispatcher: client })
 const serverOf = () => new URL(cluster.baseUrls[0] ?? '').host
 
 describe('without a proxy', () => {
@@ -114,7 +134,9 @@ describe.each([
   it('takes a hand-off, and lets the continuity cookie through both ways', async () => {
     const first = await visit(url)
     const { key: secretKey } = cluster.owner.secret
-    expect(openToken(first.sealedToken, { secretKey })).toMatchObject({ session_id: first.sessionId })
+    expect(openToken(first.sealedToken, { secretKey })).toMatchObject({
+      session_id: first.sessionId,
+    })
     const [, value] =
       /^(__Host-sid=[\w-]+); Max-Age=86400; Path=\/; HttpOnly; Secure; SameSite=None; Partitioned$/.exec(
         first.cookie,
@@ -122,7 +144,9 @@ describe.each([
     expect(value).toBeDefined()
     const again = await visit(url, { cookie: `theme=dark; ${value}` })
     const { continuity_id } = await recorded('SessionOpened', first.sessionId)
-    expect((await recorded('SessionOpened', again.sessionId)).continuity_ids).toEqual([continuity_id])
+    expect((await recorded('SessionOpened', again.sessionId)).continuity_ids).toEqual([
+      continuity_id,
+    ])
   })
 
   it('hides what is of a process, and serves the rest', async () => {
@@ -141,7 +165,10 @@ describe.each([
     const path = '/v2/collect/sessions/sid_00000000000000000000000001/documents/x/batches'
     const answer = await request(url + path, {
       method: 'POST',
-      headers: { 'content-type': 'application/octet-stream', authorization: `Bearer ${publishable.key}` },
+      headers: {
+        'content-type': 'application/octet-stream',
+        authorization: `Bearer ${publishable.key}`,
+      },
       body: new Uint8Array(maxBodyBytes),
     })
     // Read whole, and refused for a header that is not there.
@@ -162,7 +189,10 @@ describe.each([
       answerWhileStarting({ config, random: randomBytes }),
     )
     const both = { nginx: 'server $& max_fails=0; server ', caddy: '$& ' }[name]
-    const text = recipe(name).replaceAll(/10\.0\.0\.1[123]:8787/g, `${both}127.0.0.1:${starting.port}`)
+    const text = recipe(name).replaceAll(
+      /10\.0\.0\.1[123]:8787/g,
+      `${both}127.0.0.1:${starting.port}`,
+    )
     url = await proxies[name](serverOf(), text.replaceAll('server server', 'server'))
   })
   afterAll(() => starting.release())
@@ -171,7 +201,9 @@ describe.each([
     // Caddy learns of it by its first look.
     const statuses = async () =>
       new Set(
-        await Promise.all(Array.from({ length: 20 }, async () => (await request(`${url}/t.js`)).status)),
+        await Promise.all(
+          Array.from({ length: 20 }, async () => (await request(`${url}/t.js`)).status),
+        ),
       )
     await eventually(async () => expect(await statuses()).toEqual(new Set([200])))
     if (name === 'caddy') await visit(url)
@@ -192,7 +224,10 @@ needs('nginx').describe('the recipe for nginx on the address of the pages', () =
     const address = echo.address()
     if (typeof address !== 'object') return
     const [upstreams] = recipe('nginx').split('\n\n')
-    url = await proxies.nginx(`127.0.0.1:${address?.port}`, `${upstreams}\n${recipe('nginx-same-origin')}`)
+    url = await proxies.nginx(
+      `127.0.0.1:${address?.port}`,
+      `${upstreams}\n${recipe('nginx-same-origin')}`,
+    )
   })
   afterAll(() => void echo.close())
 
@@ -213,8 +248,11 @@ needs('nginx').describe('the recipe for nginx on the address of the pages', () =
     const arrived: IncomingHttpHeaders = JSON.parse(await answer.text())
     expect(arrived.cookie).toBe(passed)
     expect(arrived).toMatchObject({
-      ...{ 'user-agent': 'Own/1', 'accept-language': 'de', origin: 'https://shop.example' },
-      ...{ 'x-forwarded-for': clientAddress, host: '127.0.0.1' },
+      'user-agent': 'Own/1',
+      'accept-language': 'de',
+      origin: 'https://shop.example',
+      'x-forwarded-for': clientAddress,
+      host: '127.0.0.1',
     })
   })
 })

@@ -63,7 +63,10 @@ describe('a server whose stores answer questions', () => {
       expect(server.output()).toMatch(/a topic has 1 copies/)
       const config = { kafka: adminOf(brokers), topic: `${prefix}tidegate.probe.v1` }
       await limitBytes({ ...config, bytes: 1 })
-      await eventually(async () => expect(await readiness(server)).toBe('503 Not ready: log.'), patient)
+      await eventually(
+        async () => expect(await readiness(server)).toBe('503 Not ready: log.'),
+        patient,
+      )
       await limitBytes({ ...config, bytes: 100_000 })
       await eventually(async () => expect(await readiness(server)).toBe('200 ok'), patient)
       await server.end('SIGTERM')
@@ -77,7 +80,9 @@ describe('a server whose stores answer questions', () => {
     expect(await readiness(server)).toBe('200 ok')
     const readOnly = async (state: 'on' | 'off') => {
       const name = new URL(database.url).pathname.slice(1)
-      await database.pool.query(`alter database ${name} set default_transaction_read_only = ${state}`)
+      await database.pool.query(
+        `alter database ${name} set default_transaction_read_only = ${state}`,
+      )
       await database.pool.query(
         'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()',
         [name],

@@ -6,7 +6,12 @@ import { startCli } from '../support/cli.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { createNumbers } from '../support/hand.ts'
-import { type EventWriter, openEventWriter, pastErasure, pastEvents } from '../support/past-events.ts'
+import {
+  type EventWriter,
+  openEventWriter,
+  pastErasure,
+  pastEvents,
+} from '../support/past-events.ts'
 
 const start = Date.UTC(2024, 0, 1)
 const sessions = 1000
@@ -75,12 +80,19 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
     return rows
   }
 
-  const statusOf = async (build: number) => (await builds()).find((one) => one.build === build)?.status
+  const statusOf = async (build: number) =>
+    (await builds()).find((one) => one.build === build)?.status
 
   /** All rows that readers see, but for what is made of them when nobody waits for it. */
   async function rowsSeen(): Promise<Record<string, unknown>> {
     const seen: Record<string, unknown> = {}
-    for (const table of ['sessions', 'decisions', 'visitors', 'visitor_sessions', 'session_marks']) {
+    for (const table of [
+      'sessions',
+      'decisions',
+      'visitors',
+      'visitor_sessions',
+      'session_marks',
+    ]) {
       const { rows } = await pool.query(
         `select count(*)::int as count, md5(string_agg(md5(t::text), '' order by md5(t::text))) as digest from read.${table} t`,
       )
@@ -174,7 +186,9 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
     await happen()
     await wentOn(await killBefore(beforeCommand('CREATE INDEX')))
     await happen()
-    await wentOn(await killBefore(`pg_advisory_lock_shared(${lockKey('tidegate:projection:sessions')})`))
+    await wentOn(
+      await killBefore(`pg_advisory_lock_shared(${lockKey('tidegate:projection:sessions')})`),
+    )
     await happen()
     const live = await rowsSeen()
     await wentOn(await killBefore(beforeCommand('CREATE VIEW')))

@@ -17,8 +17,11 @@ afterAll(() => dev?.stop())
 async function openSession() {
   const plan = planSession('recipients', 0, webOnly)
   const client = createCollectClient({
-    ...{ endpoint: dev.baseUrl, publishableKey: dev.credentials.live.publishable_key },
-    ...{ sdk: plan.sdk, page: plan.page, crypto: nodeClientCrypto },
+    endpoint: dev.baseUrl,
+    publishableKey: dev.credentials.live.publishable_key,
+    sdk: plan.sdk,
+    page: plan.page,
+    crypto: nodeClientCrypto,
     deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes),
     fetch: (path, request) =>
       fetch(path, { ...request, headers: { ...headersOf(plan), ...request.headers } }),
@@ -47,7 +50,10 @@ it('a key opens tokens from its issue to its revocation, and those of before for
   const result = await openSession()
   const before = await result()
   const key = await callKeys<{ id: string; revealed_key: string }>('POST', '', {
-    ...{ name: 'New', type: 'secret', environment: 'live', scopes: ['sessions:read'] },
+    name: 'New',
+    type: 'secret',
+    environment: 'live',
+    scopes: ['sessions:read'],
   })
   const during = await result()
   await callKeys('DELETE', `/${key.id}`)

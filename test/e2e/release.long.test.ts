@@ -6,7 +6,12 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
 import { openKafkaLog } from '../../infra/log/kafka/log.ts'
 import { projections, topicSpecs } from '../../services/server/dependencies.ts'
-import { lastingRows, releaseFiles, releaseRecords, unpackDataDirectory } from '../fixtures/release.ts'
+import {
+  lastingRows,
+  releaseFiles,
+  releaseRecords,
+  unpackDataDirectory,
+} from '../fixtures/release.ts'
 import { cli } from '../support/cli.ts'
 import { kafkaPlace, operator } from '../support/cluster.ts'
 import { deleteTopics } from '../support/logs.ts'
@@ -50,13 +55,16 @@ describe('what 0.1.0 left', () => {
     const dataDir = await unpackedDataDirectory()
     const server = await startTidegate({ dataDir, env: forEver })
     const settings = {
-      ...{ DATA_DIR: dataDir, ...forEver },
+      DATA_DIR: dataDir,
+      ...forEver,
       DATABASE_URL: await textOf(dataDir, 'database-url'),
       TIDEGATE_MASTER_KEYS: await textOf(dataDir, 'master-keys'),
     }
     await hasRowsOfRelease(settings.DATABASE_URL)
     expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200)
-    expect(await cli(['simulate', '--sessions', '3', '--verify'], settings)).toMatchObject({ code: 0 })
+    expect(await cli(['simulate', '--sessions', '3', '--verify'], settings)).toMatchObject({
+      code: 0,
+    })
     for (const { name } of projections) await rebuildIsEqual(settings, name)
     expect(await server.stop()).toBe(0)
   }, 180_000)
@@ -71,7 +79,10 @@ describe('what 0.1.0 left', () => {
       const { brokers, prefix } = await kafkaPlace()
       undo.defer(() => deleteTopics(brokers.split(','), prefix))
       const settings = {
-        ...{ KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix, DATABASE_URL: database.url, ...forEver },
+        KAFKA_BROKERS: brokers,
+        KAFKA_TOPIC_PREFIX: prefix,
+        DATABASE_URL: database.url,
+        ...forEver,
         TIDEGATE_MASTER_KEYS: await textOf(dataDir, 'master-keys'),
       }
       await carryRecords({ brokers: brokers.split(','), topicPrefix: prefix })

@@ -43,7 +43,10 @@ test('the curl of the page works after make run as it stands there', async () =>
     .replace('.tidegate', tidegate.dataDir)
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', here])
   const answer = JSON.parse(await codeBlock('guide/requests.md', 'request: answer'))
-  expect(JSON.parse(stdout)).toEqual({ ...answer, meta: { request_id: expect.stringMatching(/^req_/) } })
+  expect(JSON.parse(stdout)).toEqual({
+    ...answer,
+    meta: { request_id: expect.stringMatching(/^req_/) },
+  })
 }, 30_000)
 
 const { describe: describeNginx } = needs('nginx-njs')
@@ -87,7 +90,13 @@ for (const [name, start] of Object.entries(edges)) {
       expect(service.asked.join()).not.toContain('hidden')
     })
 
-    test.each(['is silent', 'stops midway', 'sends a little at a time', 'hangs up', 'answers 503'] as const)(
+    test.each([
+      'is silent',
+      'stops midway',
+      'sends a little at a time',
+      'hangs up',
+      'answers 503',
+    ] as const)(
       'lets requests through where the service %s, and goes on after it',
       async (mode) => {
         service.mode = mode

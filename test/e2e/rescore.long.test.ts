@@ -43,7 +43,11 @@ describe('a model of an organization', () => {
   let device = 0
 
   beforeAll(async () => {
-    cluster = await startCluster({ log: 'postgres', processes: 2, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
+    cluster = await startCluster({
+      log: 'postgres',
+      processes: 2,
+      env: { TRUSTED_PROXIES: '127.0.0.0/8' },
+    })
     folder = await mkdtemp(path.join(tmpdir(), 'tidegate-rescore-'))
   }, 120_000)
   afterAll(async () => {
@@ -79,7 +83,10 @@ describe('a model of an organization', () => {
   async function documentOf(model: string): Promise<ModelDocument> {
     const [baseUrl = ''] = cluster.baseUrls
     const reader = { baseUrl, owner: cluster.owner }
-    const served = (await readAs(reader, '/v1/scoring/model')) as { id: string; document: ModelDocument }
+    const served = (await readAs(reader, '/v1/scoring/model')) as {
+      id: string
+      document: ModelDocument
+    }
     expect(served.id).toBe(model)
     return served.document
   }
@@ -105,7 +112,10 @@ describe('a model of an organization', () => {
     const page = path.join(folder, 'report.html')
     const tried = await cli([...args, '--model', file, '--json', '--html', page], settings)
     const rehearsal: Rehearsal & { model: string } = JSON.parse(tried.stdout).data
-    expect(rehearsal).toMatchObject({ sessions: 3, check: { followed: 3, differed: 0, unknown_models: {} } })
+    expect(rehearsal).toMatchObject({
+      sessions: 3,
+      check: { followed: 3, differed: 0, unknown_models: {} },
+    })
     expect(await readFile(page, 'utf8')).toContain(`Model ${rehearsal.model}`)
     const after = before.map(({ session_id, verdict, risk_score }) => {
       const changed = rehearsal.most_changed.find((one) => one.session_id === session_id)
@@ -117,9 +127,18 @@ describe('a model of an organization', () => {
     expect(plainly(await documentOf(standard), before)).toEqual(decisionsOf(before))
     expect(plainly(JSON.parse(await readFile(file, 'utf8')), before)).toEqual(after)
 
-    const switched = await cluster.cli([...args, '--model', file, '--switch', '--reason', 'more bots'])
+    const switched = await cluster.cli([
+      ...args,
+      '--model',
+      file,
+      '--switch',
+      '--reason',
+      'more bots',
+    ])
     expect(switched.stdout).toMatch(
-      new RegExp(`sessions .*get another verdict[\\s\\S]+From .* on ${rehearsal.model} decides for ${slug}`),
+      new RegExp(
+        `sessions .*get another verdict[\\s\\S]+From .* on ${rehearsal.model} decides for ${slug}`,
+      ),
     )
     const made = await decidedBy(rehearsal.model)
     expect(made.map(({ signals }) => signals)).toEqual(before.map(({ signals }) => signals))
@@ -142,7 +161,9 @@ describe('a model of an organization', () => {
 
   it('is switched to only where it is said whose it is, and why', async () => {
     const run = async (...flags: string[]) => (await cluster.cli(['rescore', ...flags])).stderr
-    expect(await run('--model', 'm.json', '--switch', '--reason', 'x')).toContain('error: whose model?')
+    expect(await run('--model', 'm.json', '--switch', '--reason', 'x')).toContain(
+      'error: whose model?',
+    )
     expect(await run('--back', '--everybody')).toContain('error: --reason is missing.')
     expect(await run()).toMatch(/error: --model is missing: ".*rescore --print-model > model.json"/)
   }, 60_000)

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPool } from '../../infra/postgres/pool.ts'
-import { type ClusterOptions, clusterLogs, kafkaPlace, type Owner, operator } from '../support/cluster.ts'
+import {
+  type ClusterOptions,
+  clusterLogs,
+  kafkaPlace,
+  type Owner,
+  operator,
+} from '../support/cluster.ts'
 import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
 import { deleteRecords, deleteTopics } from '../support/logs.ts'
 import { longAgoAt } from '../support/long-ago.ts'
@@ -40,7 +46,10 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
   afterAll(async () => {
     await server?.end('SIGTERM')
     if (log === 'kafka')
-      await deleteTopics((settings.KAFKA_BROKERS ?? '').split(','), settings.KAFKA_TOPIC_PREFIX ?? '')
+      await deleteTopics(
+        (settings.KAFKA_BROKERS ?? '').split(','),
+        settings.KAFKA_TOPIC_PREFIX ?? '',
+      )
     for (const database of databases) await database.drop()
     await rm(folder, { recursive: true, force: true })
   })
@@ -52,7 +61,11 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
   }
 
   const visit = (device: number, continuity?: string): Promise<Visit> =>
-    visitAs(device, { baseUrl: server.baseUrl, owner, ...(continuity !== undefined && { continuity }) })
+    visitAs(device, {
+      baseUrl: server.baseUrl,
+      owner,
+      ...(continuity !== undefined && { continuity }),
+    })
 
   const reader = () => ({ baseUrl: server.baseUrl, owner })
   const read = (path: string) => readAs(reader(), path)
@@ -63,7 +76,12 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     const details = visits.map(({ sessionId }) => `/v1/sessions/${sessionId}`)
     const people = visitors.map((id) => `/v1/fingerprints/${id}`)
     const about = `/v1/organizations/${owner.organizationId}`
-    const lists = ['/v1/sessions?limit=100', '/v1/fingerprints?limit=100', about, `${about}/api-keys`]
+    const lists = [
+      '/v1/sessions?limit=100',
+      '/v1/fingerprints?limit=100',
+      about,
+      `${about}/api-keys`,
+    ]
     return await Promise.all([...lists, ...details, ...people].map(read))
   }
 
@@ -98,7 +116,9 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
       [inDocs]: backup,
     })
     expect(putBack).toEqual(['data-keys', 'restore', backup])
-    const restoreSteps = await documentedSteps('docs/operate/operations.md', 'Restore', { '<file>': backup })
+    const restoreSteps = await documentedSteps('docs/operate/operations.md', 'Restore', {
+      '<file>': backup,
+    })
     expect(restoreSteps).toEqual([putBack, ['restore']])
     expect(await operator(settings).cli(save)).toMatchObject({ code: 0 })
     const gone = await fetch(
@@ -138,7 +158,9 @@ describe.each(clusterLogs())('the database is lost, %s', (log: ClusterOptions['l
     await longAgoAt(settings.DATABASE_URL ?? '', ids)
     const returned: Visit[] = []
     for (const device of devices)
-      returned.push(await visit(device, cleared.includes(device) ? undefined : visits[device]?.continuity))
+      returned.push(
+        await visit(device, cleared.includes(device) ? undefined : visits[device]?.continuity),
+      )
     const again = await Promise.all(returned.map(seenAs))
     expect(again.filter((id, device) => id === visitors[device]).length).toBe(25)
   }, 180_000)

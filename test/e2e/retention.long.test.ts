@@ -61,8 +61,18 @@ describe('a server that lets sessions and visitors end', () => {
         identified_at: at,
         continuity_id: `old ${n}`,
       })
-      const about = { session_id, event_id, visitor, organization_id: asId('org', owner.organizationId) }
-      const data = sessionScored({ ...about, created_at: at, evaluated_at: at, is_provisional: false })
+      const about = {
+        session_id,
+        event_id,
+        visitor,
+        organization_id: asId('org', owner.organizationId),
+      }
+      const data = sessionScored({
+        ...about,
+        created_at: at,
+        evaluated_at: at,
+        is_provisional: false,
+      })
       return codec.toRecord({ type: 'SessionScored', data }, metaOf(data))
     })
     await log.append(records)
@@ -82,7 +92,10 @@ describe('a server that lets sessions and visitors end', () => {
     await eventually(async () => expect(await idsAt('/v1/sessions')).toEqual(sessions), patient)
     await eventually(async () => expect(await idsAt('/v1/fingerprints')).toEqual(visitors), patient)
     const shown = await operator(settings).operate<{ ended: object }>('org', 'policy', owner.slug)
-    expect(shown.ended).toMatchObject({ sessions_before: expect.any(Number), webhooks_before: null })
+    expect(shown.ended).toMatchObject({
+      sessions_before: expect.any(Number),
+      webhooks_before: null,
+    })
   }, 60_000)
 
   it.each(['policies', 'sessions', 'webhooks'])(

@@ -15,7 +15,12 @@ const { describe, it } = needs('kafka-jars')
 async function start(dataDir: string): Promise<{ interrupt(): Promise<void> }> {
   const args = ['--assume-old', 'node_modules/.package-lock.json', 'run-kafka']
   const env = { ...process.env, DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' }
-  const make = spawn('make', args, { cwd: root, env, detached: true, stdio: ['ignore', 'pipe', 'inherit'] })
+  const make = spawn('make', args, {
+    cwd: root,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   for await (const line of createInterface(make.stdout)) {
     if (line.includes('Credentials')) break
   }

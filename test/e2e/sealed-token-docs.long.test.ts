@@ -41,7 +41,8 @@ describe('the opener in docs/guide/server.md', () => {
 
   it('opens the published vectors with each of their keys', async () => {
     expect(await opened(vector1.token, vector1.secretKey)).toEqual(vector1.payload)
-    for (const key of vector2.secretKeys) expect(await opened(vector2.token, key)).toEqual(vector2.payload)
+    for (const key of vector2.secretKeys)
+      expect(await opened(vector2.token, key)).toEqual(vector2.payload)
   })
 
   it('opens what the server seals, and nothing for another key, changed or cut', async () => {

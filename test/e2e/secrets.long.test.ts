@@ -96,18 +96,26 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
       ]
       const scanner = createScanner(present)
       const found = places.flatMap((place) => scanner.scan(place))
-      const where = (secret: string) => found.filter((one) => one.secret === secret).map(({ place }) => place)
+      const where = (secret: string) =>
+        found.filter((one) => one.secret === secret).map(({ place }) => place)
       const log = brokers ? `topic ${prefix}tidegate` : 'table tidegate_log.records.value'
-      expect(where('publishable key')).toContainEqual(expect.stringMatching(/^table organizations_b\d+\./))
+      expect(where('publishable key')).toContainEqual(
+        expect.stringMatching(/^table organizations_b\d+\./),
+      )
       expect(where('publishable key')).toContainEqual(expect.stringContaining(log))
       expect(where('observation')).toContainEqual('opened BatchReceived')
-      expect(where('organization name')).toContainEqual(expect.stringMatching(/^table organizations_b\d+\./))
-      expect(where('organization name')).toContainEqual(expect.stringMatching(/^file postgres\/pg_wal/))
+      expect(where('organization name')).toContainEqual(
+        expect.stringMatching(/^table organizations_b\d+\./),
+      )
+      expect(where('organization name')).toContainEqual(
+        expect.stringMatching(/^file postgres\/pg_wal/),
+      )
       expect(where('log line')).toContain('output')
     })
 
     it('keeps the files that hold secrets for their owner alone', async () => {
-      for (const file of privateFiles) expect((await stat(path.join(dataDir, file))).mode & 0o077).toBe(0)
+      for (const file of privateFiles)
+        expect((await stat(path.join(dataDir, file))).mode & 0o077).toBe(0)
     })
   },
 )
@@ -115,23 +123,33 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
 /** Read once the server is gone, so that all that it would write is there. */
 async function dumpAll(
   output: string,
-  { dataDir, brokers, env }: { dataDir: string; brokers: string | null; env: Record<string, string> },
+  {
+    dataDir,
+    brokers,
+    env,
+  }: { dataDir: string; brokers: string | null; env: Record<string, string> },
 ): Promise<Place[]> {
   const folder = path.join(dataDir, 'postgres')
-  const postgres = await startEmbeddedPostgres({ dataDir: folder, logger: pino({ level: 'silent' }) })
+  const postgres = await startEmbeddedPostgres({
+    dataDir: folder,
+    logger: pino({ level: 'silent' }),
+  })
   const masterKeys = await readFile(path.join(dataDir, 'master-keys'), 'utf8')
   const settings = { ...env, DATABASE_URL: postgres.url, TIDEGATE_MASTER_KEYS: masterKeys.trim() }
   // What is encrypted must have none of them either.
-  const tables = await Promise.all([dumpDatabase(postgres.url), openedRecords({ settings })]).finally(() =>
-    postgres.stop(),
-  )
+  const tables = await Promise.all([
+    dumpDatabase(postgres.url),
+    openedRecords({ settings }),
+  ]).finally(() => postgres.stop())
   const topics = brokers ? await dumpTopics({ brokers, prefix }) : []
   const files = await dumpFolder(dataDir, (file) => !privateFiles.includes(file))
   return [...tables.flat(), ...topics, ...files, { name: 'output', bytes: Buffer.from(output) }]
 }
 
 const summary = (findings: Finding[]) =>
-  [...new Set(findings.map(({ secret, form, place }) => `${secret} (${form}) in ${place}`))].toSorted()
+  [
+    ...new Set(findings.map(({ secret, form, place }) => `${secret} (${form}) in ${place}`)),
+  ].toSorted()
 
 describe('the scan', () => {
   const value = 'sk_live_"planted"\\secret/é'
@@ -162,7 +180,9 @@ describe('the scan', () => {
   })
 
   it('takes a secret for allowed only where it is said to be', () => {
-    const { scan } = createScanner([{ name: 'planted', value, mayBeIn: (place) => place === 'table' }])
+    const { scan } = createScanner([
+      { name: 'planted', value, mayBeIn: (place) => place === 'table' },
+    ])
     expect(scan({ name: 'table', bytes })).toEqual([])
     expect(scan({ name: 'output', bytes })).not.toEqual([])
     expect(scan({ name: 'output', bytes: bytes.subarray(1) })).toEqual([])

@@ -77,7 +77,9 @@ describe("given a consent page of tidegate dev and Gate's reference client", () 
       headers: { origin: dev.baseUrl, ...(body && { 'content-type': 'application/json' }) },
       ...(body && { body: JSON.stringify(body) }),
     })
-    const { data }: { data?: { id: string; approve_token: string } } = JSON.parse(await answer.text())
+    const { data }: { data?: { id: string; approve_token: string } } = JSON.parse(
+      await answer.text(),
+    )
     return { status: answer.status, data }
   }
 
@@ -111,7 +113,8 @@ describe('given tidegate serve', () => {
 
   /** With all that anybody may think makes a key count. */
   async function settings(): Promise<Record<string, string>> {
-    const read = async (name: string) => (await readFile(path.join(dev.dataDir, name), 'utf8')).trim()
+    const read = async (name: string) =>
+      (await readFile(path.join(dev.dataDir, name), 'utf8')).trim()
     const [key, masterKeys] = await Promise.all([read('simulation-key'), read('master-keys')])
     const file = path.join(dev.dataDir, 'simulation-key')
     const named = ['SIMULATION_KEY', 'TIDEGATE_SIMULATION_KEY'].flatMap((name) => [

@@ -17,7 +17,9 @@ const patient = { timeoutMs: 120_000, intervalMs: 500 }
 const topics = [...new Set(Object.values(eventTopics))]
 /** Of a type that each reader of the topic looks at. */
 const typeIn = (topic: string) =>
-  [...causedNames, ...Object.keys(eventTopics)].find((name) => Object(eventTopics)[name] === topic) ?? ''
+  [...causedNames, ...Object.keys(eventTopics)].find(
+    (name) => Object(eventTopics)[name] === topic,
+  ) ?? ''
 const printed = z.object({
   unreadable: z.string().optional(),
   position: z.object({ topic: z.string(), partition: z.number(), offset: z.number() }),
@@ -88,7 +90,9 @@ describe.each(clusterLogs())('garbage in all topics at once, with traffic, %s', 
       cluster,
       [...topics, probeTopic].flatMap((topic) =>
         values.map((value, i) => ({
-          ...{ topic, key: `foreign ${i}`, value },
+          topic,
+          key: `foreign ${i}`,
+          value,
           headers: { event_type: typeIn(topic) },
         })),
       ),
@@ -141,6 +145,10 @@ describe.each(clusterLogs())('garbage in all topics at once, with traffic, %s', 
   it('and so does a restore of data keys', async () => {
     const file = path.join(folder, 'keys')
     const { keys } = await cluster.operate<{ keys: number }>('data-keys', 'backup', file)
-    expect(await cluster.operate('data-keys', 'restore', file)).toMatchObject({ keys, added: 0, erased: 0 })
+    expect(await cluster.operate('data-keys', 'restore', file)).toMatchObject({
+      keys,
+      added: 0,
+      erased: 0,
+    })
   }, 120_000)
 })

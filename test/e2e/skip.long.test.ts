@@ -71,11 +71,25 @@ describe.each(cases)('a record $kind, $log', ({ value, log }) => {
     await eventually(async () => expect(await readiness()).toBe(503), patient)
     expect(await isShown(sessionId)).toBe(false)
     for (const group of ['sessions', 'planner']) {
-      await eventually(async () => expect(await lagOf(group, 'records')).toBeGreaterThan(0), patient)
-      await eventually(async () => expect(await lagOf(group, 'seconds')).toBeGreaterThan(0), patient)
+      await eventually(
+        async () => expect(await lagOf(group, 'records')).toBeGreaterThan(0),
+        patient,
+      )
+      await eventually(
+        async () => expect(await lagOf(group, 'seconds')).toBeGreaterThan(0),
+        patient,
+      )
     }
     expect(await lagOf('scoring', 'records')).toBe(0)
-    const skipped = await cluster.cli(['log', 'skip', ...place(), '--reason', 'a typo', '--by', 'Ada'])
+    const skipped = await cluster.cli([
+      'log',
+      'skip',
+      ...place(),
+      '--reason',
+      'a typo',
+      '--by',
+      'Ada',
+    ])
     expect(skipped).toMatchObject({ code: 0, stderr: '' })
     await eventually(async () => expect(await readiness()).toBe(200), patient)
     await eventually(async () => expect(await isShown(sessionId)).toBe(true), patient)
@@ -89,7 +103,10 @@ describe.each(cases)('a record $kind, $log', ({ value, log }) => {
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line))
-    expect(unreadable).toMatchObject({ unreadable: expect.any(String), value: value.toString('base64') })
+    expect(unreadable).toMatchObject({
+      unreadable: expect.any(String),
+      value: value.toString('base64'),
+    })
     expect(fact.data).toMatchObject({
       skipped_topic: topic,
       skipped_partition: at.partition,
@@ -104,7 +121,9 @@ describe.each(cases)('a record $kind, $log', ({ value, log }) => {
     const entries = await cluster.operate<object[]>('audit', '--limit', '1')
     const subject_id = `${topic}/${at.partition}`
     const actor = { type: 'operator', id: 'log skip' }
-    expect(entries).toMatchObject([{ type: 'RecordSkipped', subject_id, actor, organization_id: null }])
+    expect(entries).toMatchObject([
+      { type: 'RecordSkipped', subject_id, actor, organization_id: null },
+    ])
     expect(await cluster.cli(['rebuild', 'sessions'])).toMatchObject({ code: 0 })
     expect(await cluster.cli(['rebuild', 'repeats'])).toMatchObject({ code: 0 })
   }, 60_000)

@@ -23,7 +23,12 @@ describe('a server whose port is taken', () => {
   /** Returns the message of the last line that a failing start logs. */
   async function refusal(settings: Record<string, string>): Promise<string> {
     const keys = randomBytes(32).toString('base64')
-    const env = { DATABASE_URL: database.url, KAFKA_BROKERS: '', TIDEGATE_MASTER_KEYS: keys, PORT: port }
+    const env = {
+      DATABASE_URL: database.url,
+      KAFKA_BROKERS: '',
+      TIDEGATE_MASTER_KEYS: keys,
+      PORT: port,
+    }
     const { code, stdout } = await cli(['serve', '--roles', 'api'], { ...env, ...settings })
     expect(code).toBe(1)
     return JSON.parse(stdout.trim().split('\n').at(-1) ?? '').msg

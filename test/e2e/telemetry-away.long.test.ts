@@ -26,10 +26,16 @@ describe('telemetry', () => {
         return next(url, context)
       } })`
     const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(hook)}`
-    const server = await startServerProcess(['serve'], { ...settings, FROM_SOURCE: '1', NODE_OPTIONS })
+    const server = await startServerProcess(['serve'], {
+      ...settings,
+      FROM_SOURCE: '1',
+      NODE_OPTIONS,
+    })
     expect(await server.end('SIGTERM')).toBe(0)
     // prom-client asks the interface whether somebody traces.
-    expect([...new Set(server.output().match(/^loaded .*$/gm))]).toEqual(['loaded @opentelemetry/api'])
+    expect([...new Set(server.output().match(/^loaded .*$/gm))]).toEqual([
+      'loaded @opentelemetry/api',
+    ])
   }, 60_000)
 
   it.each(['refuses', 'never answers'])(

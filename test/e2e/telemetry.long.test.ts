@@ -19,12 +19,15 @@ describe('a server that is told where to send telemetry', () => {
     expect(trace[0]?.traceId).toBe(hash('sha256', sessionId, 'hex').slice(0, 32))
     const known = new Set(trace.map(({ spanId }) => spanId))
     const begins = trace.filter(({ parentId }) => !known.has(parentId))
-    expect(begins.filter(({ name, parentId }) => parentId !== '' || !name.startsWith('POST '))).toEqual([])
+    expect(
+      begins.filter(({ name, parentId }) => parentId !== '' || !name.startsWith('POST ')),
+    ).toEqual([])
     const attempt = trace.filter(({ name }) => name === 'webhook attempt')
     expect(attempt.map(({ attributes }) => attributes['http.response.status_code'])).toEqual([200])
     const about = trace.filter(({ attributes }) => attributes['tidegate.key'] !== undefined)
     const other = traced.otlp.spans.filter(
-      ({ traceId, attributes }) => traceId !== trace[0]?.traceId && attributes['tidegate.key'] === sessionId,
+      ({ traceId, attributes }) =>
+        traceId !== trace[0]?.traceId && attributes['tidegate.key'] === sessionId,
     )
     expect(about.length).toBeGreaterThan(10)
     expect(other).toEqual([])
@@ -33,22 +36,31 @@ describe('a server that is told where to send telemetry', () => {
   it('goes on with the trace that a request names, and tells no receiver of any', async () => {
     const traceId = 'a'.repeat(32)
     const { key } = traced.world.tenant
-    const headers = { authorization: `Bearer ${key}`, traceparent: `00-${traceId}-${'b'.repeat(16)}-01` }
+    const headers = {
+      authorization: `Bearer ${key}`,
+      traceparent: `00-${traceId}-${'b'.repeat(16)}-01`,
+    }
     const path = `/v1/sessions/${sessionId}`
     const body = JSON.stringify({ client_user_id: 'user_1' })
     const changing = { ...headers, 'content-type': 'application/json' }
-    const changed = await traced.world.cluster.fetch(0, path, { method: 'PATCH', headers: changing, body })
+    const changed = await traced.world.cluster.fetch(0, path, {
+      method: 'PATCH',
+      headers: changing,
+      body,
+    })
     expect(changed.status).toBe(200)
     const names = await eventually(() => {
-      const found = traced.otlp.spans.filter((span) => span.traceId === traceId).map(({ name }) => name)
+      const found = traced.otlp.spans
+        .filter((span) => span.traceId === traceId)
+        .map(({ name }) => name)
       expect(found).toContain('PATCH /v1/sessions/:sessionId')
       expect(found).toContain('process tidegate.sessions.v1 by tidegate.projection.sessions')
       return found
     })
     expect(names).toContain('send tidegate.sessions.v1')
-    expect(traced.webhookHeaders().filter((sent) => 'traceparent' in sent || 'tracestate' in sent)).toEqual(
-      [],
-    )
+    expect(
+      traced.webhookHeaders().filter((sent) => 'traceparent' in sent || 'tracestate' in sent),
+    ).toEqual([])
   })
 
   it('sends traces only, whatever the environment says of metrics', () => {
@@ -68,8 +80,16 @@ describe('a server that is told where to send telemetry', () => {
     expect((await traced.world.cluster.fetch(0, '/readyz')).status).toBe(200)
     const { owner } = traced.world.tenant
     const all = JSON.stringify(traced.otlp.spans)
-    for (const text of [owner.secret.key, owner.publishable.key, '127.0.0.1', 'user_1', '/documents/doc'])
+    for (const text of [
+      owner.secret.key,
+      owner.publishable.key,
+      '127.0.0.1',
+      'user_1',
+      '/documents/doc',
+    ])
       expect(all).not.toContain(text)
-    expect(traced.otlp.spans.filter(({ name }) => /probe|readyz|metrics|livez/.test(name))).toEqual([])
+    expect(traced.otlp.spans.filter(({ name }) => /probe|readyz|metrics|livez/.test(name))).toEqual(
+      [],
+    )
   })
 })

@@ -2,10 +2,20 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { allRoles } from '../../services/server/roles.ts'
 import { type Owner, operator } from '../support/cluster.ts'
-import { createOwnDatabase, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import {
+  createOwnDatabase,
+  type DebianPostgres,
+  startDebianPostgres,
+} from '../support/debian-postgres.ts'
 import { type KafkaCluster, startKafkaCluster } from '../support/kafka-cluster.ts'
 import { needs } from '../support/needs.ts'
-import { type RoleProcesses, readBack, rebuildable, rebuildIsEqual, startRoles } from '../support/roles.ts'
+import {
+  type RoleProcesses,
+  readBack,
+  rebuildable,
+  rebuildIsEqual,
+  startRoles,
+} from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
 
 const { describe, it } = needs('kafka-jars', 'postgresql')
@@ -38,8 +48,11 @@ describe(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
 
   it('loses nothing and refuses nothing while every role is replaced', async () => {
     const traffic = startTraffic({
-      ...{ baseUrl: () => roles.url('collect'), publishableKey: owner.publishable.key },
-      ...{ seed, sessions: 20 * leastSessions, atOnce: 6 },
+      baseUrl: () => roles.url('collect'),
+      publishableKey: owner.publishable.key,
+      seed,
+      sessions: 20 * leastSessions,
+      atOnce: 6,
     })
     const isOver = traffic.done.then(() => true)
     for (const role of allRoles) await roles.replace(role)

@@ -29,7 +29,8 @@ async function age(): Promise<void> {
 
 it('tidegate dev goes on with the data of an earlier version, and says which read models it built anew', async () => {
   const env = { LOG_LEVEL: 'info' }
-  const simulate = () => cli(['simulate', '--sessions', '5', '--verify', '--json'], { DATA_DIR: dataDir })
+  const simulate = () =>
+    cli(['simulate', '--sessions', '5', '--verify', '--json'], { DATA_DIR: dataDir })
   const first = await startTidegate({ dataDir, env })
   const rebuilt = /"msg":"a read model of another version was built anew"/g
   expect(first.output()).not.toMatch(rebuilt)

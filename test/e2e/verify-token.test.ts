@@ -20,7 +20,9 @@ function sealed(id: string, at: number): string {
 
 test('the examples have the same verification', async () => {
   const [express, nextjs] = await Promise.all(
-    ['express', 'nextjs'].map((name) => readFile(path.join(examples, name, 'verify-token.js'), 'utf8')),
+    ['express', 'nextjs'].map((name) =>
+      readFile(path.join(examples, name, 'verify-token.js'), 'utf8'),
+    ),
   )
   expect(nextjs).toBe(express)
 })
@@ -40,7 +42,14 @@ test('it refuses another key, a changed or cut token, and what is none', () => {
   expect(() => openToken(token, 'sk_live_c')).toThrow('sealed to other keys')
   // Of text behind the padding, base64 of Node reads nothing.
   const [cut, longer] = [bytes.subarray(0, -1), Buffer.concat([bytes, Buffer.alloc(3)])]
-  for (const bad of [cut.toString('base64'), longer.toString('base64'), '', 'no token', undefined, {}])
+  for (const bad of [
+    cut.toString('base64'),
+    longer.toString('base64'),
+    '',
+    'no token',
+    undefined,
+    {},
+  ])
     expect(() => openToken(bad, 'sk_live_a')).toThrow()
 })
 

@@ -37,18 +37,28 @@ describe('why a session is of its visitor is said', () => {
     const [one, other] = [first, again].map(
       ({ sessionId }) => `/v1/sessions/${sessionId}?include=identification`,
     )
-    expect(await identification(String(one))).toMatchObject({ decided_by: 'nobody_before', chosen: null })
+    expect(await identification(String(one))).toMatchObject({
+      decided_by: 'nobody_before',
+      chosen: null,
+    })
     const expected = await identification(String(other))
     expect(expected).toMatchObject({
-      ...{ session_id: again.sessionId, decided_by: 'look', bits_needed: 0, next: null },
+      session_id: again.sessionId,
+      decided_by: 'look',
+      bits_needed: 0,
+      next: null,
       chosen: {
         visitor_id: visitor,
         same_network: true,
         components: { changed: [], unknown: [{ name: 'memory', visitors_with_it: null }] },
       },
     })
-    expect(await identification(`/v1/fingerprints/${visitor}?include=identification`)).toEqual(expected)
-    expect(await readAs(reader(), `/v1/sessions/${again.sessionId}`)).not.toHaveProperty('identification')
+    expect(await identification(`/v1/fingerprints/${visitor}?include=identification`)).toEqual(
+      expected,
+    )
+    expect(await readAs(reader(), `/v1/sessions/${again.sessionId}`)).not.toHaveProperty(
+      'identification',
+    )
   })
 
   it('by a command, without master keys', async () => {
@@ -58,8 +68,13 @@ describe('why a session is of its visitor is said', () => {
     expect(stdout).toContain(`Visitor:    ${visitor}\nDecided by: how the machine looks\n`)
     expect(stdout).toMatch(/canvas +│ 1 of 1 +│ agreed +│ - /)
     const { data } = JSON.parse((await explain(again.sessionId, '--json')).stdout)
-    expect(data).toEqual(await identification(`/v1/sessions/${again.sessionId}?include=identification`))
+    expect(data).toEqual(
+      await identification(`/v1/sessions/${again.sessionId}?include=identification`),
+    )
     const unknown = await explain(`sid_${'0'.repeat(26)}`)
-    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('No session with this id') })
+    expect(unknown).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('No session with this id'),
+    })
   }, 60_000)
 })

@@ -48,7 +48,10 @@ describe('devices that are alike', () => {
   const reader = () => ({ baseUrl: server.baseUrl, owner })
   const seenAs = (one: Visit) => visitorOf(reader(), one)
 
-  async function visit(device: number, { of, address = home }: { of?: Visit; address?: string } = {}) {
+  async function visit(
+    device: number,
+    { of, address = home }: { of?: Visit; address?: string } = {},
+  ) {
     const kept = of ? { continuity: of.continuity } : {}
     const done = await visitAs(device, { ...reader(), address, ...kept })
     return { ...done, visitor: await seenAs(done) }
@@ -70,7 +73,10 @@ describe('devices that are alike', () => {
     expect(back.visitor).toBe(second.visitor)
     const { sessionId } = second
     expect(await readAs(reader(), `/v1/sessions/${sessionId}`)).toMatchObject({
-      visitor_fingerprint: { confidence: 50, resolution: { method: 'new', basis: 'probabilistic' } },
+      visitor_fingerprint: {
+        confidence: 50,
+        resolution: { method: 'new', basis: 'probabilistic' },
+      },
     })
   }, 60_000)
 
@@ -91,7 +97,10 @@ describe('devices that are alike', () => {
     const lifecycles = await Promise.all(
       [first, back].map(({ visitor }) => readAs(reader(), `/v1/fingerprints/${visitor}`)),
     )
-    expect(lifecycles).toMatchObject([{ lifecycle: { seen_count: 2 } }, { lifecycle: { seen_count: 2 } }])
+    expect(lifecycles).toMatchObject([
+      { lifecycle: { seen_count: 2 } },
+      { lifecycle: { seen_count: 2 } },
+    ])
     await undo()
   }, 60_000)
 
@@ -116,7 +125,9 @@ describe('devices that are alike', () => {
     const visitor = await seenAs(other)
     expect(parted).toMatchObject({ visitor_id: first.visitor, new_visitor_id: visitor })
     expect(visitor).not.toBe(first.visitor)
-    await eventually(() => expect(told(other).map((one) => one.visitor)).toEqual([first.visitor, visitor]))
+    await eventually(() =>
+      expect(told(other).map((one) => one.visitor)).toEqual([first.visitor, visitor]),
+    )
     expect([await seenAs(first), await seenAs(again)]).toEqual([first.visitor, first.visitor])
     // Whose storage it is was said of the last session, and a look alone may be of either.
     expect((await visit(4, { of: first })).visitor).toBe(visitor)
@@ -132,9 +143,9 @@ describe('devices that are alike', () => {
     expect(await seenAs(away)).toBe(desk.visitor)
     const turns = [desk, away, desk, away]
     for (const of of turns)
-      expect((await visit(of === desk ? 5 : 6, { of, address: of === desk ? home : abroad })).visitor).toBe(
-        desk.visitor,
-      )
+      expect(
+        (await visit(of === desk ? 5 : 6, { of, address: of === desk ? home : abroad })).visitor,
+      ).toBe(desk.visitor)
     expect(await readAs(reader(), `/v1/fingerprints/${desk.visitor}`)).toMatchObject({
       lifecycle: { seen_count: 6 },
     })
@@ -182,5 +193,9 @@ describe('devices that are alike', () => {
     expect(await errorFor(key, one.visitor)).toEqual(nothing)
   }, 60_000)
 
-  it.each(rebuildable)('a rebuild of %s repeats it', (name) => rebuildIsEqual(settings, name), 60_000)
+  it.each(rebuildable)(
+    'a rebuild of %s repeats it',
+    (name) => rebuildIsEqual(settings, name),
+    60_000,
+  )
 })

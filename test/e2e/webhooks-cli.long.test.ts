@@ -123,7 +123,10 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     const inLive = await listen([], server.dataDir)
     const both: Record<string, object> = JSON.parse(await readFile(file, 'utf8'))
     expect(both).toMatchObject({
-      [`${organization_id} live`]: { ...known[`${organization_id} live`], endpoint_id: inLive.endpointId },
+      [`${organization_id} live`]: {
+        ...known[`${organization_id} live`],
+        endpoint_id: inLive.endpointId,
+      },
       [`${organization_id} test`]: { endpoint_id: inTest.endpointId },
     })
     expect(new Set([inLive.endpointId, inTest.endpointId, gone.endpoint_id]).size).toBe(3)
@@ -149,7 +152,12 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
       expect(payload.data.session?.id).toBe(raised?.session_id)
     }
     expect(seen[1]?.event_id).toBe(raised?.event_id)
-    const other = await webhooks('trigger', 'session.fingerprint.calculated', '--environment', 'test')
+    const other = await webhooks(
+      'trigger',
+      'session.fingerprint.calculated',
+      '--environment',
+      'test',
+    )
     expect(other).toMatchObject({ code: 0, stderr: '' })
     const id = /^evt_\w+/.exec(other.stdout)?.[0] ?? 'none'
     await eventually(() => expect(words.lines.join('\n')).toContain(id))
@@ -162,7 +170,11 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
 
   it('lists what could not be delivered, and redelivers it', async () => {
     const broken = await listen(['--json', '--status', '500'], server.dataDir)
-    const [test] = await operate<{ event_id: string }[]>('trigger', '--endpoint', broken.endpointId ?? '')
+    const [test] = await operate<{ event_id: string }[]>(
+      'trigger',
+      '--endpoint',
+      broken.endpointId ?? '',
+    )
     const id = test?.event_id ?? ''
     const letters = () => operate<Delivery[]>('dead-letters', 'development')
     await eventually(() => expect(broken.lines).toHaveLength(3), { timeoutMs: 20_000 })
@@ -178,9 +190,12 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     }, eachAProcess)
     const { organization_id } = server.credentials
     const about = { event_id: id, endpoint_id: broken.endpointId, organization_id }
-    expect(failed).toMatchObject([{ ...about, status: 'failed', attempts: 3, response_status: 500 }])
+    expect(failed).toMatchObject([
+      { ...about, status: 'failed', attempts: 3, response_status: 500 },
+    ])
     const table = await webhooks('dead-letters')
-    for (const cell of [id, organization_id, 'webhook.test', '500']) expect(table.stdout).toContain(cell)
+    for (const cell of [id, organization_id, 'webhook.test', '500'])
+      expect(table.stdout).toContain(cell)
 
     await broken.stop()
     const refused = await webhooks('redeliver', id)
@@ -190,7 +205,9 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     expect(told.code).toBe(1)
     expect(JSON.parse(told.stdout)).toMatchObject({ data: [{ event_id: id, redelivered: false }] })
     const unknown = await webhooks('redeliver', `evt_${'0'.repeat(26)}`, '--json')
-    expect(JSON.parse(unknown.stdout)).toMatchObject({ error: { code: 'request.not_found', status: 404 } })
+    expect(JSON.parse(unknown.stdout)).toMatchObject({
+      error: { code: 'request.not_found', status: 404 },
+    })
 
     const mended = await listen(['--json'], server.dataDir)
     expect(mended.endpointId).toBe(broken.endpointId)
@@ -204,7 +221,9 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     expect(await letters()).toEqual([])
     const again = await webhooks('redeliver', id)
     expect(again.stderr).toContain('name one')
-    expect(await operate<Delivery[]>('redeliver', id, '--endpoint', mended.endpointId ?? '')).toHaveLength(1)
+    expect(
+      await operate<Delivery[]>('redeliver', id, '--endpoint', mended.endpointId ?? ''),
+    ).toHaveLength(1)
     await eventually(() => expect(mended.lines).toHaveLength(2))
   }, 90_000)
 
@@ -234,7 +253,10 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     await listener.stop()
     const mended = await listen(['--json'], server.dataDir)
     const brought = await skipped('--redeliver')
-    expect(brought).toMatchObject({ code: 0, stdout: `${about.event_id} to ${endpointId}: due again\n` })
+    expect(brought).toMatchObject({
+      code: 0,
+      stdout: `${about.event_id} to ${endpointId}: due again\n`,
+    })
     await eventually(() => expect(mended.seen()).toMatchObject([{ event_id: about.event_id }]))
     expect(dataOf<Delivery[]>(await skipped('--json'))).toEqual([])
   }, 90_000)
@@ -255,6 +277,9 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
       }),
     )
     const foreign = await webhooks('dead-letters', 'other', '--endpoint', known?.id ?? '')
-    expect(foreign).toMatchObject({ code: 1, stderr: 'endpoint: no such id in this organization.\n' })
+    expect(foreign).toMatchObject({
+      code: 1,
+      stderr: 'endpoint: no such id in this organization.\n',
+    })
   })
 })

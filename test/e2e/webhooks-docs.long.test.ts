@@ -17,7 +17,12 @@ import { measureWebhooks } from '../../services/webhooks/metrics.ts'
 import published from '../fixtures/contract/openapi.json' with { type: 'json' }
 import vector from '../fixtures/gate-delivery/webhook-signature.json' with { type: 'json' }
 import { codeBlock as blockOf, docs } from '../support/code-block.ts'
-import { type Receiver, receiverLanguages, type Sent, startReceiver } from '../support/docs-receivers.ts'
+import {
+  type Receiver,
+  receiverLanguages,
+  type Sent,
+  startReceiver,
+} from '../support/docs-receivers.ts'
 import { eventually } from '../support/eventually.ts'
 
 const codeBlock = (label: string) => blockOf('guide/webhooks.md', label)
@@ -64,7 +69,9 @@ for (const { name, file, needing, prepare } of languages) {
       const sent = delivery()
       expect(await receiver.post(sent)).toBe(204)
       expect(await Promise.all([receiver.post(sent), receiver.post(sent)])).toEqual([204, 204])
-      await eventually(() => expect(receiver.output()).toContain(`handled ${sent.eventId} webhook.test`))
+      await eventually(() =>
+        expect(receiver.output()).toContain(`handled ${sent.eventId} webhook.test`),
+      )
       expect(receiver.output().split(sent.eventId)).toHaveLength(2)
     })
 
@@ -79,7 +86,13 @@ for (const { name, file, needing, prepare } of languages) {
         { body, headers: { ...headers, 'webhook-timestamp': `${headers['webhook-timestamp']}.0` } },
         { body, headers: { ...headers, 'webhook-signature': 'v1,' } },
         { body, headers: { ...headers, 'webhook-signature': 'v1,Grue' } },
-        { body, headers: { ...headers, 'webhook-signature': headers['webhook-signature']?.slice(3) ?? '' } },
+        {
+          body,
+          headers: {
+            ...headers,
+            'webhook-signature': headers['webhook-signature']?.slice(3) ?? '',
+          },
+        },
       ]
       const statuses = await Promise.all(changed.map(receiver.post))
       expect(statuses).toEqual(changed.map(() => 401))
@@ -94,7 +107,8 @@ for (const { name, file, needing, prepare } of languages) {
     })
 
     it('refuses what is too old or too new, whatever its signature', async () => {
-      for (const age of [310, 86_400, -310]) expect(await receiver.post(delivery({ age }))).toBe(401)
+      for (const age of [310, 86_400, -310])
+        expect(await receiver.post(delivery({ age }))).toBe(401)
       for (const age of [290, -290]) expect(await receiver.post(delivery({ age }))).toBe(204)
     })
 
@@ -106,9 +120,9 @@ for (const { name, file, needing, prepare } of languages) {
         expect([400, 413]).toContain(await receiver.postBytes({ 'content-length': length }, 0))
       const { body, headers } = delivery()
       for (const timestamp of ['9'.repeat(400), '1'.repeat(5000), '-1', '\u00b2', '1.5', 'x'])
-        expect(await receiver.post({ body, headers: { ...headers, 'webhook-timestamp': timestamp } })).toBe(
-          401,
-        )
+        expect(
+          await receiver.post({ body, headers: { ...headers, 'webhook-timestamp': timestamp } }),
+        ).toBe(401)
       expect(await receiver.post({ body, headers })).toBe(204)
       expect(receiver.output()).not.toMatch(/Traceback|Error|panic/)
     })
@@ -144,7 +158,11 @@ function standardForm(headers: Headers, body: string, secret: string): boolean {
 }
 
 function plainForm(headers: Headers, body: string, secret: string): boolean {
-  const mac = hmac(sha256, utf8ToBytes(secret), utf8ToBytes(`${headers.get('X-Foil-Timestamp')}.${body}`))
+  const mac = hmac(
+    sha256,
+    utf8ToBytes(secret),
+    utf8ToBytes(`${headers.get('X-Foil-Timestamp')}.${body}`),
+  )
   return headers.get('X-Foil-Signature') === bytesToHex(mac)
 }
 

@@ -21,7 +21,8 @@ import {
   type WebhookWorld,
 } from '../support/webhook-world.ts'
 
-const resultId = (session: string) => derivedId('evt', 'webhook-event', 'session.result.persisted', session)
+const resultId = (session: string) =>
+  derivedId('evt', 'webhook-event', 'session.result.persisted', session)
 
 describe('a secret that is rotated under traffic', () => {
   let world: WebhookWorld
@@ -38,7 +39,10 @@ describe('a secret that is rotated under traffic', () => {
   it('leaves no delivery that a receiver with the old or with the new secret cannot verify', async () => {
     const url = receiver.url('/')
     const types = ['session.result.persisted'] as const
-    const { id, signing_secret: first } = await world.createEndpoint(world.tenant, { url, types: [...types] })
+    const { id, signing_secret: first } = await world.createEndpoint(world.tenant, {
+      url,
+      types: [...types],
+    })
     const rotate = () =>
       world.rest<Endpoint>(world.tenant, `/webhooks/endpoints/${id}/rotations`, { method: 'POST' })
     let part = 0
@@ -84,15 +88,27 @@ describe('a secret that is rotated under traffic', () => {
     await receiver.reached(requests.length + 1)
     const last = requests.at(-1)
     if (!last) throw new Error('nothing was received')
-    expect([first, second, third].map((secret) => verifiesStandard(last, secret))).toEqual([true, true, true])
-    expect([first, second, third].map((secret) => verifiesOwn(last, secret))).toEqual([false, false, true])
+    expect([first, second, third].map((secret) => verifiesStandard(last, secret))).toEqual([
+      true,
+      true,
+      true,
+    ])
+    expect([first, second, third].map((secret) => verifiesOwn(last, secret))).toEqual([
+      false,
+      false,
+      true,
+    ])
   }, 60_000)
 })
 
 describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
   let world: WebhookWorld
   let receiver: WebhookReceiver
-  const answers: Record<string, Behaviour> = { '/well': accept, '/ill': status(500), '/gone': status(410) }
+  const answers: Record<string, Behaviour> = {
+    '/well': accept,
+    '/ill': status(500),
+    '/gone': status(410),
+  }
   const requestsOf = (path: string) => receiver.requests.filter((request) => request.path === path)
   const counts = () => Object.keys(answers).map((path) => requestsOf(path).length)
 
@@ -107,9 +123,12 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
       receiver.expectSignature(path, signing_secret)
     }
     await world.score(world.tenant, sessionIds('delivered', 100))
-    await eventually(async () => expect(await ends()).toEqual({ succeeded: 100, retried: 100, ended: 100 }), {
-      timeoutMs: 30_000,
-    })
+    await eventually(
+      async () => expect(await ends()).toEqual({ succeeded: 100, retried: 100, ended: 100 }),
+      {
+        timeoutMs: 30_000,
+      },
+    )
   }, 90_000)
   afterAll(async () => {
     await world?.close()

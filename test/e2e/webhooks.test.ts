@@ -17,10 +17,16 @@ describe('a session that is scored', () => {
   let receiver: WebhookReceiver
   let endpoint: Endpoint
   beforeAll(async () => {
-    world = await openWebhookWorld({ log: 'postgres', roles: 'collect,api,scoring,projections,webhooks' })
+    world = await openWebhookWorld({
+      log: 'postgres',
+      roles: 'collect,api,scoring,projections,webhooks',
+    })
     receiver = await startWebhookReceiver()
     const types = ['session.fingerprint.calculated', 'session.result.persisted'] as const
-    endpoint = await world.createEndpoint(world.tenant, { url: receiver.url('/'), types: [...types] })
+    endpoint = await world.createEndpoint(world.tenant, {
+      url: receiver.url('/'),
+      types: [...types],
+    })
     receiver.expectSignature('/', endpoint.signing_secret)
   }, 90_000)
   afterAll(async () => {

@@ -36,11 +36,15 @@ test('Chromium in a window, used by hand, is not taken for a bot', async () => {
   const find = async () => (await rest.searchSessions(mark))[0]
 
   await desktop.openWindow(`${tidegate.baseUrl}/demo?${mark}`, profile)
-  await eventually(async () => expect(await find()).toBeDefined(), { timeoutMs: 40_000, intervalMs: 200 })
+  await eventually(async () => expect(await find()).toBeDefined(), {
+    timeoutMs: 40_000,
+    intervalMs: 200,
+  })
 
   await desktop.input([
     ...movePointer({ x: 700, y: 520 }, aboveForm, next),
-    ...['click', '1'],
+    'click',
+    '1',
     ...movePointer(aboveForm, { x: 900, y: 640 }, next),
     ...movePointer({ x: 900, y: 640 }, { x: 300, y: 560 }, next),
     ...pressKey('Tab', next),

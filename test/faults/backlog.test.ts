@@ -85,7 +85,9 @@ describe.each(clusterLogs())('collect with scoring in another process, %s', (log
   it('sheds by age while scoring is paused, and loses nothing of what it acknowledged', async () => {
     const answers: Answer[] = []
     const clients = Array.from({ length: running }, () => newClient(answers, 100))
-    const ids = (await Promise.all(clients.map((client) => client.open()))).map(({ sessionId }) => sessionId)
+    const ids = (await Promise.all(clients.map((client) => client.open()))).map(
+      ({ sessionId }) => sessionId,
+    )
     await eventually(async () => expect(await backlogSeconds()).toBe(0), patient)
     const { handOffs, others } = await whilePaused(scoring, async () => {
       await Promise.all(clients.map((client) => client.sendBatch(quiet)))
@@ -96,14 +98,19 @@ describe.each(clusterLogs())('collect with scoring in another process, %s', (log
       await eventually(async () => expect(await backlogSeconds()).toBeGreaterThan(atLeast), patient)
       // None hangs while nothing is scored.
       await eventually(() => {
-        expect(handOffsIn(answers).map(([first]) => first?.status)).toEqual(Array(running).fill(503))
+        expect(handOffsIn(answers).map(([first]) => first?.status)).toEqual(
+          Array(running).fill(503),
+        )
       }, patient)
       return { handOffs, others }
     })
     expect((await Promise.all(handOffs)).map(({ sessionId }) => sessionId)).toEqual(ids)
     expectSameBytes(handOffsIn(answers))
     for (const { status, retryAfter } of answers.filter(({ status }) => status !== 200)) {
-      expect({ status, retryAfter }).toEqual({ status: 503, retryAfter: expect.stringMatching(/^[123]$/) })
+      expect({ status, retryAfter }).toEqual({
+        status: 503,
+        retryAfter: expect.stringMatching(/^[123]$/),
+      })
     }
     await expectReadable(ids)
     await expectOnLog([...others, ...acknowledged(answers)])
@@ -113,7 +120,9 @@ describe.each(clusterLogs())('collect with scoring in another process, %s', (log
 
   async function expectReadable(ids: string[]): Promise<void> {
     const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
-    const responses = await Promise.all(ids.map((id) => cluster.fetch(0, `/v1/sessions/${id}`, { headers })))
+    const responses = await Promise.all(
+      ids.map((id) => cluster.fetch(0, `/v1/sessions/${id}`, { headers })),
+    )
     expect(responses.map(({ status }) => status)).toEqual(ids.map(() => 200))
   }
 

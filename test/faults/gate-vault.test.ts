@@ -101,7 +101,9 @@ test('after a crash of Postgres an agent picks up credentials that work, of the 
   expect(organization).toBe(before.outputs.TIDEGATE_ORGANIZATION_ID)
   await succeed(`organizations/${organization}`, { token: key })
   const former = { token: before.outputs.TIDEGATE_SECRET_KEY ?? '' }
-  await eventually(async () => expect((await ask(`organizations/${organization}`, former)).status).toBe(401))
+  await eventually(async () =>
+    expect((await ask(`organizations/${organization}`, former)).status).toBe(401),
+  )
   await succeed(`gate/sessions/${id}/ack`, { token, body: { ack_token: after.ackToken } })
   expect((await ask(`gate/sessions/${id}`, { token })).status).toBe(410)
 }, 120_000)

@@ -52,7 +52,11 @@ const always = (behaviour: Behaviour) => () => behaviour
 
 function answering(content: unknown): Behaviour {
   const text = JSON.stringify(content)
-  return { name: 'answer', meaning: 'refused', answer: (_request, response) => void response.end(text) }
+  return {
+    name: 'answer',
+    meaning: 'refused',
+    answer: (_request, response) => void response.end(text),
+  }
 }
 
 function sealedTo(delivery: Parameters<typeof sealEnvelope>[1]['delivery']) {
@@ -75,7 +79,9 @@ async function expectWhole({ keys, ...signup }: Signup, { server = 0 } = {}) {
   const bundle = bundleSchema.parse(polled.delivery_bundle)
   const { ack_token = '', outputs } = openEnvelope(bundle.gate, keys.privateKey)
   const [agent_token = ''] = Object.values(outputs)
-  expect(Object.keys(openEnvelope(bundle.integrator, keys.privateKey).outputs)).toEqual(['ACME_API_KEY'])
+  expect(Object.keys(openEnvelope(bundle.integrator, keys.privateKey).outputs)).toEqual([
+    'ACME_API_KEY',
+  ])
   const verify = { server, token: world.cluster.owner.secret.key, body: { agent_token } }
   expect(await world.get('agent-tokens/verify', verify)).toMatchObject({
     valid: true,
@@ -92,9 +98,11 @@ async function expectOneOfEach(signups: readonly { id: string }[], ends: 'Approv
   const none = ends === 'Approved' ? 'Rejected' : 'Approved'
   for (const { id } of signups) {
     const of = (type: string) => history.get(`${type} ${id}`) ?? 0
-    expect([of('GateSessionApprovalStarted'), of(`GateSession${ends}`), of(`GateSession${none}`)]).toEqual([
-      1, 1, 0,
-    ])
+    expect([
+      of('GateSessionApprovalStarted'),
+      of(`GateSession${ends}`),
+      of(`GateSession${none}`),
+    ]).toEqual([1, 1, 0])
   }
 }
 
@@ -162,7 +170,9 @@ test('a server that is killed while services answer leaves the approvals to anot
   await world.cluster.kill(0)
   await Promise.all(lost)
   const all = [...signups, answered]
-  expect(new Set(await Promise.all(all.map((signup) => approve(signup, 1))))).toEqual(new Set(['200']))
+  expect(new Set(await Promise.all(all.map((signup) => approve(signup, 1))))).toEqual(
+    new Set(['200']),
+  )
   for (const { id } of signups) expect(requestsAbout(id)).toBe(2)
   // Its approval may have been written before the end.
   expect(requestsAbout(answered.id)).toBeLessThanOrEqual(2)

@@ -2,7 +2,11 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type CollectClient, createCollectClient, type FetchLike } from '../../infra/wire/collect/client.ts'
+import {
+  type CollectClient,
+  createCollectClient,
+  type FetchLike,
+} from '../../infra/wire/collect/client.ts'
 import { cli } from '../support/cli.ts'
 import { eventually } from '../support/eventually.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
@@ -16,7 +20,11 @@ const mostTicks = 200
 const enoughShed = 400
 const mostGrowthMb = 400
 /** So few in flight that each tick's opens are beyond what is admitted, however fast the machine is. */
-const env = { COLLECT_MAX_BACKLOG_MS: '100', COLLECT_MAX_IN_FLIGHT: '40', HAND_OFF_TIMEOUT_MS: '2000' }
+const env = {
+  COLLECT_MAX_BACKLOG_MS: '100',
+  COLLECT_MAX_IN_FLIGHT: '40',
+  HAND_OFF_TIMEOUT_MS: '2000',
+}
 
 interface Answer {
   kind: string
@@ -34,7 +42,11 @@ interface Seen {
 const quiet = { version: 1, elapsed_ms: 5 } as const
 const sdk = { name: 'test', version: '1', platform: 'ios' } as const
 
-function clientOf({ baseUrl, credentials }: RunningTidegate, seen: Seen, attempts: number): CollectClient {
+function clientOf(
+  { baseUrl, credentials }: RunningTidegate,
+  seen: Seen,
+  attempts: number,
+): CollectClient {
   return createCollectClient({
     endpoint: baseUrl,
     publishableKey: credentials.live.ios_publishable_key,
@@ -119,7 +131,9 @@ describe('an open loop of new sessions far beyond what one process takes', () =>
     tokens = await Promise.all(clients.map(handOff))
     await load
     grownMb = (await peakMb(server.pid)) - before
-    const results = seen.answers.filter(({ kind }) => kind === 'results').map(({ status }) => status)
+    const results = seen.answers
+      .filter(({ kind }) => kind === 'results')
+      .map(({ status }) => status)
     console.log(
       `${seen.openedIds.length} opened, ${shedOf(seen)} shed, results ${results}, grown ${grownMb} MB`,
     )
@@ -149,14 +163,19 @@ describe('an open loop of new sessions far beyond what one process takes', () =>
       sessionIds.push((await client.open()).sessionId)
       return handOff(client)
     }
-    expect(await eventually(fresh, { timeoutMs: 30_000, intervalMs: 250 })).toEqual(expect.any(String))
+    expect(await eventually(fresh, { timeoutMs: 30_000, intervalMs: 250 })).toEqual(
+      expect.any(String),
+    )
     await eventually(async () => expect(await readingOf(server, 'backlog_seconds')).toBe(0))
     expect(await readingOf(server, 'in_flight')).toBe(0)
   }, 60_000)
 
   it('has everything on the log that it acknowledged', async () => {
-    const { stdout } = await cli(['events', '--topic', 'tidegate.collect.v1'], { DATA_DIR: server.dataDir })
-    for (const name of [...seen.openedIds, ...seen.bodyHashes]) expect(stdout).toContain(`"${name}"`)
+    const { stdout } = await cli(['events', '--topic', 'tidegate.collect.v1'], {
+      DATA_DIR: server.dataDir,
+    })
+    for (const name of [...seen.openedIds, ...seen.bodyHashes])
+      expect(stdout).toContain(`"${name}"`)
   }, 60_000)
 
   it('shows every session of which it acknowledged a body', async () => {

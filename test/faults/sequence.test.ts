@@ -93,7 +93,8 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
     cluster = await startCluster({ log, roles: 'collect,scoring,projections' })
     pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
     baseUrls = [...cluster.baseUrls]
-    for (let round = 0; round < rounds; round += roundsPerDocument) await raceDocument(await open(), round)
+    for (let round = 0; round < rounds; round += roundsPerDocument)
+      await raceDocument(await open(), round)
   }, 600_000)
   afterAll(async () => {
     await pool?.end()

@@ -75,12 +75,17 @@ async function stopUnderLoad(server: RunningTidegate): Promise<Stop> {
   const readers: Answer[][] = Array.from({ length: 6 }, () => [])
   const collectors: Answer[][] = Array.from({ length: 4 }, () => [])
   const stalled = [
-    stall(port, 'POST /v2/collect/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"half":'),
+    stall(
+      port,
+      'POST /v2/collect/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"half":',
+    ),
     stall(port, 'GET /livez HTT'),
   ]
   const sessions = `${server.baseUrl}/v1/sessions`
   const load = [
-    ...readers.map((answers) => readUntilDrained(sessions, server.credentials.live.secret_key, answers)),
+    ...readers.map((answers) =>
+      readUntilDrained(sessions, server.credentials.live.secret_key, answers),
+    ),
     ...collectors.map((answers) => collectUntilDrained(server, answers)),
   ]
   const settled = Promise.allSettled(load)
@@ -95,10 +100,19 @@ async function stopUnderLoad(server: RunningTidegate): Promise<Stop> {
     return answer
   })
   const results = await settled
-  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
+  const failures = results.flatMap((result) =>
+    result.status === 'rejected' ? [result.reason] : [],
+  )
   const code = await stopped
   await Promise.all(stalled)
-  return { readers, collectors, failures, notReady, code, seconds: (performance.now() - started) / 1000 }
+  return {
+    readers,
+    collectors,
+    failures,
+    notReady,
+    code,
+    seconds: (performance.now() - started) / 1000,
+  }
 }
 
 describe('SIGTERM under load, with clients that never finish their request', () => {

@@ -39,8 +39,14 @@ describe(`two organizations on one server, of which one begins far more than is 
     asking.abort()
     await asked
     ;[busy, quiet] = [many.report, few.report]
-    const counts = [busy, quiet].map(({ answers, ...rest }) => ({ ...rest, answers: answers.length }))
-    console.log(`seed ${seed}: ${Math.round(rate)} a second, own lag ${lagMs()} ms; busy, quiet:`, counts)
+    const counts = [busy, quiet].map(({ answers, ...rest }) => ({
+      ...rest,
+      answers: answers.length,
+    }))
+    console.log(
+      `seed ${seed}: ${Math.round(rate)} a second, own lag ${lagMs()} ms; busy, quiet:`,
+      counts,
+    )
   }, 300_000)
 
   afterAll(() => cluster?.stop())
@@ -92,7 +98,9 @@ describe(`two organizations on one server, of which one begins far more than is 
   })
 
   it('answers each results request within two seconds, if only that it comes later', () => {
-    const results = [busy, quiet].flatMap(({ answers }) => answers).filter(({ kind }) => kind === 'result')
+    const results = [busy, quiet]
+      .flatMap(({ answers }) => answers)
+      .filter(({ kind }) => kind === 'result')
     expect(results.filter(({ status }) => status !== 200 && status !== 503)).toEqual([])
     expect(Math.max(...results.map(({ ms }) => ms))).toBeLessThan(2000 + lagMs())
   })

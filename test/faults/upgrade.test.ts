@@ -11,7 +11,13 @@ import { deleteTopics } from '../support/logs.ts'
 import { needs } from '../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { documentedSteps, sectionOf } from '../support/printed-commands.ts'
-import { mainOf, type RoleProcesses, readBack, rebuildIsEqual, startRoles } from '../support/roles.ts'
+import {
+  mainOf,
+  type RoleProcesses,
+  readBack,
+  rebuildIsEqual,
+  startRoles,
+} from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
 import { root } from '../support/test-projects.ts'
 
@@ -60,7 +66,10 @@ describe(`an update of each role, seed ${seed}`, () => {
   }, 180_000)
 
   /** Runs the commands of the page with the program that is to come. */
-  async function runSteps(heading: 'Upgrade' | 'Rollback', main: Record<string, string>): Promise<void> {
+  async function runSteps(
+    heading: 'Upgrade' | 'Rollback',
+    main: Record<string, string>,
+  ): Promise<void> {
     const steps = await documentedSteps(page, heading)
     expect(steps).toEqual(documented[heading])
     for (const step of steps)
@@ -74,7 +83,9 @@ describe(`an update of each role, seed ${seed}`, () => {
   async function documentedOrder(): Promise<Role[]> {
     const [, listed = ''] =
       /Replace one role after the other: (.*?)\./.exec(await sectionOf(page, 'Upgrade')) ?? []
-    const order = allRoles.toSorted((a, b) => listed.indexOf(`\`${a}\``) - listed.indexOf(`\`${b}\``))
+    const order = allRoles.toSorted(
+      (a, b) => listed.indexOf(`\`${a}\``) - listed.indexOf(`\`${b}\``),
+    )
     expect(order.map((role) => `\`${role}\``).join(', ')).toBe(listed)
     return order
   }
@@ -96,8 +107,11 @@ describe(`an update of each role, seed ${seed}`, () => {
     async (way, from) => {
       onTestFailed(() => console.log(roles.lastWords()))
       const traffic = startTraffic({
-        ...{ baseUrl: () => roles.url('collect'), publishableKey: owner.publishable.key },
-        ...{ seed: `${seed} ${way}`, sessions, atOnce: 4 },
+        baseUrl: () => roles.url('collect'),
+        publishableKey: owner.publishable.key,
+        seed: `${seed} ${way}`,
+        sessions,
+        atOnce: 4,
       })
       if (from) await runSteps('Rollback', { PROGRAM: mainOf(program) })
       else await runSteps('Upgrade', {})
@@ -127,5 +141,7 @@ async function readModelsThatDiffer(program: string): Promise<string[]> {
     path.join(program, 'services/server/dependencies.ts')
   )
   const versions = new Map(there.projections.map(({ name, version }) => [name, version]))
-  return projections.filter(({ name, version }) => versions.get(name) !== version).map(({ name }) => name)
+  return projections
+    .filter(({ name, version }) => versions.get(name) !== version)
+    .map(({ name }) => name)
 }

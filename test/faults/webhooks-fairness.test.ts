@@ -4,7 +4,12 @@ import { quantile } from '../../bench/stats.ts'
 import { eventually } from '../support/eventually.ts'
 import { accept, acceptAfter, type Behaviour, silence } from '../support/webhook-behaviours.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { openWebhookWorld, sessionIds, type Tenant, type WebhookWorld } from '../support/webhook-world.ts'
+import {
+  openWebhookWorld,
+  sessionIds,
+  type Tenant,
+  type WebhookWorld,
+} from '../support/webhook-world.ts'
 
 const endpoints = 50
 /** What a receiver on the internet takes, so that the latencies compared are those of real deliveries. */
@@ -60,12 +65,15 @@ async function round(state: State): Promise<number[]> {
   const before = others.map(({ requests }) => requests.length)
   await scoreSteadily()
   await untilFinished('others')
-  if (state !== 'alive') console.log(`${await waiting()} deliveries still wait for the dead endpoint`)
+  if (state !== 'alive')
+    console.log(`${await waiting()} deliveries still wait for the dead endpoint`)
   await leave(state)
   return others.flatMap(({ requests }, i) =>
     requests
       .slice(before[i])
-      .map(({ answeredAt = Number.NaN, body }) => answeredAt - Date.parse(JSON.parse(body).created)),
+      .map(
+        ({ answeredAt = Number.NaN, body }) => answeredAt - Date.parse(JSON.parse(body).created),
+      ),
   )
 }
 

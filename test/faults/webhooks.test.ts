@@ -4,7 +4,11 @@ import { eventually } from '../support/eventually.ts'
 import { createNumbers } from '../support/hand.ts'
 import { createFaults } from '../support/webhook-faults.ts'
 import { type Judgement, judge } from '../support/webhook-judgement.ts'
-import { type Received, startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import {
+  type Received,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from '../support/webhook-receiver.ts'
 import { createTestAuthority, type TestAuthority } from '../support/webhook-tls.ts'
 import {
   type Delivery,
@@ -85,7 +89,10 @@ describe.each(runs)(
         for (const type of types) {
           const receiver = i < 2 && type === types[0] ? secure : plain
           const path = `/${i}/${type}`
-          const endpoint = await world.createEndpoint(tenant, { url: receiver.url(path), types: [type] })
+          const endpoint = await world.createEndpoint(tenant, {
+            url: receiver.url(path),
+            types: [type],
+          })
           receiver.expectSignature(path, endpoint.signing_secret)
           endpoints.set(path, endpoint.id)
         }

@@ -67,7 +67,9 @@ describe('settings', () => {
   })
 
   it.each(['akamai', 'ja4=', 'ja4=X Y', 'ja3=X-JA3', 'constructor'])('know no edge %s', (given) => {
-    expect(() => readConfig({ EDGE_HEADERS: given, TRUSTED_PROXIES: '10.0.0.0/8' })).toThrow(/EDGE_HEADERS/)
+    expect(() => readConfig({ EDGE_HEADERS: given, TRUSTED_PROXIES: '10.0.0.0/8' })).toThrow(
+      /EDGE_HEADERS/,
+    )
   })
 
   it.each(['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_PORT'])('refuse %s, which was removed', (name) => {
@@ -90,18 +92,28 @@ describe('settings', () => {
     const file = path.join(folder, 'url')
     await writeFile(file, 'postgres://user@host/tidegate\n')
     await writeFile(path.join(folder, 'empty'), '\n')
-    expect(readConfig({ DATABASE_URL_FILE: file }).DATABASE_URL).toBe('postgres://user@host/tidegate')
+    expect(readConfig({ DATABASE_URL_FILE: file }).DATABASE_URL).toBe(
+      'postgres://user@host/tidegate',
+    )
     expect(() => readConfig({ DATABASE_URL: 'postgres://host', DATABASE_URL_FILE: file })).toThrow(
       'DATABASE_URL_FILE: DATABASE_URL is set, too',
     )
     expect(() =>
-      readConfig({ DATABASE_URL_FILE: `${folder}/none`, TIDEGATE_MASTER_KEYS_FILE: `${folder}/empty` }),
-    ).toThrow(/DATABASE_URL_FILE: .*none cannot be read \(ENOENT\)\n.*TIDEGATE_MASTER_KEYS_FILE: .* is empty/)
+      readConfig({
+        DATABASE_URL_FILE: `${folder}/none`,
+        TIDEGATE_MASTER_KEYS_FILE: `${folder}/empty`,
+      }),
+    ).toThrow(
+      /DATABASE_URL_FILE: .*none cannot be read \(ENOENT\)\n.*TIDEGATE_MASTER_KEYS_FILE: .* is empty/,
+    )
     await rm(folder, { recursive: true })
   })
 
   it('are all in the documentation, and nothing else is', async () => {
-    const page = await readFile(new URL('../../docs/reference/configuration.md', import.meta.url), 'utf8')
+    const page = await readFile(
+      new URL('../../docs/reference/configuration.md', import.meta.url),
+      'utf8',
+    )
     const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1])
     expect(documented).toEqual(settingNames)
   })

@@ -20,7 +20,12 @@ it('forgets by age, and tells what it drops', () => {
   let now = 1
   const dropped: string[] = []
   const dispose = (_: number, key: string) => void dropped.push(key)
-  const lru = createLru<string, number>(2, { ttl: 10, perf: { now: () => now }, ttlResolution: 0, dispose })
+  const lru = createLru<string, number>(2, {
+    ttl: 10,
+    perf: { now: () => now },
+    ttlResolution: 0,
+    dispose,
+  })
   for (const [value, key] of ['a', 'b', 'c'].entries()) lru.set(key, value)
   expect(dropped).toEqual(['a'])
   now = 12

@@ -7,7 +7,9 @@ test('a character outside the BMP is one', () => {
 
 test('plain text has no control characters and no half characters', () => {
   expect(['Zoë 😀', 'a b'].map(isPlainText)).toEqual([true, true])
-  expect(['a\nb', '\u0000', '\u0085', 'a\ud83d', '\ude00'].map(isPlainText)).toEqual(Array(5).fill(false))
+  expect(['a\nb', '\u0000', '\u0085', 'a\ud83d', '\ude00'].map(isPlainText)).toEqual(
+    Array(5).fill(false),
+  )
 })
 
 test('base64url is read as we write it and in no other way', () => {

@@ -6,7 +6,12 @@ import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import { type CursorQuery, createCursors, loadPage, type PagePosition } from '../../infra/http/pagination.ts'
+import {
+  type CursorQuery,
+  createCursors,
+  loadPage,
+  type PagePosition,
+} from '../../infra/http/pagination.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
@@ -32,7 +37,12 @@ afterAll(() => world?.close())
 async function apply(projection: Projection, events: DomainEvent[]): Promise<void> {
   const recorded = events.map((event) => {
     const meta = { eventId: `evt_${++offset}`, time: 1, organizationId, environment: null }
-    return { ...event, meta, value: Buffer.alloc(0), position: { topic: 'any', partition: 0, offset } }
+    return {
+      ...event,
+      meta,
+      value: Buffer.alloc(0),
+      position: { topic: 'any', partition: 0, offset },
+    }
   })
   await transaction(world.database.pool, async (tx) => {
     const build = await liveBuild(tx, projection.name)
@@ -151,9 +161,14 @@ const visitors: List = {
   prefix: 'vid',
   add: (n, time) => apply(sessionsProjection, [scored(n, { time })]),
   // Seen again, which changes everything of it but when it was seen first.
-  change: (n, how) => apply(sessionsProjection, [scored(n, { session: 100_000 + offset, time: 1000 + how })]),
+  change: (n, how) =>
+    apply(sessionsProjection, [scored(n, { session: 100_000 + offset, time: 1000 + how })]),
   async load(limit, after) {
-    const page = await listVisitors(world.database.pool, scope(), { limit, after, sort: 'first_seen' })
+    const page = await listVisitors(world.database.pool, scope(), {
+      limit,
+      after,
+      sort: 'first_seen',
+    })
     return position(page, (row) => row.first_seen_at)
   },
 }
@@ -215,7 +230,9 @@ for (const list of [keys, sessions, visitors]) {
       const seen = await readAll(list, plan)
       expect(new Set(seen).size).toBe(seen.length)
       const there = plan.there.map((_, n) => idOf(list.prefix, n))
-      expect(seen.filter((id) => there.some((known) => known === id)).toSorted()).toEqual(there.toSorted())
+      expect(seen.filter((id) => there.some((known) => known === id)).toSorted()).toEqual(
+        there.toSorted(),
+      )
     })
     await fc.assert(property, { seed, numRuns: amount({ few: 20, many: 60 }) })
   }, 60_000)

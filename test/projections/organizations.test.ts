@@ -167,7 +167,12 @@ test('a key is found by any of its look-up hashes, with what authentication need
       allowed_origins: ['https://shop.example'],
       display_key: 'pk_test_x',
     }),
-    issued(3, { type: 'publishable', client_target: 'native_ios', scopes: null, allowed_origins: null }),
+    issued(3, {
+      type: 'publishable',
+      client_target: 'native_ios',
+      scopes: null,
+      allowed_origins: null,
+    }),
     issued(4, {
       type: 'publishable',
       scopes: null,
@@ -224,11 +229,14 @@ test('rotation leaves the old key in grace, revocation ends it, and neither is u
     (await recipientKeys(database.pool, organizationId, 'live', now)).map((key) => key.keyId)
   expect(await recipients(299)).toEqual([keyId(2), keyId(1)])
   expect(await recipients(300)).toEqual([keyId(2)])
-  expect((await recipientKeys(database.pool, organizationId, 'live', 0))[0]?.secretHashSealed).toEqual(
-    Buffer.from([0, 1, 255, 2]),
-  )
+  expect(
+    (await recipientKeys(database.pool, organizationId, 'live', 0))[0]?.secretHashSealed,
+  ).toEqual(Buffer.from([0, 1, 255, 2]))
   expect(await recipientKeys(database.pool, organizationId, 'test', 0)).toEqual([])
-  expect(await countKeys(database.pool, organizationId)).toEqual({ active: 1, secret: { live: 2, test: 0 } })
+  expect(await countKeys(database.pool, organizationId)).toEqual({
+    active: 1,
+    secret: { live: 2, test: 0 },
+  })
   await apply(
     recorded({
       type: 'ApiKeyRevoked',
@@ -245,7 +253,10 @@ test('a key changes its name, origins and scopes', async () => {
     created(),
     issued(1),
     issued(2, { type: 'publishable', scopes: null, allowed_origins: [], secret_hash_sealed: null }),
-    recorded({ type: 'ApiKeyRenamed', data: { ...base, key_id: keyId(1), name: 'New', renamed_at: 1 } }),
+    recorded({
+      type: 'ApiKeyRenamed',
+      data: { ...base, key_id: keyId(1), name: 'New', renamed_at: 1 },
+    }),
     recorded({
       type: 'ApiKeyScopesChanged',
       data: { ...base, key_id: keyId(1), scopes: ['*'], changed_at: 2 },
@@ -255,7 +266,10 @@ test('a key changes its name, origins and scopes', async () => {
       data: { ...base, key_id: keyId(2), allowed_origins: ['https://a.example'], changed_at: 3 },
     }),
   )
-  expect(await findKey(database.pool, organizationId, keyId(1))).toMatchObject({ name: 'New', scopes: ['*'] })
+  expect(await findKey(database.pool, organizationId, keyId(1))).toMatchObject({
+    name: 'New',
+    scopes: ['*'],
+  })
   expect(await findKey(database.pool, organizationId, keyId(2))).toMatchObject({
     allowed_origins: ['https://a.example'],
     scopes: null,
@@ -280,13 +294,24 @@ test('rotating keys are found once their grace is over, longest ago first', asyn
   const rotatedUntil = (n: number, grace_expires_at: number) =>
     recorded({
       type: 'ApiKeyRotated',
-      data: { ...base, key_id: keyId(n), replacement_key_id: keyId(9), rotated_at: 1, grace_expires_at },
+      data: {
+        ...base,
+        key_id: keyId(n),
+        replacement_key_id: keyId(9),
+        rotated_at: 1,
+        grace_expires_at,
+      },
     })
   const revoked = recorded({
     type: 'ApiKeyRevoked',
     data: { ...base, key_id: keyId(4), revoked_at: 2, reason: 'requested' },
   })
-  const rotations = [rotatedUntil(1, 300), rotatedUntil(2, 200), rotatedUntil(3, 301), rotatedUntil(4, 100)]
+  const rotations = [
+    rotatedUntil(1, 300),
+    rotatedUntil(2, 200),
+    rotatedUntil(3, 301),
+    rotatedUntil(4, 100),
+  ]
   await apply(created(), ...[1, 2, 3, 4, 5].map((n) => issued(n)), ...rotations, revoked)
   const ended = async (limit: number) =>
     (await endedGraces(database.pool, { now: 300, limit })).map((key) => key.keyId)

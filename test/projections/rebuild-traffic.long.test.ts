@@ -44,9 +44,16 @@ describe.each(openTestLogs())('while all of it goes on, on $name', (testLog) => 
     const { pool, url } = world.database
     applied = await createApplied({ url, pool, logger: silent })
     const about = { log, pool, codec: world.codec, applied, logger: silent, skips }
-    running = await Promise.all(projections.map((projection) => runProjection({ ...about, projection })))
+    running = await Promise.all(
+      projections.map((projection) => runProjection({ ...about, projection })),
+    )
     while (written < 480) await happen()
-    const pruning = { pool, projection: sessionsProjection, findEnded: findEndedData, logger: silent }
+    const pruning = {
+      pool,
+      projection: sessionsProjection,
+      findEnded: findEndedData,
+      logger: silent,
+    }
     pruner = runPruner({ ...pruning, intervalMs: 20 })
   }, 300_000)
   afterAll(async () => {
@@ -70,8 +77,10 @@ describe.each(openTestLogs())('while all of it goes on, on $name', (testLog) => 
     const now = start + written * hour
     const [foreign] = await log.append([
       {
-        ...{ topic: eventTopics.SessionScored, key: `foreign ${written}` },
-        ...{ value: foreignValues['that no schema wrote'], headers: { event_type: 'SessionScored' } },
+        topic: eventTopics.SessionScored,
+        key: `foreign ${written}`,
+        value: foreignValues['that no schema wrote'],
+        headers: { event_type: 'SessionScored' },
       },
     ])
     if (foreign) skipped.add(nameOf(foreign))
@@ -92,7 +101,14 @@ describe.each(openTestLogs())('while all of it goes on, on $name', (testLog) => 
       }
       // As a process of its own has one.
       const pool = createPool({ url: world.database.url })
-      const about = { projection: sessionsProjection, log, pool, codec: world.codec, logger: silent, skips }
+      const about = {
+        projection: sessionsProjection,
+        log,
+        pool,
+        codec: world.codec,
+        logger: silent,
+        skips,
+      }
       const rebuilding = rebuild({ ...about, findEnded: findEndedData }).finally(() => {
         isOver = true
         return pool.end()

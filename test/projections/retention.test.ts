@@ -63,7 +63,10 @@ function story(n: number): Story {
   const user: DomainEvent = {
     type: 'ClientUserAttached',
     data: {
-      ...{ session_id: session, organization_id: organization, environment, event_id: id('evt', n * 10 + 9) },
+      session_id: session,
+      organization_id: organization,
+      environment,
+      event_id: id('evt', n * 10 + 9),
       client_user_id: `user ${n}`,
       attached_at: at + 3000,
     },
@@ -71,11 +74,22 @@ function story(n: number): Story {
   const mark: DomainEvent = {
     type: 'SessionMarked',
     data: {
-      ...{ session_id: session, organization_id: organization, environment, event_id: id('evt', n * 10 + 8) },
-      ...{ mark_id: id('mrk', n), label: 'bot', reason: null, marked_at: at + 4000 },
+      session_id: session,
+      organization_id: organization,
+      environment,
+      event_id: id('evt', n * 10 + 8),
+      mark_id: id('mrk', n),
+      label: 'bot',
+      reason: null,
+      marked_at: at + 4000,
     },
   }
-  const events = [decision(0), decision(1), ...(n % 3 === 0 ? [user] : []), ...(n % 4 < 2 ? [mark] : [])]
+  const events = [
+    decision(0),
+    decision(1),
+    ...(n % 3 === 0 ? [user] : []),
+    ...(n % 4 < 2 ? [mark] : []),
+  ]
   return { session, organization, visitor, at: at + 1000, events }
 }
 
@@ -102,7 +116,9 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     const about = { time: 1, organizationId: ending, environment: null }
     const metas = events.map((event) => {
       const eventId =
-        'event_id' in event.data && projection === 'sessions' ? event.data.event_id : `log_${logged++}`
+        'event_id' in event.data && projection === 'sessions'
+          ? event.data.event_id
+          : `log_${logged++}`
       return { event, meta: { ...about, eventId } }
     })
     await applied.waitFor(projection, await world.append(log, metas), { timeoutMs: 20_000 })
@@ -142,15 +158,19 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
   beforeAll(async () => {
     world = await openProjectionWorld()
     log = await testLog.open()
-    const topics = [...new Set([policiesProjection, ...pruned].flatMap((projection) => projection.topics))]
+    const topics = [
+      ...new Set([policiesProjection, ...pruned].flatMap((projection) => projection.topics)),
+    ]
     await log.ensureTopics(topics.map((topic) => ({ topic, partitions: 3 })))
     applied = await world.openApplied()
-    for (const projection of [policiesProjection, ...pruned]) await world.run(log, projection, { applied })
+    for (const projection of [policiesProjection, ...pruned])
+      await world.run(log, projection, { applied })
     const { pool } = world.database
     await insertDataKeys(
       pool,
       stories.map(({ session, at }) => ({
-        ...{ session_id: session, made_at: session === fresh ? Date.now() : at },
+        session_id: session,
+        made_at: session === fresh ? Date.now() : at,
         sealed_key: Buffer.from(session),
       })),
     )
@@ -190,7 +210,9 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
         events.filter(({ type }) => type === 'ClientUserAttached'),
       )
       expect(await count('read.client_user_changes')).toBe(users.length)
-      const marks = kept.sessions.filter(({ events }) => events.some(({ type }) => type === 'SessionMarked'))
+      const marks = kept.sessions.filter(({ events }) =>
+        events.some(({ type }) => type === 'SessionMarked'),
+      )
       expect(await count('read.session_marks')).toBe(marks.length)
       // Also of those whose decisions have ended.
       expect(await count('read.sessions where mark_id is not null')).toBe(marks.length)
@@ -216,7 +238,9 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     expect(await findSession(world.database.pool, other, id('sid', 1))).toMatchObject({
       client_user_id: null,
     })
-    expect(await findVisitor(world.database.pool, other, id('vid', 0))).toMatchObject({ seen_count: 5 })
+    expect(await findVisitor(world.database.pool, other, id('vid', 0))).toMatchObject({
+      seen_count: 5,
+    })
   })
 
   test('a data key goes once its session and the visitor have ended', async () => {
@@ -237,9 +261,14 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     )
     expect(rows.map(({ session_id }) => session_id)).toEqual(kept.map(({ session }) => session))
     // Who is erased later is erased with them.
-    const outlived = kept.find((one) => one.session !== fresh && !stays(last.sessions_before).includes(one))
+    const outlived = kept.find(
+      (one) => one.session !== fresh && !stays(last.sessions_before).includes(one),
+    )
     const { organization: organizationId, visitor: visitorId, session } = outlived ?? story(0)
-    const scope = { organizationId, environment: isTest(session) ? ('test' as const) : ('live' as const) }
+    const scope = {
+      organizationId,
+      environment: isTest(session) ? ('test' as const) : ('live' as const),
+    }
     const found = await sessionsOf(world.database.pool, scope, { visitorId })
     expect(found.map(({ session_id }) => session_id)).toContain(session)
     expect(await findSession(world.database.pool, scope, session)).toBeUndefined()
@@ -249,7 +278,9 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     const { sessions_before, decisions_before } = last
     const about = stories.find(
       ({ organization, at }) =>
-        organization === ending && at >= (sessions_before ?? 0) + day && at < (decisions_before ?? 0),
+        organization === ending &&
+        at >= (sessions_before ?? 0) + day &&
+        at < (decisions_before ?? 0),
     )
     if (!about) throw new Error('there is no such session')
     const [first] = about.events
@@ -293,7 +324,10 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
         return {
           type: 'VisitorSplit',
           data: {
-            ...{ session_id: session, organization_id: organization, environment, confidence: 85 },
+            session_id: session,
+            organization_id: organization,
+            environment,
+            confidence: 85,
             event_id: id('evt', 50_000 + n),
             visitor_id: visitor.replace('vid_0', 'vid_9'),
             earlier_visitor_id: visitor,

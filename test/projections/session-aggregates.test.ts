@@ -61,7 +61,10 @@ test('the largest groups are counted by themselves and the others together', asy
     await model.decide(n, hourMs + n, { ...common, country: n < 3 ? 'FR' : n < 5 ? 'DE' : null })
   const count = (top: number, { since = 0, maxRows = 100 } = {}) =>
     countSessions(world.database.pool, model.scope, {
-      ...{ top, interval: 'none', groupBy: ['country'], maxRows },
+      top,
+      interval: 'none',
+      groupBy: ['country'],
+      maxRows,
       filters: { since, until: end },
     })
   expect((await count(1)).groups).toEqual([

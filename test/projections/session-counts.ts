@@ -104,7 +104,9 @@ export async function counted(
 ) {
   const counts = await countSessions(pool, model.scope, {
     ...query,
-    ...{ top: 100, usesHours, filters: { since: 0, until: end, ...filters } },
+    top: 100,
+    usesHours,
+    filters: { since: 0, until: end, ...filters },
   })
   expect(counts.isPart).toBe(false)
   const groups = counts.groups.map(({ at, kind, values, sessions }): [string, number] => [

@@ -93,10 +93,13 @@ test('the row says what the decision says, without query strings', () => {
 test.each([
   ['ready', 'other'],
   ['skipped', 'unknown'],
-] as const)('the kind of a network of which nothing is known is, with status %s, %s', (status, kind) => {
-  const { network, ...rest } = sessionScored()
-  expect(sessionFacts({ ...rest, network: { ...network, status } }).network).toBe(kind)
-})
+] as const)(
+  'the kind of a network of which nothing is known is, with status %s, %s',
+  (status, kind) => {
+    const { network, ...rest } = sessionScored()
+    expect(sessionFacts({ ...rest, network: { ...network, status } }).network).toBe(kind)
+  },
+)
 
 test.each(['', '999.1.1.1', 'fe80::1%eth0', 'unknown'])('%s is no address', (ip_address) => {
   expect(sessionFacts(sessionScored({ request: { ...request, ip_address } })).ip_address).toBeNull()
@@ -114,8 +117,18 @@ test('a session stays handed off, however its decisions came together', async ()
 
 test('a session was handed off when it was, although the decision of a look-up repeats what was seen then', async () => {
   const hand_off = { challenge_answered: true, input_observed: false, binding: null }
-  const handedOff = scored({ event_id: id('evt', 1), evaluated_at: 1, reason: 'hand_off', hand_off })
-  const lookedUp = scored({ event_id: id('evt', 2), evaluated_at: 2, reason: 'looked_up', hand_off })
+  const handedOff = scored({
+    event_id: id('evt', 1),
+    evaluated_at: 1,
+    reason: 'hand_off',
+    hand_off,
+  })
+  const lookedUp = scored({
+    event_id: id('evt', 2),
+    evaluated_at: 2,
+    reason: 'looked_up',
+    hand_off,
+  })
   const rows = [expect.objectContaining({ evaluated_at: '2', handed_off_at: '1' })]
   await model.given(handedOff, lookedUp)
   expect(await model.rows('sessions')).toEqual(rows)
@@ -124,7 +137,13 @@ test('a session was handed off when it was, although the decision of a look-up r
 })
 
 test('texts of a client that Postgres cannot store are stored without what it refuses', async () => {
-  const browser = { name: 'Chr\0me', version: '1', major_version: '1', engine: 'blink', app_name: null }
+  const browser = {
+    name: 'Chr\0me',
+    version: '1',
+    major_version: '1',
+    engine: 'blink',
+    app_name: null,
+  }
   await model.given(scored({ browser, request: { ...request, user_agent: 'a\0"{},\\b' } }))
   expect(await model.rows('sessions')).toMatchObject([
     { browser: 'Chr\ufffdme', user_agent: 'a\ufffd"{},\\b' },
@@ -134,7 +153,11 @@ test('texts of a client that Postgres cannot store are stored without what it re
 test('a browser is found by its name, whether client hints or the user agent told it', async () => {
   const names = ['Google Chrome', 'Chrome', 'Microsoft Edge', 'Samsung Internet']
   const browsers = names.map((name) => ({
-    ...{ name, version: '1', major_version: '1', engine: 'blink', app_name: null },
+    name,
+    version: '1',
+    major_version: '1',
+    engine: 'blink',
+    app_name: null,
   }))
   await model.given(
     ...browsers.map((browser, n) =>
@@ -142,17 +165,28 @@ test('a browser is found by its name, whether client hints or the user agent tol
     ),
   )
   const rows = await model.rows('sessions')
-  expect(rows.map(({ browser }) => browser)).toEqual(['Chrome', 'Chrome', 'Edge', 'Samsung Internet'])
+  expect(rows.map(({ browser }) => browser)).toEqual([
+    'Chrome',
+    'Chrome',
+    'Edge',
+    'Samsung Internet',
+  ])
 })
 
 test('an analyst sees what the policy of the organization shows', async () => {
   await model.given(scored({ session_id: id('sid', 1), request }))
   const look = () =>
-    as(roles.everything, async (client) => (await client.query('select * from read.session_facts')).rows[0])
+    as(
+      roles.everything,
+      async (client) => (await client.query('select * from read.session_facts')).rows[0],
+    )
   expect(await look()).toMatchObject({
     evaluated_at: new Date(sessionScored().evaluated_at),
     page_path: '/users/*/orders/*/*/summer-sale',
-    ...{ ip_address: null, client_user_id: null, user_agent: null, page_host: 'shop.example' },
+    ip_address: null,
+    client_user_id: null,
+    user_agent: null,
+    page_host: 'shop.example',
   })
 
   const policy = await model.database.pool.query('select * from read.data_policies')
@@ -160,10 +194,15 @@ test('an analyst sees what the policy of the organization shows', async () => {
   await setHidden([])
   expect(await look()).toMatchObject({
     page_path: '/users/4711/orders/8f14e45f-ceea-467f/a%40b.example/summer-sale',
-    ...{ ip_address: request.ip_address, user_agent: request.user_agent },
+    ip_address: request.ip_address,
+    user_agent: request.user_agent,
   })
   await setHidden(['page_host', 'signals'])
-  expect(await look()).toMatchObject({ page_host: null, signals: null, ip_address: request.ip_address })
+  expect(await look()).toMatchObject({
+    page_host: null,
+    signals: null,
+    ip_address: request.ip_address,
+  })
   await model.database.pool.query('delete from read.data_policies')
 })
 
@@ -210,9 +249,14 @@ test('an analyst reads the rows of the organizations that were named, and no oth
 test('one who was given all and then one organization reads that one', async () => {
   await model.given(scored({ organization_id: other }))
   const give = (organizationId: string | null) =>
-    transaction(model.database.pool, (tx) => addAnalyst(tx, { role: roles.acmeOnly, organizationId }))
+    transaction(model.database.pool, (tx) =>
+      addAnalyst(tx, { role: roles.acmeOnly, organizationId }),
+    )
   const count = () =>
-    as(roles.acmeOnly, async (client) => (await client.query('select from read.session_facts')).rowCount)
+    as(
+      roles.acmeOnly,
+      async (client) => (await client.query('select from read.session_facts')).rowCount,
+    )
   expect(await count()).toBe(0)
   await give(null)
   expect(await count()).toBe(1)
@@ -221,7 +265,10 @@ test('one who was given all and then one organization reads that one', async () 
 })
 
 test('the page about flat rows names the columns of the view, and what is kept back by default', async () => {
-  const page = readFileSync(new URL('../../docs/reference/session-facts.md', import.meta.url), 'utf8')
+  const page = readFileSync(
+    new URL('../../docs/reference/session-facts.md', import.meta.url),
+    'utf8',
+  )
   const described = page
     .split('\n')
     .filter((line) => line.startsWith('| `'))

@@ -58,7 +58,10 @@ async function walk(model: Model, { filters, limit, windowSize, changes, there }
   let after: SessionPlace | undefined
   for (let page = 0; page < 500; page++) {
     const { rows, hasMore, readTo } = await listSessions(world.database.pool, model.scope, {
-      ...{ limit, filters, windowSize, after },
+      limit,
+      filters,
+      windowSize,
+      after,
     })
     expect(rows.length).toBeLessThanOrEqual(limit)
     for (const { id } of rows) {
@@ -109,13 +112,17 @@ async function checked(plan: Plan): Promise<void> {
 }
 
 test(`pages of filtered sessions have each one that stays as it is once, in order, whatever comes, moves or is erased (seed ${seed})`, async () => {
-  await fc.assert(fc.asyncProperty(plan, checked), { seed, numRuns: amount({ few: 40, many: 400 }) })
+  await fc.assert(fc.asyncProperty(plan, checked), {
+    seed,
+    numRuns: amount({ few: 40, many: 400 }),
+  })
 }, 120_000)
 
 test('a page that ends with its window says how far it read, and the last one that it read everything', async () => {
   const model = createModel(world, `${seed} window`)
   const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
-  for (let n = 0; n < 7; n++) await model.decide(n, n + 1, { ...common, country: n === 0 ? 'DE' : 'FR' })
+  for (let n = 0; n < 7; n++)
+    await model.decide(n, n + 1, { ...common, country: n === 0 ? 'DE' : 'FR' })
   const read = (after?: SessionPlace) =>
     listSessions(world.database.pool, model.scope, {
       limit: 2,
@@ -124,7 +131,11 @@ test('a page that ends with its window says how far it read, and the last one th
       after,
     })
   const first = await read()
-  expect(first).toMatchObject({ rows: [], hasMore: true, readTo: { evaluatedAt: 5, id: model.sessionId(4) } })
+  expect(first).toMatchObject({
+    rows: [],
+    hasMore: true,
+    readTo: { evaluatedAt: 5, id: model.sessionId(4) },
+  })
   const second = await read(first.readTo ?? undefined)
   expect(second).toMatchObject({ rows: [], hasMore: true, readTo: { evaluatedAt: 2 } })
   const third = await read(second.readTo ?? undefined)
@@ -135,7 +146,11 @@ test('by verdict, visitor and user all sessions are searched for one page', asyn
   const model = createModel(world, `${seed} exact`)
   const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
   for (let n = 0; n < 9; n++)
-    await model.decide(n, n + 1, { ...common, verdict: n === 0 ? 'bot' : 'human', visitor: n === 1 ? 1 : 2 })
+    await model.decide(n, n + 1, {
+      ...common,
+      verdict: n === 0 ? 'bot' : 'human',
+      visitor: n === 1 ? 1 : 2,
+    })
   await model.attach(1, 1)
   const verdict = ['human' as const, 'bot' as const]
   for (const [n, filters] of [
@@ -147,9 +162,14 @@ test('by verdict, visitor and user all sessions are searched for one page', asyn
     [1, { client_user_id: ['user 1'], verdict }],
   ] satisfies [number, SessionFilters][]) {
     const { rows, hasMore } = await listSessions(world.database.pool, model.scope, {
-      ...{ limit: 2, windowSize: 2, filters },
+      limit: 2,
+      windowSize: 2,
+      filters,
     })
-    expect({ ids: rows.map(({ id }) => id), hasMore }).toEqual({ ids: [model.sessionId(n)], hasMore: false })
+    expect({ ids: rows.map(({ id }) => id), hasMore }).toEqual({
+      ids: [model.sessionId(n)],
+      hasMore: false,
+    })
   }
 })
 

@@ -5,7 +5,11 @@ import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { attributionKind } from '../../projections/sessions/decision-schemas.ts'
-import { emptyFields, type FilterName, inLowerCase } from '../../projections/sessions/filter-fields.ts'
+import {
+  emptyFields,
+  type FilterName,
+  inLowerCase,
+} from '../../projections/sessions/filter-fields.ts'
 import type { SessionFilters } from '../../projections/sessions/filters.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { createSessionsPrune } from '../../projections/sessions/prune.ts'
@@ -148,7 +152,10 @@ function fewOf<T extends object>(all: fc.Arbitrary<T>, most: number): fc.Arbitra
   })
 }
 
-const prefixes: Record<string, string> = { '203.0.113.0/25': '203.0.113.9', '2001:db8::/32': '2001:db8::1' }
+const prefixes: Record<string, string> = {
+  '203.0.113.0/25': '203.0.113.9',
+  '2001:db8::/32': '2001:db8::1',
+}
 
 const present = <T>(value: T | null): T[] => (value === null ? [] : [value])
 
@@ -173,7 +180,9 @@ const valuesOf: Record<FilterName, (session: ModelSession) => (string | number)[
 }
 
 const lastingFields: FilterName[] = ['verdict', 'visitor_id', 'client_user_id', 'key_id', 'mark']
-const fields = Object.keys(valuesOf).filter((name): name is FilterName => Object.hasOwn(valuesOf, name))
+const fields = Object.keys(valuesOf).filter((name): name is FilterName =>
+  Object.hasOwn(valuesOf, name),
+)
 const factFields = fields.filter((field) => !lastingFields.includes(field))
 
 /** Whether the filters ask for the field: `null` stands for no value. */
@@ -224,7 +233,11 @@ interface Begun {
 }
 
 /** Sessions of one organization and environment in Postgres, and the same in memory. */
-export function createModel(world: ProjectionWorld, name: string, environment: Environment = 'live') {
+export function createModel(
+  world: ProjectionWorld,
+  name: string,
+  environment: Environment = 'live',
+) {
   const organizationId = derivedId('org', name)
   const sessions = new Map<number, ModelSession>()
   let offset = 0
@@ -300,7 +313,12 @@ export function createModel(world: ProjectionWorld, name: string, environment: E
         else if (session.time < decisions_before)
           sessions.set(session.n, { ...session, isEnded: true, handedOff: false })
       }
-      const ended = { decisions_before, sessions_before, visitors_before: null, webhooks_before: null }
+      const ended = {
+        decisions_before,
+        sessions_before,
+        visitors_before: null,
+        webhooks_before: null,
+      }
       const prune = createSessionsPrune()
       for (let more = true; more; )
         await inBuild(async (tx) => {
@@ -309,7 +327,12 @@ export function createModel(world: ProjectionWorld, name: string, environment: E
     },
     async erase(n: number): Promise<void> {
       sessions.delete(n)
-      const named = { ...about, session_ids: [sessionId(n)], erased_visitor_ids: [], changed_visitor_ids: [] }
+      const named = {
+        ...about,
+        session_ids: [sessionId(n)],
+        erased_visitor_ids: [],
+        changed_visitor_ids: [],
+      }
       const erasure = {
         event_id: 'evt',
         erasure_id: 'x',
@@ -374,8 +397,14 @@ const firedSignal = {
 const unsaid = { product: null, purpose: null, method: null, evidence: null }
 
 const nowhere = {
-  ...{ city: null, region: null, country: null, latitude: null, longitude: null, timezone: null },
-  ...{ postal_code: null, accuracy_radius_km: null },
+  city: null,
+  region: null,
+  country: null,
+  latitude: null,
+  longitude: null,
+  timezone: null,
+  postal_code: null,
+  accuracy_radius_km: null,
 }
 
 function labelOf(text: string): AttributionLabel {

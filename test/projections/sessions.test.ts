@@ -5,7 +5,12 @@ import { createCodec, type DomainEvent, type RecordedEvent } from '../../infra/e
 import { transaction } from '../../infra/postgres/pool.ts'
 import { listSessions } from '../../projections/sessions/list-sessions.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
-import { findDecisions, findSession, findVisitor, listVisitors } from '../../projections/sessions/queries.ts'
+import {
+  findDecisions,
+  findSession,
+  findVisitor,
+  listVisitors,
+} from '../../projections/sessions/queries.ts'
 import { listSessionEvents } from '../../projections/sessions/session-events.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { testCause } from '../support/projections.ts'
@@ -29,7 +34,8 @@ beforeEach(async () => {
 const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
 
 function recorded(event: DomainEvent): RecordedEvent {
-  const meta = 'environment' in event.data && 'event_id' in event.data ? metaOf(event.data) : undefined
+  const meta =
+    'environment' in event.data && 'event_id' in event.data ? metaOf(event.data) : undefined
   if (!meta) throw new Error('not an event of a session')
   return {
     ...event,
@@ -127,7 +133,10 @@ test('of very many decisions a session shows the newest 100, however they came, 
   expect(shown?.previous_decisions.map(({ event_id }) => event_id)).toEqual(
     Array.from({ length: 100 }, (_, i) => id('evt', 2000 + 228 - i)),
   )
-  const { rows: found } = await listSessions(database.pool, scope, { limit: 5, search: id('evt', 3001) })
+  const { rows: found } = await listSessions(database.pool, scope, {
+    limit: 5,
+    search: id('evt', 3001),
+  })
   expect(found.map((session) => session.id)).toEqual([id('sid', 3)])
   const byPart = await listSessions(database.pool, scope, { limit: 5, search: '0000003001' })
   expect(byPart.rows.map((session) => session.id)).toEqual([id('sid', 3)])
@@ -175,7 +184,10 @@ test('what several sessions say alike is stored once', async () => {
 test('a part of an id finds its session', async () => {
   const visitor = visitorLink({ id: 'vid_0000000000000000000abcdefg' })
   await apply(
-    scored({ event_id: 'evt_00000000000000000needle123', session_id: 'sid_0000000000000000000hay4567' }),
+    scored({
+      event_id: 'evt_00000000000000000needle123',
+      session_id: 'sid_0000000000000000000hay4567',
+    }),
     scored({ event_id: id('evt', 2), session_id: id('sid', 2), visitor }),
   )
   const search = async (text: string) =>
@@ -188,8 +200,16 @@ test('a part of an id finds its session', async () => {
 
 test('what a session tells first is told by its first decision that knows it, however they came', async () => {
   const decisions = (session: number) => [
-    scored({ event_id: id('evt', 10 * session + 1), session_id: id('sid', session), visitor: null }),
-    scored({ event_id: id('evt', 10 * session + 2), session_id: id('sid', session), evaluated_at: 20 }),
+    scored({
+      event_id: id('evt', 10 * session + 1),
+      session_id: id('sid', session),
+      visitor: null,
+    }),
+    scored({
+      event_id: id('evt', 10 * session + 2),
+      session_id: id('sid', session),
+      evaluated_at: 20,
+    }),
     scored({
       event_id: id('evt', 10 * session + 3),
       session_id: id('sid', session),
@@ -207,13 +227,17 @@ test('what a session tells first is told by its first decision that knows it, ho
   for (const event of decisions(2)) await apply(event)
   const types = ['session.fingerprint.calculated', 'session.result.persisted'] as const
   const told = await listSessionEvents(database.pool, scope, { since: 0, limit: 10, types })
-  const seen = told.map(({ type, session_id, event_id, at }) => `${at} ${session_id} ${type} ${event_id}`)
+  const seen = told.map(
+    ({ type, session_id, event_id, at }) => `${at} ${session_id} ${type} ${event_id}`,
+  )
   const expected = [1, 2].flatMap((n) => [
     `20 ${id('sid', n)} session.fingerprint.calculated ${id('evt', 10 * n + 2)}`,
     `30 ${id('sid', n)} session.result.persisted ${id('evt', 10 * n + 3)}`,
   ])
   expect(seen.toSorted()).toEqual(expected.toSorted())
-  expect((await listSessionEvents(database.pool, scope, { since: 25, limit: 10, types })).length).toBe(2)
+  expect(
+    (await listSessionEvents(database.pool, scope, { since: 25, limit: 10, types })).length,
+  ).toBe(2)
 })
 
 test('client user ids are attached, replaced and cleared in the order of the log; a repeat does nothing', async () => {
@@ -237,7 +261,9 @@ test('nothing outside the scope is found', async () => {
   ]) {
     expect(await findSession(database.pool, other, id('sid', 1))).toBeUndefined()
     expect(await findVisitor(database.pool, other, id('vid', 1))).toBeUndefined()
-    expect((await listSessions(database.pool, other, { limit: 5, search: id('evt', 1) })).rows).toEqual([])
+    expect(
+      (await listSessions(database.pool, other, { limit: 5, search: id('evt', 1) })).rows,
+    ).toEqual([])
     expect((await listVisitors(database.pool, other, { limit: 5 })).rows).toEqual([])
   }
 })
@@ -245,7 +271,9 @@ test('nothing outside the scope is found', async () => {
 test('sessions page by latest decision, newest first, ties by id', async () => {
   const times = [30, 10, 20, 20, 20]
   await apply(
-    ...times.map((at, i) => scored({ event_id: id('evt', i), session_id: id('sid', i), evaluated_at: at })),
+    ...times.map((at, i) =>
+      scored({ event_id: id('evt', i), session_id: id('sid', i), evaluated_at: at }),
+    ),
   )
   const seen: string[] = []
   let after: { evaluatedAt: number; id: string } | undefined
@@ -285,7 +313,9 @@ test('sessions are searched by whole ids in any case, and by parts of what they 
     user(id('sid', 1), 'u1', 'Customer ÄÖ 17'),
   )
   const find = async (search: string) =>
-    (await listSessions(database.pool, scope, { limit: 10, search })).rows.map((row) => row.id).toSorted()
+    (await listSessions(database.pool, scope, { limit: 10, search })).rows
+      .map((row) => row.id)
+      .toSorted()
   expect(await find(id('SID', 2))).toEqual([id('sid', 2)])
   expect(await find(id('EVT', 2))).toEqual([id('sid', 2)])
   expect(await find(id('evt', 3))).toEqual([id('sid', 2)])
@@ -326,7 +356,9 @@ test('a visitor counts distinct sessions and shows its latest evaluation, in wha
     storage: visitorLink().storage,
     anchors: visitorLink().anchors,
   })
-  expect(visitor?.activity.map((row) => row.decision.event_id)).toEqual([4, 3, 2, 1].map((n) => id('evt', n)))
+  expect(visitor?.activity.map((row) => row.decision.event_id)).toEqual(
+    [4, 3, 2, 1].map((n) => id('evt', n)),
+  )
   expect(visitor?.activity[0]).toMatchObject({
     session_id: id('sid', 4),
     request: { ip_address: '203.0.113.4', screen_size: '1440x900' },

@@ -22,5 +22,7 @@ export function decision(
 }
 
 export function decisions(from: number, count: number, sessions = count) {
-  return Array.from({ length: count }, (_, i) => decision(from + i, { session: (from + i) % sessions }))
+  return Array.from({ length: count }, (_, i) =>
+    decision(from + i, { session: (from + i) % sessions }),
+  )
 }

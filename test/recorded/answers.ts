@@ -16,7 +16,9 @@ export function print(value: unknown, indent = ''): string {
   const isList = Array.isArray(value)
   const lines = isList
     ? value.map((one) => deeper + print(one, deeper))
-    : Object.entries(value).map(([name, one]) => `${deeper}${JSON.stringify(name)}: ${print(one, deeper)}`)
+    : Object.entries(value).map(
+        ([name, one]) => `${deeper}${JSON.stringify(name)}: ${print(one, deeper)}`,
+      )
   const [open, close] = isList ? '[]' : '{}'
   const text = `${open}\n${lines.join(',\n')}\n${indent}${close}`
   return indent === '' ? `${text}\n` : text

@@ -19,7 +19,10 @@ export interface Answer {
 }
 
 /** Sends the headers in their order and adds only what HTTP needs. */
-export async function send(baseUrl: string, { method, path, headers = {}, body }: Request): Promise<Answer> {
+export async function send(
+  baseUrl: string,
+  { method, path, headers = {}, body }: Request,
+): Promise<Answer> {
   const isJson = typeof body === 'object' && !(body instanceof Uint8Array)
   const payload = isJson ? JSON.stringify(body) : body
   const { hostname, port } = new URL(baseUrl)
@@ -28,10 +31,16 @@ export async function send(baseUrl: string, { method, path, headers = {}, body }
   const length = payload !== undefined && { 'content-length': String(Buffer.byteLength(payload)) }
   const all = { ...type, ...headers, ...length }
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-  const request = httpRequest({ hostname, port, method, path, headers: all, agent: false }, (response) => {
-    const { statusCode = 0, rawHeaders } = response
-    buffer(response).then((bytes) => resolve({ status: statusCode, rawHeaders, body: bytes }), reject)
-  })
+  const request = httpRequest(
+    { hostname, port, method, path, headers: all, agent: false },
+    (response) => {
+      const { statusCode = 0, rawHeaders } = response
+      buffer(response).then(
+        (bytes) => resolve({ status: statusCode, rawHeaders, body: bytes }),
+        reject,
+      )
+    },
+  )
   request.on('error', reject)
   request.end(payload)
   return promise
@@ -49,7 +58,11 @@ export async function sendRaw(baseUrl: string, raw: string): Promise<Answer> {
     const [name = '', ...value] = line.split(': ')
     return [name, value.join(': ')]
   })
-  return { status: Number(first.split(' ')[1]), rawHeaders, body: Buffer.from(rest.join('\r\n\r\n')) }
+  return {
+    status: Number(first.split(' ')[1]),
+    rawHeaders,
+    body: Buffer.from(rest.join('\r\n\r\n')),
+  }
 }
 
 /** Members of answers that later requests need; an answer has those of its kind. */

@@ -84,11 +84,17 @@ export function createMask(places: Record<string, string>) {
     for (const [place, name] of Object.entries(places)) result = result.replaceAll(place, name)
     // As a repeated answer names it; the answer's own was replaced before.
     result = result.replace(/\breq_[0-9a-f]{32}\b/g, '<earlier request>')
-    result = result.replace(/(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width":\d+,"height")/g, '"<drawing>"')
+    result = result.replace(
+      /(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width":\d+,"height")/g,
+      '"<drawing>"',
+    )
     result = result.replace(/(?<="engineQuestions":)\[.*?\](?=\}$|,"next":)/g, '"<questions>"')
     // What others did is counted a moment later, so that it may or may not be there yet.
     result = result.replace(/(?<="repeats":)\{(?:[^{}]|\{[^{}]*\})*\}/g, '"<counts>"')
-    result = result.replace(/,?\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\}(?=\])/g, '')
+    result = result.replace(
+      /,?\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\}(?=\])/g,
+      '',
+    )
     result = result.replace(/\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\},/g, '')
     result = result.replace(/\{"signal":"(?:replayed_snapshot|velocity_address)"[^}]*\},?/g, '')
     result = result.replace(/(?<="client_count":\s?)(?:null|\d+)/g, '"<count>"')
@@ -97,7 +103,8 @@ export function createMask(places: Record<string, string>) {
     result = result.replace(/(?<="(?:of_visitors|visitors_with_it)":\s?)\d+/g, '"<count>"')
     // Another one each hour, which may begin in the middle of a run.
     result = result.replace(/(?<="serverPublicKey":\s?")[^"]+/g, 'of this hour')
-    for (const [kind, pattern] of rules) result = result.replace(pattern, (value) => placeholder(kind, value))
+    for (const [kind, pattern] of rules)
+      result = result.replace(pattern, (value) => placeholder(kind, value))
     result = result.replace(/(?<="last_used_at":)(?:null|"[^"]*")/g, '"<time or null>"')
     result = result.replace(/(?<="evaluation_duration_ms":\s?)\d+/g, '"<milliseconds>"')
     // Of a test that was sent just now: whether somebody delivers it yet.
@@ -108,7 +115,10 @@ export function createMask(places: Record<string, string>) {
     result = result.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z/g, (time) =>
       masked(time, Date.parse(time), now),
     )
-    return result.replace(/(?<=:)\b1[789]\d{11}\b/g, (time) => `"${masked(time, Number(time), now)}"`)
+    return result.replace(
+      /(?<=:)\b1[789]\d{11}\b/g,
+      (time) => `"${masked(time, Number(time), now)}"`,
+    )
   }
 }
 
@@ -127,7 +137,10 @@ function withoutEvidence(text: string): string {
   if (!text.startsWith('{"data":{"object":"person_export"')) return text
   const answer: Exported = JSON.parse(text)
   for (const session of answer.data.sessions) {
-    session.decisions = session.decisions.map(({ session_id, verdict }) => ({ session_id, verdict }))
+    session.decisions = session.decisions.map(({ session_id, verdict }) => ({
+      session_id,
+      verdict,
+    }))
     session.state &&= {}
     session.link &&= {}
   }

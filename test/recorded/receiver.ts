@@ -53,5 +53,7 @@ export type Receiver = Awaited<ReturnType<typeof startReceiver>>
 function signUp(body: string): string {
   const { delivery } = JSON.parse(body).data
   const payload = { version: 1 as const, outputs: { ACME_API_KEY: 'acme-key' } }
-  return JSON.stringify({ encrypted_delivery: sealEnvelope(payload, { delivery, random: randomBytes }) })
+  return JSON.stringify({
+    encrypted_delivery: sealEnvelope(payload, { delivery, random: randomBytes }),
+  })
 }

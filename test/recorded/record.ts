@@ -4,7 +4,8 @@ import path from 'node:path'
 import { answersFile, print } from './answers.ts'
 import { playScenario } from './scenario.ts'
 
-const [checkout = path.resolve(import.meta.dirname, '../..'), file = answersFile] = process.argv.slice(2)
+const [checkout = path.resolve(import.meta.dirname, '../..'), file = answersFile] =
+  process.argv.slice(2)
 const recorded = await playScenario(path.resolve(checkout))
 await writeFile(file, print(recorded))
 console.log(`${recorded.length} answers of ${checkout} in ${file}`)

@@ -91,9 +91,14 @@ interface Header extends Masking {
   method: string
 }
 
-function headerValue({ status, body }: Answer, { name, value, compared, mask, method }: Header): string {
+function headerValue(
+  { status, body }: Answer,
+  { name, value, compared, mask, method }: Header,
+): string {
   if (name === 'content-length') {
-    return method === 'HEAD' || Number(value) === body.length ? '<length>' : `${value}, of ${body.length}`
+    return method === 'HEAD' || Number(value) === body.length
+      ? '<length>'
+      : `${value}, of ${body.length}`
   }
   if (name === 'etag' && compared !== 'all') return '<etag>'
   if (name === 'retry-after' && (status === 429 || value !== '1')) return '<seconds>'

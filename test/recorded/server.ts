@@ -69,7 +69,11 @@ export async function startDevelopmentServer(checkout: string) {
 export type DevelopmentServer = Awaited<ReturnType<typeof startDevelopmentServer>>
 
 async function settings(folder: string) {
-  const databases = { CITY_MMDB: 'city.mmdb', ASN_MMDB: 'asn.mmdb', ANONYMOUS_MMDB: 'anonymous.mmdb' }
+  const databases = {
+    CITY_MMDB: 'city.mmdb',
+    ASN_MMDB: 'asn.mmdb',
+    ANONYMOUS_MMDB: 'anonymous.mmdb',
+  }
   const files = Object.entries(databases).map(([name, file]) => [name, path.join(folder, file)])
   const paths: Record<string, string> = Object.fromEntries(files)
   const { CITY_MMDB = '', ASN_MMDB = '', ANONYMOUS_MMDB = '' } = paths
@@ -79,7 +83,10 @@ async function settings(folder: string) {
   })
   await writeMmdb(ASN_MMDB, 'GeoLite2-ASN', {
     '8.8.8.0/24': { autonomous_system_number: 15169, autonomous_system_organization: 'Google LLC' },
-    '62.1.0.0/16': { autonomous_system_number: 64512, autonomous_system_organization: 'Example Net' },
+    '62.1.0.0/16': {
+      autonomous_system_number: 64512,
+      autonomous_system_organization: 'Example Net',
+    },
     '62.2.0.0/16': { autonomous_system_number: 714, autonomous_system_organization: 'Apple Inc.' },
   })
   await writeMmdb(ANONYMOUS_MMDB, 'GeoIP2-Anonymous-IP', {
@@ -111,4 +118,6 @@ async function settings(folder: string) {
   }
 }
 
-const country = (code: string, name: string) => ({ country: { iso_code: code, names: { en: name } } })
+const country = (code: string, name: string) => ({
+  country: { iso_code: code, names: { en: name } },
+})

@@ -73,7 +73,9 @@ function ofThisVisit(observations: SentObservations): SentObservations {
   if (!behavior) return observations
   const [one, two] = [visits % steps, Math.floor(visits / steps) % steps]
   const paced = (value: number | null, by: number) => value && value * step ** (by % steps)
-  const of = <T extends { interval_mean: number | null; interval_std: number | null }>(channel: T): T => ({
+  const of = <T extends { interval_mean: number | null; interval_std: number | null }>(
+    channel: T,
+  ): T => ({
     ...channel,
     interval_mean: paced(channel.interval_mean, one),
     interval_std: paced(channel.interval_std, two),
@@ -108,7 +110,12 @@ export async function visit(world: World, options: VisitOptions): Promise<Visit>
     async fetch(url, { method, headers, body }) {
       const kind = kindOf(url)
       counts[kind] = (counts[kind] ?? 0) + 1
-      const request = { method, path: url, headers: { ...headersOf(person, options), ...headers }, body }
+      const request = {
+        method,
+        path: url,
+        headers: { ...headersOf(person, options), ...headers },
+        body,
+      }
       sent[kind] = request
       const answer = await world.record({ name: `${name}: ${kind} ${counts[kind]}`, ...request })
       return {
@@ -134,7 +141,10 @@ export async function visit(world: World, options: VisitOptions): Promise<Visit>
     continuity: handedOut,
     sent,
     finish: (boundTo) =>
-      client.requestResult({ ...closing, ...(boundTo === undefined ? {} : { binding: bindingOf(boundTo) }) }),
+      client.requestResult({
+        ...closing,
+        ...(boundTo === undefined ? {} : { binding: bindingOf(boundTo) }),
+      }),
   }
 }
 
@@ -144,4 +154,5 @@ function kindOf(url: string): keyof Visit['sent'] {
 }
 
 /** The token with some of what is sealed in it changed. */
-export const changedToken = (token: string): string => `${token.slice(0, 80)}AAAAAAAA${token.slice(88)}`
+export const changedToken = (token: string): string =>
+  `${token.slice(0, 80)}AAAAAAAA${token.slice(88)}`

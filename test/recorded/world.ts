@@ -51,8 +51,20 @@ async function prepareWorld(server: DevelopmentServer, receiver: Receiver) {
   /** An organization of the other tenants, with a key that may do everything. */
   async function organization(slug: string) {
     const body = { name: slug, slug }
-    const { id } = json(await quiet({ method: 'POST', path: '/v1/organizations', headers: live, body })).data
-    const key = await cli('keys', 'create', slug, '--name', 'All', '--type', 'secret', '--scopes', '*')
+    const { id } = json(
+      await quiet({ method: 'POST', path: '/v1/organizations', headers: live, body }),
+    ).data
+    const key = await cli(
+      'keys',
+      'create',
+      slug,
+      '--name',
+      'All',
+      '--type',
+      'secret',
+      '--scopes',
+      '*',
+    )
     return { id, secret: bearer(key.data.revealed_key) }
   }
 

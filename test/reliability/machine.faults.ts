@@ -47,7 +47,9 @@ needs('full-disks').describe(`small disks, seed ${seed}`, () => {
       async breaks() {
         await filled(disks.kafka)
         await Promise.all(
-          world.kafka.brokers.map((broker) => (isAlive(broker.pid) ? undefined : restarted(broker))),
+          world.kafka.brokers.map((broker) =>
+            isAlive(broker.pid) ? undefined : restarted(broker),
+          ),
         )
         return 1
       },

@@ -19,7 +19,8 @@ interface Result {
 }
 
 const page = path.join(root, 'docs/reports/reliability.md')
-const head = '| fault | faults | sessions | lost | 503 with Retry-After | no answer | seed | last run |'
+const head =
+  '| fault | faults | sessions | lost | 503 with Retry-After | no answer | seed | last run |'
 const rule = '|-|-|-|-|-|-|-|-|'
 
 /** Replaces the fault's line of the table in docs/reports/reliability.md, and prints it. */

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
 import { type Owner, operator } from '../support/cluster.ts'
-import { createOwnDatabase, type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import {
+  createOwnDatabase,
+  type DebianPostgres,
+  startDebianPostgres,
+} from '../support/debian-postgres.ts'
 import { type KafkaCluster, startKafkaCluster } from '../support/kafka-cluster.ts'
 import { type RoleProcesses, readBack, startRoles } from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
@@ -53,7 +57,11 @@ export async function openWorld({ seed, places = {}, env = {} }: WorldOptions): 
   const owner = await operator(settings).organization()
   const finished: string[] = []
   return {
-    ...{ postgres, postgresProxy, kafka, roles, settings },
+    postgres,
+    postgresProxy,
+    kafka,
+    roles,
+    settings,
     under: (fault) => runFault(fault, { seed, roles, owner, finished }),
     async stop() {
       await roles.stop()
@@ -78,8 +86,12 @@ async function runFault({ name, breaks }: Fault, running: Running): Promise<void
   const { seed, roles, owner, finished } = running
   const began = Date.now()
   const traffic = startTraffic({
-    ...{ baseUrl: () => roles.url('collect'), publishableKey: owner.publishable.key },
-    ...{ seed: `${seed} ${name}`, sessions: Number.POSITIVE_INFINITY, atOnce, allowsNoAnswer: true },
+    baseUrl: () => roles.url('collect'),
+    publishableKey: owner.publishable.key,
+    seed: `${seed} ${name}`,
+    sessions: Number.POSITIVE_INFINITY,
+    atOnce,
+    allowsNoAnswer: true,
   })
   // Some before, and some after.
   await traffic.reached(enough)

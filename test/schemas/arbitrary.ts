@@ -11,7 +11,8 @@ export function valuesOf(type: avro.Type): fc.Arbitrary<unknown> {
   }
   if (type instanceof types.EnumType) return fc.constantFrom(...type.symbols)
   if (type instanceof types.ArrayType) return fc.array(valuesOf(type.itemsType), { maxLength: 4 })
-  if (type instanceof types.MapType) return fc.dictionary(mapKey, valuesOf(type.valuesType), { maxKeys: 4 })
+  if (type instanceof types.MapType)
+    return fc.dictionary(mapKey, valuesOf(type.valuesType), { maxKeys: 4 })
   if (type instanceof types.UnwrappedUnionType) return fc.oneof(...type.types.map(valuesOf))
   return primitive(type.typeName)
 }

@@ -28,8 +28,14 @@ const kind = (symbols: string[], rest: object = {}) => ({
 })
 
 const good: [string, Schema[]][] = [
-  ['a field with a default is added', [event(), event({ name: 'more', type: 'string', default: '' })]],
-  ['a field with a default is removed', [event({ name: 'more', type: 'string', default: '' }), event()]],
+  [
+    'a field with a default is added',
+    [event(), event({ name: 'more', type: 'string', default: '' })],
+  ],
+  [
+    'a field with a default is removed',
+    [event({ name: 'more', type: 'string', default: '' }), event()],
+  ],
   [
     'a symbol is added to an enum with a default',
     [event(kind(['a'], { default: 'a' })), event(kind(['a', 'b'], { default: 'a' }))],

@@ -4,7 +4,12 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { describeEvents } from '../../schemas/describe-events.ts'
 import { describeObservations } from '../../schemas/describe-observations.ts'
-import { assignIds, generateTypes, readFactsSchemas, readSchemaFiles } from '../../schemas/generate.ts'
+import {
+  assignIds,
+  generateTypes,
+  readFactsSchemas,
+  readSchemaFiles,
+} from '../../schemas/generate.ts'
 import ids from '../../schemas/ids.json' with { type: 'json' }
 
 const root = path.resolve(import.meta.dirname, '../..')

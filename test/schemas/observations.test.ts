@@ -13,12 +13,19 @@ describe('observations', () => {
   })
 
   it('that are null or of the wrong type are not observed, and cost nothing else', () => {
-    expect(observationsSchema.parse({ version: 1, elapsed_ms: 7, snapshot: null, behavior: 'x' })).toEqual({
+    expect(
+      observationsSchema.parse({ version: 1, elapsed_ms: 7, snapshot: null, behavior: 'x' }),
+    ).toEqual({
       version: 1,
       elapsed_ms: 7,
     })
     const { navigator, environment, native } = read({
-      navigator: { user_agent: 'UA', platform: 5, hardware_concurrency: 2 ** 31, max_touch_points: 1.5 },
+      navigator: {
+        user_agent: 'UA',
+        platform: 5,
+        hardware_concurrency: 2 ** 31,
+        max_touch_points: 1.5,
+      },
       environment: [],
       native: 'x',
     })
@@ -35,7 +42,10 @@ describe('observations', () => {
 
   it('have lists as a whole or not at all', () => {
     const { automation, navigator } = read({
-      automation: { globals: ['a', 1], document_attributes: Array.from({ length: 101 }, () => 'x') },
+      automation: {
+        globals: ['a', 1],
+        document_attributes: Array.from({ length: 101 }, () => 'x'),
+      },
       navigator: { languages: ['de', 'en'], brands: [{ brand: 'B' }, null] },
     })
     expect(automation).toMatchObject({ globals: [], document_attributes: [] })
@@ -47,16 +57,21 @@ describe('observations', () => {
   })
 
   it('have hashes as text or numbers, and counts by short names', () => {
-    expect(read({ canvas: { hash: 12.5, text_hash: 'abc', geometry_hash: {} } }).canvas).toMatchObject({
+    expect(
+      read({ canvas: { hash: 12.5, text_hash: 'abc', geometry_hash: {} } }).canvas,
+    ).toMatchObject({
       hash: 12.5,
       text_hash: 'abc',
       geometry_hash: null,
     })
-    const kinds = (counts_by_kind: unknown) => read({ media: { counts_by_kind } }).media.counts_by_kind
+    const kinds = (counts_by_kind: unknown) =>
+      read({ media: { counts_by_kind } }).media.counts_by_kind
     expect(kinds({ audioinput: 1, videoinput: 0 })).toEqual({ audioinput: 1, videoinput: 0 })
     for (const bad of [{ a: -1 }, { 'a b': 1 }, JSON.parse('{"__proto__":1}'), [1], 'x'])
       expect(kinds(bad)).toEqual({})
-    expect(kinds(Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`k${i}`, 1])))).toEqual({})
+    expect(kinds(Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`k${i}`, 1])))).toEqual(
+      {},
+    )
   })
 
   it('have no count and no size below 0, and keep what may be', () => {
@@ -81,7 +96,10 @@ describe('observations', () => {
   })
 
   it('never throw, whatever is in them, and read the same when read again', () => {
-    const members = [...Object.keys(snapshotSchema.parse({})), ...Object.keys(behaviorSchema.parse({}))]
+    const members = [
+      ...Object.keys(snapshotSchema.parse({})),
+      ...Object.keys(behaviorSchema.parse({})),
+    ]
     const inner = fc.dictionary(
       fc.constantFrom('user_agent', 'hash', 'events', 'languages', 'globals'),
       fc.jsonValue(),
@@ -91,7 +109,9 @@ describe('observations', () => {
       fc.property(any, (value) => {
         for (const schema of [snapshotSchema, behaviorSchema]) {
           const once: unknown = schema.parse(value)
-          expect(schema.parse(JSON.parse(JSON.stringify(once)))).toEqual(JSON.parse(JSON.stringify(once)))
+          expect(schema.parse(JSON.parse(JSON.stringify(once)))).toEqual(
+            JSON.parse(JSON.stringify(once)),
+          )
         }
       }),
       { numRuns: 100 },

@@ -31,11 +31,20 @@ it('given a visitor, when sessions are split off, each is told to be of another 
   const visitor_id = splitVisitorId('vid_a', ['sid_1', 'sid_3'])
   expect(corrected).toMatchObject({
     type: 'VisitorCorrected',
-    data: { kind: 'split', visitor_id: 'vid_a', other_visitor_id: visitor_id, reason: about.reason },
+    data: {
+      kind: 'split',
+      visitor_id: 'vid_a',
+      other_visitor_id: visitor_id,
+      reason: about.reason,
+    },
   })
   expect(moves.map(({ type, data }) => ({ type, ...data }))).toMatchObject(
     ['sid_3', 'sid_1'].map((session_id) => ({
-      ...{ type: 'VisitorSplit', cause: 'operator', session_id, visitor_id, earlier_visitor_id: 'vid_a' },
+      type: 'VisitorSplit',
+      cause: 'operator',
+      session_id,
+      visitor_id,
+      earlier_visitor_id: 'vid_a',
     })),
   )
 })
@@ -48,7 +57,9 @@ it.each([
   ['of another visitor', ['sid_9'], 'is not of this visitor'],
   ['that are all it has', sessions, 'leaves the visitor no session'],
 ])('sessions %s are refused', (_, sessionIds, issue) => {
-  expect(refusal(() => split(sessionIds))).toMatchObject({ fields: [{ name: 'session_ids', issue }] })
+  expect(refusal(() => split(sessionIds))).toMatchObject({
+    fields: [{ name: 'session_ids', issue }],
+  })
 })
 
 it('given two visitors, when they are merged, each session of one is told to be of the other', () => {
@@ -57,14 +68,22 @@ it('given two visitors, when they are merged, each session of one is told to be 
     data: { kind: 'merge', visitor_id: 'vid_a', other_visitor_id: 'vid_b', session_ids: sessions },
   })
   expect(moves.map(({ data }) => data)).toMatchObject(
-    sessions.map((session_id) => ({ session_id, visitor_id: 'vid_a', earlier_visitor_id: 'vid_b' })),
+    sessions.map((session_id) => ({
+      session_id,
+      visitor_id: 'vid_a',
+      earlier_visitor_id: 'vid_b',
+    })),
   )
 })
 
 it('a visitor is not merged with itself, with nobody, or with one of too many sessions', () => {
   const many = Array.from({ length: maxReassigned + 1 }, (_, i) => `sid_${i}`)
-  expect(refusal(() => merge({ otherId: 'vid_a' }))).toMatchObject({ fields: [{ name: 'visitor_id' }] })
-  expect(refusal(() => merge({ sessions: many }))).toMatchObject({ fields: [{ name: 'visitor_id' }] })
+  expect(refusal(() => merge({ otherId: 'vid_a' }))).toMatchObject({
+    fields: [{ name: 'visitor_id' }],
+  })
+  expect(refusal(() => merge({ sessions: many }))).toMatchObject({
+    fields: [{ name: 'visitor_id' }],
+  })
   expect(refusal(() => merge({ sessions: [] }))).toMatchObject({ code: 'request.not_found' })
   expect(refusal(() => merge({ isKnown: false }))).toMatchObject({ code: 'request.not_found' })
 })

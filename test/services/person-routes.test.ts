@@ -22,14 +22,20 @@ it('a repeated split answers what the first did, whatever it says and whenever i
   const split = async (reason: string) => {
     world.now.ms += 1000
     const response = await world.app.inject({
-      ...{ method: 'POST', url: `${url}/visitors/${visitorId}/splits`, headers },
+      method: 'POST',
+      url: `${url}/visitors/${visitorId}/splits`,
+      headers,
       payload: { session_ids: [sessionId], reason },
     })
     expect(response.statusCode).toBe(201)
     return response.json()
   }
   const first = await split('Two people.')
-  expect(first.data).toMatchObject({ visitor_id: visitorId, session_ids: [sessionId], reason: 'Two people.' })
+  expect(first.data).toMatchObject({
+    visitor_id: visitorId,
+    session_ids: [sessionId],
+    reason: 'Two people.',
+  })
   const again = await split('As before.')
   expect(again.data).toEqual(first.data)
   expect(again.meta.request_id).not.toBe(first.meta.request_id)

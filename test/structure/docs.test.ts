@@ -20,7 +20,9 @@ test('every link between pages leads to a page, and its anchor to a heading', ()
 
 test('the diagram of the architecture names every read model', () => {
   const [diagram = ''] = /```[\s\S]*?```/.exec(read('docs/internals/architecture.md')) ?? []
-  expect(readdirSync(path.join(root, 'projections')).filter((name) => !diagram.includes(name))).toEqual([])
+  expect(
+    readdirSync(path.join(root, 'projections')).filter((name) => !diagram.includes(name)),
+  ).toEqual([])
 })
 
 test('the README lists every page once, by reader', () => {
@@ -36,12 +38,16 @@ test('no page and no example installs a package by a name that is not published'
     exclude: ['**/node_modules'],
   })
   const byName = /npx tidegate|npm install(?: --?[\w=-]+)* @?tidegate|"@?tidegate[^"]*": "[\d^~]/g
-  const found = files.flatMap((file) => (read(file).match(byName) ?? []).map((line) => ({ file, line })))
+  const found = files.flatMap((file) =>
+    (read(file).match(byName) ?? []).map((line) => ({ file, line })),
+  )
   expect(found.filter(({ file }) => file !== 'CHANGELOG.md')).toEqual([])
 })
 
 function pathsIn(text: string): string[] {
-  const names = text.matchAll(/`((?:schemas|infra|projections|services|test|bench|docs)\/[^\s`]*)`/g)
+  const names = text.matchAll(
+    /`((?:schemas|infra|projections|services|test|bench|docs)\/[^\s`]*)`/g,
+  )
   return [...names].map(([, name]) => String(name)).filter((name) => !/[<*]/.test(name))
 }
 

@@ -30,7 +30,8 @@ export function imports(): Import[] {
   return [...files].flatMap((from) =>
     specifiers(readFileSync(path.join(root, from), 'utf8'))
       .map(({ specifier, isType }) => ({
-        ...{ from, isType },
+        from,
+        isType,
         to: path.posix.join(path.posix.dirname(from), specifier),
       }))
       .filter(({ to }) => files.has(to) && to !== from),

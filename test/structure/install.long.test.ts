@@ -51,8 +51,13 @@ test.each(['10.8.2', '11.5.2'])(
     )
     const project = { name: 'install', version: '1.0.0', optionalDependencies }
     const lock = {
-      ...{ ...project, lockfileVersion: 3, requires: true },
-      packages: { '': project, ...Object.fromEntries(nodes.map((place) => [place, packages[place]])) },
+      ...project,
+      lockfileVersion: 3,
+      requires: true,
+      packages: {
+        '': project,
+        ...Object.fromEntries(nodes.map((place) => [place, packages[place]])),
+      },
     }
     const there = path.join(folder, `npm-${version}`)
     await installThere(path.join(there, 'old'), `npm@${version}`)

@@ -11,7 +11,8 @@ export const oneMeaning = new Map([['start', "the browser SDK's, of /t.js and of
 export function sharedNames(files: Map<string, string> = sources()): Map<string, string[]> {
   const found = new Map<string, string[]>()
   for (const [file, text] of files) {
-    for (const name of new Set(exportedNames(text))) found.set(name, [...(found.get(name) ?? []), file])
+    for (const name of new Set(exportedNames(text)))
+      found.set(name, [...(found.get(name) ?? []), file])
   }
   return new Map([...found].filter(([, definedIn]) => definedIn.length > 1).sort())
 }
@@ -41,5 +42,7 @@ if (import.meta.main) {
     console.log(`${oneMeaning.has(name) ? ' ' : '!'} ${name.padEnd(28)} ${files.join(' ')}`)
   }
   const open = shared.filter(([name]) => !oneMeaning.has(name))
-  console.log(`\n${shared.length} names in several files, ${open.length} of them with several meanings`)
+  console.log(
+    `\n${shared.length} names in several files, ${open.length} of them with several meanings`,
+  )
 }

@@ -28,7 +28,9 @@ test('two folders that import each other are a circle, and files beside them are
     { from: 'services/gate/a/x.ts', to: 'services/gate/context.ts' },
   ]
   expect(folderCircles('services/gate', [there, ...shared])).toEqual([])
-  expect(folderCircles('services/gate', [there, back])).toEqual([['services/gate/a', 'services/gate/b']])
+  expect(folderCircles('services/gate', [there, back])).toEqual([
+    ['services/gate/a', 'services/gate/b'],
+  ])
 })
 
 test('services import types of each other, of schemas only', () => {
@@ -65,7 +67,9 @@ test('the reader of imports sees the arrows that it judges', () => {
   })
   expect(structure([{ from: 'services/gate/a.ts', to: 'bench/b.ts' }]).upward).toHaveLength(1)
   expect(structure([{ from: 'infra/a.ts', to: 'services/gate/b.ts' }]).upward).toHaveLength(1)
-  expect(structure([{ from: 'services/gate/a.ts', to: 'services/web/b.ts' }]).upward).toHaveLength(1)
+  expect(structure([{ from: 'services/gate/a.ts', to: 'services/web/b.ts' }]).upward).toHaveLength(
+    1,
+  )
   expect(structure([{ from: 'services/new/a.ts', to: 'infra/b.ts' }]).upward).toHaveLength(1)
   const round = [
     { from: 'infra/a.ts', to: 'infra/b.ts' },

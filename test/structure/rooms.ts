@@ -64,18 +64,23 @@ export function structure(all: Import[] = imports()): Structure {
     const arrow = `${roomOf(from)} -> ${roomOf(to)}`
     arrows.set(arrow, (arrows.get(arrow) ?? 0) + 1)
   }
-  const upward = between.filter((arrow) => !(floorOf(arrow.to) < floorOf(arrow.from)) && !isSchemaType(arrow))
+  const upward = between.filter(
+    (arrow) => !(floorOf(arrow.to) < floorOf(arrow.from)) && !isSchemaType(arrow),
+  )
   return { arrows, upward: upward.map(({ from, to }) => `${from} -> ${to}`), circles: circles(all) }
 }
 
 /** Types of an API's answers, which follow from a `schemas.ts` or a file in `schemas/` of a service. */
 const isSchemaType = ({ from, to, isType }: Import): boolean =>
-  isType === true && from.startsWith('services/') && /^services\/[^/]+\/(.+\/)?schemas(\/.+)?\.ts$/.test(to)
+  isType === true &&
+  from.startsWith('services/') &&
+  /^services\/[^/]+\/(.+\/)?schemas(\/.+)?\.ts$/.test(to)
 
 /** Folders of a service that import each other in a circle. A file that is in none of them counts for itself. */
 export function folderCircles(service: string, all: Import[] = imports()): string[][] {
   const inside = all.filter(
-    (arrow) => roomOf(arrow.from) === service && roomOf(arrow.to) === service && !isSchemaType(arrow),
+    (arrow) =>
+      roomOf(arrow.from) === service && roomOf(arrow.to) === service && !isSchemaType(arrow),
   )
   const between = inside.map(({ from, to }) => ({ from: folderOf(from), to: folderOf(to) }))
   return circles(between.filter(({ from, to }) => from !== to))

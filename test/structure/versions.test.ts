@@ -24,11 +24,14 @@ test.each([
 test.each([
   ['kafka', 'apache/kafka', supported.kafka],
   ['postgres', 'postgres', supported.postgresql],
-] as const)('compose.yaml starts a version of %s within them', (service, name, [oldest, newest]) => {
-  const { services }: { services: Record<string, { image: string }> } = parse(
-    readFile('infra/deploy/compose.yaml'),
-  )
-  const [image, tag = ''] = services[service]?.image.split(':') ?? []
-  expect(image).toBe(name)
-  expect(tag >= oldest && tag <= newest).toBe(true)
-})
+] as const)(
+  'compose.yaml starts a version of %s within them',
+  (service, name, [oldest, newest]) => {
+    const { services }: { services: Record<string, { image: string }> } = parse(
+      readFile('infra/deploy/compose.yaml'),
+    )
+    const [image, tag = ''] = services[service]?.image.split(':') ?? []
+    expect(image).toBe(name)
+    expect(tag >= oldest && tag <= newest).toBe(true)
+  },
+)

@@ -1,4 +1,10 @@
-import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from 'node:crypto'
 
 export interface AgentKey {
   privateKey: KeyObject
@@ -13,7 +19,9 @@ export function createAgentKey(): AgentKey {
 
 export function agentKeyOf({ x = '', d = '' }: { x?: string; d?: string }): AgentKey {
   const jwk = { kty: 'OKP', crv: 'Ed25519', x } as const
-  const keyId = createHash('sha256').update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`).digest('base64url')
+  const keyId = createHash('sha256')
+    .update(`{"crv":"Ed25519","kty":"OKP","x":"${x}"}`)
+    .digest('base64url')
   return { jwk, keyId, privateKey: createPrivateKey({ key: { ...jwk, d }, format: 'jwk' }) }
 }
 
@@ -37,7 +45,12 @@ export interface SignedWith {
 }
 
 /** By the text of RFC 9421 alone, so that what reads it is not compared with itself. */
-export function agentSignature({ key, lines, label = 'sig1', ...given }: SignedWith): Record<string, string> {
+export function agentSignature({
+  key,
+  lines,
+  label = 'sig1',
+  ...given
+}: SignedWith): Record<string, string> {
   const { created, expires = created + 300, nonce, tag = 'web-bot-auth', more = '' } = given
   const covered = lines.map(([component]) => component).join(' ')
   const once = nonce === undefined ? '' : `;nonce="${nonce}"`

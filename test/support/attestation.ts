@@ -41,9 +41,12 @@ const spkiOf = (key: KeyObject) => key.export({ type: 'spki', format: 'der' })
 export function certify({ subject, keys, by, isAuthority = true, ...of }: Certified): Authority {
   const { from = Date.now() - day, until = Date.now() + day, extensions = [] } = of
   const certificate = makeCertificate({
-    ...{ subject, issuer: by?.subject ?? subject },
-    ...{ publicKey: keys.publicKey, signer: (by?.keys ?? keys).privateKey },
-    ...{ notBefore: new Date(from), notAfter: new Date(until) },
+    subject,
+    issuer: by?.subject ?? subject,
+    publicKey: keys.publicKey,
+    signer: (by?.keys ?? keys).privateKey,
+    notBefore: new Date(from),
+    notAfter: new Date(until),
     extensions: [basicConstraints(isAuthority), ...extensions],
   })
   return { subject, keys, certificate }
@@ -108,13 +111,21 @@ export function appAttestation(options: AttestOptions): Buffer {
     ? Buffer.from('appattestdevelop')
     : Buffer.concat([Buffer.from('appattest'), Buffer.alloc(7)])
   const authData = Buffer.concat([
-    ...[sha256(appId), Buffer.of(0x40), u32(counter), environment, Buffer.of(0, id.length), id],
+    sha256(appId),
+    Buffer.of(0x40),
+    u32(counter),
+    environment,
+    Buffer.of(0, id.length),
+    id,
     encode({ 1: 2, 3: -7 }),
   ])
   const der = Buffer.concat([Buffer.from('3024a1220420', 'hex'), nonceOf(authData, hash)])
   const leaf = certify({
-    ...{ subject: 'Device', keys: key.keys, by: apple.authority, isAuthority: false },
-    ...{ extensions: [extension('1.2.840.113635.100.8.2', der)] },
+    subject: 'Device',
+    keys: key.keys,
+    by: apple.authority,
+    isAuthority: false,
+    extensions: [extension('1.2.840.113635.100.8.2', der)],
     ...(from !== undefined && { from }),
     ...(until !== undefined && { until }),
   })
@@ -132,7 +143,13 @@ interface AssertOptions {
   nonceOf?: (authData: Buffer, hash: Buffer) => Buffer
 }
 
-export function appAssertion({ key, appId, hash, counter, nonceOf = sha256 }: AssertOptions): Buffer {
+export function appAssertion({
+  key,
+  appId,
+  hash,
+  counter,
+  nonceOf = sha256,
+}: AssertOptions): Buffer {
   const authenticatorData = Buffer.concat([sha256(appId), Buffer.of(0x40), u32(counter)])
   const signature = sign('sha256', nonceOf(authenticatorData, hash), key.keys.privateKey)
   return Buffer.from(encode({ signature, authenticatorData }))
@@ -156,8 +173,10 @@ export function createGoogle(): Google {
   const { publicKey, privateKey } = makeKeys()
   const aes = Buffer.from(crypto.getRandomValues(new Uint8Array(32)))
   return {
-    ...{ decryption_key: aes.toString('base64'), verification_key: spkiOf(publicKey).toString('base64') },
-    ...{ sign: privateKey, encrypt: createSecretKey(aes) },
+    decryption_key: aes.toString('base64'),
+    verification_key: spkiOf(publicKey).toString('base64'),
+    sign: privateKey,
+    encrypt: createSecretKey(aes),
   }
 }
 
@@ -165,7 +184,8 @@ export function createGoogle(): Google {
 export function playVerdict(packageName: string, hash: Buffer, some: object = {}): object {
   return {
     requestDetails: {
-      ...{ requestPackageName: packageName, nonce: hash.toString('base64url') },
+      requestPackageName: packageName,
+      nonce: hash.toString('base64url'),
       timestampMillis: String(Date.now()),
     },
     appIntegrity: { appRecognitionVerdict: 'PLAY_RECOGNIZED', packageName, versionCode: '42' },

@@ -2,7 +2,12 @@ import fc from 'fast-check'
 import type pg from 'pg'
 import { expect } from 'vitest'
 import { applyBatches } from '../../infra/event-store/apply-batch.ts'
-import { type Build, createBuild, dropBuild, openPartition } from '../../infra/event-store/builds.ts'
+import {
+  type Build,
+  createBuild,
+  dropBuild,
+  openPartition,
+} from '../../infra/event-store/builds.ts'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { compareTable } from '../../infra/event-store/compare.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
@@ -17,7 +22,10 @@ export interface BadDelivery {
 }
 
 /** At most `maxSize` new events in a batch. */
-export function badDeliveries(options: { partitions: number; maxSize: number }): fc.Arbitrary<BadDelivery[]> {
+export function badDeliveries(options: {
+  partitions: number
+  maxSize: number
+}): fc.Arbitrary<BadDelivery[]> {
   const delivery = fc.record({
     partition: fc.nat(options.partitions - 1),
     size: fc.integer({ min: 1, max: options.maxSize }),
@@ -60,7 +68,11 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
       }
     },
     /** Delivers all of the log, by partition, in batches that overlap and with events that repeat. */
-    async deliverBadly(build: Build, log: RecordedEvent[][], deliveries: BadDelivery[]): Promise<void> {
+    async deliverBadly(
+      build: Build,
+      log: RecordedEvent[][],
+      deliveries: BadDelivery[],
+    ): Promise<void> {
       const next = log.map(() => 0)
       for (const { partition, size, again, repeat } of deliveries) {
         const events = log[partition] ?? []
@@ -70,7 +82,8 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
         await deliver(build, [...batch, ...repeated(events.slice(0, to), repeat)])
         next[partition] = to
       }
-      for (const [partition, events] of log.entries()) await deliver(build, events.slice(next[partition]))
+      for (const [partition, events] of log.entries())
+        await deliver(build, events.slice(next[partition]))
     },
     /** Delivers all of the log, the partitions beside each other. */
     async deliverSideBySide(build: Build, log: RecordedEvent[][], size: number): Promise<void> {
@@ -84,8 +97,13 @@ export function scratchBuilds({ pool, projection, topic, partitions }: ScratchOp
       for (const table of projection.tables) {
         const rows = projection.comparedRows?.[table]
         if (rows === 'not compared') continue
-        const compared = await compareTable({ ofLive: pool(), ofNext: pool() }, { table, live, next, rows })
-        expect(compared.differences.map(({ side, row }) => `${side} ${row.slice(0, 200)}`)).toEqual([])
+        const compared = await compareTable(
+          { ofLive: pool(), ofNext: pool() },
+          { table, live, next, rows },
+        )
+        expect(compared.differences.map(({ side, row }) => `${side} ${row.slice(0, 200)}`)).toEqual(
+          [],
+        )
         expect(compared.equal, table).toBe(true)
       }
     },
@@ -127,22 +145,26 @@ export interface OrderOptions<Log> extends ScratchOptions {
  */
 export async function expectOrderIsNothing<Log>(options: OrderOptions<Log>): Promise<void> {
   const { logs, partitionsOf, maxSize, runs, partitions } = options
-  const { deliver, deliverBadly, deliverSideBySide, expectEqual, withBuild } = scratchBuilds(options)
+  const { deliver, deliverBadly, deliverSideBySide, expectEqual, withBuild } =
+    scratchBuilds(options)
   const isSideBySide = options.projection.isExclusive !== undefined
-  const property = fc.asyncProperty(logs, badDeliveries({ partitions, maxSize }), (log, deliveries) =>
-    withBuild((plain) =>
-      withBuild(async (troubled) => {
-        const partitioned = partitionsOf(log)
-        for (const events of partitioned) await deliver(plain, events)
-        await deliverBadly(troubled, partitioned, deliveries)
-        await expectEqual(plain, troubled)
-        if (!isSideBySide) return
-        await withBuild(async (hurried) => {
-          await deliverSideBySide(hurried, partitioned, maxSize)
-          await expectEqual(plain, hurried)
-        })
-      }),
-    ),
+  const property = fc.asyncProperty(
+    logs,
+    badDeliveries({ partitions, maxSize }),
+    (log, deliveries) =>
+      withBuild((plain) =>
+        withBuild(async (troubled) => {
+          const partitioned = partitionsOf(log)
+          for (const events of partitioned) await deliver(plain, events)
+          await deliverBadly(troubled, partitioned, deliveries)
+          await expectEqual(plain, troubled)
+          if (!isSideBySide) return
+          await withBuild(async (hurried) => {
+            await deliverSideBySide(hurried, partitioned, maxSize)
+            await expectEqual(plain, hurried)
+          })
+        }),
+      ),
   )
   await fc.assert(property, fastCheckSettings(runs))
 }

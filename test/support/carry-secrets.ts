@@ -55,8 +55,14 @@ export async function issueKeys(server: RunningTidegate, secrets: KnownSecrets):
     secrets.add('an Idempotency-Key', idempotencyKey)
     const request = { body, headers: { 'idempotency-key': idempotencyKey } }
     const [first, again] = [await send('POST', path, request), await send('POST', path, request)]
-    if (first.status !== 201 || again.text !== first.text || !again.headers.get('idempotent-replayed')) {
-      throw new Error(`POST ${path}: ${first.status} ${first.text}, then ${again.status} ${again.text}`)
+    if (
+      first.status !== 201 ||
+      again.text !== first.text ||
+      !again.headers.get('idempotent-replayed')
+    ) {
+      throw new Error(
+        `POST ${path}: ${first.status} ${first.text}, then ${again.status} ${again.text}`,
+      )
     }
     const { data } = JSON.parse(first.text)
     if (data.revealed_key?.startsWith('sk_')) {
@@ -70,7 +76,11 @@ export async function issueKeys(server: RunningTidegate, secrets: KnownSecrets):
   await create('/v1/organizations', { name: markers.organizationName, slug })
   const ids = [
     await create(base, { name: 'Reader', type: 'secret', scopes: ['sessions:read'] }),
-    await create(base, { name: 'Page', type: 'publishable', allowed_origins: ['https://shop.example'] }),
+    await create(base, {
+      name: 'Page',
+      type: 'publishable',
+      allowed_origins: ['https://shop.example'],
+    }),
     await create(base, { name: 'Narrow' }),
   ]
   for (const id of ids) await create(`${base}/${id}/rotations`)
@@ -88,7 +98,10 @@ export async function issueKeys(server: RunningTidegate, secrets: KnownSecrets):
 }
 
 /** Makes, rotates and tests a webhook endpoint whose URL has a token in it; returns how many secrets were revealed. */
-export async function issueSigningSecrets(server: RunningTidegate, secrets: KnownSecrets): Promise<number> {
+export async function issueSigningSecrets(
+  server: RunningTidegate,
+  secrets: KnownSecrets,
+): Promise<number> {
   const send = sender(server)
   const base = `/v1/organizations/${server.credentials.organization_id}/webhooks/endpoints`
   const token = hex()
@@ -115,7 +128,10 @@ export async function issueSigningSecrets(server: RunningTidegate, secrets: Know
 }
 
 /** Sends a key wherever a confused caller might put it; all of it is refused, so none of it is stored. */
-export async function misplaceKeys(server: RunningTidegate, secrets: KnownSecrets): Promise<number> {
+export async function misplaceKeys(
+  server: RunningTidegate,
+  secrets: KnownSecrets,
+): Promise<number> {
   const send = sender(server)
   const { organization_id: organization, live, test } = server.credentials
   const keys = [live.secret_key, test.secret_key]
@@ -124,7 +140,11 @@ export async function misplaceKeys(server: RunningTidegate, secrets: KnownSecret
   let refused = 0
   for (const key of [...keys, wrong]) {
     const base = `/v1/organizations/${organization}`
-    const collect = { clientPublicKey: key, sdk: { name: '', version: key, platform: key }, resumeToken: key }
+    const collect = {
+      clientPublicKey: key,
+      sdk: { name: '', version: key, platform: key },
+      resumeToken: key,
+    }
     const answers = [
       await send('GET', '/v1/sessions', { headers: { authorization: `Basic ${key}` } }),
       await send('GET', '/v1/sessions', { key: `${key}x` }),
@@ -141,10 +161,15 @@ export async function misplaceKeys(server: RunningTidegate, secrets: KnownSecret
       await send('POST', `${base}/api-keys`, { body: { name: 'x', scopes: [key], [key]: key } }),
       await send('POST', `${base}/api-keys`, { body: { name: 1, environment: key } }),
       await send('POST', `${base}/api-keys`, { body: `{"name": "${key}` }),
-      await send('POST', `${base}/api-keys`, { body: {}, headers: { 'idempotency-key': `${key}é` } }),
+      await send('POST', `${base}/api-keys`, {
+        body: {},
+        headers: { 'idempotency-key': `${key}é` },
+      }),
       await send('POST', `${base}/api-keys`, { body: {}, headers: { 'idempotency-key': key } }),
       await send('POST', '/v1/organizations', { body: { name: 'x', slug: key } }),
-      await send('POST', `${base}/webhooks/endpoints`, { body: { name: 'x', url: key, event_types: [key] } }),
+      await send('POST', `${base}/webhooks/endpoints`, {
+        body: { name: 'x', url: key, event_types: [key] },
+      }),
       await send('PATCH', `${base}/webhooks/endpoints/${key}`, { body: { name: 'x', [key]: key } }),
       await send('POST', `${base}/webhooks/endpoints/${key}/test`),
       await send('GET', `${base}/events/${key}`),
@@ -173,7 +198,10 @@ async function rawRequest({ baseUrl }: RunningTidegate, request: string): Promis
 }
 
 /** Three documents through the collect protocol: a session, the same one resumed, and a visitor who comes back. */
-export async function collectSessions(server: RunningTidegate, secrets: KnownSecrets): Promise<string> {
+export async function collectSessions(
+  server: RunningTidegate,
+  secrets: KnownSecrets,
+): Promise<string> {
   const first = await visit(server, secrets, {})
   await visit(server, secrets, { resumeToken: first.resumeToken })
   const back = await visit(server, secrets, { continuity: first.continuity, cookie: first.cookie })
@@ -192,10 +220,16 @@ export async function collectSessions(server: RunningTidegate, secrets: KnownSec
   return back.sessionId
 }
 
-type Visit = Pick<CollectClientOptions, 'resumeToken' | 'continuity'> & { cookie?: string | undefined }
+type Visit = Pick<CollectClientOptions, 'resumeToken' | 'continuity'> & {
+  cookie?: string | undefined
+}
 
 async function visit(server: RunningTidegate, secrets: KnownSecrets, { cookie, ...known }: Visit) {
-  const plan = planSession('secrets', 3, { clients: { web: 1, ios: 0, android: 0 }, bots: 0, returning: 0 })
+  const plan = planSession('secrets', 3, {
+    clients: { web: 1, ios: 0, android: 0 },
+    bots: 0,
+    returning: 0,
+  })
   const [password, query, typed, address] = [hex(), hex(), hex(), `203.0.113.${randomBytes(1)[0]}`]
   secrets.add('the password in a page URL', password)
   secrets.add('the query of a page URL', query, storedOnly)

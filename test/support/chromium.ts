@@ -24,7 +24,8 @@ export function findChromium(): string | undefined {
 /** The same, where a test has said that it needs it. */
 export function chromiumFile(): string {
   const file = findChromium()
-  if (!file) throw new Error('This needs Chromium: apt-get install chromium, or name one in CHROMIUM_PATH')
+  if (!file)
+    throw new Error('This needs Chromium: apt-get install chromium, or name one in CHROMIUM_PATH')
   return file
 }
 

@@ -39,7 +39,9 @@ describe('the selection', () => {
     expect([...new Set(days.flatMap((selection) => selection.files))].sort()).toEqual(files)
     const sizes = days.map(({ inPart }) => inPart.length)
     expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1)
-    expect(new Set(days.flatMap(({ inPart }) => inPart)).size).toBe(sizes.reduce((sum, size) => sum + size))
+    expect(new Set(days.flatMap(({ inPart }) => inPart)).size).toBe(
+      sizes.reduce((sum, size) => sum + size),
+    )
   })
 
   test('follows the UTC day, and nothing else of the time', () => {
@@ -50,9 +52,18 @@ describe('the selection', () => {
   })
 
   test('has long files that were touched once, and ignores other paths', () => {
-    const all = ['test/a.test.ts', 'test/faults/b.test.ts', 'test/c.long.test.ts', 'test/d.long.test.ts']
+    const all = [
+      'test/a.test.ts',
+      'test/faults/b.test.ts',
+      'test/c.long.test.ts',
+      'test/d.long.test.ts',
+    ]
     const touched = [...all, 'test/deleted.long.test.ts', 'services/cli/main.ts']
-    const { files: selected, inPart, touched: more } = selectFiles({ files: all, time: day(0), touched })
+    const {
+      files: selected,
+      inPart,
+      touched: more,
+    } = selectFiles({ files: all, time: day(0), touched })
     expect(inPart).toEqual(['test/c.long.test.ts'])
     expect(more).toEqual(['test/d.long.test.ts', 'test/faults/b.test.ts'])
     expect(selected.toSorted()).toEqual(all.toSorted())

@@ -160,7 +160,8 @@ export function operator(
 
   async function operate<Data>(...args: string[]): Promise<Data> {
     const { code, stdout, stderr } = await run([...args, '--json'])
-    if (code !== 0) throw new Error(`tidegate ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
+    if (code !== 0)
+      throw new Error(`tidegate ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
     const { data }: { data: Data } = JSON.parse(stdout)
     return data
   }
@@ -174,7 +175,11 @@ export function operator(
         name: 'Cluster',
         slug,
       })
-      const issue = async (key: { name: string; type: KeyType; scopes?: string[] }): Promise<IssuedKey> => {
+      const issue = async (key: {
+        name: string
+        type: KeyType
+        scopes?: string[]
+      }): Promise<IssuedKey> => {
         const command = { ...key, organizationId, environment: 'live', by: 'operator' } as const
         const issued = await issueApiKey(asOperator(core, 'keys create'), command)
         return { id: issued.keyId, key: issued.revealedKey }

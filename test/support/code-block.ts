@@ -6,9 +6,9 @@ export const docs = path.resolve(import.meta.dirname, '../../docs')
 /** The code block of a page of docs/ that follows `<!-- label -->`. */
 export async function codeBlock(name: string, label: string): Promise<string> {
   const page = await readFile(path.join(docs, name), 'utf8')
-  const block = new RegExp(`<!-- ${label.replaceAll('.', '\\.')} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(
-    page,
-  )
+  const block = new RegExp(
+    `<!-- ${label.replaceAll('.', '\\.')} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``,
+  ).exec(page)
   if (!block?.[1]) throw new Error(`docs/${name} has no block ${label}`)
   return block[1]
 }

@@ -25,14 +25,19 @@ export async function startCollectProcess(options: ProcessOptions): Promise<Coll
     publishableKey,
     now: app.now,
     post: ({ path, headers, payload }) =>
-      app.send('POST', path, { headers: { ...headers, authorization: `Bearer ${publishableKey}` }, payload }),
+      app.send('POST', path, {
+        headers: { ...headers, authorization: `Bearer ${publishableKey}` },
+        payload,
+      }),
     close: app.close,
   }
 }
 
 /** What scoring makes of the records of a session, in the order of the log. */
 export function stateOf(sessionId: string, records: readonly LogRecord[]): SessionState {
-  const events = records.filter(({ key }) => key === sessionId).map((record) => codec.fromRecord(record))
+  const events = records
+    .filter(({ key }) => key === sessionId)
+    .map((record) => codec.fromRecord(record))
   const state = events
     .filter(isSessionEvent)
     .reduce<SessionState | undefined>((before, event) => evolve(before, event), undefined)

@@ -22,7 +22,10 @@ const signupVariables = [
 ]
 
 /** What the server answers about a request, with what a test changes. */
-export function consent(changes: Record<string, unknown> = {}, service: Record<string, unknown> = {}) {
+export function consent(
+  changes: Record<string, unknown> = {},
+  service: Record<string, unknown> = {},
+) {
   return {
     object: 'gate_consent',
     gate_session_id: unknownId,
@@ -208,7 +211,8 @@ function fulfil(route: Route, { status, code, details, data, retryAfter }: Answe
   })
 }
 
-export const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name })
+export const heading = (page: Page, name: string | RegExp) =>
+  page.getByRole('heading', { level: 1, name })
 export const press = (page: Page, name: string) => page.getByRole('button', { name }).click()
 
 /** Waits until pressing Approve counts: the page must have been in front for a moment. */
@@ -243,7 +247,9 @@ export async function accessible(page: Page): Promise<void> {
   const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
   const run = `axe.run(document, { runOnly: ${JSON.stringify(rules)} })`
   const { violations } = await page.evaluate<axe.AxeResults>(run)
-  const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
+  const found = violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`,
+  )
   expect(found).toEqual([])
 }
 

@@ -23,7 +23,8 @@ export async function startConsoleServer(
   await prepare(tidegate, page)
   // The first log-in teaches the server this engine, so that no test meets that.
   const taught = page.waitForResponse(
-    (response) => response.url().endsWith('/console/api/engines') && response.request().method() === 'POST',
+    (response) =>
+      response.url().endsWith('/console/api/engines') && response.request().method() === 'POST',
     { timeout: 90_000 },
   )
   await page.goto(loginLinkOf(tidegate))
@@ -32,7 +33,8 @@ export async function startConsoleServer(
   expect(page.url()).not.toContain('code')
   await first.close()
   return {
-    ...{ tidegate, profile },
+    tidegate,
+    profile,
     async stop() {
       await profile.remove()
       await tidegate.stop()
@@ -47,12 +49,17 @@ export interface OpenConsole extends ConsoleServer {
 }
 
 /** The same with a page that is open for all tests of a file. */
-export async function openConsole(prepare?: Parameters<typeof startConsoleServer>[0]): Promise<OpenConsole> {
+export async function openConsole(
+  prepare?: Parameters<typeof startConsoleServer>[0],
+): Promise<OpenConsole> {
   const server = await startConsoleServer(prepare)
   const context = await openHeadless(server.profile)
   const page = await context.newPage()
   return {
-    ...{ ...server, context, page, complaints: complaintsOf(page) },
+    ...server,
+    context,
+    page,
+    complaints: complaintsOf(page),
     async stop() {
       await context.close()
       await server.stop()
@@ -68,11 +75,18 @@ async function visitDemo({ baseUrl }: RunningTidegate, page: Page): Promise<void
 /** A session of a program that sends no snapshot; resolves to its id. */
 export async function visitByProgram(
   { baseUrl, credentials }: RunningTidegate,
-  { url = 'https://shop.example/', headers = {} }: { url?: string; headers?: Record<string, string> } = {},
+  {
+    url = 'https://shop.example/',
+    headers = {},
+  }: { url?: string; headers?: Record<string, string> } = {},
 ): Promise<string> {
   const client = createCollectClient({
-    ...{ endpoint: baseUrl, publishableKey: credentials.live.publishable_key, page: { url } },
-    ...{ sdk: { name: 'test', version: '1', platform: 'web' }, headers, fetch },
+    endpoint: baseUrl,
+    publishableKey: credentials.live.publishable_key,
+    page: { url },
+    sdk: { name: 'test', version: '1', platform: 'web' },
+    headers,
+    fetch,
   })
   const { sessionId } = await client.open()
   await client.requestResult({ version: 1, elapsed_ms: 5 })
@@ -123,7 +137,9 @@ export async function loaded(page: Page): Promise<void> {
 
 /** Nothing of what is there now hinders people, and nothing is wider than the window. */
 export async function checkReach(page: Page, width: number): Promise<void> {
-  expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+  expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+    width,
+  )
   const cut = `[...document.querySelectorAll('nav a')].filter((one) => one.getBoundingClientRect().right > ${width})`
   expect(await page.evaluate<string[]>(`${cut}.map((one) => one.textContent)`)).toEqual([])
   expect(await page.evaluate<unknown>(findFaults)).toEqual([])

@@ -30,7 +30,11 @@ export async function loginCode(
 }
 
 /** Sends what a page of the console sends to log in. */
-export const postLogin = (app: FastifyInstance, body: object, headers: Record<string, string> = {}) =>
+export const postLogin = (
+  app: FastifyInstance,
+  body: object,
+  headers: Record<string, string> = {},
+) =>
   app.inject({ method: 'POST', url: '/console/api/login', headers: { ...here, ...headers }, body })
 
 export interface Person {
@@ -44,9 +48,16 @@ export async function loggedInBy(app: FastifyInstance, body: object): Promise<Pe
   const response = await postLogin(app, body)
   const { id, csrf_token } = answer.parse(response.json()).data
   const [cookie] = response.cookies
-  const headers = { ...here, cookie: `${cookie?.name}=${cookie?.value}`, 'x-csrf-token': csrf_token }
+  const headers = {
+    ...here,
+    cookie: `${cookie?.name}=${cookie?.value}`,
+    'x-csrf-token': csrf_token,
+  }
   return { id, headers }
 }
 
-export const person = async (app: FastifyInstance, deps: ConsoleDeps, link: ConsoleLink): Promise<Person> =>
-  loggedInBy(app, { code: await loginCode(deps, link) })
+export const person = async (
+  app: FastifyInstance,
+  deps: ConsoleDeps,
+  link: ConsoleLink,
+): Promise<Person> => loggedInBy(app, { code: await loginCode(deps, link) })

@@ -38,7 +38,8 @@ export async function startDebianPostgres({ within = tmpdir() } = {}): Promise<D
   return {
     url: `postgres://postgres:secret@127.0.0.1:${port}/postgres`,
     ca,
-    pid: async () => Number((await readFile(path.join(data, 'postmaster.pid'), 'utf8')).split('\n')[0]),
+    pid: async () =>
+      Number((await readFile(path.join(data, 'postmaster.pid'), 'utf8')).split('\n')[0]),
     async restart() {
       await start()
     },
@@ -50,7 +51,10 @@ export async function startDebianPostgres({ within = tmpdir() } = {}): Promise<D
 }
 
 /** Makes a database `tidegate` of a user of that name, and returns its URL; `through` leads to the server by a proxy. */
-export async function createOwnDatabase({ url, ca }: DebianPostgres, through = url): Promise<string> {
+export async function createOwnDatabase(
+  { url, ca }: DebianPostgres,
+  through = url,
+): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   await client.query("create role tidegate login password 'secret'")

@@ -48,7 +48,11 @@ describe('a response that differs from the description is found', () => {
   test.each<{ what: string; answer: Answer; problem: string }>([
     { what: 'a wrong type', answer: { body: { count: 'one' } }, problem: 'must be integer' },
     { what: 'a missing member', answer: { body: {} }, problem: "required property 'count'" },
-    { what: 'one too many', answer: { body: { count: 1, more: 1 } }, problem: 'additional properties' },
+    {
+      what: 'one too many',
+      answer: { body: { count: 1, more: 1 } },
+      problem: 'additional properties',
+    },
     { what: 'no JSON', answer: { body: '{' }, problem: 'must be object' },
     {
       what: 'another content type',
@@ -65,7 +69,11 @@ describe('a response that differs from the description is found', () => {
       answer: { code: 'request.conflict' },
       problem: 'not described (request.conflict)',
     },
-    { what: 'an error without envelope', answer: { status: 404, body: { count: 1 } }, problem: "'error'" },
+    {
+      what: 'an error without envelope',
+      answer: { status: 404, body: { count: 1 } },
+      problem: "'error'",
+    },
   ])('$what', async ({ answer, problem }) => {
     expect((await problemsOf(answer)).join('\n')).toContain(problem)
   })
@@ -94,13 +102,23 @@ describe('a response that differs from the description is found', () => {
 })
 
 describe('a response that is as described passes', () => {
-  test.each<Answer>([{ body: { count: 1 } }, { code: 'request.not_found' }])('%o', async (answer) => {
-    expect(await problemsOf(answer)).toEqual([])
-  })
+  test.each<Answer>([{ body: { count: 1 } }, { code: 'request.not_found' }])(
+    '%o',
+    async (answer) => {
+      expect(await problemsOf(answer)).toEqual([])
+    },
+  )
 
   test('so do errors of paths that do not exist, and what cannot be read', async () => {
     const { app, described } = await startApp({ body: { count: 1 } })
-    for (const url of ['/nowhere', '/things/%zz', '/livez', '/readyz', '/openapi.json', '/docs/errors'])
+    for (const url of [
+      '/nowhere',
+      '/things/%zz',
+      '/livez',
+      '/readyz',
+      '/openapi.json',
+      '/docs/errors',
+    ])
       await app.inject(url)
     await app.inject({ method: 'PUT', url: '/things/1' })
     await app.inject({ method: 'HEAD', url: '/things/1' })

@@ -49,19 +49,30 @@ function compile(given: unknown) {
     .map((path) => ({ path, pattern: patternOf(path) }))
 
   function operationOf({ method, path }: Seen) {
-    const known = document.paths[path] ? path : templates.find(({ pattern }) => pattern.test(path))?.path
+    const known = document.paths[path]
+      ? path
+      : templates.find(({ pattern }) => pattern.test(path))?.path
     const name = method.toLowerCase() === 'head' ? 'get' : method.toLowerCase()
     const found = known === undefined ? undefined : document.paths[known]?.[name]
-    return known === undefined || !found ? undefined : { path: known, name, responses: found.responses }
+    return known === undefined || !found
+      ? undefined
+      : { path: known, name, responses: found.responses }
   }
 
-  function bodyProblems(seen: Seen, described: z.output<typeof response>, pointer: string[]): string[] {
+  function bodyProblems(
+    seen: Seen,
+    described: z.output<typeof response>,
+    pointer: string[],
+  ): string[] {
     const { body, status, method, headers } = seen
     if (!described.content) return body ? [`a body, where ${status} is described without one`] : []
     if (body === null || method === 'HEAD') return []
     const type = String(headers['content-type'] ?? '').split(';', 1)[0] ?? ''
     if (!(type in described.content)) return [`content type ${type || 'none'}`]
-    return validate([...pointer, 'content', type, 'schema'], type === 'application/json' ? parse(body) : body)
+    return validate(
+      [...pointer, 'content', type, 'schema'],
+      type === 'application/json' ? parse(body) : body,
+    )
   }
 
   function headerProblems(seen: Seen, described: z.output<typeof response>): string[] {
@@ -71,7 +82,9 @@ function compile(given: unknown) {
       const required = document.components.headers[component]?.required
       if (value === undefined) return required ? [`no header ${name}`] : []
       const number = /^\d+$/.test(String(value)) ? Number(value) : String(value)
-      return validate(['components', 'headers', component, 'schema'], number).map((one) => `${name} ${one}`)
+      return validate(['components', 'headers', component, 'schema'], number).map(
+        (one) => `${name} ${one}`,
+      )
     })
   }
 
@@ -116,7 +129,9 @@ function createValidator(document: unknown): Validate {
   const root: AnySchema = z.record(z.string(), z.unknown()).parse(document)
   ajv.addSchema(root, 'document')
   return (pointer, value) => {
-    const path = pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+    const path = pointer.map((part) =>
+      encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')),
+    )
     const validate = ajv.getSchema(`document#/${path.join('/')}`)
     if (!validate) return [`no schema at ${pointer.join(' ')}`]
     return validate(value) ? [] : (validate.errors ?? []).map(describeError)
@@ -138,7 +153,9 @@ function parse(text: string): unknown {
 const envelope = z.looseObject({ error: z.looseObject({ code: z.string() }) })
 
 function errorCodeOf({ status, body }: Seen): string | undefined {
-  return status < 400 || body === null ? undefined : envelope.safeParse(parse(body)).data?.error.code
+  return status < 400 || body === null
+    ? undefined
+    : envelope.safeParse(parse(body)).data?.error.code
 }
 
 const parameters = (path: string) => path.split('{').length

@@ -21,10 +21,14 @@ export async function readAs(
   path: string,
   init: RequestInit = {},
 ): Promise<unknown> {
-  const headers = { authorization: `Bearer ${owner.secret.key}`, 'content-type': 'application/json' }
+  const headers = {
+    authorization: `Bearer ${owner.secret.key}`,
+    'content-type': 'application/json',
+  }
   const answer = await fetch(`${baseUrl}${path}`, { ...init, headers })
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
-  return JSON.parse(await answer.text(), (name, value) => (name === 'last_used_at' ? null : value)).data
+  return JSON.parse(await answer.text(), (name, value) => (name === 'last_used_at' ? null : value))
+    .data
 }
 
 /** The visitor of the session, once it is readable. */

@@ -34,7 +34,9 @@ const rcodes = { NXDOMAIN: 3, SERVFAIL: 2 }
 const largestUdpBytes = 512
 
 /** A real DNS server on 127.0.0.1, UDP and TCP, whose answers are made up for each question. */
-export async function startDnsServer(replyTo: (question: DnsQuestion) => DnsReply): Promise<DnsServer> {
+export async function startDnsServer(
+  replyTo: (question: DnsQuestion) => DnsReply,
+): Promise<DnsServer> {
   const questions: string[] = []
   const asked = new Map<string, number>()
 

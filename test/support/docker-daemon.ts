@@ -12,7 +12,8 @@ import { runFolderPrefix } from './sweep.ts'
  * as they are. Containers have no network but that of builds, which is the host's.
  */
 export async function startDockerDaemon(): Promise<() => Promise<void>> {
-  if (process.getuid?.() !== 0) throw new Error('no Docker daemon answers, and only root may start one')
+  if (process.getuid?.() !== 0)
+    throw new Error('no Docker daemon answers, and only root may start one')
   const folder = await mkdtemp(`${runFolderPrefix}docker-`)
   const inFolder = (name: string) => path.join(folder, name)
   const places = ['data-root', 'exec-root', 'pidfile'].map((name) => `--${name}=${inFolder(name)}`)

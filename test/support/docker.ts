@@ -36,7 +36,8 @@ const environment = (): NodeJS.ProcessEnv => {
 }
 
 /** What a build needs to reach registries: containers of the run's own daemon have no other network. */
-export const buildNetwork = (): string[] => (process.env.TEST_DOCKER_HOST ? ['--network', 'host'] : [])
+export const buildNetwork = (): string[] =>
+  process.env.TEST_DOCKER_HOST ? ['--network', 'host'] : []
 
 function dockerAt(file: string): Docker {
   return async (...args) => (await run(file, args, { env: environment(), maxBuffer })).stdout.trim()
@@ -73,7 +74,9 @@ export async function provideBases(docker: Docker, names: string[]): Promise<str
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-base-'))
   try {
     // Node is added to a system, so what has none comes first.
-    for (const name of names.toSorted((one, other) => Number(hasNode(one)) - Number(hasNode(other)))) {
+    for (const name of names.toSorted(
+      (one, other) => Number(hasNode(one)) - Number(hasNode(other)),
+    )) {
       const isThere = await docker('image', 'inspect', name)
         .catch(() => docker('pull', '--quiet', name))
         .catch(() => '')
@@ -104,11 +107,20 @@ async function debootstrapped(suite: string, within: string): Promise<string> {
   return folder
 }
 
-async function importBase(docker: Docker, { name, system }: { name: string; system: string }): Promise<void> {
+async function importBase(
+  docker: Docker,
+  { name, system }: { name: string; system: string },
+): Promise<void> {
   if (hasNode(name)) await addNode(system)
   const archive = `${system}.tar`
   await run('tar', ['-C', system, '-cf', archive, '.'])
-  await docker('import', '--change', 'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', archive, name)
+  await docker(
+    'import',
+    '--change',
+    'ENV PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    archive,
+    name,
+  )
   await rm(archive)
 }
 
@@ -116,10 +128,13 @@ async function addNode(folder: string): Promise<void> {
   const local = path.join(folder, 'usr/local')
   const { stdout } = await run('npm', ['root', '--global'])
   await cp(process.execPath, path.join(local, 'bin/node'))
-  await cp(path.join(stdout.trim(), 'npm'), path.join(local, 'lib/node_modules/npm'), { recursive: true })
+  await cp(path.join(stdout.trim(), 'npm'), path.join(local, 'lib/node_modules/npm'), {
+    recursive: true,
+  })
   await symlink('../lib/node_modules/npm/bin/npm-cli.js', path.join(local, 'bin/npm'))
   // Node's own images have the library, and Debian's do not.
   const { stdout: libraries } = await run('ldd', [process.execPath])
   const [, atomic] = /libatomic\.so\.1 => \/(?:usr\/)?(\S+)/.exec(libraries) ?? []
-  if (atomic) await cp(path.join('/', atomic), path.join(folder, 'usr', atomic), { dereference: true })
+  if (atomic)
+    await cp(path.join('/', atomic), path.join(folder, 'usr', atomic), { dereference: true })
 }

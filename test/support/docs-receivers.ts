@@ -61,7 +61,10 @@ export interface Receiver {
 }
 
 /** Starts a receiver of a page with the secrets and waits until it listens. */
-export async function startReceiver([command = '', ...args]: string[], secrets: string[]): Promise<Receiver> {
+export async function startReceiver(
+  [command = '', ...args]: string[],
+  secrets: string[],
+): Promise<Receiver> {
   const port = await freePort()
   const env = { ...process.env, PORT: String(port), WEBHOOK_SECRETS: secrets.join(',') }
   const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -76,7 +79,9 @@ export async function startReceiver([command = '', ...args]: string[], secrets: 
   }
   const postBytes = async (headers: Record<string, string>, count: number) => {
     const socket = connect(port, '127.0.0.1')
-    const all = Object.entries({ host: 'a', ...headers }).map(([header, value]) => `${header}: ${value}\r\n`)
+    const all = Object.entries({ host: 'a', ...headers }).map(
+      ([header, value]) => `${header}: ${value}\r\n`,
+    )
     socket.write(`POST /hooks HTTP/1.1\r\n${all.join('')}\r\n`)
     socket.write(Buffer.alloc(count, '0'))
     // Whoever closes with bytes unread may reset the connection, so that its answer is lost.

@@ -39,14 +39,22 @@ async function dumpTable(client: pg.Client, table: string): Promise<Place[]> {
     const values = rows.map((row) => row[i] ?? null).filter((value) => value !== null)
     if (dataTypeID !== byteaOid) return [{ name: place, bytes: Buffer.from(values.join('\n')) }]
     const bytes = values.map((value) => Buffer.from(value.slice(2), 'hex'))
-    return bytes.flatMap((value) => [{ name: place, bytes: value }, ...inside({ name: place, bytes: value })])
+    return bytes.flatMap((value) => [
+      { name: place, bytes: value },
+      ...inside({ name: place, bytes: value }),
+    ])
   })
 }
 
 /** What connections last asked: a value written into a statement rather than bound to it would show. */
 async function statements(client: pg.Client): Promise<Place> {
-  const { rows } = await client.query<{ query: string | null }>('select query from pg_stat_activity')
-  return { name: 'pg_stat_activity', bytes: Buffer.from(rows.map(({ query }) => query ?? '').join('\n')) }
+  const { rows } = await client.query<{ query: string | null }>(
+    'select query from pg_stat_activity',
+  )
+  return {
+    name: 'pg_stat_activity',
+    bytes: Buffer.from(rows.map(({ query }) => query ?? '').join('\n')),
+  }
 }
 
 const codec = createCodec()
@@ -87,8 +95,17 @@ export function bytesOfEvent(value: Buffer): Buffer[] {
 }
 
 /** Every record of every topic with the prefix: key, value and headers, and what the value holds deflated. */
-export async function dumpTopics({ brokers, prefix }: { brokers: string; prefix: string }): Promise<Place[]> {
-  const kafka = createKafkaClient({ brokers: brokers.split(','), logger: pino({ level: 'silent' }) })
+export async function dumpTopics({
+  brokers,
+  prefix,
+}: {
+  brokers: string
+  prefix: string
+}): Promise<Place[]> {
+  const kafka = createKafkaClient({
+    brokers: brokers.split(','),
+    logger: pino({ level: 'silent' }),
+  })
   const admin = kafka.admin()
   await admin.connect()
   const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(prefix))
@@ -135,7 +152,10 @@ function recordPlaces(topic: string, { key, value, headers = {} }: RawRecord): P
 }
 
 /** Every file of a folder, as it lies on the disk, and what a WAL file says; `keep` says which. */
-export async function dumpFolder(folder: string, keep: (file: string) => boolean): Promise<Place[]> {
+export async function dumpFolder(
+  folder: string,
+  keep: (file: string) => boolean,
+): Promise<Place[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = entries
     .filter((entry) => entry.isFile())
@@ -176,9 +196,12 @@ export async function dumpWal(db: Db, since: string): Promise<Place[]> {
 
 /** Every file of the WAL, also those that are to be used again. One at a time: there may be gigabytes. */
 export async function* walFiles(db: Db): AsyncGenerator<Place> {
-  const { rows: names } = await db.query<{ name: string }>('select name from pg_ls_waldir() order by 1')
+  const { rows: names } = await db.query<{ name: string }>(
+    'select name from pg_ls_waldir() order by 1',
+  )
   for (const { name } of names) {
-    const text = "select $1::text as name, pg_read_binary_file('pg_wal/' || $1, 0, 1000000000, true) as bytes"
+    const text =
+      "select $1::text as name, pg_read_binary_file('pg_wal/' || $1, 0, 1000000000, true) as bytes"
     const { rows } = await db.query<FileRow>(text, [name])
     // The server may just have removed it.
     for (const file of rows) if (file.bytes) yield { name, bytes: withoutPageHeaders(file.bytes) }
@@ -210,6 +233,8 @@ const walPage = { bytes: 8192, header: 24, firstHeader: 40 }
 export function withoutPageHeaders(wal: Buffer): Buffer {
   const pages: Buffer[] = []
   for (let at = 0; at < wal.length; at += walPage.bytes)
-    pages.push(wal.subarray(at + (at === 0 ? walPage.firstHeader : walPage.header), at + walPage.bytes))
+    pages.push(
+      wal.subarray(at + (at === 0 ? walPage.firstHeader : walPage.header), at + walPage.bytes),
+    )
   return Buffer.concat(pages)
 }

@@ -81,11 +81,16 @@ app.listen(${port}, '127.0.0.1')`
   return { command: ['node', 'edge.js'], env: { TIDEGATE_SECRET_KEY: secretKey } }
 }
 
-async function prepareWorker({ tidegateUrl, secretKey, appUrl }: EdgeOptions, { folder, port }: Setting) {
+async function prepareWorker(
+  { tidegateUrl, secretKey, appUrl }: EdgeOptions,
+  { folder, port }: Setting,
+) {
   await installThere(folder, 'workerd@1.20260730.1')
   await writeFile(path.join(folder, 'worker.js'), await recipe('worker.js'))
   const variables = { TIDEGATE_URL: tidegateUrl, TIDEGATE_SECRET_KEY: secretKey }
-  const bindings = Object.entries(variables).map(([name, text]) => `(name = "${name}", text = "${text}")`)
+  const bindings = Object.entries(variables).map(
+    ([name, text]) => `(name = "${name}", text = "${text}")`,
+  )
   const config = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [(name = "worker", worker = .worker), (name = "internet", network = (allow = ["private"]))],
@@ -99,14 +104,19 @@ const worker :Workerd.Worker = (
   await writeFile(path.join(folder, 'config.capnp'), config)
   // A Worker has the address of the site, and its own requests to that go to the program behind.
   const { host } = new URL(appUrl)
-  const handshake = JSON.stringify({ botManagement: { ja4: 't13d1516h2_8daaf6152771_e5627efa2ab1' } })
+  const handshake = JSON.stringify({
+    botManagement: { ja4: 't13d1516h2_8daaf6152771_e5627efa2ab1' },
+  })
   return {
     command: ['node_modules/.bin/workerd', 'serve', 'config.capnp'],
     headers: { host, 'cf-connecting-ip': '127.0.0.1', 'cf-blob': handshake },
   }
 }
 
-async function prepareNginx({ tidegateUrl, secretKey, appUrl }: EdgeOptions, { folder, port }: Setting) {
+async function prepareNginx(
+  { tidegateUrl, secretKey, appUrl }: EdgeOptions,
+  { folder, port }: Setting,
+) {
   const judging = (await recipe('nginx.js')).replace(localUrl, tidegateUrl)
   await writeFile(path.join(folder, 'tidegate.js'), judging)
   await writeFile(path.join(folder, 'tidegate-key.conf'), `set $tidegate_key ${secretKey};`)
@@ -132,10 +142,14 @@ function startsWith(prepare: Prepare): StartEdge {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const lines: string[] = []
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => lines.push(String(data)))
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (data) => lines.push(String(data)))
     const edge: Edge = {
       send: (target, sent) =>
-        send(`http://127.0.0.1:${port}${target}`, { ...sent, headers: { ...sent.headers, ...headers } }),
+        send(`http://127.0.0.1:${port}${target}`, {
+          ...sent,
+          headers: { ...sent.headers, ...headers },
+        }),
       output: () => lines.join(''),
       async stop() {
         await endChild(child)
@@ -151,7 +165,10 @@ function startsWith(prepare: Prepare): StartEdge {
 }
 
 async function send(url: string, { headers, body }: SentThere): Promise<SeenBehind> {
-  const answer = await request(url, { headers, ...(body !== undefined && { method: 'POST', body }) })
+  const answer = await request(url, {
+    headers,
+    ...(body !== undefined && { method: 'POST', body }),
+  })
   const text = await answer.body.text()
   if (answer.statusCode !== 200) throw new Error(`the edge answered ${answer.statusCode}: ${text}`)
   return JSON.parse(text)

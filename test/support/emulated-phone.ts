@@ -33,7 +33,12 @@ interface Disguise {
 const userAgent =
   'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Mobile Safari/537.36'
 const metrics = {
-  ...{ width: 412, height: 785, screenWidth: 412, screenHeight: 915, deviceScaleFactor: 2.625, mobile: true },
+  width: 412,
+  height: 785,
+  screenWidth: 412,
+  screenHeight: 915,
+  deviceScaleFactor: 2.625,
+  mobile: true,
   screenOrientation: { type: 'portraitPrimary', angle: 0 },
 }
 const hints = {
@@ -42,8 +47,14 @@ const hints = {
     { brand: 'Chromium', version: '156' },
     { brand: 'Not.A/Brand', version: '99' },
   ],
-  ...{ fullVersion: '156.0.8078.108', platform: 'Android', platformVersion: '15.0.0', model: 'Pixel 8' },
-  ...{ mobile: true, architecture: '', bitness: '', wow64: false },
+  fullVersion: '156.0.8078.108',
+  platform: 'Android',
+  platformVersion: '15.0.0',
+  model: 'Pixel 8',
+  mobile: true,
+  architecture: '',
+  bitness: '',
+  wow64: false,
 }
 const replaced = (get: string) => `
   const { prototype } = WorkerNavigator
@@ -68,12 +79,22 @@ export async function openEmulatedPhone({
   flags = [],
 }: Disguise): Promise<EmulatedPhone> {
   const profile = await createProfile()
-  const screen = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1400x1050x24', '-nolisten', 'tcp'], {
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-  })
+  const screen = spawn(
+    'Xvfb',
+    ['-displayfd', '3', '-screen', '0', '1400x1050x24', '-nolisten', 'tcp'],
+    {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    },
+  )
   const env = { ...process.env, DISPLAY: `:${await displayNumber(screen)}` }
   const debugging = ['--remote-debugging-port=0', '--disable-blink-features=AutomationControlled']
-  const args = [...quietFlags, ...debugging, `--user-data-dir=${profile.dir}`, ...flags, 'about:blank']
+  const args = [
+    ...quietFlags,
+    ...debugging,
+    `--user-data-dir=${profile.dir}`,
+    ...flags,
+    'about:blank',
+  ]
   const browser = spawn(chromiumFile(), args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
   const send = await connect(await addressOf(browser), inWorkers)
   const { targetInfos } = z
@@ -83,7 +104,11 @@ export async function openEmulatedPhone({
   const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true })
   const inPage = (method: string, params: object = {}) => send(method, params, sessionId)
   await inPage('Page.enable')
-  await inPage('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: true, flatten: true })
+  await inPage('Target.setAutoAttach', {
+    autoAttach: true,
+    waitForDebuggerOnStart: true,
+    flatten: true,
+  })
   await inPage('Emulation.setDeviceMetricsOverride', metrics)
   await inPage('Emulation.setTouchEmulationEnabled', { enabled: true, maxTouchPoints: 5 })
   await inPage('Emulation.setUserAgentOverride', {
@@ -131,7 +156,11 @@ async function addressOf(browser: ChildProcess): Promise<string> {
   throw new Error('Chromium ended before it listened')
 }
 
-type Send = (method: string, params?: object, sessionId?: unknown) => Promise<Record<string, unknown>>
+type Send = (
+  method: string,
+  params?: object,
+  sessionId?: unknown,
+) => Promise<Record<string, unknown>>
 
 async function connect(address: string, inWorkers: string | undefined): Promise<Send> {
   const socket = new WebSocket(address)
@@ -151,7 +180,8 @@ async function connect(address: string, inWorkers: string | undefined): Promise<
     }
     if (method !== 'Target.attachedToTarget') return
     const { sessionId } = params ?? {}
-    if (inWorkers) void send('Runtime.evaluate', { expression: `{${inWorkers}}` }, sessionId).catch(() => {})
+    if (inWorkers)
+      void send('Runtime.evaluate', { expression: `{${inWorkers}}` }, sessionId).catch(() => {})
     void send('Runtime.runIfWaitingForDebugger', {}, sessionId).catch(() => {})
   }
   await once(socket, 'open')

@@ -22,12 +22,20 @@ test('a hook that throws is reported with its suite', async () => {
   await writeFile(path.join(folder, 'hook.test.ts'), suite)
   const report = path.join(folder, 'durations.json')
   const reporter = `--reporter=${path.join(root, 'test/support/file-durations.ts')}`
-  const args = [path.join(root, 'node_modules/vitest/vitest.mjs'), 'run', '--root', folder, reporter]
+  const args = [
+    path.join(root, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    '--root',
+    folder,
+    reporter,
+  ]
   const env = { ...process.env, TEST_DURATIONS: report }
   const code = await new Promise((resolve) =>
     execFile(process.execPath, args, { cwd: folder, env }, (error) => resolve(error?.code)),
   )
   expect(code).toBe(1)
   const [file]: FileDuration[] = JSON.parse(await readFile(report, 'utf8'))
-  expect(file?.hookErrors).toEqual([expect.stringMatching(/^a server: Error: the broker did not start\n/)])
+  expect(file?.hookErrors).toEqual([
+    expect.stringMatching(/^a server: Error: the broker did not start\n/),
+  ])
 }, 60_000)

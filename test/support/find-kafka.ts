@@ -27,7 +27,9 @@ export async function findKafka(folder: string): Promise<TestKafka> {
 
 /** testcontainers takes seconds to load, so the daemon is asked here. */
 export const hasContainers = (): Promise<boolean> =>
-  promisify(execFile)('docker', ['version', '--format', '{{.Server.Version}}'], { timeout: 5000 }).then(
+  promisify(execFile)('docker', ['version', '--format', '{{.Server.Version}}'], {
+    timeout: 5000,
+  }).then(
     () => true,
     () => false,
   )
@@ -38,7 +40,8 @@ function starting(
 ): TestKafka {
   const giveUp = new AbortController()
   const broker = start(giveUp.signal).catch((error) => {
-    if (!giveUp.signal.aborted) console.error('Kafka did not start; tests that need it will fail:', error)
+    if (!giveUp.signal.aborted)
+      console.error('Kafka did not start; tests that need it will fail:', error)
     return undefined
   })
   return {

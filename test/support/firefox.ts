@@ -10,7 +10,12 @@ import { root } from './test-projects.ts'
 export async function openFirefox(): Promise<Browser> {
   const file = findProgram('firefox-esr')
   if (!file) throw new Error('This needs Firefox: apt-get install firefox-esr')
-  return puppeteer.launch({ browser: 'firefox', executablePath: file, headless: true, timeout: 90_000 })
+  return puppeteer.launch({
+    browser: 'firefox',
+    executablePath: file,
+    headless: true,
+    timeout: 90_000,
+  })
 }
 
 /** All pages prefer dark from now on. An extension says it, because WebDriver BiDi in Firefox has no command for it. */

@@ -33,7 +33,9 @@ async function begin(): Promise<void> {
     due += ((now - last) / 1000) * perSecond
     last = now
     for (; due >= 1; due--)
-      visits.push(visit(planSession(seed, first + begun++, webOnly), { ...target, connections, seen }))
+      visits.push(
+        visit(planSession(seed, first + begun++, webOnly), { ...target, connections, seen }),
+      )
     await delay(20)
   }
   await Promise.all(visits)
@@ -45,7 +47,10 @@ async function begin(): Promise<void> {
 function report(): void {
   const { answers, neverOpened, unfinished } = seen
   const message: FloodReport = {
-    ...{ begun, neverOpened, unfinished, lagMs: lag.max / 1e6 },
+    begun,
+    neverOpened,
+    unfinished,
+    lagMs: lag.max / 1e6,
     answers: answers.splice(0),
   }
   parentPort?.postMessage(message)

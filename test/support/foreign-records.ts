@@ -17,7 +17,11 @@ export async function appendForeign(
   records: NewRecord[],
 ): Promise<Position[]> {
   const logger = pino({ level: 'silent' })
-  const { DATABASE_URL: url = '', KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: topicPrefix = '' } = settings
+  const {
+    DATABASE_URL: url = '',
+    KAFKA_BROKERS: brokers,
+    KAFKA_TOPIC_PREFIX: topicPrefix = '',
+  } = settings
   const pool = createPool({ url, max: 2 })
   const log: EventLog = brokers
     ? await openKafkaLog({ brokers: brokers.split(','), topicPrefix, logger })

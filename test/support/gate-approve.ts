@@ -19,7 +19,9 @@ export async function approveAsPerson(
   const opened = await fetch(`${session}/consent`, { headers: { origin: baseUrl } })
   const { approve_token } = consent.parse(await opened.json()).data
   const { sealedToken } = await consentProof({
-    ...{ baseUrl, gateSessionId, approveToken: approve_token },
+    baseUrl,
+    gateSessionId,
+    approveToken: approve_token,
     simulationKey: readSimulationKey(dataDir),
   })
   const approved = await fetch(`${session}/approve`, {

@@ -42,16 +42,21 @@ export async function openDump(places: Place[], keyring: Keyring): Promise<Opene
     .filter(({ bytes }) => bytes.length > 32 && keyring.byId(bytes.toString('hex', 0, 4)))
     .flatMap(({ name, bytes }) =>
       purposes.flatMap((purpose) =>
-        firstOf(contexts.all, (context) => open(bytes, { keyring, purpose, context })).map((plaintext) => ({
-          name: `${name}, sealed for ${purpose}`,
-          bytes: plaintext,
-          purpose,
-        })),
+        firstOf(contexts.all, (context) => open(bytes, { keyring, purpose, context })).map(
+          (plaintext) => ({
+            name: `${name}, sealed for ${purpose}`,
+            bytes: plaintext,
+            purpose,
+          }),
+        ),
       ),
     )
   const secrets = boxes.filter(({ bytes }) => bytes.length === dataKeyBytes)
   const keys = secrets.map(({ bytes }) => createDataKey(bytes))
-  return [...boxes, ...keys.flatMap((key) => openUnder(key, { blobs, contexts: contexts.sessions }))]
+  return [
+    ...boxes,
+    ...keys.flatMap((key) => openUnder(key, { blobs, contexts: contexts.sessions })),
+  ]
 }
 
 const sealedKeyBytes = 4 + 12 + 16 + dataKeyBytes
@@ -71,18 +76,24 @@ export async function placesOfDataKeys(
       sessions.some((context) => open(bytes, { keyring, purpose, context }) !== undefined),
     )
   const found = places.filter(({ bytes }) =>
-    ids.some((id) => positionsOf(id, bytes).some((at) => holdsKey(bytes.subarray(at, at + sealedKeyBytes)))),
+    ids.some((id) =>
+      positionsOf(id, bytes).some((at) => holdsKey(bytes.subarray(at, at + sealedKeyBytes))),
+    ),
   )
   return [...new Set(found.map(({ name }) => name))]
 }
 
 function positionsOf(needle: Buffer, bytes: Buffer): number[] {
   const positions: number[] = []
-  for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + 1)) positions.push(at)
+  for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + 1))
+    positions.push(at)
   return positions
 }
 
-function openUnder(key: DataKey, { blobs, contexts }: { blobs: Place[]; contexts: string[] }): Opened[] {
+function openUnder(
+  key: DataKey,
+  { blobs, contexts }: { blobs: Place[]; contexts: string[] },
+): Opened[] {
   return blobs.flatMap(({ name, bytes }) =>
     firstOf(contexts, (context) => key.open(bytes, { context })).map((plaintext) => ({
       name: `${name}, sealed under a data key`,
@@ -106,7 +117,9 @@ function contextsIn(places: Place[]): { all: string[]; sessions: string[] } {
   const matches = (pattern: RegExp) => [...new Set(text.match(pattern))]
   const sessions = matches(/gate_[0-9a-hjkmnp-tv-z]{26}/g)
   const ids = matches(/\b(?:we_[0-9a-f]{32}|(?:org|key|evt)_[0-9a-hjkmnp-tv-z]{26})/g)
-  const hashes = places.filter(({ bytes }) => bytes.length === 32).map(({ bytes }) => bytes.toString('hex'))
+  const hashes = places
+    .filter(({ bytes }) => bytes.length === 32)
+    .map(({ bytes }) => bytes.toString('hex'))
   return { all: ['', ...sessions, ...ids, ...new Set(hashes)], sessions }
 }
 
@@ -124,5 +137,8 @@ function encodedIn(bytes: Buffer): Buffer[] {
   const text = bytes.toString('latin1')
   const hex = text.match(/(?:[0-9a-f]{2}){28,}/gi) ?? []
   const base64 = text.match(/[\w+/-]{38,}/g) ?? []
-  return [...hex.map((run) => Buffer.from(run, 'hex')), ...base64.map((run) => Buffer.from(run, 'base64'))]
+  return [
+    ...hex.map((run) => Buffer.from(run, 'hex')),
+    ...base64.map((run) => Buffer.from(run, 'base64')),
+  ]
 }

@@ -53,7 +53,9 @@ export function freshAddress(): string {
   return `10.${(requests >> 16) & 255}.${(requests >> 8) & 255}.${requests & 255}`
 }
 
-const created = z.object({ data: z.looseObject({ id: z.string(), poll_token: z.string().optional() }) })
+const created = z.object({
+  data: z.looseObject({ id: z.string(), poll_token: z.string().optional() }),
+})
 const consented = z.object({ data: z.looseObject({ approve_token: z.string() }) })
 const approvedLogin = z.object({ data: z.looseObject({ code: z.string() }) })
 const bundle = z.object({
@@ -108,7 +110,11 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
       request: { url: consentUrl(publicUrl, asId('gate', of)) },
       hand_off: handOffFor(token),
     }
-    return sealToken({ payload, secretHashes: await consentKeys.secretHashes(), random: randomBytes })
+    return sealToken({
+      payload,
+      secretHashes: await consentKeys.secretHashes(),
+      random: randomBytes,
+    })
   }
 
   /** What the page posts when a person approves. */
@@ -117,7 +123,8 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
     return { approve_token, sealed_token: await proof(id, approve_token, changes) }
   }
 
-  const approve = async (id: string) => send('POST', `sessions/${id}/approve`, { body: await approval(id) })
+  const approve = async (id: string) =>
+    send('POST', `sessions/${id}/approve`, { body: await approval(id) })
 
   async function signUp(serviceId: string): Promise<ApprovedSignup> {
     const session = await open(serviceId)

@@ -36,7 +36,13 @@ export interface ConsentProof {
  * device and movements from the address of the page. It is a script, so that approvals with it need the account's name.
  */
 export async function consentProof(options: ProofOptions): Promise<ConsentProof> {
-  const { baseUrl, publicUrl = baseUrl, gateSessionId, seed = gateSessionId, headers = {} } = options
+  const {
+    baseUrl,
+    publicUrl = baseUrl,
+    gateSessionId,
+    seed = gateSessionId,
+    headers = {},
+  } = options
   const url = consentUrl(publicUrl, asId('gate', gateSessionId))
   const plan: SessionPlan = { ...person(seed), page: { url, referrer: null } }
   const client = createCollectClient({

@@ -67,7 +67,12 @@ interface RaceOptions extends Pick<ClusterOptions, 'log' | 'env' | 'processes'> 
   choose?: Choose
 }
 
-export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOptions): Promise<RaceWorld> {
+export async function openRaceWorld({
+  log,
+  env,
+  choose,
+  processes = 2,
+}: RaceOptions): Promise<RaceWorld> {
   const integrator = await startIntegrator(choose ? { choose } : {})
   const cluster = await startCluster({
     log,
@@ -80,7 +85,10 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
     },
   })
 
-  async function ask(path: string, { server = 0, method = 'POST', token, body }: Ask = {}): Promise<Answer> {
+  async function ask(
+    path: string,
+    { server = 0, method = 'POST', token, body }: Ask = {},
+  ): Promise<Answer> {
     const response = await fetch(`${cluster.baseUrls[server]}/v1/gate/${path}`, {
       method,
       headers: {
@@ -126,7 +134,11 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
       const { approve_token, account_name } = await get(`sessions/${gateSessionId}/consent`, {
         method: 'GET',
       })
-      return { approve_token, account_name, sealed_token: proofFor(gateSessionId, String(approve_token)) }
+      return {
+        approve_token,
+        account_name,
+        sealed_token: proofFor(gateSessionId, String(approve_token)),
+      }
     },
     async delivered({ id, pollToken, keys }) {
       const polled = await get(`sessions/${id}`, { method: 'GET', token: pollToken })
@@ -173,10 +185,15 @@ async function registerService({ cluster, integrator }: Pick<RaceWorld, 'cluster
       headers: { authorization: `Bearer ${secret.key}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     })
-    if (response.status !== 201) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+    if (response.status !== 201)
+      throw new Error(`${path}: ${response.status} ${await response.text()}`)
     return made.parse(await response.json()).data.id
   }
-  const endpoint = { name: 'Signups', url: integrator.url('/'), event_types: ['gate.session.approved'] }
+  const endpoint = {
+    name: 'Signups',
+    url: integrator.url('/'),
+    event_types: ['gate.session.approved'],
+  }
   const endpoints = `/v1/organizations/${organizationId}/webhooks/endpoints`
   return post('/v1/gate/services', {
     id: `acme-${randomBytes(4).toString('hex')}`,
@@ -197,7 +214,11 @@ const claimsSchema = z.looseObject({ decision: z.looseObject({}), request: z.loo
  * about another page, sealed to the keys that the first was sealed to.
  */
 async function proofs({ settings, baseUrls }: Cluster, gateSessionId: string) {
-  const { sealedToken } = await consentProof({ baseUrl: baseUrls[0] ?? '', publicUrl, gateSessionId })
+  const { sealedToken } = await consentProof({
+    baseUrl: baseUrls[0] ?? '',
+    publicUrl,
+    gateSessionId,
+  })
   const secretHashes = await consentSecrets(settings)
   const secretHash = secretHashes[0] ?? ''
   const claims = claimsSchema.parse(openToken(sealedToken, { secretHash }))

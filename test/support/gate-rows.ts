@@ -36,8 +36,18 @@ type Changes<Data> = Partial<Data> & { opened_at: number }
 
 /** Somebody asked for a signup just then; with an id of its own, unless `changes` have one. */
 export function signupOpened(changes: Changes<GateSessionOpened>) {
-  const sealedTo = { delivery_key_id: 'key', delivery_public_key: 'public', poll_token_hash: 'poll' }
-  const data = { ...request(changes.opened_at), ...sealedTo, metadata: null, claim: null, ...changes }
+  const sealedTo = {
+    delivery_key_id: 'key',
+    delivery_public_key: 'public',
+    poll_token_hash: 'poll',
+  }
+  const data = {
+    ...request(changes.opened_at),
+    ...sealedTo,
+    metadata: null,
+    claim: null,
+    ...changes,
+  }
   return { type: 'GateSessionOpened', data } as const satisfies DomainEvent
 }
 
@@ -63,7 +73,13 @@ export function signedUp(
   { serviceId, organizationId: organization_id, environment }: GateOwner,
   { gate_session_id, gate_account_id, agent_token_hash, at }: SignedUp,
 ) {
-  const opened = { gate_session_id, service_id: serviceId, organization_id, environment, opened_at: at }
+  const opened = {
+    gate_session_id,
+    service_id: serviceId,
+    organization_id,
+    environment,
+    opened_at: at,
+  }
   const data = {
     gate_session_id,
     gate_account_id,
@@ -74,11 +90,17 @@ export function signedUp(
     agent_token_expires_at: at + agentTokenTtlMs,
     approved_at: at,
   }
-  return [signupOpened(opened), { type: 'GateSessionApproved', data }] as const satisfies DomainEvent[]
+  return [
+    signupOpened(opened),
+    { type: 'GateSessionApproved', data },
+  ] as const satisfies DomainEvent[]
 }
 
 /** The session after the events; throws when there is none. */
-export function sessionAfter(session: GateSessionRow | undefined, events: DomainEvent[]): GateSessionRow {
+export function sessionAfter(
+  session: GateSessionRow | undefined,
+  events: DomainEvent[],
+): GateSessionRow {
   const meta = { eventId: 'log_1', time: now, organizationId: null, environment: null }
   const state = events.reduce<GateSessionRow | undefined>((row, event, offset) => {
     const recorded = {
@@ -109,7 +131,9 @@ const proofOf = {
 
 /** A signup that nobody has decided about. */
 export const pendingSignup = (changes: Partial<GateSessionRow> = {}): GateSessionRow => ({
-  ...sessionAfter(undefined, [signupOpened({ gate_session_id: `gate_${'4'.repeat(26)}`, opened_at: now })]),
+  ...sessionAfter(undefined, [
+    signupOpened({ gate_session_id: `gate_${'4'.repeat(26)}`, opened_at: now }),
+  ]),
   ...changes,
 })
 

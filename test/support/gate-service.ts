@@ -36,6 +36,11 @@ export function serviceRegistered({
 export function serviceDisabled(serviceId: string, organizationId: string): DomainEvent {
   return {
     type: 'GateServiceDisabled',
-    data: { service_id: serviceId, organization_id: organizationId, environment: 'live', disabled_at: 2 },
+    data: {
+      service_id: serviceId,
+      organization_id: organizationId,
+      environment: 'live',
+      disabled_at: 2,
+    },
   }
 }

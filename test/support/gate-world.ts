@@ -43,7 +43,14 @@ export async function gateTenant(
   const slug = `org-${randomBytes(6).toString('hex')}`
   const { organizationId } = await createOrganization(deps, { name: 'Acme', slug })
   const scopes = ['*']
-  const asked = { organizationId, environment, name: 'Key', type: 'secret', scopes, by: 'operator' } as const
+  const asked = {
+    organizationId,
+    environment,
+    name: 'Key',
+    type: 'secret',
+    scopes,
+    by: 'operator',
+  } as const
   const { keyId: secretKeyId, revealedKey: secretKey } = await issueApiKey(deps, asked)
   const event_types = ['gate.session.approved']
   const endpoint = { organizationId, environment, name: 'Approvals', url, event_types }
@@ -54,7 +61,11 @@ export async function gateTenant(
 /** The same with a discoverable service of its own; needs the read model gate, too. */
 export async function gateOwner(
   deps: EndpointDeps,
-  { serviceId = `acme-${randomBytes(6).toString('hex')}`, fields = {}, ...options }: OwnerOptions = {},
+  {
+    serviceId = `acme-${randomBytes(6).toString('hex')}`,
+    fields = {},
+    ...options
+  }: OwnerOptions = {},
 ): Promise<GateOwner> {
   const tenant = await gateTenant(deps, options)
   await createService(deps, { ...registration(tenant), ...fields, id: serviceId })

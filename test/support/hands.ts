@@ -30,7 +30,9 @@ export function withNoise(behavior: Behavior, noise: number, next: () => number)
     Object.fromEntries(
       Object.entries(behavior).map(([channel, members]) => [
         channel,
-        Object.fromEntries(Object.entries(members).map(([name, value]) => [name, change(name, value)])),
+        Object.fromEntries(
+          Object.entries(members).map(([name, value]) => [name, change(name, value)]),
+        ),
       ]),
     ),
   )
@@ -46,7 +48,10 @@ export function peoplesInput(seed: string, count: number): Behavior[] {
   // As a screen of 60 Hz puts the moves of a pointer together.
   return people.map(({ mouse, ...rest }) => ({
     ...rest,
-    mouse: { ...mouse, coalesced: Math.max(3, Math.round(mouse.moves * ((mouse.interval_mean ?? 20) / 40))) },
+    mouse: {
+      ...mouse,
+      coalesced: Math.max(3, Math.round(mouse.moves * ((mouse.interval_mean ?? 20) / 40))),
+    },
   }))
 }
 

@@ -78,16 +78,22 @@ export async function findHelm(): Promise<Helm> {
         maxBuffer,
       })
       // Kubernetes reads YAML 1.1.
-      const documents: Manifest[] = parseAllDocuments(stdout, { version: '1.1' }).map((one) => one.toJS())
+      const documents: Manifest[] = parseAllDocuments(stdout, { version: '1.1' }).map((one) =>
+        one.toJS(),
+      )
       return documents.filter((document) => document !== null)
     },
   }
 }
 
 async function go(args: string[]): Promise<string> {
-  const { stdout } = await run('go', args, { cwd: path.join(root, '.cache'), maxBuffer }).catch((cause) => {
-    throw new Error(`This test needs Go for the schemas of Kubernetes: ${cause.message}`, { cause })
-  })
+  const { stdout } = await run('go', args, { cwd: path.join(root, '.cache'), maxBuffer }).catch(
+    (cause) => {
+      throw new Error(`This test needs Go for the schemas of Kubernetes: ${cause.message}`, {
+        cause,
+      })
+    },
+  )
   return stdout
 }
 

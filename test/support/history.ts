@@ -12,7 +12,10 @@ export type CountedField = (typeof countedFields)[number]
 // What a session has as long as it is in the list.
 const lasting: CountedField[] = ['verdict', 'key_id', 'mark']
 
-export type HistoryEvent = Extract<DomainEvent, { type: 'SessionScored' | 'VisitorSplit' | 'VisitorMerged' }>
+export type HistoryEvent = Extract<
+  DomainEvent,
+  { type: 'SessionScored' | 'VisitorSplit' | 'VisitorMerged' }
+>
 
 /** A session as the list has it. */
 export interface Listed {
@@ -40,7 +43,8 @@ const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const lengths = { none: null, hour: hourMs, day: dayMs }
 
-export const decidedAt = ({ latest_decision }: Listed): number => Date.parse(latest_decision.evaluated_at)
+export const decidedAt = ({ latest_decision }: Listed): number =>
+  Date.parse(latest_decision.evaluated_at)
 
 interface Known {
   last: SessionScored
@@ -63,7 +67,10 @@ export function createHistory({
     const visitor = n % visitors.length
     const last = sessionScored({
       ...variety(n),
-      ...{ session_id, evaluated_at, created_at: evaluated_at, is_provisional: false },
+      session_id,
+      evaluated_at,
+      created_at: evaluated_at,
+      is_provisional: false,
       event_id: timeOrderedId('evt', evaluated_at, randomBytes),
       organization_id: asId('org', organizationId),
       key_id: keyIds[n % keyIds.length] ?? keyIds[0],
@@ -159,41 +166,67 @@ export function namedGroups(groups: Group[], groupBy: CountedField[]): [string, 
 
 // Each value of the first with each of the second, and so on.
 const combinations = <T>(lists: T[][]): T[][] =>
-  lists.reduce<T[][]>((all, values) => all.flatMap((one) => values.map((value) => [...one, value])), [[]])
+  lists.reduce<T[][]>(
+    (all, values) => all.flatMap((one) => values.map((value) => [...one, value])),
+    [[]],
+  )
 
 /** A few values of each member, so that many sessions share them. */
 function variety(n: number): Partial<SessionScored> {
   const of = <T>(values: readonly [T, ...T[]]): T => values[n % values.length] ?? values[0]
   const base = sessionScored()
   const signal = (slug: string) => ({
-    ...{ role: 'risk' as const, category: 'environment' as const, strength: 'weak' as const },
-    ...{ channel: 'machine', signal_score: 5, ...base.signals_fired[0], signal: slug },
+    role: 'risk' as const,
+    category: 'environment' as const,
+    strength: 'weak' as const,
+    channel: 'machine',
+    signal_score: 5,
+    ...base.signals_fired[0],
+    signal: slug,
   })
   return {
     verdict: of(['bot', 'human', 'inconclusive', 'human']),
-    hand_off: n % 5 === 0 ? { challenge_answered: true, input_observed: true, binding: null } : null,
+    hand_off:
+      n % 5 === 0 ? { challenge_answered: true, input_observed: true, binding: null } : null,
     signals_fired: [signal('lone_click'), signal(of(['bare_machine', 'engine_mismatch']))],
     attribution: {
       labels: [{ kind: 'tool', value: of(['playwright', 'selenium']), label: 'x', confidence: 90 }],
       behaviors: [],
     },
     request: {
-      ...{ referrer: null, user_agent: 'x', ip_address: '203.0.113.9', screen_size: null },
+      referrer: null,
+      user_agent: 'x',
+      ip_address: '203.0.113.9',
+      screen_size: null,
       is_touch_capable: null,
-      url: of(['https://shop.example/a', 'https://www.shop.example/b?c', 'https://bücher.example/']),
+      url: of([
+        'https://shop.example/a',
+        'https://www.shop.example/b?c',
+        'https://bücher.example/',
+      ]),
     },
     network: {
       ...base.network,
       status: 'ready',
       location: {
-        ...{ city: null, region: null, country: null, latitude: null, longitude: null, timezone: null },
-        ...{ postal_code: null, accuracy_radius_km: null, country_code: of(['DE', 'FR', 'US', 'DE']) },
+        city: null,
+        region: null,
+        country: null,
+        latitude: null,
+        longitude: null,
+        timezone: null,
+        postal_code: null,
+        accuracy_radius_km: null,
+        country_code: of(['DE', 'FR', 'US', 'DE']),
       },
       routing: { asn: of(['AS64500', 'AS64501']), organization: 'Example' },
       anonymity: { ...base.network.anonymity, hosting: n % 4 === 0 },
     },
     browser: { ...base.browser, name: of(['Chrome', 'Firefox', 'Safari']) },
-    device: { ...base.device, operating_system: { name: of(['Windows', 'macOS', 'Linux']), version: '1' } },
+    device: {
+      ...base.device,
+      operating_system: { name: of(['Windows', 'macOS', 'Linux']), version: '1' },
+    },
   }
 }
 
@@ -223,7 +256,11 @@ function reassignments({ organizationId, sessions, to }: Reassigned) {
   const at = Date.now()
   const about = { organization_id: asId('org', organizationId), environment: 'live' as const, at }
   return sessions.map(({ id, visitor_fingerprint }) => ({
-    ...{ ...about, session_id: id, event_id: timeOrderedId('evt', at, randomBytes), confidence: 90 },
-    ...{ visitor_id: to, earlier_visitor_id: visitor_fingerprint?.id ?? '' },
+    ...about,
+    session_id: id,
+    event_id: timeOrderedId('evt', at, randomBytes),
+    confidence: 90,
+    visitor_id: to,
+    earlier_visitor_id: visitor_fingerprint?.id ?? '',
   }))
 }

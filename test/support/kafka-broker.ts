@@ -49,7 +49,13 @@ export interface KafkaBrokerOptions {
   node?: { id: number; voters: Record<number, number> }
 }
 
-const jvm = ['-Xms128m', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Dlog4j2.level=ERROR']
+const jvm = [
+  '-Xms128m',
+  '-Xmx384m',
+  '-XX:+UseSerialGC',
+  '-XX:TieredStopAtLevel=1',
+  '-Dlog4j2.level=ERROR',
+]
 // Long, because a busy machine is no failure.
 const startTimeoutMs = 180_000
 
@@ -61,7 +67,10 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
   const dataDir = keepIn ?? (await mkdtemp(path.join(folder, 'tidegate-kafka-')))
   const node = options.node ?? { id: 1, voters: { 1: await freePort() } }
   const config = path.join(dataDir, 'server.properties')
-  await writeFile(config, `${properties({ ...options, port, node, dataDir })}${options.properties ?? ''}`)
+  await writeFile(
+    config,
+    `${properties({ ...options, port, node, dataDir })}${options.properties ?? ''}`,
+  )
   const java = [...jvm, '-cp', classPath]
   const clusterId = Buffer.from('tidegate-local-1').toString('base64url')
   await run('java', [
@@ -111,7 +120,11 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
   }
 }
 
-async function becomesReady(broker: ChildProcess, brokers: string, signal?: AbortSignal): Promise<void> {
+async function becomesReady(
+  broker: ChildProcess,
+  brokers: string,
+  signal?: AbortSignal,
+): Promise<void> {
   let printed = ''
   for (const output of [broker.stdout, broker.stderr])
     output?.on('data', (chunk) => {
@@ -152,7 +165,9 @@ const voters = ({ node }: Places): string =>
     .join()
 
 const addresses = (port: number, listeners: Pick<Listener, 'name' | 'port'>[]): string =>
-  [{ name: 'PLAINTEXT', port }, ...listeners].map((one) => `${one.name}://127.0.0.1:${one.port}`).join()
+  [{ name: 'PLAINTEXT', port }, ...listeners]
+    .map((one) => `${one.name}://127.0.0.1:${one.port}`)
+    .join()
 
 const properties = ({ listeners = [], ...places }: Places): string => `
 process.roles=broker,controller
@@ -194,7 +209,11 @@ export async function kafkaJars(version?: string): Promise<string> {
   await mkdir(path.dirname(folder), { recursive: true })
   // Fetched aside and renamed: a run that is broken off, or another one at the same time, leaves no half of it.
   const fresh = await mkdtemp(`${folder}-`)
-  const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime', `-DoutputDirectory=${fresh}`]
+  const goal = [
+    'dependency:copy-dependencies',
+    '-DincludeScope=runtime',
+    `-DoutputDirectory=${fresh}`,
+  ]
   const property = version ? [`-Dkafka.version=${version}`] : []
   await run('mvn', ['-q', '-B', '-f', pom, ...property, ...goal], { maxBuffer: 16 * 1024 * 1024 })
   await rename(fresh, folder).catch(() => rm(fresh, { recursive: true }))

@@ -28,15 +28,26 @@ export async function startKafkaCluster({ within = tmpdir() } = {}): Promise<Kaf
   await writeFile(files.ca, authority.ca)
   await writeFile(files.own, key + cert)
   const ids = [1, 2, 3]
-  const voters = Object.fromEntries(await Promise.all(ids.map(async (id) => [id, await freePort()])))
+  const voters = Object.fromEntries(
+    await Promise.all(ids.map(async (id) => [id, await freePort()])),
+  )
   const secure = await Promise.all(ids.map(() => freePort()))
-  const proxies = await Promise.all(secure.map((port) => startTcpProxy(`kafka://127.0.0.1:${port}`)))
+  const proxies = await Promise.all(
+    secure.map((port) => startTcpProxy(`kafka://127.0.0.1:${port}`)),
+  )
   const ports = proxies.map(({ url }) => Number(new URL(url).port))
   const starting = ids.map((id, index) =>
     startKafkaBroker({
-      ...{ logger: pino({ level: 'silent' }), folder, node: { id, voters } },
+      logger: pino({ level: 'silent' }),
+      folder,
+      node: { id, voters },
       listeners: [
-        { name: 'SECURE', port: secure[index] ?? 0, protocol: 'SASL_SSL', advertised: ports[index] },
+        {
+          name: 'SECURE',
+          port: secure[index] ?? 0,
+          protocol: 'SASL_SSL',
+          advertised: ports[index],
+        },
       ],
       format: ['--add-scram', 'SCRAM-SHA-512=[name=tidegate,password=secret]'],
       properties: propertiesOf(files),
@@ -57,7 +68,10 @@ export async function startKafkaCluster({ within = tmpdir() } = {}): Promise<Kaf
       KAFKA_MIN_INSYNC_REPLICAS: '2',
     },
     async stop() {
-      await Promise.all([...brokers.map((broker) => broker.stop()), ...proxies.map((proxy) => proxy.close())])
+      await Promise.all([
+        ...brokers.map((broker) => broker.stop()),
+        ...proxies.map((proxy) => proxy.close()),
+      ])
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -7,7 +7,12 @@ import { refuseSecretKeys, sweepTestDatabases } from './key-sweep.ts'
 import { createTestDatabase } from './postgres.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
-const { key } = generateApiKey({ type: 'secret', environment: 'test', keyring, random: randomBytes })
+const { key } = generateApiKey({
+  type: 'secret',
+  environment: 'test',
+  keyring,
+  random: randomBytes,
+})
 const mistyped = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
 
 /** What a sweep says of a database that holds the value, as text or in a column of bytes. */
@@ -55,6 +60,8 @@ describe('the databases of a test run', () => {
 })
 
 test('a text with a secret key is refused', () => {
-  expect(() => refuseSecretKeys('output', `{"key":"${key}"}`)).toThrow('1 secret keys are in output')
+  expect(() => refuseSecretKeys('output', `{"key":"${key}"}`)).toThrow(
+    '1 secret keys are in output',
+  )
   refuseSecretKeys('output', mistyped)
 })

@@ -25,7 +25,9 @@ const sampledRows = 1000
 export function secretKeysIn(text: string): number {
   const inHex = new RegExp(`(?:${stems.map(hexOf).join('|')})(?:[0-9a-f]{2}){26,40}`, 'g')
   const fromHex = [...text.matchAll(inHex)].map(([hex]) => Buffer.from(hex, 'hex').toString())
-  const candidates = [text, ...fromHex].flatMap((one) => [...one.matchAll(keyPattern)].map(([key]) => key))
+  const candidates = [text, ...fromHex].flatMap((one) =>
+    [...one.matchAll(keyPattern)].map(([key]) => key),
+  )
   return candidates.filter(isSecret).length
 }
 
@@ -49,7 +51,8 @@ export async function sweepInstallation(dataDir: string): Promise<void> {
 
 /** Throws when a record of any topic with the prefix holds a secret key, deflated ones too. */
 export async function sweepTopics(topics: { brokers: string; prefix: string }): Promise<void> {
-  for (const { name, bytes } of await dumpTopics(topics)) refuseSecretKeys(name, bytes.toString('latin1'))
+  for (const { name, bytes } of await dumpTopics(topics))
+    refuseSecretKeys(name, bytes.toString('latin1'))
 }
 
 interface TestDatabaseRow {
@@ -58,7 +61,10 @@ interface TestDatabaseRow {
 }
 
 /** Throws when a database that a test made on this server holds a secret key, and says where and which test file's it is. */
-export async function sweepTestDatabases(serverUrl: string, { like = 'test\\_%' } = {}): Promise<void> {
+export async function sweepTestDatabases(
+  serverUrl: string,
+  { like = 'test\\_%' } = {},
+): Promise<void> {
   const { rows } = await onServer(serverUrl, (client) =>
     client.query<TestDatabaseRow>(
       `select datname as name, shobj_description(oid, 'pg_database') as file from pg_database

@@ -5,7 +5,11 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { eachBatch } from './each-batch.ts'
 
 const [url = '', group = '', topic = ''] = process.argv.slice(2)
-const log = await openPostgresLog({ pool: createPool({ url }), url, logger: pino({ level: 'silent' }) })
+const log = await openPostgresLog({
+  pool: createPool({ url }),
+  url,
+  logger: pino({ level: 'silent' }),
+})
 await log.consume({
   group,
   topics: [topic],

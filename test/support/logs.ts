@@ -29,7 +29,9 @@ export function openBothLogs(): TestLog[] {
   return brokers === null ? [postgresTestLog()] : [postgresTestLog(), kafkaTestLog(() => brokers)]
 }
 
-export function postgresTestLog(createDatabase: () => Promise<TestDatabase> = createTestDatabase): TestLog {
+export function postgresTestLog(
+  createDatabase: () => Promise<TestDatabase> = createTestDatabase,
+): TestLog {
   const opened: EventLog[] = []
   let database: Promise<TestDatabase> | undefined
   return {

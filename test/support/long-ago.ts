@@ -10,9 +10,10 @@ const days = 2
  */
 export async function longAgo(db: Db, sessionIds: string[]): Promise<() => Promise<void>> {
   await eventually(async () => {
-    const { rows } = await db.query('select session_id from scoring.links where session_id = any($1)', [
-      sessionIds,
-    ])
+    const { rows } = await db.query(
+      'select session_id from scoring.links where session_id = any($1)',
+      [sessionIds],
+    )
     expect(rows).toHaveLength(sessionIds.length)
   })
   await shift(db, sessionIds, -days)

@@ -37,7 +37,10 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     return stored
   }
 
-  async function deliver({ topics, handle, onError }: ConsumeOptions, some: LogRecord[]): Promise<void> {
+  async function deliver(
+    { topics, handle, onError }: ConsumeOptions,
+    some: LogRecord[],
+  ): Promise<void> {
     for (const topic of topics) {
       const mine = some.filter((record) => record.topic === topic)
       if (mine.length > 0) {

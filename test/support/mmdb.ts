@@ -17,7 +17,11 @@ const metadataStart = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1')
  * Writes the file: search tree, separator, data, metadata. With an IPv6 network among them it is a file of both
  * versions, where IPv4 is under `::/96`.
  */
-export async function writeMmdb(file: string, databaseType: string, records: MmdbRecords): Promise<void> {
+export async function writeMmdb(
+  file: string,
+  databaseType: string,
+  records: MmdbRecords,
+): Promise<void> {
   const data: Buffer[] = []
   const tree: Tree = [[null, null]]
   const version = Object.keys(records).some((cidr) => cidr.includes(':')) ? 6 : 4
@@ -39,7 +43,10 @@ export async function writeMmdb(file: string, databaseType: string, records: Mmd
     node_count: tree.length,
     record_size: recordBytes * 8,
   })
-  await writeFile(file, Buffer.concat([encodeTree(tree), separator, ...data, metadataStart, metadata]))
+  await writeFile(
+    file,
+    Buffer.concat([encodeTree(tree), separator, ...data, metadataStart, metadata]),
+  )
 }
 
 /** Of a node its two branches: null = nothing is known, a number = a node, otherwise an offset in the data. */
@@ -80,7 +87,8 @@ function encodeTree(tree: Tree): Buffer {
 }
 
 function encode(value: MmdbValue): Buffer {
-  if (typeof value === 'string') return field(types.text, Buffer.byteLength(value), Buffer.from(value))
+  if (typeof value === 'string')
+    return field(types.text, Buffer.byteLength(value), Buffer.from(value))
   if (typeof value === 'boolean') return field(types.boolean, value ? 1 : 0)
   if (typeof value === 'number') return encodeNumber(value)
   if (Array.isArray(value)) return field(types.array, value.length, ...value.map(encode))

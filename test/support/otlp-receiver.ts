@@ -65,13 +65,19 @@ function spansOf(body: Message): SentSpan[] {
 
 const hexOf = (message: Message, field: number) => values(message, field)[0]?.toString('hex') ?? ''
 
-function attributesOf(message: Message | undefined, field: number): Record<string, string | number> {
+function attributesOf(
+  message: Message | undefined,
+  field: number,
+): Record<string, string | number> {
   const pairs = message ? messages(message, field) : []
   return Object.fromEntries(
     pairs.map((pair) => {
       const value = messages(pair, 2)[0]
       const number = value && values(value, 3)[0]
-      return [text(pair, 1), number ? Number(number.readBigUInt64LE()) : value ? text(value, 1) : '']
+      return [
+        text(pair, 1),
+        number ? Number(number.readBigUInt64LE()) : value ? text(value, 1) : '',
+      ]
     }),
   )
 }

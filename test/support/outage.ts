@@ -3,7 +3,12 @@ import { type EventLog, LogUnavailable } from '../../infra/log/port.ts'
 import { eachBatch } from './each-batch.ts'
 
 export const topic = 'outages'
-export const record = (value: string) => ({ topic, key: value, value: Buffer.from(value), headers: {} })
+export const record = (value: string) => ({
+  topic,
+  key: value,
+  value: Buffer.from(value),
+  headers: {},
+})
 
 export async function expectDown(log: EventLog): Promise<void> {
   const results = await Promise.allSettled([

@@ -9,7 +9,8 @@ const run = promisify(execFile)
 
 /** The environment of somebody without this project; the Node is ours where no folder of another is named. */
 export function elsewhere(node = path.dirname(process.execPath)): NodeJS.ProcessEnv {
-  const ours = /^npm_(?!config_)|^npm_config_(?:local|global)_prefix$|^(?:INIT_CWD|NODE|NODE_OPTIONS)$/
+  const ours =
+    /^npm_(?!config_)|^npm_config_(?:local|global)_prefix$|^(?:INIT_CWD|NODE|NODE_OPTIONS)$/
   const kept = Object.entries(process.env).filter(([name]) => !ours.test(name))
   const PATH = [node, process.env.PATH].join(path.delimiter)
   return { ...Object.fromEntries(kept), PATH }

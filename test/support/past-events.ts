@@ -19,7 +19,9 @@ export interface EventWriter {
 const atOnce = 100
 
 /** Writes to the log of these settings beside its servers. */
-export async function openEventWriter(settings: Readonly<Record<string, string>>): Promise<EventWriter> {
+export async function openEventWriter(
+  settings: Readonly<Record<string, string>>,
+): Promise<EventWriter> {
   const { DATABASE_URL: url = '' } = settings
   const pool = createPool({ url, max: 2 })
   const log = await openLog({ config: readConfig(settings), pool, url, logger: silent })
@@ -41,7 +43,8 @@ export async function openEventWriter(settings: Readonly<Record<string, string>>
 
 /** The headers' side of an event of the past. */
 export const pastMeta = ({ type, data }: DomainEvent): EventMeta => ({
-  eventId: 'event_id' in data ? data.event_id : `${type} ${'expired_at' in data ? data.expired_at : ''}`,
+  eventId:
+    'event_id' in data ? data.event_id : `${type} ${'expired_at' in data ? data.expired_at : ''}`,
   time: 1,
   organizationId: 'organization_id' in data ? data.organization_id : null,
   environment: 'environment' in data ? data.environment : null,
@@ -75,38 +78,46 @@ export function pastEvents(
     const decided = (m: number, some: Partial<SessionScored>): DomainEvent => ({
       type: 'SessionScored',
       data: sessionScored({
-        ...{ ...about, event_id: id('evt', n * 10 + m), created_at: at, evaluated_at: at + m * 1000 },
-        ...{ visitor: visitorLink({ id: visitor_id, identified_at: at }), ...some },
+        ...about,
+        event_id: id('evt', n * 10 + m),
+        created_at: at,
+        evaluated_at: at + m * 1000,
+        visitor: visitorLink({ id: visitor_id, identified_at: at }),
+        ...some,
       }),
     })
     const mark: DomainEvent = {
       type: 'SessionMarked',
       data: {
-        ...{ ...about, event_id: id('evt', n * 10 + 2), mark_id: id('mrk', n), label: 'bot', reason: null },
+        ...about,
+        event_id: id('evt', n * 10 + 2),
+        mark_id: id('mrk', n),
+        label: 'bot',
+        reason: null,
         marked_at: at + 3000,
       },
     }
     const split: DomainEvent = {
       type: 'VisitorSplit',
       data: {
-        ...{ ...about, event_id: id('evt', n * 10 + 3), visitor_id: id('vid', 1_000_000 + n) },
-        ...{
-          earlier_visitor_id: visitor_id,
-          cause: 'continuity_returned',
-          confidence: 85,
-          split_at: at + 4000,
-        },
+        ...about,
+        event_id: id('evt', n * 10 + 3),
+        visitor_id: id('vid', 1_000_000 + n),
+        earlier_visitor_id: visitor_id,
+        cause: 'continuity_returned',
+        confidence: 85,
+        split_at: at + 4000,
       },
     }
     const merger: DomainEvent = {
       type: 'VisitorMerged',
       data: {
-        ...{
-          ...about,
-          event_id: id('evt', n * 10 + 4),
-          visitor_id: id('vid', 2_000_000 + Math.floor(n / 44)),
-        },
-        ...{ earlier_visitor_id: visitor_id, confidence: 85, merged_at: at + 4000 },
+        ...about,
+        event_id: id('evt', n * 10 + 4),
+        visitor_id: id('vid', 2_000_000 + Math.floor(n / 44)),
+        earlier_visitor_id: visitor_id,
+        confidence: 85,
+        merged_at: at + 4000,
       },
     }
     return [
@@ -119,11 +130,17 @@ export function pastEvents(
 }
 
 /** One of the sessions of `pastEvents` is erased. */
-export function pastErasure({ organizationId: organization_id }: Organization, n: number): DomainEvent {
+export function pastErasure(
+  { organizationId: organization_id }: Organization,
+  n: number,
+): DomainEvent {
   const visitor_id = id('vid', Math.floor(n / 4))
   const changed_visitor_ids = [visitor_id, movedTo(n) ?? visitor_id]
   const about = { organization_id, event_id: id('evt', n * 10 + 9), erasure_id: id('ers', n) }
-  return { type: 'VisitorErased', data: visitorErased([pastSession(n)], { ...about, changed_visitor_ids }) }
+  return {
+    type: 'VisitorErased',
+    data: visitorErased([pastSession(n)], { ...about, changed_visitor_ids }),
+  }
 }
 
 /** All of the organization that is older than these days at `now` has ended: sessions, decisions and visitors. */
@@ -132,8 +149,12 @@ export function pastExpiry(
   { now, days: [sessions, decisions, visitors] }: { now: number; days: [number, number, number] },
 ): DomainEvent {
   const data = {
-    ...{ organization_id, sessions_before: now - sessions * day, decisions_before: now - decisions * day },
-    ...{ visitors_before: now - visitors * day, webhooks_before: null, expired_at: now },
+    organization_id,
+    sessions_before: now - sessions * day,
+    decisions_before: now - decisions * day,
+    visitors_before: now - visitors * day,
+    webhooks_before: null,
+    expired_at: now,
   }
   return { type: 'OrganizationDataExpired', data }
 }

@@ -101,5 +101,7 @@ function readable(value: object): string {
 /** Where any of the marks stands. */
 export function placesOf(marks: string[], places: Place[]): string[] {
   const wanted = marks.map((mark) => Buffer.from(mark))
-  return places.filter(({ bytes }) => wanted.some((mark) => bytes.includes(mark))).map(({ name }) => name)
+  return places
+    .filter(({ bytes }) => wanted.some((mark) => bytes.includes(mark)))
+    .map(({ name }) => name)
 }

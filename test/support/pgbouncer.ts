@@ -20,14 +20,18 @@ export async function startPgBouncer(databaseUrl: string, settings: string[]): P
   await chmod(folder, 0o755)
   const port = await freePort()
   const file = path.join(folder, 'pgbouncer.ini')
-  await writeFile(file, settingsText(databaseUrl, [`listen_port = ${port}`, ...settings]), { mode: 0o644 })
+  await writeFile(file, settingsText(databaseUrl, [`listen_port = ${port}`, ...settings]), {
+    mode: 0o644,
+  })
   // It refuses root.
   const before = process.getuid?.() === 0 ? ['setpriv', '--reuid=nobody', '--clear-groups'] : []
   const [command = program, ...args] = [...before, program, file]
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   const lines: string[] = []
   const { promise: started, resolve, reject } = Promise.withResolvers<void>()
-  child.once('error', reject).once('exit', () => reject(new Error(`PgBouncer ended:\n${lines.join('\n')}`)))
+  child
+    .once('error', reject)
+    .once('exit', () => reject(new Error(`PgBouncer ended:\n${lines.join('\n')}`)))
   createInterface(child.stderr).on('line', (line) => {
     lines.push(line)
     if (line.includes('process up')) resolve()
@@ -52,5 +56,7 @@ function settingsText(databaseUrl: string, settings: string[]): string {
   const server = { host: '127.0.0.1', port, user: username, ...(password && { password }) }
   const words = Object.entries(server).map(([name, value]) => `${name}=${value}`)
   const fixed = ['listen_addr = 127.0.0.1', 'unix_socket_dir =', 'auth_type = any']
-  return [`[databases]`, `* = ${words.join(' ')}`, `[pgbouncer]`, ...fixed, ...settings, ''].join('\n')
+  return [`[databases]`, `* = ${words.join(' ')}`, `[pgbouncer]`, ...fixed, ...settings, ''].join(
+    '\n',
+  )
 }

@@ -25,9 +25,15 @@ export interface ScoredRow {
   has_snapshot: boolean
 }
 
-export function plainScore(document: ModelDocument, row: ScoredRow): { risk_score: number; verdict: string } {
+export function plainScore(
+  document: ModelDocument,
+  row: ScoredRow,
+): { risk_score: number; verdict: string } {
   const risk_score = Math.round(plainRisk(document, row))
-  return { risk_score, verdict: risk_score >= 70 ? 'bot' : risk_score >= 40 ? 'inconclusive' : 'human' }
+  return {
+    risk_score,
+    verdict: risk_score >= 70 ? 'bot' : risk_score >= 40 ? 'inconclusive' : 'human',
+  }
 }
 
 /**
@@ -58,7 +64,9 @@ export function plainRisk(document: ModelDocument, row: ScoredRow): number {
       supporting.add(channel)
   }
   const left =
-    Math.max(doubt.weak, 1 - caps.weak / 100) * Math.max(doubt.habits, 1 - caps.habits / 100) * doubt.others
+    Math.max(doubt.weak, 1 - caps.weak / 100) *
+    Math.max(doubt.habits, 1 - caps.habits / 100) *
+    doubt.others
   const evidence = Math.max(0, 100 - 100 * left - Math.min(trust, caps.trust))
   const { strong_channels, channels } = confirmation.supported
   const isConfirmed =

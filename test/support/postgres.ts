@@ -40,7 +40,9 @@ export async function createTestDatabase({
       if (pool.ended) return
       await pool.end()
       await onServer(server, (client) =>
-        client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]),
+        client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+          name,
+        ]),
       )
     },
   }

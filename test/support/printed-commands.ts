@@ -19,7 +19,8 @@ export function printedCommands(markdown: string): PrintedCommand[] {
   let table = ''
   for (const [part, language, block] of markdown.matchAll(/```(\w*)\n([\s\S]*?)```|^.*$/gm)) {
     if (block !== undefined) {
-      if (language === 'sh' && programs.test(` ${block}`)) commands.push({ script: block, isBlock: true })
+      if (language === 'sh' && programs.test(` ${block}`))
+        commands.push({ script: block, isBlock: true })
       continue
     }
     if (!part.startsWith('|')) table = ''
@@ -27,7 +28,8 @@ export function printedCommands(markdown: string): PrintedCommand[] {
     const spans = table ? (part.split(' | ')[0] ?? '') : part
     for (const [, span = ''] of spans.matchAll(/`([^`]+)`/g)) {
       const script = table && span !== 'tidegate ...' ? table + span : span
-      if (programs.test(` ${script}`) && script !== 'tidegate ...') commands.push({ script, isBlock: false })
+      if (programs.test(` ${script}`) && script !== 'tidegate ...')
+        commands.push({ script, isBlock: false })
     }
   }
   return commands

@@ -42,10 +42,18 @@ export async function openPrintedShell({ folder, env, notRun }: Options): Promis
   async function shell(name: 'bash' | 'zsh', script: string): Promise<string> {
     const flags = name === 'zsh' ? ['-f'] : ['--norc']
     const { PATH = '' } = process.env
-    const own = { ...process.env, ...env, PATH: `${bin}:${PATH}`, HOME: folder, PRINTED_FOLDER: folder }
+    const own = {
+      ...process.env,
+      ...env,
+      PATH: `${bin}:${PATH}`,
+      HOME: folder,
+      PRINTED_FOLDER: folder,
+    }
     try {
       const { stdout } = await run(name, [...flags, '-euo', 'pipefail', '-c', script], {
-        ...{ cwd: folder, timeout: 120_000, maxBuffer: 64 * 1024 * 1024 },
+        cwd: folder,
+        timeout: 120_000,
+        maxBuffer: 64 * 1024 * 1024,
         env: { ...own, PRINTED_SHELL: name, npm_lifecycle_event: 'tidegate' },
       })
       return stdout

@@ -9,7 +9,8 @@ import { root } from './test-projects.ts'
  * PROGRAM.
  */
 export function programCommand(env: Record<string, string> = {}): [node: string, main: string] {
-  const main = env.PROGRAM ?? (env.FROM_SOURCE ? path.join(root, 'services/cli/main.ts') : inject('program'))
+  const main =
+    env.PROGRAM ?? (env.FROM_SOURCE ? path.join(root, 'services/cli/main.ts') : inject('program'))
   return [path.join(root, 'node_modules/.bin/node'), main]
 }
 

@@ -33,7 +33,10 @@ export interface ProjectionWorld {
   run(log: EventLog, projection: Projection, options?: RunOptions): Promise<RunningProjection>
   /** Stops every runner that `run` started. */
   stopRunners(): Promise<void>
-  append(log: EventLog, events: { event: DomainEvent; meta: EventMeta }[]): ReturnType<EventLog['append']>
+  append(
+    log: EventLog,
+    events: { event: DomainEvent; meta: EventMeta }[],
+  ): ReturnType<EventLog['append']>
   close(): Promise<void>
 }
 

@@ -72,5 +72,7 @@ export type Processes = Awaited<ReturnType<typeof openProcesses>>
 /** What became of each racer: 'done' or the code of its refusal. */
 export function race(racers: number, run: (racer: number) => Promise<unknown>): Promise<string[]> {
   const codeOf = (error: unknown) => (error instanceof ApiError ? error.code : String(error))
-  return Promise.all(Array.from({ length: racers }, (_, racer) => run(racer).then(() => 'done', codeOf)))
+  return Promise.all(
+    Array.from({ length: racers }, (_, racer) => run(racer).then(() => 'done', codeOf)),
+  )
 }

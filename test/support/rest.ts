@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { visitorDetailSchema } from '../../services/readback/schemas/fingerprints.ts'
-import { sessionDetailSchema, sessionSummarySchema } from '../../services/readback/schemas/sessions.ts'
+import {
+  sessionDetailSchema,
+  sessionSummarySchema,
+} from '../../services/readback/schemas/sessions.ts'
 import { validatingFetch } from './described.ts'
 
 /** Reads the REST API with a secret key, as a customer's back end does; answers are checked by /openapi.json. */
@@ -10,7 +13,9 @@ export function createRest(baseUrl: string, secretKey: string) {
   async function get<T>(path: string, schema: z.ZodType<T>): Promise<T> {
     described ??= validatingFetch(baseUrl)
     const checked = await described
-    const response = await checked(baseUrl + path, { headers: { authorization: `Bearer ${secretKey}` } })
+    const response = await checked(baseUrl + path, {
+      headers: { authorization: `Bearer ${secretKey}` },
+    })
     const text = await response.text()
     if (response.status !== 200) throw new Error(`GET ${path}: ${response.status} ${text}`)
     return schema.parse(z.object({ data: z.unknown() }).parse(JSON.parse(text)).data)

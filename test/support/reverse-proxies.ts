@@ -15,7 +15,9 @@ const page = readFileSync(path.join(root, 'docs/operate/proxies.md'), 'utf8')
 
 /** The code block behind `<!-- recipe: name -->` in docs/operate/proxies.md. */
 export function recipe(name: string): string {
-  const block = new RegExp(`<!-- recipe: ${name} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(page)?.[1]
+  const block = new RegExp(`<!-- recipe: ${name} -->\n\`\`\`\\w+\n([\\s\\S]*?)\`\`\``).exec(
+    page,
+  )?.[1]
   if (!block) throw new Error(`docs/operate/proxies.md has no recipe ${name}`)
   return block
 }
@@ -54,9 +56,13 @@ export async function createReverseProxies(options: ReverseProxyOptions): Promis
     const url = `https://127.0.0.1:${port}`
     const output: string[] = []
     const env = { ...process.env, HOME: folder }
-    const child = spawn(findProgram(program) ?? program, args, { stdio: ['ignore', 'pipe', 'pipe'], env })
+    const child = spawn(findProgram(program) ?? program, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env,
+    })
     started.push(child)
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(String(data)))
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (data) => output.push(String(data)))
     await eventually(async () => {
       await options.answers(url).catch((cause) => {
         throw new Error(`${program} does not answer:\n${output.join('')}`, { cause })
@@ -76,7 +82,10 @@ export async function createReverseProxies(options: ReverseProxyOptions): Promis
     async caddy(upstream, text) {
       const port = await freePort()
       const config = path.join(folder, `Caddyfile-${port}`)
-      await writeFile(config, `{\n\tadmin off\n\tauto_https off\n}\n${here(text, { upstream, port })}`)
+      await writeFile(
+        config,
+        `{\n\tadmin off\n\tauto_https off\n}\n${here(text, { upstream, port })}`,
+      )
       return start('caddy', ['run', '--adapter', 'caddyfile', '--config', config], port)
     },
     async stop() {

@@ -27,7 +27,10 @@ export async function startRoles(
 ): Promise<RoleProcesses> {
   const processes = new Map<Role, ServerProcess>()
   const start = (role: Role, from: string | undefined) =>
-    startServerProcess(['serve', '--roles', role], { ...settings, ...(from && { PROGRAM: mainOf(from) }) })
+    startServerProcess(['serve', '--roles', role], {
+      ...settings,
+      ...(from && { PROGRAM: mainOf(from) }),
+    })
   const of = (role: Role) => {
     const process = processes.get(role)
     if (!process) throw new Error(`no process of ${role}`)
@@ -54,7 +57,8 @@ export async function startRoles(
       await of(role).end('SIGKILL')
       processes.set(role, await start(role, program))
     },
-    lastWords: () => [...processes].map(([role, one]) => `${role}:\n${one.output().slice(-3000)}`).join('\n'),
+    lastWords: () =>
+      [...processes].map(([role, one]) => `${role}:\n${one.output().slice(-3000)}`).join('\n'),
     stop,
   }
 }
@@ -63,7 +67,10 @@ export async function startRoles(
 export const rebuildable = [...projections.map(({ name }) => name), 'scoring']
 
 /** Throws what the command says where a rebuild differs from what there is. */
-export async function rebuildIsEqual(settings: Record<string, string>, name: string): Promise<void> {
+export async function rebuildIsEqual(
+  settings: Record<string, string>,
+  name: string,
+): Promise<void> {
   const { code, stdout, stderr } = await operator(settings).cli(['rebuild', name])
   if (code !== 0) throw new Error(`${stdout}${stderr}`)
 }
@@ -98,7 +105,9 @@ export async function readBack(api: string, owner: Owner, finished: string[]): P
 async function countListed(api: string, headers: Record<string, string>): Promise<number> {
   let count = 0
   for (let cursor = ''; ; ) {
-    const answer = await fetch(`${api}/v1/sessions?limit=100${cursor && `&cursor=${cursor}`}`, { headers })
+    const answer = await fetch(`${api}/v1/sessions?limit=100${cursor && `&cursor=${cursor}`}`, {
+      headers,
+    })
     if (answer.status !== 200) throw new Error(`GET /v1/sessions: ${answer.status}`)
     const { data, pagination } = JSON.parse(await answer.text())
     count += data.length

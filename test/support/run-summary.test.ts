@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { Missing } from './needs/provide.ts'
 import { filesToRepeat, type Report, type Run, summary, type WholeRun } from './run-summary.ts'
 
-const closing = ' Test Files  2 passed (2)\n      Tests  9 passed (9)\n   Duration  3.20s (tests 90%)\n'
+const closing =
+  ' Test Files  2 passed (2)\n      Tests  9 passed (9)\n   Duration  3.20s (tests 90%)\n'
 const good: Run = {
   code: 0,
   output: ` ✓ test/a.test.ts (4 tests) 12ms\n\n${closing}\nJSON report written to /tmp/1.json\n`,
@@ -134,13 +135,18 @@ describe('a long run that failed', () => {
 
   test('does not excuse an error beside tests', () => {
     const output = closing.replace('   Duration', '     Errors  1 error\n   Duration')
-    const { lines, isGood } = whole({ run: { ...run, output }, again: new Map([[long, passesAlone]]) })
+    const { lines, isGood } = whole({
+      run: { ...run, output },
+      again: new Map([[long, passesAlone]]),
+    })
     expect(isGood).toBe(false)
     expect(lines).toContain('beside tests:     Errors  1 error')
   })
 
   test('does not excuse vitest when it was killed', () => {
-    expect(whole({ run: { ...run, code: null }, again: new Map([[long, passesAlone]]) }).isGood).toBe(false)
+    expect(
+      whole({ run: { ...run, code: null }, again: new Map([[long, passesAlone]]) }).isGood,
+    ).toBe(false)
   })
 })
 

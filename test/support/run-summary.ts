@@ -56,7 +56,10 @@ export function filesToRepeat({ report }: Run, isLongRun: (file: string) => bool
  * vitest's closing lines, the slowest files, what failed, what is flaky, what was not tested, and last the totals alone
  * on a line. Flaky is what failed once and passed alone: its tests count as the second run has them.
  */
-export function summary({ run, again, missing, isCi }: WholeRun): { lines: string[]; isGood: boolean } {
+export function summary({ run, again, missing, isCi }: WholeRun): {
+  lines: string[]
+  isGood: boolean
+} {
   const flaky = flakyFiles({ run, again })
   const failed = failedFiles(run.report).filter((file) => !flaky.includes(file))
   const notTested = notTestedLines(missing, { isCi })
@@ -111,14 +114,17 @@ const failedFiles = (report: Report | undefined): FileResult[] =>
 const failedTests = ({ assertionResults }: FileResult): TestResult[] =>
   assertionResults.filter(({ status }) => status === 'failed')
 
-const hasPassed = (run: Run | undefined): boolean => run?.code === 0 && (run.report?.numPassedTests ?? 0) > 0
+const hasPassed = (run: Run | undefined): boolean =>
+  run?.code === 0 && (run.report?.numPassedTests ?? 0) > 0
 
 function passedTests({ report }: Run, flaky: FileResult[], again: Map<string, Run>): number {
   const before = flaky.flatMap(({ assertionResults }) =>
     assertionResults.filter(({ status }) => status === 'passed'),
   )
   const after = flaky.map(({ name }) => again.get(name)?.report?.numPassedTests ?? 0)
-  return (report?.numPassedTests ?? 0) - before.length + after.reduce((sum, passed) => sum + passed, 0)
+  return (
+    (report?.numPassedTests ?? 0) - before.length + after.reduce((sum, passed) => sum + passed, 0)
+  )
 }
 
 /** What is wrong beside failed files; these explain an exit code of 1. */
@@ -135,7 +141,11 @@ function wrongOf({ code, output, report }: Run, failed: number): string[] {
 function failureLines(file: FileResult, durations: FileDuration[]): string[] {
   const tests = failedTests(file)
   if (tests.length === 0)
-    return [`FAILED ${file.name}`, ...indented(file.message).slice(0, 8), ...hookErrorsOf(file, durations)]
+    return [
+      `FAILED ${file.name}`,
+      ...indented(file.message).slice(0, 8),
+      ...hookErrorsOf(file, durations),
+    ]
   return tests.flatMap(({ fullName, failureMessages }) => [
     `FAILED ${file.name} > ${fullName}`,
     ...indented(failureMessages?.[0]).slice(0, 8),
@@ -143,7 +153,8 @@ function failureLines(file: FileResult, durations: FileDuration[]): string[] {
 }
 
 function hookErrorsOf(file: FileResult, durations: FileDuration[]): string[] {
-  const { hookErrors = [] } = durations.find((duration) => file.name.endsWith(`/${duration.file}`)) ?? {}
+  const { hookErrors = [] } =
+    durations.find((duration) => file.name.endsWith(`/${duration.file}`)) ?? {}
   return hookErrors.flatMap((error) => indented(error).slice(0, 8))
 }
 
@@ -165,5 +176,7 @@ function closingLines(output: string): string[] {
   const start = lines.findLastIndex((line) => /^\s*Test Files /.test(line))
   return start < 0
     ? []
-    : lines.slice(start).filter((line) => /^\s*(Test Files|Tests|Errors|Start at|Duration) /.test(line))
+    : lines
+        .slice(start)
+        .filter((line) => /^\s*(Test Files|Tests|Errors|Start at|Duration) /.test(line))
 }

@@ -1,6 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
-import { createKeyPair, deriveDocumentKeys, sealBody } from '../../infra/wire/collect/client-crypto.ts'
+import {
+  createKeyPair,
+  deriveDocumentKeys,
+  sealBody,
+} from '../../infra/wire/collect/client-crypto.ts'
 import {
   type BodyKind,
   bodyPath,
@@ -35,7 +39,8 @@ export function postTo(baseUrl: string): Post {
 export const outcomeOf = ({ status, json }: RawAnswer): string =>
   json.error ? `${status} ${json.error.code}` : String(status)
 
-export const hashOf = ({ payload }: RawRequest): string => createHash('sha256').update(payload).digest('hex')
+export const hashOf = ({ payload }: RawRequest): string =>
+  createHash('sha256').update(payload).digest('hex')
 
 /** A document whose bodies are made by hand: as many different ones under a number as one likes. */
 export interface RawDocument {
@@ -60,7 +65,10 @@ export async function openRawDocument(post: Post, publishableKey: string): Promi
     }),
   })
   const answer: OpenResponse = JSON.parse(JSON.stringify(opened.json))
-  const keys = deriveDocumentKeys(keyPair, { address: answer, serverPublicKey: answer.serverPublicKey })
+  const keys = deriveDocumentKeys(keyPair, {
+    address: answer,
+    serverPublicKey: answer.serverPublicKey,
+  })
   return {
     sessionId: answer.sessionId,
     nonce: answer.nonce,

@@ -23,7 +23,10 @@ export function databaseUrl(serverUrl: string, name: string): string {
   return url.href
 }
 
-export async function onServer<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function onServer<T>(
+  url: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {

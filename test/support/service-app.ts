@@ -53,7 +53,12 @@ export async function createServiceApp(
       publicUrl,
       auth,
       idempotency: createIdempotency(base),
-      depsOf: ({ random, now }: Command, decide: Decide) => ({ ...base, decide, random, idTime: now }),
+      depsOf: ({ random, now }: Command, decide: Decide) => ({
+        ...base,
+        decide,
+        random,
+        idTime: now,
+      }),
       decideByKey: (request: FastifyRequest) => deps.decideAs(auth.actor(request), request),
     },
     send: (request: Send) => send(app, request),
@@ -61,7 +66,11 @@ export async function createServiceApp(
 }
 
 async function send(app: FastifyInstance, { method = 'GET', url, key, ip, ...content }: Send) {
-  const { body, headers = {}, payload = body === undefined ? undefined : JSON.stringify(body) } = content
+  const {
+    body,
+    headers = {},
+    payload = body === undefined ? undefined : JSON.stringify(body),
+  } = content
   const response = await app.inject({
     method,
     url,

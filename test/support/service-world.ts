@@ -39,7 +39,10 @@ export async function openServiceWorld({ projections = most }: ServiceWorldOptio
   const decideAs = createDecide({ pool, log, codec, applied, timeoutMs: 30_000 })
 
   /** Events of one organization, whether or not anyone can read them. */
-  function write(of: { organizationId: string; environment: Environment }, ...events: DomainEvent[]) {
+  function write(
+    of: { organizationId: string; environment: Environment },
+    ...events: DomainEvent[]
+  ) {
     const meta = () => ({ eventId: randomId('evt', randomBytes), time: now.ms, ...of })
     return log.append(events.map((event) => codec.toCausedRecord(event, meta(), testCause)))
   }
@@ -83,7 +86,8 @@ export async function openServiceWorld({ projections = most }: ServiceWorldOptio
       return rows[0]?.count ?? 0
     },
     /** As when the process died before it stored its answers. */
-    loseAnswers: () => pool.query('update tidegate.idempotency_keys set answer = null, expires_at = 0'),
+    loseAnswers: () =>
+      pool.query('update tidegate.idempotency_keys set answer = null, expires_at = 0'),
     async close(): Promise<void> {
       await world.stopRunners()
       await log.close()

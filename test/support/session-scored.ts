@@ -38,7 +38,12 @@ const device: Device = {
   form_factor: 'desktop',
   operating_system: { name: 'Linux', version: null },
   architecture: 'x86',
-  screen: { size: '1440x900', color_depth: 24, pixel_ratio: 1, orientation_type: 'landscape-primary' },
+  screen: {
+    size: '1440x900',
+    color_depth: 24,
+    pixel_ratio: 1,
+    orientation_type: 'landscape-primary',
+  },
   locale: { timezone: 'Europe/Berlin', primary_language: 'de-DE', languages: ['de-DE', 'en'] },
   capabilities: {
     touch: { available: false, max_touch_points: 0 },
@@ -124,7 +129,12 @@ const telemetry: ClientTelemetry = {
     preferences_hash: null,
     emoji_hash: 'f3',
   },
-  media: { device_count: 2, counts_by_kind: { audioinput: 1 }, blank_label_count: 2, topology_hash: 'm1' },
+  media: {
+    device_count: 2,
+    counts_by_kind: { audioinput: 1 },
+    blank_label_count: 2,
+    topology_hash: 'm1',
+  },
 }
 
 /** A visitor link as scoring writes it. */
@@ -213,7 +223,13 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
       http2: { akamai_fingerprint: null, profile: null },
       user_agent_alignment: null,
     },
-    browser: { name: 'Chrome', version: '141.0.0.0', major_version: '141', engine: 'blink', app_name: null },
+    browser: {
+      name: 'Chrome',
+      version: '141.0.0.0',
+      major_version: '141',
+      engine: 'blink',
+      app_name: null,
+    },
     device,
     analysis_coverage: {
       browser: true,
@@ -267,7 +283,9 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
 }
 
 /** The headers' side of a decision. */
-export function metaOf(data: Pick<SessionScored, 'event_id' | 'organization_id' | 'environment'>): EventMeta {
+export function metaOf(
+  data: Pick<SessionScored, 'event_id' | 'organization_id' | 'environment'>,
+): EventMeta {
   return {
     eventId: data.event_id,
     time: 1_760_000_001_000,
@@ -294,7 +312,14 @@ export function repeatsOf(count: number, some: Partial<Repeats> = {}): Repeats {
 }
 
 export const nearRepeats = (some: Partial<NearRepeats> = {}): NearRepeats => ({
-  ...{ sessions: 1, on_machine: 1, at_address: 1, pace_visitors: 1, gap_seconds: null, gap_deviation: null },
-  ...{ in_minute: 1, in_seconds: 1, copies: 0 },
+  sessions: 1,
+  on_machine: 1,
+  at_address: 1,
+  pace_visitors: 1,
+  gap_seconds: null,
+  gap_deviation: null,
+  in_minute: 1,
+  in_seconds: 1,
+  copies: 0,
   ...some,
 })

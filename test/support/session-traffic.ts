@@ -1,6 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { deflateRawSync } from 'node:zlib'
-import { CollectError, createCollectClient, type FetchLike } from '../../infra/wire/collect/client.ts'
+import {
+  CollectError,
+  createCollectClient,
+  type FetchLike,
+} from '../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
@@ -59,9 +63,17 @@ export function startTraffic(options: TrafficOptions): Traffic {
   async function visit(index: number): Promise<void> {
     const plan = planSession(seed, index, webOnly)
     const client = createCollectClient({
-      ...{ endpoint: '', publishableKey: options.publishableKey, sdk: plan.sdk, page: plan.page, retry },
-      ...{ crypto: nodeClientCrypto, deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes) },
-      fetch: counting({ ...headersOf(plan), ...(address && { 'x-forwarded-for': address(index) }) }),
+      endpoint: '',
+      publishableKey: options.publishableKey,
+      sdk: plan.sdk,
+      page: plan.page,
+      retry,
+      crypto: nodeClientCrypto,
+      deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes),
+      fetch: counting({
+        ...headersOf(plan),
+        ...(address && { 'x-forwarded-for': address(index) }),
+      }),
     })
     const { sessionId } = await client.open()
     for (const batch of plan.batches) await client.sendBatch(batch)

@@ -9,11 +9,16 @@ interface Site {
 }
 
 /** Opens a page of another site in Chromium, and resolves with what its script posts to /signup. */
-export async function visitSite<T>({ html, script = '' }: Site): Promise<{ posted: T; problems: string[] }> {
+export async function visitSite<T>({
+  html,
+  script = '',
+}: Site): Promise<{ posted: T; problems: string[] }> {
   const { promise, resolve } = Promise.withResolvers<T>()
   const site = createServer(async (request, response) => {
-    if (request.url === '/signup') resolve(JSON.parse(Buffer.concat(await request.toArray()).toString()))
-    if (request.url === '/page.js') response.setHeader('content-type', 'text/javascript').end(script)
+    if (request.url === '/signup')
+      resolve(JSON.parse(Buffer.concat(await request.toArray()).toString()))
+    if (request.url === '/page.js')
+      response.setHeader('content-type', 'text/javascript').end(script)
     else response.setHeader('content-type', 'text/html').end(html)
   })
   site.listen(0, '127.0.0.1')

@@ -13,7 +13,9 @@ export const runFolderPrefix = path.join(tmpdir(), `${prefix}${process.pid}-`)
 
 /** Ends the servers and removes the data of test runs that were killed before they could do it themselves. */
 export async function sweepDeadRuns(): Promise<void> {
-  const dead = (await readdir(tmpdir())).filter((name) => name.startsWith(prefix) && !isAlive(runOf(name)))
+  const dead = (await readdir(tmpdir())).filter(
+    (name) => name.startsWith(prefix) && !isAlive(runOf(name)),
+  )
   const folders = dead.filter(isOurs)
   if (folders.length === 0) return
   const { stdout } = await run('ps', ['-eo', 'pid=,args='], { maxBuffer: 16 * 1024 * 1024 })
@@ -28,7 +30,9 @@ export async function sweepDeadRuns(): Promise<void> {
 /** Containers of a Docker daemon that was killed leave their file systems mounted. */
 async function unmount(folder: string): Promise<void> {
   const mounts = (await readFile('/proc/self/mounts', 'utf8').catch(() => '')).split('\n')
-  const within = mounts.map((line) => line.split(' ')[1] ?? '').filter((place) => place.startsWith(folder))
+  const within = mounts
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((place) => place.startsWith(folder))
   for (const place of within.toReversed()) await run('umount', ['--lazy', place])
 }
 

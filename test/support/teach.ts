@@ -29,13 +29,17 @@ export async function sourcesOfDemo({
   await page.goto(`${baseUrl}/demo?auto=1`)
   const result = await page.waitForSelector('#result[data-state="done"]')
   const sessionId = (await result.getAttribute('data-session-id')) ?? ''
-  return (await createRest(baseUrl, credentials.live.secret_key).session(sessionId)).evidence?.sources ?? []
+  return (
+    (await createRest(baseUrl, credentials.live.secret_key).session(sessionId)).evidence?.sources ??
+    []
+  )
 }
 
 /** Waits until new sessions of a headless Chromium are compared with what was taught. */
 export async function countsForChromium(tidegate: RunningTidegate): Promise<void> {
   const isCounted = async () => {
-    if (!(await sourcesOfDemo(tidegate)).includes('learned_answers')) throw new Error('not counted yet')
+    if (!(await sourcesOfDemo(tidegate)).includes('learned_answers'))
+      throw new Error('not counted yet')
   }
   await eventually(isCounted, { timeoutMs: 30_000 })
 }

@@ -30,14 +30,16 @@ const rules: [ProjectName, (test: TestFile) => boolean][] = [
 const isFaultFile = (file: string): boolean => file.startsWith('test/faults/')
 
 /** Returns whether `make test` leaves the file out; a path from the root. */
-export const isLongFile = (file: string): boolean => isFaultFile(file) || file.endsWith('.long.test.ts')
+export const isLongFile = (file: string): boolean =>
+  isFaultFile(file) || file.endsWith('.long.test.ts')
 
 export type Read = (file: string) => string
 
 /** The project of a test file, which follows from what it imports. */
 export function projectOf(file: string, read: Read = readFile): ProjectName {
   const modules = reach(file, read)
-  const [name] = rules.find(([, meets]) => meets({ file, uses: (module) => modules.has(module) })) ?? []
+  const [name] =
+    rules.find(([, meets]) => meets({ file, uses: (module) => modules.has(module) })) ?? []
   if (!name) throw new Error(`${file} belongs to no vitest project`)
   return name
 }

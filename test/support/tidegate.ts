@@ -47,7 +47,9 @@ export async function startTidegate({
   const database = hasPostgres || env.DATABASE_URL ? undefined : await createTestDatabase()
   const settings = { ...(database && { DATABASE_URL: database.url }), ...env, DATA_DIR: folder }
   const server = await startServerProcess(['dev'], settings)
-  const credentials: Credentials = JSON.parse(await readFile(path.join(folder, 'credentials.json'), 'utf8'))
+  const credentials: Credentials = JSON.parse(
+    await readFile(path.join(folder, 'credentials.json'), 'utf8'),
+  )
   return {
     baseUrl: server.baseUrl,
     dataDir: folder,

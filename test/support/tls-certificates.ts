@@ -1,4 +1,10 @@
-import { generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto'
+import {
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto'
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema'
 import {
   AlgorithmIdentifier,
@@ -38,7 +44,12 @@ const dayMs = 24 * 60 * 60 * 1000
 export function createAuthority(name = 'Test authority'): Authority {
   const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const period = { notBefore: new Date(Date.now() - dayMs), notAfter: new Date(Date.now() + dayMs) }
-  const own = { subject: name, issuer: name, signer: keys.privateKey, extensions: [basicConstraints(true)] }
+  const own = {
+    subject: name,
+    issuer: name,
+    signer: keys.privateKey,
+    extensions: [basicConstraints(true)],
+  }
   return {
     ca: pemOf(makeCertificate({ ...period, ...own, publicKey: keys.publicKey })),
     issue({ host, ...dates }) {
@@ -70,9 +81,11 @@ export function makeCertificate(contents: CertificateContents): Buffer {
   const signatureAlgorithm = new AlgorithmIdentifier({ algorithm: '1.2.840.10045.4.3.2' })
   const spki = contents.publicKey.export({ type: 'spki', format: 'der' })
   const tbsCertificate = new TBSCertificate({
-    ...{ version: Version.v3, serialNumber: bytesOf(Buffer.concat([Buffer.of(1), randomBytes(8)])) },
+    version: Version.v3,
+    serialNumber: bytesOf(Buffer.concat([Buffer.of(1), randomBytes(8)])),
     signature: signatureAlgorithm,
-    ...{ issuer: nameOf(contents.issuer), subject: nameOf(contents.subject) },
+    issuer: nameOf(contents.issuer),
+    subject: nameOf(contents.subject),
     validity: new Validity(contents),
     subjectPublicKeyInfo: AsnConvert.parse(spki, SubjectPublicKeyInfo),
     extensions: new Extensions(contents.extensions),
@@ -96,11 +109,15 @@ const bytesOf = (bytes: Uint8Array) => new Uint8Array(bytes).buffer
 
 function nameOf(commonName: string): Name {
   const value = new AttributeValue({ utf8String: commonName })
-  return new Name([new RelativeDistinguishedName([new AttributeTypeAndValue({ type: '2.5.4.3', value })])])
+  return new Name([
+    new RelativeDistinguishedName([new AttributeTypeAndValue({ type: '2.5.4.3', value })]),
+  ])
 }
 
 /** dNSName, or iPAddress of an IPv4 address. */
 function subjectNames(host: string): SubjectAlternativeName {
   const isAddress = /^[\d.]+$/.test(host)
-  return new SubjectAlternativeName([new GeneralName(isAddress ? { iPAddress: host } : { dNSName: host })])
+  return new SubjectAlternativeName([
+    new GeneralName(isAddress ? { iPAddress: host } : { dNSName: host }),
+  ])
 }

@@ -26,13 +26,25 @@ export async function openTracedWorld(log: ClusterOptions['log']): Promise<Trace
     OTEL_METRIC_EXPORT_INTERVAL: '100',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
   }
-  const world = await openWebhookWorld({ log, env, roles: 'collect,scoring,projections,api,gate,webhooks' })
+  const world = await openWebhookWorld({
+    log,
+    env,
+    roles: 'collect,scoring,projections,api,gate,webhooks',
+  })
   undo.defer(() => world.close())
   const hooks = await startWebhookReceiver()
   undo.defer(() => hooks.close())
-  await world.createEndpoint(world.tenant, { url: hooks.url('/'), types: ['session.result.persisted'] })
+  await world.createEndpoint(world.tenant, {
+    url: hooks.url('/'),
+    types: ['session.result.persisted'],
+  })
   const { owner } = world.tenant
-  const target = ['--base-url', world.cluster.baseUrls[0] ?? '', '--publishable-key', owner.publishable.key]
+  const target = [
+    '--base-url',
+    world.cluster.baseUrls[0] ?? '',
+    '--publishable-key',
+    owner.publishable.key,
+  ]
   const opened = undo.move()
   return {
     world,
@@ -43,7 +55,9 @@ export async function openTracedWorld(log: ClusterOptions['log']): Promise<Trace
       const { code, stdout, stderr } = await world.cluster.cli(args)
       if (code !== 0) throw new Error(`simulate ended with ${code}: ${stdout}${stderr}`)
       await hooks.reached(before + 1)
-      const { data }: { data: { session: { id: string } } } = JSON.parse(hooks.requests[before]?.body ?? '')
+      const { data }: { data: { session: { id: string } } } = JSON.parse(
+        hooks.requests[before]?.body ?? '',
+      )
       return data.session.id
     },
     webhookHeaders: () => hooks.requests.map(({ headers }) => headers),
@@ -72,10 +86,13 @@ const sessionSpans = [
 /** The spans of the session's trace, once its last one is there. */
 export function traceOf({ otlp }: TracedWorld, sessionId: string): Promise<SentSpan[]> {
   return eventually(() => {
-    const { traceId } = otlp.spans.find(({ attributes }) => attributes['tidegate.key'] === sessionId) ?? {}
+    const { traceId } =
+      otlp.spans.find(({ attributes }) => attributes['tidegate.key'] === sessionId) ?? {}
     const trace = otlp.spans.filter((span) => span.traceId === traceId)
     expect([...new Set(trace.map(({ name }) => name))].toSorted()).toEqual(sessionSpans)
-    const events = trace.map(({ name, attributes }) => `${name} ${attributes['tidegate.event_type']}`)
+    const events = trace.map(
+      ({ name, attributes }) => `${name} ${attributes['tidegate.event_type']}`,
+    )
     expect(events).toContain(
       'process tidegate.webhooks.v1 by tidegate.projection.webhooks WebhookDeliveryAttempted',
     )

@@ -20,7 +20,13 @@ export async function startView(
   await migrateHome(pool, projection)
   const onStopped = (at: Position, error: unknown) => void stops.push({ at, error })
   const running = await runProjection({
-    ...{ projection, log, pool, codec: namingRecords(codec), logger: silent, skips: noSkips, onStopped },
+    projection,
+    log,
+    pool,
+    codec: namingRecords(codec),
+    logger: silent,
+    skips: noSkips,
+    onStopped,
     applied: { advance: () => {}, onAdvance: () => () => {} },
   })
   return { projection, running, stops }

@@ -52,7 +52,9 @@ export function judge(evidence: Evidence): Judgement {
 }
 
 function casesOf({ deliveries, history, received }: Evidence): Case[] {
-  const recorded = history.flatMap(({ type, data }) => (type === 'WebhookDeliveryAttempted' ? [data] : []))
+  const recorded = history.flatMap(({ type, data }) =>
+    type === 'WebhookDeliveryAttempted' ? [data] : [],
+  )
   const attempts = Map.groupBy(recorded, ({ delivery_id }) => delivery_id)
   const arrived = [...received].flatMap(([endpoint, requests]) =>
     requests.map((request) => ({ request, of: endpoint + request.eventId })),
@@ -61,7 +63,9 @@ function casesOf({ deliveries, history, received }: Evidence): Case[] {
   return deliveries.map((delivery) => ({
     delivery,
     attempts: (attempts.get(delivery.delivery_id) ?? []).toSorted((a, b) => a.attempt - b.attempt),
-    requests: (requests.get(delivery.endpoint_id + delivery.event_id) ?? []).map(({ request }) => request),
+    requests: (requests.get(delivery.endpoint_id + delivery.event_id) ?? []).map(
+      ({ request }) => request,
+    ),
   }))
 }
 
@@ -71,11 +75,20 @@ function problemsOf(one: Case, evidence: Evidence): string[] {
   const checks: [wrong: boolean, problem: string][] = [
     [!succeeded && delivery.status !== 'failed', 'it did not end'],
     [succeeded && !requests.some(isAcknowledged), 'lost: it is said to be delivered and was not'],
-    [!succeeded && delivery.attempts !== evidence.maxAttempts, 'it failed before its attempts were used'],
+    [
+      !succeeded && delivery.attempts !== evidence.maxAttempts,
+      'it failed before its attempts were used',
+    ],
     [attempts.length !== delivery.attempts, 'the read model and the log count different attempts'],
-    [attempts.some(({ attempt }, i) => attempt !== i + 1), 'an attempt is missing or twice in the log'],
+    [
+      attempts.some(({ attempt }, i) => attempt !== i + 1),
+      'an attempt is missing or twice in the log',
+    ],
     [attempts.at(-1)?.outcome !== delivery.status, 'its last attempt does not say how it ended'],
-    [attempts.slice(0, -1).some(({ outcome }) => outcome !== 'retrying'), 'it went on after its end'],
+    [
+      attempts.slice(0, -1).some(({ outcome }) => outcome !== 'retrying'),
+      'it went on after its end',
+    ],
     [answered(attempts) > requests.length, 'an answer is recorded that nobody gave'],
     [unexplained(one, evidence), 'there are more requests than attempts and kills'],
     [repeated(one, evidence), 'it was sent again without need'],
@@ -105,7 +118,9 @@ const readLateMs = 250
 
 /** The first kill at which the request was, or its attempt's record may have been, under way. */
 function killAfter({ receivedAt }: Received, { kills, underWayMs }: Evidence): number | undefined {
-  return kills.find((killedAt) => receivedAt <= killedAt + readLateMs && killedAt - receivedAt <= underWayMs)
+  return kills.find(
+    (killedAt) => receivedAt <= killedAt + readLateMs && killedAt - receivedAt <= underWayMs,
+  )
 }
 
 /** A recorded success is the end: of all requests only its own can have arrived after it began. */
@@ -127,7 +142,8 @@ const answered = (attempts: readonly WebhookDeliveryAttempted[]) =>
 
 function describe({ delivery, attempts, requests }: Case): string {
   const log = attempts.map(
-    ({ attempt, outcome, attempted_at, error }) => `${attempt} ${outcome} at ${attempted_at} ${error ?? ''}`,
+    ({ attempt, outcome, attempted_at, error }) =>
+      `${attempt} ${outcome} at ${attempted_at} ${error ?? ''}`,
   )
   const seen = requests.map(({ behaviour, receivedAt }) => `${behaviour} at ${receivedAt}`)
   return `${JSON.stringify(delivery)}, attempts [${log.join('; ')}], requests [${seen.join('; ')}]`

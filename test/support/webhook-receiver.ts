@@ -1,6 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { createServer as createTcpServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -53,7 +58,9 @@ export interface WebhookReceiver {
 }
 
 /** A customer's server that is sent webhooks: it checks, records and answers each request as `choose` says. */
-export async function startWebhookReceiver(options: ReceiverOptions = {}): Promise<WebhookReceiver> {
+export async function startWebhookReceiver(
+  options: ReceiverOptions = {},
+): Promise<WebhookReceiver> {
   const { choose = () => accept, certificate } = options
   const requests: Received[] = []
   const problems: string[] = []
@@ -67,7 +74,11 @@ export async function startWebhookReceiver(options: ReceiverOptions = {}): Promi
     const incoming = await read(request)
     problems.push(...problemsOf(incoming, secrets.get(incoming.path)))
     const behaviour = choose(incoming)
-    const received: Received = { ...incoming, behaviour: behaviour.name, meaning: behaviour.meaning }
+    const received: Received = {
+      ...incoming,
+      behaviour: behaviour.name,
+      meaning: behaviour.meaning,
+    }
     requests.push(received)
     for (const { count, resolve } of waiting) if (count === requests.length) resolve()
     await behaviour.answer(request, response)
@@ -137,8 +148,12 @@ function problemsOf(incoming: Incoming, secrets: string[] | undefined): string[]
   const found = [
     ...(headers['idempotency-key'] === eventId ? [] : ['Idempotency-Key is not the event id']),
     ...(bodyId(body) === eventId ? [] : ["the body's id is not webhook-id"]),
-    ...(headers['x-foil-timestamp'] === headers['webhook-timestamp'] ? [] : ['two different timestamps']),
-    ...(secrets && !secrets.some((secret) => isSigned(incoming, secret)) ? ['no secret signed it'] : []),
+    ...(headers['x-foil-timestamp'] === headers['webhook-timestamp']
+      ? []
+      : ['two different timestamps']),
+    ...(secrets && !secrets.some((secret) => isSigned(incoming, secret))
+      ? ['no secret signed it']
+      : []),
   ]
   return found.map((problem) => `${path} ${eventId}: ${problem}`)
 }

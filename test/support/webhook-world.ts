@@ -91,7 +91,12 @@ export async function openWebhookWorld({
   env = {},
   roles = 'collect,api,scoring,projections',
 }: WebhookWorldOptions): Promise<WebhookWorld> {
-  const cluster = await startCluster({ log: kind, processes: 1, roles, env: { ...fastWebhooks, ...env } })
+  const cluster = await startCluster({
+    log: kind,
+    processes: 1,
+    roles,
+    env: { ...fastWebhooks, ...env },
+  })
   const pool = createPool({ url: cluster.settings.DATABASE_URL ?? '', max: 4 })
   const log = await openLog(cluster.settings, pool)
   const codec = createCodec()
@@ -99,7 +104,11 @@ export async function openWebhookWorld({
   const { owner } = cluster
   const tenant: Tenant = { owner, environment: 'live', key: owner.secret.key }
 
-  async function rest<Data>({ owner, key }: Tenant, path: string, init?: { method: string; body?: unknown }) {
+  async function rest<Data>(
+    { owner, key }: Tenant,
+    path: string,
+    init?: { method: string; body?: unknown },
+  ) {
     const response = await cluster.fetch(0, `/v1/organizations/${owner.organizationId}${path}`, {
       method: init?.method ?? 'GET',
       headers: {
@@ -109,14 +118,20 @@ export async function openWebhookWorld({
       ...(init?.body !== undefined && { body: JSON.stringify(init.body) }),
     })
     const text = await response.text()
-    if (!response.ok) throw new Error(`${init?.method ?? 'GET'} ${path}: ${response.status} ${text}`)
+    if (!response.ok)
+      throw new Error(`${init?.method ?? 'GET'} ${path}: ${response.status} ${text}`)
     const { data }: { data: Data } = JSON.parse(text)
     return data
   }
 
   async function inBothEnvironments(owner: Owner): Promise<Tenant[]> {
     const args = ['--name', 'Test', '--type', 'secret', '--scopes', '*', '--environment', 'test']
-    const issued = await cluster.operate<{ revealed_key: string }>('keys', 'create', owner.slug, ...args)
+    const issued = await cluster.operate<{ revealed_key: string }>(
+      'keys',
+      'create',
+      owner.slug,
+      ...args,
+    )
     return [
       { owner, environment: 'live', key: owner.secret.key },
       { owner, environment: 'test', key: issued.revealed_key },
@@ -148,7 +163,9 @@ export async function openWebhookWorld({
       }),
     async score(of, sessions) {
       const events = sessions.map((sessionId) => decision(of, sessionId))
-      await log.append(events.map((data) => codec.toRecord({ type: 'SessionScored', data }, metaOf(data))))
+      await log.append(
+        events.map((data) => codec.toRecord({ type: 'SessionScored', data }, metaOf(data))),
+      )
     },
     deliveries: () => readDeliveries(pool),
     history: () => readTopic(log, eventTopics.WebhookEventRaised, codec),
@@ -186,7 +203,11 @@ function decision({ owner, environment }: Tenant, sessionId: string) {
 }
 
 function openLog(settings: Cluster['settings'], pool: pg.Pool): Promise<EventLog> {
-  const { DATABASE_URL: url = '', KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: topicPrefix = '' } = settings
+  const {
+    DATABASE_URL: url = '',
+    KAFKA_BROKERS: brokers,
+    KAFKA_TOPIC_PREFIX: topicPrefix = '',
+  } = settings
   const logger = pino({ level: 'silent' })
   if (!brokers) return openPostgresLog({ pool, url, logger })
   return openKafkaLog({ brokers: brokers.split(','), topicPrefix, logger })
@@ -210,7 +231,8 @@ async function readTopic(
     onError: reject,
     handle: eachBatch(({ partition, records }) => {
       events.push(...records.map(codec.fromRecord))
-      if ((records.at(-1)?.offset ?? 0) + 1 >= (unread.get(partition) ?? 0)) unread.delete(partition)
+      if ((records.at(-1)?.offset ?? 0) + 1 >= (unread.get(partition) ?? 0))
+        unread.delete(partition)
       if (unread.size === 0) resolve()
     }),
   })

@@ -19,9 +19,13 @@ export interface Desktop {
 
 /** A screen without a monitor (Xvfb), and on it whatever is opened. */
 export async function openDesktop(): Promise<Desktop> {
-  const screen = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1400x1050x24', '-nolisten', 'tcp'], {
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-  })
+  const screen = spawn(
+    'Xvfb',
+    ['-displayfd', '3', '-screen', '0', '1400x1050x24', '-nolisten', 'tcp'],
+    {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    },
+  )
   const env = { ...process.env, DISPLAY: `:${await displayNumber(screen)}` }
   const browsers: ChildProcess[] = []
   const input = async (words: string[]) => {

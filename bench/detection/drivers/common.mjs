@@ -29,7 +29,10 @@ export async function drive({ load, act, close }) {
 
 /** Numbers from 0 to 1 that follow from the seed. */
 export function createNumbers() {
-  let state = [...options.seed].reduce((sum, letter) => (Math.imul(sum, 31) + letter.charCodeAt(0)) | 0, 7)
+  let state = [...options.seed].reduce(
+    (sum, letter) => (Math.imul(sum, 31) + letter.charCodeAt(0)) | 0,
+    7,
+  )
   return () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
     return state / 2 ** 32

@@ -1,7 +1,15 @@
 // Browsers that are none: jsdom and happy-dom with what of the web Node has; options.package, options.userAgent.
 import { drive, options, text } from './common.mjs'
 
-const fromNode = ['fetch', 'TextEncoder', 'TextDecoder', 'CompressionStream', 'Response', 'Blob', 'crypto']
+const fromNode = [
+  'fetch',
+  'TextEncoder',
+  'TextDecoder',
+  'CompressionStream',
+  'Response',
+  'Blob',
+  'crypto',
+]
 let window
 
 async function openJsdom(url) {
@@ -20,7 +28,10 @@ async function openJsdom(url) {
 
 async function openHappyDom(url) {
   const { Browser } = await import('happy-dom')
-  const settings = { enableJavaScriptEvaluation: true, suppressInsecureJavaScriptEnvironmentWarning: true }
+  const settings = {
+    enableJavaScriptEvaluation: true,
+    suppressInsecureJavaScriptEnvironmentWarning: true,
+  }
   const page = new Browser({ settings }).newPage()
   await page.goto(url, { beforeContentCallback: lend })
   return page.mainFrame.window
@@ -36,7 +47,8 @@ function lend(target) {
 /** Under its own name; relative addresses are the page's, and a signal of its realm would be refused. */
 function fetchOf({ navigator }) {
   return (to, { method, headers, body } = {}) => {
-    const own = body instanceof Uint8Array || typeof body === 'string' ? body : body && new Uint8Array(body)
+    const own =
+      body instanceof Uint8Array || typeof body === 'string' ? body : body && new Uint8Array(body)
     const named = { ...headers, 'user-agent': navigator.userAgent, 'accept-language': 'en-US' }
     return fetch(new URL(to, options.url), { method, headers: named, body: own })
   }
@@ -46,7 +58,8 @@ function fill(id, value) {
   const element = window.document.getElementById(id)
   element.focus()
   element.value = value
-  for (const type of ['input', 'change']) element.dispatchEvent(new window.Event(type, { bubbles: true }))
+  for (const type of ['input', 'change'])
+    element.dispatchEvent(new window.Event(type, { bubbles: true }))
 }
 
 await drive({

@@ -34,7 +34,10 @@ async function moveTo(to) {
     const t = step / steps
     const eased = t ** 3 * (10 - 15 * t + 6 * t * t)
     const off = bend * Math.sin(Math.PI * eased) + (step < steps ? between(-1, 1) : 0)
-    await page.mouse.move(at.x + (to.x - at.x) * eased + off, at.y + (to.y - at.y) * eased + off / 2)
+    await page.mouse.move(
+      at.x + (to.x - at.x) * eased + off,
+      at.y + (to.y - at.y) * eased + off / 2,
+    )
     await delay(between(6, 18))
   }
   at = to
@@ -43,7 +46,10 @@ async function moveTo(to) {
 async function pressOn(id) {
   const handle = await page.$(`#${id}`)
   const box = await handle.boundingBox()
-  await moveTo({ x: box.x + box.width * between(0.2, 0.7), y: box.y + box.height * between(0.3, 0.7) })
+  await moveTo({
+    x: box.x + box.width * between(0.2, 0.7),
+    y: box.y + box.height * between(0.3, 0.7),
+  })
   await delay(between(60, 220))
   await page.mouse.down()
   await delay(between(60, 120))
@@ -85,7 +91,8 @@ async function plainly(texts) {
 
 const ways = {
   careful,
-  'lower-case': () => plainly({ name: 'maria lindqvist', message: 'please call me back on monday' }),
+  'lower-case': () =>
+    plainly({ name: 'maria lindqvist', message: 'please call me back on monday' }),
   digits: () => plainly({ name: '4556737586899855', message: '072731' }),
   'one-click': () => page.click('#send'),
 }

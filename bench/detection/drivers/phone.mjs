@@ -19,9 +19,17 @@ const openers = {
 
 async function openPlaywright() {
   const { chromium } = await import(name)
-  const phone = { userAgent, viewport: screen, deviceScaleFactor: scale, isMobile: true, hasTouch: true }
+  const phone = {
+    userAgent,
+    viewport: screen,
+    deviceScaleFactor: scale,
+    isMobile: true,
+    hasTouch: true,
+  }
   const context = await chromium.launchPersistentContext(folder, {
-    ...{ executablePath, headless, args: flags },
+    executablePath,
+    headless,
+    args: flags,
     ...phone,
   })
   const page = context.pages()[0]
@@ -30,7 +38,12 @@ async function openPlaywright() {
 
 async function openPuppeteer() {
   const puppeteer = (await import(name)).default
-  const browser = await puppeteer.launch({ executablePath, headless, userDataDir: folder, args: flags })
+  const browser = await puppeteer.launch({
+    executablePath,
+    headless,
+    userDataDir: folder,
+    args: flags,
+  })
   const page = (await browser.pages())[0]
   const viewport = { ...screen, deviceScaleFactor: scale, isMobile: true, hasTouch: true }
   await page.emulate({ userAgent, viewport })
@@ -56,8 +69,12 @@ async function openProtocol() {
   await client.Page.enable()
   const turned = { screenOrientation: { type: 'portraitPrimary', angle: 0 } }
   await client.Emulation.setDeviceMetricsOverride({
-    ...{ ...screen, deviceScaleFactor: scale, mobile: true, ...turned },
-    ...{ screenWidth: 412, screenHeight: 915 },
+    ...screen,
+    deviceScaleFactor: scale,
+    mobile: true,
+    ...turned,
+    screenWidth: 412,
+    screenHeight: 915,
   })
   await client.Emulation.setTouchEmulationEnabled({ enabled: true, maxTouchPoints: 5 })
   await client.Emulation.setUserAgentOverride({
@@ -69,8 +86,13 @@ async function openProtocol() {
         { brand: 'Not.A/Brand', version: '99' },
       ],
       fullVersion: '156.0.8078.79',
-      ...{ platform: 'Android', platformVersion: '15.0.0', model: 'Pixel 8', mobile: true },
-      ...{ architecture: '', bitness: '', wow64: false },
+      platform: 'Android',
+      platformVersion: '15.0.0',
+      model: 'Pixel 8',
+      mobile: true,
+      architecture: '',
+      bitness: '',
+      wow64: false,
     },
   })
   if (options.workers) await replaceInWorkers(client)
@@ -89,7 +111,11 @@ async function replaceInWorkers(client) {
     client.send('Runtime.evaluate', { expression }, sessionId).catch(() => {})
     client.send('Runtime.runIfWaitingForDebugger', {}, sessionId).catch(() => {})
   })
-  await client.Target.setAutoAttach({ autoAttach: true, waitForDebuggerOnStart: true, flatten: true })
+  await client.Target.setAutoAttach({
+    autoAttach: true,
+    waitForDebuggerOnStart: true,
+    flatten: true,
+  })
 }
 
 async function tapAt(client, id) {
@@ -100,8 +126,17 @@ async function tapAt(client, id) {
   let x = left + width * (0.3 + next() * 0.4)
   let y = top + height * (0.3 + next() * 0.4)
   const touch = (type) => {
-    const point = { x, y, radiusX: 18 + next() * 9, radiusY: 16 + next() * 9, force: 0.2 + next() * 0.5 }
-    return client.Input.dispatchTouchEvent({ type, touchPoints: type === 'touchEnd' ? [] : [point] })
+    const point = {
+      x,
+      y,
+      radiusX: 18 + next() * 9,
+      radiusY: 16 + next() * 9,
+      force: 0.2 + next() * 0.5,
+    }
+    return client.Input.dispatchTouchEvent({
+      type,
+      touchPoints: type === 'touchEnd' ? [] : [point],
+    })
   }
   await delay(300 + next() * 500)
   await touch('touchStart')

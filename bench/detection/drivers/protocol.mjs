@@ -13,7 +13,10 @@ async function at(id) {
   const { model } = await client.DOM.getBoxModel({ nodeId })
   const [left, top, right, , , bottom] = model.content
   const off = options.agent ? () => 0.3 + next() * 0.4 : () => 0.5
-  return { x: Math.round(left + (right - left) * off()), y: Math.round(top + (bottom - top) * off()) }
+  return {
+    x: Math.round(left + (right - left) * off()),
+    y: Math.round(top + (bottom - top) * off()),
+  }
 }
 
 async function click(id) {

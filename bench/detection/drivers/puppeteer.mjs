@@ -14,7 +14,13 @@ async function open() {
   if (options.package === 'puppeteer-real-browser') {
     const { connect } = require('puppeteer-real-browser')
     const customConfig = { chromePath: executablePath, userDataDir: options.folder }
-    return connect({ headless: false, args: flags, customConfig, disableXvfb: true, turnstile: false })
+    return connect({
+      headless: false,
+      args: flags,
+      customConfig,
+      disableXvfb: true,
+      turnstile: false,
+    })
   }
   const puppeteer = await pick()
   const launched = await puppeteer.launch({

@@ -19,13 +19,21 @@ const openers = {
     }
     if (options.bidi) chosen.enableBidi()
     const service = new chrome.ServiceBuilder(options.chromedriver)
-    return new Builder().forBrowser('chrome').setChromeOptions(chosen).setChromeService(service).build()
+    return new Builder()
+      .forBrowser('chrome')
+      .setChromeOptions(chosen)
+      .setChromeService(service)
+      .build()
   },
   async firefox() {
     const chosen = new firefox.Options().setBinary(options.firefox)
     if (options.headless) chosen.addArguments('-headless')
     const service = new firefox.ServiceBuilder(options.geckodriver)
-    return new Builder().forBrowser('firefox').setFirefoxOptions(chosen).setFirefoxService(service).build()
+    return new Builder()
+      .forBrowser('firefox')
+      .setFirefoxOptions(chosen)
+      .setFirefoxService(service)
+      .build()
   },
   async webkit() {
     const service = new DriverService.Builder(options.webkitdriver)

@@ -37,8 +37,13 @@ async function askFpscanner() {
 
 /** A peer that does not run here has not found a bot, and the report says so. */
 async function answerOf(ask) {
-  const late = new Promise((resolve) => setTimeout(resolve, 4000, { bot: null, why: ['no answer'] }))
-  return Promise.race([ask(), late]).catch((error) => ({ bot: null, why: [`failed: ${error?.message}`] }))
+  const late = new Promise((resolve) =>
+    setTimeout(resolve, 4000, { bot: null, why: ['no answer'] }),
+  )
+  return Promise.race([ask(), late]).catch((error) => ({
+    bot: null,
+    why: [`failed: ${error?.message}`],
+  }))
 }
 
 async function begin() {

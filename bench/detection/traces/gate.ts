@@ -22,7 +22,9 @@ interface Judged {
 
 /** What each behaviour signal says of the traces: the share of people's, and of bots', on which it fires. */
 export function sharesOf(judged: Judged[]): Share[] {
-  const signals = new Map(judged.flatMap(({ fired }) => fired).map(({ signal, role }) => [signal, role]))
+  const signals = new Map(
+    judged.flatMap(({ fired }) => fired).map(({ signal, role }) => [signal, role]),
+  )
   const share = (signal: string, by: Trace['by']) => {
     const group = judged.filter((trace) => trace.by === by)
     const hits = group.filter(({ fired }) => fired.some((each) => each.signal === signal))
@@ -76,7 +78,9 @@ async function firedBy(summary: unknown, tidegate: Tidegate) {
     { ...body, elapsed_ms: 300, snapshot },
     { ...body, behavior },
   ]
-  const { signals } = await tidegate.judgement(await sendForged(bodies, { answers: 'echoed', tidegate }))
+  const { signals } = await tidegate.judgement(
+    await sendForged(bodies, { answers: 'echoed', tidegate }),
+  )
   return signals.filter(({ category }) => category === 'behavioral')
 }
 

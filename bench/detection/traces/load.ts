@@ -47,7 +47,12 @@ export function readTrace(text: string, format: TraceFormat): TraceEvent[] {
 }
 
 function balabitEvent([, seconds, , state = '', x, y]: string[]): TraceEvent | undefined {
-  return eventOf({ at: Number(seconds || 'none') * 1000, action: state, x: Number(x), y: Number(y) })
+  return eventOf({
+    at: Number(seconds || 'none') * 1000,
+    action: state,
+    x: Number(x),
+    y: Number(y),
+  })
 }
 
 function delbotEvent([at, action = '', x, y, ...more]: string[]): TraceEvent | undefined {
@@ -64,7 +69,12 @@ const actions: [RegExp, TraceEvent['type']][] = [
 /** The recorder of Balabit writes 65535 where it knows no position. */
 const unknownPosition = 65_535
 
-function eventOf(read: { at: number; action: string; x: number; y: number }): TraceEvent | undefined {
+function eventOf(read: {
+  at: number
+  action: string
+  x: number
+  y: number
+}): TraceEvent | undefined {
   const { at, action, x, y } = read
   const type = actions.find(([pattern]) => pattern.test(action))?.[1]
   const known = [at, x, y].every(Number.isFinite) && x < unknownPosition && y < unknownPosition
@@ -82,7 +92,8 @@ function cut(events: TraceEvent[]): TraceEvent[][] {
   for (const event of events) {
     const piece = pieces.at(-1)
     const [first, last] = [piece?.[0], piece?.at(-1)]
-    const goesOn = first && last && event.at - last.at <= longestPauseMs && event.at - first.at <= longestMs
+    const goesOn =
+      first && last && event.at - last.at <= longestPauseMs && event.at - first.at <= longestMs
     if (piece && goesOn && event.at >= last.at) piece.push(event)
     else pieces.push([event])
   }

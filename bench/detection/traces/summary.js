@@ -7,8 +7,14 @@ const offset = { x: 60, y: 130 }
 Object.assign(globalThis, {
   Element: class {},
   window: {
-    ...{ screenX: 60, screenY: 40, outerWidth: 1400, outerHeight: 940, innerWidth: 1400, innerHeight: 850 },
-    ...{ scrollY: 0, devicePixelRatio: 1 },
+    screenX: 60,
+    screenY: 40,
+    outerWidth: 1400,
+    outerHeight: 940,
+    innerWidth: 1400,
+    innerHeight: 850,
+    scrollY: 0,
+    devicePixelRatio: 1,
     addEventListener(type, listener) {
       listeners.set(type, [...(listeners.get(type) ?? []), listener])
     },
@@ -37,7 +43,8 @@ export function summarise({ events }) {
     if (event.type === 'move') for (const type of ['pointermove', 'mousemove']) emit(type, base)
     if (event.type === 'wheel') emit('wheel', { ...base, deltaY: 100, deltaMode: 0 })
     if (event.type === 'press') for (const type of ['pointerdown', 'mousedown']) emit(type, base)
-    if (event.type === 'release') for (const type of ['pointerup', 'mouseup', 'click']) emit(type, base)
+    if (event.type === 'release')
+      for (const type of ['pointerup', 'mouseup', 'click']) emit(type, base)
     last = event
   }
   stopping.abort()
@@ -46,14 +53,19 @@ export function summarise({ events }) {
 
 function baseOf({ x, y, at }, { last, pressed }) {
   const event = {
-    ...{ isTrusted: true, timeStamp: at, pointerType: 'mouse', detail: 1, button: 0 },
-    ...{ clientX: x, clientY: y, screenX: x + offset.x, screenY: y + offset.y },
-    ...{
-      movementX: x - last.x,
-      movementY: y - last.y,
-      buttons: pressed ? 1 : 0,
-      pressure: pressed ? 0.5 : 0,
-    },
+    isTrusted: true,
+    timeStamp: at,
+    pointerType: 'mouse',
+    detail: 1,
+    button: 0,
+    clientX: x,
+    clientY: y,
+    screenX: x + offset.x,
+    screenY: y + offset.y,
+    movementX: x - last.x,
+    movementY: y - last.y,
+    buttons: pressed ? 1 : 0,
+    pressure: pressed ? 0.5 : 0,
     target: null,
     composedPath: () => [],
     sourceCapabilities: { firesTouchEvents: false },

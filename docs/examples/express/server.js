@@ -29,11 +29,14 @@ app.get('/', (_request, response) => {
 
 app.post('/signup', express.json({ limit: '256kb' }), (request, response) => {
   const session = verified(request.body?.sealedToken)
-  if (!session) return response.status(403).json({ message: 'Please reload the page and try again.' })
+  if (!session)
+    return response.status(403).json({ message: 'Please reload the page and try again.' })
   const { verdict } = session.decision
   if (verdict === 'bot') return response.status(403).json({ message: 'This looks automated.' })
   // An inconclusive session gets a second look, as a mail with a link.
-  return response.json({ message: verdict === 'human' ? 'Welcome.' : 'Please confirm your mail address.' })
+  return response.json({
+    message: verdict === 'human' ? 'Welcome.' : 'Please confirm your mail address.',
+  })
 })
 
 function verified(token) {

@@ -20,12 +20,19 @@ async function createAccount(signup) {
 }
 
 function isGenuine(headers, body) {
-  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers
+  const {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatures,
+  } = headers
   if (!id || !signatures || !/^\d+$/.test(timestamp ?? '')) return false
   if (Math.abs(Date.now() / 1000 - Number(timestamp)) > 300) return false
   return secrets.some((secret) => {
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-    const digest = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')
+    const digest = createHmac('sha256', key)
+      .update(`${id}.${timestamp}.`)
+      .update(body)
+      .digest('base64')
     const expected = Buffer.from(`v1,${digest}`)
     return signatures.split(' ').some((entry) => {
       const given = Buffer.from(entry)
@@ -36,7 +43,10 @@ function isGenuine(headers, body) {
 
 function seal(outputs, { key_id, public_key }) {
   const { privateKey, publicKey } = generateKeyPairSync('x25519')
-  const theirs = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: public_key }, format: 'jwk' })
+  const theirs = createPublicKey({
+    key: { kty: 'OKP', crv: 'X25519', x: public_key },
+    format: 'jwk',
+  })
   const [salt, iv] = [randomBytes(32), randomBytes(12)]
   const secret = diffieHellman({ privateKey, publicKey: theirs })
   const key = Buffer.from(hkdfSync('sha256', secret, salt, 'foil-gate-delivery:v1', 32))

@@ -1,7 +1,10 @@
 // A session of an app that its device attests: the reference for an SDK in Swift or Kotlin. `device` stands for what
 // DCAppAttestService, or the IntegrityManager of Google Play, does.
 import { createHash } from 'node:crypto'
-import { type CollectClientOptions, createCollectClient } from '../../../infra/wire/collect/client.ts'
+import {
+  type CollectClientOptions,
+  createCollectClient,
+} from '../../../infra/wire/collect/client.ts'
 import type { SentAttestation, SentSnapshot } from '../../../schemas/observations.ts'
 
 export interface AttestingDevice {
@@ -29,6 +32,9 @@ export async function sendAttestedSession({ options, snapshot, device }: Launch)
   // Without a network to Apple or Google, or on an old device, there is none. The session goes on as it is.
   const attested = await device.attest(keyId, hash).catch(() => undefined)
   const attestation = attested && { ...attested, key_id: keyId }
-  const { sealedToken } = await client.requestResult({ ...sent(), ...(attestation && { attestation }) })
+  const { sealedToken } = await client.requestResult({
+    ...sent(),
+    ...(attestation && { attestation }),
+  })
   return sealedToken
 }

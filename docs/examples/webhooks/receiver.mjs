@@ -10,12 +10,19 @@ async function handle(event) {
 }
 
 function isGenuine(headers, body) {
-  const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers
+  const {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signatures,
+  } = headers
   if (!id || !signatures || !/^\d+$/.test(timestamp ?? '')) return false
   if (Math.abs(Date.now() / 1000 - Number(timestamp)) > 300) return false
   return secrets.some((secret) => {
     const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-    const digest = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')
+    const digest = createHmac('sha256', key)
+      .update(`${id}.${timestamp}.`)
+      .update(body)
+      .digest('base64')
     const expected = Buffer.from(`v1,${digest}`)
     return signatures.split(' ').some((entry) => {
       const given = Buffer.from(entry)

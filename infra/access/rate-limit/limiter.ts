@@ -190,7 +190,8 @@ function unrefInterval(ms: number, run: () => void): () => void {
 function createKnownBuckets(maxBuckets: number) {
   const active = new Set<KnownBucket>()
   // The sweep reports what a forgotten bucket owes, unless too many wait for that.
-  const dispose = (bucket: KnownBucket) => void (active.size > 3 * maxBuckets && active.delete(bucket))
+  const dispose = (bucket: KnownBucket) =>
+    void (active.size > 3 * maxBuckets && active.delete(bucket))
   const createMap = () => createLru<RateLimitRequest['owner'], KnownBucket>(maxBuckets, { dispose })
   const known: Record<BucketName, ReturnType<typeof createMap>> = {
     secret: createMap(),

@@ -6,7 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 type Addresses = (name: string) => Promise<string[]>
 
-export async function isReplaced([all, updated]: [string, string], addresses: Addresses): Promise<boolean> {
+export async function isReplaced(
+  [all, updated]: [string, string],
+  addresses: Addresses,
+): Promise<boolean> {
   const [ready, ofRelease] = [await addresses(all), await addresses(updated)]
   return ready.every((address) => ofRelease.includes(address))
 }

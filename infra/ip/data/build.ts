@@ -22,7 +22,10 @@ try {
     await readFile(path.join(iporigin.folder, 'iporigin/data/ranges.bin')),
     labelOfIporigin,
   )
-  const country = rangesOfMmdb(await readFile(path.join(dbip.folder, 'dbip-country.mmdb')), countryOf)
+  const country = rangesOfMmdb(
+    await readFile(path.join(dbip.folder, 'dbip-country.mmdb')),
+    countryOf,
+  )
   const network = await csvPair(asn.folder)
   const sources: AddressSource[] = [
     {
@@ -48,11 +51,9 @@ try {
   const made_at = new Date().toISOString().slice(0, 10)
   const data = {
     head: { format: 'tidegate addresses 2' as const, made: made_at, sources },
-    ...{
-      country: indexRanges(country),
-      network: indexRanges(network),
-      labels: indexRanges(mergeLabels([ranges])),
-    },
+    country: indexRanges(country),
+    network: indexRanges(network),
+    labels: indexRanges(mergeLabels([ranges])),
   }
   await writeFile(shippedFile, encodeAddresses(data))
 } finally {

@@ -66,7 +66,10 @@ export function encodeAddresses({ head, ...data }: AddressData): Buffer {
     [constants.BROTLI_PARAM_LGWIN]: 24,
     [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
   }
-  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), brotliCompressSync(bytes, { params })])
+  return Buffer.concat([
+    Buffer.from(`${JSON.stringify(head)}\n`),
+    brotliCompressSync(bytes, { params }),
+  ])
 }
 
 const decompress = promisify(brotliDecompress)

@@ -49,7 +49,8 @@ export async function followLists(
     const list = await readReputationList(one)
     const [first] = list.badLines
     const all = list.badLines.length
-    if (first) warn(`${one.file}: ${all} lines are no address or CIDR, the first of them is line ${first}`)
+    if (first)
+      warn(`${one.file}: ${all} lines are no address or CIDR, the first of them is line ${first}`)
     return list
   }
   let lists = await Promise.all(files.map(read))
@@ -85,7 +86,10 @@ async function changedAt(file: string): Promise<number | undefined> {
   return found?.mtimeMs
 }
 
-function warnOfAge({ head }: AddressData, { file, warn }: Pick<FollowOptions, 'file' | 'warn'>): void {
+function warnOfAge(
+  { head }: AddressData,
+  { file, warn }: Pick<FollowOptions, 'file' | 'warn'>,
+): void {
   const days = Math.floor((Date.now() - Date.parse(head.made)) / dayMs)
   if (days > oldDays) warn(`${file} is ${days} days old: tidegate data update makes it anew`)
 }

@@ -23,24 +23,25 @@ export const mergeLabels = (lists: readonly Ranges[]): Ranges =>
 
 // What iporigin took from lists that have no licence, as the third part of its NOTICE names it.
 const withoutLicence = new Set([
-  ...[
-    'Akamai',
-    'BunnyCDN',
-    'BuyVM',
-    'CDN77',
-    'Cogent',
-    'Contabo',
-    'DataCamp',
-    'GleSYS',
-    'GTHost',
-    'Melbicom',
-  ],
-  ...['Scalaxy', 'Vercel'],
+  'Akamai',
+  'BunnyCDN',
+  'BuyVM',
+  'CDN77',
+  'Cogent',
+  'Contabo',
+  'DataCamp',
+  'GleSYS',
+  'GTHost',
+  'Melbicom',
+  'Scalaxy',
+  'Vercel',
 ])
 const relays = new Set(['Apple Private Relay'])
 
 /** The label of iporigin's; empty for what may not be passed on, and for kinds that are not known here. */
 export function labelOfIporigin({ provider, kind }: { provider: string; kind: string }): string {
   const known = relays.has(provider) ? 'relay' : labelKinds.find((one) => one === kind)
-  return known && !withoutLicence.has(provider) ? labelName({ kind: known, operator: provider }) : ''
+  return known && !withoutLicence.has(provider)
+    ? labelName({ kind: known, operator: provider })
+    : ''
 }

@@ -109,7 +109,9 @@ function rangesOfTable({ starts, values }: RangeTable, names: string[]): Range[]
     const start = starts[i]
     if (value === 0 || start === undefined) return []
     const next = starts[i + 1]
-    return [{ start, end: next === undefined ? lastKey(start) : before(next), name: names[value] ?? '' }]
+    return [
+      { start, end: next === undefined ? lastKey(start) : before(next), name: names[value] ?? '' },
+    ]
   })
 }
 
@@ -133,14 +135,20 @@ export function mergeRanges(lists: readonly Ranges[], rankOf: (name: string) => 
 function flatten(ranges: Range[], rankOf: (name: string) => number): Range[] {
   const ranked = ranges.map((range) => ({ ...range, rank: rankOf(range.name) })).sort(byStart)
   const ends = ranked.map(({ end }) => after(end))
-  const edges = [...new Set([...ranked.map(({ start }) => start), ...ends])].sort((a, b) => (a < b ? -1 : 1))
+  const edges = [...new Set([...ranked.map(({ start }) => start), ...ends])].sort((a, b) =>
+    a < b ? -1 : 1,
+  )
   const flat: Range[] = []
   let open: Ranked[] = []
   let next = 0
   for (const [i, start] of edges.entries()) {
     open = open.filter(({ end }) => end >= start)
-    for (let range = ranked[next]; range && range.start <= start; range = ranked[++next]) open.push(range)
-    const best = open.reduce<Ranked | undefined>((a, b) => (a && a.rank > b.rank ? a : b), undefined)
+    for (let range = ranked[next]; range && range.start <= start; range = ranked[++next])
+      open.push(range)
+    const best = open.reduce<Ranked | undefined>(
+      (a, b) => (a && a.rank > b.rank ? a : b),
+      undefined,
+    )
     const end = edges[i + 1]
     if (best && end !== undefined) flat.push({ start, end: before(end), name: best.name })
   }

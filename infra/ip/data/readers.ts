@@ -56,7 +56,8 @@ function walk(reader: Reader<Response>, { bits, from, to, ranges, nameOf }: Walk
   }
 }
 
-const cut = (address: bigint, bits: 32 | 128): Key => (bits === 32 ? Number(address) : address >> 64n)
+const cut = (address: bigint, bits: 32 | 128): Key =>
+  bits === 32 ? Number(address) : address >> 64n
 
 function addressOf(value: bigint, bits: 32 | 128): string {
   const hex = value.toString(16).padStart(bits / 4, '0')
@@ -84,11 +85,17 @@ export function rangesOfIporigin(
   const ranges = noRanges()
   for (let left = file.readUInt32LE(20); left > 0; left--, at += 10) {
     const name = names[file.readUInt16LE(at + 8)]
-    if (name) ranges.ipv4.push({ start: file.readUInt32LE(at), end: file.readUInt32LE(at + 4), name })
+    if (name)
+      ranges.ipv4.push({ start: file.readUInt32LE(at), end: file.readUInt32LE(at + 4), name })
   }
   for (let left = file.readUInt32LE(24); left > 0; left--, at += 34) {
     const name = names[file.readUInt16LE(at + 32)]
-    if (name) ranges.ipv6.push({ start: file.readBigUInt64BE(at), end: file.readBigUInt64BE(at + 16), name })
+    if (name)
+      ranges.ipv6.push({
+        start: file.readBigUInt64BE(at),
+        end: file.readBigUInt64BE(at + 16),
+        name,
+      })
   }
   return { made, ranges }
 }
@@ -115,6 +122,9 @@ export function rangeOfEntry(entry: string, name: string): Range | undefined {
 
 function endsOf(cidr: string): { start: Key; end: Key } {
   const version = cidr.includes(':') ? ipaddr.IPv6 : ipaddr.IPv4
-  const [first, last] = [version.networkAddressFromCIDR(cidr), version.broadcastAddressFromCIDR(cidr)]
+  const [first, last] = [
+    version.networkAddressFromCIDR(cidr),
+    version.broadcastAddressFromCIDR(cidr),
+  ]
   return { start: keyOfAddress(first.toString()), end: keyOfAddress(last.toString()) }
 }

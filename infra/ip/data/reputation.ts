@@ -47,7 +47,14 @@ export async function readReputationList({ category, file }: ListFile): Promise<
     else badLines.push(i + 1)
   }
   const entries = indexRanges(mergeRanges([ranges], (name) => (name === 'network' ? 1 : 0)))
-  return { category, file, entries, count: ranges.ipv4.length + ranges.ipv6.length, badLines, changedAt }
+  return {
+    category,
+    file,
+    entries,
+    count: ranges.ipv4.length + ranges.ipv6.length,
+    badLines,
+    changedAt,
+  }
 }
 
 /** `ip` is a valid address. */

@@ -7,7 +7,16 @@ import type { Ranges } from './ranges.ts'
 import { rangesOfCsv, rangesOfIporigin, rangesOfMmdb, rangesOfText } from './readers.ts'
 
 /** What can be switched on and off. */
-export const groups = ['country', 'network', 'iporigin', 'clouds', 'cdns', 'tor', 'relay', 'bots'] as const
+export const groups = [
+  'country',
+  'network',
+  'iporigin',
+  'clouds',
+  'cdns',
+  'tor',
+  'relay',
+  'bots',
+] as const
 export type SourceGroup = (typeof groups)[number]
 
 /** Data of others, from which the file of addresses is made anew. */
@@ -27,28 +36,34 @@ const dbip = { licence: 'CC BY 4.0, which asks for a link to db-ip.com' }
 const month = (now: Date) => now.toISOString().slice(0, 7)
 
 const dbipCountry: DataSource = {
-  ...{
-    file: 'dbip-country-lite',
-    group: 'country',
-    subject: 'country',
-    title: 'DB-IP Lite countries',
-    ...dbip,
-  },
+  file: 'dbip-country-lite',
+  group: 'country',
+  subject: 'country',
+  title: 'DB-IP Lite countries',
+  ...dbip,
   url: (now) => `https://download.db-ip.com/free/dbip-country-lite-${month(now)}.mmdb.gz`,
   read: (file) => readEither(file, countryOf, ([code = '']) => countryCode(code)),
 }
 
 const dbipNetwork: DataSource = {
-  ...{ file: 'dbip-asn-lite', group: 'network', subject: 'network', title: 'DB-IP Lite networks', ...dbip },
+  file: 'dbip-asn-lite',
+  group: 'network',
+  subject: 'network',
+  title: 'DB-IP Lite networks',
+  ...dbip,
   url: (now) => `https://download.db-ip.com/free/dbip-asn-lite-${month(now)}.mmdb.gz`,
   read: (file) => readEither(file, networkOfRecord, networkOf),
 }
 
 const iporigin: DataSource = {
-  ...{ file: 'iporigin', group: 'iporigin', subject: 'labels', title: 'iporigin' },
+  file: 'iporigin',
+  group: 'iporigin',
+  subject: 'labels',
+  title: 'iporigin',
   licence: 'MIT; its lists are published by the operators, or CC0 1.0',
   url: null,
-  read: (wheel) => rangesOfIporigin(unzipped(wheel, 'iporigin/data/ranges.bin'), labelOfIporigin).ranges,
+  read: (wheel) =>
+    rangesOfIporigin(unzipped(wheel, 'iporigin/data/ranges.bin'), labelOfIporigin).ranges,
 }
 
 interface List {
@@ -60,7 +75,10 @@ interface List {
 
 function list({ group, kind, operator, url }: List): DataSource {
   return {
-    ...{ file: operator.toLowerCase().replaceAll(' ', '-'), group, subject: 'labels', title: operator },
+    file: operator.toLowerCase().replaceAll(' ', '-'),
+    group,
+    subject: 'labels',
+    title: operator,
     licence: 'published by its operator',
     url: () => url,
     read: (file) => rangesOfText(file.toString('utf8'), labelName({ kind, operator })),
@@ -94,11 +112,15 @@ const lists = (group: SourceGroup, kind: LabelKind, byOperator: Record<string, s
 
 /** In the order in which they are applied, so that an operator's own list comes after iporigin's copy of it. */
 export const dataSources: readonly DataSource[] = [
-  ...[dbipCountry, dbipNetwork, iporigin],
+  dbipCountry,
+  dbipNetwork,
+  iporigin,
   ...lists('clouds', 'hosting', clouds),
   ...lists('cdns', 'cdn', cdns),
   ...lists('tor', 'tor', { Tor: 'https://check.torproject.org/torbulkexitlist' }),
-  ...lists('relay', 'relay', { 'Apple Private Relay': 'https://mask-api.icloud.com/egress-ip-ranges.csv' }),
+  ...lists('relay', 'relay', {
+    'Apple Private Relay': 'https://mask-api.icloud.com/egress-ip-ranges.csv',
+  }),
   ...lists('bots', 'bot', bots),
 ]
 
@@ -110,13 +132,15 @@ function readEither(
   ofRecord: (record: object) => string,
   ofColumns: (columns: string[]) => string,
 ): Ranges {
-  const plain = file.readUInt16BE(0) === 0x1f8b ? gunzipSync(file, { maxOutputLength: mostBytes }) : file
+  const plain =
+    file.readUInt16BE(0) === 0x1f8b ? gunzipSync(file, { maxOutputLength: mostBytes }) : file
   const isMmdb = plain.includes('\xab\xcd\xefMaxMind.com', 0, 'latin1')
   return isMmdb ? rangesOfMmdb(plain, ofRecord) : rangesOfCsv(plain.toString('utf8'), ofColumns)
 }
 
 function unzipped(zip: Buffer, path: string): Buffer {
-  const filter = ({ name, originalSize }: UnzipFileInfo) => name === path && originalSize <= mostBytes
+  const filter = ({ name, originalSize }: UnzipFileInfo) =>
+    name === path && originalSize <= mostBytes
   const { [path]: file } = unzipSync(zip, { filter })
   if (!file) throw new Error(`${path} is not in the archive, or is longer than ${mostBytes} bytes`)
   return Buffer.from(file)

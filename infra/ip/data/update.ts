@@ -26,7 +26,9 @@ export function applySources(
   const refused: AppliedSources['refused'] = []
   let data = last
   for (const one of read) {
-    const reason = isTrusted ? emptyReason(one.ranges) : unlikeReason(data[one.source.subject], one.ranges)
+    const reason = isTrusted
+      ? emptyReason(one.ranges)
+      : unlikeReason(data[one.source.subject], one.ranges)
     if (reason) refused.push({ title: one.source.title, reason })
     else data = { ...data, ...replaced(data, one) }
   }
@@ -40,7 +42,8 @@ export function applySources(
 
 function replaced(data: AddressData, { source, ranges, date }: ReadSource): Partial<AddressData> {
   const { subject, title: name, licence } = source
-  const isOther = (one: AddressSource) => (subject === 'labels' ? one.name !== name : one.subject !== subject)
+  const isOther = (one: AddressSource) =>
+    subject === 'labels' ? one.name !== name : one.subject !== subject
   const sources = [...data.head.sources.filter(isOther), { name, subject, licence, date }]
   const head = { ...data.head, sources }
   if (subject !== 'labels') return { head, [subject]: indexRanges(ranges) }
@@ -63,7 +66,8 @@ const mostOfLast = 3
 const leastEqual = 0.5
 const sampled = 1000
 
-const emptyReason = ({ ipv4 }: Ranges) => (ipv4.length === 0 ? 'it has no IPv4 addresses' : undefined)
+const emptyReason = ({ ipv4 }: Ranges) =>
+  ipv4.length === 0 ? 'it has no IPv4 addresses' : undefined
 
 function unlikeReason(last: Subject, next: Ranges): string | undefined {
   const names = namesOf(next)

@@ -38,12 +38,20 @@ interface Range {
 async function commonRanges(options: CompareOptions): Promise<Map<number, Range>> {
   const starts = options.expires ? await commonStarts(options) : new Map<number, number>()
   return new Map(
-    options.ends.map(({ partition, offset: to }) => [partition, { from: starts.get(partition) ?? 0, to }]),
+    options.ends.map(({ partition, offset: to }) => [
+      partition,
+      { from: starts.get(partition) ?? 0, to },
+    ]),
   )
 }
 
 // Either log may have deleted expired records that the other has.
-async function commonStarts({ source, target, topic, ends }: CompareOptions): Promise<Map<number, number>> {
+async function commonStarts({
+  source,
+  target,
+  topic,
+  ends,
+}: CompareOptions): Promise<Map<number, number>> {
   const firsts = await source.firstPositions(topic)
   const expired = (await target.firstPositions(topic)).filter(({ offset }) => offset > 0)
   const heads = (await readRecords(target, topic, expired)).map(original)
@@ -51,7 +59,9 @@ async function commonStarts({ source, target, topic, ends }: CompareOptions): Pr
     const isOf = (position: Position) => position.partition === partition
     return expired.some(isOf) ? ((heads.find(isOf) ?? ends.find(isOf))?.offset ?? 0) : 0
   }
-  return new Map(firsts.map(({ partition, offset }) => [partition, Math.max(offset, startOf(partition))]))
+  return new Map(
+    firsts.map(({ partition, offset }) => [partition, Math.max(offset, startOf(partition))]),
+  )
 }
 
 interface ContentOptions {
@@ -63,7 +73,9 @@ interface ContentOptions {
 
 // How many records each partition has in its range, and the digest of all of them in order.
 async function contentOf({ log, topic, ranges, view }: ContentOptions) {
-  const hashes = new Map([...ranges.keys()].map((partition) => [partition, { records: 0, hash: sha256() }]))
+  const hashes = new Map(
+    [...ranges.keys()].map((partition) => [partition, { records: 0, hash: sha256() }]),
+  )
   function add(record: LogRecord): void {
     const range = ranges.get(record.partition)
     const content = hashes.get(record.partition)
@@ -76,7 +88,8 @@ async function contentOf({ log, topic, ranges, view }: ContentOptions) {
   }
   await readTopicToEnd({ log, topic, handle })
   const contents = [...hashes].map(
-    ([partition, { records, hash }]) => [partition, { records, digest: hash.digest('hex') }] as const,
+    ([partition, { records, hash }]) =>
+      [partition, { records, digest: hash.digest('hex') }] as const,
   )
   return new Map(contents)
 }

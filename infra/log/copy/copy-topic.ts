@@ -33,7 +33,8 @@ export async function copyTopic(
 async function offsetsSoFar({ target, topic, expires }: CopyPlace): Promise<OffsetMap> {
   const offsets = createOffsetMap(await target.endPositions(topic), { isEqual: !expires })
   const handle = (batches: Batch[]) => {
-    for (const { records } of batches) for (const record of records) offsets.add(original(record), record)
+    for (const { records } of batches)
+      for (const record of records) offsets.add(original(record), record)
   }
   if (expires) await readTopicToEnd({ log: target, topic, handle })
   return offsets

@@ -93,7 +93,8 @@ export function createAccumulator(deps: AccumulatorDeps) {
   function settle({ fetched, batch }: Piece, chosen: ReadOn | undefined): void {
     const { topic, partition } = fetched.payload.batch
     const last = batch.records.at(-1)?.offset ?? 0
-    if (!options.keepsNoOffsets) commits.add({ topic, partition, offset: chosen?.offset ?? last + 1 })
+    if (!options.keepsNoOffsets)
+      commits.add({ topic, partition, offset: chosen?.offset ?? last + 1 })
     if (chosen) {
       consumer.seek({ topic, partition, offset: String(chosen.offset) })
       if (chosen.failed) retryLater(fetched.payload)
@@ -136,7 +137,9 @@ function toRecord(message: KafkaMessage, topic: string, partition: number): LogR
     offset: Number(message.offset),
     key: message.key?.toString() ?? '',
     value: message.value ?? Buffer.alloc(0),
-    headers: Object.fromEntries(Object.entries(message.headers ?? {}).map(([k, v]) => [k, String(v)])),
+    headers: Object.fromEntries(
+      Object.entries(message.headers ?? {}).map(([k, v]) => [k, String(v)]),
+    ),
     timestamp: Number(message.timestamp),
   }
 }
@@ -156,7 +159,12 @@ export function createStartOffsets({ consumer, callersName, options }: StartOffs
   const ready = new Set<string>()
   let generation = 0
 
-  async function start(topic: string, partition: number, mine: number, failures = 0): Promise<void> {
+  async function start(
+    topic: string,
+    partition: number,
+    mine: number,
+    failures = 0,
+  ): Promise<void> {
     try {
       const offset = await startOffset?.(callersName(topic), partition)
       if (mine !== generation) return

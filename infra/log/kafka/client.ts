@@ -19,7 +19,14 @@ export function createKafkaClient(options: KafkaClientOptions): Kafka {
   stopIdleTimers()
   useFastRecordEncoder()
   useZstd()
-  const { brokers, clientId = 'tidegate', logger, security, requestTimeout = 10_000, retries = 5 } = options
+  const {
+    brokers,
+    clientId = 'tidegate',
+    logger,
+    security,
+    requestTimeout = 10_000,
+    retries = 5,
+  } = options
   return new Kafka({
     ...security,
     brokers,
@@ -126,11 +133,14 @@ function sizeOf(bytes: Bytes): number {
 function writeBytes(buffer: Buffer, bytes: Bytes, at: number): number {
   if (bytes === null) return writeVarint(buffer, -1, at)
   const start = writeVarint(buffer, Buffer.byteLength(bytes), at)
-  return start + (typeof bytes === 'string' ? buffer.write(bytes, start) : bytes.copy(buffer, start))
+  return (
+    start + (typeof bytes === 'string' ? buffer.write(bytes, start) : bytes.copy(buffer, start))
+  )
 }
 
 // Beyond 30 bits are only the times of records that were carried from another log.
-const zigzag = (number: number) => (number < 2 ** 30 ? ((number << 1) ^ (number >> 31)) >>> 0 : number * 2)
+const zigzag = (number: number) =>
+  number < 2 ** 30 ? ((number << 1) ^ (number >> 31)) >>> 0 : number * 2
 
 function varintSize(number: number): number {
   let size = 1

@@ -94,7 +94,10 @@ async function launch(
 
   try {
     await consumer.connect()
-    await consumer.subscribe({ topics: options.topics.map((topic) => prefix + topic), fromBeginning: true })
+    await consumer.subscribe({
+      topics: options.topics.map((topic) => prefix + topic),
+      fromBeginning: true,
+    })
   } catch (error) {
     await consumer.disconnect().catch(() => {})
     throw error

@@ -8,7 +8,10 @@ export async function setGroupOffsets(
   const admin = kafka.admin()
   await admin.connect()
   try {
-    const partitions = positions.map(({ partition, offset }) => ({ partition, offset: String(offset) }))
+    const partitions = positions.map(({ partition, offset }) => ({
+      partition,
+      offset: String(offset),
+    }))
     await admin.setOffsets({ groupId, topic, partitions })
   } finally {
     await admin.disconnect()

@@ -16,7 +16,12 @@ import { createKafkaClient, type KafkaClientOptions } from './client.ts'
 import { type CompressionType, readableTypes } from './compression.ts'
 import { startKafkaConsumer } from './consumer.ts'
 import { setGroupOffsets } from './group-offsets.ts'
-import { createReconnectingClient, openProducer, type ReconnectingClient, sendBatch } from './producer.ts'
+import {
+  createReconnectingClient,
+  openProducer,
+  type ReconnectingClient,
+  sendBatch,
+} from './producer.ts'
 import { followSettings, retentionEntries } from './topic-settings.ts'
 
 export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
@@ -58,7 +63,11 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingL
 
   async function positionsIn(topic: Topic, which: 'low' | 'high'): Promise<Position[]> {
     const offsets = await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
-    const positions = offsets.map((of) => ({ topic, partition: of.partition, offset: Number(of[which]) }))
+    const positions = offsets.map((of) => ({
+      topic,
+      partition: of.partition,
+      offset: Number(of[which]),
+    }))
     return positions.sort((a, b) => a.partition - b.partition)
   }
 
@@ -100,7 +109,11 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingL
       const found = await admin.use((connected) =>
         connected.fetchTopicOffsetsByTimestamp(prefix + topic, time),
       )
-      const positions = found.map(({ partition, offset }) => ({ topic, partition, offset: Number(offset) }))
+      const positions = found.map(({ partition, offset }) => ({
+        topic,
+        partition,
+        offset: Number(offset),
+      }))
       return positions.sort((a, b) => a.partition - b.partition)
     },
 
@@ -167,7 +180,9 @@ function refused(error: Error): never {
   const { cause } = error
   const found =
     cause instanceof kafkajs.KafkaJSAggregateError &&
-    cause.errors.find((one) => one instanceof kafkajs.KafkaJSProtocolError && isRefusal.test(one.type))
+    cause.errors.find(
+      (one) => one instanceof kafkajs.KafkaJSProtocolError && isRefusal.test(one.type),
+    )
   if (!(found instanceof Error)) throw error
   throw new Error(`the brokers refuse the settings of a topic: ${found.message}`, { cause })
 }
@@ -203,12 +218,16 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
         { name: 'message.timestamp.type', value: 'CreateTime' },
         // A broker's own might be one that is not read.
         { name: 'compression.type', value: 'producer' },
-        ...(minInsyncReplicas ? [{ name: 'min.insync.replicas', value: String(minInsyncReplicas) }] : []),
+        ...(minInsyncReplicas
+          ? [{ name: 'min.insync.replicas', value: String(minInsyncReplicas) }]
+          : []),
       ],
     }))
     // kafkajs's own wait ends with an error at a broker that does not show the topic yet, and too early at one that
     // is not its leader yet.
-    await admin.use((connected) => connected.createTopics({ topics, waitForLeaders: false })).catch(refused)
+    await admin
+      .use((connected) => connected.createTopics({ topics, waitForLeaders: false }))
+      .catch(refused)
     await Promise.all(specs.map(({ topic }) => findNew(topic)))
     const warnings = await followSettings({ admin, prefix, specs, maxMessageBytes, logger })
     ofRetention = [...new Set([...ofRetention, ...warnings])]
@@ -227,7 +246,9 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
 
   async function warnings(): Promise<string[]> {
     const names = [...partitions.keys()].map((topic) => prefix + topic)
-    const { topics } = await admin.use((connected) => connected.fetchTopicMetadata({ topics: names }))
+    const { topics } = await admin.use((connected) =>
+      connected.fetchTopicMetadata({ topics: names }),
+    )
     const { resources } = await admin.use((connected) =>
       connected.describeConfigs({
         includeSynonyms: false,
@@ -238,16 +259,22 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
         })),
       }),
     )
-    const copies = Math.min(...topics.flatMap((topic) => topic.partitions.map((one) => one.replicas.length)))
+    const copies = Math.min(
+      ...topics.flatMap((topic) => topic.partitions.map((one) => one.replicas.length)),
+    )
     const valuesOf = (name: string) =>
       resources.flatMap(({ configEntries }) =>
-        configEntries.filter(({ configName }) => configName === name).map(({ configValue }) => configValue),
+        configEntries
+          .filter(({ configName }) => configName === name)
+          .map(({ configValue }) => configValue),
       )
     const insync = Math.min(...valuesOf('min.insync.replicas').map(Number))
     const unreadable = valuesOf('compression.type').filter((type) => !readableTypes.includes(type))
     return [
       ...ofRetention,
-      ...(copies < 3 ? [`a topic has ${copies} copies: below 3, a lost broker stops or loses records`] : []),
+      ...(copies < 3
+        ? [`a topic has ${copies} copies: below 3, a lost broker stops or loses records`]
+        : []),
       ...(insync < 2
         ? [`min.insync.replicas is ${insync}: below 2, one broker may confirm what it alone has`]
         : []),

@@ -60,12 +60,21 @@ export async function sendBatch(
   }))
   const compression = numberOfType(compressionType)
   const answers = await producer.sendBatch({
-    ...{ topicMessages, compression, acks: -1, timeout: replicasTimeoutMs },
+    topicMessages,
+    compression,
+    acks: -1,
+    timeout: replicasTimeoutMs,
   })
   return positionsOf(records, prefix, answers)
 }
 
-const toMessage = ({ key, value, headers, partition, storedAt }: PlacedRecord<KeyedRecord>): Message => ({
+const toMessage = ({
+  key,
+  value,
+  headers,
+  partition,
+  storedAt,
+}: PlacedRecord<KeyedRecord>): Message => ({
   key,
   value,
   headers,
@@ -81,7 +90,8 @@ function positionsOf(
 ): Position[] {
   const next = new Map<string, number>()
   for (const { topicName, partition, baseOffset } of answers) {
-    if (baseOffset === undefined || baseOffset === '-1') throw new Error('the broker gave no offset')
+    if (baseOffset === undefined || baseOffset === '-1')
+      throw new Error('the broker gave no offset')
     next.set(`${topicName} ${partition}`, Number(baseOffset))
   }
   return records.map(({ topic, partition }) => {
@@ -103,7 +113,11 @@ export interface ReconnectingClientOptions<T> {
  * A client that is opened on first use and closed after any failure. kafkajs reuses the sequence numbers of a
  * request that timed out. The next records under them would be confirmed as duplicates without being stored.
  */
-export function createReconnectingClient<T>({ open, close, timeoutMs }: ReconnectingClientOptions<T>) {
+export function createReconnectingClient<T>({
+  open,
+  close,
+  timeoutMs,
+}: ReconnectingClientOptions<T>) {
   let current: Promise<T> | undefined
 
   async function use<R>(work: (client: T) => Promise<R>): Promise<R> {

@@ -43,13 +43,20 @@ function tlsOf(settings: Settings) {
     for (const pem of tls.ca ?? []) new X509Certificate(pem)
     createSecureContext(tls)
   } catch (cause) {
-    throw new Error(`KAFKA_SSL_*_FILE must be PEM, and the key that of the certificate: ${cause}`, { cause })
+    throw new Error(`KAFKA_SSL_*_FILE must be PEM, and the key that of the certificate: ${cause}`, {
+      cause,
+    })
   }
   return tls
 }
 
-function noTls({ KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key }: Settings) {
-  if (ca ?? cert ?? key) throw new Error('KAFKA_SSL_*_FILE need KAFKA_SECURITY_PROTOCOL SSL or SASL_SSL')
+function noTls({
+  KAFKA_SSL_CA_FILE: ca,
+  KAFKA_SSL_CERT_FILE: cert,
+  KAFKA_SSL_KEY_FILE: key,
+}: Settings) {
+  if (ca ?? cert ?? key)
+    throw new Error('KAFKA_SSL_*_FILE need KAFKA_SECURITY_PROTOCOL SSL or SASL_SSL')
   return {}
 }
 
@@ -75,7 +82,10 @@ function sasl(settings: Settings): Pick<KafkaConfig, 'sasl'> {
       return { sasl: { mechanism: 'scram-sha-512', username, password } }
     case 'OAUTHBEARER':
       return {
-        sasl: { mechanism: 'oauthbearer', oauthBearerProvider: bearer(settings, { username, password }) },
+        sasl: {
+          mechanism: 'oauthbearer',
+          oauthBearerProvider: bearer(settings, { username, password }),
+        },
       }
   }
 }

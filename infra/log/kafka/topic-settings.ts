@@ -47,7 +47,10 @@ function compactionEntries(withinMs: number): Entry[] {
     'file.delete.delay.ms': Math.min(minuteMs, withinMs / 8),
     'delete.retention.ms': withinMs * 3.5,
   }
-  const entries = Object.entries(times).map(([name, ms]) => ({ name, value: String(Math.floor(ms)) }))
+  const entries = Object.entries(times).map(([name, ms]) => ({
+    name,
+    value: String(Math.floor(ms)),
+  }))
   return [{ name: 'cleanup.policy', value: 'compact' }, ...entries]
 }
 
@@ -65,8 +68,11 @@ export async function followSettings(options: FollowOptions): Promise<string[]> 
     name: prefix + topic,
   }))
   const query = { includeSynonyms: false, resources }
-  const found = await admin.use((connected) => connected.describeConfigs(query)).catch(() => undefined)
-  if (!found) return ['how long topics keep their records was not seen: the Kafka user lacks DescribeConfigs']
+  const found = await admin
+    .use((connected) => connected.describeConfigs(query))
+    .catch(() => undefined)
+  if (!found)
+    return ['how long topics keep their records was not seen: the Kafka user lacks DescribeConfigs']
   const warnings: string[] = []
   for (const spec of specs) {
     const topic = found.resources.find(({ resourceName }) => resourceName === prefix + spec.topic)
@@ -111,7 +117,9 @@ async function follow(
     .use((connected) => connected.alterConfigs(altered(topic, entries)))
     .then(
       () => [],
-      (error: Error) => [`topic ${name}: ${is}, and could not be set to ${changes} (${error.message})`],
+      (error: Error) => [
+        `topic ${name}: ${is}, and could not be set to ${changes} (${error.message})`,
+      ],
     )
 }
 
@@ -122,5 +130,8 @@ function altered({ resourceName: name, configEntries }: Found, entries: Entry[])
     .map((entry) => ({ name: entry.configName, value: entry.configValue }))
   const others = own.filter((entry) => entries.every((one) => one.name !== entry.name))
   const type = kafkajs.ConfigResourceTypes.TOPIC
-  return { validateOnly: false, resources: [{ type, name, configEntries: [...others, ...entries] }] }
+  return {
+    validateOnly: false,
+    resources: [{ type, name, configEntries: [...others, ...entries] }],
+  }
 }

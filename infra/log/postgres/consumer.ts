@@ -46,7 +46,10 @@ const maxBytes = 4 * 1024 * 1024
  * Consumes for a group while no other process does. One process works for a group at a time, and all of its partitions
  * are handled in one call at a time. Whatever came while the handler ran is the next call.
  */
-export function startGroup({ session, tail, partitions }: GroupDeps, options: ConsumeOptions): GroupConsumer {
+export function startGroup(
+  { session, tail, partitions }: GroupDeps,
+  options: ConsumeOptions,
+): GroupConsumer {
   const { group, maxRecords = 1000, onError } = options
   const me = Symbol(group)
   const bell = createBell()
@@ -91,7 +94,9 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
   async function findStarts(): Promise<void> {
     const fresh = readings.filter((reading) => reading.next === undefined && isDue(reading))
     if (fresh.length === 0) return
-    const committed = new Map((await session.committed(group)).map((at) => [placeName(at), at.offset]))
+    const committed = new Map(
+      (await session.committed(group)).map((at) => [placeName(at), at.offset]),
+    )
     await Promise.all(fresh.map((reading) => findStart(reading, { options, committed })))
   }
 
@@ -116,9 +121,11 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
   // What follows is read while these are handled, as a group that is far behind would wait for one and then the other.
   async function readOlder(positions: Position[]): Promise<LogRecord[]> {
     const read = () => session.read(positions, shareOf(positions.length, maxRecords))
-    const records = await (ahead?.from === nameOf(positions) ? ahead.records : read()).finally(() => {
-      ahead = undefined
-    })
+    const records = await (ahead?.from === nameOf(positions) ? ahead.records : read()).finally(
+      () => {
+        ahead = undefined
+      },
+    )
     const next = positions.map((position) => behind(position, records))
     if (records.length > 0) {
       ahead = { from: nameOf(next), records: session.read(next, shareOf(next.length, maxRecords)) }
@@ -144,7 +151,9 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
 
   async function commit(): Promise<void> {
     const changed = readings.flatMap((reading): Position[] =>
-      reading.uncommitted === undefined ? [] : [{ ...placeOf(reading), offset: reading.uncommitted }],
+      reading.uncommitted === undefined
+        ? []
+        : [{ ...placeOf(reading), offset: reading.uncommitted }],
     )
     if (changed.length === 0) return
     nextCommit = performance.now() + commitEveryMs
@@ -155,7 +164,9 @@ export function startGroup({ session, tail, partitions }: GroupDeps, options: Co
   function msToWait(): number {
     const now = performance.now()
     const backOffs = readings.flatMap(({ notBefore }) => (notBefore > now ? [notBefore - now] : []))
-    const commits = readings.some(({ uncommitted }) => uncommitted !== undefined) ? [nextCommit - now] : []
+    const commits = readings.some(({ uncommitted }) => uncommitted !== undefined)
+      ? [nextCommit - now]
+      : []
     return Math.max(0, Math.min(standByMs, ...backOffs, ...commits))
   }
 

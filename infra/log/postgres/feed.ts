@@ -53,7 +53,9 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
       const topics = [...toFetch]
       toFetch.clear()
       // The poll fetches what a lost connection held up.
-      await fetchNew(topics).catch((err) => logger.debug({ err }, 'new records of the log not fetched'))
+      await fetchNew(topics).catch((err) =>
+        logger.debug({ err }, 'new records of the log not fetched'),
+      )
     }
   }
 
@@ -63,7 +65,8 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
     const endOf = (place: Position) => ends.get(placeName(place)) ?? place.offset
     const moved = known.filter((position) => endOf(position) > position.offset)
     const isFar = (position: Position) => endOf(position) - position.offset > maxFetched.records
-    for (const position of moved.filter(isFar)) tail.skipTo({ ...position, offset: endOf(position) })
+    for (const position of moved.filter(isFar))
+      tail.skipTo({ ...position, offset: endOf(position) })
     const near = moved.filter((position) => !isFar(position))
     if (near.length > 0) {
       const batches = Map.groupBy(await session.read(near, maxFetched), placeName)
@@ -74,13 +77,18 @@ export function createFeed({ pool, url, schema, logger, session, tail }: FeedOpt
   }
 
   function skip(position: Position, end: number): void {
-    const known = tail.ends([position.topic]).find(({ partition }) => partition === position.partition)
+    const known = tail
+      .ends([position.topic])
+      .find(({ partition }) => partition === position.partition)
     // Unless own records have come behind them meanwhile.
     if (known?.offset === position.offset) tail.skipTo({ ...position, offset: end })
   }
 
   // What the database had from the position to the end. Records that are missing in it have expired.
-  function take(records: LogRecord[], { position, end }: { position: Position; end: number }): void {
+  function take(
+    records: LogRecord[],
+    { position, end }: { position: Position; end: number },
+  ): void {
     const [first, last] = [records[0], records.at(-1)]
     if (!first || !last) {
       skip(position, end)

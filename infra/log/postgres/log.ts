@@ -49,7 +49,15 @@ const offsetRows = z.array(z.object({ partition: z.number(), offset: z.coerce.nu
 export async function openPostgresLog<Guard = never>(
   options: PostgresLogOptions<Guard>,
 ): Promise<EventLog<Guard>> {
-  const { pool, url, logger, schema = 'tidegate_log', storedWith, guardedBy, isReadOnly = false } = options
+  const {
+    pool,
+    url,
+    logger,
+    schema = 'tidegate_log',
+    storedWith,
+    guardedBy,
+    isReadOnly = false,
+  } = options
   const { keepsExpired = isReadOnly } = options
   if (!isReadOnly) await createLogSchema(pool, schema)
   const topics = createTopics(pool, schema)
@@ -79,7 +87,10 @@ export async function openPostgresLog<Guard = never>(
       const { topics: names } = consumeOptions
       const infos = await Promise.all(names.map((name) => topics.find(name)))
       await feed.open(names).catch(unavailable)
-      const consumer = startGroup({ session, tail, partitions: infos.flatMap(placesOf) }, consumeOptions)
+      const consumer = startGroup(
+        { session, tail, partitions: infos.flatMap(placesOf) },
+        consumeOptions,
+      )
       feed.add(consumer)
       const registered = {
         async stop() {
@@ -106,13 +117,16 @@ export async function openPostgresLog<Guard = never>(
     async committed(group, names) {
       const text = `select topic, partition, next_offset::float8 as "offset" from ${schema}.group_offsets
         where group_name = $1 and topic = any($2)`
-      return (await within(pool.query<Position>(text, [group, names]), timeoutMs).catch(unavailable)).rows
+      return (
+        await within(pool.query<Position>(text, [group, names]), timeoutMs).catch(unavailable)
+      ).rows
     },
 
     async identity() {
-      const { rows } = await within(pool.query(`select id from ${schema}.identity`), timeoutMs).catch(
-        unavailable,
-      )
+      const { rows } = await within(
+        pool.query(`select id from ${schema}.identity`),
+        timeoutMs,
+      ).catch(unavailable)
       return `embedded log ${identityRows.parse(rows)[0].id}`
     },
 

@@ -14,7 +14,9 @@ export interface SessionOptions {
 
 type Statement = Required<Pick<pg.QueryConfig<unknown[]>, 'name' | 'text' | 'values'>>
 
-const offsetRows = z.array(z.object({ topic: z.string(), partition: z.number(), offset: z.coerce.number() }))
+const offsetRows = z.array(
+  z.object({ topic: z.string(), partition: z.number(), offset: z.coerce.number() }),
+)
 
 /**
  * The connection through which a process consumes. It holds the advisory lock of each group that this process works
@@ -131,7 +133,9 @@ export function createSession({ schema, onLost, ...options }: SessionOptions) {
     /** The next records of each of the positions' partitions; the limits are for each of them. */
     async read(from: Position[], { records, bytes }: Limits): Promise<LogRecord[]> {
       const values = [...columns(from), records, bytes]
-      return (await query<RecordRow>({ name: 'log-read', text: readText(schema), values })).map(toRecord)
+      return (await query<RecordRow>({ name: 'log-read', text: readText(schema), values })).map(
+        toRecord,
+      )
     },
 
     async close(): Promise<void> {
@@ -145,7 +149,11 @@ export function createSession({ schema, onLost, ...options }: SessionOptions) {
 
 export type Session = ReturnType<typeof createSession>
 
-async function connect({ url, schema, isReadOnly }: Omit<SessionOptions, 'onLost'>): Promise<pg.Client> {
+async function connect({
+  url,
+  schema,
+  isReadOnly,
+}: Omit<SessionOptions, 'onLost'>): Promise<pg.Client> {
   const config = connectionConfig({
     url,
     applicationName: 'tidegate consumer',

@@ -54,14 +54,20 @@ export function openWriter<Guard>(options: WriterOptions<Guard>) {
     return entries.map((entry) => places.get(entry))
   }
 
-  async function attempt(entries: Entry<Guard>[], stored: Part[]): Promise<LogRecord[] | undefined> {
+  async function attempt(
+    entries: Entry<Guard>[],
+    stored: Part[],
+  ): Promise<LogRecord[] | undefined> {
     const guards = entries.flatMap(({ guard }) => (guard === undefined ? [] : [guard]))
     const parts = guards.length > 0 ? [...guardedBy(guards), ...stored] : stored
     const records = entries.map(({ record }) => record)
     const writing = writeGroup({ pool, schema, parts, isGuarded: guards.length > 0 }, records)
     const written = await within(writing, timeoutMs).catch((cause) => {
       if (cause instanceof LogUnavailable) throw cause
-      throw new LogUnavailable('the log did not confirm in time', { cause, settled: fateOf(writing) })
+      throw new LogUnavailable('the log did not confirm in time', {
+        cause,
+        settled: fateOf(writing),
+      })
     })
     if (written) onWritten(written)
     return written
@@ -156,7 +162,8 @@ const isGuardsRefusal = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === refusedCode
 
 // The server refused: nothing was written. Without its answer the write may still go on.
-const isRefusal = (error: unknown): boolean => error instanceof pg.DatabaseError && error.severity === 'ERROR'
+const isRefusal = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
 function layOut(records: PlacedRecord[]): Layout {
   const shares: Share[] = []
@@ -208,7 +215,11 @@ function parameters(records: PlacedRecord[], { shares, slots }: Layout): Buffer[
   ]
 }
 
-function writtenOf(records: PlacedRecord[], { slots }: Layout, [timestamp, ...bases]: number[]): LogRecord[] {
+function writtenOf(
+  records: PlacedRecord[],
+  { slots }: Layout,
+  [timestamp, ...bases]: number[],
+): LogRecord[] {
   return records.map((record, i) => {
     const slot = slots[i]
     const base = slot && bases[slot.share]

@@ -66,16 +66,23 @@ export function verifyAppAttest(
     const { keyId, clientDataHash } = expected
     const leaf = attestedCertificate(attStmt.x5c, expected)
     if (!leaf) return { problem: 'certificates' }
-    if (!nonceIn(leaf)?.equals(nonceExtension(sha256(authData, clientDataHash)))) return { problem: 'nonce' }
+    if (!nonceIn(leaf)?.equals(nonceExtension(sha256(authData, clientDataHash))))
+      return { problem: 'nonce' }
     const { appHash, counter, environment, credentialId } = readAttested(authData)
     const hashOfKey = sha256(pointOf(leaf.publicKey))
-    const isItsKey = [credentialId, Buffer.from(keyId, 'base64')].every((id) => id.equals(hashOfKey))
+    const isItsKey = [credentialId, Buffer.from(keyId, 'base64')].every((id) =>
+      id.equals(hashOfKey),
+    )
     if (!isItsKey) return { problem: 'key' }
     const appId = appOf(appHash, expected)
     if (appId === undefined) return { problem: 'app' }
-    if (!environmentsOf(expected).some((one) => one.equals(environment))) return { problem: 'environment' }
+    if (!environmentsOf(expected).some((one) => one.equals(environment)))
+      return { problem: 'environment' }
     if (counter !== 0) return { problem: 'counter' }
-    return { publicKey: leaf.publicKey.export({ type: 'spki', format: 'der' }).toString('base64'), appId }
+    return {
+      publicKey: leaf.publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
+      appId,
+    }
   })
 }
 

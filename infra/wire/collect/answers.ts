@@ -94,7 +94,9 @@ export const batchResponseSchema = z.object({
   engineQuestions: z
     .array(engineQuestion)
     .optional()
-    .describe('With the first batch of a document, to be answered in its next body. Empty for apps.'),
+    .describe(
+      'With the first batch of a document, to be answered in its next body. Empty for apps.',
+    ),
   next: z.object({ intervalMs: z.int() }),
 })
 export type BatchResponse = z.infer<typeof batchResponseSchema>

@@ -88,7 +88,11 @@ export function sealBody({ key, address, kind, seq, nonce, iv, plaintext }: Body
   })
 }
 
-export function verifyResponse(keys: ClientDocumentKeys, text: string, responseHmac: string): boolean {
+export function verifyResponse(
+  keys: ClientDocumentKeys,
+  text: string,
+  responseHmac: string,
+): boolean {
   return equalBytes(hmac(sha256, keys.serverToClient, utf8(text)), fromBase64Url(responseHmac))
 }
 

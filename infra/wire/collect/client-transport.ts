@@ -76,7 +76,11 @@ export function createTransport(options: TransportOptions): Transport {
   async function post<T>(path: string, body: Bytes, headers: Record<string, string>): Promise<T> {
     const request: FetchRequest = {
       method: 'POST',
-      headers: { ...options.headers, ...headers, Authorization: `Bearer ${options.publishableKey}` },
+      headers: {
+        ...options.headers,
+        ...headers,
+        Authorization: `Bearer ${options.publishableKey}`,
+      },
       body,
       credentials: 'include',
     }
@@ -103,7 +107,11 @@ interface Failure {
 
 type Outcome<T> = { answer: T } | Failure
 
-async function tryOnce<T>(fetch: FetchLike, url: string, request: FetchRequest): Promise<Outcome<T>> {
+async function tryOnce<T>(
+  fetch: FetchLike,
+  url: string,
+  request: FetchRequest,
+): Promise<Outcome<T>> {
   try {
     const response = await fetch(url, request)
     if (response.status < 300) return { answer: (await response.json()) as T }
@@ -126,7 +134,10 @@ async function refused(response: FetchResponse): Promise<Failure> {
   return { error, again, ...retryAfter(headers.get('retry-after')) }
 }
 
-function readEnvelope(body: unknown, { status, again }: { status: number; again: boolean }): ErrorEnvelope {
+function readEnvelope(
+  body: unknown,
+  { status, again }: { status: number; again: boolean },
+): ErrorEnvelope {
   const { error } = (body ?? {}) as { error?: Partial<ErrorEnvelope> }
   const message = `status ${status} without an error envelope`
   const foreign = { code: 'client.bad_response', message, retryable: again }
@@ -135,7 +146,9 @@ function readEnvelope(body: unknown, { status, again }: { status: number; again:
 
 function retryAfter(header: string | null): { afterMs?: number } {
   const seconds = header ? Number(header) : Number.NaN
-  return Number.isNaN(seconds) ? {} : { afterMs: Math.max(0, Math.min(seconds * 1000, maxRetryAfterMs)) }
+  return Number.isNaN(seconds)
+    ? {}
+    : { afterMs: Math.max(0, Math.min(seconds * 1000, maxRetryAfterMs)) }
 }
 
 function sleep(ms: number): Promise<void> {

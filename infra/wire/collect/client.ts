@@ -55,7 +55,10 @@ export interface CollectClientOptions {
   pause?: () => Promise<void>
 }
 
-export type OpenedSession = Omit<OpenResponse, 'serverPublicKey' | 'nonce' | 'sharedPostVersion'> & {
+export type OpenedSession = Omit<
+  OpenResponse,
+  'serverPublicKey' | 'nonce' | 'sharedPostVersion'
+> & {
   /** What the client made for the document: an app attests it. */
   clientPublicKey: string
 }
@@ -88,9 +91,17 @@ export interface CollectClient {
 const systemRandom: ClientRandom = (size) => globalThis.crypto.getRandomValues(new Uint8Array(size))
 
 export function createCollectClient(options: CollectClientOptions): CollectClient {
-  const { random = systemRandom, crypto = noble, deflate = deflateRaw, encode = encodeJson, pause } = options
+  const {
+    random = systemRandom,
+    crypto = noble,
+    deflate = deflateRaw,
+    encode = encodeJson,
+    pause,
+  } = options
   const transport = createTransport(options)
-  let opening: Promise<{ session: OpenedSession; sender: ReturnType<typeof createBodySender> }> | undefined
+  let opening:
+    | Promise<{ session: OpenedSession; sender: ReturnType<typeof createBodySender> }>
+    | undefined
 
   async function openDocument() {
     const keyPair = crypto.createKeyPair(random)
@@ -187,21 +198,33 @@ function createBodySender(options: SenderOptions) {
     return {
       kind,
       seq,
-      bytes: crypto.sealBody({ key: keys.clientToServer, address, kind, seq, nonce, iv, plaintext }),
+      bytes: crypto.sealBody({
+        key: keys.clientToServer,
+        address,
+        kind,
+        seq,
+        nonce,
+        iv,
+        plaintext,
+      }),
     }
   }
 
-  async function deliver<T extends { nonce: string }>(body: SealedBody): Promise<{ seq: number; answer: T }> {
+  async function deliver<T extends { nonce: string }>(
+    body: SealedBody,
+  ): Promise<{ seq: number; answer: T }> {
     const { kind, seq, bytes } = body
     const headers = {
       [headerNames.clientKey]: publicKey,
       ...(kind === 'batches' && { [headerNames.batchSeq]: String(seq) }),
     }
     unanswered = body
-    const answer = await transport.postBytes<T>(bodyPath(address, kind), bytes, headers).catch((error) => {
-      if (isRefusal(error)) unanswered = undefined
-      throw error
-    })
+    const answer = await transport
+      .postBytes<T>(bodyPath(address, kind), bytes, headers)
+      .catch((error) => {
+        if (isRefusal(error)) unanswered = undefined
+        throw error
+      })
     unanswered = undefined
     nonce = answer.nonce
     return { seq, answer }
@@ -225,9 +248,17 @@ function createBodySender(options: SenderOptions) {
         const { fingerprint, engineQuestions = [], next } = answer
         if (fingerprint) {
           const covered = { ...fingerprint, stateId: fingerprint.state.id }
-          check(fingerprintText(covered, { seq, nonce: answer.nonce }), fingerprint.integrity.responseHmac)
+          check(
+            fingerprintText(covered, { seq, nonce: answer.nonce }),
+            fingerprint.integrity.responseHmac,
+          )
         }
-        return { seq, intervalMs: next.intervalMs, engineQuestions, ...(fingerprint ? { fingerprint } : {}) }
+        return {
+          seq,
+          intervalMs: next.intervalMs,
+          engineQuestions,
+          ...(fingerprint ? { fingerprint } : {}),
+        }
       }),
     requestResult: (observations: SentObservations): Promise<HandoffAnswer> =>
       inTurn(async () => {
@@ -240,7 +271,12 @@ function createBodySender(options: SenderOptions) {
 
 // Whether the server said no for good: then it has not accepted the body.
 function isRefusal(error: unknown): boolean {
-  return error instanceof CollectError && error.status >= 400 && error.status < 500 && error.status !== 429
+  return (
+    error instanceof CollectError &&
+    error.status >= 400 &&
+    error.status < 500 &&
+    error.status !== 429
+  )
 }
 
 // A nonce starts with the sequence number it is for, 4 bytes big-endian.

@@ -35,7 +35,8 @@ export function agreeKeys(
   const theirs = createPublicKey({ key: raw, format: 'raw-public', asymmetricKeyType })
   const secret = createSecretKey(diffieHellman({ privateKey, publicKey: theirs }))
   const salt = hash('sha256', saltInput(address), 'buffer')
-  const derive = (label: string) => new Uint8Array(hkdfSync('sha256', secret, salt, label, keyBytes))
+  const derive = (label: string) =>
+    new Uint8Array(hkdfSync('sha256', secret, salt, label, keyBytes))
   return {
     clientToServer: derive(keyLabels.clientToServer),
     serverToClient: derive(keyLabels.serverToClient),

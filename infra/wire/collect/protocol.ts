@@ -87,7 +87,8 @@ export interface Answers {
   engine: readonly EngineAnswer[]
 }
 
-export const answerKeyText = ({ challenge, timingNonce }: AnswerKey) => `${challenge}\n${timingNonce}`
+export const answerKeyText = ({ challenge, timingNonce }: AnswerKey) =>
+  `${challenge}\n${timingNonce}`
 
 /** The text under an answer's mac (section 7); `answerKeyText` is the key, both in UTF-8. */
 export function answerText({ canvas, engine }: Answers): string {
@@ -116,7 +117,9 @@ export function encodeFrame({ nonce, iv, ciphertext, tag }: Frame): Uint8Array<A
 }
 
 /** The parts as views into `bytes`, or what is wrong with it. */
-export function decodeFrame<T extends Uint8Array>(bytes: T): Frame | 'unknown_version' | 'too_short' {
+export function decodeFrame<T extends Uint8Array>(
+  bytes: T,
+): Frame | 'unknown_version' | 'too_short' {
   const nonceEnd = headerBytes + (bytes[1] ?? 0)
   const ivEnd = nonceEnd + ivBytes
   if (bytes.length > 0 && bytes[0] !== frameVersion) return 'unknown_version'

@@ -21,8 +21,13 @@ interface ProvenDocument {
 const proofId = 0
 
 /** Valid for this document and no other, so that a recorded proof proves nothing elsewhere. */
-export function simulationProof(key: SimulationKey, { sessionId, challenge }: ProvenDocument): EngineAnswer {
-  const mac = createHmac('sha256', key).update(`simulation\n${sessionId}\n${challenge}`).digest('base64url')
+export function simulationProof(
+  key: SimulationKey,
+  { sessionId, challenge }: ProvenDocument,
+): EngineAnswer {
+  const mac = createHmac('sha256', key)
+    .update(`simulation\n${sessionId}\n${challenge}`)
+    .digest('base64url')
   return { id: proofId, answer: mac }
 }
 

@@ -1,4 +1,10 @@
-import { type InnerList, type Item, isInnerList, serializeInnerList, serializeItem } from 'structured-headers'
+import {
+  type InnerList,
+  type Item,
+  isInnerList,
+  serializeInnerList,
+  serializeItem,
+} from 'structured-headers'
 import { orUndefined } from '../../text.ts'
 import type { Fields, ReceivedRequest } from './fields.ts'
 
@@ -17,7 +23,10 @@ export interface SignedMessage {
  * Returns the signature base (RFC 9421, section 2.5) for each base URL. Returns none if a component is missing, covered
  * twice or not supported, such as a part of a response, or if there are too many.
  */
-export function signatureBases({ request, fields, baseUrls }: SignedMessage, input: InnerList): string[] {
+export function signatureBases(
+  { request, fields, baseUrls }: SignedMessage,
+  input: InnerList,
+): string[] {
   const [components] = input
   // 1. Refuse before any value is read.
   if (components.length > maxComponents || !components.every(isSupported)) return []
@@ -60,7 +69,10 @@ function fieldComponent([component, parameters]: Item, fields: Fields): string |
 }
 
 // RFC 9421, section 2.2. Names of the host come from the base URL, because the request's own Host proves nothing.
-function derivedComponents({ method, target }: ReceivedRequest, baseUrl: string): Map<string, string> {
+function derivedComponents(
+  { method, target }: ReceivedRequest,
+  baseUrl: string,
+): Map<string, string> {
   const { origin, host, protocol, pathname } = new URL(baseUrl)
   const path = pathname.replace(/\/$/, '') + target
   const query = path.indexOf('?')

@@ -66,7 +66,8 @@ export function checkSignature(
   const read = readSignatures(request, rules.baseUrls)
   if (!Array.isArray(read)) return read
   const checked = read.map((one) => (one.status === 'signed' ? checkTimes(one, rules) : one))
-  const rank = ({ status }: CheckedSignature) => ['signed', 'unknown_key', 'invalid'].indexOf(status)
+  const rank = ({ status }: CheckedSignature) =>
+    ['signed', 'unknown_key', 'invalid'].indexOf(status)
   return checked.sort((a, b) => rank(a) - rank(b))[0] ?? invalid('tag')
 }
 
@@ -97,7 +98,8 @@ export function readSignatures(
 ): CheckedSignature[] | CheckedSignature | undefined {
   const [input, signature, agent] = signatureHeaders.map((name) => fieldValue(request, name))
   if (input === undefined && signature === undefined && agent === undefined) return undefined
-  if (input === undefined || signature === undefined || agent === undefined) return { status: 'absent' }
+  if (input === undefined || signature === undefined || agent === undefined)
+    return { status: 'absent' }
   const fields = signatureFields(input, signature)
   const agents = readSignatureAgents(agent)
   if (!fields || !agents) return invalid('malformed')
@@ -132,7 +134,9 @@ const invalid = (reason: InvalidSignature): CheckedSignature => ({ status: 'inva
 
 // With parameters they would be parts of another message.
 const coversTarget = ([components]: InnerList): boolean =>
-  components.some(([name, { size }]) => size === 0 && (name === '@authority' || name === '@target-uri'))
+  components.some(
+    ([name, { size }]) => size === 0 && (name === '@authority' || name === '@target-uri'),
+  )
 
 function coveredAgent([components]: InnerList, { form }: SignatureAgents): Item | undefined {
   const covered = components.filter(([name]) => name === 'signature-agent')
@@ -160,8 +164,11 @@ function isEd25519({ input: [, parameters], bytes }: SignatureField): boolean {
 type Named = Pick<RequestSignature, 'keyId' | 'createdAt' | 'expiresAt' | 'nonceHash'>
 
 function parametersOf({ input: [, parameters], bytes }: SignatureField): Named | undefined {
-  const [created, expires, keyId] = ['created', 'expires', 'keyid'].map((name) => parameters.get(name))
-  if (typeof keyId !== 'string' || !Number.isInteger(created) || !Number.isInteger(expires)) return undefined
+  const [created, expires, keyId] = ['created', 'expires', 'keyid'].map((name) =>
+    parameters.get(name),
+  )
+  if (typeof keyId !== 'string' || !Number.isInteger(created) || !Number.isInteger(expires))
+    return undefined
   const nonce = parameters.get('nonce')
   const once = typeof nonce === 'string' ? nonce : bytes.toString('base64')
   const nonceHash = createHash('sha256').update(`${keyId}\n${once}`).digest('hex')

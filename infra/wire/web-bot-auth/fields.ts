@@ -1,4 +1,10 @@
-import { type Dictionary, type InnerList, isInnerList, parseDictionary, parseItem } from 'structured-headers'
+import {
+  type Dictionary,
+  type InnerList,
+  isInnerList,
+  parseDictionary,
+  parseItem,
+} from 'structured-headers'
 import { orUndefined } from '../../text.ts'
 
 // Node takes 16 KiB of headers in all.
@@ -23,7 +29,8 @@ export function fieldValue({ rawHeaders }: ReceivedRequest, name: string): strin
 }
 
 // Lengths first, because most headers are others.
-const isNamed = (header = '', name: string) => header.length === name.length && header.toLowerCase() === name
+const isNamed = (header = '', name: string) =>
+  header.length === name.length && header.toLowerCase() === name
 
 /** Header fields of one request by lower-case name. */
 export interface Fields {

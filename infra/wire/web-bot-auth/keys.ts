@@ -32,7 +32,8 @@ export function directoryKeys(body: string): DirectoryKeys | undefined {
 }
 
 function keyOfJwk(jwk: unknown): DirectoryKey | undefined {
-  if (!isObject(jwk) || jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || !isForSignatures(jwk)) return undefined
+  if (!isObject(jwk) || jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || !isForSignatures(jwk))
+    return undefined
   if (typeof jwk.x !== 'string' || !pointPattern.test(jwk.x)) return undefined
   const [starts_at, ends_at] = [jwk.nbf, jwk.exp].map(momentOf)
   // A restriction that cannot be read must not be ignored.
@@ -71,7 +72,8 @@ export function isSignedBy(x: string, { base, bytes }: { base: string; bytes: Bu
 const read = createLru<string, KeyObject>(1000)
 
 function keyOf(x: string): KeyObject {
-  const key = read.get(x) ?? createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+  const key =
+    read.get(x) ?? createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
   read.set(x, key)
   return key
 }

@@ -79,7 +79,9 @@ export interface DirectSchedule {
 }
 
 /** undefined when there is no time left. `isLast`: no other could follow if this one timed out. */
-export function nextDirectAttempt(schedule: DirectSchedule): { at: number; isLast: boolean } | undefined {
+export function nextDirectAttempt(
+  schedule: DirectSchedule,
+): { at: number; isLast: boolean } | undefined {
   const { attempts, since, deadline, timeoutMs } = schedule
   const at = since + waitMs(attempts)
   const latestEnd = at + timeoutMs

@@ -169,13 +169,20 @@ export function sealSigningSecret(options: {
 }
 
 /** Throws when none of our master keys opens it, or when it is another endpoint's. */
-export function openSigningSecret(options: { keyring: Keyring; sealed: Buffer; endpointId: string }): string {
+export function openSigningSecret(options: {
+  keyring: Keyring
+  sealed: Buffer
+  endpointId: string
+}): string {
   const { keyring, sealed, endpointId } = options
   const secret = open(sealed, { keyring, purpose, context: endpointId })
   if (!secret) throw new Error(`no master key opens the signing secret of ${endpointId}`)
   return secret.toString()
 }
 
-export function liveSecrets<S extends { expires_at: number | null }>(secrets: S[], now: number): S[] {
+export function liveSecrets<S extends { expires_at: number | null }>(
+  secrets: S[],
+  now: number,
+): S[] {
   return secrets.filter(({ expires_at }) => expires_at === null || expires_at > now)
 }

@@ -37,7 +37,10 @@ const skipTopic = eventTopics.RecordSkipped
  * Copies what the target lacks of these topics. Decisions to skip are left for the copy that the database is bound to:
  * they name records, of which the last may not be copied yet.
  */
-export async function copyTopics(deps: CopyDeps, { withSkips }: { withSkips: boolean }): Promise<Copied> {
+export async function copyTopics(
+  deps: CopyDeps,
+  { withSkips }: { withSkips: boolean },
+): Promise<Copied> {
   const { specs, onProgress } = deps
   for (const spec of specs) await refuseOtherRecords(placeOf(deps, spec))
   const result: Copied = { ends: [], moved: new Map(), topics: [] }
@@ -48,7 +51,9 @@ export async function copyTopics(deps: CopyDeps, { withSkips }: { withSkips: boo
       onProgress(`${spec.topic}: ${copied} records copied`)
     }
     const change = changeOf(deps, spec, result)
-    const { ends, offsets } = await copyTopic({ ...placeOf(deps, spec), change, onCopied }).catch(stopped)
+    const { ends, offsets } = await copyTopic({ ...placeOf(deps, spec), change, onCopied }).catch(
+      stopped,
+    )
     result.ends.push(...ends)
     result.topics.push({ topic: spec.topic, copied })
     if (expires(spec)) result.moved.set(spec.topic, offsets)
@@ -58,8 +63,11 @@ export async function copyTopics(deps: CopyDeps, { withSkips }: { withSkips: boo
 
 function stopped(error: unknown): never {
   if (!(error instanceof LogUnavailable)) throw error
-  const why = error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
-  throw new Error(`The copy stopped. ${why}. Run it again: it goes on where it ended.`, { cause: error })
+  const why =
+    error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+  throw new Error(`The copy stopped. ${why}. Run it again: it goes on where it ended.`, {
+    cause: error,
+  })
 }
 
 /** How many records of each topic are the same in both logs. Throws where one differs. */
@@ -93,7 +101,9 @@ function isReadable(codec: EventCodec, record: LogRecord): boolean {
 
 const expires = ({ retentionMs }: TopicSpec) => retentionMs !== undefined
 const placeOf = ({ source, target }: CopyDeps, spec: TopicSpec) => ({
-  ...{ source, target, topic: spec.topic },
+  source,
+  target,
+  topic: spec.topic,
   expires: expires(spec),
 })
 

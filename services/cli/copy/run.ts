@@ -14,7 +14,13 @@ import { probeTopic } from '../../server/write-probe.ts'
 import { plannerGroup } from '../../webhooks/planner/planner.ts'
 import { progress } from '../progress.ts'
 import { tableOf } from '../tables.ts'
-import { type Copied, type CopyDeps, compareTopics, copyTopics, refuseOtherSchemas } from './copy.ts'
+import {
+  type Copied,
+  type CopyDeps,
+  compareTopics,
+  copyTopics,
+  refuseOtherSchemas,
+} from './copy.ts'
 
 export interface CopyFlags {
   bind: boolean
@@ -31,9 +37,12 @@ interface Report {
 export async function runCopy(flags: CopyFlags): Promise<void> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const { DATABASE_URL: url, KAFKA_BROKERS: brokers } = config
-  if (!url) throw new Error('DATABASE_URL is not set: it names the database that has the embedded log.')
+  if (!url)
+    throw new Error('DATABASE_URL is not set: it names the database that has the embedded log.')
   if (brokers.length === 0)
-    throw new Error('KAFKA_BROKERS is not set: it names the Kafka to copy to, as servers will have it.')
+    throw new Error(
+      'KAFKA_BROKERS is not set: it names the Kafka to copy to, as servers will have it.',
+    )
   const logger = createLogger(config.LOG_LEVEL, process.stderr)
   await using stack = new AsyncDisposableStack()
   const pool = createPool({ url, applicationName: 'tidegate copy' })
@@ -47,7 +56,9 @@ export async function runCopy(flags: CopyFlags): Promise<void> {
   await prepareStores({ config, pool, log: source, logger })
   const specs = await specsOf(source, config)
   const copying = {
-    ...{ source, target, onProgress: progress() },
+    source,
+    target,
+    onProgress: progress(),
     codec: await openCodec(config, { logger }),
     specs: specs.filter(({ topic }) => topic !== probeTopic && topic !== claimTopicSpec.topic),
   }
@@ -80,7 +91,10 @@ async function copyAndBind(copying: CopyDeps, pool: pg.Pool, { bind }: CopyFlags
   const copied = await copyTopics(copying, { withSkips: bind })
   const compared = bind ? await compareTopics(copying, copied) : undefined
   if (bind) await bindCopy(copying, pool, copied)
-  const topics = copied.topics.map((one) => ({ ...one, compared: compared?.get(one.topic) ?? null }))
+  const topics = copied.topics.map((one) => ({
+    ...one,
+    compared: compared?.get(one.topic) ?? null,
+  }))
   return { log: await copying.target.identity(), bound: bind, topics }
 }
 
@@ -94,7 +108,11 @@ function specsOf(source: EventLog, config: Config): Promise<TopicSpec[]> {
   )
 }
 
-async function bindCopy({ source, target }: CopyDeps, pool: pg.Pool, { ends, moved }: Copied): Promise<void> {
+async function bindCopy(
+  { source, target }: CopyDeps,
+  pool: pg.Pool,
+  { ends, moved }: Copied,
+): Promise<void> {
   const raised = await source.committed(plannerGroup, [eventTopics.SessionScored])
   if (raised.length > 0) await target.commit(plannerGroup, raised)
   const identity = await target.identity()

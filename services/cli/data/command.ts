@@ -51,7 +51,9 @@ async function update({ from, only, without, trust, json }: UpdateFlags): Promis
     for (const title of taken) console.log(`taken: ${title}`)
     for (const { title, reason } of failed) console.log(`as it was: ${title}, because ${reason}`)
     console.log(
-      taken.length > 0 ? `Written: ${file}. Servers follow within a minute.` : 'Nothing was written.',
+      taken.length > 0
+        ? `Written: ${file}. Servers follow within a minute.`
+        : 'Nothing was written.',
     )
   }
   if (failed.length > 0 || taken.length === 0) process.exitCode = 1
@@ -73,7 +75,11 @@ async function status({ json }: { json: boolean }): Promise<void> {
   console.log(textTable(['subject', 'of', 'source', 'ranges of IPv4 and IPv6', 'licence'], rows))
   if (lists.length === 0) return
   const listRows = lists.map(({ category, date, file, entries, bad_lines: bad }) => [
-    ...[category, date, file, `${entries}`, `${bad.length}`],
+    category,
+    date,
+    file,
+    `${entries}`,
+    `${bad.length}`,
   ])
   console.log(textTable(['list of', 'of', 'file', 'entries', 'lines that are none'], listRows))
 }

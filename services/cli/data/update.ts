@@ -30,16 +30,30 @@ export interface Updated {
 
 /** Writes the file anew from the sources that could be read and are like the last file. Of the others its data stay. */
 export async function updateAddresses(options: UpdateOptions): Promise<Updated> {
-  const { file, from, groups, isTrusted, now, sources = dataSources, shipped = shippedFile } = options
+  const {
+    file,
+    from,
+    groups,
+    isTrusted,
+    now,
+    sources = dataSources,
+    shipped = shippedFile,
+  } = options
   const last = await readAddresses(existsSync(file) ? file : shipped)
   const failed: Updated['failed'] = []
   const read: ReadSource[] = []
   for (const source of sources.filter(({ group }) => groups.includes(group))) {
     try {
       const found =
-        from === undefined ? { bytes: await fetchSource(source, now), at: now } : await fileOf(source, from)
+        from === undefined
+          ? { bytes: await fetchSource(source, now), at: now }
+          : await fileOf(source, from)
       if (found)
-        read.push({ source, ranges: source.read(found.bytes), date: found.at.toISOString().slice(0, 10) })
+        read.push({
+          source,
+          ranges: source.read(found.bytes),
+          date: found.at.toISOString().slice(0, 10),
+        })
     } catch (error) {
       failed.push({ title: source.title, reason: errorMessage(error) })
     }
@@ -87,7 +101,8 @@ const maxBytes = 100_000_000
 async function fetchSource({ url, file }: DataSource, now: Date): Promise<Buffer> {
   if (!url) return fetchByPip(file)
   const response = await fetch(url(now), { signal: AbortSignal.timeout(timeoutMs) })
-  if (!response.ok || !response.body) throw new Error(`${new URL(url(now)).host} answers ${response.status}`)
+  if (!response.ok || !response.body)
+    throw new Error(`${new URL(url(now)).host} answers ${response.status}`)
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body) {

@@ -1,7 +1,15 @@
 import { factsRecord } from '../../../projections/sessions/facts-schema.ts'
 
 /** `time` is epoch milliseconds, and `json` any value that JSON has. */
-export type ColumnKind = 'text' | 'integer' | 'bigint' | 'boolean' | 'time' | 'texts' | 'integers' | 'json'
+export type ColumnKind =
+  | 'text'
+  | 'integer'
+  | 'bigint'
+  | 'boolean'
+  | 'time'
+  | 'texts'
+  | 'integers'
+  | 'json'
 
 export interface ExportColumn {
   name: string
@@ -22,7 +30,8 @@ export interface RowEncoder {
 export const sessionColumns = (): ExportColumn[] =>
   factsRecord().fields.map(({ name, type }) => ({
     name,
-    type: name === 'repeats' ? 'json' : kindOf(JSON.stringify(Array.isArray(type) ? type[1] : type)),
+    type:
+      name === 'repeats' ? 'json' : kindOf(JSON.stringify(Array.isArray(type) ? type[1] : type)),
   }))
 
 function kindOf(avro: string): ColumnKind {

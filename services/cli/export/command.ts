@@ -15,7 +15,11 @@ export function defineExport(exporting: Command): void {
     .description('The events of a topic that were recorded then')
     .requiredOption('--topic <name>', `one of ${topics.join(', ')}`, wordOf(...topics))
     .option('--type <name>', 'only events of this type, for example SessionScored')
-    .option('--open', 'open what is encrypted, with the master keys; what was erased is marked', false)
+    .option(
+      '--open',
+      'open what is encrypted, with the master keys; what was erased is marked',
+      false,
+    )
     .action((flags: ExportFlags) => run('events', flags))
 }
 

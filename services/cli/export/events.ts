@@ -24,9 +24,14 @@ export async function writeEvents(
     log.positionsSince(topic, since),
     log.positionsSince(topic, until + outOfOrderMs),
   ])
-  const total = ends.reduce((sum, end) => sum + Math.max(0, end.offset - offsetOf(starts, end.partition)), 0)
+  const total = ends.reduce(
+    (sum, end) => sum + Math.max(0, end.offset - offsetOf(starts, end.partition)),
+    0,
+  )
   const unfinished = new Set(
-    ends.filter((end) => end.offset > offsetOf(starts, end.partition)).map(({ partition }) => partition),
+    ends
+      .filter((end) => end.offset > offsetOf(starts, end.partition))
+      .map(({ partition }) => partition),
   )
   if (unfinished.size === 0) return
   const { promise: passedEnds, resolve } = Promise.withResolvers<void>()
@@ -36,7 +41,9 @@ export async function writeEvents(
   async function take({ partition, records }: Batch): Promise<void> {
     const end = offsetOf(ends, partition)
     const inRange = records.filter(({ offset }) => offset < end)
-    waiting = waiting.concat(await rowsOf(source, selection, { topic, partition, records: inRange }))
+    waiting = waiting.concat(
+      await rowsOf(source, selection, { topic, partition, records: inRange }),
+    )
     if (waiting.length >= together) {
       await add(waiting)
       waiting = []
@@ -85,9 +92,16 @@ async function rowsOf(
 function rowOf(event: RecordedEvent, record: LogRecord | undefined, isOpen: boolean): ExportRow {
   const { type, meta, position, sealed, data } = { sealed: null, ...readableEvent(event, isOpen) }
   return {
-    ...{ type, sealed, data, partition: position.partition, offset: position.offset },
-    ...{ event_id: meta.eventId, time: meta.time },
-    ...{ organization_id: meta.organizationId, environment: meta.environment },
-    ...{ key: record?.key, recorded_at: record?.timestamp },
+    type,
+    sealed,
+    data,
+    partition: position.partition,
+    offset: position.offset,
+    event_id: meta.eventId,
+    time: meta.time,
+    organization_id: meta.organizationId,
+    environment: meta.environment,
+    key: record?.key,
+    recorded_at: record?.timestamp,
   }
 }

@@ -7,7 +7,10 @@ import { csvEncoder, jsonLinesEncoder } from './text-formats.ts'
 export const exportFormats = ['parquet', 'jsonl', 'csv'] as const
 export type ExportFormat = (typeof exportFormats)[number]
 
-const encoders: Record<ExportFormat, (columns: ExportColumn[]) => Promise<RowEncoder> | RowEncoder> = {
+const encoders: Record<
+  ExportFormat,
+  (columns: ExportColumn[]) => Promise<RowEncoder> | RowEncoder
+> = {
   parquet: async (columns) => (await import('./parquet.ts')).parquetEncoder(columns),
   jsonl: jsonLinesEncoder,
   csv: csvEncoder,
@@ -55,7 +58,8 @@ export async function writeExport(
 }
 
 async function requireNew(file: string): Promise<void> {
-  if (await find(file)) throw new Error(`--out: ${file} exists already. Delete it, or name a new file.`)
+  if (await find(file))
+    throw new Error(`--out: ${file} exists already. Delete it, or name a new file.`)
 }
 
 const find = (file: string) =>

@@ -64,7 +64,8 @@ const leaves: Record<ColumnKind, Partial<SchemaElement>> = {
 // A list has three levels, so that null and an empty one differ (parquet-format, "LogicalTypes.md", lists).
 function elementsOf({ name, type }: ExportColumn): SchemaElement[] {
   const leaf = leaves[type]
-  if (type !== 'texts' && type !== 'integers') return [{ ...leaf, name, repetition_type: 'OPTIONAL' }]
+  if (type !== 'texts' && type !== 'integers')
+    return [{ ...leaf, name, repetition_type: 'OPTIONAL' }]
   return [
     { name, repetition_type: 'OPTIONAL', converted_type: 'LIST', num_children: 1 },
     { name: 'list', repetition_type: 'REPEATED', num_children: 1 },

@@ -3,7 +3,11 @@ import { createSkips } from '../../../infra/event-store/skips.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { withStores } from '../operator/core.ts'
-import { type CommandOutcome, type OperatorOptions, requireOrganization } from '../operator/operate.ts'
+import {
+  type CommandOutcome,
+  type OperatorOptions,
+  requireOrganization,
+} from '../operator/operate.ts'
 import { progressBar } from '../progress.ts'
 import { eventColumns, sessionColumns } from './columns.ts'
 import { writeEvents } from './events.ts'
@@ -23,14 +27,19 @@ export interface ExportFlags extends OperatorOptions {
   type?: string
 }
 
-export function runExport(what: 'sessions' | 'events', flags: ExportFlags): Promise<CommandOutcome> {
+export function runExport(
+  what: 'sessions' | 'events',
+  flags: ExportFlags,
+): Promise<CommandOutcome> {
   const { out: file, format = formatOf(file), topic = '', type = null } = flags
   return withStores(
     async ({ pool, log, codec, logger }) => {
       const selection: ExportSelection = {
         since: flags.since ?? 0,
         until: flags.until ?? Date.now(),
-        organizationId: flags.organization ? (await requireOrganization(pool, flags.organization)).id : null,
+        organizationId: flags.organization
+          ? (await requireOrganization(pool, flags.organization)).id
+          : null,
         environment: flags.environment ?? null,
         isOpen: flags.open,
       }
@@ -42,9 +51,11 @@ export function runExport(what: 'sessions' | 'events', flags: ExportFlags): Prom
       const fill = async (add: RowSink['add']) => {
         if (what === 'sessions') return writeSessions(pool, selection, { add, onProgress })
         const skips = createSkips({ log, codec, logger })
-        await writeEvents({ log, codec, skips }, { ...selection, topic, type }, { add, onProgress }).finally(
-          skips.close,
-        )
+        await writeEvents(
+          { log, codec, skips },
+          { ...selection, topic, type },
+          { add, onProgress },
+        ).finally(skips.close)
       }
       const columns = what === 'sessions' ? sessionColumns() : eventColumns
       const rows = await writeExport({ file, format, columns }, fill).finally(() => bar?.end())

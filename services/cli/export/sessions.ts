@@ -19,7 +19,9 @@ export async function writeSessions(
   const values = [since, until, organizationId, environment]
   const tx = await pool.connect()
   try {
-    await tx.query('begin isolation level repeatable read read only; set local cursor_tuple_fraction = 1')
+    await tx.query(
+      'begin isolation level repeatable read read only; set local cursor_tuple_fraction = 1',
+    )
     const { rows: counts } = await tx.query<{ total: number }>(
       `select count(*)::float8 as total ${chosen}`,
       values,
@@ -31,7 +33,8 @@ export async function writeSessions(
     for (let done = 0; ; ) {
       const { rows } = await tx.query<Record<string, unknown>>(`fetch ${together} from chosen`)
       if (rows.length === 0) return
-      for (const row of rows) if (typeof row.repeats === 'string') row.repeats = JSON.parse(row.repeats)
+      for (const row of rows)
+        if (typeof row.repeats === 'string') row.repeats = JSON.parse(row.repeats)
       await add(rows)
       done += rows.length
       onProgress(done, counts[0]?.total ?? done)

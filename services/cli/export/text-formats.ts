@@ -29,7 +29,9 @@ export const jsonLinesEncoder = (columns: ExportColumn[]): RowEncoder => ({
   start: () => '',
   encode: (rows) =>
     rows
-      .map((row) => Object.fromEntries(columns.map(({ name, type }) => [name, plainValue(type, row[name])])))
+      .map((row) =>
+        Object.fromEntries(columns.map(({ name, type }) => [name, plainValue(type, row[name])])),
+      )
       .map((object) => `${JSON.stringify(object)}\n`)
       .join(''),
   end: () => '',

@@ -29,8 +29,12 @@ function registerVerification(gate: Command): void {
     .option(...jsonFlag)
     .action((serviceId: string, options: OperatorOptions & { withdraw: boolean }) =>
       operate(options, async (core) => {
-        if (serviceId === systemServiceId) throw new Error(`${serviceId} is built in, and always verified.`)
-        await verifyService(asOperator(core, 'gate verify'), { serviceId, verified: !options.withdraw })
+        if (serviceId === systemServiceId)
+          throw new Error(`${serviceId} is built in, and always verified.`)
+        await verifyService(asOperator(core, 'gate verify'), {
+          serviceId,
+          verified: !options.withdraw,
+        })
         const service = await findService(core.pool, serviceId)
         if (!service) throw new Error(`${serviceId} is not in the read model`)
         return { data: managedServiceJson(service), text: serviceTable([service]) }
@@ -50,7 +54,9 @@ function registerErasure(gate: Command): void {
         const sessions = await erasableSessions(core.pool, about)
         const [first] = sessions
         if (!first)
-          throw new ApiError('request.not_found', { message: 'No Gate account or session has this id.' })
+          throw new ApiError('request.not_found', {
+            message: 'No Gate account or session has this id.',
+          })
         await eraseGateSession({ ...asOperator(core, 'gate erase'), ownOrganizationId }, first.id)
         const ids = sessions.map((session) => session.id)
         return { data: { id, gate_session_ids: ids }, text: `Erased: ${ids.join(', ')}.` }

@@ -40,7 +40,12 @@ export function registerDevIntegrator(gate: Command): void {
     .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
     .option('--service-id <id>', 'what agents sign up for', id, 'demo-service')
     .option('--name <name>', 'as people see it', 'Demo Service')
-    .option('--fail <how>', `instead of credentials: ${failures.join(', ')}`, wordOf(...failures), 'never')
+    .option(
+      '--fail <how>',
+      `instead of credentials: ${failures.join(', ')}`,
+      wordOf(...failures),
+      'never',
+    )
     .action(async (flags: Flags) => {
       const start = (undo: AsyncDisposableStack) =>
         startIntegrator(flags, undo).catch((error: unknown) => {
@@ -61,7 +66,8 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
   const accounts = createAccounts(createRandom())
   const server = await serveLoopback({
     port: flags.port,
-    answer: async (request) => answer(request, { flags, target, accounts, secret: await registered }),
+    answer: async (request) =>
+      answer(request, { flags, target, accounts, secret: await registered }),
   }).catch((error: unknown) => {
     if (systemCode(error) !== 'EADDRINUSE') throw error
     const message = `Port ${flags.port} is in use: name another with --port, or leave it out for a free one.`
@@ -88,13 +94,19 @@ async function vouchFor(serviceId: string): Promise<void> {
 
 async function answer(
   request: LoopbackRequest,
-  { flags, target, ...running }: { flags: Flags; target: Target; accounts: Accounts; secret: string },
+  {
+    flags,
+    target,
+    ...running
+  }: { flags: Flags; target: Target; accounts: Accounts; secret: string },
 ): Promise<LoopbackAnswer> {
   const { pathname, searchParams } = new URL(request.url, target.baseUrl)
   const { serviceId, fail, name } = flags
   const route = `${request.method} ${pathname}`
-  if (route === 'POST /webhook') return answerApproval(request, { ...running, serviceId, fail, tell })
-  if (route === 'GET /auth/gate') return answerLogin(searchParams.get('code') ?? '', { ...target, tell })
+  if (route === 'POST /webhook')
+    return answerApproval(request, { ...running, serviceId, fail, tell })
+  if (route === 'GET /auth/gate')
+    return answerLogin(searchParams.get('code') ?? '', { ...target, tell })
   const known = ['GET /', 'GET /docs', 'GET /terms', 'GET /privacy'].includes(route)
   const text = known ? frontPage : 'There is no such page.'
   return page(known ? 200 : 404, { title: name, text })

@@ -46,7 +46,9 @@ export async function answerApproval(
   if (fail !== 'never') return failure(signup, { fail, tell })
   const { isNew, envelope } = accounts.open(signup)
   const { gate_session_id, gate_account_id, account_name } = signup
-  tell(`${gate_session_id}: ${isNew ? 'a new account' : 'again'}, ${gate_account_id} "${account_name}"`)
+  tell(
+    `${gate_session_id}: ${isNew ? 'a new account' : 'again'}, ${gate_account_id} "${account_name}"`,
+  )
   const json = JSON.stringify({ encrypted_delivery: envelope })
   return { status: 200, headers: { 'content-type': 'application/json' }, body: json }
 }
@@ -95,9 +97,17 @@ export async function answerLogin(
 ): Promise<LoopbackAnswer> {
   const request = { baseUrl, method: 'POST', path: '/v1/gate/login-sessions/consume' } as const
   try {
-    const account = await askServer({ ...request, bearer: secretKey, body: { code }, schema: loginSchema })
+    const account = await askServer({
+      ...request,
+      bearer: secretKey,
+      body: { code },
+      schema: loginSchema,
+    })
     tell(`${account.gate_account_id} "${account.account_name}" has logged in`)
-    return page(200, { title: `Logged in as ${account.account_name}`, text: account.gate_account_id })
+    return page(200, {
+      title: `Logged in as ${account.account_name}`,
+      text: account.gate_account_id,
+    })
   } catch (error) {
     const why = error instanceof ApiError ? error.message : 'The server does not answer.'
     tell(`A login failed: ${why}`)
@@ -105,7 +115,10 @@ export async function answerLogin(
   }
 }
 
-export function page(status: number, { title, text }: { title: string; text: string }): LoopbackAnswer {
+export function page(
+  status: number,
+  { title, text }: { title: string; text: string },
+): LoopbackAnswer {
   const [heading, body] = [escapeHtml(title), escapeHtml(text)]
   return {
     status,

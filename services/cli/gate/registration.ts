@@ -25,17 +25,27 @@ export const frontPage = 'A sample service for development.'
  * Registers the service and its webhook endpoint, or gives those of the last time the present address. Each service has
  * an endpoint of its own, which is changed only where the service may be. Returns the signing secret.
  */
-export async function registerSampleService(target: Target, service: SampleService): Promise<string> {
+export async function registerSampleService(
+  target: Target,
+  service: SampleService,
+): Promise<string> {
   const { serviceId } = service
   const known = await find(target, serviceId)
   if (known?.status === 'disabled')
-    throw new Error(`The service ${serviceId} was disabled for good: name another with --service-id.`)
+    throw new Error(
+      `The service ${serviceId} was disabled for good: name another with --service-id.`,
+    )
   if (known?.discoverable && known.website !== service.url && (await isRunning(known.website)))
-    throw new Error(`${serviceId} runs already, on ${known.website}: name another with --service-id.`)
+    throw new Error(
+      `${serviceId} runs already, on ${known.website}: name another with --service-id.`,
+    )
   const { endpointId, signingSecret } = await ownEndpoint(
     target,
     { url: `${service.url}webhook`, eventTypes: [directType] },
-    { file: `gate-dev-integrator.${serviceId}.json`, name: `tidegate gate dev-integrator ${serviceId}` },
+    {
+      file: `gate-dev-integrator.${serviceId}.json`,
+      name: `tidegate gate dev-integrator ${serviceId}`,
+    },
   )
   const changes = { ...definition(service), webhook_endpoint_id: endpointId }
   if (known) await change(target, serviceId, changes)
@@ -78,7 +88,13 @@ function ask(
   { baseUrl, secretKey: bearer }: Target,
   { path, ...request }: { method: 'GET' | 'POST' | 'PATCH'; path: string; body?: object },
 ) {
-  return askServer({ ...request, baseUrl, bearer, path: `/v1/gate/services${path}`, schema: serviceSchema })
+  return askServer({
+    ...request,
+    baseUrl,
+    bearer,
+    path: `/v1/gate/services${path}`,
+    schema: serviceSchema,
+  })
 }
 
 const asciiArt = ['  ___  ', ' /   \\ ', '| o o |', ' \\_-_/ '].join('\n')
@@ -96,7 +112,9 @@ function definition({ serviceId, name, url }: SampleService) {
       { name: 'API key', key: names.apiKey, secret: true },
       { name: 'Account', key: names.accountId, secret: false },
     ],
-    sdks: [{ label: 'curl', install: `curl -H "Authorization: Bearer $${names.apiKey}" ${url}`, url }],
+    sdks: [
+      { label: 'curl', install: `curl -H "Authorization: Bearer $${names.apiKey}" ${url}`, url },
+    ],
     branding: { primary_color: '#0f766e', secondary_color: '#f0fdfa', ascii_art: asciiArt },
     consent: { terms_url: `${url}terms`, privacy_url: `${url}privacy` },
   }

@@ -27,10 +27,16 @@ export function agentDirectoriesCommand(org: Command): void {
         name: (directory) => directory.name ?? '',
         added: ({ changed_at }) => timeText(changed_at),
       })
-      return { data: directories.map(directoryJson), text: directories.length > 0 ? table : 'None.' }
+      return {
+        data: directories.map(directoryJson),
+        text: directories.length > 0 ? table : 'None.',
+      }
     },
   )
-    .option('--add <domain>', 'trust who signs with its keys, as agent.example; an added one gets the name')
+    .option(
+      '--add <domain>',
+      'trust who signs with its keys, as agent.example; an added one gets the name',
+    )
     .option('--name <name>', 'what sessions call them, 1-100 characters (default: the domain)')
     .option('--remove <domain>', 'trust them no more')
     .option(...jsonFlag)

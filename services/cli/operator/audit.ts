@@ -6,7 +6,10 @@ import { type OperatorOptions, operate, requireOrganization } from './operate.ts
 
 export function defineAudit(audit: Command): void {
   audit
-    .option('--organization <organization>', 'only what happened in it; its id or slug (default: all)')
+    .option(
+      '--organization <organization>',
+      'only what happened in it; its id or slug (default: all)',
+    )
     .option('--limit <n>', 'how many at most', atMost, 100)
     .option(
       '--since <time>',
@@ -17,9 +20,13 @@ export function defineAudit(audit: Command): void {
     .action((flags: OperatorOptions & { organization?: string; limit: number; since?: number }) =>
       operate(flags, async (core) => {
         const { organization, limit, since } = flags
-        const organizationId = organization && (await requireOrganization(core.pool, organization)).id
+        const organizationId =
+          organization && (await requireOrganization(core.pool, organization)).id
         const { rows } = await readAuditLog(core, { organizationId, limit, since })
-        const data = rows.map((row) => ({ ...auditJson(row), organization_id: row.organization_id }))
+        const data = rows.map((row) => ({
+          ...auditJson(row),
+          organization_id: row.organization_id,
+        }))
         const table = tableOf(rows, {
           time: ({ occurred_at }) => timeText(occurred_at),
           event: ({ type }) => type,

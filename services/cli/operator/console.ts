@@ -9,7 +9,12 @@ import type { Core } from '../../server/dependencies.ts'
 import { consoleUrlOf } from '../../server/http.ts'
 import { baseUrl, jsonFlag, wordOf } from '../arguments.ts'
 import { readCredentials } from '../credentials.ts'
-import { type CommandOutcome, type OperatorOptions, operate, requireOrganization } from './operate.ts'
+import {
+  type CommandOutcome,
+  type OperatorOptions,
+  operate,
+  requireOrganization,
+} from './operate.ts'
 
 interface LoginFlags extends OperatorOptions {
   role: ConsoleRole
@@ -24,7 +29,11 @@ export function defineConsole(consoles: Command): void {
     .description('Print a link that logs in once, within five minutes')
     .argument('<organization>', 'its id or slug')
     .requiredOption('--role <role>', roleNames.join(', '), wordOf(...roleNames))
-    .requiredOption('--environment <environment>', 'live, test or both', wordOf('live', 'test', 'both'))
+    .requiredOption(
+      '--environment <environment>',
+      'live, test or both',
+      wordOf('live', 'test', 'both'),
+    )
     .requiredOption(
       '--name <name>',
       'who logs in, 1-120 characters; on no log, and deleted after 30 days',
@@ -49,12 +58,16 @@ async function loginOutcome(
   const { id } = organizationFor(await requireOrganization(core.pool, organization), 'key')
   const environments: Environment[] = environment === 'both' ? ['live', 'test'] : [environment]
   const rights = { organizationId: asId('org', id), role, environments, name }
-  const link = await makeLoginLink(core, { ...rights, consoleUrl: url ?? (await settingsUrl(core)) })
+  const link = await makeLoginLink(core, {
+    ...rights,
+    consoleUrl: url ?? (await settingsUrl(core)),
+  })
   return { data: { object: 'console_link', url: link, role, environments, name }, text: link }
 }
 
 async function settingsUrl({ config }: Core): Promise<string> {
-  const known = config.PUBLIC_URL ?? (config.DATABASE_URL ? undefined : (await readCredentials())?.base_url)
+  const known =
+    config.PUBLIC_URL ?? (config.DATABASE_URL ? undefined : (await readCredentials())?.base_url)
   if (known || config.CONSOLE_PORT) return consoleUrlOf(config, known ?? '')
   throw new Error('PUBLIC_URL is not set: name the address of the console with --url.')
 }

@@ -9,7 +9,13 @@ import { createPool, readOnly } from '../../../infra/postgres/pool.ts'
 import { refusePooler } from '../../../infra/postgres/pooler.ts'
 import { createRandom } from '../../../infra/random.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
-import { type Core, type CoreOptions, openCodec, openCore, openLog } from '../../server/dependencies.ts'
+import {
+  type Core,
+  type CoreOptions,
+  openCodec,
+  openCore,
+  openLog,
+} from '../../server/dependencies.ts'
 
 /**
  * Opens the database and log in the settings; without DATABASE_URL the database of a running `tidegate dev` in
@@ -92,7 +98,10 @@ async function masterKeysOf<T = never>(config: Config, otherwise?: () => T): Pro
 const databaseUrlOf = async (config: Config): Promise<string> =>
   config.DATABASE_URL ?? developmentFile(config, 'database-url')
 
-async function developmentFile(config: Config, name: 'database-url' | 'master-keys'): Promise<string> {
+async function developmentFile(
+  config: Config,
+  name: 'database-url' | 'master-keys',
+): Promise<string> {
   const dataDir = path.resolve(config.DATA_DIR)
   const text = await readFile(path.join(dataDir, name), 'utf8').catch(() => {
     const setting = name === 'database-url' ? 'DATABASE_URL' : 'TIDEGATE_MASTER_KEYS'

@@ -9,7 +9,12 @@ import { dataPolicyJson } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { commaList, jsonFlag, wordOf } from '../arguments.ts'
 import { tableOf, timeText } from '../tables.ts'
-import { asOperator, type CommandOutcome, type OperatorOptions, organizationCommand } from './operate.ts'
+import {
+  asOperator,
+  type CommandOutcome,
+  type OperatorOptions,
+  organizationCommand,
+} from './operate.ts'
 
 type Days = number | 'default' | 'forever'
 
@@ -28,7 +33,11 @@ export function policyCommand(org: Command): void {
   organizationCommand(
     org,
     { name: 'policy', does: 'Show or set what is recorded of its visitors, and for how many days' },
-    async (core, organizationId, { addresses, minimalMode, hiddenFacts, facts, ...flags }: Flags) => {
+    async (
+      core,
+      organizationId,
+      { addresses, minimalMode, hiddenFacts, facts, ...flags }: Flags,
+    ) => {
       const changes = {
         session_days: stored(flags.sessions),
         decision_days: stored(flags.decisions),
@@ -45,10 +54,18 @@ export function policyCommand(org: Command): void {
       return policyOutcome(core, organizationId)
     },
   )
-    .option('--sessions <days>', 'how long sessions stay, 2 or more, or "forever", or "default"', days)
+    .option(
+      '--sessions <days>',
+      'how long sessions stay, 2 or more, or "forever", or "default"',
+      days,
+    )
     .option('--decisions <days>', 'their decisions, 1 or more, and no longer than they', days)
     .option('--visitors <days>', 'what is known of visitors, 2 or more', days)
-    .option('--webhooks <days>', 'webhook events with their deliveries, 7 to 30, or "default"', days)
+    .option(
+      '--webhooks <days>',
+      'webhook events with their deliveries, 7 to 30, or "default"',
+      days,
+    )
     .option('--addresses <form>', 'full, or short: IPv4 /24 and IPv6 /48', wordOf('full', 'short'))
     .option(
       '--minimal-mode <word>',
@@ -86,7 +103,10 @@ function stored(flag: Days | undefined): number | null | undefined {
   return flag === 'forever' ? 0 : flag
 }
 
-async function policyOutcome({ pool, config }: Core, organizationId: string): Promise<CommandOutcome> {
+async function policyOutcome(
+  { pool, config }: Core,
+  organizationId: string,
+): Promise<CommandOutcome> {
   const policy = await findDataPolicy(pool, organizationId)
   const expired = await findDataExpiration(pool, organizationId)
   const retention = retentionDays(policy, defaultDays(config))

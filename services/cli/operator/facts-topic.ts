@@ -26,9 +26,13 @@ export function defineFacts(facts: Command): void {
       operate(flags, async (core) => {
         await prepareFactsTopic(core)
         const { organization, since } = flags
-        const organizationId = organization && (await requireOrganization(core.pool, organization)).id
+        const organizationId =
+          organization && (await requireOrganization(core.pool, organization)).id
         const sessions = await noteSince(core.pool, { since, organizationId })
-        return { data: { sessions }, text: `${sessions} sessions are published anew by the running servers.` }
+        return {
+          data: { sessions },
+          text: `${sessions} sessions are published anew by the running servers.`,
+        }
       }),
     )
 }

@@ -4,7 +4,12 @@ import { defaultScopes } from '../../../infra/access/principal.ts'
 import { listKeys } from '../../../projections/organizations/queries.ts'
 import type { ApiKeyRow } from '../../../projections/organizations/tables.ts'
 import type { Environment, KeyType } from '../../../schemas/events.ts'
-import { type IssuedKey, issueApiKey, revokeApiKey, rotateApiKey } from '../../organizations/commands.ts'
+import {
+  type IssuedKey,
+  issueApiKey,
+  revokeApiKey,
+  rotateApiKey,
+} from '../../organizations/commands.ts'
 import { apiKeyJson, storedTarget } from '../../organizations/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { commaList, jsonFlag, wordOf } from '../arguments.ts'
@@ -82,13 +87,21 @@ function createCommand(keys: Command): void {
   organizationCommand(
     keys,
     { name: 'create', does: 'Create a key and print it; a secret key is shown this once' },
-    async (core, organizationId, { origins: allowed_origins, clientTarget, ...flags }: CreateFlags) => {
+    async (
+      core,
+      organizationId,
+      { origins: allowed_origins, clientTarget, ...flags }: CreateFlags,
+    ) => {
       const { name, type, environment } = flags
       const { scopes = type === 'secret' ? [...defaultScopes] : undefined } = flags
       const client_target = clientTarget && storedTarget(clientTarget)
       const request = { name, type, environment, scopes, allowed_origins, client_target }
       const command = { ...request, organizationId, by: 'operator' } as const
-      return revealed(core, organizationId, await issueApiKey(asOperator(core, 'keys create'), command))
+      return revealed(
+        core,
+        organizationId,
+        await issueApiKey(asOperator(core, 'keys create'), command),
+      )
     },
   )
     .requiredOption('--name <name>', '1-100 characters')
@@ -119,7 +132,10 @@ function createCommand(keys: Command): void {
 interface OneKeyCommand {
   name: string
   does: string
-  run(core: Core, key: { organizationId: string; keyId: string; by: 'operator' }): Promise<CommandOutcome>
+  run(
+    core: Core,
+    key: { organizationId: string; keyId: string; by: 'operator' },
+  ): Promise<CommandOutcome>
 }
 
 function oneKeyCommand(keys: Command, { name, does, run }: OneKeyCommand): void {
@@ -145,5 +161,8 @@ async function revealed(
 ): Promise<CommandOutcome> {
   const key = await requireKey(pool, organizationId, keyId)
   const once = key.type === 'secret' ? 'The key, shown this once; keep it now' : 'The key'
-  return { data: apiKeyJson(key, { revealedKey }), text: `${keyTable([key])}\n\n${once}:\n${revealedKey}` }
+  return {
+    data: apiKeyJson(key, { revealedKey }),
+    text: `${keyTable([key])}\n\n${once}:\n${revealedKey}`,
+  }
 }

@@ -30,10 +30,13 @@ export function parseMarks(text: string): ImportedMark[] {
   const problems: FieldIssue[] = []
   const marks = lines.flatMap((cells, i) => {
     if (cells.join('') === '') return []
-    const { data, error } = row.safeParse(Object.fromEntries(head.map((name, at) => [name, cells[at] ?? ''])))
+    const { data, error } = row.safeParse(
+      Object.fromEntries(head.map((name, at) => [name, cells[at] ?? ''])),
+    )
     const names = new Set(error?.issues.map(({ path }) => String(path[0])))
     for (const name of names) problems.push(problemAt(i + 2, name, expected[name]))
-    if (cells.length > head.length) problems.push(problemAt(i + 2, 'cells', `at most ${head.length}`))
+    if (cells.length > head.length)
+      problems.push(problemAt(i + 2, 'cells', `at most ${head.length}`))
     return data ? [{ ...data, line: i + 2 }] : []
   })
   refuse([...problems, ...repeated(marks)])
@@ -43,19 +46,27 @@ export function parseMarks(text: string): ImportedMark[] {
 function headProblems(head: string[]): FieldIssue[] {
   const missing = needed.filter((name) => !head.includes(name))
   const unknown = head.filter((name, i) => !columns.includes(name) || head.indexOf(name) < i)
-  return [...missing, ...unknown].map((name) => problemAt(1, name, `the columns ${columns.join(', ')}`))
+  return [...missing, ...unknown].map((name) =>
+    problemAt(1, name, `the columns ${columns.join(', ')}`),
+  )
 }
 
 // Which of two would be the newer one is not said by the file.
 function repeated(marks: ImportedMark[]): FieldIssue[] {
   const seen = new Set<string>()
   return marks.flatMap(({ session_id, line }) =>
-    seen.size === seen.add(session_id).size ? [problemAt(line, 'session_id', 'each session once')] : [],
+    seen.size === seen.add(session_id).size
+      ? [problemAt(line, 'session_id', 'each session once')]
+      : [],
   )
 }
 
 export function problemAt(line: number, column: string, expects: string | undefined): FieldIssue {
-  return { name: `line ${line}, ${column}`, issue: 'invalid', ...(expects && { expected: expects }) }
+  return {
+    name: `line ${line}, ${column}`,
+    issue: 'invalid',
+    ...(expects && { expected: expects }),
+  }
 }
 
 const maxProblems = 20

@@ -26,7 +26,9 @@ interface ScopeFlags {
 
 export function defineMarks(marks: Command): void {
   scopeCommand(marks, 'import')
-    .description('Say what sessions really were: a CSV file with the columns session_id, label and reason')
+    .description(
+      'Say what sessions really were: a CSV file with the columns session_id, label and reason',
+    )
     .argument('<file>', 'its path')
     .option(...jsonFlag)
     .action((file: string, flags: ScopeFlags & OperatorOptions) =>
@@ -60,7 +62,11 @@ async function scopeOf({ pool }: Pick<Core, 'pool'>, flags: ScopeFlags): Promise
 }
 
 // A session that is marked so already is left as it is, so that an import that ended halfway can be repeated.
-async function importMarks(core: Core, scope: DataScope, marked: ImportedMark[]): Promise<CommandOutcome> {
+async function importMarks(
+  core: Core,
+  scope: DataScope,
+  marked: ImportedMark[],
+): Promise<CommandOutcome> {
   const fresh = await changing(core, scope, marked)
   const groups = Map.groupBy(fresh, ({ label, reason }) => `${label} ${reason}`)
   const marks: object[] = []
@@ -78,14 +84,22 @@ function chunksOf(marked: ImportedMark[]): ImportedMark[][] {
   return Array.from({ length: chunks }, (_, i) => marked.slice(i * maxMarked, (i + 1) * maxMarked))
 }
 
-async function markAlike(deps: ReturnType<typeof asOperator>, scope: DataScope, some: ImportedMark[]) {
+async function markAlike(
+  deps: ReturnType<typeof asOperator>,
+  scope: DataScope,
+  some: ImportedMark[],
+) {
   const [first] = some
   if (!first) return []
   const named = { sessionIds: some.map(({ session_id }) => session_id) }
   return markSessions(deps, { scope, label: first.label, reason: first.reason, named })
 }
 
-async function changing({ pool }: Core, scope: DataScope, marked: ImportedMark[]): Promise<ImportedMark[]> {
+async function changing(
+  { pool }: Core,
+  scope: DataScope,
+  marked: ImportedMark[],
+): Promise<ImportedMark[]> {
   const known = await currentMarks(
     pool,
     scope,
@@ -114,7 +128,8 @@ async function printMarks(
   for (let after = ''; ; ) {
     const rows = await newestMarks(pool, scope, { after, limit: pageSize })
     for (const { session_id, label, reason, marked_at } of rows)
-      if (marked_at >= since) console.log([session_id, label, reason ?? '', iso(marked_at)].join(','))
+      if (marked_at >= since)
+        console.log([session_id, label, reason ?? '', iso(marked_at)].join(','))
     if (rows.length < pageSize) return
     after = rows.at(-1)?.session_id ?? ''
   }

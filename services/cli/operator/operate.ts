@@ -73,7 +73,11 @@ export async function requireOrganization(db: Db, idOrSlug: string): Promise<Org
 }
 
 /** The key of an id. ApiError: 404, as for an organization. */
-export async function requireKey(db: Db, organizationId: string, keyId: string): Promise<ApiKeyRow> {
+export async function requireKey(
+  db: Db,
+  organizationId: string,
+  keyId: string,
+): Promise<ApiKeyRow> {
   const key = isId('key', keyId) ? await findKey(db, organizationId, keyId) : undefined
   if (key) return key
   throw notFound(

@@ -33,7 +33,10 @@ export function defineOrganizations(org: Command): void {
     .option(...jsonFlag)
     .action((options: OperatorOptions & { name: string; slug: string }) =>
       operate(options, async (core) =>
-        oneOutcome(core, (await createOrganization(asOperator(core, 'org create'), options)).organizationId),
+        oneOutcome(
+          core,
+          (await createOrganization(asOperator(core, 'org create'), options)).organizationId,
+        ),
       ),
     )
   org
@@ -43,7 +46,10 @@ export function defineOrganizations(org: Command): void {
     .action((options: OperatorOptions) =>
       operate(options, async ({ pool, config }) => {
         const organizations = await listOrganizations(pool)
-        return { data: organizations.map(json), text: organizationTable(organizations, defaultsOf(config)) }
+        return {
+          data: organizations.map(json),
+          text: organizationTable(organizations, defaultsOf(config)),
+        }
       }),
     )
   const suspend = { name: 'suspend', does: 'Refuse every request of its keys' }
@@ -79,7 +85,10 @@ const limitOf = (flag: number | 'default' | undefined) => (flag === 'default' ? 
 function limitsCommand(org: Command): void {
   organizationCommand(
     org,
-    { name: 'limits', does: 'Show or set how many units its keys of each type may use in 60 seconds' },
+    {
+      name: 'limits',
+      does: 'Show or set how many units its keys of each type may use in 60 seconds',
+    },
     async (core, organizationId, { secret, publishable }: LimitFlags) => {
       const limits = { secret_limit: limitOf(secret), publishable_limit: limitOf(publishable) }
       if (secret !== undefined || publishable !== undefined)
@@ -94,10 +103,15 @@ function limitsCommand(org: Command): void {
     .option(...jsonFlag)
 }
 
-function capabilityCommand(org: Command, { name, enabled }: { name: string; enabled: boolean }): void {
+function capabilityCommand(
+  org: Command,
+  { name, enabled }: { name: string; enabled: boolean },
+): void {
   org
     .command(name)
-    .description(`Turn ${enabled ? 'on' : 'off'} what is off by default: ${capabilities.join(', ')}`)
+    .description(
+      `Turn ${enabled ? 'on' : 'off'} what is off by default: ${capabilities.join(', ')}`,
+    )
     .argument('<organization>', 'its id or slug')
     .argument('<capability>', `one of ${capabilities.join(', ')}`)
     .option(...jsonFlag)
@@ -118,7 +132,10 @@ async function oneOutcome({ pool, config }: Core, organizationId: string): Promi
   return { data: json(organization), text: organizationTable([organization], defaultsOf(config)) }
 }
 
-const defaultsOf = ({ RATE_LIMIT_SECRET: secret, RATE_LIMIT_PUBLISHABLE: publishable }: Config) => ({
+const defaultsOf = ({
+  RATE_LIMIT_SECRET: secret,
+  RATE_LIMIT_PUBLISHABLE: publishable,
+}: Config) => ({
   secret,
   publishable,
 })
@@ -126,5 +143,10 @@ const defaultsOf = ({ RATE_LIMIT_SECRET: secret, RATE_LIMIT_PUBLISHABLE: publish
 // As the API has it, and what only the operator sees. A limit that is null is the server's default.
 function json(organization: OrganizationRow) {
   const { secret_limit, publishable_limit, capabilities: enabled } = organization
-  return { ...organizationJson(organization), secret_limit, publishable_limit, capabilities: enabled }
+  return {
+    ...organizationJson(organization),
+    secret_limit,
+    publishable_limit,
+    capabilities: enabled,
+  }
 }

@@ -10,14 +10,20 @@ import { type OperatorOptions, printOutcome } from './operate.ts'
 export function defineVisitors(visitors: Command): void {
   visitors
     .command('explain')
-    .description('Say why a session is of its visitor: what agreed, how common it is, and who else it may be')
+    .description(
+      'Say why a session is of its visitor: what agreed, how common it is, and who else it may be',
+    )
     .argument('<session>', 'its id (sid_...)')
     .option(...jsonFlag)
     .action((session: string, options: OperatorOptions) =>
       printOutcome(options, async () => {
-        const data = await withStores(({ pool }) => createLinkExplainer(pool)(session.toLowerCase()))
+        const data = await withStores(({ pool }) =>
+          createLinkExplainer(pool)(session.toLowerCase()),
+        )
         if (data) return { data, text: explanationText(data) }
-        throw new ApiError('request.not_found', { message: 'No session with this id has a visitor.' })
+        throw new ApiError('request.not_found', {
+          message: 'No session with this id has a visitor.',
+        })
       }),
     )
 }

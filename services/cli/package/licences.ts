@@ -14,8 +14,12 @@ export async function licenceTexts({ inputs }: Metafile): Promise<string> {
 }
 
 async function licenceText(folder: string): Promise<string> {
-  const { name, version, license } = JSON.parse(await readFile(path.join(folder, 'package.json'), 'utf8'))
-  const names = (await readdir(folder)).filter((file) => /^(?:licen[cs]e|notice)/i.test(file)).sort()
+  const { name, version, license } = JSON.parse(
+    await readFile(path.join(folder, 'package.json'), 'utf8'),
+  )
+  const names = (await readdir(folder))
+    .filter((file) => /^(?:licen[cs]e|notice)/i.test(file))
+    .sort()
   const texts = await Promise.all(names.map((file) => readFile(path.join(folder, file), 'utf8')))
   return [`## ${name} ${version} (${license})`, ...texts.map((text) => text.trim())].join('\n\n')
 }

@@ -84,7 +84,10 @@ const builtSdk: Plugin = {
   name: 'built SDK',
   setup(bundle) {
     bundle.onLoad({ filter: /\/services\/web\/build-sdk\.ts$/ }, async () => {
-      const [sdk, questions] = [JSON.stringify(await buildSdk()), JSON.stringify(await buildQuestions())]
+      const [sdk, questions] = [
+        JSON.stringify(await buildSdk()),
+        JSON.stringify(await buildQuestions()),
+      ]
       return {
         contents: `export const buildSdk = async () => ${sdk}; export const buildQuestions = async () => ${questions}`,
       }

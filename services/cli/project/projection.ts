@@ -5,7 +5,11 @@ import type { EventName } from '../../../infra/event-store/event-schemas.ts'
 import type { EndedData, Projection } from '../../../infra/event-store/projection.ts'
 import type { FindEnded } from '../../../infra/event-store/prune.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
-import { closedFacts, type SessionFacts, sessionFacts } from '../../../projections/sessions/facts.ts'
+import {
+  closedFacts,
+  type SessionFacts,
+  sessionFacts,
+} from '../../../projections/sessions/facts.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { keyColumns, quotedNames, readRows, viewTableOf } from './rows.ts'
 import type { Change, View, ViewEvent } from './view.ts'
@@ -29,9 +33,13 @@ export function projectionOf(view: View, file: string): Projection {
     topics: [...new Set([...types].map((type) => eventTopics[type]))],
     types,
     tables,
-    views: Object.fromEntries(Object.entries(view.views).map(([name, select]) => [name, () => select])),
+    views: Object.fromEntries(
+      Object.entries(view.views).map(([name, select]) => [name, () => select]),
+    ),
     ddl: [...tables.map((name) => ddlOf(view, name)), ownTables].join(';\n'),
-    indexes: session ? tables.map((name) => `create index on "${name}" ("${session}")`).join(';\n') : '',
+    indexes: session
+      ? tables.map((name) => `create index on "${name}" ("${session}")`).join(';\n')
+      : '',
     appliedIn: ['own_events'],
     async apply(tx, events) {
       await applyEvents(tx, { view, file, events })
@@ -39,7 +47,11 @@ export function projectionOf(view: View, file: string): Projection {
     },
     ...(session && {
       erase: (tx, erased) =>
-        deleteSessions(tx, { view, session, ids: erased.flatMap(({ session_ids }) => session_ids) }),
+        deleteSessions(tx, {
+          view,
+          session,
+          ids: erased.flatMap(({ session_ids }) => session_ids),
+        }),
       createPrune: () => (tx, ended) => prune(tx, { view, session, ended }),
     }),
   }
@@ -47,7 +59,9 @@ export function projectionOf(view: View, file: string): Projection {
 
 function endingOf({ session, events }: View): EventName[] {
   if (!session) return []
-  return events.every((type) => eventTopics[type] === eventTopics.GateSessionOpened) ? endingOfGate : ending
+  return events.every((type) => eventTopics[type] === eventTopics.GateSessionOpened)
+    ? endingOfGate
+    : ending
 }
 
 // The times say when what is of a session ends: that of its newest decision counts.
@@ -105,9 +119,14 @@ function changesOf(view: View, file: string, event: RecordedEvent): Change[] {
     event,
     () => {
       const parsed = changeShape.safeParse(view.handle(eventOf(event)))
-      if (!parsed.success) throw new ViewFailed('the handler must return a list of { table, key, to }')
+      if (!parsed.success)
+        throw new ViewFailed('the handler must return a list of { table, key, to }')
       for (const { table, key } of parsed.data)
-        if (!keyColumns(view.tables, table).every((one) => key[one] !== undefined && key[one] !== null))
+        if (
+          !keyColumns(view.tables, table).every(
+            (one) => key[one] !== undefined && key[one] !== null,
+          )
+        )
           throw new ViewFailed(
             `a key of the table ${table} lacks one of ${keyColumns(view.tables, table).join(', ')}`,
           )
@@ -117,7 +136,11 @@ function changesOf(view: View, file: string, event: RecordedEvent): Change[] {
   )
 }
 
-function check(view: View, event: RecordedEvent, { change, row }: { change: Change; row: unknown }): void {
+function check(
+  view: View,
+  event: RecordedEvent,
+  { change, row }: { change: Change; row: unknown },
+): void {
   if (row === null) return
   if (typeof row !== 'object' || row instanceof Promise)
     throw new ViewFailed(`what "to" returns for ${change.table} is no row`)
@@ -146,8 +169,12 @@ const named = ({ message }: ViewFailed, { meta }: RecordedEvent) =>
 function eventOf(event: RecordedEvent): ViewEvent {
   const { type, data, meta } = event
   return {
-    ...{ type, data: { ...data }, id: meta.eventId, time: meta.time },
-    ...{ organization_id: meta.organizationId, environment: meta.environment },
+    type,
+    data: { ...data },
+    id: meta.eventId,
+    time: meta.time,
+    organization_id: meta.organizationId,
+    environment: meta.environment,
     facts: factsOf(event),
   }
 }
@@ -174,7 +201,9 @@ async function noteEnds(tx: Tx, events: RecordedEvent[]): Promise<void> {
   for (const { type, data } of events) {
     // Rows may have what a decision says, so they go with the later of the two.
     const before =
-      type === 'OrganizationDataExpired' ? latest(data.sessions_before, data.decisions_before) : null
+      type === 'OrganizationDataExpired'
+        ? latest(data.sessions_before, data.decisions_before)
+        : null
     if (type === 'OrganizationDataExpired' && before !== null)
       await tx.query(
         `insert into own_ended values ($1, $2) on conflict (organization_id) do update
@@ -194,13 +223,19 @@ interface Deleting {
   session: string
 }
 
-async function deleteSessions(tx: Tx, { view, session, ids }: Deleting & { ids: string[] }): Promise<void> {
+async function deleteSessions(
+  tx: Tx,
+  { view, session, ids }: Deleting & { ids: string[] },
+): Promise<void> {
   for (const table of Object.keys(view.tables))
     await tx.query(`delete from "${table}" where "${session}" = any($1::text[])`, [ids])
   await tx.query('delete from own_sessions where session_id = any($1::text[])', [ids])
 }
 
-async function prune(tx: Tx, { ended, ...deleting }: Deleting & { ended: EndedData[] }): Promise<boolean> {
+async function prune(
+  tx: Tx,
+  { ended, ...deleting }: Deleting & { ended: EndedData[] },
+): Promise<boolean> {
   const { rows } = await tx.query<{ id: string }>(
     `select session_id as id from own_sessions s
        join unnest($1::text[], $2::bigint[]) as e (organization_id, before) using (organization_id)

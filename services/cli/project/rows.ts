@@ -25,7 +25,8 @@ export async function readRows(tx: Tx, tables: Tables, keys: Keyed[]): Promise<L
   const unique = [...new Map(keys.map((at) => [nameOf(at), at])).values()]
   for (const [table, some] of Map.groupBy(unique, (at) => at.table)) {
     const found = await findRows(tx, tables, { table, keys: some.map(({ key }) => key) })
-    for (const [i, at] of some.entries()) states.set(nameOf(at), { at, row: found.get(i + 1) ?? null })
+    for (const [i, at] of some.entries())
+      states.set(nameOf(at), { at, row: found.get(i + 1) ?? null })
   }
   const changed = new Set<string>()
 
@@ -46,7 +47,8 @@ export async function readRows(tx: Tx, tables: Tables, keys: Keyed[]): Promise<L
   }
 }
 
-export const keyColumns = (tables: Tables, table: string): string[] => viewTableOf(tables, table).key
+export const keyColumns = (tables: Tables, table: string): string[] =>
+  viewTableOf(tables, table).key
 
 export function viewTableOf(tables: Tables, name: string): Tables[string] {
   const found = tables[name]

@@ -100,7 +100,11 @@ async function keepUp(project: Project, { once }: ProjectFlags): Promise<void> {
   const following = new AbortController()
   stack.defer(() => following.abort())
   const until = AbortSignal.any([signal, following.signal])
-  const why = await Promise.race([failing.promise, held.lost, follow(project, { running, once, until })])
+  const why = await Promise.race([
+    failing.promise,
+    held.lost,
+    follow(project, { running, once, until }),
+  ])
   if (why !== undefined) throw new ViewFailed(why)
   const prune = once && !signal.aborted ? projection.createPrune?.() : undefined
   if (!prune) return
@@ -123,7 +127,9 @@ async function holdView({ pool, projection }: Project) {
     await holder.query('select pg_advisory_lock($1)', [lockKey(`tidegate:view:${projection.name}`)])
   } catch (error) {
     await release()
-    throw systemCode(error) === '55P03' ? new Error(`Another process fills ${projection.name}.`) : error
+    throw systemCode(error) === '55P03'
+      ? new Error(`Another process fills ${projection.name}.`)
+      : error
   }
   return { lost: lost.promise, release }
 }
@@ -157,12 +163,18 @@ async function follow(
   }
 }
 
-async function lagOf({ pool, log, projection }: Project): Promise<{ done: number; behind: number }> {
+async function lagOf({
+  pool,
+  log,
+  projection,
+}: Project): Promise<{ done: number; behind: number }> {
   const build = await findBuild(pool, projection)
   const stored = new Map((await buildOffsets(pool, build)).map((at) => [placeName(at), at.offset]))
   const lag = { done: 0, behind: 0 }
   for (const topic of projection.topics) {
-    const firsts = new Map((await log.firstPositions(topic)).map((at) => [placeName(at), at.offset]))
+    const firsts = new Map(
+      (await log.firstPositions(topic)).map((at) => [placeName(at), at.offset]),
+    )
     for (const end of await log.endPositions(topic)) {
       const first = firsts.get(placeName(end)) ?? 0
       const next = Math.max(stored.get(placeName(end)) ?? 0, first)

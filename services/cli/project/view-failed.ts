@@ -11,7 +11,8 @@ export class ViewFailed extends Error {
 /** Says what was thrown, and where in the file, without its message. */
 export function thrownIn(file: string, error: unknown): ViewFailed {
   if (error instanceof ViewFailed) return error
-  const known = error instanceof Error && /^[A-Za-z]{0,30}Error$/.test(error.name) ? error.name : 'an error'
+  const known =
+    error instanceof Error && /^[A-Za-z]{0,30}Error$/.test(error.name) ? error.name : 'an error'
   const stack = error instanceof Error ? (error.stack ?? '') : ''
   const [line] = stack.split('\n').filter((one) => /^ +at /.test(one) && one.includes(file))
   const place = /:(\d+):\d+\)?$/.exec(line ?? '')?.[1]
@@ -22,6 +23,7 @@ export function thrownIn(file: string, error: unknown): ViewFailed {
 export function refused(table: string, error: unknown): never {
   if (isTransient(error) || !(error instanceof Error)) throw error
   const code = 'code' in error ? ` (SQLSTATE ${String(error.code)})` : ''
-  const column = 'column' in error && typeof error.column === 'string' ? `, column ${error.column}` : ''
+  const column =
+    'column' in error && typeof error.column === 'string' ? `, column ${error.column}` : ''
   throw new ViewFailed(`Postgres refused rows of the table ${table}${column}${code}`)
 }

@@ -65,7 +65,8 @@ const viewShape = z
     handle: z.custom<(event: ViewEvent) => unknown>(isFunction, { error: 'expected a function' }),
   })
   .refine(
-    ({ tables, session }) => !session || Object.values(tables).every(({ columns }) => session in columns),
+    ({ tables, session }) =>
+      !session || Object.values(tables).every(({ columns }) => session in columns),
     {
       path: ['session'],
       error: 'each table must have this column; counts without it are a view of their own',
@@ -94,9 +95,12 @@ const fileShape = z.object({ default: viewShape }, { error: 'expected a module' 
 export async function loadView(file: string): Promise<View> {
   const url = pathToFileURL(path.resolve(file)).href
   const module: unknown = await import(url).catch((cause) => {
-    throw new Error(`${file} cannot be loaded: ${cause instanceof Error ? cause.message : 'it threw'}`, {
-      cause,
-    })
+    throw new Error(
+      `${file} cannot be loaded: ${cause instanceof Error ? cause.message : 'it threw'}`,
+      {
+        cause,
+      },
+    )
   })
   return readView(file, module)
 }

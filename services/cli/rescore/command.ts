@@ -20,7 +20,11 @@ export function defineRescore(rescore: Command): void {
     .option('--html <file>', 'also write the report as a page with plots')
     .option('--switch', 'then make it the model of the organization or of everybody')
     .option('--back', 'return to the model before the newest change, without a rehearsal')
-    .option('--at <time>', 'when it begins to decide (default: as soon as every server can know)', instant)
+    .option(
+      '--at <time>',
+      'when it begins to decide (default: as soon as every server can know)',
+      instant,
+    )
     .option('--reason <text>', 'why, for the audit log')
     .option(...jsonFlag)
     .action((flags: RescoreFlags, command: Command) => {

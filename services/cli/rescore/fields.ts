@@ -44,7 +44,11 @@ export function startField() {
   return { add, result }
 }
 
-const counted = (moves: Moves): ValueMoves => ({ sessions: allOf(moves), moved: movedOf(moves), moves })
+const counted = (moves: Moves): ValueMoves => ({
+  sessions: allOf(moves),
+  moved: movedOf(moves),
+  moves,
+})
 
 type Value = FieldMoves['top'][number]
 const byMoved = (one: Value, other: Value) =>

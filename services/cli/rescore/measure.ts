@@ -59,7 +59,10 @@ export function startMarks() {
       return { precision: shareOf(hits, hits + falseAlarms), recall: shareOf(hits, positives) }
     }
     return {
-      ...{ positives, negatives, declared_bots: allOf(declared), fraud },
+      positives,
+      negatives,
+      declared_bots: allOf(declared),
+      fraud,
       before: quality(totalBefore(positive, 'bot'), totalBefore(negative, 'bot')),
       after: quality(totalAfter(positive, 'bot'), totalAfter(negative, 'bot')),
     }

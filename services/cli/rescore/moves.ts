@@ -17,9 +17,14 @@ export function addMoves(to: Moves, from: Moves): void {
 }
 
 const count = (moves: Moves, isCounted: (before: Verdict, after: Verdict) => boolean): number =>
-  pairs.reduce((sum, { before, after }) => sum + (isCounted(before, after) ? moves[before][after] : 0), 0)
+  pairs.reduce(
+    (sum, { before, after }) => sum + (isCounted(before, after) ? moves[before][after] : 0),
+    0,
+  )
 
 export const allOf = (moves: Moves): number => count(moves, () => true)
 export const movedOf = (moves: Moves): number => count(moves, (before, after) => before !== after)
-export const totalBefore = (moves: Moves, verdict: Verdict) => count(moves, (before) => before === verdict)
-export const totalAfter = (moves: Moves, verdict: Verdict) => count(moves, (_, after) => after === verdict)
+export const totalBefore = (moves: Moves, verdict: Verdict) =>
+  count(moves, (before) => before === verdict)
+export const totalAfter = (moves: Moves, verdict: Verdict) =>
+  count(moves, (_, after) => after === verdict)

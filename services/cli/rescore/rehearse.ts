@@ -36,7 +36,12 @@ export interface Rehearsal {
   sessions: number
   moved: number
   /** Records that follow from their signals and the model that decided, if that is known. */
-  check: { followed: number; differed: number; examples: string[]; unknown_models: Record<string, number> }
+  check: {
+    followed: number
+    differed: number
+    examples: string[]
+    unknown_models: Record<string, number>
+  }
   moves: Moves
   /** Sessions by the change of their score, lowest first. */
   score_changes: { by: number; sessions: number }[]
@@ -61,7 +66,12 @@ export function startRehearsal({ tried, modelOf }: Models) {
   const check = startCheck(modelOf)
   const moves = noMoves()
   const changes = new Map<number, number>()
-  const by = { browser: startField(), country: startField(), page_host: startField(), signal: startField() }
+  const by = {
+    browser: startField(),
+    country: startField(),
+    page_host: startField(),
+    signal: startField(),
+  }
   const marks = startMarks()
   const changed = startMostChanged()
   const unknown = { sessions: 0, signals: new Map<string, number>() }
@@ -77,7 +87,8 @@ export function startRehearsal({ tried, modelOf }: Models) {
     check.add(row, row.signals)
     moves[before][after]++
     increment(changes, score.risk - row.risk_score)
-    for (const field of ['browser', 'country', 'page_host'] as const) by[field].add(row[field], before, after)
+    for (const field of ['browser', 'country', 'page_host'] as const)
+      by[field].add(row[field], before, after)
     for (const signal of signals) by.signal.add(signal, before, after)
     if (row.mark !== null) marks.add({ mark: row.mark, signals, before, after })
     changed.add(row, score)
@@ -86,11 +97,18 @@ export function startRehearsal({ tried, modelOf }: Models) {
   }
 
   const result = (): Rehearsal => ({
-    ...{ sessions: allOf(moves), moved: movedOf(moves), check: check.result(), moves },
-    score_changes: [...changes].map(([by, sessions]) => ({ by, sessions })).sort((a, b) => a.by - b.by),
+    sessions: allOf(moves),
+    moved: movedOf(moves),
+    check: check.result(),
+    moves,
+    score_changes: [...changes]
+      .map(([by, sessions]) => ({ by, sessions }))
+      .sort((a, b) => a.by - b.by),
     by: {
-      ...{ browser: by.browser.result(), country: by.country.result() },
-      ...{ page_host: by.page_host.result(), signal: by.signal.result() },
+      browser: by.browser.result(),
+      country: by.country.result(),
+      page_host: by.page_host.result(),
+      signal: by.signal.result(),
     },
     marks: marks.result(),
     most_changed: changed.result(),
@@ -133,13 +151,19 @@ function startCheck(modelOf: Models['modelOf']) {
     return scorers.get(id)
   }
 
-  function add({ session_id, model, has_snapshot, verdict, risk_score }: FactRow, slugs: string): void {
+  function add(
+    { session_id, model, has_snapshot, verdict, risk_score }: FactRow,
+    slugs: string,
+  ): void {
     const score = scorerOf(model ?? 'none')?.(slugs, has_snapshot === true)
     if (!score) increment(unknown, model ?? 'none')
     else if (score.risk === risk_score && score.verdict === verdict) counts.followed++
     else if (++counts.differed <= mostExamples) examples.push(session_id)
   }
-  return { add, result: () => ({ ...counts, examples, unknown_models: Object.fromEntries(unknown) }) }
+  return {
+    add,
+    result: () => ({ ...counts, examples, unknown_models: Object.fromEntries(unknown) }),
+  }
 }
 
 const mostChanged = 100
@@ -168,7 +192,8 @@ function startMostChanged() {
   return { add, result }
 }
 
-const changeOf = (session: ChangedSession) => Math.abs(session.risk_score_after - session.risk_score)
+const changeOf = (session: ChangedSession) =>
+  Math.abs(session.risk_score_after - session.risk_score)
 const byChange = (one: ChangedSession, other: ChangedSession) =>
   changeOf(other) - changeOf(one) || (one.session_id < other.session_id ? -1 : 1)
 

@@ -4,7 +4,15 @@ import { themeStyle } from '../../../infra/http/theme.ts'
 import { escapeHtml } from '../../../infra/text.ts'
 import { movedOf, totalAfter, totalBefore, verdicts } from './moves.ts'
 import { fields, type Rehearsal } from './rehearse.ts'
-import { type About, numberText, type Section, scoreSteps, sectionsOf, summaryOf, titleOf } from './report.ts'
+import {
+  type About,
+  numberText,
+  type Section,
+  scoreSteps,
+  sectionsOf,
+  summaryOf,
+  titleOf,
+} from './report.ts'
 
 const ownStyle = readFileSync(path.join(import.meta.dirname, 'report.css'), 'utf8')
 const style = themeStyle + ownStyle
@@ -61,13 +69,18 @@ ${rows.map((row) => `<tr>${cells(row)}</tr>`).join('\n')}
 </tbody></table></div>`
 }
 
-const cell = (value: Section['rows'][number][number] | undefined) => escapeHtml(String(value ?? '-'))
+const cell = (value: Section['rows'][number][number] | undefined) =>
+  escapeHtml(String(value ?? '-'))
 
 function plotOf(name: Section['name'], rehearsal: Rehearsal): string | null {
-  if (name === 'verdicts') return legend + barsSvg('Verdicts before and after', verdictBars(rehearsal))
-  if (name === 'scores') return barsSvg('How many sessions have a score so much higher', scoreBars(rehearsal))
+  if (name === 'verdicts')
+    return legend + barsSvg('Verdicts before and after', verdictBars(rehearsal))
+  if (name === 'scores')
+    return barsSvg('How many sessions have a score so much higher', scoreBars(rehearsal))
   const field = fields.find((one) => one === name)
-  return field ? legend + barsSvg('Sessions that move, by verdict after', fieldBars(rehearsal, field)) : null
+  return field
+    ? legend + barsSvg('Sessions that move, by verdict after', fieldBars(rehearsal, field))
+    : null
 }
 
 const legend = `<p class="legend">${verdicts.map((one) => `<span class="${one}">${one}</span>`).join(' ')}</p>\n`

@@ -44,7 +44,9 @@ export function summaryOf(rehearsal: Rehearsal, { since, until, scope }: About):
 }
 
 function checkOf({ check }: Rehearsal): string[] {
-  const unknown = Object.entries(check.unknown_models).map(([id, some]) => `${id} (${numberText(some)})`)
+  const unknown = Object.entries(check.unknown_models).map(
+    ([id, some]) => `${id} (${numberText(some)})`,
+  )
   return [
     `${numberText(check.followed)} recorded scores follow from their signals and the model that decided; ${numberText(check.differed)} do not.`,
     ...(check.differed > 0 ? [`Some that do not: ${check.examples.join(', ')}`] : []),
@@ -84,7 +86,8 @@ function verdictSection(moves: Moves): Section {
   ])
   const totals = verdicts.map((after) => numberText(totalAfter(moves, after)))
   return {
-    ...{ name: 'verdicts', title: 'Verdicts' },
+    name: 'verdicts',
+    title: 'Verdicts',
     notes: [],
     head: ['before → after', ...verdicts, 'all'],
     rows: [...rows, ['all', ...totals, numberText(allOf(moves))]],
@@ -94,7 +97,9 @@ function verdictSection(moves: Moves): Section {
 const step = 10
 
 /** How many scores change by so much, in steps of ten; those that stay are left out. */
-export function scoreSteps({ score_changes }: Pick<Rehearsal, 'score_changes'>): [string, number][] {
+export function scoreSteps({
+  score_changes,
+}: Pick<Rehearsal, 'score_changes'>): [string, number][] {
   const steps = new Map<number, number>()
   for (const { by, sessions } of score_changes) {
     const at = Math.sign(by) * Math.ceil(Math.abs(by) / step)
@@ -113,20 +118,29 @@ function stepText(at: number): string {
 function scoreSection(rehearsal: Rehearsal): Section {
   const same = rehearsal.score_changes.find(({ by }) => by === 0)?.sessions ?? 0
   return {
-    ...{ name: 'scores', title: 'Change of scores' },
+    name: 'scores',
+    title: 'Change of scores',
     notes: [`${numberText(same)} sessions keep their score.`],
     head: ['change', 'sessions'],
     rows: scoreSteps(rehearsal).map(([text, sessions]) => [text, numberText(sessions)]),
   }
 }
 
-function markSection({ positives, negatives, declared_bots, before, after, fraud }: MarkReport): Section {
+function markSection({
+  positives,
+  negatives,
+  declared_bots,
+  before,
+  after,
+  fraud,
+}: MarkReport): Section {
   const counted = `Marked as bots: ${numberText(positives)}; as human or legitimate: ${numberText(negatives)}, and ${numberText(declared_bots)} more that declare themselves bots and count as neither.`
   const few = `Too few marks for precision and recall, which take ${fewestMarks} of each.`
   const frauds = allOf(fraud)
   const ofFrauds = (bots: number) => `${numberText(bots)} of ${numberText(frauds)}`
   return {
-    ...{ name: 'marks', title: 'Marked sessions' },
+    name: 'marks',
+    title: 'Marked sessions',
     notes: [counted, ...(before && after ? [] : [few])],
     head: ['bot', 'before', 'after'],
     rows: [
@@ -137,7 +151,13 @@ function markSection({ positives, negatives, declared_bots, before, after, fraud
           ]
         : []),
       ...(frauds > 0
-        ? [['of those marked fraud', ofFrauds(totalBefore(fraud, 'bot')), ofFrauds(totalAfter(fraud, 'bot'))]]
+        ? [
+            [
+              'of those marked fraud',
+              ofFrauds(totalBefore(fraud, 'bot')),
+              ofFrauds(totalAfter(fraud, 'bot')),
+            ],
+          ]
         : []),
     ],
   }
@@ -156,28 +176,42 @@ function fieldSection({ by, moves }: Rehearsal, field: (typeof fields)[number]):
     { ...rest, value: 'all others' },
   ]
   return {
-    ...{ name: field, title: `Moves by ${field.replace('_', ' ')}` },
-    notes: [movesNote, ...(field === 'signal' ? ['A session counts once for each of its signals.'] : [])],
+    name: field,
+    title: `Moves by ${field.replace('_', ' ')}`,
+    notes: [
+      movesNote,
+      ...(field === 'signal' ? ['A session counts once for each of its signals.'] : []),
+    ],
     head: [field.replace('_', ' '), 'sessions', 'move', ...changes.map(changeText)],
     rows: all
       .filter(({ moved }) => moved > 0)
       .map(({ value, sessions, moved, moves }) => [
-        ...[value, numberText(sessions), numberText(moved)],
+        value,
+        numberText(sessions),
+        numberText(moved),
         ...changes.map(({ before, after }) => numberText(moves[before][after])),
       ]),
   }
 }
 
-const changeText = ({ before, after }: { before: Verdict; after: Verdict }) => `${before} → ${after}`
+const changeText = ({ before, after }: { before: Verdict; after: Verdict }) =>
+  `${before} → ${after}`
 
 function sessionSection({ most_changed }: Rehearsal): Section {
   return {
-    ...{ name: 'sessions', title: 'Sessions whose score changes most' },
+    name: 'sessions',
+    title: 'Sessions whose score changes most',
     notes: [],
     head: ['before', 'after', 'session', 'decided', 'mark', 'page host', 'country', 'browser'],
     rows: most_changed.map((one) => [
-      ...[`${one.risk_score} ${one.verdict}`, `${one.risk_score_after} ${one.verdict_after}`],
-      ...[one.session_id, one.evaluated_at, one.mark, one.page_host, one.country, one.browser],
+      `${one.risk_score} ${one.verdict}`,
+      `${one.risk_score_after} ${one.verdict_after}`,
+      one.session_id,
+      one.evaluated_at,
+      one.mark,
+      one.page_host,
+      one.country,
+      one.browser,
     ]),
   }
 }

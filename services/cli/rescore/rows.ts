@@ -2,7 +2,13 @@ import type pg from 'pg'
 import { sessions } from '../../../projections/sessions/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { progress } from '../progress.ts'
-import { type FactRow, factFields, type Models, type Rehearsal, startRehearsal } from './rehearse.ts'
+import {
+  type FactRow,
+  factFields,
+  type Models,
+  type Rehearsal,
+  startRehearsal,
+} from './rehearse.ts'
 import { numberText } from './report.ts'
 
 export interface RehearsedSessions {
@@ -36,7 +42,10 @@ export async function rehearseRows(
 const batchSize = 5000
 
 /** Reads batch by batch by a cursor, so that all are of one moment and never all in memory. */
-export async function* factRows(pool: pg.Pool, those: RehearsedSessions): AsyncGenerator<FactRow[]> {
+export async function* factRows(
+  pool: pg.Pool,
+  those: RehearsedSessions,
+): AsyncGenerator<FactRow[]> {
   const tx = await pool.connect()
   try {
     // Planned for all rows. Without the setting it would be for the first ones, which an index gives sooner.
@@ -54,7 +63,13 @@ export async function* factRows(pool: pg.Pool, those: RehearsedSessions): AsyncG
 }
 
 // Events of before 0.2.0 name no model: there was one of each version.
-function declaration({ since, until, organizationId, exceptOrganizations, environment }: RehearsedSessions) {
+function declaration({
+  since,
+  until,
+  organizationId,
+  exceptOrganizations,
+  environment,
+}: RehearsedSessions) {
   return {
     text: `declare rehearsed no scroll cursor for
       select ${sessions.select('s', ...factFields)}, array_to_string(s.signals, ' ') as signals,

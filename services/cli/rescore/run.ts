@@ -40,7 +40,8 @@ export interface RescoreFlags extends OperatorOptions {
 }
 
 export async function runRescore(flags: RescoreFlags): Promise<CommandOutcome> {
-  const tried = flags.model === undefined ? undefined : parseModel(await readFile(flags.model, 'utf8'))
+  const tried =
+    flags.model === undefined ? undefined : parseModel(await readFile(flags.model, 'utf8'))
   if (flags.back) return withCore((core) => changeModel(core, flags))
   if (!tried || flags.printModel) return withStores(({ pool }) => printedModel(pool, flags))
   if (!flags.switch) return withStores(({ pool }) => rehearse(pool, tried, flags))
@@ -64,11 +65,17 @@ async function printedModel(pool: pg.Pool, flags: RescoreFlags): Promise<Command
   const { document } = modelInForce(changes, Date.now()).change ?? { document: null }
   const data = document === null ? standardModel : storedModel(document)
   // One line for each signal.
-  const text = JSON.stringify(data, null, 2).replace(/\{\s+"role"[^}]+\}/g, (one) => one.replace(/\s+/g, ' '))
+  const text = JSON.stringify(data, null, 2).replace(/\{\s+"role"[^}]+\}/g, (one) =>
+    one.replace(/\s+/g, ' '),
+  )
   return { data, text }
 }
 
-async function rehearse(pool: pg.Pool, tried: ScoringModel, flags: RescoreFlags): Promise<CommandOutcome> {
+async function rehearse(
+  pool: pg.Pool,
+  tried: ScoringModel,
+  flags: RescoreFlags,
+): Promise<CommandOutcome> {
   const { since = sinceOf('7d'), until = Date.now(), environment, html } = flags
   const organization = await organizationOf(pool, flags)
   const changes = await listNewModelChanges(pool, [])
@@ -78,7 +85,8 @@ async function rehearse(pool: pg.Pool, tried: ScoringModel, flags: RescoreFlags)
   const rehearsal = await rehearseRows(pool, those, { tried, modelOf: (id) => models.get(id) })
   const own = exceptOrganizations.length
   const whose =
-    organization?.slug ?? `all organizations${own > 0 ? ` but ${own} with a model of their own` : ''}`
+    organization?.slug ??
+    `all organizations${own > 0 ? ` but ${own} with a model of their own` : ''}`
   const scope = [whose, environment ?? []].flat().join(', ')
   const about = { tried: modelId(tried), since, until, scope }
   if (html) await writeFile(html, rescorePage(rehearsal, about))
@@ -106,7 +114,11 @@ function organizationsWithOwn(changes: Changes): string[] {
 }
 
 /** Without a model it goes back. */
-async function changeModel(core: Core, flags: RescoreFlags, model?: ScoringModel): Promise<CommandOutcome> {
+async function changeModel(
+  core: Core,
+  flags: RescoreFlags,
+  model?: ScoringModel,
+): Promise<CommandOutcome> {
   const organization = await organizationOf(core.pool, flags)
   const deps = asOperator(core, `rescore ${model ? '--switch' : '--back'}`)
   const request = {
@@ -114,8 +126,11 @@ async function changeModel(core: Core, flags: RescoreFlags, model?: ScoringModel
     effectiveAt: flags.at,
     reason: flags.reason ?? '',
   }
-  const changed = await (model ? switchModel(deps, { ...request, model }) : switchModelBack(deps, request))
-  if (!changed) return { data: { switched: null }, text: 'It decides already. Nothing was changed.' }
+  const changed = await (model
+    ? switchModel(deps, { ...request, model })
+    : switchModelBack(deps, request))
+  if (!changed)
+    return { data: { switched: null }, text: 'It decides already. Nothing was changed.' }
   const { modelId: id, effectiveAt } = changed
   const whose = organization ? ['--organization', organization.slug] : ['--everybody']
   const back = typed('rescore', ...whose, '--back', '--reason', '...')

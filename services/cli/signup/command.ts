@@ -20,7 +20,11 @@ export function defineSignup(command: Command): void {
   command
     .addArgument(new Argument('<service>', 'its id, or "list"').argParser(id))
     .addArgument(new Argument('[action]', '"login" opens its dashboard instead').choices(['login']))
-    .option(flag, 'the server (default: TIDEGATE_URL, or a running tidegate dev)', baseUrl({ command, flag }))
+    .option(
+      flag,
+      'the server (default: TIDEGATE_URL, or a running tidegate dev)',
+      baseUrl({ command, flag }),
+    )
     .option('--account-name <name>', "of the account (default: the user's in git, or the folder's)")
     .option('--env-file <path>', 'a new file for the credentials (default: .env.<service>)')
     .addOption(
@@ -32,7 +36,10 @@ export function defineSignup(command: Command): void {
     .option('--metadata <key=value>', 'for the service; up to five times', metadata)
     .option('--no-open', 'do not open a browser')
     .option('--timeout <seconds>', 'give up when there are no credentials by then', seconds)
-    .option('--code-file <path>', 'where the code of the consent page is written, instead of being typed')
+    .option(
+      '--code-file <path>',
+      'where the code of the consent page is written, instead of being typed',
+    )
     .option('--json', 'print a JSON line for each event', false)
     .addHelpText('after', help)
     .action(async (service: string, action: 'login' | undefined, flags: SignupFlags) => {

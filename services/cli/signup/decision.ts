@@ -39,10 +39,16 @@ export function afterAnswer(polled: PolledSession): SignupOutcome | Waiting {
 
 export function afterFailure(error: unknown): SignupOutcome | Waiting {
   if (error instanceof ApiError && error.code === 'gate.session_expired') return { kind: 'expired' }
-  if (error instanceof ApiError && error.code === 'gate.delivery_consumed') return { kind: 'consumed' }
+  if (error instanceof ApiError && error.code === 'gate.delivery_consumed')
+    return { kind: 'consumed' }
   const ms = retryAfterMs(error, pollEveryMs)
   if (ms === undefined) throw error
-  return { kind: 'wait', ms: Math.max(ms, pollEveryMs), inProgress: false, problem: errorMessage(error) }
+  return {
+    kind: 'wait',
+    ms: Math.max(ms, pollEveryMs),
+    inProgress: false,
+    problem: errorMessage(error),
+  }
 }
 
 export interface Awaiting {
@@ -68,7 +74,10 @@ export interface Patience {
  * Polls until the signup is decided. When it is to stop before, the signup is cancelled; one that a person has approved
  * already is waited for until the time is up.
  */
-export async function awaitDecision(awaiting: Awaiting, { stop, timeUp }: Patience): Promise<SignupOutcome> {
+export async function awaitDecision(
+  awaiting: Awaiting,
+  { stop, timeUp }: Patience,
+): Promise<SignupOutcome> {
   const until = awaiting.now() + patienceMs
   let tooLate = false
   for (;;) {

@@ -30,9 +30,15 @@ export function failureOf(outcome: Exclude<SignupOutcome, { kind: 'approved' }>)
           'its credentials are lost then. Sign up again with more time for another.',
       )
     case 'expired':
-      return new SignupFailed('expired', 'Nobody decided within 15 minutes. Start again to ask again.')
+      return new SignupFailed(
+        'expired',
+        'Nobody decided within 15 minutes. Start again to ask again.',
+      )
     case 'consumed':
-      return new SignupFailed('consumed', 'The credentials were picked up already, or waited too long.')
+      return new SignupFailed(
+        'consumed',
+        'The credentials were picked up already, or waited too long.',
+      )
     case 'unknown':
       return new SignupFailed('unknown', 'The server did not say how the signup ended.')
   }
@@ -55,7 +61,10 @@ function rejection({ reason, problem }: { reason: string; problem?: string }): S
 
 const signupOptions = { account_name: '--account-name', metadata: '--metadata' }
 
-export function failureText(error: unknown, options: Record<string, string> = signupOptions): string {
+export function failureText(
+  error: unknown,
+  options: Record<string, string> = signupOptions,
+): string {
   const { fields = [] } = toApiError(error).details ?? {}
   const lines = fields.flatMap(({ name, issue, expected }) => {
     const option = options[name.split('.')[0] ?? '']

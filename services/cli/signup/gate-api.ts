@@ -2,7 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { isId } from '../../../infra/ids.ts'
-import { type DeliveryRequest, deliveryEnvelopeSchema } from '../../../infra/wire/delivery-envelope.ts'
+import {
+  type DeliveryRequest,
+  deliveryEnvelopeSchema,
+} from '../../../infra/wire/delivery-envelope.ts'
 import { askServer, NoAnswer, type ServerRequest } from '../ask-server.ts'
 
 const entrySchema = z.object({
@@ -78,8 +81,17 @@ export function createGateApi(baseUrl: string) {
   // The consent page shows the user agent.
   const common = { baseUrl, headers: { 'user-agent': 'tidegate-cli' } }
   const get = <T>(path: string, schema: z.ZodType<T>, bearer?: string): Promise<T> =>
-    askServer({ ...common, method: 'GET', path: `/v1/gate${path}`, schema, ...(bearer && { bearer }) })
-  const post = <T>(path: string, request: Pick<ServerRequest<T>, 'schema' | 'body' | 'bearer' | 'headers'>) =>
+    askServer({
+      ...common,
+      method: 'GET',
+      path: `/v1/gate${path}`,
+      schema,
+      ...(bearer && { bearer }),
+    })
+  const post = <T>(
+    path: string,
+    request: Pick<ServerRequest<T>, 'schema' | 'body' | 'bearer' | 'headers'>,
+  ) =>
     askServer({
       ...common,
       ...request,
@@ -106,7 +118,10 @@ export function createGateApi(baseUrl: string) {
     async claim({ id, poll_token: bearer }: CreatedSession, code: string): Promise<void> {
       await post(`/sessions/${id}/claim`, { bearer, body: { code }, schema })
     },
-    async acknowledge({ id, poll_token: bearer }: CreatedSession, ack_token: string): Promise<void> {
+    async acknowledge(
+      { id, poll_token: bearer }: CreatedSession,
+      ack_token: string,
+    ): Promise<void> {
       await post(`/sessions/${id}/ack`, { bearer, body: { ack_token }, schema })
     },
     createLogin: (serviceId: string, bearer: string) =>

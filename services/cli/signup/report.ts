@@ -73,7 +73,9 @@ function approvalJson({ service, session, stored, ...approval }: Approval) {
     account_name: approval.accountName,
     env_file: stored[0]?.file,
     keys: stored.flatMap(({ names, reason }) => (reason ? [] : names)),
-    elsewhere: stored.flatMap(({ file, names, reason }) => (reason ? [{ file, keys: names, reason }] : [])),
+    elsewhere: stored.flatMap(({ file, names, reason }) =>
+      reason ? [{ file, keys: names, reason }] : [],
+    ),
     skipped: approval.skipped,
     missing: approval.missing,
     acknowledged: approval.acknowledged,
@@ -88,7 +90,11 @@ interface TextReportOptions extends PageFlags {
   print?: (text: string) => void
 }
 
-export function textReport({ loginCommand, print = console.log, ...flags }: TextReportOptions): SignupReport {
+export function textReport({
+  loginCommand,
+  print = console.log,
+  ...flags
+}: TextReportOptions): SignupReport {
   const say = (text: string) => print(printable(text))
   let state = ''
   return {
@@ -99,7 +105,8 @@ export function textReport({ loginCommand, print = console.log, ...flags }: Text
     },
     waiting({ remainingMs, inProgress, isClaiming, problem }) {
       const next =
-        problem ?? (inProgress ? 'Approved; the service makes the account' : 'Waiting for a decision')
+        problem ??
+        (inProgress ? 'Approved; the service makes the account' : 'Waiting for a decision')
       if (isClaiming || next === state || !process.stderr.isTTY) return
       state = next
       const minutes = Math.max(1, Math.ceil(remainingMs / 60_000))
@@ -140,7 +147,8 @@ const skips: Record<string, string> = {
 }
 
 const reasons = {
-  not_accepted: 'which you have not let into your env file: load that file yourself where you trust them',
+  not_accepted:
+    'which you have not let into your env file: load that file yourself where you trust them',
   unannounced: 'which the service had not announced',
   unquotable: 'which not every reader of a .env file would read alike',
 } as const
@@ -155,12 +163,17 @@ function approvalText(
   return [
     `Approved: ${service.name} (${service.id}).`,
     ...stored.map(
-      ({ file, names, reason }) => `  ${file}: ${names.join(', ')}${reason ? `, ${reasons[reason]}` : ''}`,
+      ({ file, names, reason }) =>
+        `  ${file}: ${names.join(', ')}${reason ? `, ${reasons[reason]}` : ''}`,
     ),
-    ...(isRenamed ? [`  ${token} is ${delivered}; no shell takes a name that begins with a digit.`] : []),
+    ...(isRenamed
+      ? [`  ${token} is ${delivered}; no shell takes a name that begins with a digit.`]
+      : []),
     ...skipped.map(({ name, reason }) => `  not written: ${name} (${skips[reason] ?? reason})`),
     ...committable.map((file) => `  ${file} is not ignored by git: add it to .gitignore.`),
-    ...(acknowledged ? [] : ['  The server could not be told; it deletes its sealed copy within a day.']),
+    ...(acknowledged
+      ? []
+      : ['  The server could not be told; it deletes its sealed copy within a day.']),
     ...service.sdks.map(({ label, install }) => `  ${label}: ${install}`),
     `  ${service.docs_url}`,
     ...(service.dashboard_login_url ? [`To open its dashboard: ${loginCommand}`] : []),

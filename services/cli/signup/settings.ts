@@ -36,17 +36,27 @@ const longestName = 100
 
 export async function defaultAccountName(): Promise<string> {
   const { stdout } = await run('git', ['config', 'user.name']).catch(() => ({ stdout: '' }))
-  const name = [stdout, path.basename(process.cwd()), 'agent'].map((text) => text.trim()).find(Boolean) ?? ''
+  const name =
+    [stdout, path.basename(process.cwd()), 'agent'].map((text) => text.trim()).find(Boolean) ?? ''
   return characterCount(name) <= longestName ? name : [...name].slice(0, longestName).join('')
 }
 
-export function metadata(text: string, before: Record<string, string> = {}): Record<string, string> {
+export function metadata(
+  text: string,
+  before: Record<string, string> = {},
+): Record<string, string> {
   const at = text.indexOf('=')
   if (at < 1) throw new InvalidArgumentError('It must be key=value.')
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
 }
 
-export function serviceId({ command, of }: { command: Command; of: string }): (text: string) => string {
+export function serviceId({
+  command,
+  of,
+}: {
+  command: Command
+  of: string
+}): (text: string) => string {
   return (text) => {
     if (/^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)) return text
     return command.error(
@@ -56,4 +66,7 @@ export function serviceId({ command, of }: { command: Command; of: string }): (t
   }
 }
 
-export const seconds = numericArgument(/^[1-9]\d{0,4}$/, 'It must be a whole number of seconds, 1 to 99999.')
+export const seconds = numericArgument(
+  /^[1-9]\d{0,4}$/,
+  'It must be a whole number of seconds, 1 to 99999.',
+)

@@ -77,7 +77,12 @@ export async function signUp(
     report.warning(`${serviceId} announced ${missing.join(', ')}, which it did not deliver.`)
   const acknowledged = await acknowledge(api, { session, ackToken: fromGate.ack_token })
   report.approved({
-    ...{ service, session, stored, skipped, missing, acknowledged },
+    service,
+    session,
+    stored,
+    skipped,
+    missing,
+    acknowledged,
     gateAccountId: approved.gate_account_id,
     accountName: approved.account_name,
     committable: await committable(stored.map(({ file }) => file)),
@@ -123,7 +128,8 @@ async function approval(
       claim: createClaim({ api, report, codes }, session),
       onWaiting: (waiting) => report.waiting({ ...waiting, remainingMs: endsAt - now() }),
       onTooLate: () => report.warning(tooLate),
-      ...{ sleep, now },
+      sleep,
+      now,
     },
     patience,
   )
@@ -197,7 +203,8 @@ export interface LoginOptions extends PageFlags {
 export async function logIn(api: GateApi, options: LoginOptions): Promise<void> {
   const { serviceId } = options
   const service = await requireService(api, serviceId)
-  if (!service.dashboard_login_url) throw new Error(`${service.name} (${serviceId}) has no dashboard login.`)
+  if (!service.dashboard_login_url)
+    throw new Error(`${service.name} (${serviceId}) has no dashboard login.`)
   const { token, name, place } = await agentToken(options)
   const session = await api.createLogin(serviceId, token)
   if (options.json) return printConsent(serviceId, session)
@@ -206,7 +213,9 @@ export async function logIn(api: GateApi, options: LoginOptions): Promise<void> 
   const lines = [
     `To log in to ${service.name} (${serviceId}), to the account of ${name} in ${place}.`,
     isOpen ? 'Opened in your browser:' : 'Open this page in a browser:',
-    ...['', `  ${consent_url}`, ''],
+    '',
+    `  ${consent_url}`,
+    '',
     `It must show the code ${confirmation_code}. Once the login is approved there, the browser goes on to the dashboard.`,
   ]
   console.log(printable(lines.join('\n')))

@@ -1,6 +1,11 @@
 import path from 'node:path'
 import type { DeliveryPayload } from '../../../infra/wire/delivery-envelope.ts'
-import { agentTokenEnvName, envNameProblem, isEnvName, isUnderPrefix } from '../../../infra/wire/gate.ts'
+import {
+  agentTokenEnvName,
+  envNameProblem,
+  isEnvName,
+  isUnderPrefix,
+} from '../../../infra/wire/gate.ts'
 import { envText, quoted, type Values, writeNewFile } from './env-file.ts'
 
 type Reason = 'not_accepted' | 'unannounced' | 'unquotable'
@@ -48,7 +53,8 @@ export async function storeValues(envFile: string, delivery: Delivery): Promise<
   if (others.size > 0) {
     const file = await writeNewFile(`${envFile}.others`, envText(others, comments))
     const groups = Map.groupBy(others.keys(), (name) => reasonOf(name, delivery))
-    for (const [reason, names] of groups) otherFiles.push({ file, names, ...(reason && { reason }) })
+    for (const [reason, names] of groups)
+      otherFiles.push({ file, names, ...(reason && { reason }) })
   }
   const file = await writeNewFile(envFile, envText(letIn, [...comments, ...notes]))
   return [{ file, names: [...letIn.keys()] }, ...otherFiles, ...ownFiles]
@@ -58,12 +64,14 @@ export async function storeValues(envFile: string, delivery: Delivery): Promise<
 export function printedText(delivery: Delivery): string {
   const { letIn, others, raw } = sorted(delivery)
   const notes = [...others, ...raw].map(
-    ([name, value]) => `${reasonOf(name, delivery) ?? 'unquotable'}: ${name}=${JSON.stringify(value)}`,
+    ([name, value]) =>
+      `${reasonOf(name, delivery) ?? 'unquotable'}: ${name}=${JSON.stringify(value)}`,
   )
   return envText(letIn, [commentOf(delivery), ...notes])
 }
 
-const commentOf = ({ serviceId, gateSessionId }: Delivery) => `Signed up for ${serviceId} (${gateSessionId})`
+const commentOf = ({ serviceId, gateSessionId }: Delivery) =>
+  `Signed up for ${serviceId} (${gateSessionId})`
 
 function sorted(delivery: Delivery): Record<'letIn' | 'others' | 'raw', Values> {
   const all = [...delivery.values]
@@ -76,9 +84,13 @@ function sorted(delivery: Delivery): Record<'letIn' | 'others' | 'raw', Values> 
 }
 
 /** Why a variable does not go into the env file; undefined where it does. */
-function reasonOf(name: string, { announced, accepted, prefix, serviceId }: Delivery): Reason | undefined {
+function reasonOf(
+  name: string,
+  { announced, accepted, prefix, serviceId }: Delivery,
+): Reason | undefined {
   if (!announced.has(name)) return 'unannounced'
-  const isLet = accepted.has(name) || isUnderPrefix(name, prefix) || name === agentTokenVariable(serviceId)
+  const isLet =
+    accepted.has(name) || isUnderPrefix(name, prefix) || name === agentTokenVariable(serviceId)
   return isLet ? undefined : 'not_accepted'
 }
 

@@ -31,14 +31,21 @@ export function chooseClients({
   stored: EnvironmentKeys | undefined
   weights: TrafficMix['clients']
 }) {
-  const own: ClientKeys = { web: flags.publishableKey, ios: flags.iosKey, android: flags.androidKey }
+  const own: ClientKeys = {
+    web: flags.publishableKey,
+    ios: flags.iosKey,
+    android: flags.androidKey,
+  }
   const hasOwn = clientNames.some((client) => own[client])
   const keys = hasOwn || !stored ? own : storedKeys(stored)
   const missing = clientNames.filter((client) => weights[client] > 0 && !keys[client])
   const [first] = missing
   if (!first) return { keys, weights }
   if (hasOwn && weights === defaultMix.clients)
-    return { keys, weights: { ...weights, ...Object.fromEntries(missing.map((client) => [client, 0])) } }
+    return {
+      keys,
+      weights: { ...weights, ...Object.fromEntries(missing.map((client) => [client, 0])) },
+    }
   throw new Error(
     `There is no key for ${first} clients: give ${flagNames[first]}, or leave them out of --clients.`,
   )

@@ -10,8 +10,14 @@ export function defineSimulate(command: Command): void {
     .option('--base-url <url>', 'the server (default: from credentials.json in DATA_DIR)')
     .option('--publishable-key <key>', "browsers' (default: from credentials.json in DATA_DIR)")
     .option('--ios-key <key>', 'a native-ios key (default: from credentials.json in DATA_DIR)')
-    .option('--android-key <key>', 'a native-android key (default: from credentials.json in DATA_DIR)')
-    .option('--secret-key <key>', 'to read sessions back (default: from credentials.json in DATA_DIR)')
+    .option(
+      '--android-key <key>',
+      'a native-android key (default: from credentials.json in DATA_DIR)',
+    )
+    .option(
+      '--secret-key <key>',
+      'to read sessions back (default: from credentials.json in DATA_DIR)',
+    )
     .option(
       '--environment <name>',
       'whose keys of credentials.json: live or test',
@@ -47,7 +53,10 @@ function share(text: string): number {
 
 function clientsOption(): Option {
   const text = Object.entries(defaultMix.clients).map(([client, weight]) => `${client}=${weight}`)
-  return new Option('--clients <weights>', 'weights of the clients; by default of those that have a key')
+  return new Option(
+    '--clients <weights>',
+    'weights of the clients; by default of those that have a key',
+  )
     .argParser(weights)
     .default(defaultMix.clients, text.join(','))
 }
@@ -57,7 +66,8 @@ function weights(text: string): TrafficMix['clients'] {
   for (const part of text.split(',')) {
     const [name = '', weight = ''] = part.split('=')
     const client = clientNames.find((known) => known === name)
-    if (!client || !(Number(weight) >= 0)) throw new InvalidArgumentError('Example: web=70,ios=15,android=15')
+    if (!client || !(Number(weight) >= 0))
+      throw new InvalidArgumentError('Example: web=70,ios=15,android=15')
     parsed[client] = Number(weight)
   }
   if (parsed.web + parsed.ios + parsed.android > 0) return parsed

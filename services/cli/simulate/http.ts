@@ -20,7 +20,11 @@ export function createHttpClient({ connections }: { connections: number }) {
       sent: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string | Uint8Array },
     ): Promise<HttpAnswer> {
       const { origin, pathname, search } = new URL(url)
-      const { statusCode, headers, body } = await agent.request({ origin, path: pathname + search, ...sent })
+      const { statusCode, headers, body } = await agent.request({
+        origin,
+        path: pathname + search,
+        ...sent,
+      })
       const get = (name: string) => [headers[name.toLowerCase()]].flat()[0] ?? null
       return { status: statusCode, headers: { get }, body: Buffer.from(await body.arrayBuffer()) }
     },

@@ -26,7 +26,9 @@ const reserve = 0.01
  * A denied request costs units as well, so that clients that only try again starve themselves. Therefore the first
  * request goes by itself, and once little is left the next one goes when the bucket has got a unit for it.
  */
-export function createPacer({ now, wait }: PacerTime = { now: () => performance.now(), wait: delay }) {
+export function createPacer(
+  { now, wait }: PacerTime = { now: () => performance.now(), wait: delay },
+) {
   const waits: Waits = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
   const { promise: firstIsOver, resolve: endFirst } = Promise.withResolvers<void>()
   let first: Promise<void> | undefined
@@ -66,7 +68,13 @@ export function createPacer({ now, wait }: PacerTime = { now: () => performance.
       line = line.then(pass)
       return line
     },
-    answered({ status, headers }: { status: number; headers: { get(name: string): string | null } }): void {
+    answered({
+      status,
+      headers,
+    }: {
+      status: number
+      headers: { get(name: string): string | null }
+    }): void {
       over()
       const stated = Number(headers.get('x-ratelimit-limit'))
       if (stated > 0) {

@@ -26,10 +26,18 @@ export interface Recording {
 }
 
 export function createRecording(onAcknowledged?: Recording['onAcknowledged']): Recording {
-  return { durations: { open: [], batch: [], result: [], readback: [] }, errors: new Map(), onAcknowledged }
+  return {
+    durations: { open: [], batch: [], result: [], readback: [] },
+    errors: new Map(),
+    onAcknowledged,
+  }
 }
 
-export function countError(recording: Recording, endpoint: MeasuredEndpoint | 'session', code: string): void {
+export function countError(
+  recording: Recording,
+  endpoint: MeasuredEndpoint | 'session',
+  code: string,
+): void {
   const key = `${endpoint} ${code}`
   recording.errors.set(key, (recording.errors.get(key) ?? 0) + 1)
 }
@@ -106,7 +114,11 @@ const bodyUrl = /\/sessions\/([^/]+)\/documents\/([^/]+)\/(batch|result)e?s$/
 // The sequence number leads the nonce, which follows the frame's version and nonce length (docs/reference/collect-protocol.md).
 const sequenceOffset = 2
 
-function noteAcknowledged({ onAcknowledged }: Recording, url: string, { body }: FetchRequest): void {
+function noteAcknowledged(
+  { onAcknowledged }: Recording,
+  url: string,
+  { body }: FetchRequest,
+): void {
   const [, session_id, document_id, kind] = bodyUrl.exec(url) ?? []
   if (!onAcknowledged || !session_id || !document_id) return
   onAcknowledged({

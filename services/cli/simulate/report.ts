@@ -1,6 +1,11 @@
 import type { KeyType } from '../../../schemas/events.ts'
 import type { Waits } from './pacer.ts'
-import { type LatencySummary, type MeasuredEndpoint, type Recording, summarize } from './recorder.ts'
+import {
+  type LatencySummary,
+  type MeasuredEndpoint,
+  type Recording,
+  summarize,
+} from './recorder.ts'
 import type { Verification } from './verify.ts'
 
 export interface SimulationReport {
@@ -29,12 +34,16 @@ export function createReport({
   waits,
   verification,
   ...source
-}: Pick<SimulationReport, 'seed' | 'baseUrl' | 'hasKey' | 'durationMs' | 'waits' | 'verification'> & {
+}: Pick<
+  SimulationReport,
+  'seed' | 'baseUrl' | 'hasKey' | 'durationMs' | 'waits' | 'verification'
+> & {
   counts: Pick<SimulationReport, 'completed' | 'failed' | 'returning'>
   recording: Recording
 }): SimulationReport {
   const { open, batch, result, readback } = recording.durations
-  const perSecond = (count: number) => (durationMs > 0 ? Math.round((count / durationMs) * 10_000) / 10 : 0)
+  const perSecond = (count: number) =>
+    durationMs > 0 ? Math.round((count / durationMs) * 10_000) / 10 : 0
   return {
     ...source,
     ...counts,
@@ -96,7 +105,10 @@ function latencyLines(latency: SimulationReport['latency']): string[] {
 
 function errorLines(errors: SimulationReport['errors']): string[] {
   const total = errors.reduce((sum, { count }) => sum + count, 0)
-  return [`${total} errors`, ...errors.map(({ endpoint, code, count }) => `  ${count} ${endpoint} ${code}`)]
+  return [
+    `${total} errors`,
+    ...errors.map(({ endpoint, code, count }) => `  ${count} ${endpoint} ${code}`),
+  ]
 }
 
 /** What failed, for standard error where the report itself is JSON. */
@@ -113,7 +125,8 @@ function waitLines(waits: SimulationReport['waits'], organization: string): stri
   const types = ['publishable', 'secret'] as const
   return types.flatMap((type) => {
     const { denied, overloaded, held, waitedMs } = waits[type]
-    const busy = overloaded > 0 ? [`Overload: ${overloaded} requests answered with 503 and sent again`] : []
+    const busy =
+      overloaded > 0 ? [`Overload: ${overloaded} requests answered with 503 and sent again`] : []
     if (denied + held === 0) return busy
     return [
       ...busy,
@@ -125,7 +138,8 @@ function waitLines(waits: SimulationReport['waits'], organization: string): stri
 
 // What proofs the sessions brought, and why none is human where that is so.
 function proofLines({ hasKey, verification }: SimulationReport): string[] {
-  if (hasKey && !verification) return ['The sessions carried proofs by the simulation key of DATA_DIR.']
+  if (hasKey && !verification)
+    return ['The sessions carried proofs by the simulation key of DATA_DIR.']
   if (hasKey && verification?.proven)
     return ['The sessions proved by the simulation key of DATA_DIR that they are simulated.']
   const why = hasKey
@@ -145,6 +159,8 @@ function verificationLines({ readable, unreadable, verdicts, proven }: Verificat
   return [
     `${readable} sessions readable, ${unreadable.length} not; ${proven} shown as simulated`,
     ...unreadable.slice(0, 10).map((id) => `  not readable: ${id}`),
-    ...Object.entries(verdicts).map(([actor, counts]) => `  ${actor.padEnd(12)}${statuses(counts)}`),
+    ...Object.entries(verdicts).map(
+      ([actor, counts]) => `  ${actor.padEnd(12)}${statuses(counts)}`,
+    ),
   ]
 }

@@ -3,7 +3,12 @@ import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { readSimulationKey } from '../../../infra/local/development.ts'
 import type { Environment } from '../../../schemas/events.ts'
-import { type DevelopmentCredentials, dataDirectory, readCredentials, required } from '../credentials.ts'
+import {
+  type DevelopmentCredentials,
+  dataDirectory,
+  readCredentials,
+  required,
+} from '../credentials.ts'
 import { progress } from '../progress.ts'
 import { chooseClients, type KeyFlags } from './client-keys.ts'
 import type { TrafficMix } from './generate/plan.ts'
@@ -51,7 +56,10 @@ export async function runSimulation(flags: SimulateFlags): Promise<void> {
   process.exitCode = 1
 }
 
-function toOptions(flags: SimulateFlags, known: DevelopmentCredentials | undefined): SimulationOptions {
+function toOptions(
+  flags: SimulateFlags,
+  known: DevelopmentCredentials | undefined,
+): SimulationOptions {
   const stored = known?.[flags.environment]
   const { sessions, concurrency, rate, openLoop, bots, returning } = flags
   if (openLoop && rate === undefined) throw new Error('--open-loop needs --rate')
@@ -61,7 +69,9 @@ function toOptions(flags: SimulateFlags, known: DevelopmentCredentials | undefin
     baseUrl,
     publishableKeys: keys,
     simulationKey: readSimulationKey(dataDirectory()),
-    verifyWith: flags.verify ? required(flags.secretKey ?? stored?.secret_key, '--secret-key') : undefined,
+    verifyWith: flags.verify
+      ? required(flags.secretKey ?? stored?.secret_key, '--secret-key')
+      : undefined,
     sessions,
     // In an open loop no session waits for the end of another one.
     concurrency: openLoop ? sessions : Math.min(concurrency, sessions),

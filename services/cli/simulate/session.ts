@@ -43,7 +43,11 @@ export async function sendSession(plan: SessionPlan, target: SessionTarget, cont
   return { sessionId: opened.sessionId, continuity: next }
 }
 
-function withProofs(batch: PlannedObservations, opened: OpenedSession, answers: Answering): SentObservations {
+function withProofs(
+  batch: PlannedObservations,
+  opened: OpenedSession,
+  answers: Answering,
+): SentObservations {
   if (!batch.snapshot) return batch
   const proofs = answers(batch.snapshot.navigator.user_agent ?? '', opened)
   return { ...batch, snapshot: { ...batch.snapshot, proofs } }

@@ -54,7 +54,12 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       ? await verifySessions(sessions, { ...reading, secretKey: options.verifyWith })
       : null
     return createReport({
-      ...{ seed, baseUrl, hasKey: simulationKey !== undefined, durationMs, recording, verification },
+      seed,
+      baseUrl,
+      hasKey: simulationKey !== undefined,
+      durationMs,
+      recording,
+      verification,
       counts: { completed: sessions.length, ...sent },
       waits: { publishable: publishable.waits(), secret: secret.waits() },
     })

@@ -34,7 +34,10 @@ const detail = z.object({
 })
 
 /** Reads every session back over REST. A hand-off was answered for each, so each must be there with a final decision. */
-export async function verifySessions(sessions: SentSession[], options: VerifyOptions): Promise<Verification> {
+export async function verifySessions(
+  sessions: SentSession[],
+  options: VerifyOptions,
+): Promise<Verification> {
   const verification: Verification = { readable: 0, unreadable: [], verdicts: {}, proven: 0 }
   const queue = sessions.values()
   const work = async () => {
@@ -44,7 +47,11 @@ export async function verifySessions(sessions: SentSession[], options: VerifyOpt
   return verification
 }
 
-async function verifyOne(session: SentSession, options: VerifyOptions, into: Verification): Promise<void> {
+async function verifyOne(
+  session: SentSession,
+  options: VerifyOptions,
+  into: Verification,
+): Promise<void> {
   const { recording } = options
   const verdict = verdictOf(session, await read(session, options))
   if (!verdict) {
@@ -70,7 +77,10 @@ function verdictOf(session: SentSession, answer: HttpAnswer | undefined) {
   return { status: data.decision.automation_status, isProven }
 }
 
-function read({ sessionId }: SentSession, { baseUrl, secretKey, http, recording, pacer }: VerifyOptions) {
+function read(
+  { sessionId }: SentSession,
+  { baseUrl, secretKey, http, recording, pacer }: VerifyOptions,
+) {
   const headers = { Authorization: `Bearer ${secretKey}` }
   const send = () => http.request(`${baseUrl}/v1/sessions/${sessionId}`, { method: 'GET', headers })
   return recorded({ recording, pacer, endpoint: 'readback' }, send).catch(() => undefined)

@@ -1,7 +1,11 @@
 import type { Command } from 'commander'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
-import { deliveriesOf, findEndpoints, listUndelivered } from '../../../projections/webhooks/queries.ts'
+import {
+  deliveriesOf,
+  findEndpoints,
+  listUndelivered,
+} from '../../../projections/webhooks/queries.ts'
 import { type DeliveryRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { redeliver } from '../../webhooks/deliveries/redeliver.ts'
@@ -20,14 +24,22 @@ import { tableOf, timeText } from '../tables.ts'
 export function registerRedeliver(webhooks: Command): void {
   webhooks
     .command('redeliver')
-    .description('Deliver an event again where it failed or was skipped, with the whole retry schedule')
+    .description(
+      'Deliver an event again where it failed or was skipped, with the whole retry schedule',
+    )
     .argument('<event>', 'its id (evt_...)', idOf('evt'))
     .option('--endpoint <id>', 'only to this one (we_...), even if it has the event', idOf('we'))
     .option(...jsonFlag)
     .action(
-      (eventId: string, { endpoint: endpointId, ...options }: OperatorOptions & { endpoint?: string }) =>
+      (
+        eventId: string,
+        { endpoint: endpointId, ...options }: OperatorOptions & { endpoint?: string },
+      ) =>
         operate(options, async (core) => {
-          const ids = await redeliver(asOperator(core, 'webhooks redeliver'), { eventId, endpointId })
+          const ids = await redeliver(asOperator(core, 'webhooks redeliver'), {
+            eventId,
+            endpointId,
+          })
           const deliveries = await deliveriesOf(core.pool, [eventId])
           return outcomeOf(deliveries.filter(({ id }) => ids.includes(id)))
         }),
@@ -49,7 +61,11 @@ export function registerDeadLetters(webhooks: Command): void {
     .option('--endpoint <id>', 'only of this one (we_...)', idOf('we'))
     .option('--skipped', 'instead those not sent as endpoint or organization was not active', false)
     .option('--limit <n>', 'how many at most', atMost, 100)
-    .option('--redeliver', 'deliver those listed again; the exit code is 1 when one is refused', false)
+    .option(
+      '--redeliver',
+      'deliver those listed again; the exit code is 1 when one is refused',
+      false,
+    )
     .option(...jsonFlag)
     .action((organization: string | undefined, flags: Flags) =>
       operate(flags, async (core) => {
@@ -90,7 +106,8 @@ async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promise<Comm
   }
   if (data.some(({ redelivered }) => !redelivered)) process.exitCode = 1
   const lines = data.map(
-    ({ event_id, endpoint_id, refused }) => `${event_id} to ${endpoint_id}: ${refused ?? 'due again'}`,
+    ({ event_id, endpoint_id, refused }) =>
+      `${event_id} to ${endpoint_id}: ${refused ?? 'due again'}`,
   )
   return { data, text: lines.join('\n') || 'None.' }
 }

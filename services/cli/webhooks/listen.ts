@@ -77,7 +77,10 @@ async function startListening(flags: Flags, undo: AsyncDisposableStack): Promise
 
 const listener = { file: 'webhook-listener.json', name: 'tidegate webhooks listen' }
 
-function answering(flags: Flags, secrets: string[]): (received: LoopbackRequest) => Promise<LoopbackAnswer> {
+function answering(
+  flags: Flags,
+  secrets: string[],
+): (received: LoopbackRequest) => Promise<LoopbackAnswer> {
   const seen = new Map<string, number>()
   return async (received) => {
     if (received.method !== 'POST') return { status: 405 }

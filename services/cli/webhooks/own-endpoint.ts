@@ -36,7 +36,11 @@ export async function ownEndpoint(
   } as const
   const { id, signing_secret } = await askOrganization(target, created)
   const next = { ...remembered, [place]: { endpoint_id: id, signing_secret } }
-  await writePrivate({ dataDir: dataDirectory(), name: file, text: `${JSON.stringify(next, null, 2)}\n` })
+  await writePrivate({
+    dataDir: dataDirectory(),
+    name: file,
+    text: `${JSON.stringify(next, null, 2)}\n`,
+  })
   return { endpointId: id, signingSecret: signing_secret }
 }
 

@@ -6,16 +6,32 @@ import type { LoopbackAnswer, LoopbackRequest } from '../loopback-server.ts'
 
 const timeoutMs = 15_000
 // These belong to one connection, or are set by whoever sends (RFC 9110, section 7.6.1).
-const notForwarded = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']
+const notForwarded = [
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'keep-alive',
+  'expect',
+]
 
 /** Posts the request on, byte for byte and with its signatures, and answers what `url` answered; 502 when nothing. */
-export async function forward({ headers, body }: LoopbackRequest, url: string): Promise<LoopbackAnswer> {
+export async function forward(
+  { headers, body }: LoopbackRequest,
+  url: string,
+): Promise<LoopbackAnswer> {
   const passedOn = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' && !notForwarded.includes(name) ? [[name, value]] : [],
   )
   try {
     const signal = AbortSignal.timeout(timeoutMs)
-    const response = await fetch(url, { method: 'POST', headers: passedOn, body, signal, redirect: 'manual' })
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: passedOn,
+      body,
+      signal,
+      redirect: 'manual',
+    })
     return { status: response.status, body: await response.text() }
   } catch (error) {
     return { status: 502, body: errorMessage(error) }

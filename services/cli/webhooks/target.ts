@@ -24,8 +24,15 @@ export interface Target {
 export function withTarget(command: Command): Command {
   const flag = '--base-url <url>'
   return command
-    .option(flag, 'the server (default: from credentials.json in DATA_DIR)', baseUrl({ command, flag }))
-    .option('--secret-key <key>', 'with webhooks:read and webhooks:manage (default: from credentials.json)')
+    .option(
+      flag,
+      'the server (default: from credentials.json in DATA_DIR)',
+      baseUrl({ command, flag }),
+    )
+    .option(
+      '--secret-key <key>',
+      'with webhooks:read and webhooks:manage (default: from credentials.json)',
+    )
     .option(
       '--organization <id>',
       "the key's organization, org_... (default: from credentials.json)",
@@ -53,7 +60,10 @@ export async function readTarget(flags: TargetFlags): Promise<Target> {
 }
 
 /** What these commands read of a webhook endpoint. */
-export const ownEndpointSchema = z.object({ id: z.string(), status: z.enum(['active', 'disabled']) })
+export const ownEndpointSchema = z.object({
+  id: z.string(),
+  status: z.enum(['active', 'disabled']),
+})
 
 /**
  * What the API of the target's organization answers. `path` is below `/v1/organizations/{organizationId}`. ApiError: what
@@ -63,5 +73,10 @@ export function askOrganization<T>(
   { baseUrl, secretKey: bearer, organizationId }: Target,
   { path, ...request }: Pick<ServerRequest<T>, 'method' | 'path' | 'body' | 'schema'>,
 ): Promise<T> {
-  return askServer({ ...request, baseUrl, path: `/v1/organizations/${organizationId}${path}`, bearer })
+  return askServer({
+    ...request,
+    baseUrl,
+    path: `/v1/organizations/${organizationId}${path}`,
+    bearer,
+  })
 }

@@ -14,7 +14,11 @@ import {
   withTarget,
 } from './target.ts'
 
-const triggered = ['webhook.test', 'session.fingerprint.calculated', 'session.result.persisted'] as const
+const triggered = [
+  'webhook.test',
+  'session.fingerprint.calculated',
+  'session.result.persisted',
+] as const
 type Triggered = (typeof triggered)[number]
 
 interface Flags extends OperatorOptions, TargetFlags {
@@ -31,7 +35,10 @@ export function registerTrigger(webhooks: Command): void {
       'of a webhook.test: only to this one (default: every active endpoint)',
       idOf('we'),
     )
-    .option('--publishable-key <key>', 'for the session (default: from credentials.json in DATA_DIR)')
+    .option(
+      '--publishable-key <key>',
+      'for the session (default: from credentials.json in DATA_DIR)',
+    )
     .option(...jsonFlag)
     .action((type: Triggered, flags: Flags) => printOutcome(flags, () => trigger(type, flags)))
 }
@@ -56,13 +63,19 @@ async function sendTests(target: Target, endpointId: string | undefined): Promis
     const test = await askOrganization(target, { method: 'POST', path, schema: testSchema })
     sent.push({ ...test, type: 'webhook.test', endpoint_id: id })
   }
-  const lines = sent.map(({ event_id, endpoint_id }) => `${event_id}  webhook.test to ${endpoint_id}`)
+  const lines = sent.map(
+    ({ event_id, endpoint_id }) => `${event_id}  webhook.test to ${endpoint_id}`,
+  )
   return { data: sent, text: lines.join('\n') }
 }
 
 async function activeEndpoints(target: Target): Promise<string[]> {
   const schema = z.array(ownEndpointSchema)
-  const endpoints = await askOrganization(target, { method: 'GET', path: '/webhooks/endpoints', schema })
+  const endpoints = await askOrganization(target, {
+    method: 'GET',
+    path: '/webhooks/endpoints',
+    schema,
+  })
   return endpoints.filter(({ status }) => status === 'active').map(({ id }) => id)
 }
 
@@ -72,7 +85,9 @@ async function runSession(
   publishableKey: string | undefined,
 ): Promise<CommandOutcome> {
   if (!publishableKey)
-    throw new Error('--publishable-key is needed with a --secret-key that is not of credentials.json')
+    throw new Error(
+      '--publishable-key is needed with a --secret-key that is not of credentials.json',
+    )
   const sessionId = await syntheticSession(target.baseUrl, publishableKey)
   const event = await raisedEvent(target, { type, sessionId })
   const data = [{ event_id: event.id, type, session_id: sessionId }]
@@ -103,11 +118,18 @@ const eventSchema = z.object({ id: z.string(), subject: z.object({ id: z.string(
 const patienceMs = 15_000
 const pollMs = 250
 
-async function raisedEvent(target: Target, { type, sessionId }: { type: Triggered; sessionId: string }) {
+async function raisedEvent(
+  target: Target,
+  { type, sessionId }: { type: Triggered; sessionId: string },
+) {
   const path = `/events?type=${type}&limit=200`
   const end = Date.now() + patienceMs
   while (Date.now() < end) {
-    const events = await askOrganization(target, { method: 'GET', path, schema: z.array(eventSchema) })
+    const events = await askOrganization(target, {
+      method: 'GET',
+      path,
+      schema: z.array(eventSchema),
+    })
     const raised = events.find(({ subject }) => subject.id === sessionId)
     if (raised) return raised
     await delay(pollMs)

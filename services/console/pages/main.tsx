@@ -38,7 +38,11 @@ function pageOf(here: PageAddress) {
     case 'sessions':
       return here.id ? <SessionPage id={here.id} /> : <SessionsPage query={here.query} />
     case 'visitors':
-      return here.id ? <VisitorPage key={here.id} id={here.id} /> : <VisitorsPage query={here.query} />
+      return here.id ? (
+        <VisitorPage key={here.id} id={here.id} />
+      ) : (
+        <VisitorsPage query={here.query} />
+      )
     case 'webhooks':
       return <WebhooksPage query={here.query} />
     case 'settings':

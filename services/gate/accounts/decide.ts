@@ -9,7 +9,10 @@ import { agentTokenTtlMs } from '../sessions.ts'
 // A token in use costs one event a day at most.
 const renewEveryMs = 24 * 60 * 60 * 1000
 
-export function usableToken(token: AgentTokenRow | undefined, now: number): AgentTokenRow | undefined {
+export function usableToken(
+  token: AgentTokenRow | undefined,
+  now: number,
+): AgentTokenRow | undefined {
   return token?.status === 'active' && token.expires_at > now ? token : undefined
 }
 
@@ -23,7 +26,9 @@ export function ownToken(
   token: AgentTokenRow | undefined,
   { organizationId, environment }: TokenScope,
 ): AgentTokenRow | undefined {
-  return token?.organization_id === organizationId && token.environment === environment ? token : undefined
+  return token?.organization_id === organizationId && token.environment === environment
+    ? token
+    : undefined
 }
 
 export function isRenewalDue({ expires_at }: AgentTokenRow, now: number): boolean {
@@ -31,13 +36,22 @@ export function isRenewalDue({ expires_at }: AgentTokenRow, now: number): boolea
 }
 
 /** A use of the token. No event unless a day of its 90 has passed. */
-export function decideRenewal(token: AgentTokenRow | undefined, { now }: { now: number }): DecidedEvent[] {
+export function decideRenewal(
+  token: AgentTokenRow | undefined,
+  { now }: { now: number },
+): DecidedEvent[] {
   const usable = usableToken(token, now)
   if (!usable || !isRenewalDue(usable, now)) return []
   const expires_at = now + agentTokenTtlMs
   const { gate_session_id, gate_account_id } = usable
   const data = { gate_session_id, gate_account_id, expires_at, renewed_at: now }
-  return [tokenDecision(usable, { type: 'AgentTokenRenewed', data }, { name: `renewed ${expires_at}`, now })]
+  return [
+    tokenDecision(
+      usable,
+      { type: 'AgentTokenRenewed', data },
+      { name: `renewed ${expires_at}`, now },
+    ),
+  ]
 }
 
 /** 404 unless the token is of the scope. No event where it is revoked already. */

@@ -45,7 +45,10 @@ const refusals: Record<Exclude<DirectRefusal, 'ended' | 'not_raised'>, string> =
  * interrupted, by the read model of webhooks. A good answer that got lost is requested again, since the service knows the
  * event's id. Rejects when it is aborted, or when log or database do not answer.
  */
-export async function requestAccount(deps: ApprovalDeps, request: AccountRequest): Promise<AccountAnswer> {
+export async function requestAccount(
+  deps: ApprovalDeps,
+  request: AccountRequest,
+): Promise<AccountAnswer> {
   const { clock, directCalls, integratorTimeoutMs: timeoutMs } = deps
   const { session, again } = request
   const { organization_id: organizationId, webhook_endpoint_id: endpointId } = session
@@ -53,7 +56,8 @@ export async function requestAccount(deps: ApprovalDeps, request: AccountRequest
   const eventId = await directCalls.raise(approvalEvent(session, { organizationId, endpointId }))
   const which = { eventId, endpointId }
   const delivery = await deliveryOf(deps, which)
-  if (delivery.status === 'failed' || delivery.status === 'skipped') return failed(delivery.error ?? silent)
+  if (delivery.status === 'failed' || delivery.status === 'skipped')
+    return failed(delivery.error ?? silent)
 
   let { number, schedule, problem } = progressOf(delivery, { session, again, timeoutMs })
   for (;;) {
@@ -95,7 +99,8 @@ export async function stopRequest(
 
 const failed = (problem: string): AccountAnswer => ({ kind: 'failed', problem })
 
-const deliveryId = ({ eventId, endpointId }: DirectDelivery) => derivedHexId('wdlv', eventId, endpointId)
+const deliveryId = ({ eventId, endpointId }: DirectDelivery) =>
+  derivedHexId('wdlv', eventId, endpointId)
 
 async function deliveryOf({ pool }: ApprovalDeps, which: DirectDelivery): Promise<DeliveryRow> {
   const delivery = await findDelivery(pool, deliveryId(which))
@@ -115,7 +120,11 @@ function answered(response: DirectResponse, { session }: AccountRequest): Accoun
   return { kind: 'answered', envelope: answer.envelope }
 }
 
-async function giveUp(calls: DirectCalls, which: DirectDelivery, problem: string): Promise<AccountAnswer> {
+async function giveUp(
+  calls: DirectCalls,
+  which: DirectDelivery,
+  problem: string,
+): Promise<AccountAnswer> {
   await calls.giveUp(which, problem)
   return failed(problem)
 }
@@ -148,7 +157,10 @@ function progressOf(
   return { number: attempts, schedule: { attempts: 0, since, timeoutMs, deadline: until }, problem }
 }
 
-function deadlineOf({ expires_at, approval_started_at }: StartedSession, timeoutMs: number): number {
+function deadlineOf(
+  { expires_at, approval_started_at }: StartedSession,
+  timeoutMs: number,
+): number {
   return Math.max(expires_at, approval_started_at + timeoutMs + slackMs)
 }
 

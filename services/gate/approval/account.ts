@@ -21,7 +21,11 @@ export function whileSession(
   isSo: (session: GateSessionRow | undefined) => boolean,
 ): DecisionGuard {
   const { locks } = sessionStream(id)
-  return { locks, alsoReads: [seenOf(id)], holds: async (tx) => isSo(await findGateSession(tx, id)) }
+  return {
+    locks,
+    alsoReads: [seenOf(id)],
+    holds: async (tx) => isSo(await findGateSession(tx, id)),
+  }
 }
 
 /**
@@ -39,7 +43,12 @@ export async function provideAccount(
   const startedAt = request.session.approval_started_at
   if (organization_id !== null) return requestAccount(deps, request)
   try {
-    const made = await deps.signUpOrganization({ gateSessionId, accountName, startedAt, stillNeeded })
+    const made = await deps.signUpOrganization({
+      gateSessionId,
+      accountName,
+      startedAt,
+      stillNeeded,
+    })
     if (!made) return { kind: 'superseded' }
     const { outputs, isCurrent } = made
     const delivery = deliveryKeyOf(request.session)
@@ -54,7 +63,10 @@ export async function provideAccount(
 /** No event where another process has replaced what would be delivered: it goes on. */
 export async function decideWhileCurrent(
   { decideAs }: GateParts,
-  { gateSessionId, isCurrent }: { gateSessionId: GateSessionId; isCurrent?: DecisionGuard | undefined },
+  {
+    gateSessionId,
+    isCurrent,
+  }: { gateSessionId: GateSessionId; isCurrent?: DecisionGuard | undefined },
   about: (session: GateSessionRow | undefined) => DecidedEvent[],
 ): Promise<DomainEvent | undefined> {
   const stream = sessionStream(gateSessionId)

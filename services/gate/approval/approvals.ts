@@ -29,7 +29,14 @@ const sleepUntilAborted: ApprovalDeps['sleep'] = async (ms, signal) =>
 const stopWithinMs = 1500
 
 export function startApprovals(options: ApprovalsOptions): Approvals {
-  const { pool, random, leaseMs, logger, sleep = sleepUntilAborted, pollIntervalMs = 2000 } = options
+  const {
+    pool,
+    random,
+    leaseMs,
+    logger,
+    sleep = sleepUntilAborted,
+    pollIntervalMs = 2000,
+  } = options
   const { concurrency = { max: 64, each: 16 } } = options
   const leases = createApprovalLeases({ pool, leaseMs, owner: random(12).toString('hex') })
   const outcomes = createOutcomes(options)
@@ -37,7 +44,10 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   const running = new Map<GateSessionId, Promise<void>>()
   const stopping = new AbortController()
 
-  async function work(gateSessionId: GateSessionId, conclude: typeof concludeApproval): Promise<void> {
+  async function work(
+    gateSessionId: GateSessionId,
+    conclude: typeof concludeApproval,
+  ): Promise<void> {
     if (!(await leases.take(gateSessionId))) return
     const lost = new AbortController()
     const signal = AbortSignal.any([stopping.signal, lost.signal])
@@ -60,7 +70,9 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
 
   async function start(gateSessionId: GateSessionId, conclude = concludeApproval): Promise<void> {
     const done = work(gateSessionId, conclude)
-      .catch((err) => logger.warn({ err, gateSessionId }, 'an approval did not go on, trying again'))
+      .catch((err) =>
+        logger.warn({ err, gateSessionId }, 'an approval did not go on, trying again'),
+      )
       .finally(() => running.delete(gateSessionId))
     running.set(gateSessionId, done)
     await done
@@ -69,7 +81,10 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   const isIdle = (id: GateSessionId) => !stopping.signal.aborted && !running.has(id)
 
   /** What another process left, where the concurrency limit allows it. */
-  function runInBackground({ id, organization_id }: Pick<GateSessionRow, 'id' | 'organization_id'>): void {
+  function runInBackground({
+    id,
+    organization_id,
+  }: Pick<GateSessionRow, 'id' | 'organization_id'>): void {
     const leave = isIdle(id) ? limit.tryEnter([organization_id ?? 'this server']) : undefined
     if (leave) void start(id).finally(leave)
   }
@@ -109,8 +124,17 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
  * Which process works on which approval. Leases keep two processes from asking a service at once. Where both do even so,
  * the session's end is decided once.
  */
-export function createApprovalLeases({ pool, owner, leaseMs }: { pool: Db; owner: string; leaseMs: number }) {
-  const isOne = async (text: string, values: unknown[]) => (await pool.query(text, values)).rowCount === 1
+export function createApprovalLeases({
+  pool,
+  owner,
+  leaseMs,
+}: {
+  pool: Db
+  owner: string
+  leaseMs: number
+}) {
+  const isOne = async (text: string, values: unknown[]) =>
+    (await pool.query(text, values)).rowCount === 1
   return {
     /** False while another process has it. */
     take: (gateSessionId: GateSessionId) =>

@@ -59,7 +59,10 @@ function isApproveToken(token: string | undefined): token is Token<'gtapr'> {
  * attempt of this source at the session, 410 or 409 the session is not pending, 403 not a token of its page. For the
  * proof: 422 none, 403 one that is invalid, of a bot, or of too low a verdict. A refusal changes nothing else.
  */
-export async function countedApproval(gate: GateParts, request: ApproveRequest): Promise<CheckedApproval> {
+export async function countedApproval(
+  gate: GateParts,
+  request: ApproveRequest,
+): Promise<CheckedApproval> {
   const [checked] = await Promise.allSettled([checkedApproval(gate, request)])
   if (checked.status === 'fulfilled' && !isNamed(checked.value, request.body)) {
     const expected = 'the name of the account, as the page shows it'

@@ -34,7 +34,9 @@ export async function concludeApproval(
   if (answer.kind === 'failed') return reject(deps, session, answer.problem)
   if (answer.kind === 'superseded') return
   const credentials = await makeCredentials(deps, session, answer.envelope)
-  await end(deps, { session, isCurrent: answer.isCurrent }, (current) => decideApproval(current, credentials))
+  await end(deps, { session, isCurrent: answer.isCurrent }, (current) =>
+    decideApproval(current, credentials),
+  )
 }
 
 const overdue = 'The signup could not be finished in time.'

@@ -20,7 +20,8 @@ export async function makeCredentials(
   const service = await serviceOf(pool, { serviceId, publicUrl })
   const dataKey = await vault.make(gateSessionId)
   const ackToken = generateToken('gtack', random)
-  const agentToken = service.definition.dashboard_login_url === null ? null : generateToken('agt', random)
+  const agentToken =
+    service.definition.dashboard_login_url === null ? null : generateToken('agt', random)
   const outputs = agentToken === null ? {} : { [agentTokenEnvName(serviceId)]: agentToken }
   const gate = sealEnvelope(
     { version: 1, outputs, ack_token: ackToken },

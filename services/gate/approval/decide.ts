@@ -62,10 +62,17 @@ function needsClaim(
   { isClaimRequired }: ApprovalState,
   { proof, isSameNetwork }: StartApproval,
 ): boolean {
-  return claim === 'supported' && (isClaimRequired || isSameNetwork !== true || proof.verdict !== 'human')
+  return (
+    claim === 'supported' &&
+    (isClaimRequired || isSameNetwork !== true || proof.verdict !== 'human')
+  )
 }
 
-function started(session: GateSessionRow, endpointId: string | null, command: StartApproval): DecidedEvent {
+function started(
+  session: GateSessionRow,
+  endpointId: string | null,
+  command: StartApproval,
+): DecidedEvent {
   const { now } = command
   const data = { ...approvalOf(session, command), webhook_endpoint_id: endpointId, started_at: now }
   return sessionDecision(session, { type: 'GateSessionApprovalStarted', data }, { now })
@@ -73,12 +80,20 @@ function started(session: GateSessionRow, endpointId: string | null, command: St
 
 function claimRequested(session: GateSessionRow, command: StartApproval): DecidedEvent {
   const { claimCodeHash, now } = command
-  const data = { ...approvalOf(session, command), claim_code_hash: claimCodeHash, requested_at: now }
+  const data = {
+    ...approvalOf(session, command),
+    claim_code_hash: claimCodeHash,
+    requested_at: now,
+  }
   return sessionDecision(session, { type: 'GateSessionClaimRequested', data }, { now })
 }
 
 function approvalOf({ id }: GateSessionRow, command: StartApproval) {
-  return { gate_session_id: id, gate_account_id: command.gateAccountId, ...approvalMembers(command) }
+  return {
+    gate_session_id: id,
+    gate_account_id: command.gateAccountId,
+    ...approvalMembers(command),
+  }
 }
 
 // Which variables the person lets into the agent's env file.
@@ -105,7 +120,11 @@ export type StartedSession = GateSessionRow &
   }
 
 export function isStarted(session: GateSessionRow | undefined): session is StartedSession {
-  return session?.kind === 'signup' && session.status === 'pending' && session.approval_started_at !== null
+  return (
+    session?.kind === 'signup' &&
+    session.status === 'pending' &&
+    session.approval_started_at !== null
+  )
 }
 
 export function deliveryKeyOf({ delivery_key_id, delivery_public_key }: StartedSession) {
@@ -122,14 +141,22 @@ export function decideApproval(
   if (!isStarted(session)) return []
   const { id: gate_session_id, gate_account_id } = session
   const data = { gate_session_id, gate_account_id, ...credentials }
-  return [sessionDecision(session, { type: 'GateSessionApproved', data }, { now: credentials.approved_at })]
+  return [
+    sessionDecision(
+      session,
+      { type: 'GateSessionApproved', data },
+      { now: credentials.approved_at },
+    ),
+  ]
 }
 
 export function decideApprovalFailure(
   session: GateSessionRow | undefined,
   { problem, now }: { problem: string; now: number },
 ): DecidedEvent[] {
-  return isStarted(session) ? [rejected(session, { reason: 'integrator_failed', problem, now })] : []
+  return isStarted(session)
+    ? [rejected(session, { reason: 'integrator_failed', problem, now })]
+    : []
 }
 
 // The service's owner and whoever signed up see the problem, so it quotes nothing of the answer.
@@ -155,13 +182,19 @@ function readEnvelope(body: Buffer, keyId: string): Judgement {
   const answer = answerSchema.safeParse(json)
   // The path names members of the schema and no others, so nothing of the answer is quoted.
   if (!answer.success)
-    return improper(`has no proper ${answer.error.issues[0]?.path.join('.') || 'encrypted_delivery'}`)
+    return improper(
+      `has no proper ${answer.error.issues[0]?.path.join('.') || 'encrypted_delivery'}`,
+    )
   const { encrypted_delivery: envelope } = answer.data
-  if (envelope.key_id !== keyId) return improper('is sealed to another key than the one in the request')
+  if (envelope.key_id !== keyId)
+    return improper('is sealed to another key than the one in the request')
   if (!isUsablePublicKey(envelope.ephemeral_public_key)) {
     return improper('has an ephemeral_public_key that nothing can be sealed with')
   }
   return { kind: 'accepted', envelope }
 }
 
-const improper = (what: string): Judgement => ({ kind: 'retry', problem: `The service's answer ${what}.` })
+const improper = (what: string): Judgement => ({
+  kind: 'retry',
+  problem: `The service's answer ${what}.`,
+})

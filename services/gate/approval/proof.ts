@@ -17,7 +17,11 @@ const claimsSchema = z.object({
   }),
   request: z.object({ url: z.string() }),
   hand_off: z
-    .object({ challenge_answered: z.boolean(), input_observed: z.boolean(), binding: z.string().nullable() })
+    .object({
+      challenge_answered: z.boolean(),
+      input_observed: z.boolean(),
+      binding: z.string().nullable(),
+    })
     .nullish(),
 })
 type ProofClaims = z.output<typeof claimsSchema>
@@ -54,7 +58,8 @@ export function checkProof(
   const { session_id, request, decision, hand_off } = claims
   const age = now - Date.parse(decision.evaluated_at)
   if (pageOf(request.url) !== pageOf(url)) throw invalid('The proof is of another page.')
-  if (sessionId !== undefined && sessionId !== session_id) throw invalid('The proof is of another session.')
+  if (sessionId !== undefined && sessionId !== session_id)
+    throw invalid('The proof is of another session.')
   if (age > maxAgeMs) throw invalid('The proof is older than two minutes.')
   if (age < -maxAheadMs) throw invalid('The proof is from the future.')
   const { verdict, risk_score: riskScore, event_id: decisionId } = decision
@@ -75,7 +80,8 @@ export function refuseVerdict(
 ): void {
   if (minimum_verdict !== 'human' || verdict === 'human') return
   const fields = [{ name: 'verdict', issue: 'too_low', received: verdict, expected: 'human' }]
-  const message = 'This service takes approvals of browsers that are clearly used by a person, and no others.'
+  const message =
+    'This service takes approvals of browsers that are clearly used by a person, and no others.'
   throw new ApiError('gate.svc_proof_invalid', { message, details: { fields } })
 }
 

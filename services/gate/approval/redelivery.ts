@@ -23,15 +23,22 @@ export async function replaceDelivery(
   const isLost = (now: GateSessionRow | undefined) => now?.delivery_sealed?.equals(lost) === true
   const again = { until: Math.min(endsAt, clock() + lostAnswerMs) }
   const answer = await provideAccount(deps, {
-    ...{ session, signal, again },
+    session,
+    signal,
+    again,
     stillNeeded: whileSession(session, isLost),
   })
   if (answer.kind === 'failed')
-    return logger.warn({ gateSessionId, serviceId, problem: answer.problem }, 'credentials stay lost')
+    return logger.warn(
+      { gateSessionId, serviceId, problem: answer.problem },
+      'credentials stay lost',
+    )
   if (answer.kind === 'superseded') return
   const credentials = await makeCredentials(deps, session, answer.envelope)
-  const event = await decideWhileCurrent(deps, { gateSessionId, isCurrent: answer.isCurrent }, (current) =>
-    decideDeliveryReplacement(current, { lost, credentials }),
+  const event = await decideWhileCurrent(
+    deps,
+    { gateSessionId, isCurrent: answer.isCurrent },
+    (current) => decideDeliveryReplacement(current, { lost, credentials }),
   )
   if (event) logger.info({ gateSessionId, serviceId }, 'lost credentials were given out again')
 }

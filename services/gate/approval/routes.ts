@@ -6,7 +6,13 @@ import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { GateContext, GateDeps } from '../context.ts'
 import { approveLogin, loginOutcome } from '../login/commands.ts'
-import { gateRoute, gateSessionIdOf, gateSessionParams, noStore, ownOriginOnly } from '../requests.ts'
+import {
+  gateRoute,
+  gateSessionIdOf,
+  gateSessionParams,
+  noStore,
+  ownOriginOnly,
+} from '../requests.ts'
 import { consentingPerson, foundSession } from '../sessions.ts'
 import {
   approveParameterSet,
@@ -42,7 +48,11 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
       // The answer is the same however often it is requested, so nothing is stored for it.
       if (token !== undefined) return { data: await outcomeOf(context, session, token) }
       // This comes before a row is made for the Idempotency-Key, so that a refusal leaves nothing behind.
-      const approval = await countedApproval(context, { session, body: request.body, ip: request.ip })
+      const approval = await countedApproval(context, {
+        session,
+        body: request.body,
+        ip: request.ip,
+      })
       return idempotency.run(repeatable, async (command) => {
         const deps = depsOf(command, decideAs(consentingPerson, request))
         return answer({ data: await approve({ ...context, ...deps }, approval) })
@@ -53,7 +63,9 @@ export function approvalRoutes(app: FastifyInstance, context: GateContext): void
 
 async function approve(gate: GateContext & GateDeps, approval: CheckedApproval) {
   const { session, token } = approval
-  await (session.kind === 'login' ? approveLogin(gate, approval) : startSignupApproval(gate, approval))
+  await (session.kind === 'login'
+    ? approveLogin(gate, approval)
+    : startSignupApproval(gate, approval))
   return outcomeOf(gate, foundSession(await findGateSession(gate.pool, session.id)), token)
 }
 

@@ -4,7 +4,11 @@ const gateSessionId = z.string().describe('`gate_...`')
 
 export const approveBody = z
   .strictObject({
-    approve_token: z.string().max(200).optional().describe('From the consent data of this session.'),
+    approve_token: z
+      .string()
+      .max(200)
+      .optional()
+      .describe('From the consent data of this session.'),
     sealed_token: z
       .string()
       .max(192 * 1024)
@@ -35,7 +39,9 @@ export const approvedSchema = z
     z.strictObject({
       object: z.literal('gate_session'),
       id: gateSessionId,
-      status: z.enum(['approved', 'pending']).describe('pending: the agent has to tell the code first.'),
+      status: z
+        .enum(['approved', 'pending'])
+        .describe('pending: the agent has to tell the code first.'),
       claim_code: z
         .string()
         .optional()
@@ -51,11 +57,15 @@ export const approvedSchema = z
       object: z.literal('gate_login_session'),
       id: gateSessionId,
       status: z.literal('approved'),
-      code: z.string().describe('`gtcode_...`; the service exchanges it once, within five minutes.'),
+      code: z
+        .string()
+        .describe('`gtcode_...`; the service exchanges it once, within five minutes.'),
       redirect_url: z
         .string()
         .nullable()
-        .describe("The service's dashboard with `code` in the query; null once the service has none."),
+        .describe(
+          "The service's dashboard with `code` in the query; null once the service has none.",
+        ),
     }),
   ])
   .meta({ id: 'GateSessionApproval' })

@@ -22,7 +22,11 @@ export async function claimSignup(
       return {
         session,
         endpointId: (await serviceOf(tx, { serviceId, publicUrl })).definition.webhook_endpoint_id,
-        isCode: isClaimCode(keyring, { gateSessionId: id, code, hash: session?.claim_code_hash ?? null }),
+        isCode: isClaimCode(keyring, {
+          gateSessionId: id,
+          code,
+          hash: session?.claim_code_hash ?? null,
+        }),
       }
     },
     decide: (state) => decideClaim(state, { now }),

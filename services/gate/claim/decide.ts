@@ -21,7 +21,8 @@ export function decideClaim(
   const isResolved = found.status === 'approved' || phaseOf(found) === 'in_progress'
   if (isResolved) return []
   const { id: gate_session_id, gate_account_id, claim_failures } = pendingSession(found, now)
-  if (phaseOf(found) === 'undecided') throw new ApiError('gate.claim_code_invalid', { message: notDue })
+  if (phaseOf(found) === 'undecided')
+    throw new ApiError('gate.claim_code_invalid', { message: notDue })
   const claimed = { gate_session_id, gate_account_id: gate_account_id ?? '' }
   if (isCode) {
     const data = { ...claimed, webhook_endpoint_id: endpointId, claimed_at: now }

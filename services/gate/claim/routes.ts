@@ -45,7 +45,11 @@ export function claimRoutes(app: FastifyInstance, context: GateContext): void {
 function checkedCode(text: string): string {
   const code = readClaimCode(text)
   if (code !== undefined) return code
-  const field = { name: 'code', issue: 'invalid', expected: 'six digits, as the consent page shows them' }
+  const field = {
+    name: 'code',
+    issue: 'invalid',
+    expected: 'six digits, as the consent page shows them',
+  }
   throw invalidField(field, { parameter_set: parameterSet }, 'gate.validation_failed')
 }
 

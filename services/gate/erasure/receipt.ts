@@ -21,5 +21,8 @@ export function isReceiptOf(
 
 // It follows from the session, so it is stored nowhere.
 function tokenUnder(master: MasterKey, gateSessionId: string): Token<'gtrcpt'> {
-  return generateToken('gtrcpt', counterRandom(master.derive('gate-receipt'), Buffer.from(gateSessionId)))
+  return generateToken(
+    'gtrcpt',
+    counterRandom(master.derive('gate-receipt'), Buffer.from(gateSessionId)),
+  )
 }

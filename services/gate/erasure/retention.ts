@@ -12,7 +12,8 @@ export function runGateRetention(options: GateOptions, intervalMs = hourMs): Per
   return runPeriodically({
     intervalMs,
     work: async () => (await eraseAged(options)) === maxSessions,
-    onError: (err) => options.logger.error({ err }, 'old sessions of Gate were not erased, trying again'),
+    onError: (err) =>
+      options.logger.error({ err }, 'old sessions of Gate were not erased, trying again'),
   })
 }
 
@@ -22,7 +23,8 @@ export function eraseAged(options: GateOptions): Promise<number> {
   return transaction(pool, async (tx) => {
     if (!(await tryLock(tx, 'gate-retention'))) return 0
     const aged = await agedSessions(tx, clock() - retentionMs, maxSessions)
-    if (aged.length > 0) await eraseSessions(decideAs({ type: 'scheduler', id: 'gate-retention' }), aged)
+    if (aged.length > 0)
+      await eraseSessions(decideAs({ type: 'scheduler', id: 'gate-retention' }), aged)
     return aged.length
   })
 }

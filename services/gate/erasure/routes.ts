@@ -5,7 +5,13 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import type { GateContext } from '../context.ts'
-import { gateRoute, gateSessionIdOf, gateSessionParams, noStore, ownOriginOnly } from '../requests.ts'
+import {
+  gateRoute,
+  gateSessionIdOf,
+  gateSessionParams,
+  noStore,
+  ownOriginOnly,
+} from '../requests.ts'
 import { consentingPerson } from '../sessions.ts'
 import { isReceiptOf } from './receipt.ts'
 
@@ -27,7 +33,8 @@ export function gateErasureRoutes(app: FastifyInstance, context: GateContext): v
     async run(request) {
       const gateSessionId = gateSessionIdOf(request)
       const token = request.body.receipt_token
-      if (!isReceiptOf(keyring, { token, gateSessionId })) throw new ApiError('gate.session_not_found')
+      if (!isReceiptOf(keyring, { token, gateSessionId }))
+        throw new ApiError('gate.session_not_found')
       const decide = decideAs(consentingPerson, request)
       if (!(await eraseSession(decide, gateSessionId))) throw new ApiError('gate.session_not_found')
       return { data: { object: 'gate_erasure', gate_session_id: gateSessionId, erased: true } }

@@ -1,5 +1,11 @@
 import type { Keyring, MasterKey } from '../../../infra/crypto/keyring.ts'
-import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import {
+  generateToken,
+  isToken,
+  isTokenOf,
+  type Token,
+  tokenHashes,
+} from '../../../infra/crypto/tokens.ts'
 import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
@@ -30,7 +36,11 @@ import {
 /** ApiError as `decideLoginOpening`. */
 export async function openLogin(
   { pool, decide, random, clock, publicUrl }: GateDeps,
-  { token, serviceId, requester }: { token: AgentTokenRow; serviceId: string; requester: Requester },
+  {
+    token,
+    serviceId,
+    requester,
+  }: { token: AgentTokenRow; serviceId: string; requester: Requester },
 ): Promise<GateSessionRow> {
   const gateSessionId: GateSessionId = randomId('gate', random)
   const confirmationCode = generateConfirmationCode(random)
@@ -41,7 +51,9 @@ export async function openLogin(
     alsoReads: [seenOf(token.gate_session_id), seenOf(serviceId)],
     load: async (tx) => {
       // No other text can be the id of one, and the database would refuse some.
-      const service = isServiceId(serviceId) ? await findRegistered(tx, { serviceId, publicUrl }) : undefined
+      const service = isServiceId(serviceId)
+        ? await findRegistered(tx, { serviceId, publicUrl })
+        : undefined
       return {
         service,
         token: await findAgentToken(tx, [token.token_hash]),
@@ -49,7 +61,8 @@ export async function openLogin(
         session: await findGateSession(tx, gateSessionId),
       }
     },
-    decide: (state) => decideLoginOpening(state, { gateSessionId, requester, confirmationCode, now }),
+    decide: (state) =>
+      decideLoginOpening(state, { gateSessionId, requester, confirmationCode, now }),
   })
   const session = await findGateSession(pool, gateSessionId)
   // This is no refusal, because the login exists, and the same command will find it.
@@ -65,7 +78,14 @@ async function readsTokenOf(db: Db, gateAccountId: string) {
 
 /** Resolves to who is logged in. ApiError as `decideCodeConsumption`. */
 export async function consumeLoginCode(
-  { pool, keyring, decide, random, clock, readCurrent }: GateDeps & Pick<GateContext, 'readCurrent'>,
+  {
+    pool,
+    keyring,
+    decide,
+    random,
+    clock,
+    readCurrent,
+  }: GateDeps & Pick<GateContext, 'readCurrent'>,
   code: string,
   scope: TokenScope,
 ): Promise<{ gate_account_id: string; account_name: string }> {
@@ -116,7 +136,12 @@ export async function approveLogin(
 export async function loginOutcome(context: GateContext, id: GateSessionId, token: string) {
   const { pool, keyring, clock, publicUrl } = context
   const session = foundSession(await findGateSession(pool, id))
-  const { code_hash: codeHash, code: state, code_expires_at: expiresAt, service_id: serviceId } = session
+  const {
+    code_hash: codeHash,
+    code: state,
+    code_expires_at: expiresAt,
+    service_id: serviceId,
+  } = session
   const { code, hash } = loginCode({ keyring, gateSessionId: id, approveToken: token, codeHash })
   if (codeHash !== hash || state === 'consumed') throw new ApiError('gate.session_already_resolved')
   if (state !== 'issued' || (expiresAt ?? 0) <= clock()) throw new ApiError('gate.session_expired')
@@ -124,7 +149,13 @@ export async function loginOutcome(context: GateContext, id: GateSessionId, toke
   // To where the consent page said. Where the service has dropped its dashboard since, the code is good all the same.
   const url = definition.dashboard_login_url && session.dashboard_login_url
   const redirect_url = url && redirectUrl(url, code)
-  return { object: 'gate_login_session' as const, id, status: 'approved' as const, code, redirect_url }
+  return {
+    object: 'gate_login_session' as const,
+    id,
+    status: 'approved' as const,
+    code,
+    redirect_url,
+  }
 }
 
 /**

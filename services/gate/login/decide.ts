@@ -37,10 +37,14 @@ export function decideLoginOpening(state: LoginOpeningState, command: OpenLogin)
   const { gateSessionId, requester, confirmationCode, now } = command
   const token = goodToken(state.token, now)
   if (state.session) return []
-  const service = requireOpenService(state.organization?.status === 'active' ? state.service : undefined)
+  const service = requireOpenService(
+    state.organization?.status === 'active' ? state.service : undefined,
+  )
   const { dashboard_login_url } = service.definition
   if (dashboard_login_url === null)
-    throw new ApiError('request.not_found', { message: 'The service has no dashboard to log in to.' })
+    throw new ApiError('request.not_found', {
+      message: 'The service has no dashboard to log in to.',
+    })
   // The registry is public, so it is no secret that the service exists, but it is that it has this account.
   if (token.service_id !== service.id) throw new ApiError('auth.invalid_api_key')
   const { service_id, organization_id, environment, gate_account_id, account_name } = token
@@ -88,11 +92,19 @@ export function decideLoginApproval(
   const { codeHash, now } = command
   const pending = pendingSession(session, now)
   const code = { code_hash: codeHash, code_expires_at: now + codeTtlMs }
-  const data = { gate_session_id: pending.id, ...code, ...approvalMembers(command), approved_at: now }
+  const data = {
+    gate_session_id: pending.id,
+    ...code,
+    ...approvalMembers(command),
+    approved_at: now,
+  }
   return [sessionDecision(pending, { type: 'LoginSessionApproved', data }, { now })]
 }
 
-function isRepetition(session: GateSessionRow, { approveTokenHashes, now }: LoginApproval): boolean {
+function isRepetition(
+  session: GateSessionRow,
+  { approveTokenHashes, now }: LoginApproval,
+): boolean {
   const { status, approve_token_hash, code, code_expires_at } = session
   if (status !== 'approved' || approve_token_hash === null) return false
   if (!approveTokenHashes.includes(approve_token_hash) || code === 'consumed') return false
@@ -140,5 +152,7 @@ export function decideCodeConsumption(
 }
 
 export function expiredCode(): ApiError {
-  return new ApiError('gate.session_expired', { message: 'The login code is unknown, or its time is over.' })
+  return new ApiError('gate.session_expired', {
+    message: 'The login code is unknown, or its time is over.',
+  })
 }

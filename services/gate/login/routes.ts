@@ -21,7 +21,8 @@ export function loginRoutes(app: FastifyInstance, context: GateContext): void {
 }
 
 function createRoute(app: FastifyInstance, context: GateContext): void {
-  const { idempotency, limits, clock, pool, keyring, publicUrl, decideAs, depsOf, readCurrent } = context
+  const { idempotency, limits, clock, pool, keyring, publicUrl, decideAs, depsOf, readCurrent } =
+    context
   endpoint(app, {
     ...gateRoute,
     route: `POST ${path}`,

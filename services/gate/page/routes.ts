@@ -1,7 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { contentTypes, type FileType, fileRoute, isolation, pageHeaders } from '../../../infra/http/pages.ts'
+import {
+  contentTypes,
+  type FileType,
+  fileRoute,
+  isolation,
+  pageHeaders,
+} from '../../../infra/http/pages.ts'
 import { isId } from '../../../infra/ids.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
@@ -43,7 +49,9 @@ async function logoOriginOf(
   gateSessionId: string,
   { pool, publicUrl }: GateContext,
 ): Promise<string | undefined> {
-  const session = isId('gate', gateSessionId) ? await findGateSession(pool, gateSessionId) : undefined
+  const session = isId('gate', gateSessionId)
+    ? await findGateSession(pool, gateSessionId)
+    : undefined
   if (!session) return undefined
   const service = await findRegistered(pool, { serviceId: session.service_id, publicUrl })
   return logoOrigin(service?.definition.branding.logo_url)

@@ -87,7 +87,10 @@ export async function changeService(
 }
 
 /** For good; a repetition does nothing. ApiError: 404 no such service, 403 organization not active. */
-export async function disableService({ decide, clock }: ServiceDeps, path: ServicePath): Promise<void> {
+export async function disableService(
+  { decide, clock }: ServiceDeps,
+  path: ServicePath,
+): Promise<void> {
   const now = clock()
   await decide({
     ...ownedStream(path),
@@ -135,7 +138,8 @@ export async function verifyDomain(
   await decide({
     ...ownedStream(path),
     load: (tx) => loadService(tx, path),
-    decide: (state) => decideDomainVerification(state, { ...path, website, domain, proof, eventId, now }),
+    decide: (state) =>
+      decideDomainVerification(state, { ...path, website, domain, proof, eventId, now }),
   })
 }
 

@@ -2,7 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { checkAll, checkPresent } from '../../../infra/errors/check-all.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type DecidedEvent, decidedEvent, type NewEvent } from '../../../infra/event-store/decide.ts'
+import {
+  type DecidedEvent,
+  decidedEvent,
+  type NewEvent,
+} from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import { agentTokenEnvName, systemServiceId } from '../../../infra/wire/gate.ts'
 import { isSameIdentity } from '../../../projections/gate/evolve.ts'
@@ -91,7 +95,8 @@ export function decideServiceChange(
   const definition = { ...service.definition, ...changes }
   checkPresent<Record<'endpoint' | 'forbidden' | 'size', unknown>>({
     endpoint:
-      changes.webhook_endpoint_id !== undefined && (() => requireSubscribedEndpoint(state.endpoint, change)),
+      changes.webhook_endpoint_id !== undefined &&
+      (() => requireSubscribedEndpoint(state.endpoint, change)),
     forbidden: () =>
       refuseForbidden(changes, {
         ...change,
@@ -108,9 +113,15 @@ export function decideServiceChange(
 
 // What is verified of the service once it is so defined.
 function ownedAfter(service: GateServiceRow, definition: GateServiceDefinition) {
-  const verifiedDomain = definition.website === service.definition.website ? service.verified_domain : null
+  const verifiedDomain =
+    definition.website === service.definition.website ? service.verified_domain : null
   const verified = service.verified && isSameIdentity(service.definition, definition)
-  const prefix = ownedPrefix({ id: service.id, verified, verified_domain: verifiedDomain, definition })
+  const prefix = ownedPrefix({
+    id: service.id,
+    verified,
+    verified_domain: verifiedDomain,
+    definition,
+  })
   return { verifiedDomain, prefix }
 }
 
@@ -159,7 +170,8 @@ export function serviceFor(
   service: GateServiceRow | undefined,
   { organizationId, environment }: ServiceScope,
 ): GateServiceRow {
-  if (service?.organization_id === organizationId && service.environment === environment) return service
+  if (service?.organization_id === organizationId && service.environment === environment)
+    return service
   throw noSuchService()
 }
 
@@ -167,8 +179,12 @@ function requireSubscribedEndpoint(
   endpoint: EndpointRow | undefined,
   { parameterSet }: Pick<FieldRules, 'parameterSet'>,
 ): void {
-  if (endpoint?.status === 'active' && endpoint.event_types.includes('gate.session.approved')) return
+  if (endpoint?.status === 'active' && endpoint.event_types.includes('gate.session.approved'))
+    return
   const expected =
     'an active webhook endpoint of this organization and environment that is subscribed to gate.session.approved'
-  throw refusedMember({ field: 'webhook_endpoint_id', parameterSet }, { issue: 'invalid', expected })
+  throw refusedMember(
+    { field: 'webhook_endpoint_id', parameterSet },
+    { issue: 'invalid', expected },
+  )
 }

@@ -22,10 +22,16 @@ import { refuseForbidden } from './forbidden.ts'
 import type { createServiceBody, ServiceFields } from './schemas.ts'
 
 export type CompleteFields = ServiceFields &
-  Pick<z.output<typeof createServiceBody>, 'name' | 'description' | 'website' | 'webhook_endpoint_id'>
+  Pick<
+    z.output<typeof createServiceBody>,
+    'name' | 'description' | 'website' | 'webhook_endpoint_id'
+  >
 
 /** ApiError 422 naming the fields that do not fit, or the largest of too much. */
-export function completeDefinition(fields: CompleteFields, rules: FieldRules): GateServiceDefinition {
+export function completeDefinition(
+  fields: CompleteFields,
+  rules: FieldRules,
+): GateServiceDefinition {
   const { name, description, website, webhook_endpoint_id } = fields
   const { checked } = checkAll({
     checked: () => checkedDefinition(fields, rules),
@@ -37,16 +43,21 @@ export function completeDefinition(fields: CompleteFields, rules: FieldRules): G
 }
 
 /** The fields that are set, normalised. ApiError 422 naming those that do not fit. */
-export function checkedDefinition(fields: ServiceFields, rules: FieldRules): Partial<GateServiceDefinition> {
+export function checkedDefinition(
+  fields: ServiceFields,
+  rules: FieldRules,
+): Partial<GateServiceDefinition> {
   const { name, description, website, dashboard_login_url, docs_url } = fields
   const { env_vars, sdks, branding, consent } = fields
   const { webhook_endpoint_id, discoverable, claim_required, minimum_verdict } = fields
   const member = (field: keyof ServiceFields): FieldMember => ({ ...rules, field })
   const describing = { max: serviceBounds.description, lines: serviceBounds.descriptionLines }
   return checkPresent<GateServiceDefinition>({
-    name: name !== undefined && (() => checkedText(name, member('name'), { max: serviceBounds.name })),
+    name:
+      name !== undefined && (() => checkedText(name, member('name'), { max: serviceBounds.name })),
     description:
-      description !== undefined && (() => checkedText(description, member('description'), describing)),
+      description !== undefined &&
+      (() => checkedText(description, member('description'), describing)),
     website: website !== undefined && (() => checkedServiceUrl(website, member('website'))),
     dashboard_login_url:
       dashboard_login_url !== undefined &&
@@ -60,7 +71,8 @@ export function checkedDefinition(fields: ServiceFields, rules: FieldRules): Par
     webhook_endpoint_id: webhook_endpoint_id !== undefined && (() => webhook_endpoint_id),
     discoverable: discoverable !== undefined && (() => discoverable),
     claim_required: claim_required !== undefined && (() => claim_required),
-    minimum_verdict: minimum_verdict && (() => (minimum_verdict === 'human' ? minimum_verdict : null)),
+    minimum_verdict:
+      minimum_verdict && (() => (minimum_verdict === 'human' ? minimum_verdict : null)),
   })
 }
 
@@ -71,14 +83,21 @@ export function refuseLarge(
   { parameterSet }: Pick<FieldRules, 'parameterSet'>,
 ): void {
   if (sizeOf(definition) <= serviceBounds.definitionBytes) return
-  const members = Object.entries(definition).map(([field, value]) => ({ field, size: sizeOf(value) }))
+  const members = Object.entries(definition).map(([field, value]) => ({
+    field,
+    size: sizeOf(value),
+  }))
   const [largest] = members.toSorted((a, b) => b.size - a.size)
   const expected = `less of it: a service has at most ${serviceBounds.definitionBytes} bytes of JSON in all`
-  throw refusedMember({ field: largest?.field ?? 'body', parameterSet }, { issue: 'too_large', expected })
+  throw refusedMember(
+    { field: largest?.field ?? 'body', parameterSet },
+    { issue: 'too_large', expected },
+  )
 }
 
 function refuseMany(entries: readonly unknown[], list: FieldMember, max: number): void {
-  if (entries.length > max) throw refusedMember(list, { issue: 'too_many', expected: `at most ${max}` })
+  if (entries.length > max)
+    throw refusedMember(list, { issue: 'too_many', expected: `at most ${max}` })
 }
 
 function checkedEnvVars(variables: readonly GateEnvVar[], list: FieldMember): GateEnvVar[] {
@@ -110,7 +129,10 @@ function refuseRepeated(variables: readonly GateEnvVar[], list: FieldMember): vo
   checkEach(variables, ({ key }, i) => {
     const upper = key.toUpperCase()
     if (seen.has(upper))
-      throw refusedMember(below(below(list, i), 'key'), { issue: 'repeated', expected: 'each key once' })
+      throw refusedMember(below(below(list, i), 'key'), {
+        issue: 'repeated',
+        expected: 'each key once',
+      })
     seen.add(upper)
   })
 }
@@ -135,7 +157,8 @@ function checkedBranding(
   return checkAll({
     logo_url: () => optionalUrl(logo_url, below(member, 'logo_url')),
     primary_color: () => optional(primary_color, below(member, 'primary_color'), checkedColor),
-    secondary_color: () => optional(secondary_color, below(member, 'secondary_color'), checkedColor),
+    secondary_color: () =>
+      optional(secondary_color, below(member, 'secondary_color'), checkedColor),
     ascii_art: () => optional(ascii_art, below(member, 'ascii_art'), checkedDrawing),
   })
 }

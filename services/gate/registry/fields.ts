@@ -52,11 +52,16 @@ export function refusedMember(
   { field: name, parameterSet }: Pick<FieldMember, 'field' | 'parameterSet'>,
   problem: Omit<FieldIssue, 'name' | 'received'>,
 ): ApiError {
-  return invalidField({ name, ...problem }, { parameter_set: parameterSet }, 'gate.validation_failed')
+  return invalidField(
+    { name, ...problem },
+    { parameter_set: parameterSet },
+    'gate.validation_failed',
+  )
 }
 
 /** Whether it has the form of an id. A reserved word has it, too, and `checkedServiceId` refuses those. */
-export const isServiceId = (text: string): boolean => /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)
+export const isServiceId = (text: string): boolean =>
+  /^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)
 
 // Words of Gate's own paths and commands.
 const reserved = ['gate', 'registry', 'services', 'webhook']
@@ -87,7 +92,8 @@ export function checkedText(
   const split = checked.split('\n')
   const fits = characterCount(checked) <= max && split.length <= lines
   if (fits && isVisible(checked) && split.every(isOneLine)) return checked
-  const size = lines > 1 ? `1-${max} characters in at most ${lines} lines` : `1-${max} characters in one line`
+  const size =
+    lines > 1 ? `1-${max} characters in at most ${lines} lines` : `1-${max} characters in one line`
   const expected = `${size}, no control or direction characters`
   throw refusedMember(member, { issue: 'invalid', expected })
 }

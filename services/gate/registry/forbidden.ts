@@ -32,14 +32,17 @@ export function refuseForbidden(
       description !== undefined &&
       description !== before?.description &&
       (() => refuse(description, 'description', known, odd)),
-    keys: env_vars && (() => checkEach(env_vars, ({ key }, i) => !keys.has(key) && refuseKey(key, i, known))),
+    keys:
+      env_vars &&
+      (() => checkEach(env_vars, ({ key }, i) => !keys.has(key) && refuseKey(key, i, known))),
     labels:
       env_vars &&
       (() =>
         checkEach(
           env_vars,
           ({ name: label }, i) =>
-            !labels.has(label) && refuse(label, `env_vars.${i}.name`, known, [...odd, verification]),
+            !labels.has(label) &&
+            refuse(label, `env_vars.${i}.name`, known, [...odd, verification]),
         )),
     drawing:
       drawing !== undefined &&
@@ -52,7 +55,10 @@ function refuseKey(key: string, index: number, { parameterSet, prefix }: Known):
   const problem = envNameProblem(key, { prefix })
   if (problem === undefined) return
   const expected = allowedInstead[problem]
-  throw refusedMember({ field: `env_vars.${index}.key`, parameterSet }, { issue: 'not_allowed', expected })
+  throw refusedMember(
+    { field: `env_vars.${index}.key`, parameterSet },
+    { issue: 'not_allowed', expected },
+  )
 }
 
 const allowedInstead = {
@@ -88,7 +94,8 @@ const scripts: TextRule = {
 const verification: TextRule = {
   isBroken: claimsVerification,
   issue: 'not_allowed',
-  expected: 'neither "verified" nor "official", in whatever letters: the page says what is verified',
+  expected:
+    'neither "verified" nor "official", in whatever letters: the page says what is verified',
 }
 
 /** Refuses the text by the first rule that it breaks. */
@@ -102,15 +109,22 @@ function refuseMisleading(name: string, known: Known): void {
   refuse(name, 'name', known, [...odd, scripts, verification])
   const expected = takenFor(name, known)
   if (expected === undefined) return
-  throw refusedMember({ field: 'name', parameterSet: known.parameterSet }, { issue: 'not_allowed', expected })
+  throw refusedMember(
+    { field: 'name', parameterSet: known.parameterSet },
+    { issue: 'not_allowed', expected },
+  )
 }
 
-function takenFor(name: string, { verifiedDomain = null, verifiedNames = [] }: Known): string | undefined {
+function takenFor(
+  name: string,
+  { verifiedDomain = null, verifiedNames = [] }: Known,
+): string | undefined {
   if (readsAnywhere(name, 'Tidegate')) return 'a name that is not Tidegate'
   if (verifiedNames.some((other) => looksLike(name, other)))
     return 'a name that does not look like that of a verified service'
   const known = wellKnownLike(name, verifiedDomain)
   return (
-    known && `a name that is not taken for ${known}, unless a domain of theirs is verified for this service`
+    known &&
+    `a name that is not taken for ${known}, unless a domain of theirs is verified for this service`
   )
 }

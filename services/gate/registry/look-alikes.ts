@@ -26,7 +26,9 @@ function skeleton(text: string): string {
 
 /** The words of a text in each form in which it may look like another: as it is, in small letters, in capitals. */
 function looksOf(text: string): string[][] {
-  const plain = Array.from(text.normalize('NFKC'), (letter) => capitals.get(letter) ?? letter).join('')
+  const plain = Array.from(text.normalize('NFKC'), (letter) => capitals.get(letter) ?? letter).join(
+    '',
+  )
   const forms = [plain, plain.toLowerCase(), plain.toUpperCase()]
   // A capital i is a small L to the skeleton, and a small i is neither.
   const seen = forms.map((form) => skeleton(form).toLowerCase().replaceAll('l', 'i'))
@@ -37,7 +39,11 @@ function looksOf(text: string): string[][] {
 const joined = (words: readonly string[]) => words.join('')
 
 /** Whether some form of the text has to some form of the other the relation that `fits` says. */
-function reads(text: string, other: string, fits: (words: string[], other: string) => boolean): boolean {
+function reads(
+  text: string,
+  other: string,
+  fits: (words: string[], other: string) => boolean,
+): boolean {
   const others = looksOf(other).map(joined)
   return looksOf(text).some((words) => others.some((part) => fits(words, part)))
 }
@@ -63,5 +69,7 @@ export const beginsLike = (text: string, other: string) =>
   reads(text, other, (words, part) => words.some((_, i) => joined(words.slice(0, i + 1)) === part))
 
 function runsOf(words: readonly string[]): string[] {
-  return words.flatMap((_, from) => words.slice(from).map((_, i) => joined(words.slice(from, from + i + 1))))
+  return words.flatMap((_, from) =>
+    words.slice(from).map((_, i) => joined(words.slice(from, from + i + 1))),
+  )
 }

@@ -32,7 +32,9 @@ export function ownedPrefix({
 }: Pick<GateServiceRow, 'id' | 'verified' | 'verified_domain' | 'definition'>): string | null {
   if (id === systemServiceId) return envPrefixOf(id)
   if (!verified && verified_domain === null) return null
-  const found = domainOf(verified_domain === null ? definition.website : `https://${verified_domain}`)
+  const found = domainOf(
+    verified_domain === null ? definition.website : `https://${verified_domain}`,
+  )
   // A service of this machine has no domain, so the operator verified its id.
   return found ? ownPrefix(found.label, found.domain) : ownPrefix(id, null)
 }
@@ -49,7 +51,10 @@ export function variablesOf(
 ): (GateEnvVar & { group: VariableGroup })[] {
   const { env_vars, dashboard_login_url } = service.definition
   const prefix = ownedPrefix(service)
-  const own = env_vars.map((variable) => ({ ...variable, group: groupOf(variable.key, service.id, prefix) }))
+  const own = env_vars.map((variable) => ({
+    ...variable,
+    group: groupOf(variable.key, service.id, prefix),
+  }))
   if (dashboard_login_url === null) return own
   const name = 'Agent token: asks for dashboard logins. You approve each.'
   return [...own, { key: agentTokenEnvName(service.id), name, secret: true, group: 'verified' }]

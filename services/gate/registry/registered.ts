@@ -7,7 +7,9 @@ import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { isServiceId, unset } from './fields.ts'
 import { ownedPrefix } from './ownership.ts'
 
-export type RegisteredService = Omit<GateServiceRow, 'organization_id'> & { organization_id: string | null }
+export type RegisteredService = Omit<GateServiceRow, 'organization_id'> & {
+  organization_id: string | null
+}
 
 /** Which service, and the address of this server, which is that of the built-in one. */
 interface Named {
@@ -56,7 +58,8 @@ export function systemService(publicUrl: string): RegisteredService {
     definition: {
       ...unset,
       name: 'Tidegate',
-      description: 'Scores sessions for automation and fraud, and lets agents sign up with consent.',
+      description:
+        'Scores sessions for automation and fraud, and lets agents sign up with consent.',
       website: publicUrl,
       discoverable: true,
       webhook_endpoint_id: null,
@@ -81,7 +84,12 @@ export function registryEntryJson(service: RegisteredService) {
   const { discoverable, name, description, website, env_vars, sdks } = definition
   const { branding, consent, dashboard_login_url, docs_url } = definition
   return {
-    ...{ id, status, discoverable, name, description, website },
+    id,
+    status,
+    discoverable,
+    name,
+    description,
+    website,
     ...(dashboard_login_url !== null && { dashboard_login_url }),
     env_vars,
     docs_url: docs_url ?? website,

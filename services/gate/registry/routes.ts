@@ -8,7 +8,12 @@ import { single } from '../../../infra/http/schemas.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { listRegistry, registryVersion } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
-import { findOpenService, type RegisteredService, registryEntryJson, systemService } from './registered.ts'
+import {
+  findOpenService,
+  type RegisteredService,
+  registryEntryJson,
+  systemService,
+} from './registered.ts'
 import { completeList, registryEntrySchema, serviceParams } from './schemas.ts'
 
 const path = '/v1/gate/registry'

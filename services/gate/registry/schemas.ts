@@ -39,7 +39,9 @@ const envVar = z
 const sdk = z
   .strictObject({
     label: text(serviceBounds.sdkLabel),
-    install: text(serviceBounds.sdkInstall).describe(`At most ${serviceBounds.sdkInstallLines} lines.`),
+    install: text(serviceBounds.sdkInstall).describe(
+      `At most ${serviceBounds.sdkInstallLines} lines.`,
+    ),
     url,
   })
   .meta({ id: 'GateSdkInstall' })
@@ -69,7 +71,9 @@ const minimumVerdict = z
   .describe('What the browser that approves has to be taken for, at least.')
 const writable = {
   name: text(serviceBounds.name),
-  description: text(serviceBounds.description).describe(`At most ${serviceBounds.descriptionLines} lines.`),
+  description: text(serviceBounds.description).describe(
+    `At most ${serviceBounds.descriptionLines} lines.`,
+  ),
   website: url.describe(
     'URLs are absolute, https and without a user name; in the test environment http, too.',
   ),
@@ -110,7 +114,8 @@ export const serviceFields = z.object(updateServiceBody.shape)
 /** undefined = unchanged, null = cleared. */
 export type ServiceFields = z.output<typeof serviceFields>
 
-const prefixText = 'What variables begin with that are the service’s own, such as ACME_ of acme.dev.'
+const prefixText =
+  'What variables begin with that are the service’s own, such as ACME_ of acme.dev.'
 
 const publicMembers = {
   status: z.enum(['active', 'disabled']),
@@ -127,7 +132,9 @@ const publicMembers = {
       ...brandingFields,
       verified: z
         .boolean()
-        .describe('The operator vouches for its name, website and logo; a change of one of them ends that.'),
+        .describe(
+          'The operator vouches for its name, website and logo; a change of one of them ends that.',
+        ),
     })
     .meta({ id: 'GateBranding' }),
   consent,
@@ -136,7 +143,9 @@ const publicMembers = {
   verified_domain: z
     .string()
     .optional()
-    .describe('The registrable domain of the website, where the service has shown that it holds it.'),
+    .describe(
+      'The registrable domain of the website, where the service has shown that it holds it.',
+    ),
   env_prefix: z
     .string()
     .optional()
@@ -165,17 +174,25 @@ export const serviceDomainSchema = z
     domain: z
       .string()
       .nullable()
-      .describe('The registrable domain of the website, by the public suffix list; null where it has none.'),
+      .describe(
+        'The registrable domain of the website, by the public suffix list; null where it has none.',
+      ),
     verified: z.boolean(),
     env_prefix: z.string().nullable().describe(`${prefixText} null where nothing is verified.`),
     challenge: z
       .strictObject({
         dns: z.strictObject({ name: z.string(), type: z.literal('TXT'), value: z.string() }),
-        file: z.strictObject({ url: z.string(), content: z.string().describe('One of its lines.') }),
+        file: z.strictObject({
+          url: z.string(),
+          content: z.string().describe('One of its lines.'),
+        }),
       })
       .nullable()
-      .describe('One of both is enough. It is good for this organization, service and domain alone.'),
+      .describe(
+        'One of both is enough. It is good for this organization, service and domain alone.',
+      ),
   })
   .meta({ id: 'GateServiceDomain' })
 
-export const completeList = <T extends z.ZodType>(item: T) => z.strictObject({ data: z.array(item), meta })
+export const completeList = <T extends z.ZodType>(item: T) =>
+  z.strictObject({ data: z.array(item), meta })

@@ -67,14 +67,17 @@ function createRoute(app: FastifyInstance, context: GateContext): void {
     description: `${manages} The service is of the calling key's environment. An organization has at most five, in both environments together and disabled ones included; an id is given once in the whole installation, and so is the variable of its agent tokens: acme-mail and acme_mail share one. What it says of itself is at most 16 KiB of JSON.`,
     body: createServiceBody,
     parameterSet,
-    checkFitting: fittingCheck(z.object(createServiceBody.shape).partial(), ({ id, ...fields }, request) => {
-      const rules = { environment: auth.scope(request).environment, parameterSet } as const
-      checkPresent<Record<'id' | 'fields' | 'allowed', unknown>>({
-        id: id !== undefined && (() => checkedServiceId(id, rules)),
-        fields: () => checkedDefinition(fields, rules),
-        allowed: () => refuseForbidden(fields, rules),
-      })
-    }),
+    checkFitting: fittingCheck(
+      z.object(createServiceBody.shape).partial(),
+      ({ id, ...fields }, request) => {
+        const rules = { environment: auth.scope(request).environment, parameterSet } as const
+        checkPresent<Record<'id' | 'fields' | 'allowed', unknown>>({
+          id: id !== undefined && (() => checkedServiceId(id, rules)),
+          fields: () => checkedDefinition(fields, rules),
+          allowed: () => refuseForbidden(fields, rules),
+        })
+      },
+    ),
     answers: { 201: single(managedServiceSchema) },
     run: (request, { reply, answer }) =>
       idempotency.run({ request, reply }, async (command) => {
@@ -128,7 +131,10 @@ function updateRoute(app: FastifyInstance, context: GateContext): void {
     },
     async run(request) {
       const service = servicePath(context, request)
-      await changeService({ ...context, decide: decideByKey(request) }, { ...request.body, ...service })
+      await changeService(
+        { ...context, decide: decideByKey(request) },
+        { ...request.body, ...service },
+      )
       return serviceAnswer(context, service)
     },
   })

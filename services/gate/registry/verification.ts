@@ -1,6 +1,10 @@
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type DecidedEvent, decidedEvent, type NewEvent } from '../../../infra/event-store/decide.ts'
+import {
+  type DecidedEvent,
+  decidedEvent,
+  type NewEvent,
+} from '../../../infra/event-store/decide.ts'
 import type { GateServiceRow } from '../../../projections/gate/tables.ts'
 import { changeable, membersOf, type ServicePath, type ServiceState, serviceFor } from './decide.ts'
 
@@ -24,7 +28,10 @@ export function decideVerification(
   const path = { serviceId, organizationId, environment }
   const event = verified
     ? ({ type: 'GateServiceVerified', data: { ...membersOf(path), verified_at: now } } as const)
-    : ({ type: 'GateServiceVerificationWithdrawn', data: { ...membersOf(path), withdrawn_at: now } } as const)
+    : ({
+        type: 'GateServiceVerificationWithdrawn',
+        data: { ...membersOf(path), withdrawn_at: now },
+      } as const)
   return [decidedEvent(event, { ...path, eventId, now })]
 }
 
@@ -36,7 +43,10 @@ interface VerifyDomain extends ServicePath, NewEvent {
 }
 
 /** No event when it is verified. ApiError: 404 no such service, 403 not active, 409 disabled or another website meanwhile. */
-export function decideDomainVerification(state: ServiceState, command: VerifyDomain): DecidedEvent[] {
+export function decideDomainVerification(
+  state: ServiceState,
+  command: VerifyDomain,
+): DecidedEvent[] {
   const { website, domain, proof, now } = command
   const service = checkVerifiable(state, command)
   if (service.definition.website !== website)

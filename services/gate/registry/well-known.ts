@@ -120,7 +120,8 @@ const wellKnown: readonly WellKnown[] = [
 export function wellKnownLike(name: string, verifiedDomain: string | null): string | undefined {
   const claims = (known: WellKnown) =>
     known.isWord ? beginsLike(name, known.name) : readsAsWords(name, known.name)
-  const isTheirs = ({ domains }: WellKnown) => verifiedDomain !== null && domains.includes(verifiedDomain)
+  const isTheirs = ({ domains }: WellKnown) =>
+    verifiedDomain !== null && domains.includes(verifiedDomain)
   const claimed = wellKnown.filter(claims)
   return claimed.some(isTheirs) ? undefined : claimed[0]?.name
 }
@@ -142,6 +143,7 @@ export function ownPrefix(label: string, domain: string | null): string | null {
   const prefix = envPrefixOf(label)
   if (shared.has(prefix)) return null
   const claimed = wellKnown.filter(({ name }) => looksLike(label, name))
-  const isOthers = claimed.length > 0 && !claimed.some(({ domains }) => domain && domains.includes(domain))
+  const isOthers =
+    claimed.length > 0 && !claimed.some(({ domains }) => domain && domains.includes(domain))
   return isOthers ? null : prefix
 }

@@ -67,7 +67,10 @@ export function consentJson(
     account_name: session.account_name,
     ...(session.metadata !== null && { metadata: jsonObject.parse(JSON.parse(session.metadata)) }),
     // A login goes to where the service wanted it when it was requested, whatever the service says since.
-    service: { ...registryEntryJson(service), ...(dashboard_login_url !== null && { dashboard_login_url }) },
+    service: {
+      ...registryEntryJson(service),
+      ...(dashboard_login_url !== null && { dashboard_login_url }),
+    },
     ...(session.kind === 'signup' && { variables: variablesOf(service) }),
     approve_token: approveToken,
     confirmation_code: session.confirmation_code,

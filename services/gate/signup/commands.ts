@@ -1,4 +1,10 @@
-import { generateToken, isToken, isTokenOf, type Token, tokenHashes } from '../../../infra/crypto/tokens.ts'
+import {
+  generateToken,
+  isToken,
+  isTokenOf,
+  type Token,
+  tokenHashes,
+} from '../../../infra/crypto/tokens.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
@@ -40,7 +46,8 @@ export async function openSignup(
       const organization = owner ? await findOrganization(tx, owner) : undefined
       return { service, organization, session: await findGateSession(tx, gateSessionId) }
     },
-    decide: (state) => decideOpening(state, { gateSessionId, spec, pollTokenHash, confirmationCode, now }),
+    decide: (state) =>
+      decideOpening(state, { gateSessionId, spec, pollTokenHash, confirmationCode, now }),
   })
   const session = await findGateSession(pool, gateSessionId)
   // This is no refusal, because the session is open, and the same command will find it.
@@ -73,12 +80,18 @@ export async function acknowledgeDelivery(
 // The purge deletes what this could not.
 async function forget({ vault, logger }: GateDeps, gateSessionId: GateSessionId): Promise<void> {
   await vault.remove([gateSessionId]).catch((err) => {
-    logger.warn({ err, gate_session_id: gateSessionId }, 'the key of an ended delivery is deleted later')
+    logger.warn(
+      { err, gate_session_id: gateSessionId },
+      'the key of an ended delivery is deleted later',
+    )
   })
 }
 
 /** Whether the delivery expired now; its key is then deleted. */
-export async function expireDelivery(deps: GateDeps, gateSessionId: GateSessionId): Promise<boolean> {
+export async function expireDelivery(
+  deps: GateDeps,
+  gateSessionId: GateSessionId,
+): Promise<boolean> {
   const ended = await decideAbout(deps, gateSessionId, decideDeliveryExpiry)
   if (ended) await forget(deps, gateSessionId)
   return ended

@@ -59,7 +59,9 @@ function consentRoute(app: FastifyInstance, context: GateContext): void {
 function cancelRoute(app: FastifyInstance, context: GateContext): void {
   app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+    scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
+      done(null, body),
+    )
     endpoint(scope, {
       route: 'POST /v1/gate/sessions/:gateSessionId/cancel',
       auth: ownOriginOnly(context.publicUrl),
@@ -92,14 +94,19 @@ async function cancel(
   request: FastifyRequest<{ Querystring: z.output<typeof cancelQuery> }>,
 ) {
   const { pool, clock, limits } = context
-  const session = checkDeclinable(await findGateSession(pool, gateSessionIdOf(request)), { now: clock() })
+  const session = checkDeclinable(await findGateSession(pool, gateSessionIdOf(request)), {
+    now: clock(),
+  })
   if (session.status === 'rejected') return cancelledJson(session, 'rejected')
   await limits.count('cancel', sourceOf(request.ip), session.id)
   if (request.query.closing === '1') {
     await context.pages.close(session.id, closingPage(request.body))
     return cancelledJson(session, 'pending')
   }
-  const decide = context.decideAs(isFromBrowser(request) ? consentingPerson : agentOf(session), request)
+  const decide = context.decideAs(
+    isFromBrowser(request) ? consentingPerson : agentOf(session),
+    request,
+  )
   await declineSession({ ...context, decide }, session.id)
   return cancelledJson(session, 'rejected')
 }

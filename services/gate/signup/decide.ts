@@ -71,7 +71,11 @@ export function decideOpening(state: OpeningState, command: OpenSignup): Decided
 function unclaimable(): ApiError {
   const expected = 'supported: this service asks for the code that the consent page shows'
   const details = { parameter_set: createParameterSet }
-  return invalidField({ name: 'claim', issue: 'required', expected }, details, 'gate.validation_failed')
+  return invalidField(
+    { name: 'claim', issue: 'required', expected },
+    details,
+    'gate.validation_failed',
+  )
 }
 
 /**
@@ -137,7 +141,11 @@ export function decideAcknowledgement(
   if (!isAckToken) throw new ApiError('gate.delivery_ack_invalid')
   if (found.delivery_acknowledgement_id === acknowledgementId) return []
   requireDelivery(found, now)
-  const data = { gate_session_id: found.id, acknowledgement_id: acknowledgementId, acknowledged_at: now }
+  const data = {
+    gate_session_id: found.id,
+    acknowledgement_id: acknowledgementId,
+    acknowledged_at: now,
+  }
   return [sessionDecision(found, { type: 'GateDeliveryAcknowledged', data }, { now })]
 }
 
@@ -152,14 +160,24 @@ const notAcknowledged =
   'Nobody acknowledged the credentials within 24 hours, or they were lost in a failure and the service did not give them out again.'
 
 /** No event once an approval has started: it ends the session itself. */
-export function decideSessionExpiry(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
-  if (session?.status !== 'pending' || session.approval_started_at !== null || session.expires_at > now)
+export function decideSessionExpiry(
+  session: GateSessionRow | undefined,
+  { now }: At,
+): DecidedEvent[] {
+  if (
+    session?.status !== 'pending' ||
+    session.approval_started_at !== null ||
+    session.expires_at > now
+  )
     return []
   const data = { gate_session_id: session.id, expired_at: now }
   return [sessionDecision(session, { type: 'GateSessionExpired', data }, { now })]
 }
 
-export function decideDeliveryExpiry(session: GateSessionRow | undefined, { now }: At): DecidedEvent[] {
+export function decideDeliveryExpiry(
+  session: GateSessionRow | undefined,
+  { now }: At,
+): DecidedEvent[] {
   if (session?.delivery !== 'waiting' || !isOver(session.delivery_expires_at, now)) return []
   const data = { gate_session_id: session.id, expired_at: now }
   return [sessionDecision(session, { type: 'GateDeliveryExpired', data }, { now })]

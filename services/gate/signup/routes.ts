@@ -145,7 +145,9 @@ function ackRoute(app: FastifyInstance, context: GateContext): void {
         const deps = depsOf(command, decideAs(agentOf(session), request))
         await acknowledgeDelivery(deps, gateSessionId, request.body.ack_token)
         const status = 'acknowledged'
-        return answer({ data: { object: 'gate_session_delivery', gate_session_id: gateSessionId, status } })
+        return answer({
+          data: { object: 'gate_session_delivery', gate_session_id: gateSessionId, status },
+        })
       })
     },
   })

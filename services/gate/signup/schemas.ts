@@ -118,7 +118,9 @@ export const consentSchema = z
     metadata: z
       .record(z.string(), z.unknown())
       .optional()
-      .describe('What the service gets along with it, as the agent wrote it; absent when there is none.'),
+      .describe(
+        'What the service gets along with it, as the agent wrote it; absent when there is none.',
+      ),
     service: registryEntrySchema,
     variables: z
       .array(
@@ -149,8 +151,14 @@ export const consentSchema = z
             .describe(
               'Whether the agent asked from the network (IPv4 /24, IPv6 /48) of whoever reads this; null where its address is not known.',
             ),
-          country: z.string().nullable().describe('Of the agent, where a database says so; else null.'),
-          operator: z.string().nullable().describe('Of its network, where a database says so; else null.'),
+          country: z
+            .string()
+            .nullable()
+            .describe('Of the agent, where a database says so; else null.'),
+          operator: z
+            .string()
+            .nullable()
+            .describe('Of its network, where a database says so; else null.'),
         })
         .meta({ id: 'GateRequesterNetwork' }),
     }),
@@ -189,7 +197,10 @@ export const acknowledgementSchema = z
   })
   .meta({ id: 'GateSessionDeliveryAcknowledgement' })
 
-type SessionFields = Pick<z.output<typeof createSessionBody>, 'account_name' | 'metadata' | 'delivery'>
+type SessionFields = Pick<
+  z.output<typeof createSessionBody>,
+  'account_name' | 'metadata' | 'delivery'
+>
 
 /** ApiError 422 naming the fields that do not fit. */
 export function checkedFields({ account_name, metadata, delivery }: SessionFields) {
@@ -225,7 +236,8 @@ function refused(field: Omit<FieldIssue, 'received'>) {
 
 function checkedAccountName(name: string): string {
   const trimmed = name.trim()
-  const fits = characterCount(trimmed) <= signupBounds.accountName && isOneLine(trimmed) && isVisible(trimmed)
+  const fits =
+    characterCount(trimmed) <= signupBounds.accountName && isOneLine(trimmed) && isVisible(trimmed)
   if (fits) return trimmed
   const expected = `1-${signupBounds.accountName} characters in one line, no control or direction characters`
   throw refused({ name: 'account_name', issue: 'invalid', expected })
@@ -255,10 +267,15 @@ function isStorable(value: unknown, depth: number): boolean {
 
 function checkedDelivery(delivery: DeliveryRequest): DeliveryRequest {
   if (!isUsablePublicKey(delivery.public_key)) {
-    throw refused({ name: 'delivery.public_key', issue: 'invalid', expected: 'a raw X25519 public key' })
+    throw refused({
+      name: 'delivery.public_key',
+      issue: 'invalid',
+      expected: 'a raw X25519 public key',
+    })
   }
   const expected = 'base64url of the SHA-256 of the raw public key'
   const keyId = deliveryKeyId(Buffer.from(delivery.public_key, 'base64url'))
-  if (delivery.key_id !== keyId) throw refused({ name: 'delivery.key_id', issue: 'mismatch', expected })
+  if (delivery.key_id !== keyId)
+    throw refused({ name: 'delivery.key_id', issue: 'mismatch', expected })
   return delivery
 }

@@ -21,7 +21,9 @@ const group = z
 export const aggregatesSchema = z
   .strictObject({
     object: z.literal('session_aggregates'),
-    since: timestamp.describe('From when on sessions were counted: the first one without another time.'),
+    since: timestamp.describe(
+      'From when on sessions were counted: the first one without another time.',
+    ),
     until: timestamp,
     is_complete: z
       .boolean()

@@ -95,7 +95,9 @@ export const browser = z
     version: nullableText,
     major_version: nullableText,
     engine: z.string(),
-    app_name: nullableText.describe('The app around an embedded web view; null for ordinary browsers.'),
+    app_name: nullableText.describe(
+      'The app around an embedded web view; null for ordinary browsers.',
+    ),
   })
   .meta({ id: 'SessionBrowser' })
 
@@ -109,7 +111,10 @@ const capabilities = z.strictObject({
     window_name: nullableFlag,
   }),
   webgpu: z.strictObject({ available: nullableFlag }),
-  platform_authenticator: z.strictObject({ available: nullableFlag, conditional_mediation: nullableFlag }),
+  platform_authenticator: z.strictObject({
+    available: nullableFlag,
+    conditional_mediation: nullableFlag,
+  }),
   media_devices: z.strictObject({ available: nullableFlag }),
   speech_synthesis: z.strictObject({ available: nullableFlag }),
 })

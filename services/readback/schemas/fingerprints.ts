@@ -54,7 +54,9 @@ export const visitorLink = z
     identified_at: timestamp.nullable(),
     resolution: resolution
       .optional()
-      .describe('How this session was tied to the visitor id. Present where `include` asks for it.'),
+      .describe(
+        'How this session was tied to the visitor id. Present where `include` asks for it.',
+      ),
   })
   .meta({ id: 'VisitorFingerprintLink' })
 

@@ -8,7 +8,9 @@ const component = z
       .int()
       .min(0)
       .nullable()
-      .describe("How many of of_visitors look like this session in it. Null where the session's is unknown."),
+      .describe(
+        "How many of of_visitors look like this session in it. Null where the session's is unknown.",
+      ),
   })
   .meta({ id: 'IdentificationComponent' })
 
@@ -63,7 +65,10 @@ export const identificationSchema = z
   .strictObject({
     session_id: sessionId,
     decided_by: decidedBy,
-    bits_needed: z.number().nullable().describe('Null where nobody is looked for by how the session looks.'),
+    bits_needed: z
+      .number()
+      .nullable()
+      .describe('Null where nobody is looked for by how the session looks.'),
     of_visitors: z
       .int()
       .min(0)

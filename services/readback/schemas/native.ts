@@ -113,10 +113,19 @@ export const nativeCarrier = z
   })
   .meta({ id: 'SessionNativeCarrier' })
 
-const axes = z.strictObject({ bias: z.array(z.number()).length(3), noise: z.array(z.number()).length(3) })
+const axes = z.strictObject({
+  bias: z.array(z.number()).length(3),
+  noise: z.array(z.number()).length(3),
+})
 
 export const nativeMotionPrint = z
-  .strictObject({ platform, sample_count: z.number(), gyro: axes, accel: axes, mag: axes.nullable() })
+  .strictObject({
+    platform,
+    sample_count: z.number(),
+    gyro: axes,
+    accel: axes,
+    mag: axes.nullable(),
+  })
   .meta({ id: 'SessionNativeMotionPrint' })
 
 export const deviceIdentity = z
@@ -127,7 +136,11 @@ export const deviceIdentity = z
     source: z.string().meta({ enum: ['attested', 'anchored', 'inferred', 'new'] }),
     platform,
     identified_at: timestamp,
-    lifecycle: z.strictObject({ first_seen_at: timestamp, last_seen_at: timestamp, seen_count: z.number() }),
+    lifecycle: z.strictObject({
+      first_seen_at: timestamp,
+      last_seen_at: timestamp,
+      seen_count: z.number(),
+    }),
     matched_anchors: z.array(z.string()),
   })
   .meta({ id: 'SessionDetailDeviceIdentity' })

@@ -22,7 +22,9 @@ const step = z
       ),
     signal: z.string().nullable(),
     bound: z.number().nullable().describe('Of a limit, cap or floor.'),
-    change: points.describe('What it adds to the total of the step before; negative where it takes away.'),
+    change: points.describe(
+      'What it adds to the total of the step before; negative where it takes away.',
+    ),
     total: points.describe('The score from then on.'),
   })
   .meta({ id: 'ScoreStep' })
@@ -48,7 +50,9 @@ export const scoreExplanationSchema = z
     without_effect: z
       .array(z.string())
       .describe('Signals that fired and changed nothing, because another one decides alone.'),
-    signals: z.array(meaning).describe('What the signals that fired mean, as this release has them.'),
+    signals: z
+      .array(meaning)
+      .describe('What the signals that fired mean, as this release has them.'),
   })
   .meta({ id: 'ScoreExplanation', description: 'How the score of the newest decision came about.' })
 

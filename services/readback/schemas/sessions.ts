@@ -32,7 +32,12 @@ const clientUserId = z.string().nullable().meta({
 })
 
 const mark = z
-  .strictObject({ id: z.string(), label: markLabel, reason: markReason.nullable(), marked_at: timestamp })
+  .strictObject({
+    id: z.string(),
+    label: markLabel,
+    reason: markReason.nullable(),
+    marked_at: timestamp,
+  })
   .meta({ id: 'SessionMark', description: 'The newest of `POST /v1/marks`.' })
 
 const facts = z
@@ -113,7 +118,9 @@ const runtimeIntegrity = z
 const webBotAuth = z
   .strictObject({
     status: z.enum(['verified', 'invalid', 'unknown_key', 'absent']),
-    domain: nullableText.describe('Host of the Signature-Agent header, with its port unless that is 443.'),
+    domain: nullableText.describe(
+      'Host of the Signature-Agent header, with its port unless that is 443.',
+    ),
   })
   .meta({ id: 'SessionWebBotAuth', description: 'Null when the request had no signature headers.' })
 
@@ -148,7 +155,9 @@ const evidence = z
     impossible: z.array(z.string()).describe('What has a value that no browser has.'),
     claimed: z
       .array(z.string())
-      .describe('Members that have what the app says of itself and its device, which nothing verifies.'),
+      .describe(
+        'Members that have what the app says of itself and its device, which nothing verifies.',
+      ),
   })
   .meta({ id: 'SessionEvidence' })
 
@@ -204,7 +213,10 @@ export const sessionDetailSchema = z
       runtime: z.boolean(),
       behavioral: z.boolean(),
       visitor_identity: z.boolean(),
-      attestation: z.boolean().nullable().describe('Whether the device vouched for the app. Null for pages.'),
+      attestation: z
+        .boolean()
+        .nullable()
+        .describe('Whether the device vouched for the app. Null for pages.'),
     }),
     evidence,
     scoring: z

@@ -30,23 +30,30 @@ const organization = z.string().regex(/^org_\w+$/, { error: 'expected the id of 
 
 const appleApp = z
   .strictObject({
-    ...{ platform: z.literal('ios'), organization },
-    app_id: z
-      .string()
-      .regex(/^[A-Z0-9]{10}\.[\w.-]+$/, { error: 'expected an id such as TEAMID1234.com.example.app' }),
+    platform: z.literal('ios'),
+    organization,
+    app_id: z.string().regex(/^[A-Z0-9]{10}\.[\w.-]+$/, {
+      error: 'expected an id such as TEAMID1234.com.example.app',
+    }),
   })
   .transform(({ app_id: appId, ...app }): AppleApp => ({ ...app, appId }))
 
 const googleApp = z
   .strictObject({
-    ...{ platform: z.literal('android'), organization },
-    package_name: z.string().regex(/^\w+(\.\w+)+$/, { error: 'expected a name such as com.example.app' }),
+    platform: z.literal('android'),
+    organization,
+    package_name: z
+      .string()
+      .regex(/^\w+(\.\w+)+$/, { error: 'expected a name such as com.example.app' }),
     decryption_key: z.string().transform(orIssue(aesKey, 'expected 32 bytes as base64')),
-    verification_key: z.string().transform(orIssue(ecKey, 'expected a public key on P-256 as base64')),
+    verification_key: z
+      .string()
+      .transform(orIssue(ecKey, 'expected a public key on P-256 as base64')),
   })
   .transform(
     ({ package_name: packageName, decryption_key, verification_key, ...app }): GoogleApp => ({
-      ...{ ...app, packageName },
+      ...app,
+      packageName,
       keys: { decryption: decryption_key, verification: verification_key },
     }),
   )
@@ -63,7 +70,9 @@ const attestedApps = z.strictObject({
 export function readAttestedApps(text: string): AttestedApps {
   const { data, error } = attestedApps.safeParse(parsedJson(text))
   if (data) return { apps: data.apps, root: data.apple_root }
-  const problems = error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`)
+  const problems = error.issues.map(
+    ({ path, message }) => `${path.join('.') || 'the file'}: ${message}`,
+  )
   throw new Error(`ATTESTED_APPS_FILE is not valid:\n  ${problems.join('\n  ')}`)
 }
 
@@ -73,7 +82,9 @@ export function loadAttestedApps({
 }: {
   ATTESTED_APPS_FILE?: string | undefined
 }): AttestedApps | undefined {
-  return file === undefined ? undefined : readAttestedApps(readSettingFile('ATTESTED_APPS_FILE', file))
+  return file === undefined
+    ? undefined
+    : readAttestedApps(readSettingFile('ATTESTED_APPS_FILE', file))
 }
 
 function orIssue<T>(read: (text: string) => T | undefined, message: string) {

@@ -1,5 +1,10 @@
 import { derivedId } from '../../../infra/ids.ts'
-import type { AttestedDevice, Environment, Platform, SessionAttestation } from '../../../schemas/events.ts'
+import type {
+  AttestedDevice,
+  Environment,
+  Platform,
+  SessionAttestation,
+} from '../../../schemas/events.ts'
 import type { SentAttestation } from '../../../schemas/observations.ts'
 import type { DocumentState } from '../session/state.ts'
 import type { AttestedApps } from './apps.ts'
@@ -8,7 +13,12 @@ import type { KnownDevice } from './tables.ts'
 /** An attestation, and what it has to be of. */
 export interface SentBy {
   sent: SentAttestation
-  session: { session_id: string; organization_id: string; environment: Environment; platform: Platform }
+  session: {
+    session_id: string
+    organization_id: string
+    environment: Environment
+    platform: Platform
+  }
   /** undefined = its opening is not known. */
   document: Pick<DocumentState, 'challenge' | 'client_public_key' | 'opened_at'> | undefined
   /** Epoch milliseconds. */
@@ -53,7 +63,10 @@ export function wasCounted(known: KnownDevice, { session, receivedAt }: Arrival)
 }
 
 /** Whether a counter is none that the key has had. */
-export function isInOrder(counter: number, { known, ...arrival }: Arrival & { known: KnownDevice }): boolean {
+export function isInOrder(
+  counter: number,
+  { known, ...arrival }: Arrival & { known: KnownDevice },
+): boolean {
   if (!wasCounted(known, arrival)) return counter > known.counter
   return counter < known.counter || known.session_id === arrival.session.session_id
 }
@@ -67,8 +80,12 @@ export function counted(
   const id = deviceIdOf(by)
   if (!known)
     return {
-      ...{ id, public_key: publicKey, counter, seen_count: 1 },
-      ...{ first_seen_at: receivedAt, last_seen_at: receivedAt },
+      id,
+      public_key: publicKey,
+      counter,
+      seen_count: 1,
+      first_seen_at: receivedAt,
+      last_seen_at: receivedAt,
     }
   const { organization_id: _, session_id: last, ...device } = known
   if (wasCounted(known, by)) return device

@@ -3,7 +3,13 @@ import { verifyAppAssertion, verifyAppAttest } from '../../../infra/wire/attesta
 import { clientDataHash } from '../../../infra/wire/attestation/client-data.ts'
 import { openPlayToken, playProblem } from '../../../infra/wire/attestation/play-integrity.ts'
 import type { AppleApp, GoogleApp } from './apps.ts'
-import { type AttestationEvidence, counted, isInOrder, type Judge, type Verified } from './devices.ts'
+import {
+  type AttestationEvidence,
+  counted,
+  isInOrder,
+  type Judge,
+  type Verified,
+} from './devices.ts'
 
 type Finding = Verified | { problem: string } | { unverified: string }
 
@@ -18,10 +24,12 @@ export const judgeAttestation: Judge = async (evidence) => {
 async function findingOf({ document, ...evidence }: AttestationEvidence): Promise<Finding> {
   const { sent, session, apps } = evidence
   const { challenge, client_public_key: clientPublicKey, opened_at: openedAt } = document ?? {}
-  if (!challenge || !clientPublicKey || openedAt === undefined) return { unverified: 'unknown_document' }
+  if (!challenge || !clientPublicKey || openedAt === undefined)
+    return { unverified: 'unknown_document' }
   const hash = clientDataHash({ challenge, clientPublicKey, keyId: sent.key_id })
   const own = apps.apps.filter(
-    ({ organization, platform }) => organization === session.organization_id && platform === session.platform,
+    ({ organization, platform }) =>
+      organization === session.organization_id && platform === session.platform,
   )
   if (sent.type === 'play_integrity') {
     const google = own.filter((app) => app.platform === 'android')
@@ -55,7 +63,8 @@ function byApple(
   const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' })
   const assertion = verifyAppAssertion(bytes, { appIds, clientDataHash: hash, publicKey })
   if ('problem' in assertion) return assertion
-  if (!isInOrder(assertion.counter, { known, receivedAt: at, session })) return { problem: 'counter' }
+  if (!isInOrder(assertion.counter, { known, receivedAt: at, session }))
+    return { problem: 'counter' }
   return { ...assertion, publicKey: known.public_key }
 }
 

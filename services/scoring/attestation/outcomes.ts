@@ -63,7 +63,8 @@ interface Sent extends SentBy {
   hash: string
 }
 
-const nameOf = ({ document_id_hash, seq, body_hash }: Body) => `${document_id_hash} ${seq} ${body_hash}`
+const nameOf = ({ document_id_hash, seq, body_hash }: Body) =>
+  `${document_id_hash} ${seq} ${body_hash}`
 
 // What is invalid stays so, which also bounds what a document can cost.
 const isDone = (document: DocumentState | undefined, own: string) =>
@@ -105,7 +106,11 @@ export function withAttestations({ outcomes }: AttestationOutcomes) {
     const attestation = strongest(document.attestation, outcome.found)
     return {
       ...state,
-      documents: withDocument(state.documents, { ...document, attestation, attested: outcome.hash }),
+      documents: withDocument(state.documents, {
+        ...document,
+        attestation,
+        attested: outcome.hash,
+      }),
     }
   }
 }

@@ -1,7 +1,14 @@
 import type { Part } from '../../../infra/postgres/arrays.ts'
 import { ddlOf, type Migrations } from '../../../infra/postgres/migrations.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
-import { column, nullable, primaryKey, replacing, table, writeRows } from '../../../infra/postgres/table.ts'
+import {
+  column,
+  nullable,
+  primaryKey,
+  replacing,
+  table,
+  writeRows,
+} from '../../../infra/postgres/table.ts'
 import type { AttestedDevice, SessionScored } from '../../../schemas/events.ts'
 
 /** What scoring remembers of an app on a device. Decisions have all of it, so that it can be made again of them. */

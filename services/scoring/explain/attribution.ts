@@ -82,10 +82,14 @@ const behaviors: Partial<Record<Slug, AttributionBehavior>> = {
 const seen: { of: AttributionBehavior; in(behavior: Behavior): boolean }[] = [
   { of: behavior('touch', 'scripted-touch', 80), in: ({ touch }) => touch.untrusted > 0 },
   { of: behavior('scroll', 'scripted-scrolling', 70), in: ({ scroll }) => scroll.untrusted > 0 },
-  { of: behavior('clipboard', 'scripted-clipboard', 80), in: ({ clipboard }) => clipboard.untrusted > 0 },
+  {
+    of: behavior('clipboard', 'scripted-clipboard', 80),
+    in: ({ clipboard }) => clipboard.untrusted > 0,
+  },
   {
     of: behavior('clipboard', 'pasted-text', 60),
-    in: ({ clipboard: c, keyboard }) => c.pastes > 0 && c.untrusted === 0 && keyboard.keys <= 2 * c.pastes,
+    in: ({ clipboard: c, keyboard }) =>
+      c.pastes > 0 && c.untrusted === 0 && keyboard.keys <= 2 * c.pastes,
   },
 ]
 
@@ -142,7 +146,9 @@ function identityLabels({ status, provider, product, purpose }: SessionAgent): A
   const kinds = ['provider', 'product', 'purpose'] as const
   return kinds.flatMap((kind) => {
     const value = named[kind]
-    return value === null || confidence === 0 ? [] : { kind, value: slugOf(value), label: value, confidence }
+    return value === null || confidence === 0
+      ? []
+      : { kind, value: slugOf(value), label: value, confidence }
   })
 }
 
@@ -181,7 +187,8 @@ function crawler(label: string): Named {
 }
 
 function headlessBrowser({ agent }: Facts): Named {
-  if (agent.engine === 'blink') return { value: 'headless_chrome', label: 'Headless Chrome', confidence: 95 }
+  if (agent.engine === 'blink')
+    return { value: 'headless_chrome', label: 'Headless Chrome', confidence: 95 }
   return { value: 'headless_browser', label: 'Headless browser', confidence: 90 }
 }
 

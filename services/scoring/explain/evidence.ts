@@ -29,7 +29,8 @@ export function evidenceOf(facts: Facts, described: Described): SessionEvidence 
   }
 }
 
-const wasAttested = ({ attestation }: Facts) => ['valid', 'invalid'].includes(attestation?.status ?? '')
+const wasAttested = ({ attestation }: Facts) =>
+  ['valid', 'invalid'].includes(attestation?.status ?? '')
 
 function sourcesOf(facts: Facts, { visitor }: Described): string[] {
   const { snapshot, behavioral, document, network, answers, identity } = facts
@@ -44,7 +45,8 @@ function sourcesOf(facts: Facts, { visitor }: Described): string[] {
     learned_answers: answers.engineBy === 'learned',
     simulated_answers: answers.engineBy === 'simulated',
     published_ranges: (identity.evidence?.list ?? null) !== null,
-    reverse_dns: identity.method === 'reverse_dns' || (identity.evidence?.host_name ?? null) !== null,
+    reverse_dns:
+      identity.method === 'reverse_dns' || (identity.evidence?.host_name ?? null) !== null,
     signature_directory: identity.method === 'signature',
     attestation: wasAttested(facts),
   }
@@ -53,7 +55,9 @@ function sourcesOf(facts: Facts, { visitor }: Described): string[] {
 }
 
 // The minimal mode does without these.
-const leftOut = ['canvas', 'graphics', 'audio', 'fonts', 'media'].map((name) => `client_telemetry.${name}`)
+const leftOut = ['canvas', 'graphics', 'audio', 'fonts', 'media'].map(
+  (name) => `client_telemetry.${name}`,
+)
 
 type Native = NonNullable<Snapshot['native']>
 type RuntimeName = keyof RuntimeIntegrity
@@ -64,7 +68,10 @@ const nothing = () => []
 // there, so members that some browsers do not have, such as `deviceMemory`, are left out.
 const inputs: Record<
   Exclude<RuntimeName, 'outdated_environment'>,
-  { page(snapshot: Snapshot, facts: Facts): unknown[]; app(native: Native, facts: Facts): unknown[] }
+  {
+    page(snapshot: Snapshot, facts: Facts): unknown[]
+    app(native: Native, facts: Facts): unknown[]
+  }
 > = {
   tampering_detected: {
     page: ({ automation, tamper, navigator, canvas, audio, environment }) => [
@@ -108,7 +115,11 @@ const inputs: Record<
     app: nothing,
   },
   privacy_hardening_suspected: {
-    page: ({ tamper, canvas, audio }) => [tamper.brave, canvas.noise_detected, audio.noise_detected],
+    page: ({ tamper, canvas, audio }) => [
+      tamper.brave,
+      canvas.noise_detected,
+      audio.noise_detected,
+    ],
     app: nothing,
   },
   identity_spoofing_suspected: {
@@ -170,20 +181,28 @@ const flagSources = {
 const neverComplete = ['operator_tags', 'client_types'] as const
 
 function uncheckedNetwork({ sources, anonymity, evidence }: AddressNetwork): string[] {
-  const all = Object.keys(flagSources).filter((name): name is keyof typeof flagSources => name in flagSources)
+  const all = Object.keys(flagSources).filter(
+    (name): name is keyof typeof flagSources => name in flagSources,
+  )
   const wasChecked = (flag: keyof typeof flagSources) =>
     flagSources[flag].some((one) => sources.includes(one))
   const flags = all.filter((flag) => !anonymity[flag] && !wasChecked(flag))
   return [
     ...flags.map((flag) => `network.anonymity.${flag}`),
     ...(sources.includes('reputation_lists') ? [] : ['network.reputation']),
-    ...neverComplete.flatMap((name) => (evidence[name].length > 0 ? [] : [`network.evidence.${name}`])),
+    ...neverComplete.flatMap((name) =>
+      evidence[name].length > 0 ? [] : [`network.evidence.${name}`],
+    ),
   ]
 }
 
-function uncheckedNative({ snapshot }: Facts, found: SessionScored['native_runtime_integrity']): string[] {
+function uncheckedNative(
+  { snapshot }: Facts,
+  found: SessionScored['native_runtime_integrity'],
+): string[] {
   if (!found || !snapshot?.native) return []
-  const { jailbreak_or_root, hooks, code_signing_invalid, simulator_or_emulator, ...native } = snapshot.native
+  const { jailbreak_or_root, hooks, code_signing_invalid, simulator_or_emulator, ...native } =
+    snapshot.native
   const { hardware_claims_mismatch, sim_posture, app_provenance } = native.integrity ?? {}
   const reports = {
     jailbreak_or_root,
@@ -196,13 +215,26 @@ function uncheckedNative({ snapshot }: Facts, found: SessionScored['native_runti
     sim_posture: sim_posture?.detected ?? null,
     app_provenance: app_provenance?.detected ?? null,
   }
-  const unreported = Object.entries(reports).flatMap(([name, report]) => (report === null ? [name] : []))
+  const unreported = Object.entries(reports).flatMap(([name, report]) =>
+    report === null ? [name] : [],
+  )
   return unreported.map((name) => `native_runtime_integrity.${name}`)
 }
 
 // What an app says of itself and its device, which is all that anybody knows of that.
-function claimedOf({ native_app, native_carrier, native_motion_print, ...described }: Described): string[] {
+function claimedOf({
+  native_app,
+  native_carrier,
+  native_motion_print,
+  ...described
+}: Described): string[] {
   const { native_runtime_integrity, install_id } = described
-  const said = { native_runtime_integrity, native_app, native_carrier, native_motion_print, install_id }
+  const said = {
+    native_runtime_integrity,
+    native_app,
+    native_carrier,
+    native_motion_print,
+    install_id,
+  }
   return Object.entries(said).flatMap(([name, value]) => (value === null ? [] : [name]))
 }

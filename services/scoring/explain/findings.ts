@@ -1,4 +1,9 @@
-import type { IntegrityLevel, Manipulation, RuntimeIntegrity, SessionAgent } from '../../../schemas/events.ts'
+import type {
+  IntegrityLevel,
+  Manipulation,
+  RuntimeIntegrity,
+  SessionAgent,
+} from '../../../schemas/events.ts'
 import type { Facts } from '../session/facts.ts'
 import type { Slug } from '../signals/catalogue.ts'
 import type { FiredSignal } from '../signals/evaluate.ts'
@@ -86,7 +91,8 @@ export function runtimeIntegrityOf(fired: FiredSignal[], facts: Facts): RuntimeI
     developer_tools_detected: level('developer_tools_detected'),
     emulation_suspected: level('emulation_suspected'),
     virtualization_suspected: level('virtualization_suspected'),
-    privacy_hardening_suspected: level('privacy_hardening_suspected') === 'clean' ? 'clean' : 'notice',
+    privacy_hardening_suspected:
+      level('privacy_hardening_suspected') === 'clean' ? 'clean' : 'notice',
     identity_spoofing_suspected: level('identity_spoofing_suspected'),
     replay_suspected: level('replay_suspected'),
     outdated_environment: isOutdated(facts) ? 'notice' : 'clean',
@@ -103,7 +109,8 @@ const identityLevels: Record<SessionAgent['status'], IntegrityLevel> = {
 }
 
 function levelOf(signals: FiredSignal[]): IntegrityLevel {
-  const has = (strength: FiredSignal['strength']) => signals.some((signal) => signal.strength === strength)
+  const has = (strength: FiredSignal['strength']) =>
+    signals.some((signal) => signal.strength === strength)
   const strong = signals.filter(({ strength }) => strength === 'strong').length
   if (has('definitive') || strong >= 2) return 'high_risk'
   if (strong === 1) return 'elevated'
@@ -131,7 +138,9 @@ const manipulationSlugs: Slug[] = [
 /** How far the client was manipulated: 0 none, 1-33 low, 34-66 medium, 67-100 high; null without a snapshot. */
 export function manipulationOf(fired: FiredSignal[], facts: Facts): Manipulation | null {
   if (!facts.snapshot) return null
-  const signals = fired.filter(({ slug, role }) => role === 'risk' && manipulationSlugs.includes(slug))
+  const signals = fired.filter(
+    ({ slug, role }) => role === 'risk' && manipulationSlugs.includes(slug),
+  )
   const doubt = signals.reduce((left, { points }) => left * (1 - points / 100), 1)
   const score = Math.round(100 * (1 - doubt))
   return { score, verdict: manipulationVerdict(score) }

@@ -176,7 +176,8 @@ const context: Theme[] = [
   },
   {
     key: 'equal_machine',
-    summary: 'Another session said the same of its machine, as returning visitors and equal devices do.',
+    summary:
+      'Another session said the same of its machine, as returning visitors and equal devices do.',
     includes: slugs('replayed_snapshot'),
   },
   {
@@ -238,7 +239,16 @@ function importanceOf({ role, strength }: FiredSignal): HighlightImportance {
 function missing({ facts, model }: Evaluation): Weighted[] {
   if (facts.snapshot) return []
   const summary = `The client sent no readable snapshot, so that its environment is unknown and the score is ${model.floors.no_snapshot} at least.`
-  return [{ key: 'no_snapshot', effect: 'context', importance: 'high', summary, evidence: null, weight: 0 }]
+  return [
+    {
+      key: 'no_snapshot',
+      effect: 'context',
+      importance: 'high',
+      summary,
+      evidence: null,
+      weight: 0,
+    },
+  ]
 }
 
 const groupNames: Record<Group, string> = {
@@ -272,7 +282,9 @@ function together(limits: Partial<Record<Group, number>>): string {
   const names: Group[] = ['weak', 'habits', 'trust']
   return names
     .flatMap((name) =>
-      limits[name] === undefined ? [] : `${groupNames[name]} at most ${limits[name]} points together.`,
+      limits[name] === undefined
+        ? []
+        : `${groupNames[name]} at most ${limits[name]} points together.`,
     )
     .join(' ')
 }

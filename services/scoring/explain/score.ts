@@ -19,19 +19,27 @@ export function createScoreExplainer(db: Db): (decision: SessionScored) => Promi
 }
 
 /** By the model that decided. */
-export function explainScore(decision: SessionScored, model: ScoringModel | undefined): ExplainedScore {
+export function explainScore(
+  decision: SessionScored,
+  model: ScoringModel | undefined,
+): ExplainedScore {
   const { signals_fired, has_snapshot: hasSnapshot, risk_score } = decision
   const signals = signals_fired.map(({ signal }) => signal)
-  const explained = model && hasSnapshot !== null ? stepsToScore(model, { signals, hasSnapshot }) : undefined
+  const explained =
+    model && hasSnapshot !== null ? stepsToScore(model, { signals, hasSnapshot }) : undefined
   // The rule may have changed since an earlier release decided, so the score says whether this one is the same.
   const isSame = (explained?.steps.at(-1)?.total ?? 0) === risk_score
-  const { steps, without_effect } = explained && isSame ? explained : { steps: null, without_effect: [] }
+  const { steps, without_effect } =
+    explained && isSame ? explained : { steps: null, without_effect: [] }
   const fired = signalCatalogue.filter(({ slug }) => signals.includes(slug))
   return {
     steps,
     without_effect,
     signals: fired.map(({ slug, name, looksAt, falsePositives }) => ({
-      ...{ signal: slug, name, looks_at: looksAt, false_positives: falsePositives },
+      signal: slug,
+      name,
+      looks_at: looksAt,
+      false_positives: falsePositives,
     })),
   }
 }

@@ -35,7 +35,8 @@ export function followDirectories({
       known = new Map(rows.map((row) => [row.subject, row]))
       return false
     },
-    onError: (err) => logger.error({ err }, 'directories of agents were not read; the next run tries again'),
+    onError: (err) =>
+      logger.error({ err }, 'directories of agents were not read; the next run tries again'),
   })
   return {
     find(directory) {

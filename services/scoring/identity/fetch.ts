@@ -53,16 +53,22 @@ const mostNames = 4
  * The first host name of the address that leads back to it. DNS that says that there is none is an answer; DNS that does
  * not answer is none.
  */
-async function hostName(ip: string, { timeoutMs = 5000, dnsServers }: FetchOptions): Promise<LookupResult> {
+async function hostName(
+  ip: string,
+  { timeoutMs = 5000, dnsServers }: FetchOptions,
+): Promise<LookupResult> {
   const dns = new Resolver({ timeout: Math.ceil(timeoutMs / 4), tries: 2 })
   if (dnsServers) dns.setServers(dnsServers)
   const timer = setTimeout(() => dns.cancel(), timeoutMs)
   try {
     // Not by `reverse`, which takes a failure of DNS for an address without names.
     const names = await dns.resolvePtr(pointerName(ip)).catch(noneOf)
-    const forward = (name: string) => (isIP(ip) === 4 ? dns.resolve4(name) : dns.resolve6(name)).catch(noneOf)
+    const forward = (name: string) =>
+      (isIP(ip) === 4 ? dns.resolve4(name) : dns.resolve6(name)).catch(noneOf)
     const some = names.slice(0, mostNames)
-    const leads = await Promise.all(some.map(async (name) => (await forward(name)).some(isSame(ip))))
+    const leads = await Promise.all(
+      some.map(async (name) => (await forward(name)).some(isSame(ip))),
+    )
     return { host: some.find((_, index) => leads[index])?.toLowerCase() ?? null }
   } catch (error) {
     return { failure: systemCode(error) ?? 'dns' }

@@ -6,7 +6,12 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import type { FetchSubject } from './fetch.ts'
 import { type LookupResult, type LookupSubject, readLookups, saveLookup } from './tables.ts'
-import { createLookupQueue, type LookupRequest, type WaitingLookup, type WaitingSession } from './waiting.ts'
+import {
+  createLookupQueue,
+  type LookupRequest,
+  type WaitingLookup,
+  type WaitingSession,
+} from './waiting.ts'
 
 export interface LookupOptions {
   pool: Db
@@ -47,10 +52,16 @@ export function runLookups(options: LookupOptions): Lookups {
     intervalMs,
     work: async () => {
       const now = clock()
-      const due = [...catalogued.due(now, mostAtOnce.catalogued), ...others.due(now, mostAtOnce.others)]
+      const due = [
+        ...catalogued.due(now, mostAtOnce.catalogued),
+        ...others.due(now, mostAtOnce.others),
+      ]
       const answers = new Map<LookupSubject, Promise<boolean>>()
-      for (const { subject } of due) if (!answers.has(subject)) answers.set(subject, isAnswered(subject))
-      await Promise.all(due.map(async (lookup) => settle(lookup, await answers.get(lookup.subject))))
+      for (const { subject } of due)
+        if (!answers.has(subject)) answers.set(subject, isAnswered(subject))
+      await Promise.all(
+        due.map(async (lookup) => settle(lookup, await answers.get(lookup.subject))),
+      )
       return due.length > 0
     },
     onError: (err) => logger.error({ err }, 'agents were not looked up; the next run tries again'),

@@ -66,8 +66,16 @@ function hostIn({ user_agent, host_name, ...session }: Visit): Pending['hosts'] 
   return hasNames && isWhole && host_name?.ip !== ip ? [{ session: waiting(session), ip }] : []
 }
 
-const waiting = ({ session_id, organization_id, environment, ip_address }: Omit<Visit, 'user_agent'>) => ({
-  ...{ session_id, organization_id, environment, source: sourceOf(ip_address) },
+const waiting = ({
+  session_id,
+  organization_id,
+  environment,
+  ip_address,
+}: Omit<Visit, 'user_agent'>) => ({
+  session_id,
+  organization_id,
+  environment,
+  source: sourceOf(ip_address),
 })
 
 export interface Outcomes {
@@ -85,7 +93,10 @@ export async function outcomesOf(
   now: number,
 ): Promise<Outcomes> {
   const outcomes: Outcomes = { signatures: new Map(), hosts: new Map(), requests: [] }
-  const subjects = [...signatures.map(({ signed }) => signed.directory), ...hosts.map(({ ip }) => ip)]
+  const subjects = [
+    ...signatures.map(({ signed }) => signed.directory),
+    ...hosts.map(({ ip }) => ip),
+  ]
   if (subjects.length === 0) return outcomes
   const found = await readLookups(tx, [...new Set(subjects)], now)
   for (const { session, ip } of hosts) {
@@ -106,11 +117,15 @@ export async function outcomesOf(
   }))
   const taken = await takeNonces(tx, nonces)
   for (const { session, documentHash, signed, outcome, isWaiting } of byKey) {
-    const isReplayed = outcome.status === 'valid' && taken.get(signed.nonce_hash) !== signed.request_hash
+    const isReplayed =
+      outcome.status === 'valid' && taken.get(signed.nonce_hash) !== signed.request_hash
     const replayed: SignatureOutcome = { ...outcome, status: 'invalid', reason: 'replayed' }
     outcomes.signatures.set(documentHash, isReplayed ? replayed : outcome)
     if (isWaiting)
-      outcomes.requests.push({ session, ...dueOf(signed.directory, found.get(signed.directory), now) })
+      outcomes.requests.push({
+        session,
+        ...dueOf(signed.directory, found.get(signed.directory), now),
+      })
   }
   return outcomes
 }
@@ -168,12 +183,20 @@ export function withOutcomes({ signatures, hosts }: Outcomes) {
 export function signatureOutcomeOf({
   signature,
   signature_outcome: outcome,
-}: Pick<SessionState['documents'][number], 'signature' | 'signature_outcome'>): SignatureOutcome | null {
+}: Pick<
+  SessionState['documents'][number],
+  'signature' | 'signature_outcome'
+>): SignatureOutcome | null {
   if (!signature) return null
   if (outcome) return outcome
   const { status, reason, signed } = signature
   if (status !== 'signed') return { status, reason, keyId: null, fetchedAt: null }
-  return { status: 'unknown_key', reason: 'directory', keyId: signed?.key_id ?? null, fetchedAt: null }
+  return {
+    status: 'unknown_key',
+    reason: 'directory',
+    keyId: signed?.key_id ?? null,
+    fetchedAt: null,
+  }
 }
 
 /** The host name of the session's address, whoever it is that has it; null = there is no answer. */
@@ -181,5 +204,7 @@ export function hostCheckOf({
   host_name,
   ip_address,
 }: Pick<SessionState, 'host_name' | 'ip_address'>): HostCheck | null {
-  return host_name?.ip === ip_address ? { host: host_name.host, fetchedAt: host_name.fetchedAt } : null
+  return host_name?.ip === ip_address
+    ? { host: host_name.host, fetchedAt: host_name.fetchedAt }
+    : null
 }

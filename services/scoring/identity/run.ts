@@ -21,7 +21,10 @@ export function runIdentity(options: IdentityOptions): Lookups {
   const { pool, log, codec, clock, logger } = options
   const { fetch, close } = createFetcher(options)
   const { request, stop } = runLookups({
-    ...{ pool, clock, logger, fetch },
+    pool,
+    clock,
+    logger,
+    fetch,
     async onAnswer(subject, sessions) {
       const now = clock()
       await log.append(sessions.map((session) => lookedUpRecord(codec, { subject, session, now })))
@@ -45,6 +48,14 @@ function lookedUpRecord(
   const eventId = derivedId('alu', session.session_id, subject)
   const { source: _, ...about } = session
   const { organization_id: organizationId, environment } = about
-  const data = { ...about, event_id: eventId, decision_id: derivedId('evt', eventId), looked_up_at: now }
-  return codec.toRecord({ type: 'AgentLookedUp', data }, { eventId, time: now, organizationId, environment })
+  const data = {
+    ...about,
+    event_id: eventId,
+    decision_id: derivedId('evt', eventId),
+    looked_up_at: now,
+  }
+  return codec.toRecord(
+    { type: 'AgentLookedUp', data },
+    { eventId, time: now, organizationId, environment },
+  )
 }

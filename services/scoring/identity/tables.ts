@@ -96,7 +96,10 @@ export async function saveLookup(db: Db, row: LookedUp): Promise<void> {
  * Takes the nonces, and returns by each the hash of the request that has it, which may have taken it before. Another
  * transaction that takes one of them waits until this one has ended.
  */
-export async function takeNonces(tx: Pick<Tx, 'query'>, nonces: UsedNonce[]): Promise<Map<string, string>> {
+export async function takeNonces(
+  tx: Pick<Tx, 'query'>,
+  nonces: UsedNonce[],
+): Promise<Map<string, string>> {
   if (nonces.length === 0) return new Map()
   const first = new Map(nonces.toReversed().map((one) => [one.nonce_hash, one]))
   const { columns, select } = usedNonces

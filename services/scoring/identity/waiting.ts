@@ -62,8 +62,13 @@ export function createLookupQueue() {
       const { organization_id: organization, source } = session
       const key = keyOf({ subject, source, organization })
       const lookup = lookups.get(key) ?? {
-        ...{ subject, source, organization, dueAt, domain: domainOf(subject) },
-        ...{ hasFailed: false, sessions: new Map() },
+        subject,
+        source,
+        organization,
+        dueAt,
+        domain: domainOf(subject),
+        hasFailed: false,
+        sessions: new Map(),
       }
       const isWaiting = lookup.sessions.has(session.session_id)
       if (!isWaiting && !takePlaces(waiting, sessionPlaces(lookup))) return undefined
@@ -99,9 +104,12 @@ const keyOf = ({
   subject,
   source,
   organization,
-}: Pick<WaitingLookup, 'subject' | 'source' | 'organization'>) => `${organization} ${source} ${subject}`
+}: Pick<WaitingLookup, 'subject' | 'source' | 'organization'>) =>
+  `${organization} ${source} ${subject}`
 
-const domainShare = ({ domain, source }: WaitingLookup): Places => [[`${source} ${domain}`, maxOfDomain]]
+const domainShare = ({ domain, source }: WaitingLookup): Places => [
+  [`${source} ${domain}`, maxOfDomain],
+]
 
 const domainOf = (subject: LookupSubject): string =>
   subject.startsWith('https:') ? (parse(subject).domain ?? new URL(subject).hostname) : subject

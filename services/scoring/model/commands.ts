@@ -31,7 +31,10 @@ export function switchModel(
 }
 
 /** Back to the model before the newest change; once more leads forth again. ApiError: see `decideBack`. */
-export function switchModelBack(deps: Deps, request: ChangeRequest): Promise<ModelChanged | undefined> {
+export function switchModelBack(
+  deps: Deps,
+  request: ChangeRequest,
+): Promise<ModelChanged | undefined> {
   return change(deps, request, decideBack)
 }
 
@@ -57,7 +60,8 @@ async function change(
 // An organization's are decided in turn with everything else about it.
 function streamOf(organizationId: string | null) {
   const common = { topic: eventTopics.ScoringModelChanged, projection: 'policies' }
-  if (organizationId === null) return { ...common, key: 'everybody', locks: ['scoring-model:everybody'] }
+  if (organizationId === null)
+    return { ...common, key: 'everybody', locks: ['scoring-model:everybody'] }
   const organizations = { projection: 'organizations', topic: eventTopics.OrganizationCreated }
   return {
     ...common,

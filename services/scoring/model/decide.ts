@@ -1,7 +1,11 @@
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { checkAll } from '../../../infra/errors/check-all.ts'
 import { ApiError, invalidField } from '../../../infra/errors/errors.ts'
-import { type DecidedEvent, decidedEvent, type NewEvent } from '../../../infra/event-store/decide.ts'
+import {
+  type DecidedEvent,
+  decidedEvent,
+  type NewEvent,
+} from '../../../infra/event-store/decide.ts'
 import { characterCount, isOneLine } from '../../../infra/text.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
@@ -31,7 +35,11 @@ export function decideSwitch(
   { model, ...command }: ModelCommand & { model: ScoringModel },
 ): DecidedEvent[] {
   const { change: latest, since } = modelInForce(state.changes, Infinity)
-  return decideChange(state, command, { target: targetOf(model), latest: latest ?? standard, since })
+  return decideChange(state, command, {
+    target: targetOf(model),
+    latest: latest ?? standard,
+    since,
+  })
 }
 
 /** Takes the newest change back. ApiError: as for a switch; 409 where there was none. */
@@ -39,10 +47,15 @@ export function decideBack(state: ModelState, command: ModelCommand): DecidedEve
   const { own, everybody } = state.changes
   const mine = state.organization === null ? everybody : own
   const latest = mine.at(-1)
-  if (!latest) throw new ApiError('request.conflict', { message: 'There is no earlier model to go back to.' })
+  if (!latest)
+    throw new ApiError('request.conflict', { message: 'There is no earlier model to go back to.' })
   const before = inEffect(mine.slice(0, -1), Math.min(latest.effective_at, command.now))
   const first = state.organization === null ? standard : { model_id: null, document: null }
-  return decideChange(state, command, { target: before ?? first, latest, since: latest.effective_at })
+  return decideChange(state, command, {
+    target: before ?? first,
+    latest,
+    since: latest.effective_at,
+  })
 }
 
 function targetOf(model: ScoringModel): Target {
@@ -88,5 +101,9 @@ function checkedMoment(effectiveAt: number | undefined, now: number): number {
 function checkedReason(text: string): string {
   const reason = text.trim()
   if (reason !== '' && characterCount(reason) <= 200 && isOneLine(reason)) return reason
-  throw invalidField({ name: 'reason', issue: 'invalid', expected: '1-200 characters, on one line' })
+  throw invalidField({
+    name: 'reason',
+    issue: 'invalid',
+    expected: '1-200 characters, on one line',
+  })
 }

@@ -5,7 +5,13 @@ import type { Clock } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { listNewModelChanges } from '../../../projections/policies/queries.ts'
-import { type CurrentModel, type ModelChange, type ModelOf, modelInForce, modelToCome } from './in-force.ts'
+import {
+  type CurrentModel,
+  type ModelChange,
+  type ModelOf,
+  modelInForce,
+  modelToCome,
+} from './in-force.ts'
 import { modelId, type ScoringModel, standardModel } from './model.ts'
 import { storedModel } from './own-model.ts'
 
@@ -36,10 +42,13 @@ export async function followModels({ pool, applied, logger, clock }: FollowOptio
 
   async function read(db: Db): Promise<void> {
     const at = clock()
-    const models = new Map([...known.changes.values()].flat().map(({ event_id, model }) => [event_id, model]))
+    const models = new Map(
+      [...known.changes.values()].flat().map(({ event_id, model }) => [event_id, model]),
+    )
     const rows = await listNewModelChanges(db, [...models.keys()])
     const changes = rows.map(({ document, ...row }) => {
-      const model = models.get(row.event_id) ?? (document === null ? standardModel : storedModel(document))
+      const model =
+        models.get(row.event_id) ?? (document === null ? standardModel : storedModel(document))
       return { ...row, model }
     })
     // A look that began later may have ended before.

@@ -3,7 +3,13 @@ import { z } from 'zod'
 import { sortedMembers } from '../../../infra/text.ts'
 import document from './model.json' with { type: 'json' }
 
-export const categories = ['environment', 'behavioral', 'fingerprint', 'integrity', 'network'] as const
+export const categories = [
+  'environment',
+  'behavioral',
+  'fingerprint',
+  'integrity',
+  'network',
+] as const
 
 /** The thing that a signal observes. Signals of one channel observe the same thing, so they do not confirm each other. */
 const channels = [
@@ -66,7 +72,9 @@ const modelSignal = z.strictObject({
   points: percent.describe(
     'The risk that this alone means; of a trust signal what it takes away; 0 of context.',
   ),
-  floor: percent.nullable().describe('The score is at least this, whatever speaks for the session.'),
+  floor: percent
+    .nullable()
+    .describe('The score is at least this, whatever speaks for the session.'),
 })
 export type ModelSignal = z.infer<typeof modelSignal>
 
@@ -85,16 +93,26 @@ export const scoringModel = z.strictObject({
       weak: percent.describe('All weak signals together count as at most this.'),
       habits: percent.describe('All moderate ones about input.'),
       trust: percent.describe('What all trust signals take away.'),
-      unconfirmed: percent.describe('The score where nothing of another channel confirms what fired.'),
+      unconfirmed: percent.describe(
+        'The score where nothing of another channel confirms what fired.',
+      ),
     })
     .describe('The most that counts.'),
-  floors: z.strictObject({ no_snapshot: percent.describe('The least score without a readable snapshot.') }),
+  floors: z.strictObject({
+    no_snapshot: percent.describe('The least score without a readable snapshot.'),
+  }),
   confirmation: z
     .strictObject({
       strong_channels: count.describe('So many channels with a strong signal suffice.'),
       supported: z
-        .strictObject({ strong_channels: count, channels: count, categories: z.array(z.enum(categories)) })
-        .describe('So do fewer, if those with a moderate one of these categories make it so many channels.'),
+        .strictObject({
+          strong_channels: count,
+          channels: count,
+          categories: z.array(z.enum(categories)),
+        })
+        .describe(
+          'So do fewer, if those with a moderate one of these categories make it so many channels.',
+        ),
     })
     .describe('What the band of a bot takes, if no signal is definitive.'),
 })

@@ -11,7 +11,9 @@ import { belowBot } from './score.ts'
  */
 export function parseModel(text: string): ScoringModel {
   const { data, error } = scoringModel.safeParse(parsedJson(text))
-  const fields = error ? error.issues.flatMap(fieldIssues) : broken([...rulesOf(data), ...signalRules(data)])
+  const fields = error
+    ? error.issues.flatMap(fieldIssues)
+    : broken([...rulesOf(data), ...signalRules(data)])
   const [first] = fields
   if (data && !first) return data
   throw filledError(
@@ -50,7 +52,9 @@ export function storedModel(text: string): ScoringModel {
 type Rule = [holds: boolean, name: string, expected: string]
 
 function broken(rules: Rule[]): FieldIssue[] {
-  return rules.flatMap(([holds, name, expected]) => (holds ? [] : [{ name, issue: 'invalid', expected }]))
+  return rules.flatMap(([holds, name, expected]) =>
+    holds ? [] : [{ name, issue: 'invalid', expected }],
+  )
 }
 
 function rulesOf({ version, proven, caps, floors }: ScoringModel): Rule[] {
@@ -59,7 +63,9 @@ function rulesOf({ version, proven, caps, floors }: ScoringModel): Rule[] {
   const newest = `${standardModel.version}, as of the standard model, once its changes are in this one`
   return [
     [version === standardModel.version, 'version', newest],
-    ...proven.map((slug, i): Rule => [provable.includes(slug), `proven.${i}`, provable.join(' or ')]),
+    ...proven.map(
+      (slug, i): Rule => [provable.includes(slug), `proven.${i}`, provable.join(' or ')],
+    ),
     [caps.unconfirmed <= belowBot, 'caps.unconfirmed', `${belowBot} at most, below a bot`],
     [floors.no_snapshot >= no_snapshot, 'floors.no_snapshot', `${no_snapshot} at least`],
   ]
@@ -72,7 +78,11 @@ function signalRules({ signals }: ScoringModel): Rule[] {
     ...unknown.map((slug): Rule => [false, `signals.${slug}`, 'a signal of this release']),
     ...Object.entries(standardModel.signals).flatMap(([slug, standard]) => {
       const signal = signals[slug]
-      const missing: Rule = [false, `signals.${slug}`, 'to be there, as each signal of this release']
+      const missing: Rule = [
+        false,
+        `signals.${slug}`,
+        'to be there, as each signal of this release',
+      ]
       return signal ? rulesFor(slug, signal, standard) : [missing]
     }),
   ]

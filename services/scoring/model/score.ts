@@ -76,14 +76,17 @@ function riskOf(
   // Without a snapshot there is nothing that could speak for a person.
   const reached = Math.max(decided, hasSnapshot ? 0 : floors.no_snapshot)
   const bound =
-    boundOf(risks, { evidence, decided, reached }) ?? (reached > evidence ? null : groupsOf(fired, caps))
+    boundOf(risks, { evidence, decided, reached }) ??
+    (reached > evidence ? null : groupsOf(fired, caps))
   const least = bound?.kind === 'floor' ? bound.least : 0
   return { risk: Math.round(Math.max(reached, least)), bound }
 }
 
 // Any browser that is driven has markers of that, so what else fired says no more of a proven one.
-const boundOfProven = (fired: JudgedSignal[], { points: score, slug: signal }: JudgedSignal): Bound | null =>
-  fired.length > 1 ? { kind: 'proven', score, signal } : null
+const boundOfProven = (
+  fired: JudgedSignal[],
+  { points: score, slug: signal }: JudgedSignal,
+): Bound | null => (fired.length > 1 ? { kind: 'proven', score, signal } : null)
 
 function boundOf(
   risks: JudgedSignal[],
@@ -123,7 +126,9 @@ function parts(fired: JudgedSignal[], limits: Limits): number[] {
  * Risks that add up. Weak signals and habits of input count as one part each, so that many small oddities stay small:
  * machines that nobody sits at, together, still are not more than odd, and habits of input some people have, too.
  */
-export function addedUp(fired: JudgedSignal[]): Record<'weak' | 'habits' | 'others', JudgedSignal[]> {
+export function addedUp(
+  fired: JudgedSignal[],
+): Record<'weak' | 'habits' | 'others', JudgedSignal[]> {
   const risks = fired.filter(({ role, strength }) => role === 'risk' && strength !== 'definitive')
   const isHabit = ({ strength, category }: JudgedSignal) =>
     strength === 'moderate' && category === 'behavioral'
@@ -155,7 +160,8 @@ function combine(chances: number[]): number {
 }
 
 /** The chance that one of them is right. */
-export const chanceOf = (signals: JudgedSignal[]): number => combine(signals.map(({ points }) => points))
+export const chanceOf = (signals: JudgedSignal[]): number =>
+  combine(signals.map(({ points }) => points))
 
 export function sum(signals: JudgedSignal[]): number {
   return signals.reduce((total, { points }) => total + points, 0)

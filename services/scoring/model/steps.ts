@@ -71,7 +71,8 @@ function reachedBy(
   )
 }
 
-const decidedBy = ({ slug, points }: JudgedSignal) => step('signal', { signal: slug, total: points })
+const decidedBy = ({ slug, points }: JudgedSignal) =>
+  step('signal', { signal: slug, total: points })
 
 // Each takes its share of what is left to 100, those of a group within the group, the strongest first.
 function added(fired: JudgedSignal[], { caps }: ScoringModel): Reached[] {
@@ -95,7 +96,9 @@ function together(
     step('signal', { signal: slug, total: totalAt(chanceOf(sorted.slice(0, i + 1))) }),
   )
   const isOver = limit !== undefined && chanceOf(signals) > limit.most
-  const most = isOver ? [step(`${limit.group}_limit`, { bound: limit.most, total: totalAt(limit.most) })] : []
+  const most = isOver
+    ? [step(`${limit.group}_limit`, { bound: limit.most, total: totalAt(limit.most) })]
+    : []
   return [...before, ...steps, ...most]
 }
 
@@ -106,7 +109,9 @@ function withTrust(before: Reached[], fired: JudgedSignal[], { caps }: ScoringMo
     step('signal', { signal: slug, total: from - sum(trust.slice(0, i + 1)) }),
   )
   const limit =
-    sum(trust) > caps.trust ? [step('trust_limit', { bound: caps.trust, total: from - caps.trust })] : []
+    sum(trust) > caps.trust
+      ? [step('trust_limit', { bound: caps.trust, total: from - caps.trust })]
+      : []
   return atLeast([...before, ...steps, ...limit], 'least', { bound: 0, signal: null })
 }
 
@@ -118,10 +123,14 @@ function capped(before: Reached[], risks: JudgedSignal[], model: ScoringModel): 
 
 function withFloors(before: Reached[], risks: JudgedSignal[], noSnapshot: number): Reached[] {
   const [signal] = risks.toSorted((one, other) => (other.floor ?? 0) - (one.floor ?? 0))
-  return atLeast(atLeast(before, 'no_snapshot_floor', { bound: noSnapshot, signal: null }), 'signal_floor', {
-    bound: signal?.floor ?? 0,
-    signal: signal?.slug ?? null,
-  })
+  return atLeast(
+    atLeast(before, 'no_snapshot_floor', { bound: noSnapshot, signal: null }),
+    'signal_floor',
+    {
+      bound: signal?.floor ?? 0,
+      signal: signal?.slug ?? null,
+    },
+  )
 }
 
 function atLeast(

@@ -28,7 +28,12 @@ export interface RequestKnowledge extends SignatureKnowledge {
 
 // Each alone says that a program made the request.
 const botReasons = [
-  ...(['verified_agent', 'spoofed_agent', 'declared_bot_user_agent', 'signature_agent_header'] as const),
+  ...([
+    'verified_agent',
+    'spoofed_agent',
+    'declared_bot_user_agent',
+    'signature_agent_header',
+  ] as const),
   ...(['http_client_user_agent', 'headless_user_agent', 'bot_like_user_agent'] as const),
 ]
 // People come with these, too.
@@ -77,7 +82,10 @@ function observe(
   const { network, now } = known
   const claims = { userAgents: [userAgent], address: ip, domain: signed.domain }
   return {
-    ...{ userAgent, ip, network, signature: signed.signature },
+    userAgent,
+    ip,
+    network,
+    signature: signed.signature,
     named: namedAgent(userAgent),
     agent: identify(claims, { ranges: network, signature: signed.signature }),
     brands: fieldValue(received, 'sec-ch-ua') ?? '',
@@ -109,11 +117,13 @@ const applies: Record<RequestReason, (seen: Seen) => boolean> = {
 const isUnchecked: Record<Unchecked, (seen: Seen) => boolean> = {
   published_ranges: ({ named, ip, network }) =>
     named !== null && publishesRanges(named) && searchedList(named, ip, network) === undefined,
-  reverse_dns: ({ named, agent }) => named?.reverse_dns !== undefined && agent.status !== 'verified',
+  reverse_dns: ({ named, agent }) =>
+    named?.reverse_dns !== undefined && agent.status !== 'verified',
   signature_key: ({ signature }) => signature?.status === 'unknown_key',
   signature_replay: ({ signature }) => signature?.status === 'valid',
   handshake: ({ ja4 }) => ja4 === null,
   hosting_network: ({ place }) => place.status !== 'ready',
 }
 
-const publishesRanges = (entry: CatalogueEntry) => entry.ranges !== undefined || listOf(entry) !== undefined
+const publishesRanges = (entry: CatalogueEntry) =>
+  entry.ranges !== undefined || listOf(entry) !== undefined

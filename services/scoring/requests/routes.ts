@@ -35,7 +35,16 @@ const turnMs = 5
 
 /** `POST /v1/requests/score`. Everything is in memory. */
 export function requestRoutes(app: FastifyInstance, options: RequestOptions): void {
-  const { auth, network, directories, findTrusted, onScored, firstPartyUrls, maxLifetimeMs, clock } = options
+  const {
+    auth,
+    network,
+    directories,
+    findTrusted,
+    onScored,
+    firstPartyUrls,
+    maxLifetimeMs,
+    clock,
+  } = options
   const { onRequest, preParsing } = auth.requireSecretCosting(scope, scoringCostOf, 'requests')
   endpoint(app, {
     route: 'POST /v1/requests/score',

@@ -28,7 +28,9 @@ const edgeRequest = z.strictObject({
     .refine((host) => URL.canParse(`https://${host}`), {
       error: 'a host, with its port where that is not the usual one',
     })
-    .describe('Host, with its port where that is not the usual one. One of the hosts of your organization.'),
+    .describe(
+      'Host, with its port where that is not the usual one. One of the hosts of your organization.',
+    ),
   path: z
     .string()
     .max(8192)
@@ -55,12 +57,16 @@ export const scoreBody = z.strictObject({ requests: z.array(edgeRequest).min(1).
 
 export const scoredRequest = z
   .strictObject({
-    verdict: verdict.extract(['bot', 'inconclusive']).describe('Never `human`: a request shows no person.'),
+    verdict: verdict
+      .extract(['bot', 'inconclusive'])
+      .describe('Never `human`: a request shows no person.'),
     agent,
     reasons: z
       .array(z.enum(requestReasons))
       .describe('What the request shows, also where that is not enough for a verdict.'),
-    unchecked: z.array(z.enum(uncheckedNames)).describe('What might have said more, and was not looked at.'),
+    unchecked: z
+      .array(z.enum(uncheckedNames))
+      .describe('What might have said more, and was not looked at.'),
   })
   .meta({ id: 'ScoredRequest' })
 

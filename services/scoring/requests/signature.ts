@@ -31,7 +31,11 @@ export function signedBy(
   if (checked.status !== 'signed') {
     const reason = 'reason' in checked ? checked.reason : null
     const domain = namedAgentHost(request)
-    const known = { trusted: domain === null ? null : trusted(domain), keyId: null, fetchedAt: null }
+    const known = {
+      trusted: domain === null ? null : trusted(domain),
+      keyId: null,
+      fetchedAt: null,
+    }
     return { domain, signature: { ...known, status: checked.status, reason } }
   }
   const { agent, keyId: key_id, bases, bytes, directory: url } = checked.signature

@@ -22,7 +22,11 @@ import {
   type EngineQuestion,
 } from '../../../infra/wire/collect/protocol.ts'
 import { provesSimulation, type SimulationKey } from '../../../infra/wire/collect/simulation.ts'
-import type { AnswerClass, LearnedAnswers, LearningProgress } from '../../../projections/answers/learned.ts'
+import type {
+  AnswerClass,
+  LearnedAnswers,
+  LearningProgress,
+} from '../../../projections/answers/learned.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent } from './agent.ts'
@@ -49,11 +53,21 @@ export interface AnswerFacts {
  * `to_come`: its answers to the deployment's own questions come with the next body. `unrecorded`: its answers are not
  * known, as with Apple's engine, and they are not those of another one.
  */
-type EngineVerdict = 'as_claimed' | 'otherwise' | 'to_come' | 'unanswered' | 'unrecorded' | 'unknown'
+type EngineVerdict =
+  | 'as_claimed'
+  | 'otherwise'
+  | 'to_come'
+  | 'unanswered'
+  | 'unrecorded'
+  | 'unknown'
 
 export const noAnswers: AnswerFacts = {
-  ...{ proof: 'none', engine: 'unknown', engineBy: 'recorded', canvas: 'unknown' },
-  ...{ notLearned: null, toQuestions: [] },
+  proof: 'none',
+  engine: 'unknown',
+  engineBy: 'recorded',
+  canvas: 'unknown',
+  notLearned: null,
+  toQuestions: [],
 }
 
 export interface AnswersInput {
@@ -74,10 +88,13 @@ type BankAnswers = readonly (EngineAnswer | undefined)[] | 'to_come'
 
 export function judgeAnswers(input: AnswersInput): AnswerFacts {
   const proof = proofOf(input.snapshot, input.document)
-  if (isSimulated(input)) return { ...noAnswers, proof, engine: 'as_claimed', engineBy: 'simulated' }
+  if (isSimulated(input))
+    return { ...noAnswers, proof, engine: 'as_claimed', engineBy: 'simulated' }
   const toQuestions = [...answersToRecorded(input), ...givenOf(input.toBank)]
   return {
-    ...{ proof, canvas: canvasOf(input), toQuestions },
+    proof,
+    canvas: canvasOf(input),
+    toQuestions,
     ...engineOf(input),
   }
 }
@@ -89,7 +106,9 @@ function isSimulated({ simulationKey, sessionId, snapshot, document }: AnswersIn
 }
 
 export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): boolean {
-  const own = createHmac('sha256', answerKeyText(key)).update(answerText(answers)).digest('base64url')
+  const own = createHmac('sha256', answerKeyText(key))
+    .update(answerText(answers))
+    .digest('base64url')
   return isSameText(own, mac)
 }
 
@@ -100,7 +119,9 @@ function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['pr
   if (challenge === '') return 'keyed'
   if (proofs.answer_mac !== null) {
     const answers = { canvas: proofs.canvas_challenge_hash, engine: proofs.engine_answers }
-    return verifiesAnswers({ challenge, timingNonce }, answers, proofs.answer_mac) ? 'keyed' : 'wrong'
+    return verifiesAnswers({ challenge, timingNonce }, answers, proofs.answer_mac)
+      ? 'keyed'
+      : 'wrong'
   }
   if (proofs.challenge === null || proofs.timing_nonce === null) return 'none'
   return proofs.challenge === challenge && proofs.timing_nonce === timingNonce ? 'echoed' : 'wrong'
@@ -119,7 +140,8 @@ function engineOf(input: AnswersInput): Pick<AnswerFacts, 'engine' | 'engineBy' 
   if (!version || document.challenge === '') return byRepository
   const of = { environment, organizationId, class: version.family }
   const { isLearned, visitors, needed } = learned.progress(of)
-  if (isLearned) return { engine: byBank(toBank, { learned, of }), engineBy: 'learned', notLearned: null }
+  if (isLearned)
+    return { engine: byBank(toBank, { learned, of }), engineBy: 'learned', notLearned: null }
   const engine = byForm(input) ?? recorded
   const isPossible = engine === 'as_claimed' || engine === 'unrecorded'
   const notLearned = isPossible ? { engine: version.family, visitors, needed } : null
@@ -156,7 +178,9 @@ function byForm(input: AnswersInput): 'otherwise' | 'unanswered' | undefined {
     const question = questions.get(id)
     return question !== undefined && !isPlausible(question, answer)
   })
-  return implausible.length + repeatedTexts(given) > given.length * maxImplausible ? 'otherwise' : undefined
+  return implausible.length + repeatedTexts(given) > given.length * maxImplausible
+    ? 'otherwise'
+    : undefined
 }
 
 function answersToRecorded({
@@ -238,25 +262,41 @@ interface Expectation extends Pick<AnswersInput, 'environment' | 'organizationId
 }
 
 // By learned answers, or else by recorded ones. Undefined where there are none.
-function isExpected(answer: string, { version, question, learned, ...of }: Expectation): boolean | undefined {
+function isExpected(
+  answer: string,
+  { version, question, learned, ...of }: Expectation,
+): boolean | undefined {
   const seen = learned.right({ ...of, class: engineName(version), question: String(question) })
   if (seen) return seen.has(answer)
   const recorded = recordedAnswer(version, question)
   return recorded === undefined ? undefined : answer === recorded
 }
 
-function canvasOf({ snapshot, document, agent, learned, ...of }: AnswersInput): AnswerFacts['canvas'] {
+function canvasOf({
+  snapshot,
+  document,
+  agent,
+  learned,
+  ...of
+}: AnswersInput): AnswerFacts['canvas'] {
   const answer = snapshot.proofs.canvas_challenge_hash
   const canvasClass = canvasClassOf(snapshot, agent)
   const isNoise = snapshot.canvas.noise_detected !== false
   if (answer === null || canvasClass === null || isNoise || !document.canvas_seed) return 'unknown'
-  const others = learned.right({ ...of, class: canvasClass, question: `canvas ${document.canvas_seed}` })
+  const others = learned.right({
+    ...of,
+    class: canvasClass,
+    question: `canvas ${document.canvas_seed}`,
+  })
   if (!others) return 'unknown'
   return others.has(String(answer)) ? 'as_others' : 'otherwise'
 }
 
 /** Machines that draw alike: renderer, system, browser and its version. Null where one of them is unknown. */
-export function canvasClassOf({ webgl }: Snapshot, { system, browser, major }: Agent): string | null {
+export function canvasClassOf(
+  { webgl }: Snapshot,
+  { system, browser, major }: Agent,
+): string | null {
   const parts = [webgl.renderer, system, browser, major]
   return parts.some((part) => part === null) ? null : parts.join(' | ')
 }

@@ -8,11 +8,30 @@ type Members = { [G in keyof Snapshot]?: readonly string[] }
 
 // Members, by group, that every version of the SDK gets from every browser, whatever its settings.
 const sinceFirst = {
-  navigator: ['user_agent', 'app_version', 'platform', 'vendor', 'product_sub', 'language', 'cookie_enabled'],
+  navigator: [
+    'user_agent',
+    'app_version',
+    'platform',
+    'vendor',
+    'product_sub',
+    'language',
+    'cookie_enabled',
+  ],
   environment: [
-    ...['outer_width', 'outer_height', 'inner_width', 'inner_height', 'screen_width', 'screen_height'],
-    ...['avail_width', 'avail_height', 'color_depth', 'pixel_ratio', 'timezone', 'timezone_offset_min'],
-    ...['has_focus', 'has_chrome_object'],
+    'outer_width',
+    'outer_height',
+    'inner_width',
+    'inner_height',
+    'screen_width',
+    'screen_height',
+    'avail_width',
+    'avail_height',
+    'color_depth',
+    'pixel_ratio',
+    'timezone',
+    'timezone_offset_min',
+    'has_focus',
+    'has_chrome_object',
   ],
   automation: ['webdriver_own_property', 'cdp_runtime'],
   tamper: ['iframe_srcdoc_proxy', 'timezone_mismatch'],
@@ -45,8 +64,18 @@ const refused = { blocked: engines, late: engines }
 
 // docs/reference/observations.md says what the reasons mean.
 const owed: Record<Withheld['group'], Owed> = {
-  worker: { members: { worker: ['user_agent'] }, isMinimal: true, reasons: refused, cause: 'worker' },
-  iframe: { members: { iframe: ['user_agent'] }, isMinimal: true, reasons: refused, cause: 'iframe' },
+  worker: {
+    members: { worker: ['user_agent'] },
+    isMinimal: true,
+    reasons: refused,
+    cause: 'worker',
+  },
+  iframe: {
+    members: { iframe: ['user_agent'] },
+    isMinimal: true,
+    reasons: refused,
+    cause: 'iframe',
+  },
   webgl: {
     members: { webgl: ['renderer'] },
     isMinimal: false,
@@ -60,7 +89,12 @@ const owed: Record<Withheld['group'], Owed> = {
     cause: 'canvas',
   },
   // They are measured in a canvas.
-  fonts: { members: { fonts: ['detected_count'] }, isMinimal: false, reasons: refused, cause: 'canvas' },
+  fonts: {
+    members: { fonts: ['detected_count'] },
+    isMinimal: false,
+    reasons: refused,
+    cause: 'canvas',
+  },
   // WebKitGTK is built without it where there is no GStreamer.
   audio: {
     members: { audio: ['hash'] },
@@ -98,7 +132,10 @@ export function completenessOf({ snapshot, platform, sdk, isMinimal, engine }: S
   const withheld = parts.flatMap((part) => part.withheld)
   // Parts are computed one after another, so that what follows one that is late is late as well.
   const isLate = withheld.some(({ reason }) => reason === 'late')
-  return { missing: [...(isLate ? [] : always), ...parts.flatMap(({ missing }) => missing)], withheld }
+  return {
+    missing: [...(isLate ? [] : always), ...parts.flatMap(({ missing }) => missing)],
+    withheld,
+  }
 }
 
 function partOf(
@@ -117,7 +154,9 @@ function partOf(
  * page more often than by its visitor.
  */
 export function refusals(withheld: Withheld[]): number {
-  const refusedParts = withheld.filter(({ group, reason }) => reason !== 'late' && group !== 'worker')
+  const refusedParts = withheld.filter(
+    ({ group, reason }) => reason !== 'late' && group !== 'worker',
+  )
   return new Set(refusedParts.map(({ group }) => owed[group].cause)).size
 }
 
@@ -129,7 +168,9 @@ export function saysMinimal(snapshot: Snapshot | null): boolean {
 function absent(snapshot: Snapshot, owedMembers: Members): string[] {
   return Object.entries(owedMembers).flatMap(([group, names]) => {
     const members: Record<string, unknown> = Object(Reflect.get(snapshot, group))
-    return names.filter((name) => (members[name] ?? null) === null).map((name) => `${group}.${name}`)
+    return names
+      .filter((name) => (members[name] ?? null) === null)
+      .map((name) => `${group}.${name}`)
   })
 }
 
@@ -153,7 +194,8 @@ const between = (value: number | null, least: number, most: number) =>
 
 // By member, values that no browser has.
 const impossible: [path: string, isWrong: Check][] = Object.entries({
-  'environment.timezone_offset_min': ({ environment: e }) => !between(e.timezone_offset_min, -840, 720),
+  'environment.timezone_offset_min': ({ environment: e }) =>
+    !between(e.timezone_offset_min, -840, 720),
   'environment.timezone': ({ environment: e }) => e.timezone !== null && !isZone(e.timezone),
   'environment.color_depth': ({ environment: e }) => !between(e.color_depth, 1, 64),
   'environment.pixel_ratio': ({ environment: e }) => !between(e.pixel_ratio, 0.05, 20),

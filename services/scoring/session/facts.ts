@@ -3,7 +3,12 @@ import { withClients } from '../../../infra/ip/records.ts'
 import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
 import { type LearnedAnswers, nothingLearned } from '../../../projections/answers/learned.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
-import type { Platform, Repeats, SessionAgent, SessionAttestation } from '../../../schemas/events.ts'
+import type {
+  Platform,
+  Repeats,
+  SessionAgent,
+  SessionAttestation,
+} from '../../../schemas/events.ts'
 import type { Behavior, Snapshot, Withheld } from '../../../schemas/observations.ts'
 import { type Agent, readAgent } from './agent.ts'
 import { type AnswerFacts, bankAnswersOf, judgeAnswers, noAnswers } from './answers.ts'
@@ -74,11 +79,18 @@ export interface FactsInput {
 }
 
 export function readFacts(input: FactsInput): Facts {
-  const { state, network, learned = nothingLearned, simulationKey, allowsMinimal = () => false } = input
+  const {
+    state,
+    network,
+    learned = nothingLearned,
+    simulationKey,
+    allowsMinimal = () => false,
+  } = input
   const { visitorSessions = 0, repeats = null, near = null, checks = {} } = input
   const { behavior } = state
   const claimsNative = state.platform === 'web' && (state.snapshot?.native ?? null) !== null
-  const snapshot = claimsNative && state.snapshot ? { ...state.snapshot, native: null } : state.snapshot
+  const snapshot =
+    claimsNative && state.snapshot ? { ...state.snapshot, native: null } : state.snapshot
   const userAgent = snapshot?.navigator.user_agent ?? state.user_agent
   const agent = readAgent(userAgent)
   const document = documentOf(state)
@@ -94,16 +106,25 @@ export function readFacts(input: FactsInput): Facts {
     answers:
       snapshot && document
         ? judgeAnswers({
-            ...{ ...of, snapshot, document, agent, userAgent, simulationKey },
-            ...{ sessionId: state.session_id, toBank: bankAnswersOf(state, { snapshot, document, learned }) },
+            ...of,
+            snapshot,
+            document,
+            agent,
+            userAgent,
+            simulationKey,
+            sessionId: state.session_id,
+            toBank: bankAnswersOf(state, { snapshot, document, learned }),
           })
         : noAnswers,
     handshake: judgeHandshake({ ...of, document, userAgent, platform: state.platform }),
     sdk: state.sdk,
     isMinimal,
     ...completenessOf({
-      ...{ snapshot, platform: state.platform, sdk: state.sdk },
-      ...{ isMinimal, engine: agent.engine },
+      snapshot,
+      platform: state.platform,
+      sdk: state.sdk,
+      isMinimal,
+      engine: agent.engine,
     }),
     impossible: impossibleMembers({ snapshot, behavior, userAgent }),
     userAgent,
@@ -125,7 +146,9 @@ export function readFacts(input: FactsInput): Facts {
 
 /** Without counts it stays as it is. */
 export const countedAt = (network: AddressNetwork, repeats: Repeats | null): AddressNetwork =>
-  repeats ? { ...network, evidence: withClients(network.evidence, repeats.address_visitors.day) } : network
+  repeats
+    ? { ...network, evidence: withClients(network.evidence, repeats.address_visitors.day) }
+    : network
 
 function claimsOf({
   state,
@@ -146,7 +169,8 @@ export function documentOf({ documents, snapshot_document }: SessionState): Docu
 function isPrivacyTool({ tamper, canvas }: Snapshot, agent: Agent): boolean {
   if (tamper.brave === true) return true
   return (
-    agent.engine === 'gecko' && (tamper.timer_precision_reduced === true || canvas.noise_detected === true)
+    agent.engine === 'gecko' &&
+    (tamper.timer_precision_reduced === true || canvas.noise_detected === true)
   )
 }
 

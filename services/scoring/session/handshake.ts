@@ -10,7 +10,8 @@ interface Speaker {
   product: string | null
 }
 
-export type KnownHandshake = Speaker & ({ kind: 'tool' } | { kind: 'browser'; engine: EngineFamily })
+export type KnownHandshake = Speaker &
+  ({ kind: 'tool' } | { kind: 'browser'; engine: EngineFamily })
 
 /** How the client began TLS, and whether what the user agent names does so. */
 export interface HandshakeFacts {
@@ -21,14 +22,24 @@ export interface HandshakeFacts {
 }
 
 const families: Record<EngineFamily, string> = {
-  ...{ blink: 'chromium', gecko: 'firefox', webkit: 'webkit', webkitgtk: 'webkitgtk' },
+  blink: 'chromium',
+  gecko: 'firefox',
+  webkit: 'webkit',
+  webkitgtk: 'webkitgtk',
 }
 const engines: readonly EngineFamily[] = ['blink', 'gecko', 'webkit', 'webkitgtk']
 
 const browser = (engine: EngineFamily, product: string | null): KnownHandshake => ({
-  ...{ kind: 'browser', engine, family: families[engine], product },
+  kind: 'browser',
+  engine,
+  family: families[engine],
+  product,
 })
-const tool = (family: string, product: string): KnownHandshake => ({ kind: 'tool', family, product })
+const tool = (family: string, product: string): KnownHandshake => ({
+  kind: 'tool',
+  family,
+  product,
+})
 
 // By the second and third part of JA4. The first part says beside these which protocols the program chose to offer, and
 // whether it named a host. Each was recorded (test/fixtures/tls-hellos), new and resumed. Several programs with OpenSSL's
@@ -66,7 +77,12 @@ interface HandshakeInput
   platform: Platform
 }
 
-export function judgeHandshake({ document, platform, userAgent, ...by }: HandshakeInput): HandshakeFacts {
+export function judgeHandshake({
+  document,
+  platform,
+  userAgent,
+  ...by
+}: HandshakeInput): HandshakeFacts {
   const ja4 = document?.ja4
   const program = recordedHandshake(ja4)
   const seen = learnedEngines(ja4, by)

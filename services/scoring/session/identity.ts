@@ -6,7 +6,11 @@ import {
   listOf,
   namedAgent,
 } from '../../../infra/agents/catalogue.ts'
-import { isPublicAddressInFull, type NetworkSource, plainAddress } from '../../../infra/ip/network.ts'
+import {
+  isPublicAddressInFull,
+  type NetworkSource,
+  plainAddress,
+} from '../../../infra/ip/network.ts'
 import type { AgentEvidence, SessionAgent } from '../../../schemas/events.ts'
 import type { HostOutcome, SignatureOutcome } from './state.ts'
 
@@ -42,12 +46,21 @@ export interface IdentityChecks {
 }
 
 const nobody: SessionAgent = {
-  ...{ status: 'none', provider: null, product: null, purpose: null },
-  ...{ method: null, evidence: null },
+  status: 'none',
+  provider: null,
+  product: null,
+  purpose: null,
+  method: null,
+  evidence: null,
 }
 const nothing: AgentEvidence = {
-  ...{ catalogue_id: null, domain: null, key_id: null, host_name: null },
-  ...{ list: null, reason: null, fetched_at: null },
+  catalogue_id: null,
+  domain: null,
+  key_id: null,
+  host_name: null,
+  list: null,
+  reason: null,
+  fetched_at: null,
 }
 
 /** Who the session says that it is, and whether that is so. What a signature proves goes before what a name says. */
@@ -73,7 +86,13 @@ function byNames(
   return being('spoofed') ?? being('verified') ?? all[0]
 }
 
-const ranks: readonly SessionAgent['status'][] = ['none', 'declared', 'spoofed', 'signed', 'verified']
+const ranks: readonly SessionAgent['status'][] = [
+  'none',
+  'declared',
+  'spoofed',
+  'signed',
+  'verified',
+]
 const rankOf = ({ status }: SessionAgent) => ranks.indexOf(status)
 
 function bySignature(domain: string, signature: SignatureCheck | null): SessionAgent {
@@ -143,7 +162,9 @@ export function searchedList(
   return ranges.listedOperators().has(list) ? list : undefined
 }
 
-function describe(entry: CatalogueEntry | null): Pick<SessionAgent, 'provider' | 'product' | 'purpose'> {
+function describe(
+  entry: CatalogueEntry | null,
+): Pick<SessionAgent, 'provider' | 'product' | 'purpose'> {
   return {
     provider: entry?.provider ?? null,
     product: entry?.product ?? null,

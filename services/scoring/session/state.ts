@@ -78,7 +78,11 @@ export interface SessionState {
 }
 
 const knownTypes = [
-  ...['SessionOpened', 'DocumentOpened', 'BatchReceived', 'ResultRequested', 'SessionIdled'],
+  'SessionOpened',
+  'DocumentOpened',
+  'BatchReceived',
+  'ResultRequested',
+  'SessionIdled',
   'AgentLookedUp',
 ]
 
@@ -183,14 +187,22 @@ function received(state: SessionState, event: BatchReceived | ResultRequested): 
 
 function documentOf(state: SessionState, event: BatchReceived | ResultRequested): DocumentState {
   return (
-    state.documents.find((document) => document.hash === event.document_id_hash) ?? unknownDocument(event)
+    state.documents.find((document) => document.hash === event.document_id_hash) ??
+    unknownDocument(event)
   )
 }
 
-function observed(state: SessionState, observations: Observations, document: DocumentState): SessionState {
+function observed(
+  state: SessionState,
+  observations: Observations,
+  document: DocumentState,
+): SessionState {
   const { snapshot, behavior, engine_answers: answers, binding = null } = observations
   const inputs = (document.inputs ?? 0) + (behavior ? trustedInputs(behavior) : 0)
-  const next = { ...state, documents: withDocument(state.documents, { ...document, inputs, binding }) }
+  const next = {
+    ...state,
+    documents: withDocument(state.documents, { ...document, inputs, binding }),
+  }
   if (snapshot) {
     next.snapshot = mergeSnapshot(state.snapshot, snapshot)
     next.snapshot_document = document.hash
@@ -199,7 +211,8 @@ function observed(state: SessionState, observations: Observations, document: Doc
   }
   if (
     answers &&
-    (next.late_answers?.document !== next.snapshot_document || document.hash === next.snapshot_document)
+    (next.late_answers?.document !== next.snapshot_document ||
+      document.hash === next.snapshot_document)
   )
     next.late_answers = { document: document.hash, answers }
   if (behavior) next.behavior = addBehavior(state.behavior, behavior)
@@ -326,7 +339,8 @@ function addBody(document: DocumentState, body: Body): DocumentState | 'repeated
 
 export function withDocument(documents: DocumentState[], document: DocumentState): DocumentState[] {
   const known = documents.some(({ hash }) => hash === document.hash)
-  if (known) return documents.map((one) => (one.hash === document.hash ? keepBodies(one, document) : one))
+  if (known)
+    return documents.map((one) => (one.hash === document.hash ? keepBodies(one, document) : one))
   return [...documents, document].slice(-maxDocuments)
 }
 

@@ -5,7 +5,10 @@ import { isMassProduced } from './repeats.ts'
 import { inBrowser, signals, snapshot } from './signal.ts'
 
 const engineNames: Record<EngineFamily, string> = {
-  ...{ blink: 'Blink', gecko: 'Gecko', webkit: 'WebKit', webkitgtk: 'WebKitGTK' },
+  blink: 'Blink',
+  gecko: 'Gecko',
+  webkit: 'WebKit',
+  webkitgtk: 'WebKitGTK',
 }
 
 export const answerSignals = signals({
@@ -38,20 +41,25 @@ export const answerSignals = signals({
     falsePositives:
       'browsers with an engine of their own, versions far from any that is known, an SDK before 0.2',
     fires: inBrowser(
-      (_, { answers, platform }) => platform === 'web' && /^(unanswered|unknown)$/.test(answers.engine),
+      (_, { answers, platform }) =>
+        platform === 'web' && /^(unanswered|unknown)$/.test(answers.engine),
     ),
   },
   answers_to_come: {
     name: 'Own questions not answered yet',
-    looksAt: "a document's own questions come after its snapshot, and are answered in the next body",
+    looksAt:
+      "a document's own questions come after its snapshot, and are answered in the next body",
     falsePositives: 'every visit until then, and people who leave at once',
-    fires: inBrowser((_, { answers, platform }) => platform === 'web' && answers.engine === 'to_come'),
+    fires: inBrowser(
+      (_, { answers, platform }) => platform === 'web' && answers.engine === 'to_come',
+    ),
   },
   engine_not_learned: {
     name: 'Engine not learned yet',
     looksAt:
       "this deployment has not learned how the engine answers its own questions, and no natural input speaks for a person (or the session looks mass-produced, so that its input doesn't)",
-    falsePositives: 'people who have not used pointer, keyboard or touch yet, until `tidegate learn` was run',
+    falsePositives:
+      'people who have not used pointer, keyboard or touch yet, until `tidegate learn` was run',
     looksBack: true,
     details: ({ answers: { notLearned } }) =>
       notLearned &&
@@ -71,7 +79,8 @@ export const answerSignals = signals({
   },
   telemetry_incomplete: {
     name: 'Incomplete telemetry',
-    looksAt: '`evidence.missing` names a member, which the SDK always sends unless its browser has a reason',
+    looksAt:
+      '`evidence.missing` names a member, which the SDK always sends unless its browser has a reason',
     falsePositives: 'an SDK before 0.3 from a cache, in a browser that blocks a part',
     fires: ({ missing }) => missing.length > 0,
   },
@@ -85,7 +94,8 @@ export const answerSignals = signals({
   telemetry_late: {
     name: 'The page was slow',
     looksAt: 'parts of the snapshot were not ready at the hand-off; a later one decides anew',
-    falsePositives: 'slow machines: it is no evidence against a person, but required evidence is missing',
+    falsePositives:
+      'slow machines: it is no evidence against a person, but required evidence is missing',
     fires: ({ withheld }) => withheld.some(({ reason }) => reason === 'late'),
   },
   impossible_values: {
@@ -98,7 +108,8 @@ export const answerSignals = signals({
   window_larger_than_screen: {
     name: 'Window larger than the screen',
     looksAt: 'the window is wider or higher than the screen by more than its frame',
-    falsePositives: 'windows over several monitors, zoom that changes the sizes of screen and window apart',
+    falsePositives:
+      'windows over several monitors, zoom that changes the sizes of screen and window apart',
     fires: inBrowser(
       ({ environment: e }) =>
         exceeds(e.outer_width, e.screen_width) || exceeds(e.outer_height, e.screen_height),

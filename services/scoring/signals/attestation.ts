@@ -14,10 +14,12 @@ const isDistrusted = invalidBy('device')
 export const attestationSignals = signals({
   app_unattested: {
     name: 'App that nothing attests',
-    looksAt: 'nothing of Apple or Google attests the app, so that a script may have made all of it up',
+    looksAt:
+      'nothing of Apple or Google attests the app, so that a script may have made all of it up',
     falsePositives: 'every app that sends no attestation',
     details: reasonOf,
-    fires: (facts) => facts.platform !== 'web' && facts.attestation?.status !== 'valid' && !isInvalid(facts),
+    fires: (facts) =>
+      facts.platform !== 'web' && facts.attestation?.status !== 'valid' && !isInvalid(facts),
   },
   attestation_invalid: {
     name: 'Attestation that is not valid',

@@ -15,7 +15,8 @@ const others =
   /^(__nightmare|domAutomation|domAutomationController|awesomium|CefSharp|RunPerfTest|fmget_targets|wdioElectron|__cypress|Cypress)$/
 const ambiguous = /^(spawn|emit|geb)$/
 
-const globals = (pattern: RegExp) => snapshot((s) => s.automation.globals.some((name) => pattern.test(name)))
+const globals = (pattern: RegExp) =>
+  snapshot((s) => s.automation.globals.some((name) => pattern.test(name)))
 
 const seleniumGlobals = globals(selenium)
 const chromedriverMarkers = globals(chromedriver)
@@ -97,7 +98,8 @@ export const automationSignals = signals({
   },
   developer_tools_detected: {
     name: 'Developer tools or remote debugging',
-    looksAt: 'a logged error is serialised in page, frame or worker, as by the Runtime domain of DevTools',
+    looksAt:
+      'a logged error is serialised in page, frame or worker, as by the Runtime domain of DevTools',
     falsePositives: 'a person with developer tools open; some extensions',
     fires: snapshot((s) => s.automation.cdp_runtime === true),
   },
@@ -109,7 +111,8 @@ export const automationSignals = signals({
   },
   cdp_driven_input: {
     name: 'Input sent through remote debugging',
-    looksAt: 'remote debugging is on, and every click hits an exact centre or carries protocol coordinates',
+    looksAt:
+      'remote debugging is on, and every click hits an exact centre or carries protocol coordinates',
     falsePositives: 'none; developer tools do not aim clicks',
     fires: snapshot(
       (s, { behavior }) =>
@@ -118,7 +121,8 @@ export const automationSignals = signals({
   },
 })
 
-const noisy = ({ canvas, audio }: Snapshot) => canvas.noise_detected === true || audio.noise_detected === true
+const noisy = ({ canvas, audio }: Snapshot) =>
+  canvas.noise_detected === true || audio.noise_detected === true
 
 // APIs that hide automation when patched; privacy extensions patch canvas, audio, sizes and the user agent.
 const stealthTargets = /permissions|plugins|mimeTypes|contentWindow/i
@@ -129,7 +133,8 @@ const patchesStealth = ({ tamper }: Snapshot) =>
 export const tamperSignals = signals({
   webdriver_property_overridden: {
     name: 'WebDriver flag overridden',
-    looksAt: '`webdriver` is an own property of `navigator`, or its getter was replaced or taken away',
+    looksAt:
+      '`webdriver` is an own property of `navigator`, or its getter was replaced or taken away',
     falsePositives: 'none; nothing but hiding automation needs it',
     fires: inBrowser(
       (s) =>
@@ -160,7 +165,8 @@ export const tamperSignals = signals({
     looksAt: 'other built-in functions whose source text is not native',
     falsePositives: 'privacy extensions, polyfills',
     fires: inBrowser(
-      (s, { privacyTool }) => !privacyTool && s.tamper.patched_functions.length > 0 && !patchesStealth(s),
+      (s, { privacyTool }) =>
+        !privacyTool && s.tamper.patched_functions.length > 0 && !patchesStealth(s),
     ),
   },
   stealth_iframe_proxy: {
@@ -177,7 +183,8 @@ export const tamperSignals = signals({
   },
   imitated_plugins: {
     name: 'Imitated plugins',
-    looksAt: '`navigator.plugins` is no real PluginArray, or its members do not refer to each other',
+    looksAt:
+      '`navigator.plugins` is no real PluginArray, or its members do not refer to each other',
     falsePositives: 'none',
     fires: inBrowser((s) => s.navigator.plugins_genuine === false),
   },
@@ -191,17 +198,21 @@ export const tamperSignals = signals({
     name: 'Spoofed graphics parameters',
     looksAt: 'parameters that WebGL and WebGL 2 must share differ',
     falsePositives: 'privacy extensions',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.webgl_parameter_mismatch === true),
+    fires: inBrowser(
+      (s, { privacyTool }) => !privacyTool && s.tamper.webgl_parameter_mismatch === true,
+    ),
   },
   fingerprint_noise: {
     name: 'Noise in canvas or audio',
-    looksAt: 'read-back of canvas or audio differs from what was drawn, in no known privacy browser',
+    looksAt:
+      'read-back of canvas or audio differs from what was drawn, in no known privacy browser',
     falsePositives: 'privacy extensions',
     fires: inBrowser((s, { privacyTool }) => !privacyTool && noisy(s)),
   },
   privacy_hardening_indicators: {
     name: 'Privacy hardening indicators',
-    looksAt: 'Brave, resistance to fingerprinting, a clock in steps of 5 ms or more in Firefox, noise',
+    looksAt:
+      'Brave, resistance to fingerprinting, a clock in steps of 5 ms or more in Firefox, noise',
     falsePositives: 'no risk: tamper signals weigh less',
     fires: inBrowser((s, { privacyTool }) => privacyTool || noisy(s)),
   },

@@ -1,7 +1,12 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import { standardModel } from '../model/model.ts'
 import { type Facts, isAnswered } from '../session/facts.ts'
-import { consistencySignals, hasDesktopGraphics, headerSignals, runsOnDesktop } from './consistency.ts'
+import {
+  consistencySignals,
+  hasDesktopGraphics,
+  headerSignals,
+  runsOnDesktop,
+} from './consistency.ts'
 import { computerParts, deviceSignals } from './devices.ts'
 import { handSignals, markedTouches, phoneSignals } from './hands.ts'
 import { isSoftwareRendered } from './headless.ts'
@@ -35,7 +40,8 @@ export const behaviorSignals = [
     untrusted_input: {
       name: 'Input made by script',
       looksAt: 'half or more of pointer, key and touch events are not trusted',
-      falsePositives: 'accessibility tools, password managers, pages that dispatch their own events',
+      falsePositives:
+        'accessibility tools, password managers, pages that dispatch their own events',
       measured: ({ mouse, keyboard, touch }) =>
         `${mouse.untrusted + keyboard.untrusted + touch.untrusted} of ${mouse.events + keyboard.events + touch.events} events`,
       fires: input(mostlyUntrusted),
@@ -52,12 +58,14 @@ export const behaviorSignals = [
       falsePositives: 'password managers, browser autofill that reports nothing, page code',
       measured: ({ form: f }) => `${f.silent_changes} inputs, no key`,
       fires: input(
-        ({ form, keyboard }) => form.silent_changes >= 2 && form.autofills === 0 && keyboard.keys === 0,
+        ({ form, keyboard }) =>
+          form.silent_changes >= 2 && form.autofills === 0 && keyboard.keys === 0,
       ),
     },
     text_inserted_at_once: {
       name: 'Text inserted at once',
-      looksAt: 'in Chromium on a desktop, two or more texts came into fields at once, with no key or paste',
+      looksAt:
+        'in Chromium on a desktop, two or more texts came into fields at once, with no key or paste',
       falsePositives: 'dictation, panels for emoji',
       measured: ({ form: f }) => `${f.inserted} texts`,
       fires: input(({ form }, facts) => inDesktopChromium(facts) && form.inserted >= 2),
@@ -84,7 +92,8 @@ function isConsistent(s: Snapshot, facts: Facts): boolean {
   const agrees = (realm: Snapshot['worker']) =>
     realm.available === true && realm.user_agent === navigator.user_agent
   const isDrawn = webgl.renderer !== null && !isSoftwareRendered(facts)
-  const isWhole = isDrawn && agrees(worker) && agrees(iframe) && tamper.webgl_parameter_mismatch !== true
+  const isWhole =
+    isDrawn && agrees(worker) && agrees(iframe) && tamper.webgl_parameter_mismatch !== true
   return isWhole && !contradictions.some((signal) => signal.fires(facts))
 }
 
@@ -98,7 +107,8 @@ function isNaturalMovement(behavior: Behavior, facts: Facts): boolean {
 // Software presses one key after the other; fingers do not wait for each other.
 function isNaturalTyping(behavior: Behavior, facts: Facts): boolean {
   const { keyboard: k } = behavior
-  const isReal = k.untrusted === 0 && k.rollovers >= 2 && (k.hold_mean ?? 0) > 20 && (k.hold_std ?? 0) > 5
+  const isReal =
+    k.untrusted === 0 && k.rollovers >= 2 && (k.hold_mean ?? 0) > 20 && (k.hold_std ?? 0) > 5
   const isUneven = k.keys >= 8 && !isUniformTyping(behavior) && (k.interval_std ?? 0) > 25
   return isReal && isUneven && !isMadeBySoftware(behavior, facts)
 }
@@ -126,7 +136,8 @@ const observed = (facts: Facts, ways: Natural[]) => {
 }
 
 /** Whether a pointer or a keyboard was used as people use them. */
-export const actsNaturally = (facts: Facts): boolean => observed(facts, [isNaturalMovement, isNaturalTyping])
+export const actsNaturally = (facts: Facts): boolean =>
+  observed(facts, [isNaturalMovement, isNaturalTyping])
 
 /** Whether pointer, keyboard or touch were used as people use them. */
 export const hasNaturalInput = (facts: Facts): boolean =>

@@ -46,8 +46,10 @@ export function isHosted({ anonymity, routing }: Facts['network']): boolean {
 export const networkSignals = signals({
   hosting_network: {
     name: 'Hosting network',
-    looksAt: 'the address belongs to a hosting provider, and to no known VPN, relay or gateway of companies',
-    falsePositives: 'VPN exits and office gateways that no list has, remote desktops in a data centre',
+    looksAt:
+      'the address belongs to a hosting provider, and to no known VPN, relay or gateway of companies',
+    falsePositives:
+      'VPN exits and office gateways that no list has, remote desktops in a data centre',
     fires: ({ network }) => isHosted(network),
   },
   vpn_associated_ip: {
@@ -67,7 +69,8 @@ export const networkSignals = signals({
     looksAt: "the browser's time zone against that of the address",
     falsePositives: 'travellers, VPNs',
     fires: inBrowser(
-      (s, facts) => /\//.test(s.environment.timezone ?? '') && !facts.privacyTool && zoneDiffers(facts),
+      (s, facts) =>
+        /\//.test(s.environment.timezone ?? '') && !facts.privacyTool && zoneDiffers(facts),
     ),
   },
   browser_with_tool_handshake: {
@@ -76,12 +79,14 @@ export const networkSignals = signals({
       'the user agent names a browser, and JA4 is that of a library: of Go, Python, curl, Node or Java',
     falsePositives:
       'proxies of offices that open TLS with such a library, until browsers of several engines came by it',
-    fires: ({ handshake }) => handshake.known?.kind === 'tool' && handshake.alignment === 'mismatch',
+    fires: ({ handshake }) =>
+      handshake.known?.kind === 'tool' && handshake.alignment === 'mismatch',
   },
 })
 
 type Native = NonNullable<Snapshot['native']>
-const app = (test: (native: Native) => boolean) => snapshot((s) => s.native !== null && test(s.native))
+const app = (test: (native: Native) => boolean) =>
+  snapshot((s) => s.native !== null && test(s.native))
 
 const checksOf = (n: Native) => [
   n.hooks,
@@ -127,11 +132,14 @@ export const nativeSignals = signals({
     name: 'App without a device',
     looksAt: 'the snapshot of an app has no `native` observations, or none with a device model',
     falsePositives: 'none; every app knows its device',
-    fires: snapshot((s, { platform }) => platform !== 'web' && (s.native?.device_model ?? null) === null),
+    fires: snapshot(
+      (s, { platform }) => platform !== 'web' && (s.native?.device_model ?? null) === null,
+    ),
   },
   native_checks_missing: {
     name: 'App that checked nothing',
-    looksAt: 'an app names its device, but reports no check: hooks, signature, root, emulator, debugger',
+    looksAt:
+      'an app names its device, but reports no check: hooks, signature, root, emulator, debugger',
     falsePositives: 'none; every SDK of apps reports some',
     fires: app((n) => n.device_model !== null && checksOf(n).every((check) => check === null)),
   },
@@ -139,6 +147,7 @@ export const nativeSignals = signals({
     name: "A browser's user agent from an app",
     looksAt: 'the requests of an app carry the `User-Agent` of a browser',
     falsePositives: 'apps that send it on purpose',
-    fires: ({ platform, headerUserAgent }) => platform !== 'web' && /^Mozilla\//i.test(headerUserAgent),
+    fires: ({ platform, headerUserAgent }) =>
+      platform !== 'web' && /^Mozilla\//i.test(headerUserAgent),
   },
 })

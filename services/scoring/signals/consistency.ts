@@ -6,7 +6,11 @@ import { isSoftwareRendered, softwareGraphics } from './headless.ts'
 import { inBrowser, signals } from './signal.ts'
 import { replacesUserAgent } from './tamper.ts'
 
-const engineNames: Record<string, Engine> = { V8: 'blink', SpiderMonkey: 'gecko', JavaScriptCore: 'webkit' }
+const engineNames: Record<string, Engine> = {
+  V8: 'blink',
+  SpiderMonkey: 'gecko',
+  JavaScriptCore: 'webkit',
+}
 
 // Phones and tablets ask for desktop sites under a desktop name: iPads as Macs, Android as Linux. What calls itself a
 // phone has no reason to.
@@ -55,7 +59,10 @@ function platformDiffers({ navigator }: Snapshot, facts: Facts): boolean {
   if (system === 'other' || mayPretend(facts)) return false
   const possible = systemsOfPlatform(navigator.platform ?? '')
   const hinted = systemOfHint(navigator.ua_data_platform)
-  return (possible.length > 0 && !possible.includes(system)) || (hinted !== undefined && hinted !== system)
+  return (
+    (possible.length > 0 && !possible.includes(system)) ||
+    (hinted !== undefined && hinted !== system)
+  )
 }
 
 function realmDiffers(realm: Snapshot['worker'], { navigator }: Snapshot, facts: Facts): boolean {
@@ -74,17 +81,21 @@ function differ(one: string | null, other: string | null): boolean {
 function gpuSystemDiffers({ webgl }: Snapshot, { agent, ...facts }: Facts): boolean {
   if (mayPretend({ agent, ...facts })) return false
   const renderer = webgl.renderer ?? ''
-  if (/Direct3D|D3D1[12]/.test(renderer)) return agent.system !== 'windows' && agent.system !== 'other'
+  if (/Direct3D|D3D1[12]/.test(renderer))
+    return agent.system !== 'windows' && agent.system !== 'other'
   // Every WebKit says "Apple GPU", on any system.
   if (agent.engine === 'webkit' && renderer === 'Apple GPU') return false
   return (
-    /Apple (M\d|GPU)|Metal Renderer/.test(renderer) && agent.system !== 'macos' && agent.system !== 'other'
+    /Apple (M\d|GPU)|Metal Renderer/.test(renderer) &&
+    agent.system !== 'macos' &&
+    agent.system !== 'other'
   )
 }
 
 // Without a graphics card, page and worker may fall back to different software.
 function workerGpuDiffers({ worker, webgl }: Snapshot, facts: Facts): boolean {
-  if (facts.agent.engine !== 'blink' || worker.available !== true || isSoftwareRendered(facts)) return false
+  if (facts.agent.engine !== 'blink' || worker.available !== true || isSoftwareRendered(facts))
+    return false
   return differ(worker.webgl_renderer, webgl.renderer)
 }
 
@@ -124,7 +135,9 @@ function hasNoBars({ environment: e }: Snapshot, { agent }: Facts): boolean {
 
 function phoneWithoutTouch({ navigator, environment }: Snapshot, { agent }: Facts): boolean {
   return (
-    agent.formFactor === 'mobile' && navigator.max_touch_points === 0 && environment.pointer_coarse !== true
+    agent.formFactor === 'mobile' &&
+    navigator.max_touch_points === 0 &&
+    environment.pointer_coarse !== true
   )
 }
 
@@ -133,7 +146,8 @@ const isDesktop = ({ formFactor, webView }: Agent) => formFactor === 'desktop' &
 export const consistencySignals = signals({
   engine_mismatch: {
     name: 'Engine contradicts the user agent',
-    looksAt: 'the JavaScript engine by its features against the engine that the user agent string names',
+    looksAt:
+      'the JavaScript engine by its features against the engine that the user agent string names',
     falsePositives: 'none',
     fires: inBrowser(engineDiffers),
   },
@@ -145,7 +159,8 @@ export const consistencySignals = signals({
   },
   worker_mismatch: {
     name: 'Worker contradicts the page',
-    looksAt: 'user agent, platform and languages inside a worker; not processor counts, which Brave varies',
+    looksAt:
+      'user agent, platform and languages inside a worker; not processor counts, which Brave varies',
     falsePositives: 'iPads',
     fires: inBrowser((s, facts) => realmDiffers(s.worker, s, facts)),
   },
@@ -194,13 +209,15 @@ export const consistencySignals = signals({
   },
   phone_on_desktop_system: {
     name: 'Phone on the system of a computer',
-    looksAt: 'a phone or tablet by user agent with the platform of a computer in page, worker or frame',
+    looksAt:
+      'a phone or tablet by user agent with the platform of a computer in page, worker or frame',
     falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
     fires: inBrowser(runsOnDesktop),
   },
   phone_without_bars: {
     name: 'Phone whose page fills the screen',
-    looksAt: 'on a phone, the page is as large as the screen: no bar of the browser or the system is there',
+    looksAt:
+      'on a phone, the page is as large as the screen: no bar of the browser or the system is there',
     falsePositives: 'pages that were installed, full screen',
     fires: inBrowser(hasNoBars),
   },
@@ -229,7 +246,8 @@ function headerLanguage({ document }: Facts): string | null {
 
 function languageDiffers(facts: Facts): boolean {
   const header = headerLanguage(facts)
-  const languages = facts.snapshot?.navigator.languages.map((one) => one.toLowerCase().split('-')[0]) ?? []
+  const languages =
+    facts.snapshot?.navigator.languages.map((one) => one.toLowerCase().split('-')[0]) ?? []
   return header !== null && languages.length > 0 && !languages.includes(header)
 }
 
@@ -241,7 +259,9 @@ function headersMissing({ document }: Facts): boolean {
 }
 
 function headerDiffers({ navigator }: Snapshot, { headerUserAgent }: Facts): boolean {
-  return !!navigator.user_agent && headerUserAgent !== '' && navigator.user_agent !== headerUserAgent
+  return (
+    !!navigator.user_agent && headerUserAgent !== '' && navigator.user_agent !== headerUserAgent
+  )
 }
 
 // A proxy rewrites headers but nothing within the browser, so worker, frame and engine confirm the page.

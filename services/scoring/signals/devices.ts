@@ -20,7 +20,8 @@ function appleDevice({ agent, userAgent }: Facts): keyof typeof platforms | null
 }
 
 // Fonts of Windows and Linux of which iOS has none.
-const foreignFonts = /^(Bahnschrift|Cantarell|DejaVu Sans|Gadugi|Liberation Sans|Nirmala UI|Segoe UI)$/
+const foreignFonts =
+  /^(Bahnschrift|Cantarell|DejaVu Sans|Gadugi|Liberation Sans|Nirmala UI|Segoe UI)$/
 const [unchecked, impossible] = [/(?:)/, /(?!)/]
 // A window on a Mac may be on any screen.
 const scales = { iPhone: /^[23]$/, iPad: /^[12]$/, Mac: unchecked }
@@ -78,7 +79,10 @@ export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[]
     ['more than 8 GB of memory', (n.device_memory ?? 0) > 8],
     [`font ${font}`, font !== undefined],
     ['no graphics', withheld.some(({ group, reason }) => group === 'webgl' && reason !== 'late')],
-    ['replaced values', tamper.foreign_primitives.some((name) => /^(frame|worker)\.navigator\./.test(name))],
+    [
+      'replaced values',
+      tamper.foreign_primitives.some((name) => /^(frame|worker)\.navigator\./.test(name)),
+    ],
     [`a ${shape} screen turned otherwise`, e.orientation_type?.startsWith(shape) === false],
   ]
   return parts.flatMap(([part, isThere]) => (isThere ? [part] : []))
@@ -87,7 +91,10 @@ export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[]
 /** Returns what the browser's headers or workers say where the page's `navigator` says something else. */
 function replacedUserAgent(s: Snapshot, facts: Facts): string | null {
   if (facts.privacyTool || !replacesUserAgent(s)) return null
-  const sources = { "the browser's own headers": facts.headerUserAgent, 'its workers': s.worker.user_agent }
+  const sources = {
+    "the browser's own headers": facts.headerUserAgent,
+    'its workers': s.worker.user_agent,
+  }
   const [source, text] =
     Object.entries(sources).find(([, text]) => text && text !== s.navigator.user_agent) ?? []
   if (!text) return null
@@ -110,7 +117,8 @@ export const deviceSignals = signals({
   },
   apple_screen_unknown: {
     name: 'Screen of no known iPhone',
-    looksAt: 'on a claimed iPhone, the points and the scale of the screen against those of every iPhone',
+    looksAt:
+      'on a claimed iPhone, the points and the scale of the screen against those of every iPhone',
     falsePositives: 'iPhones newer than the table, apps of iPhones on other devices',
     fires: inBrowser(hasUnknownScreen),
   },

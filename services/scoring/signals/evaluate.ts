@@ -42,7 +42,8 @@ export function withHistory(
   const isCopied = own.facts.isCopied || history.isCopied === true
   const facts = { ...own.facts, ...history, network, isCopied }
   const before = new Set(own.fired.map(({ slug }) => slug))
-  const fires = (signal: Signal) => (signal.looksBack ? signal.fires(facts) : before.has(signal.slug))
+  const fires = (signal: Signal) =>
+    signal.looksBack ? signal.fires(facts) : before.has(signal.slug)
   return scored(facts, signalCatalogue.filter(fires), own.model)
 }
 

@@ -13,7 +13,12 @@ function jumps({ mouse: m }: Behavior): boolean {
 }
 
 function neverCoalesces({ mouse: m }: Behavior, { agent }: Facts): boolean {
-  return agent.engine === 'blink' && agent.formFactor === 'desktop' && m.single >= 60 && m.coalesced === 0
+  return (
+    agent.engine === 'blink' &&
+    agent.formFactor === 'desktop' &&
+    m.single >= 60 &&
+    m.coalesced === 0
+  )
 }
 
 function isLoneClick({ mouse: m, touch }: Behavior): boolean {
@@ -67,7 +72,8 @@ export const handSignals = signals({
     looksAt:
       'on a desktop, twelve or more keys are down for under 40 ms on average, or vary by less than 5 ms',
     falsePositives: 'keyboards on the screen, eye control, text expanders',
-    measured: ({ keyboard: k }) => `${k.keys} keys, ${formatted(k.hold_mean)} ± ${formatted(k.hold_std)} ms`,
+    measured: ({ keyboard: k }) =>
+      `${k.keys} keys, ${formatted(k.hold_mean)} ± ${formatted(k.hold_std)} ms`,
     fires: input(holdsOddly),
   },
   keys_without_gaps: {
@@ -81,7 +87,8 @@ export const handSignals = signals({
   },
   typing_without_overlap: {
     name: 'Fast typing without overlap',
-    looksAt: 'on a desktop, thirty or more keys at under 130 ms on average, and none overlaps another',
+    looksAt:
+      'on a desktop, thirty or more keys at under 130 ms on average, and none overlaps another',
     falsePositives: 'people who type fast with few fingers',
     measured: ({ keyboard: k }) => `0 of ${k.keys} keys, every ${formatted(k.interval_mean)} ms`,
     fires: input(neverOverlaps),

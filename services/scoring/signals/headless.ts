@@ -27,7 +27,9 @@ const desktopChromium = ({ agent }: Facts) =>
 
 function isBare({ navigator, environment }: Snapshot): boolean {
   return (
-    environment.screen_width === 800 && environment.screen_height === 600 && navigator.user_agent !== null
+    environment.screen_width === 800 &&
+    environment.screen_height === 600 &&
+    navigator.user_agent !== null
   )
 }
 
@@ -36,14 +38,20 @@ const viewports = ['800x600', '1280x720']
 
 function hasDefaultViewport({ environment: e }: Snapshot): boolean {
   const isSize = viewports.includes(`${e.inner_width}x${e.inner_height}`)
-  return isSize && (e.inner_width !== e.outer_width || e.inner_height !== e.outer_height) && !fillsZoomed(e)
+  return (
+    isSize &&
+    (e.inner_width !== e.outer_width || e.inner_height !== e.outer_height) &&
+    !fillsZoomed(e)
+  )
 }
 
 // Full screen at another zoom, as on a television.
 function fillsZoomed({ pixel_ratio: ratio, ...e }: Snapshot['environment']): boolean {
   const fills = (page: number | null, screen: number | null) =>
     Math.abs((page ?? 0) * (ratio ?? 1) - (screen ?? 0)) <= 2
-  return ratio !== 1 && fills(e.inner_width, e.screen_width) && fills(e.inner_height, e.screen_height)
+  return (
+    ratio !== 1 && fills(e.inner_width, e.screen_width) && fills(e.inner_height, e.screen_height)
+  )
 }
 
 function hasEmulatedScreen({ environment: e }: Snapshot): boolean {
@@ -52,7 +60,8 @@ function hasEmulatedScreen({ environment: e }: Snapshot): boolean {
   return fills && (exceeds(width, e.screen_width) || exceeds(height, e.screen_height))
 }
 
-const exceeds = (one: number | null, other: number | null) => one !== null && other !== null && one > other
+const exceeds = (one: number | null, other: number | null) =>
+  one !== null && other !== null && one > other
 
 function hasNoHints({ navigator: n }: Snapshot): boolean {
   return n.brands.length > 0 && n.ua_data_architecture === '' && n.ua_full_version === null
@@ -67,9 +76,11 @@ export const headlessSignals = signals({
   },
   http_client_user_agent: {
     name: 'HTTP library instead of a browser',
-    looksAt: 'the user agent of a page starts with the name of an HTTP library or command-line client',
+    looksAt:
+      'the user agent of a page starts with the name of an HTTP library or command-line client',
     falsePositives: 'none; apps open their sessions as ios or android',
-    fires: (facts) => facts.platform === 'web' && userAgentsOf(facts).some((text) => httpClient.test(text)),
+    fires: (facts) =>
+      facts.platform === 'web' && userAgentsOf(facts).some((text) => httpClient.test(text)),
   },
   bot_like_user_agent: {
     name: 'User agent on a list of bots',
@@ -83,12 +94,15 @@ export const headlessSignals = signals({
     falsePositives: 'rare embedded Chromium shells',
     fires: inBrowser(
       (s, facts) =>
-        desktopChromium(facts) && s.environment.has_chrome_object === false && s.automation.electron !== true,
+        desktopChromium(facts) &&
+        s.environment.has_chrome_object === false &&
+        s.automation.electron !== true,
     ),
   },
   permissions_contradiction: {
     name: 'Contradictory notification permission',
-    looksAt: '`Notification.permission` is denied while the permissions API says prompt, in Chromium',
+    looksAt:
+      '`Notification.permission` is denied while the permissions API says prompt, in Chromium',
     falsePositives: 'a few Chromium forks',
     fires: inBrowser(
       ({ environment: e }, { agent }) =>
@@ -109,7 +123,10 @@ export const headlessSignals = signals({
     falsePositives: 'none; background tabs have no focus',
     fires: inBrowser(
       ({ environment: e }, { agent }) =>
-        agent.formFactor === 'desktop' && e.has_focus === true && e.outer_width === 0 && e.outer_height === 0,
+        agent.formFactor === 'desktop' &&
+        e.has_focus === true &&
+        e.outer_width === 0 &&
+        e.outer_height === 0,
     ),
   },
   default_headless_screen: {
@@ -192,7 +209,8 @@ export const machineSignals = signals({
   },
   bare_machine: {
     name: 'Bare machine',
-    looksAt: 'at least two of: no plugins in desktop Chromium, hardly any fonts, no media devices, no voices',
+    looksAt:
+      'at least two of: no plugins in desktop Chromium, hardly any fonts, no media devices, no voices',
     falsePositives: 'fresh installs, virtual desktops, the "download PDFs" setting',
     fires: inBrowser((_, facts) => !facts.privacyTool && absences(facts) >= 2),
   },

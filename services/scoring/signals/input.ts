@@ -79,14 +79,16 @@ export const pointerSignals = signals({
   },
   uneven_wheel_notches: {
     name: 'Notches of different length',
-    looksAt: 'in Chromium on Windows or Linux, one notch of the wheel often scrolls farther than another',
+    looksAt:
+      'in Chromium on Windows or Linux, one notch of the wheel often scrolls farther than another',
     falsePositives: 'drivers that speed the wheel up, zooming again and again',
     measured: ({ scroll: s }) => `${s.uneven_wheel} of ${s.wheel} turns`,
     fires: input(isWheelUneven),
   },
   unsynchronized_input_clock: {
     name: "Input without the window system's clock",
-    looksAt: 'in Chromium on Linux, times of five or more inputs do not differ by whole milliseconds',
+    looksAt:
+      'in Chromium on Linux, times of five or more inputs do not differ by whole milliseconds',
     falsePositives: 'Wayland, windows shown on another machine, browsers drawn inside an app',
     measured: ({ mouse: m, keyboard: k }) =>
       `${m.off_clock + k.off_clock} of ${m.moves + 2 * (m.presses + k.keys)} events`,
@@ -108,9 +110,11 @@ export const pointerSignals = signals({
   },
   protocol_pointer_coordinates: {
     name: 'Pointer coordinates of a debugging protocol',
-    looksAt: 'screen positions of nearly all pointer moves leave out the place of the window or its bars',
+    looksAt:
+      'screen positions of nearly all pointer moves leave out the place of the window or its bars',
     falsePositives: 'full screen with developer tools below, browsers with all bars below the page',
-    measured: ({ mouse: m }) => `${Math.max(m.screen_equals_client, m.frameless)} of ${m.moves} moves`,
+    measured: ({ mouse: m }) =>
+      `${Math.max(m.screen_equals_client, m.frameless)} of ${m.moves} moves`,
     fires: input(protocolCoordinates),
   },
   instant_clicks: {

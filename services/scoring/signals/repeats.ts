@@ -15,7 +15,8 @@ export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
  */
 export function hashesOf({ snapshot, behavior }: Facts): Hashes {
   return {
-    snapshot_hash: snapshot && `${sha256(machineOf(snapshot))}.${sha256(coreOf(snapshot)).slice(0, 16)}`,
+    snapshot_hash:
+      snapshot && `${sha256(machineOf(snapshot))}.${sha256(coreOf(snapshot)).slice(0, 16)}`,
     behavior_hash: behavior && inputHash(behavior, snapshot),
   }
 }
@@ -30,18 +31,47 @@ function inputHash(behavior: Behavior, snapshot: Snapshot | null): string | null
 const sha256 = (value: object) => hash('sha256', JSON.stringify(value))
 
 const ofApp = [
-  ...(['device_model', 'os_name', 'os_version', 'architecture', 'bundle_id', 'app_version'] as const),
-  ...(['app_build', 'carrier_name', 'country_iso', 'jailbreak_or_root', 'hooks', 'debugger'] as const),
+  ...([
+    'device_model',
+    'os_name',
+    'os_version',
+    'architecture',
+    'bundle_id',
+    'app_version',
+  ] as const),
+  ...([
+    'app_build',
+    'carrier_name',
+    'country_iso',
+    'jailbreak_or_root',
+    'hooks',
+    'debugger',
+  ] as const),
   ...(['simulator_or_emulator', 'code_signing_invalid'] as const),
 ]
 
 // The machine's own members, without those that change by themselves between two visits of one browser: windows,
 // zoom, permissions, voices that load late, and every answer to a document's questions. Likewise of an app.
-function machineOf({ navigator: n, environment: e, canvas, audio, webgl, webgpu, ...s }: Snapshot): object {
+function machineOf({
+  navigator: n,
+  environment: e,
+  canvas,
+  audio,
+  webgl,
+  webgpu,
+  ...s
+}: Snapshot): object {
   const { connection_rtt: _, ...navigator } = n
   return [
     navigator,
-    [e.screen_width, e.screen_height, e.color_depth, e.timezone, s.engine.name, s.engine.eval_length],
+    [
+      e.screen_width,
+      e.screen_height,
+      e.color_depth,
+      e.timezone,
+      s.engine.name,
+      s.engine.eval_length,
+    ],
     [canvas.hash, canvas.geometry_hash, canvas.text_hash, audio.hash, audio.sample_rate],
     [webgl, webgpu, s.fonts, s.native ? appOf(s.native) : {}],
   ]
@@ -84,7 +114,9 @@ const nearly = (test: (near: NearRepeats, repeats: Repeats) => boolean): Definit
 const inNumbers = (text: (near: NearRepeats, repeats: Repeats) => string): Details => {
   return ({ near, repeats }) => near && repeats && text(near, repeats)
 }
-const inEqual = inNumbers((_, { behavior_sessions }) => `${behavior_sessions.day} sessions within a day`)
+const inEqual = inNumbers(
+  (_, { behavior_sessions }) => `${behavior_sessions.day} sessions within a day`,
+)
 
 // More than those that are equal to the last digit, which have a signal of their own.
 const replaysNearly = (near: NearRepeats, { behavior_sessions }: Repeats) =>
@@ -102,7 +134,8 @@ const repeatsHands = (near: NearRepeats, { address_visitors }: Repeats) =>
 
 // Whoever comes by chance comes at gaps that deviate by as much as they last.
 const steadyPercent = 25
-const isSteady = ({ gap_deviation }: NearRepeats) => gap_deviation !== null && gap_deviation < steadyPercent
+const isSteady = ({ gap_deviation }: NearRepeats) =>
+  gap_deviation !== null && gap_deviation < steadyPercent
 // Nine of ten sessions are of a visitor of their own.
 const areStrangers = ({ address_sessions: sessions, address_visitors: visitors }: Repeats) =>
   visitors.hour >= 20 && visitors.hour >= 0.9 * sessions.hour
@@ -122,7 +155,8 @@ const hasReturned = ({ visitorSessions }: Facts, { visitor_sessions }: Repeats) 
 export const repeatSignals = signals({
   replayed_behavior: {
     name: 'Behavior of another session',
-    looksAt: 'the summary of at least 20 timed events of input equals that of another session within a day',
+    looksAt:
+      'the summary of at least 20 timed events of input equals that of another session within a day',
     falsePositives: 'a body that was sent again in a new session, after its answer was lost',
     details: inEqual,
     fires: repeated(replaysBehavior),
@@ -159,7 +193,8 @@ export const repeatSignals = signals({
   velocity_visitor: {
     name: 'More sessions than a person opens',
     looksAt: 'the visitor opened more than 60 sessions within 5 minutes',
-    falsePositives: 'test machines; equal computers that start at once and are taken for one visitor',
+    falsePositives:
+      'test machines; equal computers that start at once and are taken for one visitor',
     details: inNumbers(
       (_, { visitor_sessions }) => `${visitor_sessions.five_minutes} sessions within five minutes`,
     ),
@@ -176,9 +211,10 @@ export const repeatSignals = signals({
     ),
     fires: (facts) =>
       facts.visitorSessions === 1 &&
-      nearly((near, repeats) => repeats.address_visitors.day >= manyVisitors && repeatsHands(near, repeats))(
-        facts,
-      ),
+      nearly(
+        (near, repeats) =>
+          repeats.address_visitors.day >= manyVisitors && repeatsHands(near, repeats),
+      )(facts),
   },
   steady_arrivals: {
     name: 'New visitors at a steady rate',
@@ -197,11 +233,13 @@ export const repeatSignals = signals({
     name: 'Many sessions at once from one address',
     looksAt:
       'ten sessions within a minute, or six within 15 seconds, came from one address. This one has no natural input, or input that copies that of others there, and its visitor has not come before the last hour',
-    falsePositives: 'people behind a shared address who have not used pointer, keyboard or touch yet',
+    falsePositives:
+      'people behind a shared address who have not used pointer, keyboard or touch yet',
     fires: (facts) =>
       facts.answers.engineBy !== 'simulated' &&
       nearly(
-        (near, repeats) => isBurst(near) && !hasInputOfItsOwn(facts, near) && !hasReturned(facts, repeats),
+        (near, repeats) =>
+          isBurst(near) && !hasInputOfItsOwn(facts, near) && !hasReturned(facts, repeats),
       )(facts),
   },
   velocity_users: {
@@ -242,7 +280,8 @@ const massProduced: readonly string[] = [
 ]
 
 /** Whether a signal says that sessions are made, and no visits. */
-export const showsMassProduction = ({ slug }: { slug: string }): boolean => massProduced.includes(slug)
+export const showsMassProduction = ({ slug }: { slug: string }): boolean =>
+  massProduced.includes(slug)
 
 /** Whether any of those signals fires. */
 export const isMassProduced = (facts: Facts): boolean =>

@@ -18,7 +18,9 @@ export interface Definition {
 export type Details = (facts: Facts) => string | null
 
 /** Signals by their slugs. */
-export function signals<S extends string>(bySlug: Record<S, Definition>): (Definition & { slug: S })[] {
+export function signals<S extends string>(
+  bySlug: Record<S, Definition>,
+): (Definition & { slug: S })[] {
   // `Object.keys` forgets which names they are.
   const slugs = Object.keys(bySlug) as S[]
   return slugs.map((slug) => ({ ...bySlug[slug], slug }))
@@ -28,7 +30,9 @@ export function snapshot(test: (snapshot: Snapshot, facts: Facts) => boolean): D
   return (facts) => facts.snapshot !== null && test(facts.snapshot, facts)
 }
 
-export function inBrowser(test: (snapshot: Snapshot, facts: Facts) => boolean): Definition['fires'] {
+export function inBrowser(
+  test: (snapshot: Snapshot, facts: Facts) => boolean,
+): Definition['fires'] {
   return snapshot((one, facts) => one.native === null && test(one, facts))
 }
 

@@ -11,7 +11,8 @@ const identity = /^((frame|worker)\.)?navigator\.(?!webdriver$)/
 const agentNames = /^(navigator\.)?(userAgent|appVersion|platform)$/
 
 // Other signals look at these between page, frame and worker; screens differ with resistance to fingerprinting.
-const comparedElsewhere = /^frame\.(webdriver|userAgent|appVersion|platform|languages?|screen\.\w+)$/
+const comparedElsewhere =
+  /^frame\.(webdriver|userAgent|appVersion|platform|languages?|screen\.\w+)$/
 
 const foreign = (matches: (name: string) => boolean) => (s: Snapshot) =>
   s.tamper.foreign_primitives.some(matches)
@@ -19,7 +20,8 @@ const foreign = (matches: (name: string) => boolean) => (s: Snapshot) =>
 const isCore = (name: string) => inPage.test(name) || inFrame.test(name)
 // One function may be that of an error tracker or a content blocker, in the page and in every frame.
 const coreFunctions = (s: Snapshot) =>
-  new Set(s.tamper.foreign_primitives.filter(isCore).map((name) => name.replace(/^frame\./, ''))).size
+  new Set(s.tamper.foreign_primitives.filter(isCore).map((name) => name.replace(/^frame\./, '')))
+    .size
 const isOfNavigator = (name: string) => webdriver.test(name) || identity.test(name)
 
 /** Whether the getter of `navigator.webdriver` is not the browser's own, in the page or in every frame. */
@@ -55,7 +57,9 @@ export const primitiveSignals = signals({
     fires: inBrowser(
       (s, { privacyTool }) =>
         !privacyTool &&
-        s.tamper.realm_differences.some((name) => /^frame\./.test(name) && !comparedElsewhere.test(name)),
+        s.tamper.realm_differences.some(
+          (name) => /^frame\./.test(name) && !comparedElsewhere.test(name),
+        ),
     ),
   },
   wrapped_page_functions: {

@@ -29,7 +29,10 @@ export function createCommonness(db: Db): (scope: DataScope) => Promise<Commonne
   }
 }
 
-async function readProfiles(db: Db, { organizationId, environment }: DataScope): Promise<Profile[]> {
+async function readProfiles(
+  db: Db,
+  { organizationId, environment }: DataScope,
+): Promise<Profile[]> {
   const { rows } = await db.query<{ profile: string }>({
     name: 'newest-profiles',
     text: `select v.profile from (

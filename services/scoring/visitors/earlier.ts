@@ -36,7 +36,10 @@ export async function findLinkFacts(db: Db, sessionId: string): Promise<LinkFact
   const [row] = rows
   if (!row) return undefined
   const { storage_key, keys: stored, ...facts } = row
-  const keys = visitorKeysOf({ ...facts, presented: [], issued: null, install: null }, facts.profile)
+  const keys = visitorKeysOf(
+    { ...facts, presented: [], issued: null, install: null },
+    facts.profile,
+  )
   // Continuity keys are stored first and one of them is the storage key, unless the app has an install id.
   const isInstall = !stored.startsWith(storage_key) && stored.includes(storage_key)
   return { ...facts, keys: { ...keys, install: isInstall ? storage_key : null } }
@@ -82,10 +85,16 @@ export async function findEarlierVisitors(db: Db, link: LinkFacts): Promise<Earl
   const { rows } = await db.query<KnownVisitor & { keys: string }>({
     name: 'find-earlier-visitors',
     text: earlierVisitors,
-    values: [keys.map((key) => Buffer.from(key, 'hex')), link.linked_at, link.session_id, link.visitor_id],
+    values: [
+      keys.map((key) => Buffer.from(key, 'hex')),
+      link.linked_at,
+      link.session_id,
+      link.visitor_id,
+    ],
   })
   const found = rows.map(({ keys: all, ...visitor }) => ({ visitor, keys: all }))
-  const isFoundBy = (key: string) => found.filter(({ keys }) => keys.includes(key)).slice(0, limits.visitors)
+  const isFoundBy = (key: string) =>
+    found.filter(({ keys }) => keys.includes(key)).slice(0, limits.visitors)
   return {
     byKey: (key) => isFoundBy(key).map(({ visitor }) => visitor),
     byId: (id) => found.find(({ visitor }) => visitor.id === id)?.visitor,

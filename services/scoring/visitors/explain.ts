@@ -1,7 +1,12 @@
 import { derivedId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { type Commonness, createCommonness } from './commonness.ts'
-import { type EarlierVisitors, findEarlierVisitors, findLinkFacts, type LinkFacts } from './earlier.ts'
+import {
+  type EarlierVisitors,
+  findEarlierVisitors,
+  findLinkFacts,
+  type LinkFacts,
+} from './earlier.ts'
 import { compareProfiles } from './likeness.ts'
 import {
   bitsNeeded,
@@ -17,7 +22,13 @@ import type { ComponentName, Profile } from './profile.ts'
 type DecidedBy = 'kept_id' | 'install_id' | 'look' | 'correction' | 'doubt' | 'nobody_before'
 
 // The last two would be chosen with what is known today.
-type LostBecause = Doubt | 'kept_id_decides' | 'other_model' | 'less_likely' | 'corrected' | 'known_since'
+type LostBecause =
+  | Doubt
+  | 'kept_id_decides'
+  | 'other_model'
+  | 'less_likely'
+  | 'corrected'
+  | 'known_since'
 
 interface ExplainedComponent {
   name: ComponentName
@@ -49,7 +60,9 @@ export interface LinkExplanation {
 }
 
 /** Resolves to null where the session has no visitor, or has ended. */
-export function createLinkExplainer(db: Db): (sessionId: string) => Promise<LinkExplanation | null> {
+export function createLinkExplainer(
+  db: Db,
+): (sessionId: string) => Promise<LinkExplanation | null> {
   const commonnessIn = createCommonness(db)
   return async (sessionId) => {
     const link = await findLinkFacts(db, sessionId)
@@ -123,7 +136,10 @@ interface Loser extends Weighed {
   because: LostBecause
 }
 
-function copiedFrom({ method, keys, profile }: LinkFacts, earlier: EarlierVisitors): Loser | undefined {
+function copiedFrom(
+  { method, keys, profile }: LinkFacts,
+  earlier: EarlierVisitors,
+): Loser | undefined {
   if (method !== 'native_new' || keys.install === null) return undefined
   const visitor = earlier.byKey(keys.install).find((one) => isOtherModel(one.profile, profile))
   return visitor && { id: visitor.id, visitor, bits: null, because: 'other_model' }
@@ -136,7 +152,12 @@ interface Ranked {
   profile: Profile | null
 }
 
-function loserOf({ decidedBy, own, others: [best, ...others], profile }: Ranked): Loser | undefined {
+function loserOf({
+  decidedBy,
+  own,
+  others: [best, ...others],
+  profile,
+}: Ranked): Loser | undefined {
   if (!best || !profile) return undefined
   const { visitor, evidence: bits } = best
   const lost = (because: LostBecause) => ({ id: visitor.id, visitor, bits, because })

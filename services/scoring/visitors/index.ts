@@ -2,7 +2,13 @@ import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import { type RowOf, saveRows, writeRows } from '../../../infra/postgres/table.ts'
 import { allKeys, storageKeyOf, type VisitorKeys } from './keys.ts'
-import { isCurrent, type KeyedVisitor, keyAndVisitor, readSessions, reassignSessions } from './links.ts'
+import {
+  isCurrent,
+  type KeyedVisitor,
+  keyAndVisitor,
+  readSessions,
+  reassignSessions,
+} from './links.ts'
 import type { Candidates, KnownVisitor, Match } from './match.ts'
 import type { Profile } from './profile.ts'
 import type { LinkedSession } from './split.ts'
@@ -98,7 +104,11 @@ function createIndex(tx: Tx, rows: KeyedVisitor[]): VisitorIndex {
 
   function save(): Part[] {
     if (changed.size === 0) return []
-    return [...saveVisitors([...changed.values()]), ...saveKeys(newKeys), ...saveRows(links, newLinks)]
+    return [
+      ...saveVisitors([...changed.values()]),
+      ...saveKeys(newKeys),
+      ...saveRows(links, newLinks),
+    ]
   }
 
   async function flush(): Promise<void> {
@@ -124,7 +134,8 @@ function createIndex(tx: Tx, rows: KeyedVisitor[]): VisitorIndex {
         profile: profile ?? known?.profile ?? null,
         storage_key: isNewStorage || !known ? storage_key : known.storage_key,
         apart_from: known?.apart_from ?? null,
-        ...{ organization_id, environment },
+        organization_id,
+        environment,
         added: (changed.get(match.id)?.added ?? 0) + added,
       }
       visitors.set(entry.id, entry)
@@ -135,9 +146,16 @@ function createIndex(tx: Tx, rows: KeyedVisitor[]): VisitorIndex {
         newKeys.push({ key, visitor_id: entry.id })
       }
       newLinks.push({
-        ...{ session_id: sessionId, visitor_id: entry.id, organization_id, environment },
-        ...{ linked_at: at, storage_key, profile, keys: all },
-        ...{ apart_from: null, merged_at: null },
+        session_id: sessionId,
+        visitor_id: entry.id,
+        organization_id,
+        environment,
+        linked_at: at,
+        storage_key,
+        profile,
+        keys: all,
+        apart_from: null,
+        merged_at: null,
       })
       return entry.sessions
     },
@@ -177,7 +195,10 @@ function saveVisitors(entries: Changed[]): Part[] {
 function saveKeys(rows: RowOf<typeof visitorKeys>[]): Part[] {
   const { columns } = visitorKeys
   return writeRows(visitorKeys, {
-    ...{ as: 'save_visitor_keys', columns, rows, ordered: true },
+    as: 'save_visitor_keys',
+    columns,
+    rows,
+    ordered: true,
     conflict: 'on conflict do nothing',
   })
 }

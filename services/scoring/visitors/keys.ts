@@ -23,7 +23,15 @@ export interface VisitorKeys {
  * network, which says how many share it.
  */
 export const matchKinds = {
-  machine: ['webgl_renderer', 'webgl_parameters', 'canvas', 'audio', 'fonts', 'processors', 'memory'],
+  machine: [
+    'webgl_renderer',
+    'webgl_parameters',
+    'canvas',
+    'audio',
+    'fonts',
+    'processors',
+    'memory',
+  ],
   drawing: ['webgl_renderer', 'canvas', 'processors'],
   fonts: ['webgl_renderer', 'audio', 'fonts', 'processors'],
   place: ['processors', 'memory'],
@@ -50,7 +58,8 @@ export interface ClientIds extends Scope {
 export function clientIdsOf(state: SessionState): ClientIds {
   const { organization_id, environment, snapshot } = state
   return {
-    ...{ organization_id, environment },
+    organization_id,
+    environment,
     presented: state.continuity_ids.slice(0, 8),
     issued: state.continuity_id,
     install: snapshot?.native?.install_id ?? null,
@@ -92,7 +101,10 @@ function matchKeysOf(scope: Scope, profile: Profile): VisitorKeys['matchKeys'] {
 function matchValueOf(profile: Profile, kind: MatchKind): string {
   const place = here.includes(kind) ? profile.network : ''
   if (kind === 'network') return String(place)
-  return [...[...constants, ...matchKinds[kind]].map((name) => component(profile, name)), place].join()
+  return [
+    ...[...constants, ...matchKinds[kind]].map((name) => component(profile, name)),
+    place,
+  ].join()
 }
 
 function key({ organization_id, environment }: Scope, kind: string, value: string): string {
@@ -113,18 +125,26 @@ export function visitorLinked(
 ): VisitorLinked {
   const hashes = profile?.components ?? []
   return {
-    ...{ organization_id, environment, ...link },
+    organization_id,
+    environment,
+    ...link,
     continuity_id: issued,
     presented_continuity_ids: presented,
     install_id: install,
-    components: Buffer.concat(hashes.map((hash) => (hash === null ? unknown : Buffer.from(hash, 'hex')))),
+    components: Buffer.concat(
+      hashes.map((hash) => (hash === null ? unknown : Buffer.from(hash, 'hex'))),
+    ),
     is_distinctive: profile?.distinctive ?? false,
     network: profile?.network ?? null,
   }
 }
 
 /** The profile that the event was made of. */
-export function linkedProfile({ components: bytes, is_distinctive, network }: VisitorLinked): Profile | null {
+export function linkedProfile({
+  components: bytes,
+  is_distinctive,
+  network,
+}: VisitorLinked): Profile | null {
   if (bytes.length === 0) return null
   const hashes = Array.from({ length: bytes.length / hashBytes }, (_, i) =>
     bytes.subarray(i * hashBytes, (i + 1) * hashBytes),

@@ -68,14 +68,25 @@ const otherNetwork = -4.2
  * what agrees adds, what changed takes away. The components of the match key add nothing, and the more visitors have the
  * key, the less the rest proves. Of several common match keys the best one counts.
  */
-export function likenessBits({ comparison, shared, uniqueness, isSameNetwork, neighbors }: Weighing): number {
+export function likenessBits({
+  comparison,
+  shared,
+  uniqueness,
+  isSameNetwork,
+  neighbors,
+}: Weighing): number {
   const shareOf = share[uniqueness]
   let beyond = Number.NEGATIVE_INFINITY
   for (const { kind, visitors } of shared)
-    beyond = Math.max(beyond, agreementBits(comparison.agreed, { kind, shareOf }) - Math.log2(visitors))
+    beyond = Math.max(
+      beyond,
+      agreementBits(comparison.agreed, { kind, shareOf }) - Math.log2(visitors),
+    )
   const changes = changeBits(comparison.changed)
   // Nothing where ten and more share the network.
-  const network = isSameNetwork ? sameNetwork * Math.max(0, 1 - Math.log10(neighbors)) : otherNetwork
+  const network = isSameNetwork
+    ? sameNetwork * Math.max(0, 1 - Math.log10(neighbors))
+    : otherNetwork
   return beyond + changes + network
 }
 

@@ -18,7 +18,8 @@ export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSes
 }
 
 /** How a session came to its visitor, and what the visitor is found by through it. */
-export interface LinkedAs extends Omit<Link, 'storage_key' | 'profile' | 'organization_id' | 'environment'> {
+export interface LinkedAs
+  extends Omit<Link, 'storage_key' | 'profile' | 'organization_id' | 'environment'> {
   /** Hashes of what was compared, by name. null = nothing was observed. */
   components: Record<string, string | null> | null
   network: string | null
@@ -89,7 +90,9 @@ const noRule: ReassignmentRule = { apart_from: null, merged_at: null }
 
 export function ruleOf(reassigned: SessionReassignment): ReassignmentRule {
   if ('merged_at' in reassigned) return { ...noRule, merged_at: reassigned.merged_at }
-  return reassigned.cause === 'operator' ? { ...noRule, apart_from: reassigned.earlier_visitor_id } : noRule
+  return reassigned.cause === 'operator'
+    ? { ...noRule, apart_from: reassigned.earlier_visitor_id }
+    : noRule
 }
 
 /** Makes both visitors anew of the sessions that each has then, and returns their keys and rows. */

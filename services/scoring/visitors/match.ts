@@ -48,7 +48,10 @@ const enough: Record<Uniqueness, number> = {
   none: Number.POSITIVE_INFINITY,
 }
 /** The match key that would tell the machine from others, where there is one. */
-const tellingKinds: Partial<Record<Uniqueness, MatchKind>> = { distinctive: 'machine', uniform: 'place' }
+const tellingKinds: Partial<Record<Uniqueness, MatchKind>> = {
+  distinctive: 'machine',
+  uniform: 'place',
+}
 // A second candidate this close, in bits, makes the choice a guess.
 const clearLead = 2
 const hourMs = 60 * 60 * 1000
@@ -159,7 +162,8 @@ export function rankCandidates(input: MatchInput, profile: Profile): Candidate[]
         : [],
     )
     .sort(
-      (one, other) => other.evidence - one.evidence || other.visitor.last_seen_at - one.visitor.last_seen_at,
+      (one, other) =>
+        other.evidence - one.evidence || other.visitor.last_seen_at - one.visitor.last_seen_at,
     )
 }
 
@@ -170,7 +174,10 @@ function foundByKeys({ keys, candidates }: MatchInput) {
     const visitors = candidates.byKey(key)
     for (const visitor of visitors) {
       const one = found.get(visitor.id) ?? { visitor, shared: [] }
-      found.set(visitor.id, { visitor, shared: [...one.shared, { kind, visitors: visitors.length }] })
+      found.set(visitor.id, {
+        visitor,
+        shared: [...one.shared, { kind, visitors: visitors.length }],
+      })
     }
   }
   return [...found.values()]
@@ -189,7 +196,10 @@ function weighed({ visitor, shared, profile, other, neighbors, openedAt }: ToWei
   const evidence = likenessBits({ comparison, shared, uniqueness, isSameNetwork, neighbors })
   const telling = tellingKinds[uniqueness]
   return {
-    ...{ visitor, comparison, shared, evidence },
+    visitor,
+    comparison,
+    shared,
+    evidence,
     isPresent: visitor.last_seen_at > openedAt - aliveMs,
     isUnproven: visitor.first_seen_at > openedAt - provenMs,
     isAlike: shared.some(({ kind }) => kind === telling),
@@ -201,7 +211,8 @@ function weighed({ visitor, shared, profile, other, neighbors, openedAt }: ToWei
 function areTwo(one: KnownVisitor, other: KnownVisitor): boolean {
   if (one.apart_from === other.id || other.apart_from === one.id) return true
   return (
-    one.first_seen_at < other.last_seen_at + provenMs && other.first_seen_at < one.last_seen_at + provenMs
+    one.first_seen_at < other.last_seen_at + provenMs &&
+    other.first_seen_at < one.last_seen_at + provenMs
   )
 }
 

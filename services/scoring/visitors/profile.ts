@@ -81,7 +81,9 @@ function screenOf({
   screen_height: h,
   color_depth,
 }: Snapshot['environment']): string | null {
-  return w === null || h === null ? null : `${Math.max(w, h)}x${Math.min(w, h)}x${color_depth ?? ''}`
+  return w === null || h === null
+    ? null
+    : `${Math.max(w, h)}x${Math.min(w, h)}x${color_depth ?? ''}`
 }
 
 // Phones of one model are alike to the last pixel, and so are Safari's on Macs, which all name one graphics card, and
@@ -89,8 +91,15 @@ function screenOf({
 // and sound are all known can be told by these.
 function isDistinctive(facts: Facts, values: Values): boolean {
   const { agent, snapshot, privacyTool } = facts
-  const telling = [values.webgl_renderer, values.webgl_parameters, values.canvas, values.audio, values.fonts]
-  const isPhone = agent.system === 'ios' || agent.formFactor !== 'desktop' || snapshot?.native !== null
+  const telling = [
+    values.webgl_renderer,
+    values.webgl_parameters,
+    values.canvas,
+    values.audio,
+    values.fonts,
+  ]
+  const isPhone =
+    agent.system === 'ios' || agent.formFactor !== 'desktop' || snapshot?.native !== null
   const isUniform = isPhone || values.webgl_renderer === 'Apple GPU' || isSoftwareRendered(facts)
   return !isUniform && !privacyTool && telling.every((value) => value !== null)
 }
@@ -119,7 +128,9 @@ export function vectorOf(profile: Profile | null): number[] {
   )
 }
 
-const phones = new Set<string | null>(['ios', 'android'].map((system) => shortHash('system', system)))
+const phones = new Set<string | null>(
+  ['ios', 'android'].map((system) => shortHash('system', system)),
+)
 
 export function component(profile: Profile, name: ComponentName): string | null {
   return profile.components[components.indexOf(name)] ?? null

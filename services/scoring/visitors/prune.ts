@@ -33,7 +33,11 @@ const pageSize = 5000
 
 // Each function goes through a table in the order of its key, because an index on when visitors were last seen would cost
 // each session.
-async function pruneVisitorsPage(tx: Tx, of: EndedVisitors, after = ''): Promise<string | undefined> {
+async function pruneVisitorsPage(
+  tx: Tx,
+  of: EndedVisitors,
+  after = '',
+): Promise<string | undefined> {
   const { rows } = await tx.query<{ last: string }>({
     name: 'prune-visitors-page',
     text: `with page as materialized (
@@ -149,7 +153,8 @@ export function runVisitorPruner({ pool, logger, intervalMs = 60_000 }: PrunerOp
       if (more) await delay(restMs)
       return more
     },
-    onError: (err) => logger.warn({ err }, 'ended visitors were not deleted; the next poll tries again'),
+    onError: (err) =>
+      logger.warn({ err }, 'ended visitors were not deleted; the next poll tries again'),
   })
 }
 

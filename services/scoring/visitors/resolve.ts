@@ -59,7 +59,12 @@ export async function resolveVisitors(
   const visitors = new Map<string, Resolved>()
   const open: Unlinked[] = []
   for (const decision of decisions) {
-    const { session_id, visitor, visitor_sessions: sessions, copied_id: isCopied = false } = decision.state
+    const {
+      session_id,
+      visitor,
+      visitor_sessions: sessions,
+      copied_id: isCopied = false,
+    } = decision.state
     const link = visitor && isCopied ? doubted(visitor) : visitor
     if (link) visitors.set(session_id, { link, sessions, isCopied })
     else open.push(unlinked(decision))
@@ -96,7 +101,13 @@ async function resolve(
   const { state, trigger, evaluation } = decision
   const { snapshot } = evaluation.facts
   const before = recorded.get(trigger.decisionId) ?? undefined
-  const found = matchVisitor({ sessionId, openedAt: state.created_at, keys, profile, candidates: index })
+  const found = matchVisitor({
+    sessionId,
+    openedAt: state.created_at,
+    keys,
+    profile,
+    candidates: index,
+  })
   const { isNewStorage, split } = await separate(session, { match: found, index, now })
   splits.push(...split)
   const match: Match = before ? { ...found, ...before, confidence: before.confidence ?? 0 } : found
@@ -107,7 +118,11 @@ async function resolve(
   const sessions = index.add({ ...own, match, at, isNewStorage, wasRecorded: before !== undefined })
   const { id, confidence, method, basis } = match
   const link: VisitorLink = {
-    ...{ id, confidence, identified_at: at, method, basis },
+    id,
+    confidence,
+    identified_at: at,
+    method,
+    basis,
     continuity_id: own.ids.issued,
     anchors: anchorsOf(snapshot),
     vector: vectorOf(profile),
@@ -115,7 +130,9 @@ async function resolve(
   }
   const isCopied = match.isCopied === true || state.copied_id === true
   visitors.set(sessionId, { link: isCopied ? doubted(link) : link, sessions, isCopied })
-  linked.push(visitorLinked(own.ids, { session_id: sessionId, visitor_id: id, linked_at: at, profile }))
+  linked.push(
+    visitorLinked(own.ids, { session_id: sessionId, visitor_id: id, linked_at: at, profile }),
+  )
 }
 
 function withoutId(session: Unlinked): Unlinked {
@@ -145,7 +162,11 @@ async function separate(
   const { organization_id, environment } = ids
   const split = others.map(
     (session_id): VisitorSplit => ({
-      ...{ session_id, organization_id, environment, visitor_id: to, earlier_visitor_id: visitor.id },
+      session_id,
+      organization_id,
+      environment,
+      visitor_id: to,
+      earlier_visitor_id: visitor.id,
       cause: 'continuity_returned',
       event_id: derivedId('evt', 'split', session_id, to),
       confidence: 85,

@@ -4,7 +4,10 @@ import { addressOf, htmlText, type RenderedPage, renderPage } from './markdown.t
 
 const root = path.join(import.meta.dirname, '../../..')
 // Without the examples, because somebody may have installed packages there.
-const patterns = ['docs/{guide,operate,reference,reports,internals}/*.md', 'docs/internals/adr/*.md']
+const patterns = [
+  'docs/{guide,operate,reference,reports,internals}/*.md',
+  'docs/internals/adr/*.md',
+]
 
 /** The text of each page by its file, the index of all, and the files of the pictures. */
 export interface Library {
@@ -42,7 +45,8 @@ export function docsSectionsOf({ index }: Library): DocsSection[] {
     .map((part) => {
       const [title = '', ...lines] = part.split('\n')
       const entries = lines.flatMap((line) => {
-        const [, name = '', file = '', about = ''] = /^- \[(.+?)\]\((\S+?\.md)\): (.*)$/.exec(line) ?? []
+        const [, name = '', file = '', about = ''] =
+          /^- \[(.+?)\]\((\S+?\.md)\): (.*)$/.exec(line) ?? []
         return file ? [{ file, title: name, about }] : []
       })
       return { title, entries }

@@ -3,7 +3,14 @@ import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { fileRoute, isolation, madeOnceRoute, pageHeaders } from '../../../infra/http/pages.ts'
 import { docsPage, indexHtml } from './layout.ts'
-import { docsSectionsOf, type Library, readLibrary, readPicture, rendered, searchEntries } from './library.ts'
+import {
+  docsSectionsOf,
+  type Library,
+  readLibrary,
+  readPicture,
+  rendered,
+  searchEntries,
+} from './library.ts'
 import { addressOf } from './markdown.ts'
 
 const plain = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }
@@ -38,7 +45,11 @@ export async function docsRoutes(app: FastifyInstance): Promise<void> {
   ] as const)
     madeOnceRoute(
       app,
-      { url: `/docs/assets/${name}`, type, make: () => readFile(path.join(import.meta.dirname, name)) },
+      {
+        url: `/docs/assets/${name}`,
+        type,
+        make: () => readFile(path.join(import.meta.dirname, name)),
+      },
       headers,
     )
 }
@@ -46,7 +57,8 @@ export async function docsRoutes(app: FastifyInstance): Promise<void> {
 function pageRoute(app: FastifyInstance, library: Library, file: string): void {
   const url = `/${addressOf(file)}`
   const up = '../'.repeat(url.split('/').length - 2)
-  const make = () => docsPage({ ...rendered(library, file, up), sections: docsSectionsOf(library), file, up })
+  const make = () =>
+    docsPage({ ...rendered(library, file, up), sections: docsSectionsOf(library), file, up })
   madeOnceRoute(app, { url, type: 'html', make }, headers)
 }
 

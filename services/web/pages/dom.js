@@ -30,13 +30,17 @@ export function facts(entries) {
 export function words(slug) {
   const text = String(slug)
     .replaceAll(/[_-]/g, ' ')
-    .replaceAll(/\b(api|cdp|db|gpu|ip|mime|os|pdf|ua|url|utc|vpn)\b/gi, (word) => word.toUpperCase())
+    .replaceAll(/\b(api|cdp|db|gpu|ip|mime|os|pdf|ua|url|utc|vpn)\b/gi, (word) =>
+      word.toUpperCase(),
+    )
     .replaceAll(/\bweb(gl|gpu)\b/gi, (_, rest) => `Web${rest.toUpperCase()}`)
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 export function time(iso) {
-  return iso ? new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' }) : null
+  return iso
+    ? new Date(iso).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+    : null
 }
 
 export function trueNames(group) {

@@ -85,7 +85,9 @@ function highlightsCard(highlights) {
 
 function signalsCard(signals) {
   if (signals.length === 0) return panel('Signals', html`<p class="note">No signal fired.</p>`)
-  const head = ['Signal', 'Category', 'Strength', 'Score'].map((text) => html`<th scope="col">${text}</th>`)
+  const head = ['Signal', 'Category', 'Strength', 'Score'].map(
+    (text) => html`<th scope="col">${text}</th>`,
+  )
   const rows = signals.map(
     ({ signal, role, category, strength, signal_score }) => html`
       <tr class="tone-${role === 'risk' ? 'bad' : 'good'}">
@@ -161,7 +163,10 @@ function deviceCard({ device = {} }) {
       ['Form', device.form_factor && words(device.form_factor)],
       ['System', [system.name, system.version].filter(Boolean).join(' ')],
       ['Architecture', device.architecture],
-      ['Screen', screen.size && `${screen.size}, ${screen.color_depth} bit, ${screen.pixel_ratio}x`],
+      [
+        'Screen',
+        screen.size && `${screen.size}, ${screen.color_depth} bit, ${screen.pixel_ratio}x`,
+      ],
       ['Touch', plain(capabilities.touch?.available)],
       ['WebGPU', plain(capabilities.webgpu?.available)],
       ['Storage', trueNames(capabilities.storage)],

@@ -13,7 +13,8 @@ const idPrefix = 'tidegate:id:'
 const idKey = (scope: string) => `${idPrefix}${scope}`
 
 export async function loadContinuity(publishableKey: string): Promise<Continuity> {
-  const resumeToken = readOrNull(() => sessionStorage.getItem(resumeKey(publishableKey))) ?? undefined
+  const resumeToken =
+    readOrNull(() => sessionStorage.getItem(resumeKey(publishableKey))) ?? undefined
   const scope = await readBoth(scopeKey(publishableKey))
   // A new key of a known organization has no scope yet, so any id is taken: the server ignores one of others.
   const stateId = scope ? await readBoth(idKey(scope)) : readOrNull(anyStateId)

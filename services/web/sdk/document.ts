@@ -59,9 +59,12 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   const ack = await client.sendBatch(observations({ snapshot: { ...collected.snapshot, proofs } }))
   const { sessionId, continuityScope: scope } = opened
   let late: ReturnType<LiveDocument['takeLate']> = {
-    ...(ack.engineQuestions.length > 0 && { engine_answers: await answerQuestions(ack.engineQuestions) }),
+    ...(ack.engineQuestions.length > 0 && {
+      engine_answers: await answerQuestions(ack.engineQuestions),
+    }),
   }
-  if (ack.fingerprint) await storeStateId(publishableKey, { scope, id: ack.fingerprint.state.id }, signal)
+  if (ack.fingerprint)
+    await storeStateId(publishableKey, { scope, id: ack.fingerprint.state.id }, signal)
   const whole = Promise.resolve(collected.whole).then((all) => {
     if (all) late = { ...late, snapshot: { ...all, proofs } }
   })

@@ -38,7 +38,9 @@ export function endsDocument(error: unknown): boolean {
   if (!(error instanceof CollectError)) return false
   // Out of sequence: the server has accepted a body whose answer never came, and the next nonce was in that answer.
   return (
-    error.nextAction === 'new_session' || error.status === 410 || error.code === 'session.sequence_mismatch'
+    error.nextAction === 'new_session' ||
+    error.status === 410 ||
+    error.code === 'session.sequence_mismatch'
   )
 }
 

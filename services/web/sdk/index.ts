@@ -8,4 +8,5 @@ export function start(options: StartOptions): TidegateClient {
   return startAt(options, readOrNull(() => serverOf(new URL(import.meta.url))) ?? undefined)
 }
 
-const serverOf = ({ origin, pathname }: URL): string => origin + (/^(.*)\/t\.js$/.exec(pathname)?.[1] ?? '')
+const serverOf = ({ origin, pathname }: URL): string =>
+  origin + (/^(.*)\/t\.js$/.exec(pathname)?.[1] ?? '')

@@ -99,7 +99,9 @@ function isAmong(value: unknown, values: unknown[]): boolean {
 
 // Throws where the frame has another origin, as in a sandbox.
 function isUsable(frame: Window_): boolean {
-  return frame.Object !== Object && frame.parent === window && typeof frame.Reflect.apply === 'function'
+  return (
+    frame.Object !== Object && frame.parent === window && typeof frame.Reflect.apply === 'function'
+  )
 }
 
 function byElement(host: Element): void {

@@ -43,7 +43,8 @@ export function createPageRequests(signal: AbortSignal): PageRequests {
       return response
     },
     // The platform compresses in tasks that a page on its way out never gets to.
-    deflate: (bytes) => (leaving || !Compression ? storeRaw(bytes) : deflateRaw(bytes, Compression)),
+    deflate: (bytes) =>
+      leaving || !Compression ? storeRaw(bytes) : deflateRaw(bytes, Compression),
     setLeaving(value) {
       leaving = value
     },

@@ -141,8 +141,12 @@ async function assembled(
   const surface: typeof expected = async (group, part, options) =>
     isFull ? expected(group, part, options) : null
 
-  const worker = await expected('worker', parts.worker, { has: ({ realm }) => realm.user_agent !== null })
-  const frame = await expected('iframe', parts.frame, { has: ({ realm }) => realm.user_agent !== null })
+  const worker = await expected('worker', parts.worker, {
+    has: ({ realm }) => realm.user_agent !== null,
+  })
+  const frame = await expected('iframe', parts.frame, {
+    has: ({ realm }) => realm.user_agent !== null,
+  })
   const graphics = await surface('webgl', parts.graphics, {
     has: ({ webgl }) => webgl.renderer !== null,
     api: 'WebGLRenderingContext' in window,
@@ -154,7 +158,9 @@ async function assembled(
     storage: await parts.storage[which],
     capabilities: await parts.capabilities[which],
     canvas: await surface('canvas', parts.canvas, { has: ({ hash }) => hash !== null }),
-    fonts: await surface('fonts', parts.fonts, { has: ({ detected_count }) => detected_count !== null }),
+    fonts: await surface('fonts', parts.fonts, {
+      has: ({ detected_count }) => detected_count !== null,
+    }),
     engine: await parts.engine[which],
     audio: await surface('audio', parts.audio, {
       has: ({ hash }) => hash !== null,
@@ -194,7 +200,9 @@ function withRealms(
   }
 }
 
-function present(parts: { [K in keyof Snapshot]?: Snapshot[K] | null | undefined }): CollectedSnapshot {
+function present(
+  parts: { [K in keyof Snapshot]?: Snapshot[K] | null | undefined },
+): CollectedSnapshot {
   const found = Object.entries(parts).filter(([, part]) => part !== null && part !== undefined)
   return Object.fromEntries(found)
 }

@@ -37,16 +37,25 @@ export function startAt(options: StartOptions, home?: string): TidegateClient {
 // Pages are not type-checked: whatever they pass comes here.
 function readOptions(options: StartOptions, home: string | undefined): Required<StartOptions> {
   const passed: Partial<StartOptions> = Object(options)
-  const { publishableKey, endpoint = home, consent = 'granted', mode = 'full', waitMs = mostWaitMs } = passed
+  const {
+    publishableKey,
+    endpoint = home,
+    consent = 'granted',
+    mode = 'full',
+    waitMs = mostWaitMs,
+  } = passed
   if (typeof publishableKey !== 'string' || publishableKey === '')
     throw invalid('publishableKey must be a publishable key.')
-  const url = typeof endpoint === 'string' ? readOrNull(() => new URL(endpoint, location.href)) : null
+  const url =
+    typeof endpoint === 'string' ? readOrNull(() => new URL(endpoint, location.href)) : null
   if (endpoint === undefined || !url || !/^https?:$/.test(url.protocol))
     throw invalid('endpoint must be the URL of a server.')
   // A misspelt 'pending' must not start what was to wait.
-  if (consent !== 'granted' && consent !== 'pending') throw invalid("consent must be 'granted' or 'pending'.")
+  if (consent !== 'granted' && consent !== 'pending')
+    throw invalid("consent must be 'granted' or 'pending'.")
   if (mode !== 'full' && mode !== 'minimal') throw invalid("mode must be 'full' or 'minimal'.")
-  if (typeof waitMs !== 'number' || !(waitMs >= 0)) throw invalid('waitMs must be a number of milliseconds.')
+  if (typeof waitMs !== 'number' || !(waitMs >= 0))
+    throw invalid('waitMs must be a number of milliseconds.')
   return {
     publishableKey,
     waitMs: Math.min(waitMs, mostWaitMs),

@@ -54,7 +54,8 @@ export async function yieldToPage(): Promise<void> {
 /** Continues in a task of its own. A message is queued behind what waits already, and unlike a timer it is not delayed. */
 export function nextTask(): Promise<void> {
   // A program that only imitates a browser may have none, and it is to be judged all the same.
-  if (typeof MessageChannel !== 'function') return new Promise((resolve) => void setTimeout(resolve))
+  if (typeof MessageChannel !== 'function')
+    return new Promise((resolve) => void setTimeout(resolve))
   const { port1, port2 } = new MessageChannel()
   return new Promise((resolve) => {
     port1.onmessage = () => {

@@ -3,7 +3,11 @@ import type { Clock } from '../../../infra/ids.ts'
 import { createLru } from '../../../infra/lru.ts'
 import type { PostOutcome, WebhookClient } from '../../../infra/safe-http/client.ts'
 import { webhookBody } from '../../../infra/wire/webhooks/events.ts'
-import { liveSecrets, openSigningSecret, signatureHeaders } from '../../../infra/wire/webhooks/signature.ts'
+import {
+  liveSecrets,
+  openSigningSecret,
+  signatureHeaders,
+} from '../../../infra/wire/webhooks/signature.ts'
 import type { EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 
 export interface AttemptDeps {
@@ -44,7 +48,12 @@ export async function makeAttempt(
     'Idempotency-Key': event.id,
     ...signed,
   }
-  const request = { url: endpoint.url, headers, body, ...(timeoutMs === undefined ? {} : { timeoutMs }) }
+  const request = {
+    url: endpoint.url,
+    headers,
+    body,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  }
   return { attemptedAt, outcome: await client.post(request) }
 }
 

@@ -39,10 +39,14 @@ export function attemptResult(made: EndedAttempt): AttemptResult {
 // The schedule's wait, 20 % more or less, so that what failed together is not repeated together. A schedule shorter
 // than a rest is the operator's wish, so nothing waits longer than its longest. Retry-After may lengthen the wait to
 // twice the schedule's at most, or a receiver could have its deliveries stored for years.
-function waitSeconds(scheduled: number, { outcome, now, waitsSeconds, random }: EndedAttempt): number {
+function waitSeconds(
+  scheduled: number,
+  { outcome, now, waitsSeconds, random }: EndedAttempt,
+): number {
   const rest = needsRest(outcome) ? Math.min(restSeconds, Math.max(...waitsSeconds)) : 0
   const jittered = Math.max(scheduled * (1 - jitter + 2 * jitter * random), rest)
-  const requested = outcome.kind === 'response' ? retryAfterSeconds(outcome.retryAfter, now) : undefined
+  const requested =
+    outcome.kind === 'response' ? retryAfterSeconds(outcome.retryAfter, now) : undefined
   if (requested === undefined) return jittered
   return Math.max(jittered, Math.min(requested, 2 * Math.max(scheduled, rest)))
 }
@@ -83,7 +87,14 @@ export interface MadeAttempt extends AttemptOf, PostedAttempt, AttemptResult {
 }
 
 /** What the log of the process says of it. */
-export function attemptLine({ event, endpoint, deliveryId, attempt, result, outcome }: MadeAttempt) {
+export function attemptLine({
+  event,
+  endpoint,
+  deliveryId,
+  attempt,
+  result,
+  outcome,
+}: MadeAttempt) {
   return {
     organizationId: event.organization_id,
     eventId: event.id,
@@ -115,7 +126,13 @@ export function attemptedEvent(made: MadeAttempt): DecidedEvent<TrafficEvent> {
     next_attempt_at: made.nextAttemptAt,
     session_subject_id: isPersonalSubject(event.subject_type) ? event.subject_id : null,
   }
-  const eventId = derivedId('evt', 'webhook-attempt', deliveryId, String(attempt), String(attemptedAt))
+  const eventId = derivedId(
+    'evt',
+    'webhook-attempt',
+    deliveryId,
+    String(attempt),
+    String(attemptedAt),
+  )
   return eventAbout(
     event,
     { type: 'WebhookDeliveryAttempted', data },
@@ -137,11 +154,22 @@ function storedBody(event: WebhookEventRow, outcome: PostOutcome): string | null
 
 /** `occasion`: a delivery is skipped once for each, and after a redelivery again. */
 export function skippedEvent(
-  delivery: Pick<DeliveryRow, 'id' | 'event_id' | 'endpoint_id' | 'organization_id' | 'environment'>,
+  delivery: Pick<
+    DeliveryRow,
+    'id' | 'event_id' | 'endpoint_id' | 'organization_id' | 'environment'
+  >,
   { reason, occasion, now }: { reason: string; occasion: string; now: number },
 ): DecidedEvent<TrafficEvent> {
   const { id: delivery_id, event_id, endpoint_id, organization_id, environment } = delivery
-  const data = { event_id, delivery_id, organization_id, environment, endpoint_id, reason, skipped_at: now }
+  const data = {
+    event_id,
+    delivery_id,
+    organization_id,
+    environment,
+    endpoint_id,
+    reason,
+    skipped_at: now,
+  }
   const eventId = derivedId('evt', 'webhook-skipped', delivery_id, occasion)
   return eventAbout(delivery, { type: 'WebhookDeliverySkipped', data }, { eventId, now })
 }
@@ -161,4 +189,5 @@ function cut(bytes: Buffer, max: number): Buffer {
   return bytes.subarray(0, isContinuation(bytes[end]) ? max : end)
 }
 
-const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
+const isContinuation = (byte: number | undefined): boolean =>
+  byte !== undefined && (byte & 0xc0) === 0x80

@@ -5,7 +5,11 @@ import type { Db, Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { deliveriesOf, findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
-import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
+import type {
+  DeliveryRow,
+  EndpointRow,
+  WebhookEventRow,
+} from '../../../projections/webhooks/tables.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { enqueuePending } from '../queue.ts'
 
@@ -67,7 +71,9 @@ export function decideRedelivery(state: RedeliveryState, command: Redeliver): De
       'event: no such event; events are kept for 30 days. "dead-letters" lists those that failed.',
     )
   if (event.type === 'gate.session.approved')
-    throw conflict('An approval is delivered while its session waits for the answer; it cannot be repeated.')
+    throw conflict(
+      'An approval is delivered while its session waits for the answer; it cannot be repeated.',
+    )
   if (organization?.status !== 'active') throw conflict('The organization is not active.')
   const { endpointId } = command
   const chosen = endpointId ? [namedDelivery(deliveries, endpointId)] : undelivered(deliveries)

@@ -81,7 +81,15 @@ export function createConcurrencyLimits({
     const endpoint = endpointOf(endpointId)
     const { limit, running, stalledSince, pauseMs, quotaNumber } = endpoint
     const most = now() < stalledSince + pauseMs ? 0 : Math.min(limit - running, due)
-    return { endpointId, organizationId, running, quotaNumber, isSlow: isSlowNow(endpoint), most, max: 0 }
+    return {
+      endpointId,
+      organizationId,
+      running,
+      quotaNumber,
+      isSlow: isSlowNow(endpoint),
+      most,
+      max: 0,
+    }
   }
 
   return {
@@ -134,7 +142,8 @@ function divide(
     if (isSlow) slow += count
   }
   function fits({ organizationId, isSlow }: Demand, running: number): boolean {
-    if (left <= (running > 0 ? part('reserved') : 0) || (isSlow && slow >= part('slow'))) return false
+    if (left <= (running > 0 ? part('reserved') : 0) || (isSlow && slow >= part('slow')))
+      return false
     return (used.get(organizationId) ?? 0) < part('organization')
   }
   for (const one of inFlight) use(one, one.running)

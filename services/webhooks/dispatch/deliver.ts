@@ -9,7 +9,12 @@ import {
   unreadableData,
   type WebhookEventRow,
 } from '../../../projections/webhooks/tables.ts'
-import { type AttemptDeps, type AttemptOf, makeAttempt, type PostedAttempt } from '../deliveries/attempt.ts'
+import {
+  type AttemptDeps,
+  type AttemptOf,
+  makeAttempt,
+  type PostedAttempt,
+} from '../deliveries/attempt.ts'
 import {
   attemptedEvent,
   attemptLine,
@@ -54,7 +59,13 @@ export async function deliver(deps: DeliverDeps, job: Job): Promise<MadeDelivery
   })
   const made = { event, endpoint, ...posted, deliveryId, attempt: delivery.attempts + 1, ...result }
   const decision = attemptedEvent(made)
-  return { deliveryId, decision, nextAttemptAt: result.nextAttemptAt, made, report: () => report(deps, made) }
+  return {
+    deliveryId,
+    decision,
+    nextAttemptAt: result.nextAttemptAt,
+    made,
+    report: () => report(deps, made),
+  }
 }
 
 function skipReason({ event, endpoint, organizationStatus }: Job): string | undefined {
@@ -109,7 +120,9 @@ export async function loadJobs(db: Db, deliveries: readonly TakenDelivery[]): Pr
     const event = events.get(delivery.eventId)
     const endpoint = endpoints.get(delivery.endpointId)
     const organizationStatus = statuses.get(delivery.organizationId)
-    return event && endpoint && organizationStatus ? [{ delivery, event, endpoint, organizationStatus }] : []
+    return event && endpoint && organizationStatus
+      ? [{ delivery, event, endpoint, organizationStatus }]
+      : []
   })
 }
 

@@ -80,7 +80,13 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
   const rules = createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS)
   const client = createWebhookClient({ rules, timeoutMs: config.WEBHOOK_TIMEOUT_MS })
   const stopping = new AbortController()
-  const own = { owner: hexId('dispatcher', options.random), pool, client, db: pool, signal: stopping.signal }
+  const own = {
+    owner: hexId('dispatcher', options.random),
+    pool,
+    client,
+    db: pool,
+    signal: stopping.signal,
+  }
   const shared = { ...options, ...own, leaseMs: config.WEBHOOK_LEASE_MS }
   const ended = new AbortController()
   const recorder = createRecorder({ ...shared, signal: ended.signal })

@@ -41,12 +41,22 @@ const appendRetryMs = { first: 100, most: 2000 }
  * meanwhile. While the log is away records wait here. Appended twice it is the same record: the read model takes the
  * first of an attempt's number.
  */
-export function createRecorder({ owner, pool, log, codec, logger, signal }: RecorderOptions): Recorder {
+export function createRecorder({
+  owner,
+  pool,
+  log,
+  codec,
+  logger,
+  signal,
+}: RecorderOptions): Recorder {
   async function append(records: NewRecord[], wait = appendRetryMs.first): Promise<void> {
     try {
       await log.append(records)
     } catch (err) {
-      logger.warn({ err, attempts: records.length }, 'webhook attempts were not recorded, trying again')
+      logger.warn(
+        { err, attempts: records.length },
+        'webhook attempts were not recorded, trying again',
+      )
       await delay(wait, undefined, { signal })
       await append(records, Math.min(2 * wait, appendRetryMs.most))
     }

@@ -45,9 +45,12 @@ export function createSweep(options: SweepOptions) {
   async function upToDate(tx: Tx, wrong: Wrong[]): Promise<string[]> {
     const records = lastBefore(await log.endPositions(topic))
     await catchUp(tx, { applied, projection: 'webhooks', records, timeoutMs: 1000 }).catch(() => {})
-    const behind = new Set((await notApplied(tx, 'webhooks', records)).map(({ partition }) => partition))
+    const behind = new Set(
+      (await notApplied(tx, 'webhooks', records)).map(({ partition }) => partition),
+    )
     const found = wrong.map(async ({ deliveryId, eventId }) => {
-      const isBehind = eventId === null ? behind.size > 0 : behind.has(await log.partitionOf(topic, eventId))
+      const isBehind =
+        eventId === null ? behind.size > 0 : behind.has(await log.partitionOf(topic, eventId))
       return isBehind ? [] : [deliveryId]
     })
     return (await Promise.all(found)).flat()
@@ -167,7 +170,8 @@ export function keepQueue(options: KeepOptions): { stop(): Promise<void> } {
       onSwept()
       return hasMore
     },
-    onError: (err) => logger.debug({ err }, 'the queue of webhooks was not put right, trying again'),
+    onError: (err) =>
+      logger.debug({ err }, 'the queue of webhooks was not put right, trying again'),
   })
   return {
     async stop() {

@@ -8,13 +8,19 @@ export function tracedDelivery(deliver: Deliver, tracing: Tracing | undefined): 
   if (!tracing) return deliver
   return (job) => {
     const parent = job.delivery.traceparent ?? undefined
-    return tracing.run({ name: 'webhook attempt', parent, attributes: attributesOf(job) }, async (span) => {
-      const delivered = await deliver(job)
-      span.set(resultOf(delivered))
-      if (delivered.made && delivered.made.result !== 'succeeded') span.fail()
-      const { event, meta } = delivered.decision
-      return { ...delivered, decision: { event, meta: { ...meta, traceparent: span.traceparent } } }
-    })
+    return tracing.run(
+      { name: 'webhook attempt', parent, attributes: attributesOf(job) },
+      async (span) => {
+        const delivered = await deliver(job)
+        span.set(resultOf(delivered))
+        if (delivered.made && delivered.made.result !== 'succeeded') span.fail()
+        const { event, meta } = delivered.decision
+        return {
+          ...delivered,
+          decision: { event, meta: { ...meta, traceparent: span.traceparent } },
+        }
+      },
+    )
   }
 }
 

@@ -74,7 +74,8 @@ export function createWork(options: WorkOptions): Dispatch {
 
   /** Nothing is known of it, so it is made again when its lease expires. */
   function unexpected(err: unknown, { delivery: { id: deliveryId } }: Job): undefined {
-    if (!signal.aborted) logger.error({ err, deliveryId }, 'a webhook delivery ended in an unexpected error')
+    if (!signal.aborted)
+      logger.error({ err, deliveryId }, 'a webhook delivery ended in an unexpected error')
   }
 
   function send(jobs: readonly Job[]): void {
@@ -89,7 +90,10 @@ export function createWork(options: WorkOptions): Dispatch {
 
   function logHidden({ id: deliveryId, eventId, endpointId, organizationId }: TakenDelivery): void {
     const line = { organizationId, eventId, deliveryId, endpointId }
-    logger.warn(line, 'a webhook waits: its event, endpoint or organization is not in the read models yet')
+    logger.warn(
+      line,
+      'a webhook waits: its event, endpoint or organization is not in the read models yet',
+    )
   }
 
   async function start(taken: readonly TakenDelivery[], takenAt: number): Promise<void> {
@@ -121,7 +125,8 @@ export function createWork(options: WorkOptions): Dispatch {
       const { quotas } = allocation
       hasMore = allocation.hasMore
       const takenAt = monotonic()
-      if (quotas.length > 0) await start(await take(pool, { owner, leaseMs, quotas, free, now }), takenAt)
+      if (quotas.length > 0)
+        await start(await take(pool, { owner, leaseMs, quotas, free, now }), takenAt)
     },
     inFlight: () => [...inFlight.keys()],
     dropRequests() {

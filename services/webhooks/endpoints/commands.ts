@@ -84,7 +84,10 @@ export async function rotateSecret(
     load: async (tx) => {
       const state = await load(tx, path)
       const { endpoint } = state
-      return { ...state, has: endpoint !== undefined && hasSecret(endpoint, { ...deps, signingSecret }) }
+      return {
+        ...state,
+        has: endpoint !== undefined && hasSecret(endpoint, { ...deps, signingSecret }),
+      }
     },
     decide: (state) => decideSecretRotation(state, { sealedSecret, eventId, now }),
   })

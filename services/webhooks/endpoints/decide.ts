@@ -62,14 +62,22 @@ export interface CreateEndpoint {
 }
 
 /** 404 without the organization, 403 when it is not active, 409 at the limit. No event for a repeated command. */
-export function decideEndpointCreation(state: EndpointsState, command: CreateEndpoint): DecidedEvent[] {
+export function decideEndpointCreation(
+  state: EndpointsState,
+  command: CreateEndpoint,
+): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const { organizationId, environment, endpointId, spec, sealedSecret, now } = command
   if (state.endpoint) return []
   refuseManyActive(state)
   const ids = { organization_id: organizationId, endpoint_id: endpointId, environment }
   const data = { ...ids, ...spec, signing_secret_sealed: sealedSecret, created_at: now }
-  const about = { organizationId, environment, eventId: derivedId('evt', endpointId, 'created'), now }
+  const about = {
+    organizationId,
+    environment,
+    eventId: derivedId('evt', endpointId, 'created'),
+    now,
+  }
   return [decidedEvent({ type: 'WebhookEndpointCreated', data }, about)]
 }
 
@@ -100,7 +108,10 @@ function endsApprovals(endpoint: EndpointRow, { status, event_types }: EndpointU
   return event_types?.includes(directType) === false && endpoint.event_types.includes(directType)
 }
 
-const idsOf = ({ organization_id, id: endpoint_id }: EndpointRow) => ({ organization_id, endpoint_id })
+const idsOf = ({ organization_id, id: endpoint_id }: EndpointRow) => ({
+  organization_id,
+  endpoint_id,
+})
 
 function changed(endpoint: EndpointRow, changes: EndpointUpdate, now: number): DomainEvent[] {
   const ids = idsOf(endpoint)

@@ -43,7 +43,10 @@ export function createGiveUp({
   const judging = new Set<Promise<void>>()
   const checked = createLru<string, true>(10_000, { ttl: checkEveryMs })
 
-  async function reasonFor({ endpoint, outcome }: JudgedAttempt): Promise<EndpointFlaggedReason | undefined> {
+  async function reasonFor({
+    endpoint,
+    outcome,
+  }: JudgedAttempt): Promise<EndpointFlaggedReason | undefined> {
     const isGone = outcome.kind === 'response' && outcome.status === goneStatus
     if (isGone && endpoint.flagged_reason === null) return 'gone'
     if (checked.has(endpoint.id)) return undefined
@@ -101,7 +104,10 @@ export function createGiveUp({
       const { id: endpointId } = made.endpoint
       const judged = conclude(made)
         .catch((err) => {
-          logger.warn({ err, endpointId }, 'webhook endpoint not judged, its next attempt tries again')
+          logger.warn(
+            { err, endpointId },
+            'webhook endpoint not judged, its next attempt tries again',
+          )
         })
         .finally(() => judging.delete(judged))
       judging.add(judged)

@@ -11,7 +11,11 @@ import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { type AddressRules, createAddressRules } from '../../../infra/safe-http/addresses.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
-import { findEndpoint, listEndpoints, maxListedEndpoints } from '../../../projections/webhooks/queries.ts'
+import {
+  findEndpoint,
+  listEndpoints,
+  maxListedEndpoints,
+} from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { loadDeliveries } from '../events/routes.ts'
 import { enqueuePending } from '../queue.ts'
@@ -89,7 +93,10 @@ function createRoute(app: FastifyInstance, context: Context): void {
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply }, async (command) => {
         const deps = { ...commandDeps(context, request, command), rules }
-        const { endpointId, signingSecret } = await createEndpoint(deps, { ...request.body, ...scope })
+        const { endpointId, signingSecret } = await createEndpoint(deps, {
+          ...request.body,
+          ...scope,
+        })
         return answer(await revealedAnswer(pool, { ...scope, endpointId }, signingSecret))
       })
     },
@@ -119,7 +126,10 @@ function updateRoute(app: FastifyInstance, context: Context): void {
     },
     async run(request) {
       const path = pathOf(context, request)
-      await updateEndpoint({ ...commandDeps(context, request), rules }, { ...request.body, ...path })
+      await updateEndpoint(
+        { ...commandDeps(context, request), rules },
+        { ...request.body, ...path },
+      )
       return { data: endpointJson(endpointFor(await findEndpoint(pool, path))) }
     },
   })
@@ -140,7 +150,10 @@ function disableRoute(app: FastifyInstance, context: Context): void {
     errors: [404, 409],
     async run(request) {
       const path = pathOf(context, request)
-      await updateEndpoint({ ...commandDeps(context, request), rules }, { ...path, status: 'disabled' })
+      await updateEndpoint(
+        { ...commandDeps(context, request), rules },
+        { ...path, status: 'disabled' },
+      )
       return { data: endpointJson(endpointFor(await findEndpoint(pool, path))) }
     },
   })
@@ -219,7 +232,14 @@ function endpointJson(endpoint: EndpointRow, { signingSecret }: { signingSecret?
   // The newest is the first.
   const previousEnd = endpoint.secrets[1]?.expires_at ?? null
   return {
-    ...{ object: 'webhook_endpoint', id, name, url, status, disabled_reason, flagged_reason, event_types },
+    object: 'webhook_endpoint',
+    id,
+    name,
+    url,
+    status,
+    disabled_reason,
+    flagged_reason,
+    event_types,
     ...(signingSecret !== undefined && { signing_secret: signingSecret }),
     previous_secret_ends_at: previousEnd === null ? null : iso(previousEnd),
     created_at: iso(endpoint.created_at),

@@ -3,10 +3,19 @@ import { checkAll, checkEach, checkPresent } from '../../../infra/errors/check-a
 import { checkedName, invalid, type ParameterSet } from '../../../infra/http/checked-fields.ts'
 import { atLeastOne, organizationParams, pathId, timestamp } from '../../../infra/http/schemas.ts'
 import { type AddressRules, webhookUrlProblem } from '../../../infra/safe-http/addresses.ts'
-import { type SubscribableType, subscribableTypes, uriOf } from '../../../infra/wire/webhooks/events.ts'
+import {
+  type SubscribableType,
+  subscribableTypes,
+  uriOf,
+} from '../../../infra/wire/webhooks/events.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { WebhookEndpointCreated } from '../../../schemas/events.ts'
-import { deliveryIdSchema, deliverySchema, endpointIdSchema, eventIdSchema } from '../events/schemas.ts'
+import {
+  deliveryIdSchema,
+  deliverySchema,
+  endpointIdSchema,
+  eventIdSchema,
+} from '../events/schemas.ts'
 
 const statuses = ['active', 'disabled'] as const
 
@@ -101,7 +110,10 @@ export type EndpointChanges = {
 
 export type EndpointUpdate = Partial<EndpointSpec> & Pick<EndpointChanges, 'status'>
 
-export function completeEndpointRequest(request: EndpointRequest, rules: AddressRules): EndpointSpec {
+export function completeEndpointRequest(
+  request: EndpointRequest,
+  rules: AddressRules,
+): EndpointSpec {
   const parameterSet = 'webhook_endpoint_create'
   return checkAll({
     name: () => checkedEndpointName(request.name, parameterSet),
@@ -140,7 +152,10 @@ function checkedUrl(
 }
 
 // Each type once, always in the same order; 422 when there is none or one is unknown.
-function checkedEventTypes(types: readonly string[], parameterSet: ParameterSet): SubscribableType[] {
+function checkedEventTypes(
+  types: readonly string[],
+  parameterSet: ParameterSet,
+): SubscribableType[] {
   if (types.length === 0) {
     const expected = 'at least one event type'
     throw invalid({ name: 'event_types', issue: 'required', expected }, parameterSet)
@@ -148,7 +163,11 @@ function checkedEventTypes(types: readonly string[], parameterSet: ParameterSet)
   const known: readonly string[] = subscribableTypes
   checkEach(types, (type, i) => {
     if (known.includes(type)) return
-    const field = { name: `event_types.${i}`, issue: 'invalid_value', expected: 'one of allowed_values' }
+    const field = {
+      name: `event_types.${i}`,
+      issue: 'invalid_value',
+      expected: 'one of allowed_values',
+    }
     throw invalid(field, parameterSet, { allowed_values: [...known] })
   })
   return subscribableTypes.filter((type) => types.includes(type))

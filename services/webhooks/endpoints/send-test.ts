@@ -1,6 +1,11 @@
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { type CommandDeps, type DecidedEvent, eventAbout, newId } from '../../../infra/event-store/decide.ts'
+import {
+  type CommandDeps,
+  type DecidedEvent,
+  eventAbout,
+  newId,
+} from '../../../infra/event-store/decide.ts'
 import type { DecisionId } from '../../../infra/ids.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
@@ -38,7 +43,13 @@ async function load(
 ): Promise<TestState> {
   const { endpointId } = path
   const since = now - testWindowMs
-  const tests = await listEvents(tx, { ...path, type: 'webhook.test', endpointId, since, limit: maxTests })
+  const tests = await listEvents(tx, {
+    ...path,
+    type: 'webhook.test',
+    endpointId,
+    since,
+    limit: maxTests,
+  })
   return {
     organization: await findOrganization(tx, path.organizationId),
     endpoint: await findEndpoint(tx, path),
@@ -70,16 +81,24 @@ export function decideTest(
   const endpoint = endpointFor(state.endpoint)
   if (state.exists) return []
   if (endpoint.status === 'disabled') {
-    throw new ApiError('request.conflict', { message: 'The webhook endpoint is disabled; enable it first.' })
+    throw new ApiError('request.conflict', {
+      message: 'The webhook endpoint is disabled; enable it first.',
+    })
   }
   refuseMany(state, now)
   const { id, organization_id, environment } = endpoint
   const payload: TestPayload = { object: 'webhook_test', endpoint: { id } }
   const data: WebhookEventRaised = {
-    ...{ event_id: eventId, organization_id, environment, created_at: now },
-    ...{ type: 'webhook.test', subject_type: 'webhook_endpoint', subject_id: id },
+    event_id: eventId,
+    organization_id,
+    environment,
+    created_at: now,
+    type: 'webhook.test',
+    subject_type: 'webhook_endpoint',
+    subject_id: id,
     data: JSON.stringify(payload),
-    ...{ endpoint_ids: [id], route: 'queued' },
+    endpoint_ids: [id],
+    route: 'queued',
   }
   return [eventAbout(endpoint, { type: 'WebhookEventRaised', data }, { eventId, now })]
 }

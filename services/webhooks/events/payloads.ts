@@ -23,7 +23,10 @@ export function sessionEventData(type: SessionEventType, decision: NotifiedDecis
   return JSON.stringify(fingerprintPayloadOf(decision, decision.visitor))
 }
 
-function fingerprintPayloadOf(decision: NotifiedDecision, visitor: LinkedVisitor): FingerprintCalculated {
+function fingerprintPayloadOf(
+  decision: NotifiedDecision,
+  visitor: LinkedVisitor,
+): FingerprintCalculated {
   return {
     object: 'session_fingerprint',
     session: { id: decision.session_id },
@@ -50,12 +53,20 @@ function resultPayloadOf(decision: NotifiedDecision): ResultPersisted {
     request: requestSummary(decision),
     score_breakdown: scoreBreakdownOf(decision),
     signals: decision.signals_fired.map((signal) => ({ ...signalOf(signal), role: signal.role })),
-    attribution: { ...visibleAttribution(decision), agent: decision.agent && agentJson(decision.agent) },
+    attribution: {
+      ...visibleAttribution(decision),
+      agent: decision.agent && agentJson(decision.agent),
+    },
   }
 }
 
 // Unlike elsewhere, `is_touch_capable` cannot be null here.
-function requestSummary({ request, platform, session_created_at, at }: NotifiedDecision): RequestSummary {
+function requestSummary({
+  request,
+  platform,
+  session_created_at,
+  at,
+}: NotifiedDecision): RequestSummary {
   const { is_touch_capable, url, ...rest } = requestOf(request)
   return {
     url: uriOf(url),

@@ -8,7 +8,10 @@ import { list, organizationParams, single } from '../../../infra/http/schemas.ts
 import { type Clock, isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
-import { findSessionEvent, listSessionEvents } from '../../../projections/sessions/session-events.ts'
+import {
+  findSessionEvent,
+  listSessionEvents,
+} from '../../../projections/sessions/session-events.ts'
 import { sessionEventTypes } from '../../../projections/sessions/tables.ts'
 import {
   deliveriesOf,
@@ -39,7 +42,10 @@ export function eventRoutes(app: FastifyInstance, options: EventRouteOptions): v
   getRoute(app, options)
 }
 
-function listRoute(app: FastifyInstance, { readPool, shares, auth, clock }: EventRouteOptions): void {
+function listRoute(
+  app: FastifyInstance,
+  { readPool, shares, auth, clock }: EventRouteOptions,
+): void {
   endpoint(app, {
     shares,
     route: `GET ${path}`,
@@ -57,7 +63,11 @@ function listRoute(app: FastifyInstance, { readPool, shares, auth, clock }: Even
       const { limit, type, endpoint_id: endpointId } = request.query
       const since = clock() - webhookRetentionMs
       const query = { ...auth.scope(request), since, limit, type, endpointId }
-      const rows = newestOf(limit, await listEvents(readPool, query), await listUnsent(readPool, query))
+      const rows = newestOf(
+        limit,
+        await listEvents(readPool, query),
+        await listUnsent(readPool, query),
+      )
       const ids = rows.map(({ id }) => id)
       const deliveries = await loadDeliveries(readPool, ids)
       return {
@@ -68,7 +78,10 @@ function listRoute(app: FastifyInstance, { readPool, shares, auth, clock }: Even
   })
 }
 
-function getRoute(app: FastifyInstance, { readPool, shares, auth, clock }: EventRouteOptions): void {
+function getRoute(
+  app: FastifyInstance,
+  { readPool, shares, auth, clock }: EventRouteOptions,
+): void {
   endpoint(app, {
     shares,
     route: `GET ${path}/:eventId`,
@@ -105,14 +118,23 @@ async function listUnsent(
 
 async function findUnsent(
   db: Db,
-  { eventId, since, organizationId, environment }: WebhookScope & { eventId: string; since: number },
+  {
+    eventId,
+    since,
+    organizationId,
+    environment,
+  }: WebhookScope & { eventId: string; since: number },
 ): Promise<WebhookEventRow | undefined> {
   const row = await findSessionEvent(db, { organizationId, environment }, { eventId, since })
   return row && unsentEvent(row, { organization_id: organizationId, environment })
 }
 
 // The newest of both; of those with one id the one that was sent.
-function newestOf(limit: number, sent: WebhookEventRow[], unsent: WebhookEventRow[]): WebhookEventRow[] {
+function newestOf(
+  limit: number,
+  sent: WebhookEventRow[],
+  unsent: WebhookEventRow[],
+): WebhookEventRow[] {
   const known = new Set(sent.map(({ id }) => id))
   return [...sent, ...unsent.filter(({ id }) => !known.has(id))].sort(newestFirst).slice(0, limit)
 }

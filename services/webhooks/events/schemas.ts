@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { pageQuery } from '../../../infra/http/pagination.ts'
 import { organizationParams, pathId, timestamp } from '../../../infra/http/schemas.ts'
-import { deliveryEnvelopeSchema, deliveryRequestSchema } from '../../../infra/wire/delivery-envelope.ts'
+import {
+  deliveryEnvelopeSchema,
+  deliveryRequestSchema,
+} from '../../../infra/wire/delivery-envelope.ts'
 import { deliveryTypes } from '../../../infra/wire/webhooks/events.ts'
 import {
   agent,
@@ -128,7 +131,10 @@ export const gateApprovedResponse = z
   .meta({ id: 'GateApprovedWebhookResponse' })
 
 const testPayload = z
-  .looseObject({ object: z.literal('webhook_test'), endpoint: z.strictObject({ id: endpointIdSchema }) })
+  .looseObject({
+    object: z.literal('webhook_test'),
+    endpoint: z.strictObject({ id: endpointIdSchema }),
+  })
   .meta({ id: 'WebhookTestEventPayload' })
 
 const payload = z.union([fingerprintPayload, resultPayload, approvalPayload, testPayload])
@@ -152,7 +158,10 @@ const envelope = z
 const ofType = <Type extends string, Data extends z.ZodType>(type: Type, data: Data) =>
   z.intersection(envelope, z.looseObject({ type: z.literal(type), data }))
 
-export const fingerprintCalculatedEvent = ofType('session.fingerprint.calculated', fingerprintPayload).meta({
+export const fingerprintCalculatedEvent = ofType(
+  'session.fingerprint.calculated',
+  fingerprintPayload,
+).meta({
   id: 'SessionFingerprintCalculatedWebhookEvent',
 })
 
@@ -195,14 +204,21 @@ export type WebhookDelivery = z.output<typeof deliverySchema>
 
 /** A delivery as the API returns it. */
 export function deliveryJson(delivery: DeliveryRow, isInFlight = false) {
-  const { id, event_id, endpoint_id, event_type, attempts, response_status, response_body, error } = delivery
+  const { id, event_id, endpoint_id, event_type, attempts, response_status, response_body, error } =
+    delivery
   const next = delivery.next_attempt_at
   return {
-    ...{ object: 'webhook_delivery', id, event_id, endpoint_id, event_type },
+    object: 'webhook_delivery',
+    id,
+    event_id,
+    endpoint_id,
+    event_type,
     status: isInFlight ? 'delivering' : delivery.status,
     attempts,
     next_attempt_at: next === null ? null : iso(next),
-    ...{ response_status, response_body, error },
+    response_status,
+    response_body,
+    error,
     created_at: iso(delivery.created_at),
     updated_at: iso(delivery.updated_at),
   }
@@ -228,7 +244,9 @@ export type WebhookEvent = z.output<typeof eventSchema>
 export const eventsQuery = z.object({
   limit: pageQuery.limit,
   type: z.enum(deliveryTypes).optional().describe('Only events of this type.'),
-  endpoint_id: endpointIdSchema.optional().describe('Only events with a delivery for this webhook endpoint.'),
+  endpoint_id: endpointIdSchema
+    .optional()
+    .describe('Only events with a delivery for this webhook endpoint.'),
 })
 
 export const eventParams = z.object({ ...organizationParams.shape, eventId: pathId('evt') })

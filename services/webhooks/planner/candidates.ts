@@ -91,7 +91,11 @@ const subscriptionName = ({ decision, type }: EventCandidate): string =>
 
 export function candidatesOf(event: RecordedEvent, now: number): EventCandidate[] {
   // The session was erased, so nobody is notified of it.
-  if (event.type !== 'SessionScored' || event.unreadable !== undefined || !isRecent(event.data, now))
+  if (
+    event.type !== 'SessionScored' ||
+    event.unreadable !== undefined ||
+    !isRecent(event.data, now)
+  )
     return []
   const { data: scored, meta } = event
   return eventTypesOf(scored).map((type) => ({
@@ -116,17 +120,23 @@ export function candidateOfReassignment(
     event_id: row.event_id,
   }
   return {
-    ...{ id: row.id, type: row.type, decision },
-    ...{ raise: () => raiseAgain(row, reassignment), traceparent: undefined },
+    id: row.id,
+    type: row.type,
+    decision,
+    raise: () => raiseAgain(row, reassignment),
+    traceparent: undefined,
   }
 }
 
 /** The ids of the events of reassignments, each with its reassignment. */
-export const reassignmentsByEvent = (events: ReassignmentEvent[]): Map<string, ReassignmentEvent['data']> =>
+export const reassignmentsByEvent = (
+  events: ReassignmentEvent[],
+): Map<string, ReassignmentEvent['data']> =>
   new Map(events.map(({ data }) => [reassignedEventId(data), data]))
 
 export function firstOfEach(candidates: EventCandidate[]): EventCandidate[] {
   const first = new Map<string, EventCandidate>()
-  for (const candidate of candidates) if (!first.has(candidate.id)) first.set(candidate.id, candidate)
+  for (const candidate of candidates)
+    if (!first.has(candidate.id)) first.set(candidate.id, candidate)
   return [...first.values()]
 }

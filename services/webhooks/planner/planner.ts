@@ -12,8 +12,14 @@ import { createLru } from '../../../infra/lru.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { createBreather } from '../../../infra/timing.ts'
-import { isReassignment, type ReassignmentEvent } from '../../../projections/sessions/apply-reassignments.ts'
-import { findSessionEvents, ofEarlierDecisions } from '../../../projections/sessions/session-events.ts'
+import {
+  isReassignment,
+  type ReassignmentEvent,
+} from '../../../projections/sessions/apply-reassignments.ts'
+import {
+  findSessionEvents,
+  ofEarlierDecisions,
+} from '../../../projections/sessions/session-events.ts'
 import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
 import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
 import { enqueue } from '../queue.ts'
@@ -63,7 +69,10 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
     const now = clock()
     const events = batches.flatMap((batch) => batch.events)
     const reassigned = await candidatesOfReassignments(options, events.filter(isReassignment))
-    await raising.raise([...events.flatMap((event) => candidatesOf(event, now)), ...reassigned], now)
+    await raising.raise(
+      [...events.flatMap((event) => candidatesOf(event, now)), ...reassigned],
+      now,
+    )
     return batches.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
   }
 
@@ -153,7 +162,9 @@ function createRaising({
   return {
     async raise(candidates: EventCandidate[], now: number): Promise<void> {
       const fresh = firstOfEach(candidates)
-      const pending = fresh.filter((one) => stageOf(one, { settled, unsubscribed }).name === 'pending')
+      const pending = fresh.filter(
+        (one) => stageOf(one, { settled, unsubscribed }).name === 'pending',
+      )
       const due = pending.length > 0 ? await findDue(pending) : []
       if (due.length > 0) await append(due, now)
       // Not before the log has it: an append that failed is made again.
@@ -175,7 +186,10 @@ interface Due {
 async function raisedBefore(db: Db, candidates: EventCandidate[]): Promise<Set<string>> {
   const events = candidates.map(({ id, decision }) => ({ id, decisionId: decision.event_id }))
   const ids = events.map(({ id }) => id)
-  const [raised, earlier] = await Promise.all([raisedEventIds(db, ids), ofEarlierDecisions(db, events)])
+  const [raised, earlier] = await Promise.all([
+    raisedEventIds(db, ids),
+    ofEarlierDecisions(db, events),
+  ])
   return new Set([...raised, ...earlier])
 }
 
@@ -189,7 +203,11 @@ async function eventsOf(due: Due[], now: number): Promise<WebhookEventRaised[]> 
   return events
 }
 
-function recordOf(codec: EventCodec, data: WebhookEventRaised, traceparent: string | undefined): NewRecord {
+function recordOf(
+  codec: EventCodec,
+  data: WebhookEventRaised,
+  traceparent: string | undefined,
+): NewRecord {
   const { event_id: eventId, organization_id: organizationId, environment, created_at: now } = data
   const about = { organizationId, environment, eventId, now }
   const { event, meta } = decidedEvent({ type: 'WebhookEventRaised', data }, about)

@@ -1,6 +1,9 @@
 import { webhookEventId } from '../../../infra/ids.ts'
 import type { SubscribableType } from '../../../infra/wire/webhooks/events.ts'
-import { reassignedAt, type SessionReassignment } from '../../../projections/sessions/apply-reassignments.ts'
+import {
+  reassignedAt,
+  type SessionReassignment,
+} from '../../../projections/sessions/apply-reassignments.ts'
 import type { SessionEventRow } from '../../../projections/sessions/session-events.ts'
 import type { SessionEventType } from '../../../projections/sessions/tables.ts'
 import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'

@@ -15,7 +15,9 @@ export const otherOrganization = 'org_00000000000000000000000002'
 export type AuthApp = Awaited<ReturnType<typeof startAuthApp>>
 
 /** Authentication on the real HTTP edge, over keys in memory and a clock that tests move. */
-export async function startAuthApp(options: (now: { ms: number }) => Partial<AuthOptions> = () => ({})) {
+export async function startAuthApp(
+  options: (now: { ms: number }) => Partial<AuthOptions> = () => ({}),
+) {
   const keyring = createKeyring(randomBytes(32).toString('base64'))
   const now = { ms: start }
   const stored = new Map<string, KeyRecord>()
@@ -68,7 +70,10 @@ export async function startAuthApp(options: (now: { ms: number }) => Partial<Aut
     /** The answer, with its error code (undefined when the request went through) and its headers on limits. */
     async send({ key, ...request }: Send) {
       const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` }
-      const response = await app.inject({ ...request, headers: { ...authorization, ...request.headers } })
+      const response = await app.inject({
+        ...request,
+        headers: { ...authorization, ...request.headers },
+      })
       const { statusCode: status, headers } = response
       const limits = ['limit', 'remaining', 'cost'].map((name) => headers[`x-ratelimit-${name}`])
       return { status, headers, limits, code: response.json().error?.code, json: response.json() }
@@ -92,9 +97,15 @@ const active = { status: 'active', graceExpiresAt: null, organizationStatus: 'ac
 type App = Awaited<ReturnType<typeof createApp>>
 
 function addRoutes(app: App, auth: KeyAuth): void {
-  app.get('/rest', { onRequest: auth.requireSecret('sessions:list') }, (request) => auth.secret(request))
-  app.get('/read', { onRequest: auth.requireSecret('sessions:read') }, (request) => auth.principal(request))
-  app.get('/collect', { onRequest: auth.requirePublishable() }, (request) => auth.publishable(request))
+  app.get('/rest', { onRequest: auth.requireSecret('sessions:list') }, (request) =>
+    auth.secret(request),
+  )
+  app.get('/read', { onRequest: auth.requireSecret('sessions:read') }, (request) =>
+    auth.principal(request),
+  )
+  app.get('/collect', { onRequest: auth.requirePublishable() }, (request) =>
+    auth.publishable(request),
+  )
   app.get(
     '/v1/organizations/:organizationId',
     { onRequest: auth.requireOwnOrganization('organizations:read') },

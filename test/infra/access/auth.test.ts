@@ -61,7 +61,9 @@ describe('the bearer', () => {
 
 describe('the key', () => {
   test('a revoked key is invalid', async () => {
-    expect(await get({ key: app.secret(['*'], { status: 'revoked' }) })).toBe('auth.invalid_api_key')
+    expect(await get({ key: app.secret(['*'], { status: 'revoked' }) })).toBe(
+      'auth.invalid_api_key',
+    )
   })
 
   test('a rotating key works until its grace ends, also while cached', async () => {
@@ -111,7 +113,9 @@ describe('scopes', () => {
   test('the exact scope and * are enough, and no other one', async () => {
     for (const scope of scopes) {
       const works = scope === '*' || scope === 'sessions:list'
-      expect(await get({ key: app.secret([scope]) })).toBe(works ? undefined : 'auth.insufficient_scope')
+      expect(await get({ key: app.secret([scope]) })).toBe(
+        works ? undefined : 'auth.insufficient_scope',
+      )
     }
   })
 
@@ -161,7 +165,8 @@ describe('paths of an organization', () => {
 
 test('a key with allowed origins works from those only, and secret keys from anywhere', async () => {
   const key = app.publishable({ allowedOrigins: ['https://shop.example'] })
-  const from = (origin?: string) => get({ key, url: '/collect', ...(origin && { headers: { origin } }) })
+  const from = (origin?: string) =>
+    get({ key, url: '/collect', ...(origin && { headers: { origin } }) })
   expect(await from('https://shop.example')).toBeUndefined()
   for (const origin of ['https://evil.example', 'null', undefined])
     expect(await from(origin)).toBe('auth.origin_not_allowed')

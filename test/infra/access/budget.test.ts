@@ -40,7 +40,8 @@ describe('the budget', () => {
 
   test('remembers a bounded number of sources', () => {
     const budget = createBudget({ clock: () => 0, burst: 1, maxKeys: 2 })
-    for (const source of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) expect(budget.spend(source)).toBe(true)
+    for (const source of ['192.0.2.1', '192.0.2.2', '192.0.2.3'])
+      expect(budget.spend(source)).toBe(true)
     expect(budget.spend('192.0.2.3')).toBe(false)
     expect(budget.spend('192.0.2.1')).toBe(true)
   })

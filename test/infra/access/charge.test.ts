@@ -4,7 +4,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createBudget } from '../../../infra/access/budget.ts'
 import { createMemoryLimiter, type MemoryLimiter } from '../../support/memory-limiter.ts'
-import { type AuthApp, organizationId, otherOrganization, type Send, startAuthApp } from './auth-app.ts'
+import {
+  type AuthApp,
+  organizationId,
+  otherOrganization,
+  type Send,
+  startAuthApp,
+} from './auth-app.ts'
 
 let app: AuthApp
 let limiter: MemoryLimiter
@@ -29,16 +35,29 @@ describe.each([
 
   test('each request takes one unit and says what is left', async () => {
     const key = app.secret()
-    for (const left of ['5', '4', '3']) expect((await rest({ key })).limits).toEqual(['6', left, '1'])
-    expect((await app.send({ url: '/collect', key: app.publishable() })).limits).toEqual(['12', '11', '1'])
+    for (const left of ['5', '4', '3'])
+      expect((await rest({ key })).limits).toEqual(['6', left, '1'])
+    expect((await app.send({ url: '/collect', key: app.publishable() })).limits).toEqual([
+      '12',
+      '11',
+      '1',
+    ])
   })
 
   test('without enough of them it is 429 with all headers, and takes them all the same', async () => {
     const key = app.secret()
     for (let i = 0; i < 6; i++) expect((await rest({ key })).status).toBe(200)
     const first = await rest({ key })
-    expect(first).toMatchObject({ status: 429, code: 'rate_limit.exceeded', limits: ['6', '0', '1'] })
-    expect(first.json.error).toMatchObject({ status: 429, retryable: true, request_id: expect.any(String) })
+    expect(first).toMatchObject({
+      status: 429,
+      code: 'rate_limit.exceeded',
+      limits: ['6', '0', '1'],
+    })
+    expect(first.json.error).toMatchObject({
+      status: 429,
+      retryable: true,
+      request_id: expect.any(String),
+    })
     // 6 units in 60 seconds are one in 10: two of them are owed for the seventh and the next request.
     expect(first.headers['retry-after']).toBe('20')
     expect((await rest({ key })).headers['retry-after']).toBe('30')
@@ -81,7 +100,10 @@ describe.each([
         { key: app.secret(['*'], { status: 'rotating', graceExpiresAt: app.now.ms }) },
         'auth.invalid_api_key',
       ],
-      [{ key: app.secret(['*'], { organizationStatus: 'suspended' }) }, 'auth.organization_inactive'],
+      [
+        { key: app.secret(['*'], { organizationStatus: 'suspended' }) },
+        'auth.organization_inactive',
+      ],
       [{ key: app.publishable() }, 'auth.secret_key_required'],
       [{ key: native }, 'auth.native_key_not_allowed'],
       [{ key: app.secret(), url: '/collect' }, 'auth.secret_key_not_allowed'],
@@ -100,7 +122,8 @@ describe('buckets', () => {
 
   test('are shared by all keys of one type of an organization, test and live', async () => {
     const test = { environment: 'test' } as const
-    for (const key of [app.secret(), app.secret(), app.secret(['sessions:list'])]) await rest({ key })
+    for (const key of [app.secret(), app.secret(), app.secret(['sessions:list'])])
+      await rest({ key })
     expect((await rest({ key: app.secret() })).limits[1]).toBe('2')
     await app.send({ url: '/collect', key: app.publishable() })
     expect((await app.send({ url: '/collect', key: app.publishable(test) })).limits[1]).toBe('10')
@@ -115,7 +138,9 @@ describe('buckets', () => {
   test("have the organization's own limit where it has one", async () => {
     const key = app.publishable({ rateLimit: 90 })
     expect((await app.send({ url: '/collect', key })).limits).toEqual(['90', '89', '1'])
-    expect(limiter.consumed).toEqual([{ owner: organizationId, bucket: 'publishable', limit: 90, cost: 1 }])
+    expect(limiter.consumed).toEqual([
+      { owner: organizationId, bucket: 'publishable', limit: 90, cost: 1 },
+    ])
   })
 })
 
@@ -127,13 +152,15 @@ describe('a key that each source has units of its own with', () => {
       const budget = createBudget({ clock: () => now.ms, perSecond: 2, burst: 3 })
       return {
         limiter,
-        perSource: ({ organizationId: owner }) => (owner === otherOrganization ? budget : undefined),
+        perSource: ({ organizationId: owner }) =>
+          owner === otherOrganization ? budget : undefined,
         onRateLimited: (keyType) => limited.push(keyType),
       }
     })
   })
 
-  const from = (remoteAddress: string, key: string) => app.send({ url: '/collect', key, remoteAddress })
+  const from = (remoteAddress: string, key: string) =>
+    app.send({ url: '/collect', key, remoteAddress })
 
   test('is refused to a source that has none left, and to no other', async () => {
     const key = app.publishable({ organizationId: otherOrganization })
@@ -177,7 +204,11 @@ test('a cached key and a limiter that answers at once make a request wait for no
     order.push('after')
     done()
   }
-  app.app.get('/late', { onRequest: app.auth.requireSecret('sessions:list'), preHandler }, () => ({}))
+  app.app.get(
+    '/late',
+    { onRequest: app.auth.requireSecret('sessions:list'), preHandler },
+    () => ({}),
+  )
   await app.send({ url: '/late', key })
   order.length = 0
   await app.send({ url: '/late', key })
@@ -186,7 +217,10 @@ test('a cached key and a limiter that answers at once make a request wait for no
 
 test('without a limiter there are no limits and no headers', async () => {
   app = await startAuthApp()
-  expect(await rest({ key: app.secret() })).toMatchObject({ status: 200, limits: Array(3).fill(undefined) })
+  expect(await rest({ key: app.secret() })).toMatchObject({
+    status: 200,
+    limits: Array(3).fill(undefined),
+  })
 })
 
 test('the defaults are 600 and 3000', async () => {
@@ -216,7 +250,8 @@ describe('a cost that is in the body', () => {
   afterEach(() => app.app.close())
 
   function costOf(body: unknown): number {
-    const named = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined
+    const named =
+      typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined
     return Array.isArray(named) ? Math.min(10, Math.max(1, named.length)) : 1
   }
 
@@ -241,7 +276,8 @@ describe('a cost that is in the body', () => {
   ])('%s', async (_, payload, status, cost) => {
     const answer = await post(payload)
     expect(answer).toMatchObject({ status, limits: ['25', String(25 - Number(cost)), cost] })
-    if (status === 200) expect(answer.json).toEqual({ body: JSON.parse(payload.replace('\uFEFF', '')) })
+    if (status === 200)
+      expect(answer.json).toEqual({ body: JSON.parse(payload.replace('\uFEFF', '')) })
   })
 
   test.each([
@@ -251,7 +287,10 @@ describe('a cost that is in the body', () => {
     ['Application/JSON; charset=utf-8', 200, '7'],
     [' application/json ;x', 200, '7'],
   ])('content type %s', async (type, status, cost) => {
-    expect(await post(items(7), { type })).toMatchObject({ status, limits: ['25', expect.anything(), cost] })
+    expect(await post(items(7), { type })).toMatchObject({
+      status,
+      limits: ['25', expect.anything(), cost],
+    })
   })
 
   test('no body and no content type costs 1', async () => {
@@ -263,7 +302,11 @@ describe('a cost that is in the body', () => {
     await post(items(10))
     await post(items(10))
     const refused = await post(items(10))
-    expect(refused).toMatchObject({ status: 429, code: 'rate_limit.exceeded', limits: ['25', '0', '10'] })
+    expect(refused).toMatchObject({
+      status: 429,
+      code: 'rate_limit.exceeded',
+      limits: ['25', '0', '10'],
+    })
     // 5 units short, and 10 more for the same again, at 25 in 60 seconds.
     expect(refused.headers['retry-after']).toBe('36')
   })
@@ -277,7 +320,11 @@ describe('a cost that is in the body', () => {
   })
 
   test('a key that is refused has not', async () => {
-    for (const key of [app.unknown(), app.publishable(), app.secret(['*'], { status: 'revoked' })]) {
+    for (const key of [
+      app.unknown(),
+      app.publishable(),
+      app.secret(['*'], { status: 'revoked' }),
+    ]) {
       const { status, limits } = await post(items(4), { key })
       expect([Math.floor(status / 100), limits]).toEqual([4, Array(3).fill(undefined)])
     }
@@ -311,7 +358,9 @@ describe('a cost that is in the body', () => {
   })
 
   test('a body that never ends costs nothing', async () => {
-    expect(await raw(`${chunkedHead(app.secret())}5\r\n{"ite\r\n`, { end: true })).not.toContain('HTTP/1.1 2')
+    expect(await raw(`${chunkedHead(app.secret())}5\r\n{"ite\r\n`, { end: true })).not.toContain(
+      'HTTP/1.1 2',
+    )
     expect(limiter.consumed).toEqual([])
   })
 })

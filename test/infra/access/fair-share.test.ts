@@ -6,7 +6,8 @@ import { type AuthApp, startAuthApp } from './auth-app.ts'
 
 describe('the level up to which each party gets what it asks for', () => {
   const asked = fc.array(fc.integer({ min: 1, max: 1000 }), { minLength: 1, maxLength: 50 })
-  const upTo = (some: number[], level: number) => some.reduce((all, one) => all + Math.min(one, level), 0)
+  const upTo = (some: number[], level: number) =>
+    some.reduce((all, one) => all + Math.min(one, level), 0)
 
   test('gives out the total, or everything that is asked for', () => {
     fc.assert(
@@ -57,7 +58,10 @@ async function startApp() {
 }
 
 /** A second at a time: five requests of the flood, and one of each visitor in 20 seconds. */
-async function run({ app, ask }: { app: AuthApp; ask: (from: string) => Promise<void> }, seconds: number) {
+async function run(
+  { app, ask }: { app: AuthApp; ask: (from: string) => Promise<void> },
+  seconds: number,
+) {
   for (let second = 0; second < seconds; second++) {
     for (let i = 0; i < 5; i++) await ask(flood)
     const visitor = second % 5 === 0 ? visitors[(second / 5) % visitors.length] : undefined
@@ -107,7 +111,9 @@ describe('a bucket that several sources ask for', () => {
 
   test('is asked for by several processes, of which none knows what the others gave', () => {
     let now = 0
-    const shares = Array.from({ length: 4 }, () => createFairShare({ clock: () => now, windowMs: 60_000 }))
+    const shares = Array.from({ length: 4 }, () =>
+      createFairShare({ clock: () => now, windowMs: 60_000 }),
+    )
     let left = 3000
     const refused = { flood: 0, visitors: 0 }
     for (let i = 0; i < 200_000; i++) {

@@ -24,19 +24,30 @@ const codeOf = async (key: string, request: Send = {}) =>
 const onSecret = (record: KeyRecord, scopes: string[]): Partial<KeyRecord> =>
   record.principal.type === 'secret' ? { principal: { ...record.principal, scopes } } : {}
 const onOrigins = (record: KeyRecord, allowedOrigins: string[]): Partial<KeyRecord> =>
-  record.principal.type === 'publishable' ? { principal: { ...record.principal, allowedOrigins } } : {}
+  record.principal.type === 'publishable'
+    ? { principal: { ...record.principal, allowedOrigins } }
+    : {}
 
 const changes = [
   ['revocation', { update: () => ({ status: 'revoked' as const }), code: 'auth.invalid_api_key' }],
   [
     'suspension',
-    { update: () => ({ organizationStatus: 'suspended' as const }), code: 'auth.organization_inactive' },
+    {
+      update: () => ({ organizationStatus: 'suspended' as const }),
+      code: 'auth.organization_inactive',
+    },
   ],
   [
     'deletion',
-    { update: () => ({ organizationStatus: 'deleted' as const }), code: 'auth.organization_inactive' },
+    {
+      update: () => ({ organizationStatus: 'deleted' as const }),
+      code: 'auth.organization_inactive',
+    },
   ],
-  ['a scope', { update: (r: KeyRecord) => onSecret(r, ['sessions:read']), code: 'auth.insufficient_scope' }],
+  [
+    'a scope',
+    { update: (r: KeyRecord) => onSecret(r, ['sessions:read']), code: 'auth.insufficient_scope' },
+  ],
   [
     'an origin',
     {
@@ -48,7 +59,10 @@ const changes = [
 ] as const
 
 describe.each(changes)('the change of %s', (_, change) => {
-  const request = { url: 'url' in change ? change.url : '/rest', headers: { origin: 'https://a.example' } }
+  const request = {
+    url: 'url' in change ? change.url : '/rest',
+    headers: { origin: 'https://a.example' },
+  }
   const add = () => ('url' in change ? app.publishable() : app.secret())
 
   test('applies after 15 seconds at the latest', async () => {
@@ -121,7 +135,9 @@ describe('what is remembered', () => {
 /** Look-ups that a test answers when and as it likes. */
 async function startHeld() {
   const waiting: ((record: KeyRecord | undefined) => void)[] = []
-  app = await startAuthApp(() => ({ findKey: () => new Promise((resolve) => waiting.push(resolve)) }))
+  app = await startAuthApp(() => ({
+    findKey: () => new Promise((resolve) => waiting.push(resolve)),
+  }))
   const send = (key: string, remoteAddress = '127.0.0.1') => {
     const sent = codeOf(key, { remoteAddress })
     return { code: async () => (await sent) ?? 'works' }
@@ -230,14 +246,19 @@ describe('the budget of a source', () => {
     app.send({ url: '/rest', key: app.unknown(), remoteAddress }).then(({ status }) => status)
   const guesses = (count: number, address: string) =>
     Promise.all(Array.from({ length: count }, () => guess(address)))
-  const counted = (statuses: number[], status: number) => statuses.filter((one) => one === status).length
+  const counted = (statuses: number[], status: number) =>
+    statuses.filter((one) => one === status).length
 
   test('is 50 look-ups, then 10 a second; the rest is 429 without X-RateLimit headers', async () => {
     const statuses = await guesses(60, '203.0.113.9')
     expect([counted(statuses, 401), counted(statuses, 429)]).toEqual([50, 10])
     expect(app.asked.lookups).toBe(50)
     expect(outcomes.filter((outcome) => outcome === 'refused')).toHaveLength(10)
-    const answer = await app.send({ url: '/rest', key: app.unknown(), remoteAddress: '203.0.113.9' })
+    const answer = await app.send({
+      url: '/rest',
+      key: app.unknown(),
+      remoteAddress: '203.0.113.9',
+    })
     expect(answer).toMatchObject({ status: 429, code: 'rate_limit.exceeded', limits: Array(3) })
     expect([answer.headers['retry-after'], answer.json.error.retryable]).toEqual(['1', true])
     app.now.ms += 1000
@@ -345,7 +366,8 @@ describe('a change of one organization', () => {
 
 test('a key that is found, and a look-up that fails, cost a source nothing', async () => {
   const remoteAddress = '203.0.113.9'
-  for (let i = 0; i < 120; i++) expect(await codeOf(app.secret(), { remoteAddress })).toBeUndefined()
+  for (let i = 0; i < 120; i++)
+    expect(await codeOf(app.secret(), { remoteAddress })).toBeUndefined()
   let down = true
   const working = app
   app = await startAuthApp(() => ({

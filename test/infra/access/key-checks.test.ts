@@ -77,11 +77,14 @@ describe('any host', () => {
     .stringMatching(/^[a-z]([a-z0-9-]{0,6}[a-z0-9])?$/)
     .filter((text) => !text.startsWith('xn-'))
   const host = fc.array(label, { minLength: 2, maxLength: 5 })
-  const port = fc.option(fc.integer({ min: 1, max: 65535 }).filter((one) => one !== 443 && one !== 80))
+  const port = fc.option(
+    fc.integer({ min: 1, max: 65535 }).filter((one) => one !== 443 && one !== 80),
+  )
   const scheme = fc.constantFrom('http', 'https')
   const origin = fc.record({ scheme, host, port })
   type Origin = { scheme: string; host: string[]; port: number | null }
-  const text = (one: Origin) => `${one.scheme}://${one.host.join('.')}${one.port ? `:${one.port}` : ''}`
+  const text = (one: Origin) =>
+    `${one.scheme}://${one.host.join('.')}${one.port ? `:${one.port}` : ''}`
 
   test('is allowed by itself, and by no other', () => {
     fc.assert(

@@ -10,8 +10,14 @@ function createReads() {
   const running: { organization: string; end: () => void }[] = []
   const read = (organization: `org_${string}`) => {
     const principal: Principal = {
-      ...{ keyId: 'key_1', organizationId: organization, environment: 'live', rateLimit: null },
-      ...{ type: 'secret', scopes: ['*'], capabilities: [], origins: [] },
+      keyId: 'key_1',
+      organizationId: organization,
+      environment: 'live',
+      rateLimit: null,
+      type: 'secret',
+      scopes: ['*'],
+      capabilities: [],
+      origins: [],
     }
     const request = { principal, method: 'GET', url: '/v1/sessions' }
     return shares.run(
@@ -23,7 +29,9 @@ function createReads() {
     now,
     /** Running reads by organization. */
     counts: () =>
-      ['org_1', 'org_2'].map((id) => running.filter(({ organization }) => organization === id).length),
+      ['org_1', 'org_2'].map(
+        (id) => running.filter(({ organization }) => organization === id).length,
+      ),
     async start(organization: `org_${string}`, count: number) {
       // Whoever still waits when the test is over is refused.
       for (let i = 0; i < count; i++) read(organization).catch(() => {})

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { agentPurposes, catalogue, isHostOf, listOf, namedAgent } from '../../../infra/agents/catalogue.ts'
+import {
+  agentPurposes,
+  catalogue,
+  isHostOf,
+  listOf,
+  namedAgent,
+} from '../../../infra/agents/catalogue.ts'
 import { dataSources } from '../../../infra/ip/data/sources.ts'
 import { families } from '../../../services/cli/simulate/generate/families.ts'
 import people from '../../fixtures/recorded/people.json' with { type: 'json' }
@@ -12,12 +18,32 @@ test.each([
     'meta',
     'facebookexternalhit',
   ],
-  ['Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)', 'uptimerobot', 'UptimeRobot'],
-  [`Mozilla/5.0 ${chrome} Safari/537.36; compatible; Googlebot/2.1; +http://x`, 'google', 'Googlebot'],
+  [
+    'Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)',
+    'uptimerobot',
+    'UptimeRobot',
+  ],
+  [
+    `Mozilla/5.0 ${chrome} Safari/537.36; compatible; Googlebot/2.1; +http://x`,
+    'google',
+    'Googlebot',
+  ],
   ['Googlebot-Image/1.0', 'google', 'Googlebot-Image'],
-  [`Mozilla/5.0 ${chrome}; compatible; ClaudeBot/1.0; +claudebot@anthropic.com`, 'anthropic', 'ClaudeBot'],
-  [`Mozilla/5.0 ${chrome}; compatible; ChatGPT-User/1.0; +https://openai.com/bot`, 'openai', 'ChatGPT-User'],
-  ['Mozilla/5.0 (compatible; BINGBOT/2.0; +http://www.bing.com/bingbot.htm)', 'microsoft', 'bingbot'],
+  [
+    `Mozilla/5.0 ${chrome}; compatible; ClaudeBot/1.0; +claudebot@anthropic.com`,
+    'anthropic',
+    'ClaudeBot',
+  ],
+  [
+    `Mozilla/5.0 ${chrome}; compatible; ChatGPT-User/1.0; +https://openai.com/bot`,
+    'openai',
+    'ChatGPT-User',
+  ],
+  [
+    'Mozilla/5.0 (compatible; BINGBOT/2.0; +http://www.bing.com/bingbot.htm)',
+    'microsoft',
+    'bingbot',
+  ],
   ['WhatsApp/2.23.20.0', 'meta', 'WhatsApp'],
   [
     `Mozilla/5.0 (Macintosh) Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0`,

@@ -36,11 +36,14 @@ describe("a deployment's own questions", () => {
   })
 
   it('have ids of their own, by key and by number', () => {
-    const ids = [master, other].flatMap((key) => numbers(now).map((number) => bankIdOf(number, key)))
+    const ids = [master, other].flatMap((key) =>
+      numbers(now).map((number) => bankIdOf(number, key)),
+    )
     expect(new Set(ids).size).toBe(2 * bankSize)
     expect(ids.every((id) => Number.isSafeInteger(id))).toBe(true)
     expect(ids.map(bankNumberOf)).toEqual([...numbers(now), ...numbers(now)])
-    for (const { id } of Object.values(questionBank).flat()) expect(bankNumberOf(id)).toBeUndefined()
+    for (const { id } of Object.values(questionBank).flat())
+      expect(bankNumberOf(id)).toBeUndefined()
   })
 
   it('give way week by week, and all of them within a year', () => {

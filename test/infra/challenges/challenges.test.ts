@@ -21,7 +21,9 @@ describe('questions', () => {
     expect(new Set(bank.map(({ id }) => id)).size).toBe(bank.length)
     const first = (list: readonly object[], count: number) => JSON.stringify(list.slice(0, count))
     const text =
-      first(questionBank.language, 59) + first(questionBank.platform, 90) + first(questionBank.version, 76)
+      first(questionBank.language, 59) +
+      first(questionBank.platform, 90) +
+      first(questionBank.version, 76)
     expect(createHash('sha256').update(text).digest('hex').slice(0, 16)).toBe('ae04595e93b64e7d')
   })
 
@@ -31,7 +33,9 @@ describe('questions', () => {
         const asked = questionsOf(challenge)
         expect(asked).toEqual(questionsOf(challenge))
         expect(new Set(asked.map(({ id }) => id)).size).toBe(12)
-        const kinds = asked.map(({ id }) => (id < 1000 ? 'language' : id < 2000 ? 'platform' : 'version'))
+        const kinds = asked.map(({ id }) =>
+          id < 1000 ? 'language' : id < 2000 ? 'platform' : 'version',
+        )
         expect(kinds.filter((kind) => kind === 'platform')).toHaveLength(5)
       }),
     )
@@ -49,7 +53,8 @@ describe('drawings', () => {
       new Set(Array.from({ length: 4000 }, (_, i) => canvasSeedOf(`challenge ${i}`, now)))
     const now = 3000 * weekMs
     expect(at(now).size).toBe(64)
-    const later = (weeks: number) => [...at(now + weeks * weekMs)].filter((seed) => !at(now).has(seed))
+    const later = (weeks: number) =>
+      [...at(now + weeks * weekMs)].filter((seed) => !at(now).has(seed))
     expect(later(1)).toHaveLength(1)
     expect(later(64)).toHaveLength(64)
   })
@@ -93,21 +98,32 @@ test.each([
     'webkitgtk',
     60,
   ],
-  ['Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko)', 'webkit', 0],
-  ['Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) ShopApp/4.2', 'webkitgtk', 0],
+  [
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko)',
+    'webkit',
+    0,
+  ],
+  [
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) ShopApp/4.2',
+    'webkitgtk',
+    0,
+  ],
   ['Mozilla/5.0 (Android 14; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0', 'gecko', 140],
 ])('the engine of %s', (userAgent, family, major) => {
   expect(engineVersionOf(userAgent)).toEqual({ family, major })
 })
 
 test('no engine is read from what is none', () => {
-  for (const text of ['', 'curl/8', 'Mozilla/5.0', 'Chrome/x']) expect(engineVersionOf(text)).toBeNull()
+  for (const text of ['', 'curl/8', 'Mozilla/5.0', 'Chrome/x'])
+    expect(engineVersionOf(text)).toBeNull()
 })
 
 describe('recorded answers', () => {
   it('between two versions are what both answer', () => {
     const between = bank.map(({ id }) => {
-      const [old, now, middle] = [87, 156, 120].map((major) => recordedAnswer({ family: 'blink', major }, id))
+      const [old, now, middle] = [87, 156, 120].map((major) =>
+        recordedAnswer({ family: 'blink', major }, id),
+      )
       return middle === undefined ? old !== now : middle === old && middle === now
     })
     expect(between.every(Boolean)).toBe(true)
@@ -122,7 +138,8 @@ describe('recorded answers', () => {
 })
 
 test('Safari is compared with no recorded engine, WebKitGTK included', () => {
-  for (const { id } of bank) expect(recordedAnswer({ family: 'webkit', major: 26 }, id)).toBeUndefined()
+  for (const { id } of bank)
+    expect(recordedAnswer({ family: 'webkit', major: 26 }, id)).toBeUndefined()
 })
 
 test('answers verify under their own document alone', () => {

@@ -30,7 +30,12 @@ describe('API keys', () => {
   })
 
   test('every single-character typo is refused without a look-up, but for a chance of one in 2^30', () => {
-    const { key } = generateApiKey({ type: 'secret', environment: 'live', keyring, random: randomBytes })
+    const { key } = generateApiKey({
+      type: 'secret',
+      environment: 'live',
+      keyring,
+      random: randomBytes,
+    })
     for (let at = 0; at < key.length; at++) {
       const other = [...base32Alphabet].find((character) => character !== key[at])
       expect(parseApiKey(key.slice(0, at) + other + key.slice(at + 1))).toBeUndefined()
@@ -53,11 +58,18 @@ describe('API keys', () => {
   })
 
   test('the secret hash opens for its own key id only, also under an older master key', () => {
-    const { key } = generateApiKey({ type: 'secret', environment: 'live', keyring, random: randomBytes })
+    const { key } = generateApiKey({
+      type: 'secret',
+      environment: 'live',
+      keyring,
+      random: randomBytes,
+    })
     const sealed = sealSecretHash({ keyring, key, keyId: 'key_a', random: randomBytes })
     expect(sealed.toString('hex')).not.toContain(secretHashOf(key))
     expect(openSecretHash(sealed, { keyring: rotated, keyId: 'key_a' })).toBe(secretHashOf(key))
     expect(openSecretHash(sealed, { keyring, keyId: 'key_b' })).toBeUndefined()
-    expect(openSecretHash(sealed, { keyring: createKeyring(newer), keyId: 'key_a' })).toBeUndefined()
+    expect(
+      openSecretHash(sealed, { keyring: createKeyring(newer), keyId: 'key_a' }),
+    ).toBeUndefined()
   })
 })

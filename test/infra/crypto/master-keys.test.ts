@@ -14,7 +14,11 @@ describe('the command for master keys', () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  async function printed(script: string, args = '', timeoutMs?: number): Promise<string | undefined> {
+  async function printed(
+    script: string,
+    args = '',
+    timeoutMs?: number,
+  ): Promise<string | undefined> {
     const file = path.join(folder, 'script')
     await writeFile(file, script)
     const command = `/bin/sh ${file} ${args}`
@@ -25,24 +29,37 @@ describe('the command for master keys', () => {
   }
 
   it('prints them, with its arguments as they are', async () => {
-    expect(await printed(`[ "$#" = 2 ] && [ "$1" = '$HOME' ] && echo '${keys}'`, ' $HOME  b ')).toBe(keys)
+    expect(
+      await printed(`[ "$#" = 2 ] && [ "$1" = '$HOME' ] && echo '${keys}'`, ' $HOME  b '),
+    ).toBe(keys)
   })
 
   it.each([
     ['fails', `echo ${keys}; echo secret >&2; exit 3`, 'ended with 3'],
     ['is killed', `echo ${keys}; kill -9 $$`, 'ended with SIGKILL'],
     ['prints nothing', 'true', 'printed no comma-separated base64'],
-    ['prints a message', 'echo "Key and value of the secret: none, as the password was wrong"', 'printed no'],
+    [
+      'prints a message',
+      'echo "Key and value of the secret: none, as the password was wrong"',
+      'printed no',
+    ],
     ['prints without end', 'while :; do echo secret; done', 'printed more than a megabyte'],
     ['asks for something', `read answer && echo '${keys}'`, 'ended with 1'],
-  ])('stops a start where it %s, and tells nothing of what it printed', async (_, script, message) => {
-    const error = await printed(script).catch((cause: unknown) => cause)
-    expect(String(error)).toContain(`TIDEGATE_MASTER_KEYS_COMMAND ${message}`)
-    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(/AAAA|secret\b|password/)
-  })
+  ])(
+    'stops a start where it %s, and tells nothing of what it printed',
+    async (_, script, message) => {
+      const error = await printed(script).catch((cause: unknown) => cause)
+      expect(String(error)).toContain(`TIDEGATE_MASTER_KEYS_COMMAND ${message}`)
+      expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(
+        /AAAA|secret\b|password/,
+      )
+    },
+  )
 
   it('stops a start where it does not end, whatever it started', async () => {
-    await expect(printed('sleep 60 & sleep 60', '', 100)).rejects.toThrow('took longer than 0.1 seconds')
+    await expect(printed('sleep 60 & sleep 60', '', 100)).rejects.toThrow(
+      'took longer than 0.1 seconds',
+    )
   })
 
   it('stops a start where there is none', async () => {
@@ -56,7 +73,9 @@ describe('master keys', () => {
     const command = { TIDEGATE_MASTER_KEYS_COMMAND: 'print-keys' }
     const both = 'TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or its file is set, too'
     expect(() => readConfig({ ...command, TIDEGATE_MASTER_KEYS: keys })).toThrow(both)
-    expect(() => readConfig({ ...command, TIDEGATE_MASTER_KEYS_FILE: import.meta.filename })).toThrow(both)
+    expect(() =>
+      readConfig({ ...command, TIDEGATE_MASTER_KEYS_FILE: import.meta.filename }),
+    ).toThrow(both)
     expect(await readMasterKeys(readConfig({ TIDEGATE_MASTER_KEYS: keys }))).toBe(keys)
   })
 

@@ -27,13 +27,16 @@ describe("Gate's tokens", () => {
     expect(generateToken('agt', randomBytes).length).toBeGreaterThanOrEqual('agt_'.length + 40)
   })
 
-  test.each(kinds.filter((kind) => kind !== 'gtpoll'))('every typo in a %s token is seen', (kind) => {
-    const token = generateToken(kind, randomBytes)
-    for (let at = 0; at < token.length; at++) {
-      const other = [...base32Alphabet].find((character) => character !== token[at])
-      expect(isToken(kind, token.slice(0, at) + other + token.slice(at + 1))).toBe(false)
-    }
-  })
+  test.each(kinds.filter((kind) => kind !== 'gtpoll'))(
+    'every typo in a %s token is seen',
+    (kind) => {
+      const token = generateToken(kind, randomBytes)
+      for (let at = 0; at < token.length; at++) {
+        const other = [...base32Alphabet].find((character) => character !== token[at])
+        expect(isToken(kind, token.slice(0, at) + other + token.slice(at + 1))).toBe(false)
+      }
+    },
+  )
 
   test('what is no token at all is none', () => {
     const token = generateToken('gtpoll', randomBytes)

@@ -8,7 +8,10 @@ test.each([
   ['one of three is old', ['1', '3', '4'], ['3', '4'], false],
   ['all are new', ['3', '4'], ['4', '3'], true],
   ['a new one became ready in between', ['3'], ['3', '4'], true],
-])('a role is replaced when no old pod of it is ready: %s', async (_, ready, ofRelease, replaced) => {
-  const addresses = async (name: string) => (name === 'all' ? ready : ofRelease)
-  expect(await isReplaced(['all', 'new'], addresses)).toBe(replaced)
-})
+])(
+  'a role is replaced when no old pod of it is ready: %s',
+  async (_, ready, ofRelease, replaced) => {
+    const addresses = async (name: string) => (name === 'all' ? ready : ofRelease)
+    expect(await isReplaced(['all', 'new'], addresses)).toBe(replaced)
+  },
+)

@@ -113,7 +113,10 @@ describe('the chart', () => {
     )
     for (const { metadata, spec } of answering(all))
       expect(labels.get(metadata.name)).toMatchObject(Object(spec.selector))
-    for (const { metadata, spec } of [...ofKind(all, 'Deployment'), ...ofKind(all, 'PodDisruptionBudget')])
+    for (const { metadata, spec } of [
+      ...ofKind(all, 'Deployment'),
+      ...ofKind(all, 'PodDisruptionBudget'),
+    ])
       expect(labels.get(metadata.name)).toMatchObject(spec.selector?.matchLabels ?? { none: '' })
     const components = [...labels.values()].map((one) => one['app.kubernetes.io/component'])
     expect(components.sort()).toEqual([...allRoles].sort())
@@ -132,7 +135,11 @@ describe('the chart', () => {
     for (const one of [...ofKind(all, 'Deployment'), ...ofKind(all, 'Job')]) {
       expect(podOf(one).spec).toMatchObject({
         automountServiceAccountToken: false,
-        securityContext: { runAsNonRoot: true, runAsUser: 10001, seccompProfile: { type: 'RuntimeDefault' } },
+        securityContext: {
+          runAsNonRoot: true,
+          runAsUser: 10001,
+          seccompProfile: { type: 'RuntimeDefault' },
+        },
       })
       expect(containerOf(one).securityContext).toEqual({
         allowPrivilegeEscalation: false,
@@ -163,7 +170,8 @@ describe('the chart', () => {
       KAFKA_SASL_PASSWORD: 'tidegate',
       SCHEMA_REGISTRY_URL: 'tidegate',
     }
-    for (const deployment of ofKind(all, 'Deployment')) expect(secretsOf(deployment)).toEqual(inServers)
+    for (const deployment of ofKind(all, 'Deployment'))
+      expect(secretsOf(deployment)).toEqual(inServers)
     const [job] = ofKind(all, 'Job')
     const { TIDEGATE_MASTER_KEYS: _, ...inJob } = inServers
     expect(job && secretsOf(job)).toEqual({ ...inJob, DATABASE_URL: 'owner' })
@@ -203,7 +211,11 @@ describe('the chart', () => {
       })
     }
     const releaseOf = (manifests: Manifest[]) =>
-      new Set(ofKind(manifests, 'Deployment').map((one) => podOf(one).metadata.labels['tidegate/release']))
+      new Set(
+        ofKind(manifests, 'Deployment').map(
+          (one) => podOf(one).metadata.labels['tidegate/release'],
+        ),
+      )
     const next = await helm.render([...least, 'image.tag=next'])
     expect([releaseOf(little).size, releaseOf(next).size]).toEqual([1, 1])
     expect(releaseOf(next)).not.toEqual(releaseOf(little))
@@ -214,7 +226,9 @@ describe('the chart', () => {
     expect(monitor).toMatchObject({
       metadata: { labels: { release: 'prometheus' } },
       spec: {
-        endpoints: [{ port: 'metrics', relabelings: [{ targetLabel: 'job', replacement: 'tidegate' }] }],
+        endpoints: [
+          { port: 'metrics', relabelings: [{ targetLabel: 'job', replacement: 'tidegate' }] },
+        ],
       },
     })
     for (const service of answering(all))
@@ -235,7 +249,9 @@ describe('the chart', () => {
       ofKind(manifests, 'Deployment').filter((one) =>
         containerOf(one).env.some(({ name }) => name === 'SCHEMAS_PORT'),
       )
-    const component = serving(all).map((one) => podOf(one).metadata.labels['app.kubernetes.io/component'])
+    const component = serving(all).map(
+      (one) => podOf(one).metadata.labels['app.kubernetes.io/component'],
+    )
     expect(component).toEqual(['api'])
     expect(serving(little)).toEqual([])
     expect(JSON.stringify(ofKind(all, 'Ingress'))).not.toContain('schemas')
@@ -248,10 +264,14 @@ describe('the chart', () => {
     expect(metrics?.podSelector).not.toHaveProperty('matchExpressions')
     expect(open?.ingress).toEqual([{ ports: [{ port: 'http' }], from: of('ingress-nginx') }])
     expect(open?.podSelector).toMatchObject({
-      matchExpressions: [{ key: 'app.kubernetes.io/component', values: ['collect', 'gate', 'api'] }],
+      matchExpressions: [
+        { key: 'app.kubernetes.io/component', values: ['collect', 'gate', 'api'] },
+      ],
     })
     expect(schemas?.ingress).toEqual([{ ports: [{ port: 'schemas' }], from: of('analysts') }])
-    expect(schemas?.podSelector).toMatchObject({ matchLabels: { 'app.kubernetes.io/component': 'api' } })
+    expect(schemas?.podSelector).toMatchObject({
+      matchLabels: { 'app.kubernetes.io/component': 'api' },
+    })
     expect(ofKind(little, 'NetworkPolicy')).toEqual([])
   })
 
@@ -260,7 +280,9 @@ describe('the chart', () => {
       Object.fromEntries(
         ofKind(manifests, 'Deployment').map((one) => [
           containerOf(one).args.at(-1),
-          Number(containerOf(one).env.find(({ name }) => name === 'DATABASE_MAX_CONNECTIONS')?.value),
+          Number(
+            containerOf(one).env.find(({ name }) => name === 'DATABASE_MAX_CONNECTIONS')?.value,
+          ),
         ]),
       )
     const needed = (isLogEmbedded: boolean) =>
@@ -268,7 +290,8 @@ describe('the chart', () => {
     // `all` is on Kafka.
     expect(given(all)).toEqual(Object.fromEntries(needed(false)))
     const embedded = given(little)
-    for (const [role, connections] of needed(true)) expect(embedded[role]).toBeGreaterThanOrEqual(connections)
+    for (const [role, connections] of needed(true))
+      expect(embedded[role]).toBeGreaterThanOrEqual(connections)
 
     const onKafka = [...least, 'settings.KAFKA_BROKERS=one:9092']
     const sum = needed(false).reduce((total, [, connections]) => total + 3 * connections, 10)
@@ -282,11 +305,14 @@ describe('the chart', () => {
   it('scales every role, and those that consume by their lag', () => {
     const scalers = ofKind(all, 'HorizontalPodAutoscaler')
     expect(scalers.map(({ spec }) => spec.scaleTargetRef?.name).sort()).toEqual(ofRoles)
-    const byLag = scalers.filter(({ spec }) => JSON.stringify(spec).includes('tidegate_consumer_lag_records'))
+    const byLag = scalers.filter(({ spec }) =>
+      JSON.stringify(spec).includes('tidegate_consumer_lag_records'),
+    )
     expect(names(byLag)).toEqual(
       ['projections', 'scoring', 'webhooks'].map((role) => `shop-tidegate-${role}`),
     )
-    for (const deployment of ofKind(all, 'Deployment')) expect(deployment.spec).not.toHaveProperty('replicas')
+    for (const deployment of ofKind(all, 'Deployment'))
+      expect(deployment.spec).not.toHaveProperty('replicas')
   })
 
   it('routes to services that are there', () => {
@@ -300,7 +326,11 @@ describe('the chart', () => {
 
   it('refuses what it does not know', async () => {
     await expect(helm.render([])).rejects.toThrow('secrets.existingSecret is not set')
-    for (const value of ['settings.KAFKA_BROKER=one', 'settings.DATABASE_URL=x', 'roles.colect.replicas=1'])
+    for (const value of [
+      'settings.KAFKA_BROKER=one',
+      'settings.DATABASE_URL=x',
+      'roles.colect.replicas=1',
+    ])
       await expect(helm.render([...least, value])).rejects.toThrow(
         /additional|invalid propertyName|must be one of|property name/i,
       )
@@ -322,6 +352,9 @@ function secretsOf(manifest: Manifest): Record<string, string> {
   return Object.fromEntries(
     env
       .filter(({ name }) => name.endsWith('_FILE'))
-      .map(({ name, value }) => [name.slice(0, -'_FILE'.length), secretAt.get(value) ?? 'not mounted']),
+      .map(({ name, value }) => [
+        name.slice(0, -'_FILE'.length),
+        secretAt.get(value) ?? 'not mounted',
+      ]),
   )
 }

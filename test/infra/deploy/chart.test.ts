@@ -39,5 +39,8 @@ test('the chart takes every setting, and those that are secret from a Secret alo
 
 test('the chart is of the version of the program', async () => {
   const { version }: { version: string } = JSON.parse(await read('package.json'))
-  expect(parse(await read('infra/deploy/chart/Chart.yaml'))).toMatchObject({ version, appVersion: version })
+  expect(parse(await read('infra/deploy/chart/Chart.yaml'))).toMatchObject({
+    version,
+    appVersion: version,
+  })
 })

@@ -85,11 +85,16 @@ describe('compose.yaml', () => {
       const service = serviceOf(role)
       expect(service.command).toEqual(['serve', '--roles', role])
       expect(service.read_only).toBe(true)
-      const { config, warnings } = await readServerSettings({ env: environmentOf(service), roles: role })
+      const { config, warnings } = await readServerSettings({
+        env: environmentOf(service),
+        roles: role,
+      })
       expect(warnings).toEqual([])
       expect(config).toMatchObject({
         KAFKA_BROKERS: [expect.stringMatching(/^kafka:\d+$/)],
-        DATABASE_URL: expect.stringMatching(/^postgres:\/\/tidegate:[0-9a-f]{36}@postgres:5432\/tidegate$/),
+        DATABASE_URL: expect.stringMatching(
+          /^postgres:\/\/tidegate:[0-9a-f]{36}@postgres:5432\/tidegate$/,
+        ),
       })
       expect(conditionsOf(service)).toEqual({ migrate: 'service_completed_successfully' })
     },
@@ -102,7 +107,8 @@ describe('compose.yaml', () => {
     const [own, ofRole] = [environmentOf(migrate), environmentOf(serviceOf('api'))]
     expect(ofRole).toMatchObject(own)
     expect(own).not.toHaveProperty('TIDEGATE_MASTER_KEYS_FILE')
-    for (const store of ['postgres', 'kafka']) expect(serviceOf(store).healthcheck?.test?.[0]).toBe('CMD')
+    for (const store of ['postgres', 'kafka'])
+      expect(serviceOf(store).healthcheck?.test?.[0]).toBe('CMD')
   })
 
   it('sets nothing that a server does not know', () => {

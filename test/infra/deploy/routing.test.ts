@@ -47,7 +47,9 @@ function caddyRole(caddyfile: string, url: string): string | undefined {
     [...caddyfile.matchAll(/^\t(@\w+) path (.*)$/gm)].map(([, name, list]) => [name, list]),
   )
   const blocks = [
-    ...caddyfile.matchAll(/^\thandle ?(\S*) \{\n\t\t(?:reverse_proxy (\w+):8787 \{|respond 404)$/gm),
+    ...caddyfile.matchAll(
+      /^\thandle ?(\S*) \{\n\t\t(?:reverse_proxy (\w+):8787 \{|respond 404)$/gm,
+    ),
   ]
   const fits = (pattern: string) =>
     pattern.endsWith('*') ? url.startsWith(pattern.slice(0, -1)) : url === pattern
@@ -113,9 +115,13 @@ describe('requests from outside', () => {
   it('leave lags that the chart scales by, each of a group that is measured', async () => {
     const metrics = await (await fetch(`${servers.get('api')?.baseUrl}/metrics`)).text()
     const measured = new Set(
-      [...metrics.matchAll(/^tidegate_consumer_lag_records\{group="(\w+)"/gm)].map(([, one]) => one),
+      [...metrics.matchAll(/^tidegate_consumer_lag_records\{group="(\w+)"/gm)].map(
+        ([, one]) => one,
+      ),
     )
-    const groups = Object.values(values.roles).flatMap(({ autoscaling: { lag } }) => (lag ? [lag.group] : []))
+    const groups = Object.values(values.roles).flatMap(({ autoscaling: { lag } }) =>
+      lag ? [lag.group] : [],
+    )
     expect(groups).toHaveLength(3)
     expect(groups.filter((group) => !measured.has(group))).toEqual([])
   })

@@ -33,7 +33,11 @@ const locked = Object.entries<Locked>(lock.packages)
 
 describe('the SBOM', () => {
   const args = ['run', '--silent', 'sbom']
-  const text = execFileSync('npm', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+  const text = execFileSync('npm', args, {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  })
   const { metadata, components, dependencies } = sbom.parse(JSON.parse(text))
   const named = new Set(components.map(({ name, version }) => `${name}@${version}`))
 
@@ -55,8 +59,12 @@ describe('the SBOM', () => {
   test('says for each what it needs of the others, and by which hash it is known', () => {
     const refs = new Set(dependencies.map(({ ref }) => ref))
     expect(components.filter(({ name, version }) => !refs.has(`${name}@${version}`))).toEqual([])
-    expect(dependencies.flatMap(({ dependsOn }) => dependsOn).filter((one) => !refs.has(one))).toEqual([])
-    const unhashed = components.filter(({ hashes = [] }) => !hashes.some(({ alg }) => alg === 'SHA-512'))
+    expect(
+      dependencies.flatMap(({ dependsOn }) => dependsOn).filter((one) => !refs.has(one)),
+    ).toEqual([])
+    const unhashed = components.filter(
+      ({ hashes = [] }) => !hashes.some(({ alg }) => alg === 'SHA-512'),
+    )
     expect(unhashed.map(({ name }) => name)).toEqual([])
   })
 })

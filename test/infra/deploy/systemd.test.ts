@@ -33,9 +33,11 @@ needs('systemd').it(
     const file = path.join(folder, 'tidegate@.service')
     // What it names is not installed here.
     await writeFile(file, unit.replace('/opt/tidegate/bin/tidegate', process.execPath))
-    const { stderr } = await promisify(execFile)('systemd-analyze', ['verify', '--man=no', file]).catch(
-      (error) => error,
-    )
+    const { stderr } = await promisify(execFile)('systemd-analyze', [
+      'verify',
+      '--man=no',
+      file,
+    ]).catch((error) => error)
     await rm(folder, { recursive: true, force: true })
     expect(stderr.split('\n').filter((line: string) => line.includes('tidegate@'))).toEqual([])
   },

@@ -29,7 +29,8 @@ test('everything that is refused is named once, with the first list of values', 
     checkAll({
       a: refuse('a'),
       fine: () => 1,
-      list: () => checkEach([0, 1, 2], (i) => i > 0 && refuse(`list.${i}`, { allowed_values: [`${i}`] })()),
+      list: () =>
+        checkEach([0, 1, 2], (i) => i > 0 && refuse(`list.${i}`, { allowed_values: [`${i}`] })()),
       again: refuse('a'),
     }),
   )

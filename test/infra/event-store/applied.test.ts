@@ -15,7 +15,9 @@ test('news are read as they were written', () => {
   fc.assert(
     fc.property(ids, (subjects) => {
       const payloads = encodeNotifications({ projection: 'organizations', next, subjects })
-      expect(payloads.map(decodeNotification)).toEqual([{ projection: 'organizations', next, subjects }])
+      expect(payloads.map(decodeNotification)).toEqual([
+        { projection: 'organizations', next, subjects },
+      ])
     }),
   )
 })
@@ -28,7 +30,11 @@ test('what does not fit into a notification is news of anything', () => {
 })
 
 test('very many partitions, and several topics, are several notifications that fit', () => {
-  const many = Array.from({ length: 500 }, (_, partition) => ({ topic, partition, offset: 1e12 + partition }))
+  const many = Array.from({ length: 500 }, (_, partition) => ({
+    topic,
+    partition,
+    offset: 1e12 + partition,
+  }))
   const positions = [...many, { topic: 'other', partition: 0, offset: 1 }]
   const subjects = Array.from({ length: 150 }, (_, i) => `org_${String(i).padStart(26, '0')}`)
   const payloads = encodeNotifications({ projection: 'organizations', next: positions, subjects })

@@ -20,7 +20,9 @@ interface Stored {
 const logOf = (identity: string, { end, times = {} }: Stored) => ({
   ensureTopics: async () => {},
   identity: async () => identity,
-  endPositions: async (of: string): Promise<Position[]> => [{ topic: of, partition: 0, offset: end }],
+  endPositions: async (of: string): Promise<Position[]> => [
+    { topic: of, partition: 0, offset: end },
+  ],
   async positionsSince(of: string, time: number): Promise<Position[]> {
     const since = Object.entries(times).find(([, storedAt]) => storedAt >= time)
     return [{ topic: of, partition: 0, offset: Number(since?.[0] ?? end) }]
@@ -63,7 +65,9 @@ describe('a database and its log', () => {
     await expect(bind('one', { end: 49 })).rejects.toThrow(
       `The log ends at offset 49 of ${topic}/0, and it was read up to 50`,
     )
-    await expect(refuseShorterLog(database.pool, logOf('one', { end: 0 }))).rejects.toThrow(WrongLog)
+    await expect(refuseShorterLog(database.pool, logOf('one', { end: 0 }))).rejects.toThrow(
+      WrongLog,
+    )
   })
 
   it('are bound anew by a command, never to a log that is shorter', async () => {
@@ -94,7 +98,9 @@ describe('a database and its log', () => {
           `The log had 100 records of ${topic}/0 by .*, and now has 98 from before then: it was truncated`,
         ),
       )
-      await expect(moveMarks(database.pool, logOf('moved', outgrown), [topic])).rejects.toThrow(WrongLog)
+      await expect(moveMarks(database.pool, logOf('moved', outgrown), [topic])).rejects.toThrow(
+        WrongLog,
+      )
       const lastLost = { end: 100, times: { 97: now - 3, 98: now - 2, 99: later } }
       await expect(bind('moved', lastLost)).rejects.toThrow(WrongLog)
     })

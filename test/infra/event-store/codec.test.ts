@@ -19,7 +19,8 @@ const files = readSchemaFiles()
 const newest = [...new Map(files.map((file) => [file.name, file])).values()]
 const asEvent = (type: string, data: unknown) => ({ type, data }) as DomainEvent
 
-const isCaused = (name: string) => newest.some((one) => one.name === name && hasActor(one.schema.fields))
+const isCaused = (name: string) =>
+  newest.some((one) => one.name === name && hasActor(one.schema.fields))
 const hasActor = (fields: { name: string }[]) => fields.some((field) => field.name === 'actor')
 
 /** What happened, and who caused it where the schema has a place for that. */
@@ -115,7 +116,9 @@ test('refuses a record whose header names another event than its schema, as ids 
 function dataOf(name: string): fc.Arbitrary<object> {
   const file = newest.find((one) => one.name === name)
   if (!file) throw new Error(`no event ${name}`)
-  return valuesOf(avro.Type.forSchema(openedSchema(file.schema) as Schema)).map((value) => Object(value))
+  return valuesOf(avro.Type.forSchema(openedSchema(file.schema) as Schema)).map((value) =>
+    Object(value),
+  )
 }
 
 test.each([65_000, 65_536, 200_000])(

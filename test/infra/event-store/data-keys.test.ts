@@ -40,7 +40,10 @@ afterAll(() => database.drop())
 
 const open = (masterKeys = setting, { isLogEmbedded = false, now = clock() } = {}) =>
   createDataKeys({
-    ...{ pool: database.pool, keyring: createKeyring(masterKeys), random: randomBytes, clock: () => now },
+    pool: database.pool,
+    keyring: createKeyring(masterKeys),
+    random: randomBytes,
+    clock: () => now,
     isLogEmbedded,
   })
 const erase = (sessionId: string) => eraseDataKeys(database.pool, [visitorErased([sessionId])])
@@ -49,7 +52,9 @@ test('two processes that want a key at once get the same', async () => {
   const processes = [open(), open(), open()]
   const names = Array.from({ length: 50 }, (_, n) => `sid_once_${n}`)
   await Promise.all(
-    processes.flatMap((keys) => names.toSorted(() => Math.random() - 0.5).map((id) => keys.ensure([id]))),
+    processes.flatMap((keys) =>
+      names.toSorted(() => Math.random() - 0.5).map((id) => keys.ensure([id])),
+    ),
   )
   for (const id of names) {
     const [first, ...others] = processes.map((keys) => keys.get(id)?.export().toString('hex'))
@@ -198,7 +203,12 @@ test('master keys that do not open the oldest and the newest key are refused', a
 test('a key that nobody uses for an hour is gone from memory', async () => {
   let now = clock()
   const keyring = createKeyring(setting)
-  const keys = createDataKeys({ pool: database.pool, keyring, random: randomBytes, clock: () => now })
+  const keys = createDataKeys({
+    pool: database.pool,
+    keyring,
+    random: randomBytes,
+    clock: () => now,
+  })
   await keys.ensure(['sid_used'])
   for (let n = 0; n < 3; n++) {
     now += 40 * 60 * 1000
@@ -242,11 +252,17 @@ test('a backup brings back what is missing, but nothing of an erased session, an
   const keys = open()
   await keys.ensure(['sid_6', 'sid_7'])
   const written = await backUpDataKeys(database.pool, { file, now: 5 })
-  await expect(backUpDataKeys(database.pool, { file, now: 6 })).rejects.toMatchObject({ code: 'EEXIST' })
+  await expect(backUpDataKeys(database.pool, { file, now: 6 })).rejects.toMatchObject({
+    code: 'EEXIST',
+  })
   await erase('sid_6')
   await database.pool.query("delete from tidegate_keys.session_keys where session_id = 'sid_7'")
 
-  expect(await restoreDataKeys(database.pool, { file })).toEqual({ madeAt: 5, rows: written, added: 1 })
+  expect(await restoreDataKeys(database.pool, { file })).toEqual({
+    madeAt: 5,
+    rows: written,
+    added: 1,
+  })
   const after = open()
   await after.load(['sid_6', 'sid_7'])
   expect(after.get('sid_6')).toBeNull()
@@ -270,7 +286,12 @@ test('a restore is without keys of the erased, leaves out what is skipped, and a
   )
   const [log, codec] = [createMemoryLog(), createCodec()]
   const data = visitorErased(['sid_erased'])
-  const meta = { eventId: data.event_id, time: 1, organizationId: 'org_1', environment: 'live' } as const
+  const meta = {
+    eventId: data.event_id,
+    time: 1,
+    organizationId: 'org_1',
+    environment: 'live',
+  } as const
   const erasure = codec.toCausedRecord({ type: 'VisitorErased', data }, meta, testCause)
   const foreign = { topic: erasure.topic, key: 'x', value: Buffer.from('not ours'), headers: {} }
   await log.append([foreign, erasure])
@@ -296,7 +317,9 @@ test('sealed anew, keys need no older master key', async () => {
   const keys = open()
   await keys.ensure(['sid_8'])
   const keyring = createKeyring(`${next},${setting}`)
-  expect(await resealDataKeys(database.pool, { keyring, random: randomBytes, now: clock() })).toMatchObject({
+  expect(
+    await resealDataKeys(database.pool, { keyring, random: randomBytes, now: clock() }),
+  ).toMatchObject({
     resealed: expect.any(Number),
     // That of another session, which was put there above.
     closed: 1,

@@ -10,8 +10,15 @@ import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
 import { readTopic } from '../../../infra/log/read-topic.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
-import { findKeyByLookupHash, findOrganization } from '../../../projections/organizations/queries.ts'
-import { createOrganization, issueApiKey, streamOf } from '../../../services/organizations/commands.ts'
+import {
+  findKeyByLookupHash,
+  findOrganization,
+} from '../../../projections/organizations/queries.ts'
+import {
+  createOrganization,
+  issueApiKey,
+  streamOf,
+} from '../../../services/organizations/commands.ts'
 import { openBothLogs } from '../../support/logs.ts'
 import {
   ensureTopics,
@@ -65,7 +72,9 @@ for (const testLog of openBothLogs()) {
     })
     const results = await Promise.allSettled(racers)
     const won = results.filter((result) => result.status === 'fulfilled')
-    const codes = results.flatMap((result) => (result.status === 'rejected' ? [codeOf(result.reason)] : []))
+    const codes = results.flatMap((result) =>
+      result.status === 'rejected' ? [codeOf(result.reason)] : [],
+    )
     expect(won).toHaveLength(1)
     expect(codes).toEqual(Array(63).fill('request.conflict'))
     const { rows } = await world.database.pool.query(
@@ -78,7 +87,9 @@ for (const testLog of openBothLogs()) {
     const [deps] = processes
     if (!deps) throw new Error('no process')
     const { organizationId } = await createOrganization(deps, { name: ' Acme ', slug: 'acme' })
-    expect(await findOrganization(world.database.pool, organizationId)).toMatchObject({ name: 'Acme' })
+    expect(await findOrganization(world.database.pool, organizationId)).toMatchObject({
+      name: 'Acme',
+    })
     const { keyId, revealedKey } = await issueApiKey(deps, {
       organizationId,
       name: 'Server',
@@ -87,7 +98,11 @@ for (const testLog of openBothLogs()) {
     })
     const found = await findKeyByLookupHash(world.database.pool, lookupHashes(keyring, revealedKey))
     expect(found).toMatchObject({
-      principal: { keyId, type: 'secret', scopes: ['sessions:read', 'sessions:update', 'fingerprints:read'] },
+      principal: {
+        keyId,
+        type: 'secret',
+        scopes: ['sessions:read', 'sessions:update', 'fingerprints:read'],
+      },
     })
   })
 
@@ -145,7 +160,12 @@ for (const testLog of openBothLogs()) {
     for (let i = 0; i < 5; i++) {
       const organization_id = asId('org', `org_${String(i).padStart(26, '0')}`)
       const data = { organization_id, name: 'Ghost', slug: `ghost-${i}`, created_at: i }
-      const meta = { eventId: `ghost-${i}`, time: i, organizationId: organization_id, environment: null }
+      const meta = {
+        eventId: `ghost-${i}`,
+        time: i,
+        organizationId: organization_id,
+        environment: null,
+      }
       await world.append(log, [{ event: { type: 'OrganizationCreated', data }, meta }])
       const second = createOrganization(deps, { name: 'Second', slug: `ghost-${i}` })
       expect(codeOf(await second.catch((error) => error))).toBe('request.conflict')

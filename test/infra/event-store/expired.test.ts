@@ -12,7 +12,12 @@ import { sessionsProjection as projection } from '../../../projections/sessions/
 import { decisions } from '../../projections/world-events.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
-import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+} from '../../support/projections.ts'
 
 const topic = 'tidegate.sessions.v1'
 
@@ -35,11 +40,17 @@ describe('records that expired before a read model was there', () => {
     await world.close()
   })
 
-  const expire = () => world.database.pool.query('delete from tidegate_log.records where topic = $1', [topic])
+  const expire = () =>
+    world.database.pool.query('delete from tidegate_log.records where topic = $1', [topic])
 
   async function waitForAll(applied: Applied): Promise<void> {
     const records = lastBefore(await log.endPositions(topic))
-    await catchUp(world.database.pool, { applied, projection: projection.name, records, timeoutMs: 2000 })
+    await catchUp(world.database.pool, {
+      applied,
+      projection: projection.name,
+      records,
+      timeoutMs: 2000,
+    })
   }
 
   async function whileRunning(work: (running: RunningProjection) => Promise<void>) {
@@ -47,7 +58,13 @@ describe('records that expired before a read model was there', () => {
     const applied = await world.openApplied()
     let expired = 0
     const running = await runProjection({
-      ...{ projection, log, pool: world.database.pool, codec: world.codec, applied, logger, skips: noSkips },
+      projection,
+      log,
+      pool: world.database.pool,
+      codec: world.codec,
+      applied,
+      logger,
+      skips: noSkips,
       onExpired(records) {
         expired += records
       },
@@ -125,16 +142,15 @@ test('records that expire in front of a consumer that is behind are counted once
   let isAway = true
   const clock = { ms: 0 }
   await consumeEvents({
-    ...{
-      who: 'scoring',
-      group: 'scoring',
-      topics: [topic],
-      log,
-      logger,
-      skips: noSkips,
-      clock: () => clock.ms,
-    },
-    ...{ codec: createCodec(), types: new Set<string>() },
+    who: 'scoring',
+    group: 'scoring',
+    topics: [topic],
+    log,
+    logger,
+    skips: noSkips,
+    clock: () => clock.ms,
+    codec: createCodec(),
+    types: new Set<string>(),
     startOffset: async () => 2,
     onExpired(records) {
       expired += records
@@ -145,9 +161,19 @@ test('records that expire in front of a consumer that is behind are counted once
     },
   })
   const record = (offset: number) => ({
-    ...{ topic, partition: 0, offset, key: 'k', value: Buffer.alloc(0), headers: {}, timestamp: 0 },
+    topic,
+    partition: 0,
+    offset,
+    key: 'k',
+    value: Buffer.alloc(0),
+    headers: {},
+    timestamp: 0,
   })
-  const batch = (...offsets: number[]): Batch => ({ topic, partition: 0, records: offsets.map(record) })
+  const batch = (...offsets: number[]): Batch => ({
+    topic,
+    partition: 0,
+    records: offsets.map(record),
+  })
   first = 7
   clock.ms = 2000
   // Offset 7 is missing for another reason.

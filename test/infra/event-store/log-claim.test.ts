@@ -3,8 +3,13 @@ import { holderOf, type LogClaim } from '../../../infra/event-store/log-claim.ts
 
 let offset = 0
 const claim = (database_id: string, take_over = false): LogClaim => ({
-  ...{ installation_id: `installation of ${database_id}`, database_id, database: 'tidegate' },
-  ...{ host: 'server-1', take_over, offset: offset++, time: 0 },
+  installation_id: `installation of ${database_id}`,
+  database_id,
+  database: 'tidegate',
+  host: 'server-1',
+  take_over,
+  offset: offset++,
+  time: 0,
 })
 
 const holder = (...claims: LogClaim[]) => holderOf(claims)?.database_id

@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createCodec, type DomainEvent, type RecordedEvent } from '../../../infra/event-store/codec.ts'
+import {
+  createCodec,
+  type DomainEvent,
+  type RecordedEvent,
+} from '../../../infra/event-store/codec.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { runTogether } from '../../../infra/postgres/arrays.ts'
 import { reassignedLink } from '../../../projections/sessions/apply-reassignments.ts'
@@ -39,23 +43,42 @@ const step = fc.record<Step>({
   session: fc.nat(5),
   visitor: fc.option(fc.nat(2)),
   at: fc.nat(20),
-  kind: fc.constantFrom('scored', 'scored', 'scored', 'scored', 'attached', 'cleared', 'erased', 'split'),
+  kind: fc.constantFrom(
+    'scored',
+    'scored',
+    'scored',
+    'scored',
+    'attached',
+    'cleared',
+    'erased',
+    'split',
+  ),
 })
 
-function eventOf({ session, visitor, at, kind }: Step, n: number, given?: LinkedVisitor): DomainEvent {
+function eventOf(
+  { session, visitor, at, kind }: Step,
+  n: number,
+  given?: LinkedVisitor,
+): DomainEvent {
   const { request } = sessionScored()
   const { event } = decision(n, {
     session,
     request: { ...request, url: `https://shop.example/${n % 4}`, ip_address: `192.0.2.${n % 3}` },
     evaluated_at: at,
-    visitor: visitor === null ? null : visitorLink({ id: id('vid', visitor), vector: [n], ...given }),
+    visitor:
+      visitor === null ? null : visitorLink({ id: id('vid', visitor), vector: [n], ...given }),
   })
   if (kind === 'scored' || event.type !== 'SessionScored') return event
   const { event_id, session_id, organization_id, environment } = event.data
   const base = { event_id, session_id, organization_id, environment }
   if (kind === 'split') {
     const earlier_visitor_id = given?.id ?? id('vid', visitor ?? 0)
-    const about = { visitor_id: id('vid', 100 + n), earlier_visitor_id, confidence: 85, split_at: at }
+    const about = {
+      visitor_id: id('vid', 100 + n),
+      earlier_visitor_id,
+      confidence: 85,
+      split_at: at,
+    }
     return { type: 'VisitorSplit', data: { ...base, ...about, cause: 'second_profile' } }
   }
   if (kind === 'erased')
@@ -64,7 +87,10 @@ function eventOf({ session, visitor, at, kind }: Step, n: number, given?: Linked
       data: visitorErased([session_id], { event_id, organization_id, environment }),
     }
   return kind === 'attached'
-    ? { type: 'ClientUserAttached', data: { ...base, client_user_id: `user ${n}`, attached_at: at } }
+    ? {
+        type: 'ClientUserAttached',
+        data: { ...base, client_user_id: `user ${n}`, attached_at: at },
+      }
     : { type: 'ClientUserCleared', data: { ...base, cleared_at: at } }
 }
 
@@ -83,7 +109,8 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
 }
 
 function recorded(event: DomainEvent, position: RecordedEvent['position']): RecordedEvent {
-  if (!('event_id' in event.data && 'environment' in event.data)) throw new Error('not an event of a session')
+  if (!('event_id' in event.data && 'environment' in event.data))
+    throw new Error('not an event of a session')
   return { ...event, meta: metaOf(event.data), value: codec.encode(event, testCause), position }
 }
 
@@ -107,7 +134,11 @@ test('a visitor that a split makes anew has a decision that another process is a
     { session: 1, visitor: 0, at: 3, kind: 'scored' },
     { session: 0, visitor: 0, at: 4, kind: 'split' },
   ])
-  const [earlier, split, decided] = [log[0]?.slice(0, 2) ?? [], log[0]?.slice(2) ?? [], log[1] ?? []]
+  const [earlier, split, decided] = [
+    log[0]?.slice(0, 2) ?? [],
+    log[0]?.slice(2) ?? [],
+    log[1] ?? [],
+  ]
   const [written, committing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const slow: Projection = {
     ...sessionsProjection,
@@ -119,7 +150,10 @@ test('a visitor that a split makes anew has a decision that another process is a
     },
   }
   const options = { pool: () => database.pool, topic, partitions: partitions + 1 }
-  const { deliver, expectEqual, withBuild } = scratchBuilds({ ...options, projection: sessionsProjection })
+  const { deliver, expectEqual, withBuild } = scratchBuilds({
+    ...options,
+    projection: sessionsProjection,
+  })
   await withBuild((plain) =>
     withBuild(async (hurried) => {
       for (const events of [earlier, decided, split]) await deliver(plain, events)

@@ -16,7 +16,9 @@ const notStarted: PartitionChange = { kind: 'notStarted', error: new Error('tabl
 const applied: PartitionChange = { kind: 'applied' }
 const started: PartitionChange = { kind: 'started' }
 
-test.each<[string, { given: PartitionChange[]; mode: PartitionMode['name']; stopped: string | null }]>([
+test.each<
+  [string, { given: PartitionChange[]; mode: PartitionMode['name']; stopped: string | null }]
+>([
   ['nothing yet', { given: [], mode: 'reading', stopped: null }],
   ['a first assignment', { given: [started], mode: 'reading', stopped: null }],
   ['a failure', { given: [failed(0)], mode: 'failing', stopped: null }],
@@ -31,11 +33,17 @@ test.each<[string, { given: PartitionChange[]; mode: PartitionMode['name']; stop
     'another process that got past it',
     { given: [stopped, { kind: 'passed' }], mode: 'reading', stopped: null },
   ],
-  ['no start', { given: [notStarted], mode: 'notStarted', stopped: 'not started: tables of version 2' }],
+  [
+    'no start',
+    { given: [notStarted], mode: 'notStarted', stopped: 'not started: tables of version 2' },
+  ],
   ['a start after none', { given: [notStarted, started], mode: 'reading', stopped: null }],
   ['a start where it is stopped', { given: [stopped, started], mode: 'reading', stopped: null }],
   ['a start where it fails', { given: [failed(0), started], mode: 'failing', stopped: null }],
-  ['no start where it fails', { given: [failed(0), notStarted, started], mode: 'failing', stopped: null }],
+  [
+    'no start where it fails',
+    { given: [failed(0), notStarted, started], mode: 'failing', stopped: null },
+  ],
 ])('after %s', (_, { given, mode, stopped }) => {
   const then = after(...given)
   expect(then.name).toBe(mode)

@@ -12,7 +12,12 @@ function openStock() {
       return Array.from({ length: count }, () => made++)
     },
   })
-  return { now, lots, take: prefetch.take, takeAll: (count: number) => takeAll(prefetch.take, count) }
+  return {
+    now,
+    lots,
+    take: prefetch.take,
+    takeAll: (count: number) => takeAll(prefetch.take, count),
+  }
 }
 
 async function takeAll(take: () => Promise<number>, count: number): Promise<number[]> {

@@ -16,7 +16,12 @@ import { sourceFiles } from '../../structure/imports.ts'
 import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
-import { openProjectionWorld, type ProjectionWorld, silent, testCause } from '../../support/projections.ts'
+import {
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+  testCause,
+} from '../../support/projections.ts'
 
 type Skipping = Pick<Skips, 'has'>
 
@@ -31,23 +36,28 @@ beforeAll(async () => {
   const topics = [...new Set(Object.values(eventTopics))]
   // Of a type that every read model of the topic looks at.
   const typeIn = (topic: string) =>
-    [...causedNames, ...Object.keys(eventTopics)].find((name) => Object(eventTopics)[name] === topic)
+    [...causedNames, ...Object.keys(eventTopics)].find(
+      (name) => Object(eventTopics)[name] === topic,
+    )
   const positions = await log.append(
     topics.map((topic) => ({
-      ...{ topic, key: 'x', value: Buffer.from('not ours') },
+      topic,
+      key: 'x',
+      value: Buffer.from('not ours'),
       headers: { event_type: typeIn(topic) ?? '' },
     })),
   )
   const facts = positions.map(({ topic, partition, offset }) => {
     const data = {
-      ...{ skipped_topic: topic, skipped_partition: partition, skipped_offset: offset, reason: 'a typo' },
-      ...{
-        skipped_by: 'Ada',
-        skipped_at: 1,
-        why_unreadable: 'not ours',
-        record_key: 'x',
-        record_headers: {},
-      },
+      skipped_topic: topic,
+      skipped_partition: partition,
+      skipped_offset: offset,
+      reason: 'a typo',
+      skipped_by: 'Ada',
+      skipped_at: 1,
+      why_unreadable: 'not ours',
+      record_key: 'x',
+      record_headers: {},
       record_value: Buffer.from('not ours'),
     }
     const meta = { eventId: `skip_${topic}`, time: 1, organizationId: null, environment: null }
@@ -78,27 +88,37 @@ async function passes(starting: Promise<Standing>): Promise<void> {
 }
 
 const given = (which: Skipping) => ({
-  ...{ log, pool: world.database.pool, codec: world.codec, logger: silent, skips: which },
+  log,
+  pool: world.database.pool,
+  codec: world.codec,
+  logger: silent,
+  skips: which,
   clock: () => 1_800_000_000_000,
 })
 const nobodyWaits = { waitFor: async () => {}, onAdvance: () => () => {} }
 
 async function runEach(which: Skipping): Promise<void> {
   const applied = await world.openApplied()
-  for (const projection of projections) await passes(runProjection({ ...given(which), projection, applied }))
+  for (const projection of projections)
+    await passes(runProjection({ ...given(which), projection, applied }))
 }
 
 async function rebuildEach(which: Skipping): Promise<void> {
   for (const projection of projections)
-    expect(await rebuild({ ...given(which), projection })).toMatchObject({ equal: true, switched: true })
+    expect(await rebuild({ ...given(which), projection })).toMatchObject({
+      equal: true,
+      switched: true,
+    })
 }
 
 /** Whatever reads events of a topic, by its file, in an order in which each finds what the one before left. */
 const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
   'infra/event-store/runner.ts': runEach,
   'infra/event-store/loader.ts': rebuildEach,
-  'infra/event-store/erased.ts': (which) => eraseKeysAgain(world.database.pool, given(which), { since: 0 }),
-  'services/scoring/restore.ts': (which) => rebuildVisitors(given(which), { acceptDifferences: false }),
+  'infra/event-store/erased.ts': (which) =>
+    eraseKeysAgain(world.database.pool, given(which), { since: 0 }),
+  'services/scoring/restore.ts': (which) =>
+    rebuildVisitors(given(which), { acceptDifferences: false }),
   'services/scoring/worker.ts': (which) =>
     passes(
       runScoring({
@@ -115,7 +135,12 @@ const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
 }
 
 async function exportEvents(which: Skipping): Promise<void> {
-  const everything = { since: 0, until: Number.MAX_SAFE_INTEGER, organizationId: null, environment: null }
+  const everything = {
+    since: 0,
+    until: Number.MAX_SAFE_INTEGER,
+    organizationId: null,
+    environment: null,
+  }
   const selection = { ...everything, topic: eventTopics.SessionScored, type: null, isOpen: false }
   await writeEvents(given(which), selection, { add: async () => {}, onProgress: () => {} })
 }

@@ -10,7 +10,11 @@ import {
 } from '../../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { startLoader } from '../../../infra/event-store/loader.ts'
-import { type RebuildOptions, type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
+import {
+  type RebuildOptions,
+  type RebuildReport,
+  rebuild,
+} from '../../../infra/event-store/rebuild.ts'
 import { noteStage } from '../../../infra/event-store/unfinished.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
@@ -19,7 +23,12 @@ import { decision, decisions, id } from '../../projections/world-events.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { noSkips } from '../../support/no-skips.ts'
-import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+} from '../../support/projections.ts'
 import { metaOf } from '../../support/session-scored.ts'
 
 const sumOf = (positions: Position[]) => positions.reduce((sum, { offset }) => sum + offset, 0)
@@ -58,7 +67,8 @@ describe.each(openTestLogs())('after a kill a rebuild on $name', (testLog) => {
 
   async function erase(session: number): Promise<void> {
     const data = visitorErased([id('sid', session)], {
-      ...{ organization_id: id('org', 1), event_id: id('evt', 900_000 + session) },
+      organization_id: id('org', 1),
+      event_id: id('evt', 900_000 + session),
       changed_visitor_ids: [id('vid', session % 7)],
     })
     const event: DomainEvent = { type: 'VisitorErased', data }
@@ -147,7 +157,10 @@ describe.each(openTestLogs())('after a kill a rebuild on $name', (testLog) => {
     }
     const changed = await run({ projection: other, acceptDifferences: true })
     expect(changed).toMatchObject({ switched: true, resumedFrom: [] })
-    expect(await run({ acceptDifferences: true })).toMatchObject({ switched: true, resumedFrom: [] })
+    expect(await run({ acceptDifferences: true })).toMatchObject({
+      switched: true,
+      resumedFrom: [],
+    })
   })
 
   test('begins at offset 0 on another log', async () => {

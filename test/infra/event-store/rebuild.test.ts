@@ -20,7 +20,12 @@ import { decision, decisions, id } from '../../projections/world-events.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { noSkips } from '../../support/no-skips.ts'
-import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+} from '../../support/projections.ts'
 
 const scope = { organizationId: id('org', 1), environment: 'live' } as const
 
@@ -71,7 +76,12 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
   test('equals the live build, and readers and runners go on with it', async () => {
     const before = await liveBuild(world.database.pool, 'sessions')
     const report = await run()
-    expect(report).toMatchObject({ projection: 'sessions', equal: true, switched: true, events: 300 })
+    expect(report).toMatchObject({
+      projection: 'sessions',
+      equal: true,
+      switched: true,
+      events: 300,
+    })
     expect(Object.fromEntries(report.tables.map(({ table, rows }) => [table, rows]))).toEqual({
       sessions: 100,
       decisions: 300,
@@ -93,10 +103,19 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     if (!live) throw new Error('no live build')
     const build = await transaction(pool, (tx) => createBuild(tx, sessionsProjection, 'building'))
     const loading = { projection: sessionsProjection, build, live, log, pool, codec: world.codec }
-    const loader = await startLoader({ ...loading, logger: silent, skips: noSkips, onEvents: () => {} })
+    const loader = await startLoader({
+      ...loading,
+      logger: silent,
+      skips: noSkips,
+      onEvents: () => {},
+    })
     await loader.waitFor(await buildOffsets(pool, live))
-    await pool.query(sessionsProjection.tables.map((table) => `truncate ${build.schema}.${table}`).join('; '))
-    await pool.query(`update tidegate.projection_offsets set next_offset = 0 where build = $1`, [build.build])
+    await pool.query(
+      sessionsProjection.tables.map((table) => `truncate ${build.schema}.${table}`).join('; '),
+    )
+    await pool.query(`update tidegate.projection_offsets set next_offset = 0 where build = $1`, [
+      build.build,
+    ])
     await applied.waitFor('sessions', await world.append(log, decisions(15_000, 60, 60)))
     await eventually(async () => expect(await counts(build.schema)).toEqual(await counts('read')))
     await loader.stop()
@@ -105,8 +124,9 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
 
   async function counts(schema: string): Promise<unknown> {
     const one = (table: string) => `(select count(*) from ${schema}.${table}) as ${table}`
-    return (await world.database.pool.query(`select ${sessionsProjection.tables.map(one).join(', ')}`))
-      .rows[0]
+    return (
+      await world.database.pool.query(`select ${sessionsProjection.tables.map(one).join(', ')}`)
+    ).rows[0]
   }
 
   test('reads again what could not be written for a moment', async () => {
@@ -131,7 +151,8 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     const compare = async () => {
       const noted = running.status()
       const stored = await liveOffsets(world.database.pool, 'sessions')
-      const storedOf = (place: Place) => stored.find((at) => placeName(at) === placeName(place))?.offset ?? 0
+      const storedOf = (place: Place) =>
+        stored.find((at) => placeName(at) === placeName(place))?.offset ?? 0
       lost.push(...noted.filter((status) => storedOf(status) < status.nextOffset))
     }
     const until = async (step: (round: number) => Promise<unknown>) => {
@@ -172,7 +193,9 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     const sessions = report.tables.find(({ table }) => table === 'sessions')
     expect(sessions?.differences.map(({ side }) => side)).toEqual(['live', 'new'])
     expect(sessions?.differences[0]?.row).toContain(id('sid', 7))
-    expect(report.tables.filter(({ equal }) => !equal).map(({ table }) => table)).toEqual(['sessions'])
+    expect(report.tables.filter(({ equal }) => !equal).map(({ table }) => table)).toEqual([
+      'sessions',
+    ])
     expect((await liveBuild(world.database.pool, 'sessions'))?.build).toBe(live?.build)
     expect(await run(sessionsProjection, true)).toMatchObject({ equal: false, switched: true })
     expect(await run()).toMatchObject({ equal: true, switched: true })

@@ -30,7 +30,9 @@ function fakeRegistry() {
       : body.schema
         ? { id: ids.get(body.schema) }
         : body
-    response.writeHead(refused ? 422 : 200, { 'content-type': 'application/vnd.schemaregistry.v1+json' })
+    response.writeHead(refused ? 422 : 200, {
+      'content-type': 'application/vnd.schemaregistry.v1+json',
+    })
     response.end(JSON.stringify(answer))
   })
   return { server, calls }
@@ -65,7 +67,9 @@ test('registers each schema under its topic and name and gives its id to the cod
     `POST /subjects/${subject}/versions`,
   ])
   expect(mine[0]?.body).toEqual({ compatibility: 'FULL_TRANSITIVE' })
-  const versions = files.filter((file) => file.name === 'OrganizationRenamed').map(({ schema }) => schema)
+  const versions = files
+    .filter((file) => file.name === 'OrganizationRenamed')
+    .map(({ schema }) => schema)
   expect(mine.slice(1).map(({ body }) => JSON.parse(body.schema ?? ''))).toEqual(versions)
   const renamed = { organization_id: 'org_1', name: 'New', renamed_at: 1, event_id: 'e' }
   const cause = { actor: { type: 'key', id: 'key_1' }, request_id: null } as const
@@ -85,7 +89,11 @@ test('a user and password in the URL are sent as basic authentication', async ()
 })
 
 test('a refusal stops the start and names the subject, not the password', async () => {
-  const registering = registerSchemas({ url: `http://me:secret@${host}`, logger, topicPrefix: 'refuse.' })
+  const registering = registerSchemas({
+    url: `http://me:secret@${host}`,
+    logger,
+    topicPrefix: 'refuse.',
+  })
   const error = await registering.catch((reason: Error) => reason)
   expect(String(error)).toMatch(/refuse\.tidegate\.\S+: HTTP 422 42201 Invalid schema/)
   expect(String(error)).not.toContain('secret')

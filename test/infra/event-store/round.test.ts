@@ -16,15 +16,28 @@ const topic = 't'
 function event(partition: number, offset: number): RecordedEvent {
   const data = sessionScored()
   return {
-    ...{ type: 'SessionScored', data, meta: metaOf(data), value: Buffer.alloc(0) },
+    type: 'SessionScored',
+    data,
+    meta: metaOf(data),
+    value: Buffer.alloc(0),
     position: { topic, partition, offset },
   }
 }
 
-const pending = (partition: number, offsets: number[], some: Partial<PendingBatch> = {}): PendingBatch => ({
-  ...{ topic, partition, start: offsets[0] ?? 0, expected: offsets[0] ?? 0 },
-  ...{ events: offsets.map((offset) => event(partition, offset)), end: (offsets.at(-1) ?? 0) + 1 },
-  ...{ poison: undefined, timeBefore: () => 0, ...some },
+const pending = (
+  partition: number,
+  offsets: number[],
+  some: Partial<PendingBatch> = {},
+): PendingBatch => ({
+  topic,
+  partition,
+  start: offsets[0] ?? 0,
+  expected: offsets[0] ?? 0,
+  events: offsets.map((offset) => event(partition, offset)),
+  end: (offsets.at(-1) ?? 0) + 1,
+  poison: undefined,
+  timeBefore: () => 0,
+  ...some,
 })
 
 const at = (partition: number, offset: number) => ({ topic, partition, offset })
@@ -98,7 +111,10 @@ describe('given partitions together', () => {
 
 describe('given a partition alone', () => {
   test('when an event fails, its events are tried one by one', () => {
-    const { attempts } = nextRound([single(pending(0, [5, 6])), single(pending(1, [1]))], eventFailed)
+    const { attempts } = nextRound(
+      [single(pending(0, [5, 6])), single(pending(1, [1]))],
+      eventFailed,
+    )
     expect(attempts.map(({ mode }) => mode)).toEqual(['oneByOne', 'single'])
   })
 })
@@ -112,7 +128,10 @@ describe('given a partition one by one', () => {
   })
 
   test('when the event is applied, the next one is due, and the offset is expected to be stored', () => {
-    const { attempts, results } = nextRound([oneByOne(batch)], { kind: 'applied', next: [at(0, 6)] })
+    const { attempts, results } = nextRound([oneByOne(batch)], {
+      kind: 'applied',
+      next: [at(0, 6)],
+    })
     expect(attempts).toMatchObject([
       { mode: 'oneByOne', batch: { expected: 6, events: [{ position: at(0, 9) }] } },
     ])
@@ -126,7 +145,10 @@ describe('given a partition one by one', () => {
   })
 
   test('when commits were lost before the event, none behind it is applied: it is read on from there', () => {
-    const { attempts, results } = nextRound([oneByOne(batch)], { kind: 'applied', next: [at(0, 2)] })
+    const { attempts, results } = nextRound([oneByOne(batch)], {
+      kind: 'applied',
+      next: [at(0, 2)],
+    })
     expect(attempts).toEqual([])
     expect(results.map(readOnAfter)).toEqual([at(0, 2)])
   })

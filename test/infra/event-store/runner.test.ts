@@ -11,7 +11,12 @@ import { findSession } from '../../../projections/sessions/queries.ts'
 import { decision, decisions, id } from '../../projections/world-events.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
-import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+} from '../../support/projections.ts'
 
 const topic = 'tidegate.sessions.v1'
 const scope = { organizationId: id('org', 1), environment: 'live' } as const
@@ -71,7 +76,10 @@ describe.each(openTestLogs())('$name', (testLog) => {
         },
         meta: meta(1),
       },
-      { event: { type: 'OrganizationSuspended', data: { organization_id, suspended_at: 2 } }, meta: meta(2) },
+      {
+        event: { type: 'OrganizationSuspended', data: { organization_id, suspended_at: 2 } },
+        meta: meta(2),
+      },
     ])
     const told = async (applied: typeof here, name: string) => {
       await applied.waitFor('organizations', positions)
@@ -91,7 +99,9 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await world.run(log, sessionsProjection, { applied })
     await applied.waitFor('sessions', positions)
     expect(await count('decisions')).toBe(before + 20)
-    expect(Math.max(...seen.map((next) => next.offset))).toBe(Math.max(...positions.map((p) => p.offset)) + 1)
+    expect(Math.max(...seen.map((next) => next.offset))).toBe(
+      Math.max(...positions.map((p) => p.offset)) + 1,
+    )
   })
 
   test('two runners share the partitions and apply each event once', async () => {
@@ -100,7 +110,8 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await world.run(await testLog.open(), sessionsProjection, { applied })
     await world.run(await testLog.open(), sessionsProjection, { applied })
     const positions: Position[] = []
-    for (let i = 0; i < 10; i++) positions.push(...(await world.append(log, decisions(1000 + 30 * i, 30))))
+    for (let i = 0; i < 10; i++)
+      positions.push(...(await world.append(log, decisions(1000 + 30 * i, 30))))
     await applied.waitFor('sessions', positions, { timeoutMs: 20_000 })
     expect(await count('decisions')).toBe(before + 300)
     const { rows } = await world.database.pool.query(
@@ -114,7 +125,9 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const applied = await world.openApplied()
     const [position] = await world.append(log, [decision(5000)])
     if (!position) throw new Error('nothing appended')
-    const failure = await applied.waitFor('sessions', [position], { timeoutMs: 50 }).catch((error) => error)
+    const failure = await applied
+      .waitFor('sessions', [position], { timeoutMs: 50 })
+      .catch((error) => error)
     expect(failure).toBeInstanceOf(ApiError)
     expect(failure).toMatchObject({ code: 'service.unavailable', headers: { 'retry-after': '1' } })
   })
@@ -185,7 +198,11 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const projection = {
       ...sessionsProjection,
       apply: async (...[tx, events]: Parameters<typeof sessionsProjection.apply>) => {
-        if (events.some((event) => 'session_id' in event.data && event.data.session_id === poisonSession)) {
+        if (
+          events.some(
+            (event) => 'session_id' in event.data && event.data.session_id === poisonSession,
+          )
+        ) {
           throw new Error('this handler has a defect')
         }
         return sessionsProjection.apply(tx, events)
@@ -218,7 +235,9 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const running = await world.run(log, newer)
     await eventually(() => {
       const stopped = running.status().map((partition) => partition.stopped)
-      expect(stopped).toContainEqual(expect.stringMatching(/not started: .*tidegate rebuild sessions/))
+      expect(stopped).toContainEqual(
+        expect.stringMatching(/not started: .*tidegate rebuild sessions/),
+      )
     })
     await running.stop()
   })

@@ -2,7 +2,11 @@ import { randomBytes } from 'node:crypto'
 import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createCodec, type DomainEvent, UnreadableRecord } from '../../../infra/event-store/codec.ts'
+import {
+  createCodec,
+  type DomainEvent,
+  UnreadableRecord,
+} from '../../../infra/event-store/codec.ts'
 import type { EventName } from '../../../infra/event-store/event-schemas.ts'
 import { openedSchema, readSchemaFiles } from '../../../schemas/generate.ts'
 import ids from '../../../schemas/ids.json' with { type: 'json' }
@@ -16,13 +20,16 @@ const newest = new Map(readSchemaFiles().map((file) => [file.name, file]))
 const personal = Object.entries(personalFields)
 const meta = { eventId: 'evt_1', time: 1, organizationId: 'org_1', environment: 'live' } as const
 const place = { partition: 0, offset: 0, timestamp: 1 }
-const codecWith = (keys: MemoryDataKeys) => createCodec(ids, { sealing: { keys, random: randomBytes } })
+const codecWith = (keys: MemoryDataKeys) =>
+  createCodec(ids, { sealing: { keys, random: randomBytes } })
 
 function eventsOf(name: string): fc.Arbitrary<DomainEvent> {
   const file = newest.get(name)
   if (!file) throw new Error(`no event ${name}`)
   const data = valuesOf(avro.Type.forSchema(openedSchema(file.schema) as unknown as Schema))
-  return data.map((value) => ({ type: name, data: ofOneSession(Object(value)) }) as unknown as DomainEvent)
+  return data.map(
+    (value) => ({ type: name, data: ofOneSession(Object(value)) }) as unknown as DomainEvent,
+  )
 }
 
 const session = 'sid_1'
@@ -44,7 +51,8 @@ function marked(): Extract<DomainEvent, { type: 'SessionScored' }> {
   return {
     type: 'SessionScored',
     data: {
-      ...{ ...data, session_id: session },
+      ...data,
+      session_id: session,
       request: { ...data.request, user_agent: 'a marked agent' },
     },
   }
@@ -65,7 +73,9 @@ describe.each(personal)('%s', (name, fields) => {
         // As read models store it, without a key, also where this process encrypted it.
         expect(createCodec().decode(read.value)).toMatchObject(event)
         expect(writer.fromRecord(record).value).toEqual(read.value)
-        expect(() => createCodec().fromRecord({ ...record, value: read.value })).toThrow(UnreadableRecord)
+        expect(() => createCodec().fromRecord({ ...record, value: read.value })).toThrow(
+          UnreadableRecord,
+        )
       }),
       { numRuns: 30 },
     )
@@ -99,7 +109,8 @@ describe.each(personal)('%s', (name, fields) => {
         const keys = createMemoryDataKeys()
         const codec = codecWith(keys)
         await codec.prepare([event])
-        const stored = () => onLog.fromBuffer(codec.toCausedRecord(event, meta, testCause).value.subarray(5))
+        const stored = () =>
+          onLog.fromBuffer(codec.toCausedRecord(event, meta, testCause).value.subarray(5))
         const encrypted = stored()
         expect(encrypted.sealed).toBeInstanceOf(Buffer)
         for (const id of [session, gateSession]) keys.erase(id)
@@ -114,7 +125,9 @@ describe.each(personal)('%s', (name, fields) => {
   })
 
   function readable(data: object) {
-    return Object.fromEntries(Object.entries(data).filter(([field]) => !fields.some((one) => one === field)))
+    return Object.fromEntries(
+      Object.entries(data).filter(([field]) => !fields.some((one) => one === field)),
+    )
   }
 })
 
@@ -152,7 +165,10 @@ test('of an erased session nothing more is written, and nothing is opened', asyn
   const late = codec.encode(event)
   expect(late.includes('a marked agent')).toBe(false)
   const read = codec.fromRecord({ ...codec.toRecord(event, meta), ...place })
-  expect(read).toMatchObject({ unreadable: event.data.session_id, data: { request: { user_agent: '' } } })
+  expect(read).toMatchObject({
+    unreadable: event.data.session_id,
+    data: { request: { user_agent: '' } },
+  })
 })
 
 test('what was read before its session was erased is not shown again', async () => {
@@ -161,7 +177,9 @@ test('what was read before its session was erased is not shown again', async () 
   const event = marked()
   await codec.prepare([event])
   const record = { ...codec.toRecord(event, meta), ...place }
-  expect(codec.fromRecord(record)).toBe(codec.fromRecord({ ...record, value: Buffer.from(record.value) }))
+  expect(codec.fromRecord(record)).toBe(
+    codec.fromRecord({ ...record, value: Buffer.from(record.value) }),
+  )
   keys.erase(event.data.session_id)
   expect(codec.fromRecord(record)).toMatchObject({ unreadable: event.data.session_id })
 })

@@ -16,31 +16,35 @@ const decisions = 'tidegate.operations.v1'
 
 function skip(log: MemoryLog, offset: number) {
   const data = {
-    ...{
-      skipped_topic: topic,
-      skipped_partition: 0,
-      skipped_offset: offset,
-      reason: 'a typo',
-      skipped_by: 'Ada',
-    },
-    ...{
-      skipped_at: 1,
-      why_unreadable: 'not ours',
-      record_key: 'k',
-      record_headers: {},
-      record_value: Buffer.of(1),
-    },
+    skipped_topic: topic,
+    skipped_partition: 0,
+    skipped_offset: offset,
+    reason: 'a typo',
+    skipped_by: 'Ada',
+    skipped_at: 1,
+    why_unreadable: 'not ours',
+    record_key: 'k',
+    record_headers: {},
+    record_value: Buffer.of(1),
   }
   const meta = { eventId: `skip_${offset}`, time: 1, organizationId: null, environment: null }
   return log.append([codec.toCausedRecord({ type: 'RecordSkipped', data }, meta, cause)])
 }
 
-const garbage = (to: string) => ({ topic: to, key: 'x', value: Buffer.from('not ours'), headers: {} })
+const garbage = (to: string) => ({
+  topic: to,
+  key: 'x',
+  value: Buffer.from('not ours'),
+  headers: {},
+})
 const at = (offset: number) => ({ topic, partition: 0, offset })
 
 function listening() {
   const lines: Record<string, unknown>[] = []
-  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const logger = pino(
+    { level: 'warn' },
+    { write: (line: string) => void lines.push(JSON.parse(line)) },
+  )
   return { lines, logger }
 }
 
@@ -55,7 +59,12 @@ it('an unreadable record among the decisions is left out and reported, and takes
   await skip(log, 4)
   await log.settled()
   expect(await skips.has(at(4))).toBe(true)
-  const told = lines.map(({ level, topic: of, partition, offset }) => ({ level, of, partition, offset }))
+  const told = lines.map(({ level, topic: of, partition, offset }) => ({
+    level,
+    of,
+    partition,
+    offset,
+  }))
   expect(told).toEqual([0, 2].map((offset) => ({ level: 50, of: decisions, partition: 0, offset })))
   await skips.close()
 })
@@ -79,7 +88,13 @@ it('decisions that could not be read once are read when they are asked for again
 
 it('a copy of the log takes a record that cannot be read as it is, whatever its header says', () => {
   const headers = { event_type: 'RecordSkipped' }
-  const record: LogRecord = { ...garbage(decisions), headers, partition: 0, offset: 0, timestamp: 1 }
+  const record: LogRecord = {
+    ...garbage(decisions),
+    headers,
+    partition: 0,
+    offset: 0,
+    timestamp: 1,
+  }
   expect(skipInCopy(codec, record, () => 7)).toBe(record)
 })
 
@@ -95,7 +110,12 @@ async function startConsumer(some: Partial<Parameters<typeof consumeEvents>[0]>)
     },
   }
   const consumer = await consumeEvents({
-    ...{ who: 'a reader', group: 'g', topics: [topic], log, codec, logger: silent },
+    who: 'a reader',
+    group: 'g',
+    topics: [topic],
+    log,
+    codec,
+    logger: silent,
     skips: { has: async () => false },
     async apply(batches) {
       applied.push(...batches)
@@ -103,7 +123,8 @@ async function startConsumer(some: Partial<Parameters<typeof consumeEvents>[0]>)
     },
     ...some,
   })
-  const handOver = async (...batches: Batch[]): Promise<ReadOn[]> => (await consuming?.handle(batches)) ?? []
+  const handOver = async (...batches: Batch[]): Promise<ReadOn[]> =>
+    (await consuming?.handle(batches)) ?? []
   return { consumer, applied, handOver }
 }
 

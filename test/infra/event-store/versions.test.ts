@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { Schema } from 'avsc'
 import { describe, expect, test } from 'vitest'
-import { createCodec, type DomainEvent, UnreadableRecord } from '../../../infra/event-store/codec.ts'
+import {
+  createCodec,
+  type DomainEvent,
+  UnreadableRecord,
+} from '../../../infra/event-store/codec.ts'
 import { eventSchemas } from '../../../infra/event-store/event-schemas.ts'
 import { compatibilityProblems } from '../../../schemas/compatibility.ts'
 import { assignIds, readSchemaFiles, type SchemaFile } from '../../../schemas/generate.ts'
@@ -31,7 +35,9 @@ const place = { partition: 0, offset: 0, timestamp: 1 }
 
 const files = readSchemaFiles()
 const added = { name: 'added', type: ['null', 'string'], default: null } as const
-const seconds = files.flatMap((file) => (events.some(({ type }) => type === file.name) ? secondOf(file) : []))
+const seconds = files.flatMap((file) =>
+  events.some(({ type }) => type === file.name) ? secondOf(file) : [],
+)
 
 /** The same with another field, in front of what is encrypted, which stays the last. */
 function secondOf({ schema, ...file }: SchemaFile): SchemaFile {
@@ -41,14 +47,21 @@ function secondOf({ schema, ...file }: SchemaFile): SchemaFile {
 }
 
 /** The three releases: the one before, the one that brings the versions, and the one after it. */
-function release(which: 'before' | 'brings' | 'after', keys: MemoryDataKeys = createMemoryDataKeys()) {
+function release(
+  which: 'before' | 'brings' | 'after',
+  keys: MemoryDataKeys = createMemoryDataKeys(),
+) {
   const all = which === 'before' ? files : [...files, ...seconds]
   const readOnly = new Set(which === 'brings' ? seconds.map(({ key }) => key) : [])
   const schemas = eventSchemas({ files: all, ids: assignIds(all, committed), readOnly })
   return createCodec(undefined, { schemas, sealing: { keys, random: randomBytes } })
 }
 
-async function written(which: 'before' | 'brings' | 'after', event: DomainEvent, keys: MemoryDataKeys) {
+async function written(
+  which: 'before' | 'brings' | 'after',
+  event: DomainEvent,
+  keys: MemoryDataKeys,
+) {
   const codec = release(which, keys)
   await codec.prepare([event])
   return { ...codec.toCausedRecord(event, meta, cause), ...place }

@@ -48,7 +48,10 @@ test('a batch stays within its bytes; an append beyond them is written in pieces
     return records.map(() => ({ topic: 't', partition: 0, offset: 0 }))
   }
   const commit = createGroupCommit({ write, ...limits })
-  await Promise.all([commit.append([record('x'.repeat(600))]), commit.append([record('x'.repeat(600))])])
+  await Promise.all([
+    commit.append([record('x'.repeat(600))]),
+    commit.append([record('x'.repeat(600))]),
+  ])
   expect(batches).toEqual([1, 1])
   await commit.append(Array.from({ length: 5 }, () => record('x'.repeat(400))))
   expect(batches).toEqual([1, 1, 2, 2, 1])

@@ -57,7 +57,9 @@ test('work begins in the order in which it came, but for work whose name is take
 
 test('work that fails gives its place back', async () => {
   const limit = createConcurrencyLimit({ max: 1 })
-  await expect(limit.run(['a'], () => Promise.reject(new Error('as it is')))).rejects.toThrow('as it is')
+  await expect(limit.run(['a'], () => Promise.reject(new Error('as it is')))).rejects.toThrow(
+    'as it is',
+  )
   expect(await limit.run(['a'], async () => 'done')).toBe('done')
 })
 

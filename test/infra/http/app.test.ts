@@ -34,7 +34,9 @@ beforeAll(async () => {
   const check = () => (ready ? Promise.resolve() : Promise.reject(new Error('password is hunter2')))
   app = await createApp({ ...options, logger, checks: [{ name: 'log', check }] })
   const body = z.strictObject({ name: z.string().max(5), kind: z.enum(['a', 'b']) })
-  app.post('/things', { schema: { body }, config: { parameterSet: 'thing_create' } }, () => ({ ok: true }))
+  app.post('/things', { schema: { body }, config: { parameterSet: 'thing_create' } }, () => ({
+    ok: true,
+  }))
   app.post('/choices', { schema: { body: choices } }, () => ({ ok: true }))
   app.get(
     '/things',
@@ -54,7 +56,9 @@ beforeAll(async () => {
     },
   )
   app.get('/log-down', () => Promise.reject(new LogUnavailable('no broker')))
-  app.get('/database-down', () => Promise.reject(Object.assign(new Error('gone'), { code: '57P01' })))
+  app.get('/database-down', () =>
+    Promise.reject(Object.assign(new Error('gone'), { code: '57P01' })),
+  )
   app.get('/refused', () => {
     throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': '7' } })
   })
@@ -88,7 +92,13 @@ const failures: Failure[] = [
     body: 'a',
     contentType: 'text/plain',
   },
-  { code: 'request.invalid_content_type', path: '/things', method: 'POST', body: 'a', contentType: '???' },
+  {
+    code: 'request.invalid_content_type',
+    path: '/things',
+    method: 'POST',
+    body: 'a',
+    contentType: '???',
+  },
   {
     code: 'request.payload_too_large',
     path: '/things',
@@ -103,7 +113,10 @@ const failures: Failure[] = [
 ]
 
 function inject({ path, method = 'GET', body, contentType }: Omit<Failure, 'code'>) {
-  const headers = { 'x-request-id': 'req_mine', ...(contentType && { 'content-type': contentType }) }
+  const headers = {
+    'x-request-id': 'req_mine',
+    ...(contentType && { 'content-type': contentType }),
+  }
   return app.inject({ url: path, method, headers, ...(body !== undefined && { payload: body }) })
 }
 
@@ -116,7 +129,13 @@ describe('the error envelope', () => {
     expect(response.statusCode).toBe(status)
     expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
     expect(response.json()).toMatchObject({
-      error: { code, status, retryable, request_id: id, docs_url: `${publicUrl}/docs/errors#${code}` },
+      error: {
+        code,
+        status,
+        retryable,
+        request_id: id,
+        docs_url: `${publicUrl}/docs/errors#${code}`,
+      },
     })
     if (status === 503) expect(response.headers['retry-after']).toBe('1')
     if (status === 405) expect(response.headers.allow).toBe('GET, HEAD, POST')
@@ -173,7 +192,10 @@ describe('the error envelope', () => {
     const response = await inject({ path: '/broken' })
     expect(response.body).not.toContain('secret detail')
     const line = JSON.parse(lines.find((one) => one.includes('request failed')) ?? '{}')
-    expect(line).toMatchObject({ request_id: response.headers['x-request-id'], code: 'internal.error' })
+    expect(line).toMatchObject({
+      request_id: response.headers['x-request-id'],
+      code: 'internal.error',
+    })
     expect(line.cause.message).toBe('secret detail')
   })
 })
@@ -189,7 +211,12 @@ describe('every response', () => {
   })
 
   test('an empty JSON body is fine where there is no body to send', async () => {
-    const response = await inject({ path: '/things/1', method: 'DELETE', body: '', contentType: json })
+    const response = await inject({
+      path: '/things/1',
+      method: 'DELETE',
+      body: '',
+      contentType: json,
+    })
     expect(response.statusCode).toBe(204)
   })
 
@@ -213,7 +240,9 @@ test('of a frequent route only what was refused is logged', async () => {
   lines.length = 0
   await inject({ path: '/frequent/fine' })
   await inject({ path: '/frequent/refused' })
-  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ route: '/frequent/:how', status: 404 }])
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { route: '/frequent/:how', status: 404 },
+  ])
 })
 
 test('probes are not logged', async () => {
@@ -292,16 +321,19 @@ describe('health and description', () => {
     '/docs/api/',
     '/docs/api/static/start.js',
     '/docs/api/static/swagger-ui-bundle.js',
-  ])('%s is made once: it is the same for everybody, packed, and known by its version', async (path) => {
-    const [first, second] = [await inject({ path }), await inject({ path })]
-    expect([first.statusCode, second.rawPayload.equals(first.rawPayload)]).toEqual([200, true])
-    const { etag } = first.headers
-    expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
-    const packed = await app.inject({ url: path, headers: { 'accept-encoding': 'gzip' } })
-    expect(gunzipSync(packed.rawPayload).equals(first.rawPayload)).toBe(true)
-    const known = await app.inject({ url: path, headers: { 'if-none-match': String(etag) } })
-    expect([known.statusCode, known.body]).toEqual([304, ''])
-  })
+  ])(
+    '%s is made once: it is the same for everybody, packed, and known by its version',
+    async (path) => {
+      const [first, second] = [await inject({ path }), await inject({ path })]
+      expect([first.statusCode, second.rawPayload.equals(first.rawPayload)]).toEqual([200, true])
+      const { etag } = first.headers
+      expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
+      const packed = await app.inject({ url: path, headers: { 'accept-encoding': 'gzip' } })
+      expect(gunzipSync(packed.rawPayload).equals(first.rawPayload)).toBe(true)
+      const known = await app.inject({ url: path, headers: { 'if-none-match': String(etag) } })
+      expect([known.statusCode, known.body]).toEqual([304, ''])
+    },
+  )
 
   test.each(['/docs/api', '/docs/api/', '/docs/api/static/start.js'])(
     '%s is guarded as the consent page is',

@@ -81,7 +81,10 @@ describe('the method QUERY', () => {
 describe('a body', () => {
   test('that is not UTF-8 is 400', async () => {
     const response = await post('/loose', Buffer.from('{"name":"\xe9"}', 'latin1'))
-    expect([response.statusCode, response.json().error.code]).toEqual([400, 'request.malformed_body'])
+    expect([response.statusCode, response.json().error.code]).toEqual([
+      400,
+      'request.malformed_body',
+    ])
   })
 
   test('may begin with a byte order mark', async () => {

@@ -48,7 +48,11 @@ async function start() {
 
 test('the answer has the first status and meta, and the parts of the request are as their schemas say', async () => {
   const app = await start()
-  const response = await app.inject({ method: 'POST', url: '/shops/a/orders', payload: { count: 2 } })
+  const response = await app.inject({
+    method: 'POST',
+    url: '/shops/a/orders',
+    payload: { count: 2 },
+  })
   expect(response.statusCode).toBe(201)
   const meta = { request_id: response.headers['x-request-id'] }
   expect(response.json()).toEqual({ data: ['a', 'post', 4], meta })
@@ -60,14 +64,24 @@ test('what is asked before comes first, and what does not fit names its paramete
   const closed = await app.inject({ method: 'POST', url: '/shops/closed/orders', payload })
   expect(closed.statusCode).toBe(404)
   const refused = await app.inject({ method: 'POST', url: '/shops/a/orders', payload })
-  expect(refused.json().error).toMatchObject({ status: 422, details: { parameter_set: 'order_create' } })
+  expect(refused.json().error).toMatchObject({
+    status: 422,
+    details: { parameter_set: 'order_create' },
+  })
 })
 
 test('a body is refused where there is none, and a reply that was sent stays as it is', async () => {
   const app = await start()
   const refused = await app.inject({ method: 'DELETE', url: '/shops/a', payload: { force: true } })
-  expect(refused.json().error).toMatchObject({ status: 422, details: { parameter_set: 'api_key_revoke' } })
-  const closed = await app.inject({ method: 'DELETE', url: '/shops/closed', payload: { force: true } })
+  expect(refused.json().error).toMatchObject({
+    status: 422,
+    details: { parameter_set: 'api_key_revoke' },
+  })
+  const closed = await app.inject({
+    method: 'DELETE',
+    url: '/shops/closed',
+    payload: { force: true },
+  })
   expect(closed.statusCode).toBe(404)
   const sent = await app.inject({ method: 'DELETE', url: '/shops/a' })
   expect(sent.statusCode).toBe(202)
@@ -76,7 +90,10 @@ test('a body is refused where there is none, and a reply that was sent stays as 
 
 test('the description has the errors that follow from the body, and those that are named', async () => {
   const app = await start()
-  const paths = z.record(z.string(), z.record(z.string(), z.looseObject({ responses: z.looseObject({}) })))
+  const paths = z.record(
+    z.string(),
+    z.record(z.string(), z.looseObject({ responses: z.looseObject({}) })),
+  )
   const described = paths.parse(app.swagger().paths)
   const statuses = (path: string, method: string) =>
     Object.keys(described[path]?.[method]?.responses ?? {}).join(' ')

@@ -44,7 +44,9 @@ test.each([
   ['[::ffff:cb00:7109]:80', '203.0.113.9'],
 ])('an entry %s is the client %s', async (entry, ip) => {
   expect(await ask(entry)).toMatchObject({ ip })
-  expect(await ask(`${entry}, 10.0.0.1:80, ::ffff:10.0.0.2, [2001:db8:1::9]:8080`)).toMatchObject({ ip })
+  expect(await ask(`${entry}, 10.0.0.1:80, ::ffff:10.0.0.2, [2001:db8:1::9]:8080`)).toMatchObject({
+    ip,
+  })
 })
 
 test.each([
@@ -70,7 +72,9 @@ test.each([
 ])('the network %s of proxies has %s: %j', async (network, proxy, isTrusted) => {
   const logger = pino({ level: 'silent' })
   const own = await createApp({
-    ...{ logger, random: randomBytes, publicUrl: 'https://tidegate.example' },
+    logger,
+    random: randomBytes,
+    publicUrl: 'https://tidegate.example',
     trustedProxies: ['127.0.0.1', network],
   })
   own.get('/ip', ({ ip }) => ({ ip }))

@@ -52,7 +52,9 @@ describe('what an edge says of a handshake', () => {
   })
 
   test('has further forms that count', async () => {
-    expect(await seen({ ...forwarded, 'x-ja4': 'q13i0312h3_55b375c5d22e_06cda9e17597' })).toMatchObject({
+    expect(
+      await seen({ ...forwarded, 'x-ja4': 'q13i0312h3_55b375c5d22e_06cda9e17597' }),
+    ).toMatchObject({
       ja4: 'q13i0312h3_55b375c5d22e_06cda9e17597',
     })
     const firefox = '1:65536,4:131072,5:16384|12517377|3:0:0:201,5:0:0:101|m,p,a,s'

@@ -8,7 +8,13 @@ import { createCursors, loadPage } from '../../../infra/http/pagination.ts'
 const older = randomBytes(32).toString('base64')
 const newer = randomBytes(32).toString('base64')
 const cursors = createCursors({ keyring: createKeyring(older) })
-const query = { list: 'sessions', organizationId: 'org_1', environment: 'live', verdict: null, search: 'a' }
+const query = {
+  list: 'sessions',
+  organizationId: 'org_1',
+  environment: 'live',
+  verdict: null,
+  search: 'a',
+}
 const position = { value: 1_760_000_000_000, id: 'sid_1' }
 
 describe('cursors', () => {
@@ -58,14 +64,17 @@ describe('cursors', () => {
   })
 })
 
-test.each([undefined, ''])('the cursor %j is none: the list begins at its start', async (cursor) => {
-  const page = await loadPage({
-    limit: 1,
-    cursor,
-    query,
-    cursors,
-    load: async (after) => ({ rows: [after], hasMore: false }),
-    positionOf: () => position,
-  })
-  expect(page).toEqual({ rows: [undefined], pagination: { limit: 1, has_more: false } })
-})
+test.each([undefined, ''])(
+  'the cursor %j is none: the list begins at its start',
+  async (cursor) => {
+    const page = await loadPage({
+      limit: 1,
+      cursor,
+      query,
+      cursors,
+      load: async (after) => ({ rows: [after], hasMore: false }),
+      positionOf: () => position,
+    })
+    expect(page).toEqual({ rows: [undefined], pagination: { limit: 1, has_more: false } })
+  },
+)

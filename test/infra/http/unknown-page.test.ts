@@ -9,7 +9,9 @@ let app: Awaited<ReturnType<typeof createApp>>
 
 beforeAll(async () => {
   app = await createApp({
-    ...{ logger: pino({ level: 'silent' }), random: randomBytes, publicUrl: 'https://tidegate.example' },
+    logger: pino({ level: 'silent' }),
+    random: randomBytes,
+    publicUrl: 'https://tidegate.example',
   })
   const missing = () => {
     throw new ApiError('request.not_found')
@@ -20,7 +22,11 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-async function typeOf(url: string, accept: string | undefined, method: 'GET' | 'HEAD' | 'POST' = 'GET') {
+async function typeOf(
+  url: string,
+  accept: string | undefined,
+  method: 'GET' | 'HEAD' | 'POST' = 'GET',
+) {
   const answer = await app.inject({ method, url, headers: accept === undefined ? {} : { accept } })
   return [answer.statusCode, String(answer.headers['content-type']).split(';')[0]]
 }
@@ -62,9 +68,14 @@ test('what is no reading stays JSON', async () => {
 })
 
 test('the page says which request it was, and loads nothing', async () => {
-  const { headers, body } = await app.inject({ url: '/nothing/<script>', headers: { accept: browser } })
+  const { headers, body } = await app.inject({
+    url: '/nothing/<script>',
+    headers: { accept: browser },
+  })
   expect(body).toContain(headers['x-request-id'])
   expect(body).not.toContain('<script')
   expect(headers).toMatchObject({ vary: 'Accept', 'x-content-type-options': 'nosniff' })
-  expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[^']+';/)
+  expect(headers['content-security-policy']).toMatch(
+    /^default-src 'none'; style-src 'sha256-[^']+';/,
+  )
 })

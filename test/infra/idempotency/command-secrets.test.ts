@@ -4,14 +4,17 @@ import { describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { commandSecrets } from '../../../infra/idempotency/command-secrets.ts'
 
-const [master, another] = [1, 2].map(() => createKeyring(randomBytes(32).toString('base64')).current)
+const [master, another] = [1, 2].map(
+  () => createKeyring(randomBytes(32).toString('base64')).current,
+)
 if (!master || !another) throw new Error('two master keys')
 
 const seeds = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes))
 const names = fc.record({ scope: fc.string(), key: fc.string({ minLength: 1 }), seed: seeds })
 
 describe('the randomness of a command', () => {
-  const draw = (random: (size: number) => Buffer, sizes: number[]) => sizes.map((size) => random(size))
+  const draw = (random: (size: number) => Buffer, sizes: number[]) =>
+    sizes.map((size) => random(size))
   const sizes = fc.array(fc.integer({ min: 0, max: 100 }), { maxLength: 20 })
 
   test('is one stream of bytes, the same in every repetition however it is cut', () => {
@@ -58,15 +61,20 @@ describe('what follows from a command', () => {
 
   test('is another one where any of them differs, the key of the caller too', () => {
     fc.assert(
-      fc.property(names, names, fc.constantFrom('scope', 'key', 'seed', 'master'), (name, other, what) => {
-        const changed = what === 'master' ? name : { ...name, [what]: other[what] }
-        fc.pre(what === 'master' || JSON.stringify(changed) !== JSON.stringify(name))
-        const one = commandSecrets(master, name)
-        const two = commandSecrets(what === 'master' ? another : master, changed)
-        expect(two.random(32)).not.toEqual(one.random(32))
-        expect(two.mac('{}')).not.toEqual(one.mac('{}'))
-        expect(() => two.open(one.seal(answer, randomBytes))).toThrow('cannot be opened')
-      }),
+      fc.property(
+        names,
+        names,
+        fc.constantFrom('scope', 'key', 'seed', 'master'),
+        (name, other, what) => {
+          const changed = what === 'master' ? name : { ...name, [what]: other[what] }
+          fc.pre(what === 'master' || JSON.stringify(changed) !== JSON.stringify(name))
+          const one = commandSecrets(master, name)
+          const two = commandSecrets(what === 'master' ? another : master, changed)
+          expect(two.random(32)).not.toEqual(one.random(32))
+          expect(two.mac('{}')).not.toEqual(one.mac('{}'))
+          expect(() => two.open(one.seal(answer, randomBytes))).toThrow('cannot be opened')
+        },
+      ),
       { verbose: true },
     )
   })

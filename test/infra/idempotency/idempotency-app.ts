@@ -23,7 +23,11 @@ export interface Post {
 }
 
 /** A shop whose orders are commands: it knows its own orders again by their id, as every decider does. */
-export async function startShop({ keyring = createKeyring(masterKey()) }: { keyring?: Keyring } = {}) {
+export async function startShop({
+  keyring = createKeyring(masterKey()),
+}: {
+  keyring?: Keyring
+} = {}) {
   const database = await createTestDatabase()
   const { pool } = database
   const clock = { now: 1_760_000_000_000 }
@@ -58,7 +62,11 @@ export async function startShop({ keyring = createKeyring(masterKey()) }: { keyr
       random: randomBytes,
       logger,
     })
-    const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
+    const app = await createApp({
+      logger,
+      random: randomBytes,
+      publicUrl: 'https://tidegate.example',
+    })
     app.addHook('onRequest', async (request) => {
       const [organizationId, environment] = String(request.headers['x-tenant']).split('/')
       request.principal = {
@@ -75,16 +83,24 @@ export async function startShop({ keyring = createKeyring(masterKey()) }: { keyr
     app.post('/orders', (request, reply) => idempotency.run({ request, reply }, counted))
     app.post('/orders/:id', (request, reply) => idempotency.run({ request, reply }, counted))
     const schema = { body: z.looseObject({}) }
-    app.post('/described', { schema }, (request, reply) => idempotency.run({ request, reply }, counted))
+    app.post('/described', { schema }, (request, reply) =>
+      idempotency.run({ request, reply }, counted),
+    )
     app.put('/orders', (request, reply) => idempotency.run({ request, reply }, counted))
-    app.post('/public', (request, reply) => idempotency.run({ request, reply, scope: 'public' }, counted))
+    app.post('/public', (request, reply) =>
+      idempotency.run({ request, reply, scope: 'public' }, counted),
+    )
     return app
   }
 
   const app = await open()
   type App = typeof app
 
-  async function send(method: 'POST' | 'PUT', { key, body = { name: 'a' }, ...rest }: Post, on: App = app) {
+  async function send(
+    method: 'POST' | 'PUT',
+    { key, body = { name: 'a' }, ...rest }: Post,
+    on: App = app,
+  ) {
     const { path = '/orders', organization = 'org_1', environment = 'live' } = rest
     const response = await on.inject({
       method,
@@ -97,7 +113,13 @@ export async function startShop({ keyring = createKeyring(masterKey()) }: { keyr
       ...(body && { payload: JSON.stringify(body) }),
     })
     const { statusCode: status, headers, body: text } = response
-    return { status, headers, text, json: response.json(), replayed: headers['idempotent-replayed'] }
+    return {
+      status,
+      headers,
+      text,
+      json: response.json(),
+      replayed: headers['idempotent-replayed'],
+    }
   }
 
   return {

@@ -102,7 +102,11 @@ test('a rotation whose answer was lost has one replacement, and the repetition s
 test('an organization whose creation was lost is not a conflict with itself', async () => {
   const own = await world.organization()
   const slug = `lost-${randomBytes(4).toString('hex')}`
-  const made = await repeated({ url: '/v1/organizations', key: own.key, body: { name: 'Lost', slug } })
+  const made = await repeated({
+    url: '/v1/organizations',
+    key: own.key,
+    body: { name: 'Lost', slug },
+  })
   expect(made).toMatchObject({ slug, status: 'active' })
   const { rows } = await world.pool.query(
     'select organization_id as id from read.organizations where slug = $1',

@@ -46,7 +46,10 @@ describe('with the header', () => {
     expect(again.text).toBe(first.text)
     expect(again.headers['x-request-id']).not.toBe(first.headers['x-request-id'])
     expect(again.headers['content-type']).toBe(first.headers['content-type'])
-    expect([first, again].map(({ headers }) => headers['cache-control'])).toEqual(['no-store', 'no-store'])
+    expect([first, again].map(({ headers }) => headers['cache-control'])).toEqual([
+      'no-store',
+      'no-store',
+    ])
     expect([shop.runs, shop.orders.size]).toEqual([1, 1])
   })
 
@@ -74,7 +77,10 @@ describe('with the header', () => {
       expect(status).toBe(422)
       expect(json.error).toMatchObject({
         code: 'request.validation_failed',
-        details: { fields: [{ name: 'Idempotency-Key', issue: 'reused' }], header_name: 'Idempotency-Key' },
+        details: {
+          fields: [{ name: 'Idempotency-Key', issue: 'reused' }],
+          header_name: 'Idempotency-Key',
+        },
       })
       expect(JSON.stringify(json)).not.toContain(key)
     }
@@ -135,13 +141,20 @@ describe('with the header', () => {
 
   test.each([
     ['1 character', 'x', 201],
-    ['255 characters of all kinds', `${' !~az'.repeat(51).slice(0, 254)}z`.trim().padStart(255, '!'), 201],
+    [
+      '255 characters of all kinds',
+      `${' !~az'.repeat(51).slice(0, 254)}z`.trim().padStart(255, '!'),
+      201,
+    ],
     ['256 characters', 'x'.repeat(256), 422],
     ['nothing', '', 422],
     ['beyond ASCII', 'caf\u00e9', 422],
     ['a control character', 'a\tb', 422],
   ])('%s as key: %#', async (_, key, expected) => {
-    const { status, json } = await started.post({ key, path: `/orders/${freshKey().replace(' ', '-')}` })
+    const { status, json } = await started.post({
+      key,
+      path: `/orders/${freshKey().replace(' ', '-')}`,
+    })
     expect(status).toBe(expected)
     if (expected === 422) {
       expect(json.error.details).toMatchObject({
@@ -233,23 +246,26 @@ describe('after a failure', () => {
   test.each([
     ['503', unavailable(new Error('no log'))],
     ['500', new Error('a defect')],
-  ])('a %s whose effect has happened: the repetition is the same command, at once', async (_, failure) => {
-    const { post, shop, order } = started
-    const key = freshKey()
-    shop.work = async (command) => {
-      await order(command)
-      throw failure
-    }
-    expect((await post({ key })).status).toBeGreaterThanOrEqual(500)
-    expect(shop.orders.size).toBe(1)
-    shop.work = order
-    shop.clock.now += 10_000
-    const again = await post({ key })
-    expect([again.status, again.replayed]).toEqual([201, undefined])
-    expect([...shop.orders.values()]).toEqual([
-      { id: again.json.id, secret: again.json.secret, at: again.json.at },
-    ])
-  })
+  ])(
+    'a %s whose effect has happened: the repetition is the same command, at once',
+    async (_, failure) => {
+      const { post, shop, order } = started
+      const key = freshKey()
+      shop.work = async (command) => {
+        await order(command)
+        throw failure
+      }
+      expect((await post({ key })).status).toBeGreaterThanOrEqual(500)
+      expect(shop.orders.size).toBe(1)
+      shop.work = order
+      shop.clock.now += 10_000
+      const again = await post({ key })
+      expect([again.status, again.replayed]).toEqual([201, undefined])
+      expect([...shop.orders.values()]).toEqual([
+        { id: again.json.id, secret: again.json.secret, at: again.json.at },
+      ])
+    },
+  )
 
   test('a process that died after its effect blocks for the time of its lock only, and its command is not done again', async () => {
     const { post, shop, order } = started
@@ -418,7 +434,9 @@ describe('the table', () => {
       `select t::text as row, answer from tidegate.idempotency_keys t`,
     )
     const dump = rows
-      .map(({ row, answer }) => `${row} ${answer?.toString('latin1')} ${answer?.toString('base64')}`)
+      .map(
+        ({ row, answer }) => `${row} ${answer?.toString('latin1')} ${answer?.toString('base64')}`,
+      )
       .join('\n')
     expect(rows.length).toBeGreaterThan(0)
     for (const text of [key, 'recognisable', json.secret, json.id]) {

@@ -49,7 +49,12 @@ describe('network with databases', () => {
         city: { names: { en: 'Lisbon' } },
         subdivisions: [{ names: { en: 'Lisboa' } }],
         country: { iso_code: 'PT', names: { en: 'Portugal' } },
-        location: { latitude: 38.7, longitude: -9.1, time_zone: 'Europe/Lisbon', accuracy_radius: 20 },
+        location: {
+          latitude: 38.7,
+          longitude: -9.1,
+          time_zone: 'Europe/Lisbon',
+          accuracy_radius: 20,
+        },
         postal: { code: '1100' },
         traits: { is_hosting_provider: true },
       },
@@ -63,7 +68,10 @@ describe('network with databases', () => {
       '9.9.9.0/24': { is_anonymous: true, is_residential_proxy: true, is_public_proxy: true },
     })
     await writeMmdb(asnPath, 'GeoLite2-ASN', {
-      '8.8.0.0/16': { autonomous_system_number: 64512, autonomous_system_organization: 'Example Networks' },
+      '8.8.0.0/16': {
+        autonomous_system_number: 64512,
+        autonomous_system_organization: 'Example Networks',
+      },
     })
   })
 
@@ -94,14 +102,20 @@ describe('network with databases', () => {
     ['8.8.4.4', ['hosting'], 'This IP belongs to a hosting provider.'],
     ['1.1.1.1', ['vpn', 'hosting'], 'This IP appears associated with VPN traffic.'],
     ['1.0.0.1', ['tor'], 'This IP is a Tor exit node.'],
-    ['9.9.9.9', ['residential_proxy', 'proxy'], 'This IP appears associated with a residential proxy.'],
+    [
+      '9.9.9.9',
+      ['residential_proxy', 'proxy'],
+      'This IP appears associated with a residential proxy.',
+    ],
     ['9.9.8.8', [], null],
   ])('with an anonymous-IP database alone, of %s: %j', async (ip, flags, summary) => {
     const source = await openNetwork({ anonymousPath })
     const network = source.lookup(ip, 0)
     expect(network).toMatchObject({ status: 'ready', summary, location: null })
     expect(network.evidence.risk_signals).toEqual(flags)
-    const said = Object.entries(network.anonymity).flatMap(([name, is]) => (is === true ? [name] : []))
+    const said = Object.entries(network.anonymity).flatMap(([name, is]) =>
+      is === true ? [name] : [],
+    )
     expect(said.sort()).toEqual([...flags].sort())
   })
 
@@ -125,14 +139,21 @@ describe('network with databases', () => {
     async (ip, sources, status, tor) => {
       const paths = { cityPath, asnPath, ...(status === 'ready' && { anonymousPath }) }
       const network = (await openNetwork(paths)).lookup(ip, 7)
-      expect(network).toMatchObject({ sources, status, evaluated_at: sources.length > 0 ? 7 : null })
+      expect(network).toMatchObject({
+        sources,
+        status,
+        evaluated_at: sources.length > 0 ? 7 : null,
+      })
       expect(network.anonymity.tor).toBe(tor)
     },
   )
 
   it('a database of IPv4 networks was not asked about an IPv6 address', async () => {
     const source = await openNetwork({ anonymousPath })
-    expect(source.lookup('2001:4860:4860::8888', 0)).toMatchObject({ sources: [], status: 'skipped' })
+    expect(source.lookup('2001:4860:4860::8888', 0)).toMatchObject({
+      sources: [],
+      status: 'skipped',
+    })
   })
 
   it('win over the file of addresses, which says what they are not asked for', async () => {
@@ -151,12 +172,22 @@ describe('network with databases', () => {
     // The database does not have the address, so it is nothing, whatever the file says.
     const { anonymity, sources } = await lookup({ anonymousPath })
     expect(anonymity.hosting).toBe(false)
-    expect(sources).toEqual(['location_database', 'routing_database', 'anonymity_database', 'address_lists'])
+    expect(sources).toEqual([
+      'location_database',
+      'routing_database',
+      'anonymity_database',
+      'address_lists',
+    ])
   })
 
   it('of IPv4 alone leave IPv6 to the file, and relays are the file’s', async () => {
     const addresses = await readAddresses()
-    const network = await openNetwork({ cityPath, asnPath, anonymousPath, addresses: () => addresses })
+    const network = await openNetwork({
+      cityPath,
+      asnPath,
+      anonymousPath,
+      addresses: () => addresses,
+    })
     expect(network.missing).toEqual([])
     expect(network.lookup('2600:1f18::1', 0)).toMatchObject({
       location: { country_code: 'US' },
@@ -174,7 +205,10 @@ describe('network with databases', () => {
   it('reads an IPv4 address inside an IPv6 one as IPv4', async () => {
     const source = await openNetwork({ cityPath, asnPath })
     expect(source.lookup('::ffff:8.8.8.8', 7)).toEqual(source.lookup('8.8.8.8', 7))
-    expect(source.lookup('::ffff:10.0.0.1', 7)).toMatchObject({ status: 'skipped', ip_version: 'ipv4' })
+    expect(source.lookup('::ffff:10.0.0.1', 7)).toMatchObject({
+      status: 'skipped',
+      ip_version: 'ipv4',
+    })
   })
 
   it('leaves null what they do not say', async () => {
@@ -209,13 +243,16 @@ describe('databases of other forms', () => {
     return openNetwork({ cityPath })
   }
 
-  it.each(['XX', 'ZZ', 'pt', 'A1', 'PRT', '', 7])('the code %j names no country', async (country_code) => {
-    const source = await open({ '8.8.8.0/24': { country_code, city: 'Lisbon' } })
-    expect(source.lookup('8.8.8.8', 0)).toMatchObject({
-      location: { country: null },
-      summary: expect.stringContaining('Lisbon'),
-    })
-  })
+  it.each(['XX', 'ZZ', 'pt', 'A1', 'PRT', '', 7])(
+    'the code %j names no country',
+    async (country_code) => {
+      const source = await open({ '8.8.8.0/24': { country_code, city: 'Lisbon' } })
+      expect(source.lookup('8.8.8.8', 0)).toMatchObject({
+        location: { country: null },
+        summary: expect.stringContaining('Lisbon'),
+      })
+    },
+  )
 
   it('flat country records', async () => {
     const source = await open({ '8.8.8.0/24': { country_code: 'US' } })
@@ -230,8 +267,16 @@ describe('databases of other forms', () => {
   })
 
   it('flat city records', async () => {
-    const flat = { city: 'Lisbon', state1: 'Lisboa', country_code: 'PT', latitude: 38.7, longitude: -9.1 }
-    const source = await open({ '8.8.8.0/24': { ...flat, postcode: '1100', timezone: 'Europe/Lisbon' } })
+    const flat = {
+      city: 'Lisbon',
+      state1: 'Lisboa',
+      country_code: 'PT',
+      latitude: 38.7,
+      longitude: -9.1,
+    }
+    const source = await open({
+      '8.8.8.0/24': { ...flat, postcode: '1100', timezone: 'Europe/Lisbon' },
+    })
     expect(source.lookup('8.8.8.8', 0).location).toEqual({
       city: 'Lisbon',
       region: 'Lisboa',
@@ -246,14 +291,19 @@ describe('databases of other forms', () => {
   })
 
   it('members of unexpected types count as absent', async () => {
-    const source = await open({ '8.8.8.0/24': { country: 'US', city: 7, location: [1], postal: true } })
+    const source = await open({
+      '8.8.8.0/24': { country: 'US', city: 7, location: [1], postal: true },
+    })
     const { sources, location } = source.lookup('8.8.8.8', 0)
     expect(sources).toEqual(['location_database'])
     expect(new Set(Object.values(location ?? {}))).toEqual(new Set([null]))
   })
 
   it('IPv4 and IPv6 networks in one file', async () => {
-    const source = await open({ '8.8.8.0/24': { country_code: 'US' }, '2a00::/16': { country_code: 'DE' } })
+    const source = await open({
+      '8.8.8.0/24': { country_code: 'US' },
+      '2a00::/16': { country_code: 'DE' },
+    })
     expect(source.lookup('8.8.8.8', 0).location?.country_code).toBe('US')
     expect(source.lookup('2a00::1', 0).location?.country_code).toBe('DE')
     expect(source.lookup('2a01::1', 0).location).toBeNull()

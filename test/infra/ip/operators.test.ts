@@ -23,7 +23,9 @@ describe('the operator catalogue', () => {
     expect(operators.length).toBeGreaterThan(44)
     const tags = operators.map(({ tag }) => tag)
     expect(tags).toEqual(sorted(tags))
-    expect(new Set(operators.map(({ category }) => category))).toEqual(new Set(operatorCategory.options))
+    expect(new Set(operators.map(({ category }) => category))).toEqual(
+      new Set(operatorCategory.options),
+    )
   })
 
   it('has each tag and alias once, in upper case, aliases and networks sorted', () => {
@@ -38,7 +40,8 @@ describe('the operator catalogue', () => {
 
   it('has no two operators that a database could name alike', () => {
     for (const operator of operators)
-      for (const name of [operator.name, ...namesOf(operator)]) expect(operatorNamed(name)).toBe(operator)
+      for (const name of [operator.name, ...namesOf(operator)])
+        expect(operatorNamed(name)).toBe(operator)
   })
 
   it.each([

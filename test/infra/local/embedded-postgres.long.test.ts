@@ -6,7 +6,10 @@ import path from 'node:path'
 import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../infra/local/embedded-postgres.ts'
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../../infra/local/embedded-postgres.ts'
 import { createPool, isConnectionError } from '../../../infra/postgres/pool.ts'
 
 const logger = pino({ level: 'silent' })
@@ -129,7 +132,9 @@ describe('an embedded server', () => {
   test('that a killed process left running is taken over', async () => {
     await postgres.stop()
     const script = path.join(import.meta.dirname, '../../support/postgres-owner.ts')
-    const owner = spawn(process.execPath, [script, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const owner = spawn(process.execPath, [script, dataDir], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     const [printed] = await once(owner.stdout, 'data')
     owner.kill('SIGKILL')
     await once(owner, 'exit')

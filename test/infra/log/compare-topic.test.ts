@@ -29,7 +29,9 @@ async function logWith(values: string[]): Promise<ReceivingLog> {
   }))
   await writer.append(records)
   await writer.close()
-  await database.pool.query('update tidegate_log.records set stored_at = 1 where topic = $1', [topic])
+  await database.pool.query('update tidegate_log.records set stored_at = 1 where topic = $1', [
+    topic,
+  ])
   const log = await openPostgresLog(options)
   logs.push(log)
   const unused = () => Promise.reject(new Error('nothing is written'))

@@ -99,11 +99,16 @@ export function describeLog(title: string, testLog: TestLog): void {
     test('appends to several topics and keys at once and answers in the order asked', async () => {
       const [one, two] = [await newTopic(), await newTopic()]
       const keys = ['a', 'b', 'c', 'd', 'e', 'f']
-      const records = keys.flatMap((key) => [record(one, key, `1${key}`), record(two, key, `2${key}`)])
+      const records = keys.flatMap((key) => [
+        record(one, key, `1${key}`),
+        record(two, key, `2${key}`),
+      ])
       const positions = await log.append(records)
       expect(positions.map((p) => p.topic)).toEqual(records.map((r) => r.topic))
       for (const [i, position] of positions.entries()) {
-        expect(position.partition).toBe(await log.partitionOf(position.topic, records[i]?.key ?? ''))
+        expect(position.partition).toBe(
+          await log.partitionOf(position.topic, records[i]?.key ?? ''),
+        )
       }
     })
 
@@ -161,7 +166,9 @@ export function describeLog(title: string, testLog: TestLog): void {
       expect(new Set(positions.map((p) => `${p.partition} ${p.offset}`)).size).toBe(10_000)
       const got = collector()
       await consuming({ group: unique('group'), topics: [topic], ...got }, () =>
-        eventually(() => expect(got.records.length).toBeGreaterThanOrEqual(10_000), { timeoutMs: 30_000 }),
+        eventually(() => expect(got.records.length).toBeGreaterThanOrEqual(10_000), {
+          timeoutMs: 30_000,
+        }),
       )
       for (const [i, key] of keys.entries()) {
         expect(got.of(key)).toEqual(Array.from({ length: 200 }, (_, n) => String(n * 50 + i)))
@@ -295,7 +302,9 @@ export function describeLog(title: string, testLog: TestLog): void {
       await consuming(skipping, () => eventually(() => expect(first.values()).toEqual(['2', '3'])))
       const again = collector()
       const rewinding = { group, topics: [topic], startOffset: async () => 1, ...again }
-      await consuming(rewinding, () => eventually(() => expect(again.values()).toEqual(['1', '2', '3'])))
+      await consuming(rewinding, () =>
+        eventually(() => expect(again.values()).toEqual(['1', '2', '3'])),
+      )
       const onward = collector()
       await appendAll(topic, 'a', ['4'])
       const committed = { group, topics: [topic], startOffset: async () => undefined, ...onward }
@@ -367,7 +376,9 @@ export function describeLog(title: string, testLog: TestLog): void {
         await leaver.stop()
         await log.append(keys.map((key) => record(topic, key, 'alone')))
         const alone = () => members[1].records.filter((r) => r.value.toString() === 'alone')
-        await eventually(() => expect(alone().length).toBeGreaterThanOrEqual(40), { timeoutMs: 20_000 })
+        await eventually(() => expect(alone().length).toBeGreaterThanOrEqual(40), {
+          timeoutMs: 20_000,
+        })
       })
       await other.close()
       expect(overlaps.count()).toBe(0)

@@ -32,7 +32,11 @@ describe('a topic of the embedded log on Kafka', { timeout: 60_000 }, () => {
     kafka = await kafkaPlace()
     source = await openEmbedded()
     writer = await openEmbedded()
-    target = await openKafkaLog({ brokers: kafka.brokers.split(','), topicPrefix: kafka.prefix, logger })
+    target = await openKafkaLog({
+      brokers: kafka.brokers.split(','),
+      topicPrefix: kafka.prefix,
+      logger,
+    })
   }, 90_000)
 
   afterAll(async () => {
@@ -74,7 +78,8 @@ describe('a topic of the embedded log on Kafka', { timeout: 60_000 }, () => {
   async function recordsOf(log: EventLog, topic: string): Promise<LogRecord[]> {
     const records: LogRecord[] = []
     await readTopicToEnd({
-      ...{ log, topic },
+      log,
+      topic,
       handle: (batches) => void records.push(...batches.flatMap((batch) => batch.records)),
     })
     return records.sort((a, b) => a.partition - b.partition || a.offset - b.offset)
@@ -141,14 +146,18 @@ describe('a topic of the embedded log on Kafka', { timeout: 60_000 }, () => {
   test('is refused where other records are on Kafka, or more partitions', async () => {
     const place = await newPlace()
     const { topic } = place
-    await target.append([{ topic, key: 'key 1', value: Buffer.from('other'), headers: { event_id: 'x' } }])
+    await target.append([
+      { topic, key: 'key 1', value: Buffer.from('other'), headers: { event_id: 'x' } },
+    ])
     const other = /has records that are not of this embedded log. Choose another KAFKA_TOPIC_PREFIX/
     await expect(refuseOtherRecords(place)).rejects.toThrow(other)
     await expect(refuseOtherRecords({ ...place, expires: true })).rejects.toThrow(other)
     const wide = `${topic}-wide`
     await source.ensureTopics([{ topic: wide, partitions }])
     await target.ensureTopics([{ topic: wide, partitions: 4 }])
-    await expect(refuseOtherRecords({ ...place, topic: wide })).rejects.toThrow(/4 partitions on Kafka and 3/)
+    await expect(refuseOtherRecords({ ...place, topic: wide })).rejects.toThrow(
+      /4 partitions on Kafka and 3/,
+    )
   })
 
   test('is no copy when one record differs in a byte, a header or its time', async () => {

@@ -45,7 +45,9 @@ describe('a broker', () => {
     const admin = createKafkaClient({ brokers: [broker.brokers], logger }).admin()
     await admin.connect()
     const configEntries = [{ name: 'compression.type', value: compression }]
-    await admin.createTopics({ topics: [{ topic, numPartitions: 1, replicationFactor: 1, configEntries }] })
+    await admin.createTopics({
+      topics: [{ topic, numPartitions: 1, replicationFactor: 1, configEntries }],
+    })
     await admin.disconnect()
   }
 
@@ -57,7 +59,8 @@ describe('a broker', () => {
 
   async function readAll(log: EventLog, topic: string): Promise<LogRecord[]> {
     const found: LogRecord[] = []
-    const handle = (batches: Batch[]) => void found.push(...batches.flatMap(({ records }) => records))
+    const handle = (batches: Batch[]) =>
+      void found.push(...batches.flatMap(({ records }) => records))
     await readTopicToEnd({ log, topic, handle })
     return found
   }

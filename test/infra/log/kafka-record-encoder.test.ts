@@ -1,7 +1,11 @@
 import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { encodeRecord, type RecordParts, useFastRecordEncoder } from '../../../infra/log/kafka/client.ts'
+import {
+  encodeRecord,
+  type RecordParts,
+  useFastRecordEncoder,
+} from '../../../infra/log/kafka/client.ts'
 
 const require = createRequire(import.meta.url)
 const modulePath = 'kafkajs/src/protocol/recordBatch/record/v0'

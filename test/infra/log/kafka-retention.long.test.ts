@@ -47,8 +47,13 @@ describe('how long topics keep their records', () => {
   function documentedAcls() {
     const of = (resourceType: number, resourceName: string, operations: number[]) =>
       operations.map((operation) => ({
-        ...{ resourceType, resourceName, operation, permissionType: ALLOW },
-        ...{ resourcePatternType: kafkajs.ResourcePatternTypes.LITERAL, principal: 'User:server', host: '*' },
+        resourceType,
+        resourceName,
+        operation,
+        permissionType: ALLOW,
+        resourcePatternType: kafkajs.ResourcePatternTypes.LITERAL,
+        principal: 'User:server',
+        host: '*',
       }))
     const { TOPIC, CLUSTER } = kafkajs.AclResourceTypes
     return [
@@ -70,7 +75,10 @@ describe('how long topics keep their records', () => {
   async function open(env: NodeJS.ProcessEnv = {}): Promise<EventLog> {
     const brokers = env.KAFKA_SASL_USERNAME ? [`127.0.0.1:${limited}`] : [broker.brokers]
     const log = await openKafkaLog({
-      ...{ brokers, logger, replicationFactor: 1, minInsyncReplicas: 1 },
+      brokers,
+      logger,
+      replicationFactor: 1,
+      minInsyncReplicas: 1,
       security: kafkaSecurity(readConfig(env)),
     })
     logs.push(log)
@@ -99,7 +107,10 @@ describe('how long topics keep their records', () => {
     })
     const before = await configOf('days')
     await (await open()).ensureTopics([{ topic: 'days', partitions: 1, retentionMs: 2 * day }])
-    const shorter = { 'retention.ms': String(2 * day), 'segment.ms': String(Math.floor((2 * day) / 7)) }
+    const shorter = {
+      'retention.ms': String(2 * day),
+      'segment.ms': String(Math.floor((2 * day) / 7)),
+    }
     await applied(async () => expect(await configOf('days')).toEqual({ ...before, ...shorter }))
     expect(before['max.message.bytes']).toBe(String(4 * 1024 * 1024))
     expect(await ofRetention(log)).toEqual([])
@@ -110,9 +121,15 @@ describe('how long topics keep their records', () => {
     await log.ensureTopics([{ topic: 'ever', partitions: 1 }])
     expect(await configOf('ever')).toMatchObject({ 'retention.ms': '-1' })
     const entry = { name: 'retention.ms', value: String(day) }
-    const resource = { type: kafkajs.ConfigResourceTypes.TOPIC, name: 'ever', configEntries: [entry] }
+    const resource = {
+      type: kafkajs.ConfigResourceTypes.TOPIC,
+      name: 'ever',
+      configEntries: [entry],
+    }
     await asOperator((admin) => admin.alterConfigs({ validateOnly: false, resources: [resource] }))
-    await applied(async () => expect(await configOf('ever')).toMatchObject({ [entry.name]: entry.value }))
+    await applied(async () =>
+      expect(await configOf('ever')).toMatchObject({ [entry.name]: entry.value }),
+    )
     await log.ensureTopics([{ topic: 'ever', partitions: 1 }])
     expect(await ofRetention(log)).toEqual([
       `topic ever: retention.ms is ${day}, so it loses what is kept for ever otherwise`,
@@ -138,7 +155,9 @@ describe('how long topics keep their records', () => {
   })
 
   it('names the answer of brokers that refuse a setting', async () => {
-    const refused = (await open()).ensureTopics([{ topic: 'odd', partitions: 1, compactedWithinMs: -day }])
+    const refused = (await open()).ensureTopics([
+      { topic: 'odd', partitions: 1, compactedWithinMs: -day },
+    ])
     await expect(refused).rejects.toThrow('the brokers refuse the settings of a topic')
   })
 

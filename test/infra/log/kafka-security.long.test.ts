@@ -34,7 +34,10 @@ describe('a broker with TLS and passwords', () => {
       return path.join(folder, name)
     }
     const authority = createAuthority()
-    const [own, client] = [authority.issue({ host: '127.0.0.1' }), authority.issue({ host: 'client' })]
+    const [own, client] = [
+      authority.issue({ host: '127.0.0.1' }),
+      authority.issue({ host: 'client' }),
+    ]
     files = {
       ca: await file('ca.pem', authority.ca),
       cert: await file('client.pem', client.cert),
@@ -43,7 +46,10 @@ describe('a broker with TLS and passwords', () => {
     }
     ports = { secure: await freePort(), mutual: await freePort() }
     const mechanisms = ['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer']
-    const scram = (mechanism: string) => ['--add-scram', `${mechanism}=[name=tidegate,password=secret]`]
+    const scram = (mechanism: string) => [
+      '--add-scram',
+      `${mechanism}=[name=tidegate,password=secret]`,
+    ]
     broker = await startKafkaBroker({
       logger,
       folder,
@@ -102,9 +108,12 @@ describe('a broker with TLS and passwords', () => {
     }
   }
 
-  it.each(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'])('is used by %s', async (mechanism) => {
-    expect(await use(ports.secure, sasl(mechanism))).toBeGreaterThan(0)
-  })
+  it.each(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'])(
+    'is used by %s',
+    async (mechanism) => {
+      expect(await use(ports.secure, sasl(mechanism))).toBeGreaterThan(0)
+    },
+  )
 
   it('is used with a certificate of our own', async () => {
     const { ca, cert, key } = files
@@ -144,5 +153,7 @@ const giveToken: Parameters<typeof createServer>[1] = (request, response) => {
   if (request.headers.authorization !== known) return response.writeHead(401).end()
   const now = Math.floor(Date.now() / 1000)
   const token = `${encoded({ alg: 'none' })}.${encoded({ sub: 'tidegate', iat: now, exp: now + 300 })}.`
-  return response.setHeader('content-type', 'application/json').end(JSON.stringify({ access_token: token }))
+  return response
+    .setHeader('content-type', 'application/json')
+    .end(JSON.stringify({ access_token: token }))
 }

@@ -14,7 +14,9 @@ describe('a copy of records 5, 6, 7 and 10, 11, whose others had expired', () =>
   })
 
   test('is read on at the first record that was not read before', () => {
-    expect([0, 5, 7, 8, 9, 10, 12].map((offset) => offsets.ofNext(at(offset)))).toEqual([0, 0, 2, 3, 3, 3, 5])
+    expect([0, 5, 7, 8, 9, 10, 12].map((offset) => offsets.ofNext(at(offset)))).toEqual([
+      0, 0, 2, 3, 3, 3, 5,
+    ])
   })
 
   test('goes on behind the last', () => expect(offsets.nextInSource(0)).toBe(12))
@@ -32,5 +34,7 @@ test('a copy without records is read on at its end', () => {
 test('a copy at equal offsets goes on at its end', () => {
   const offsets = createOffsetMap([at(3), at(0, 1)], { isEqual: true })
   offsets.add(at(3), at(3))
-  expect([offsets.nextInSource(0), offsets.ofNext(at(2)), offsets.nextInSource(1)]).toEqual([4, 2, 0])
+  expect([offsets.nextInSource(0), offsets.ofNext(at(2)), offsets.nextInSource(1)]).toEqual([
+    4, 2, 0,
+  ])
 })

@@ -47,9 +47,9 @@ describe('an outage of the log', { timeout: 90_000 }, () => {
   test('kafka: nobody listens', async () => {
     const log = await openKafkaLog({ brokers: [`127.0.0.1:${await freePort()}`], logger })
     await expectDown(log)
-    await expect(log.consume({ group: 'g', topics: [topic], handle: async () => undefined })).rejects.toThrow(
-      LogUnavailable,
-    )
+    await expect(
+      log.consume({ group: 'g', topics: [topic], handle: async () => undefined }),
+    ).rejects.toThrow(LogUnavailable)
     await log.close()
   })
 
@@ -59,7 +59,9 @@ describe('an outage of the log', { timeout: 90_000 }, () => {
     await log.ensureTopics([{ topic, partitions: 4 }])
     const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
     const script = path.join(import.meta.dirname, '../../support/log-member.ts')
-    const member = spawn(process.execPath, [script, database.url, 'readers', topic], { stdio: 'pipe' })
+    const member = spawn(process.execPath, [script, database.url, 'readers', topic], {
+      stdio: 'pipe',
+    })
     let printed = ''
     member.stdout.on('data', (chunk) => {
       printed += chunk

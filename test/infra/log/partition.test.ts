@@ -11,7 +11,9 @@ test("murmur2 gives what Kafka's own test expects", () => {
     ['lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8', -58897971],
     ['abc', 479470107],
   ]
-  expect(vectors.map(([text]) => murmur2(Buffer.from(text)))).toEqual(vectors.map(([, hash]) => hash))
+  expect(vectors.map(([text]) => murmur2(Buffer.from(text)))).toEqual(
+    vectors.map(([, hash]) => hash),
+  )
 })
 
 test('keys spread over all partitions', () => {

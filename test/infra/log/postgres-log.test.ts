@@ -89,7 +89,9 @@ test('deletes what is older than its topic keeps, and nothing else; offsets go o
   await pool.query('update tidegate_log.records set stored_at = stored_at - 120000')
   await log.append([record('days')])
   expect(await deleteExpiredRecords(pool, 'tidegate_log')).toBe(2)
-  const { rows } = await pool.query('select topic, "offset"::int from tidegate_log.records order by 1')
+  const { rows } = await pool.query(
+    'select topic, "offset"::int from tidegate_log.records order by 1',
+  )
   expect(rows).toEqual([
     { topic: 'days', offset: 2 },
     { topic: 'forever', offset: 0 },
@@ -141,7 +143,12 @@ test('a group goes on past records that expired before it read them', async () =
   const { pool, url, drop } = await createTestDatabase()
   const writer = await openPostgresLog({ pool, url, logger })
   const reader = await openPostgresLog({ pool, url, logger })
-  const one = (value: string) => ({ topic: 'days', key: 'a', value: Buffer.from(value), headers: {} })
+  const one = (value: string) => ({
+    topic: 'days',
+    key: 'a',
+    value: Buffer.from(value),
+    headers: {},
+  })
   await writer.ensureTopics([{ topic: 'days', partitions: 1, retentionMs: 60_000 }])
   const values: string[] = []
   const consumer = await reader.consume({
@@ -150,7 +157,9 @@ test('a group goes on past records that expired before it read them', async () =
     handle: eachBatch(({ records }) => values.push(...records.map(({ value }) => String(value)))),
   })
   await transaction(pool, async (tx) => {
-    await tx.query(`update tidegate_log.partitions set next_offset = next_offset + 5 where topic = 'days'`)
+    await tx.query(
+      `update tidegate_log.partitions set next_offset = next_offset + 5 where topic = 'days'`,
+    )
   })
   await writer.append([one('first')])
   await expect.poll(() => values).toEqual(['first'])

@@ -12,7 +12,11 @@ let log: EventLog
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  log = await openPostgresLog({ pool: database.pool, url: database.url, logger: pino({ level: 'silent' }) })
+  log = await openPostgresLog({
+    pool: database.pool,
+    url: database.url,
+    logger: pino({ level: 'silent' }),
+  })
   await log.ensureTopics([{ topic, partitions: 2 }])
 })
 
@@ -27,7 +31,9 @@ test('a log that went on is not retired, and one that is takes no record, also o
   await append()
   const ends = await log.endPositions(topic)
   await append()
-  await expect(transaction(database.pool, (tx) => retireLog(tx, ends))).rejects.toThrow(/Stop every server/)
+  await expect(transaction(database.pool, (tx) => retireLog(tx, ends))).rejects.toThrow(
+    /Stop every server/,
+  )
   await append()
   const now = await log.endPositions(topic)
   let waiting: Promise<unknown> = Promise.resolve()
@@ -39,7 +45,9 @@ test('a log that went on is not retired, and one that is takes no record, also o
   })
   await expect(waiting).rejects.toThrow(LogUnavailable)
   await expect(append()).rejects.toThrow(LogUnavailable)
-  const { rows } = await database.pool.query('select count(*)::int as count from tidegate_log.records')
+  const { rows } = await database.pool.query(
+    'select count(*)::int as count from tidegate_log.records',
+  )
   expect(rows).toEqual([{ count: 3 }])
 })
 

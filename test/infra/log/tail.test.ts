@@ -55,9 +55,12 @@ test('gives one record at least, and no more than the limits', () => {
 })
 
 test('whatever is forgotten for want of room, what is left has no gap', () => {
-  const pushes = fc.array(fc.record({ partition: fc.nat(2), count: fc.integer({ min: 1, max: 9 }) }), {
-    minLength: 1,
-  })
+  const pushes = fc.array(
+    fc.record({ partition: fc.nat(2), count: fc.integer({ min: 1, max: 9 }) }),
+    {
+      minLength: 1,
+    },
+  )
   fc.assert(
     fc.property(pushes, fc.integer({ min: 1, max: 30 }), (some, maxBytes) => {
       const tail = createTail({ maxBytes })

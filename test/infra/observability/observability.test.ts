@@ -13,13 +13,20 @@ import { root } from '../../support/test-projects.ts'
 const run = promisify(execFile)
 const textOf = (file: string) => readFileSync(path.join(root, file), 'utf8')
 
-const rule = z.object({ alert: z.string(), expr: z.string(), annotations: z.record(z.string(), z.string()) })
+const rule = z.object({
+  alert: z.string(),
+  expr: z.string(),
+  annotations: z.record(z.string(), z.string()),
+})
 const rules = z
   .object({ groups: z.array(z.object({ rules: z.array(rule) })) })
   .parse(parse(textOf('infra/observability/alerts.yaml')))
   .groups.flatMap((group) => group.rules)
 
-const panel = z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).default([]) })
+const panel = z.object({
+  title: z.string(),
+  targets: z.array(z.object({ expr: z.string() })).default([]),
+})
 const panels = z
   .object({ panels: z.array(panel) })
   .parse(JSON.parse(textOf('infra/observability/grafana.json'))).panels
@@ -60,7 +67,10 @@ describe('every metric and label', () => {
     const { metrics, labels } = namesIn(expression.replaceAll('$__rate_interval', '5m'))
     expect(metrics.length).toBeGreaterThan(0)
     expect(metrics.filter((name) => !shown.has(name) && !ownMetrics.includes(name))).toEqual([])
-    const known = new Set([...ownLabels, ...metrics.flatMap((name) => [...(shown.get(name) ?? [])])])
+    const known = new Set([
+      ...ownLabels,
+      ...metrics.flatMap((name) => [...(shown.get(name) ?? [])]),
+    ])
     expect(labels.filter((label) => !known.has(label))).toEqual([])
   })
 
@@ -73,13 +83,20 @@ describe('every metric and label', () => {
     const isUsed = (family: string) =>
       [...used].some((name) => name.replace(/_(bucket|sum|count)$/, '') === family)
     // Said for the read models alone; the lag of all consumers has them, too.
-    expect([...families].filter((family) => !isUsed(family))).toEqual(['tidegate_projection_lag_records'])
+    expect([...families].filter((family) => !isUsed(family))).toEqual([
+      'tidegate_projection_lag_records',
+    ])
   })
 })
 
 test('the documented alerts are those of the rules, each with the section that says what to do', () => {
-  const rows = textOf('docs/operate/operations.md').matchAll(/^\| `(Tidegate\w+)` \|.*\]\((#[\w-]+)\) \|$/gm)
-  const documented = [...rows].map(([, name, anchor]) => [name, `docs/operate/operations.md${anchor}`])
+  const rows = textOf('docs/operate/operations.md').matchAll(
+    /^\| `(Tidegate\w+)` \|.*\]\((#[\w-]+)\) \|$/gm,
+  )
+  const documented = [...rows].map(([, name, anchor]) => [
+    name,
+    `docs/operate/operations.md${anchor}`,
+  ])
   expect(documented).toEqual(rules.map(({ alert, annotations }) => [alert, annotations.runbook]))
 })
 
@@ -87,7 +104,9 @@ needs('promtool').describe('promtool', () => {
   const ask = (...args: string[]) => run('promtool', args, { cwd: root })
 
   it('takes the rules', async () => {
-    expect((await ask('check', 'rules', 'infra/observability/alerts.yaml')).stdout).toContain('SUCCESS')
+    expect((await ask('check', 'rules', 'infra/observability/alerts.yaml')).stdout).toContain(
+      'SUCCESS',
+    )
   })
 
   it('sees each alert fire when it should, and be silent otherwise', async () => {

@@ -1,5 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { InMemorySpanExporter, SimpleSpanProcessor, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace'
+import {
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace'
 import { describe, expect, it } from 'vitest'
 import type { Batch, ReadOn } from '../../../infra/log/port.ts'
 import { createSpans, sessionTraceId } from '../../../infra/otlp/spans.ts'
@@ -12,7 +16,11 @@ const record = (key: string, traceparent?: string) => ({
   topic,
   key,
   value: Buffer.from('x'),
-  headers: { event_id: `bat_${key}`, event_type: 'BatchReceived', ...(traceparent && { traceparent }) },
+  headers: {
+    event_id: `bat_${key}`,
+    event_type: 'BatchReceived',
+    ...(traceparent && { traceparent }),
+  },
 })
 const given = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
 
@@ -41,7 +49,12 @@ describe('a record', () => {
     await requests.run(request, () => log.append([record('sid_1'), record('org_1')]))
     await log.append([record('sid_1')])
     const traces = memory.records.map(({ headers }) => traceOf(headers.traceparent))
-    expect(traces).toEqual(['a'.repeat(32), 'c'.repeat(32), 'c'.repeat(32), sessionTraceId('sid_1')])
+    expect(traces).toEqual([
+      'a'.repeat(32),
+      'c'.repeat(32),
+      'c'.repeat(32),
+      sessionTraceId('sid_1'),
+    ])
   })
 
   it('that belongs to nothing, as one of a probe, is as it was', async () => {
@@ -92,7 +105,9 @@ describe('no span is sent', () => {
   })
 
   it('of a record from long ago, as a new read model reads them', async () => {
-    const { log, memory, names, consume } = openTracedLog({ now: () => Date.now() - 2 * 60 * 60 * 1000 })
+    const { log, memory, names, consume } = openTracedLog({
+      now: () => Date.now() - 2 * 60 * 60 * 1000,
+    })
     await consume(async () => undefined)
     await log.append([record('sid_1')])
     await memory.settled()

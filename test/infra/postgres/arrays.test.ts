@@ -60,10 +60,19 @@ test('columns that are sent together arrive as those that are sent alone', async
     { name: 'number', type: 'bigint', isPacked: true, of: ({ number }) => number },
     { name: 'last_flag', type: 'boolean', of: ({ flag }) => flag },
     { name: 'flag', type: 'boolean', isPacked: true, of: ({ flag }) => flag },
-    { name: 'list', type: 'text', cast: 'text[]', isPacked: true, of: ({ list }) => arrayLiteral(list) },
+    {
+      name: 'list',
+      type: 'text',
+      cast: 'text[]',
+      isPacked: true,
+      of: ({ list }) => arrayLiteral(list),
+    },
   ]
   const { names, source, values } = unnest(columns, rows)
-  const { rows: read } = await database.pool.query(`select * from ${source} as t (${names})`, values)
+  const { rows: read } = await database.pool.query(
+    `select * from ${source} as t (${names})`,
+    values,
+  )
   expect(read).toEqual(
     rows.map((row) => ({ ...row, own: row.text, last_flag: row.flag, number: String(row.number) })),
   )

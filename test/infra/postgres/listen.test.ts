@@ -49,5 +49,7 @@ test('connects again after its connection was lost, and says so', async () => {
 
 test('rejects when it cannot connect at first', async () => {
   const url = 'postgres://nobody:x@127.0.0.1:1/none'
-  await expect(openListener({ url, channels: [], onNotification: () => {}, logger })).rejects.toThrow()
+  await expect(
+    openListener({ url, channels: [], onNotification: () => {}, logger }),
+  ).rejects.toThrow()
 })

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Migrations, runMigrations, UnreleasedTables } from '../../../infra/postgres/migrations.ts'
+import {
+  type Migrations,
+  runMigrations,
+  UnreleasedTables,
+} from '../../../infra/postgres/migrations.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -13,7 +17,10 @@ beforeEach(() =>
 )
 afterAll(() => database?.drop())
 
-const first: Migrations = { name: 'things', create: 'create table public.things (id integer primary key)' }
+const first: Migrations = {
+  name: 'things',
+  create: 'create table public.things (id integer primary key)',
+}
 const second: Migrations = {
   name: 'things',
   create: 'create table public.things (id integer primary key, name text)',
@@ -56,7 +63,11 @@ test.each([{ from: [] }, { from: [first] }, { from: [second] }, { from: [first, 
 )
 
 test('the number is lost with the schema of the tables, so that they are made anew', async () => {
-  const own: Migrations = { name: 'things', schema: 'own', create: 'create table own.things (id integer)' }
+  const own: Migrations = {
+    name: 'things',
+    schema: 'own',
+    create: 'create table own.things (id integer)',
+  }
   await run(own)
   await database.pool.query('drop schema own cascade')
   await run(own)
@@ -68,7 +79,10 @@ test('the number is lost with the schema of the tables, so that they are made an
 test('a step that fails leaves all as it was, of other tables too', async () => {
   await run(first)
   const others = { name: 'others', create: 'create table public.others (id integer)' }
-  const broken = { ...second, changes: ['alter table public.things add column name text; select 1 / 0'] }
+  const broken = {
+    ...second,
+    changes: ['alter table public.things add column name text; select 1 / 0'],
+  }
   await expect(run(others, broken)).rejects.toThrow('division by zero')
   expect(await columns()).toEqual(['id'])
   const { rows } = await database.pool.query(`select to_regclass('public.others') as others`)
@@ -85,10 +99,14 @@ test('a database of a later version stays as it is, and the program of the versi
 
 test('a database of a program before the first release is refused, and left as it is', async () => {
   const old = await createTestDatabase({ empty: true })
-  await old.pool.query('create schema tidegate; create table tidegate.table_sets (name text, ddl_hash text)')
+  await old.pool.query(
+    'create schema tidegate; create table tidegate.table_sets (name text, ddl_hash text)',
+  )
   const start = () => transaction(old.pool, (tx) => runMigrations(tx, [first]))
   await expect(start()).rejects.toThrow(UnreleasedTables)
-  await expect(start()).rejects.toThrow('of a program before 0.1.0, whose events no release can read')
+  await expect(start()).rejects.toThrow(
+    'of a program before 0.1.0, whose events no release can read',
+  )
   const { rows } = await old.pool.query("select to_regclass('public.things') as made")
   expect(rows).toEqual([{ made: null }])
   await old.drop()

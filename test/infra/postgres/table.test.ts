@@ -27,7 +27,12 @@ const pets = table(
     chip: nullable(column.bytea()),
     toys: nullable(column.json<{ name: string }[]>()),
   },
-  { generated: { after: 'kind', ddl: 'kind_length integer generated always as (length(kind)) stored' } },
+  {
+    generated: {
+      after: 'kind',
+      ddl: 'kind_length integer generated always as (length(kind)) stored',
+    },
+  },
 )
 const visits = table(
   'visits',
@@ -94,7 +99,9 @@ test('saving replaces the row of the same key, whole', async () => {
   const visit = { pet_id: 'pet_1', at: 1, cost: 5 }
   await run(saveRows(visits, [visit, { ...visit, at: 2 }]))
   await run(saveRows(visits, [{ ...visit, cost: null }]))
-  const { rows } = await database.pool.query(`select ${visits.select('v')} from visits v order by v.at`)
+  const { rows } = await database.pool.query(
+    `select ${visits.select('v')} from visits v order by v.at`,
+  )
   expect(rows).toEqual([
     { ...visit, cost: null },
     { ...visit, at: 2 },
@@ -114,7 +121,9 @@ test('some fields are selected, or all but some', async () => {
   const some = await database.pool.query(`select ${pets.select('p', 'id', 'born_at')} from pets p`)
   expect(some.rows).toEqual([{ id: cat.id, born_at: cat.born_at }])
   const { chip: _, toys: __, ...others } = cat
-  const rest = await database.pool.query(`select ${pets.selectWithout('p', 'chip', 'toys')} from pets p`)
+  const rest = await database.pool.query(
+    `select ${pets.selectWithout('p', 'chip', 'toys')} from pets p`,
+  )
   expect(rest.rows).toEqual([others])
   expect(pets.columnsWithout('chip', 'toys').map(({ name }) => name)).not.toContain('toys')
 })
@@ -122,8 +131,16 @@ test('some fields are selected, or all but some', async () => {
 test('beside the columns stand what keeps it out of the log, its storage and its indexes', async () => {
   const toys = table(
     'public.toys',
-    { code: primaryKey(column.hex()), name: constrained(column.text(), "default 'ball'"), madeAt: named },
-    { unlogged: true, storage: 'fillfactor = 50', indexes: ['(name) where made_at > 0', '(made_at)'] },
+    {
+      code: primaryKey(column.hex()),
+      name: constrained(column.text(), "default 'ball'"),
+      madeAt: named,
+    },
+    {
+      unlogged: true,
+      storage: 'fillfactor = 50',
+      indexes: ['(name) where made_at > 0', '(made_at)'],
+    },
   )
   expect(toys.ddl.split('\n').map((line) => line.trim())).toEqual([
     'create unlogged table public.toys (',
@@ -137,7 +154,9 @@ test('beside the columns stand what keeps it out of the log, its storage and its
   ])
   await database.pool.query(toys.ddl)
   const rows = ['ff', '00'].map((code, i) => ({ code, madeAt: i, name: 'car' }))
-  await run(writeRows(toys, { as: 'put', columns: toys.columnsOf('code', 'madeAt'), rows, ordered: true }))
+  await run(
+    writeRows(toys, { as: 'put', columns: toys.columnsOf('code', 'madeAt'), rows, ordered: true }),
+  )
   await run(saveRows(toys, rows.slice(0, 1)))
   const { rows: found } = await database.pool.query(
     `select ${toys.select('t')} from public.toys t order by 1`,

@@ -26,7 +26,9 @@ async function outcomeOf(answer: (request: RawRequest) => void, options = {}) {
 
 describe('the request', () => {
   it('is a POST of exactly the bytes, with the headers given, over HTTP/1.1', async () => {
-    const { outcome, receiver } = await outcomeOf(({ socket }) => socket.write(answerOf(200, 'fine')))
+    const { outcome, receiver } = await outcomeOf(({ socket }) =>
+      socket.write(answerOf(200, 'fine')),
+    )
     expect(outcome).toMatchObject({ kind: 'response', status: 200, retryAfter: undefined })
     expect(outcome.kind === 'response' && outcome.body.toString()).toBe('fine')
     const [head, body] = (receiver.requests[0] ?? '').split('\r\n\r\n')
@@ -50,7 +52,10 @@ describe('the request', () => {
       url: `http://127.0.0.1:${receiver.port}/.well-known/a.txt`,
       maxBytes: 3,
     })
-    expect(outcome.kind === 'response' && [outcome.status, outcome.body.toString()]).toEqual([200, 'the'])
+    expect(outcome.kind === 'response' && [outcome.status, outcome.body.toString()]).toEqual([
+      200,
+      'the',
+    ])
     expect(receiver.requests[0]).toMatch(/^GET \/\.well-known\/a\.txt HTTP\/1\.1\r\n/)
     expect(receiver.requests[0]).toMatch(/\r\n\r\n$/)
   })
@@ -70,7 +75,9 @@ describe('responses', () => {
     async (status) => {
       const head = `HTTP/1.1 ${status} X\r\nlocation: http://127.0.0.1:1/\r\n`
       const { outcome } = await outcomeOf(({ socket }) =>
-        socket.write(status === 204 || status === 304 ? `${head}\r\n` : `${head}content-length: 0\r\n\r\n`),
+        socket.write(
+          status === 204 || status === 304 ? `${head}\r\n` : `${head}content-length: 0\r\n\r\n`,
+        ),
       )
       expect(outcome).toMatchObject({ kind: 'response', status })
     },
@@ -85,7 +92,9 @@ describe('responses', () => {
 
   it('come after 1xx ones', async () => {
     const hints = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\nretry-after: 1\r\n\r\n'
-    const { outcome } = await outcomeOf(({ socket }) => socket.write(hints + hints + answerOf(202, 'x')))
+    const { outcome } = await outcomeOf(({ socket }) =>
+      socket.write(hints + hints + answerOf(202, 'x')),
+    )
     expect(outcome).toMatchObject({ kind: 'response', status: 202, retryAfter: undefined })
   })
 
@@ -98,7 +107,9 @@ describe('responses', () => {
 
   it('may be chunked', async () => {
     const { outcome } = await outcomeOf(({ socket }) =>
-      socket.write('HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n'),
+      socket.write(
+        'HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n',
+      ),
     )
     expect(outcome.kind === 'response' && outcome.body.toString()).toBe('abcde')
   })
@@ -158,7 +169,8 @@ describe('what is no response', () => {
     [
       'reset',
       'stops in the body of a closing connection',
-      ({ socket }) => socket.end('HTTP/1.1 200 X\r\nconnection: close\r\ncontent-length: 10\r\n\r\nhalf'),
+      ({ socket }) =>
+        socket.end('HTTP/1.1 200 X\r\nconnection: close\r\ncontent-length: 10\r\n\r\nhalf'),
     ],
     [
       'reset',
@@ -169,7 +181,9 @@ describe('what is no response', () => {
       'reset',
       'stops in a chunk of a closing connection',
       ({ socket }) =>
-        socket.end('HTTP/1.1 200 X\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\na\r\nhalf'),
+        socket.end(
+          'HTTP/1.1 200 X\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\na\r\nhalf',
+        ),
     ],
     [
       'reset',
@@ -179,13 +193,22 @@ describe('what is no response', () => {
           setTimeout(() => socket.resetAndDestroy(), 50),
         ),
     ],
-    ['protocol', 'speaks another protocol', ({ socket }) => socket.write('220 smtp.example ESMTP\r\n')],
+    [
+      'protocol',
+      'speaks another protocol',
+      ({ socket }) => socket.write('220 smtp.example ESMTP\r\n'),
+    ],
     ['protocol', 'speaks HTTP/0.9', ({ socket }) => socket.end('<html>hello</html>')],
-    ['protocol', 'has no number for a status', ({ socket }) => socket.write('HTTP/1.1 abc X\r\n\r\n')],
+    [
+      'protocol',
+      'has no number for a status',
+      ({ socket }) => socket.write('HTTP/1.1 abc X\r\n\r\n'),
+    ],
     [
       'protocol',
       'has two lengths',
-      ({ socket }) => socket.write('HTTP/1.1 200 X\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'),
+      ({ socket }) =>
+        socket.write('HTTP/1.1 200 X\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'),
     ],
     [
       'protocol',
@@ -209,14 +232,22 @@ describe('what is no response', () => {
         more()
       },
     ],
-    ['protocol', 'says to go on unasked', ({ socket }) => socket.write('HTTP/1.1 100 Continue\r\n\r\n')],
+    [
+      'protocol',
+      'says to go on unasked',
+      ({ socket }) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'),
+    ],
     [
       'protocol',
       'changes the protocol',
       ({ socket }) => socket.write('HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
     ],
     ['timeout', 'never answers', () => {}],
-    ['timeout', 'stops without closing', ({ socket }) => socket.write('HTTP/1.1 200 X\r\nx: y\r\n')],
+    [
+      'timeout',
+      'stops without closing',
+      ({ socket }) => socket.write('HTTP/1.1 200 X\r\nx: y\r\n'),
+    ],
     [
       'timeout',
       'stops in the body without closing',
@@ -251,7 +282,11 @@ describe('what is no response', () => {
   ])('%s: a receiver that %s', async (reason, _what, answer) => {
     const timeoutMs = reason === 'timeout' ? 400 : 10_000
     const { outcome, receiver } = await outcomeOf(answer, { timeoutMs })
-    expect(outcome).toMatchObject({ kind: 'failure', reason, message: expect.stringMatching(/\w{3}/) })
+    expect(outcome).toMatchObject({
+      kind: 'failure',
+      reason,
+      message: expect.stringMatching(/\w{3}/),
+    })
     expect(receiver.requests.length).toBe(1)
     if (reason === 'timeout') expect(outcome.durationMs).toBeGreaterThanOrEqual(399)
     await eventually(() => expect(receiver.sockets.size).toBe(0))
@@ -270,7 +305,9 @@ describe('what is no response', () => {
   it('timeout: the time of one post may be shorter than the usual', async () => {
     const receiver = await startRawReceiver(() => {})
     const client = createTestClient({ timeoutMs: 60_000 })
-    const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`, { timeoutMs: 200 }))
+    const outcome = await client.post(
+      postTo(`http://127.0.0.1:${receiver.port}/`, { timeoutMs: 200 }),
+    )
     expect(outcome).toMatchObject({ kind: 'failure', reason: 'timeout' })
   })
 
@@ -288,7 +325,10 @@ describe('what is no response', () => {
   it.each(['', 'nonsense', 'ftp://127.0.0.1/', 'file:///etc/passwd', 'https://'])(
     'address: the URL %j',
     async (url) => {
-      expect(await createTestClient().post(postTo(url))).toMatchObject({ kind: 'failure', reason: 'address' })
+      expect(await createTestClient().post(postTo(url))).toMatchObject({
+        kind: 'failure',
+        reason: 'address',
+      })
     },
   )
 })
@@ -314,7 +354,9 @@ test('a connection that is never accepted times out', async () => {
   const late = failures.filter(({ reason }) => reason === 'timeout')
   expect(late.length).toBe(outcomes.length)
   // Those that found no room ended with the connection's time, the others with the post's.
-  expect(late.map(({ message }) => message)).toContain('The receiver did not accept a connection in time.')
+  expect(late.map(({ message }) => message)).toContain(
+    'The receiver did not accept a connection in time.',
+  )
 })
 
 describe('the end of a client', () => {
@@ -327,14 +369,24 @@ describe('the end of a client', () => {
     const client = createTestClient({ dnsServers: [dns.address] })
     const url = `http://127.0.0.1:${receiver.port}`
     expect(await client.post(postTo(`${url}/fast`))).toMatchObject({ status: 200 })
-    const posts = [client.post(postTo(`${url}/slow`)), client.post(postTo('http://unanswered.example/'))]
+    const posts = [
+      client.post(postTo(`${url}/slow`)),
+      client.post(postTo('http://unanswered.example/')),
+    ]
     await eventually(() => expect([receiver.requests.length, dns.questions.length]).toEqual([2, 2]))
     await client.close()
     for (const outcome of await Promise.all(posts)) {
-      expect(outcome).toMatchObject({ kind: 'failure', reason: 'reset', message: 'Sending was stopped.' })
+      expect(outcome).toMatchObject({
+        kind: 'failure',
+        reason: 'reset',
+        message: 'Sending was stopped.',
+      })
     }
     await eventually(() => expect(receiver.sockets.size).toBe(0))
-    expect(await client.post(postTo(`${url}/fast`))).toMatchObject({ kind: 'failure', reason: 'reset' })
+    expect(await client.post(postTo(`${url}/fast`))).toMatchObject({
+      kind: 'failure',
+      reason: 'reset',
+    })
     await client.close()
   })
 
@@ -348,12 +400,15 @@ describe('the end of a client', () => {
     const before = handles()
     const client = createTestClient({ timeoutMs: 300 })
     const paths = Array.from({ length: 25 }, () => ['/ok', '/endless', '/reset', '/silent']).flat()
-    await Promise.all(paths.map((path) => client.post(postTo(`http://127.0.0.1:${receiver.port}${path}`))))
+    await Promise.all(
+      paths.map((path) => client.post(postTo(`http://127.0.0.1:${receiver.port}${path}`))),
+    )
     await client.close()
     // The receiver's own sockets are among them.
     await eventually(() => {
       const after = handles()
-      for (const kind of Object.keys(after)) expect(after[kind], kind).toBeLessThanOrEqual(before[kind] ?? 0)
+      for (const kind of Object.keys(after))
+        expect(after[kind], kind).toBeLessThanOrEqual(before[kind] ?? 0)
     })
   })
 })

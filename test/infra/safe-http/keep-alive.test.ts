@@ -120,7 +120,10 @@ it('a name that changes its address is followed within the longest time of a con
 it('however many receivers there are, all connections end by themselves', async () => {
   const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
   const client = createTestClient()
-  const names = Array.from({ length: 1500 }, (_, index) => `http://r${index}.localhost:${receiver.port}/`)
+  const names = Array.from(
+    { length: 1500 },
+    (_, index) => `http://r${index}.localhost:${receiver.port}/`,
+  )
   const take = async () => {
     for (let url = names.pop(); url; url = names.pop()) {
       expect(await client.post(postTo(url))).toMatchObject({ status: 200 })

@@ -15,7 +15,9 @@ describe('names', () => {
   }
 
   it('are resolved by DNS for each connection, A and AAAA', async () => {
-    const { dns, receiver, post } = await withDns((question) => addressRecords(question, ['127.0.0.1']))
+    const { dns, receiver, post } = await withDns((question) =>
+      addressRecords(question, ['127.0.0.1']),
+    )
     expect(await post('receiver.example')).toMatchObject({ status: 200 })
     expect(dns.questions.sort()).toEqual(['A receiver.example', 'AAAA receiver.example'])
     expect(receiver.requests[0]).toContain(`\r\nhost: receiver.example:${receiver.port}\r\n`)
@@ -55,7 +57,10 @@ describe('names', () => {
       'never answered',
       (question) => (question.type === 'A' ? addressRecords(question, ['127.0.0.1']) : 'silent'),
     ],
-    ['refused', (question) => (question.type === 'A' ? addressRecords(question, ['127.0.0.1']) : 'SERVFAIL')],
+    [
+      'refused',
+      (question) => (question.type === 'A' ? addressRecords(question, ['127.0.0.1']) : 'SERVFAIL'),
+    ],
   ])('are reached by IPv4 when AAAA is %s', async (_what, replyTo) => {
     const { post } = await withDns(replyTo)
     expect(await post('receiver.example')).toMatchObject({ status: 200 })
@@ -75,7 +80,9 @@ describe('names', () => {
   })
 
   it('are reached at another address when nobody listens at the first', async () => {
-    const { post } = await withDns((question) => addressRecords(question, ['127.0.0.9', '127.0.0.1']))
+    const { post } = await withDns((question) =>
+      addressRecords(question, ['127.0.0.9', '127.0.0.1']),
+    )
     expect(await post('receiver.example')).toMatchObject({ status: 200 })
   })
 })

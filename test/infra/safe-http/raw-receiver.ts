@@ -36,7 +36,11 @@ export function afterwards(cleanUp: () => unknown): void {
 /** A receiver that answers with whatever bytes `answer` writes, once a whole request has come. */
 export async function startRawReceiver(
   answer: (request: RawRequest) => void,
-  options: { host?: string; port?: number; tls?: { key: string; cert: string; maxVersion?: 'TLSv1.2' } } = {},
+  options: {
+    host?: string
+    port?: number
+    tls?: { key: string; cert: string; maxVersion?: 'TLSv1.2' }
+  } = {},
 ): Promise<RawReceiver> {
   const receiver: RawReceiver = { port: 0, connections: 0, requests: [], sockets: new Set() }
   function serve(socket: Socket) {

@@ -8,7 +8,8 @@ export function notationsOf(ip: string): string[] {
   const octal = (value: number) => `0${value.toString(8)}`
   const groups = `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
   const inverted = `${(((a << 8) | b) ^ 0xffff).toString(16)}:${(((c << 8) | d) ^ 0xffff).toString(16)}`
-  const wide = (text: string) => text.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)))
+  const wide = (text: string) =>
+    text.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)))
   const percent = (text: string) =>
     text.replace(/./g, (character) => `%${character.charCodeAt(0).toString(16)}`)
   return [

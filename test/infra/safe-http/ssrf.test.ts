@@ -8,7 +8,12 @@ import {
   webhookUrlProblem,
 } from '../../../infra/safe-http/addresses.ts'
 import type { PostOutcome } from '../../../infra/safe-http/client.ts'
-import { addressRecords, type DnsQuestion, type DnsReply, startDnsServer } from '../../support/dns-server.ts'
+import {
+  addressRecords,
+  type DnsQuestion,
+  type DnsReply,
+  startDnsServer,
+} from '../../support/dns-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
   afterwards,
@@ -69,7 +74,10 @@ function replyToBadNames(question: DnsQuestion): DnsReply {
 }
 
 describe('what leads into private networks', () => {
-  const names = Object.keys(badAnswers).flatMap((name) => [`${name}.example`, `alias-${name}.example`])
+  const names = Object.keys(badAnswers).flatMap((name) => [
+    `${name}.example`,
+    `alias-${name}.example`,
+  ])
   const written = [
     ...['127.0.0.1', '169.254.169.254', '192.168.1.1', '0.0.0.0'].flatMap(notationsOf),
     ...specialHosts,
@@ -83,7 +91,9 @@ describe('what leads into private networks', () => {
     const strict = createAddressRules([])
     // Exceptions make more URLs possible, but not more of these.
     const loose = createAddressRules(['10.99.0.0/16', 'fd99::/64'])
-    const clients = [strict, loose].map((rules) => createTestClient({ rules, dnsServers: [dns.address] }))
+    const clients = [strict, loose].map((rules) =>
+      createTestClient({ rules, dnsServers: [dns.address] }),
+    )
     const urls = canaries.flatMap(({ port }) =>
       hosts.flatMap((host) => [`https://${host}:${port}/hook`, `http://${host}:${port}/hook`]),
     )
@@ -107,7 +117,11 @@ describe('what leads into private networks', () => {
     expect(dns.questions.length).toBeGreaterThanOrEqual(names.length)
 
     // The canaries would have noticed, at every address of this machine.
-    const addresses = ['127.0.0.1', '127.0.0.2', ...ownHosts().map((host) => host.replace(/[[\]]/g, ''))]
+    const addresses = [
+      '127.0.0.1',
+      '127.0.0.2',
+      ...ownHosts().map((host) => host.replace(/[[\]]/g, '')),
+    ]
     for (const canary of canaries) {
       for (const host of addresses) {
         const socket = connect({ host, port: canary.port })
@@ -158,31 +172,36 @@ describe('redirects', () => {
     '/elsewhere',
   ]
 
-  it.each([201, 300, 301, 302, 303, 304, 305, 307, 308])('of status %i are not followed', async (status) => {
-    const { receiver, canaryConnections } = await startNeighbours((text, port) => {
-      const place = places(port)[Number(/ \/(\d+) /.exec(text)?.[1])]
-      const headers = [
-        `location: ${place}`,
-        `content-location: ${place}`,
-        `refresh: 0; url=${place}`,
-        `alt-svc: h2="127.0.0.2:${port}"`,
-        `link: <${place}>; rel=canonical`,
-      ]
-      return `HTTP/1.1 ${status} X\r\n${headers.join('\r\n')}\r\ncontent-length: 0\r\n\r\n`
-    })
-    const client = createTestClient({ rules: onlyOne })
-    for (const index of places(receiver.port).keys()) {
-      const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/${index}`))
-      expect(outcome).toMatchObject({ kind: 'response', status })
-    }
-    expect(receiver.requests.length).toBe(places(0).length)
-    expect(canaryConnections()).toBe(0)
-  })
+  it.each([201, 300, 301, 302, 303, 304, 305, 307, 308])(
+    'of status %i are not followed',
+    async (status) => {
+      const { receiver, canaryConnections } = await startNeighbours((text, port) => {
+        const place = places(port)[Number(/ \/(\d+) /.exec(text)?.[1])]
+        const headers = [
+          `location: ${place}`,
+          `content-location: ${place}`,
+          `refresh: 0; url=${place}`,
+          `alt-svc: h2="127.0.0.2:${port}"`,
+          `link: <${place}>; rel=canonical`,
+        ]
+        return `HTTP/1.1 ${status} X\r\n${headers.join('\r\n')}\r\ncontent-length: 0\r\n\r\n`
+      })
+      const client = createTestClient({ rules: onlyOne })
+      for (const index of places(receiver.port).keys()) {
+        const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/${index}`))
+        expect(outcome).toMatchObject({ kind: 'response', status })
+      }
+      expect(receiver.requests.length).toBe(places(0).length)
+      expect(canaryConnections()).toBe(0)
+    },
+  )
 })
 
 describe('a name that changes its address', () => {
   it.each(['127.0.0.2', '::1'])('is followed until it becomes %s', async (bad) => {
-    const { receiver, canaryConnections } = await startNeighbours(answerOf(200, '', 'connection: close\r\n'))
+    const { receiver, canaryConnections } = await startNeighbours(
+      answerOf(200, '', 'connection: close\r\n'),
+    )
     const dns = await startNames((question) =>
       addressRecords(question, question.before < 3 ? ['127.0.0.1'] : [bad]),
     )
@@ -198,13 +217,20 @@ describe('a name that changes its address', () => {
   })
 
   it('goes nowhere in the moments in which it has a bad address', async () => {
-    const { receiver, canaryConnections } = await startNeighbours(answerOf(200, '', 'connection: close\r\n'))
+    const { receiver, canaryConnections } = await startNeighbours(
+      answerOf(200, '', 'connection: close\r\n'),
+    )
     const dns = await startNames((question) =>
-      addressRecords(question, question.before % 2 === 0 ? ['127.0.0.1'] : ['127.0.0.1', '127.0.0.2']),
+      addressRecords(
+        question,
+        question.before % 2 === 0 ? ['127.0.0.1'] : ['127.0.0.1', '127.0.0.2'],
+      ),
     )
     const client = createTestClient({ rules: onlyOne, dnsServers: [dns.address] })
     const outcomes = await Promise.all(
-      Array.from({ length: 40 }, () => client.post(postTo(`http://flip.example:${receiver.port}/`))),
+      Array.from({ length: 40 }, () =>
+        client.post(postTo(`http://flip.example:${receiver.port}/`)),
+      ),
     )
     const reasons = outcomes.map(reasonOf)
     const answered = reasons.filter((reason) => reason === 'response 200').length
@@ -228,13 +254,19 @@ describe('the address at the other end', () => {
 
   it('has to be an exception for plain http', async () => {
     const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
-    const rules: AddressRules = { hasExceptions: false, isAllowed: () => true, isException: () => false }
+    const rules: AddressRules = {
+      hasExceptions: false,
+      isAllowed: () => true,
+      isException: () => false,
+    }
     const client = createTestClient({ rules })
     const plain = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
     expect(plain).toMatchObject({ kind: 'failure', reason: 'address' })
     expect(receiver.connections).toBe(0)
     // By TLS it would be reached, if it spoke that.
-    const secure = await client.post(postTo(`https://127.0.0.1:${receiver.port}/`, { timeoutMs: 300 }))
+    const secure = await client.post(
+      postTo(`https://127.0.0.1:${receiver.port}/`, { timeoutMs: 300 }),
+    )
     expect(secure.kind).toBe('failure')
     expect(receiver.connections).toBe(1)
   })

@@ -22,7 +22,9 @@ const host = 'receiver.example'
 const good = authority.issue({ host })
 
 async function startTls(tls: { key: string; cert: string; maxVersion?: 'TLSv1.2' }) {
-  const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'fine')), { tls })
+  const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'fine')), {
+    tls,
+  })
   const dns = await startDnsServer((question) => addressRecords(question, ['127.0.0.1']))
   afterwards(() => dns.close())
   const client = createTestClient({ dnsServers: [dns.address], ca: authority.ca })
@@ -43,15 +45,29 @@ describe('certificates', () => {
   )
 
   const dayMs = 24 * 60 * 60 * 1000
-  const past = { notBefore: new Date(Date.now() - 2 * dayMs), notAfter: new Date(Date.now() - dayMs) }
-  const future = { notBefore: new Date(Date.now() + dayMs), notAfter: new Date(Date.now() + 2 * dayMs) }
+  const past = {
+    notBefore: new Date(Date.now() - 2 * dayMs),
+    notAfter: new Date(Date.now() - dayMs),
+  }
+  const future = {
+    notBefore: new Date(Date.now() + dayMs),
+    notAfter: new Date(Date.now() + 2 * dayMs),
+  }
   it.each([
     ['has expired', authority.issue({ host, ...past }), 'expired'],
     ['is not valid yet', authority.issue({ host, ...future }), 'NOT_YET_VALID'],
     ['is for another host', authority.issue({ host: 'other.example' }), 'another host'],
     ['is for a host below', authority.issue({ host: `a.${host}` }), 'another host'],
-    ['is of an authority that is not trusted', createAuthority('Other').issue({ host }), 'not trusted'],
-    ['has the name of our authority but not its key', createAuthority().issue({ host }), 'not trusted'],
+    [
+      'is of an authority that is not trusted',
+      createAuthority('Other').issue({ host }),
+      'not trusted',
+    ],
+    [
+      'has the name of our authority but not its key',
+      createAuthority().issue({ host }),
+      'not trusted',
+    ],
   ])('one that %s is refused every time, whatever the version', async (_what, bad, word) => {
     for (const tls of [bad, { ...bad, maxVersion: 'TLSv1.2' as const }]) {
       const { receiver, post } = await startTls(tls)
@@ -113,7 +129,14 @@ describe('the environment', () => {
     const bad = await startRawReceiver(({ socket }) => socket.write(answerOf(200)), {
       tls: createAuthority('Other').issue({ host: '127.0.0.1' }),
     })
-    const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']
+    const names = [
+      'HTTP_PROXY',
+      'HTTPS_PROXY',
+      'ALL_PROXY',
+      'http_proxy',
+      'https_proxy',
+      'all_proxy',
+    ]
     const env = {
       ...process.env,
       ...Object.fromEntries(names.map((name) => [name, `http://127.0.0.1:${proxy.port}`])),

@@ -52,11 +52,18 @@ describe('envelopes', () => {
   test('any outputs come out as they went in', () => {
     const seed = Date.now()
     console.log('fast-check seed', seed)
-    const outputs = fc.dictionary(fc.string(), fc.string({ unit: 'grapheme' }), { noNullPrototype: true })
+    const outputs = fc.dictionary(fc.string(), fc.string({ unit: 'grapheme' }), {
+      noNullPrototype: true,
+    })
     fc.assert(
       fc.property(outputs, (values) => {
-        const plain = Object.fromEntries(Object.entries(values).filter(([name]) => name !== '__proto__'))
-        const sealed = sealEnvelope({ version: 1, outputs: plain }, { delivery, random: randomBytes })
+        const plain = Object.fromEntries(
+          Object.entries(values).filter(([name]) => name !== '__proto__'),
+        )
+        const sealed = sealEnvelope(
+          { version: 1, outputs: plain },
+          { delivery, random: randomBytes },
+        )
         expect(deliveryEnvelopeSchema.parse(sealed)).toEqual(sealed)
         expect(openEnvelope(sealed, privateKey)).toEqual({ version: 1, outputs: plain })
       }),
@@ -66,7 +73,9 @@ describe('envelopes', () => {
 
   test('another key opens nothing', () => {
     const sealed = sealEnvelope(payload, { delivery, random: randomBytes })
-    expect(() => openEnvelope(sealed, generateDeliveryKeys().privateKey)).toThrow(UnreadableEnvelope)
+    expect(() => openEnvelope(sealed, generateDeliveryKeys().privateKey)).toThrow(
+      UnreadableEnvelope,
+    )
   })
 
   test.each(['ephemeral_public_key', 'salt', 'iv', 'ciphertext', 'tag'] as const)(
@@ -96,7 +105,9 @@ test('a member more is read over, in the envelope and in what it seals', () => {
   expect(deliveryEnvelopeSchema.parse(more)).toEqual(vector.envelope)
   const { privateKey, delivery } = generateDeliveryKeys()
   const later = { ...payload, expires_at: 'later' }
-  expect(openEnvelope(sealEnvelope(later, { delivery, random: randomBytes }), privateKey)).toEqual(payload)
+  expect(openEnvelope(sealEnvelope(later, { delivery, random: randomBytes }), privateKey)).toEqual(
+    payload,
+  )
 })
 
 // RFC 7748, section 6.1: the points with which every agreement gives zero.

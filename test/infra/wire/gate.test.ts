@@ -65,7 +65,8 @@ describe('names of environment variables', () => {
     expect(isUnderPrefix(variable, envPrefixOf(name))).toBe(isUnder)
   })
 
-  const steering = split(`OPENAI_BASE_URL anthropic_base_url ACME_API_BASE LINEAR_API_URL HF_ENDPOINT
+  const steering =
+    split(`OPENAI_BASE_URL anthropic_base_url ACME_API_BASE LINEAR_API_URL HF_ENDPOINT
     AWS_ENDPOINT_URL_S3 ACME_CONFIG ACME_CONFIG_DIR CLAUDE_CODE_USE_BEDROCK CODEX_HOME MAVEN_HOME RSYNC_RSH
     ACME_PROXY ACME_OPTIONS ACME_OPTS ACME_PATH ACME_PAGER ACME_ASKPASS ACME_REGISTRY
     ACME_SYSTEM_PROMPT MCP_SERVERS ACME_MCP_URL`)
@@ -82,7 +83,8 @@ describe('names of environment variables', () => {
   })
 
   test('a verified name changes nothing for what hands the machine over, or is of Gate or the operator', () => {
-    const problem = (name: string, word: string) => envNameProblem(name, { prefix: envPrefixOf(word) })
+    const problem = (name: string, word: string) =>
+      envNameProblem(name, { prefix: envPrefixOf(word) })
     expect(problem('NODE_OPTIONS', 'node')).toBe('process_critical')
     expect(problem('NO_PROXY', 'no')).toBe('process_critical')
     expect(problem('TIDEGATE_URL', 'tidegate')).toBe('of_the_operator')
@@ -105,7 +107,9 @@ describe('names of environment variables', () => {
     expect(isGateManagedEnvName('ACME_AGENT_TOKEN')).toBe(false)
   })
 
-  test.each(['A', '_a1', 'a'.repeat(128)])('%s is a name', (name) => expect(isEnvName(name)).toBe(true))
+  test.each(['A', '_a1', 'a'.repeat(128)])('%s is a name', (name) =>
+    expect(isEnvName(name)).toBe(true),
+  )
 
   test.each(['', '1A', 'A-B', 'A B', 'A=B', 'Ä', 'A\n', 'a'.repeat(129)])('%j is none', (name) =>
     expect(isEnvName(name)).toBe(false),

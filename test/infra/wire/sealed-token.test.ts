@@ -3,7 +3,12 @@ import { inflateSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { secretHashOf } from '../../../infra/crypto/api-keys.ts'
-import { maxRecipients, openToken, sealToken, UnreadableToken } from '../../../infra/wire/sealed-token.ts'
+import {
+  maxRecipients,
+  openToken,
+  sealToken,
+  UnreadableToken,
+} from '../../../infra/wire/sealed-token.ts'
 import vector1 from '../../fixtures/sealed-token/vector.v1.json' with { type: 'json' }
 import vector2 from '../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
 
@@ -44,7 +49,11 @@ async function openIndependently(token: string, secretKey: string): Promise<unkn
   const recipientAad = Buffer.concat([text.encode('foil-sealed-results-v2\0recipient\0'), id])
   const contentKey = await gcmOpen(wrapKey, mine.nonce, mine.box, recipientAad)
   const ids = recipients.map((recipient) => recipient.id)
-  const payloadAad = Buffer.concat([text.encode('foil-sealed-results-v2\0payload\0'), header, ...ids])
+  const payloadAad = Buffer.concat([
+    text.encode('foil-sealed-results-v2\0payload\0'),
+    header,
+    ...ids,
+  ])
   const deflated = await gcmOpen(
     contentKey,
     bytes.slice(3, 15),
@@ -68,7 +77,9 @@ describe('sealed tokens', () => {
   })
 
   test('the independent reader agrees with the vector', async () => {
-    expect(await openIndependently(vector2.token, 'sk_live_fixture_secondary')).toEqual(vector2.payload)
+    expect(await openIndependently(vector2.token, 'sk_live_fixture_secondary')).toEqual(
+      vector2.payload,
+    )
   })
 
   test.each([1, 2, maxRecipients])('what we seal to %i keys opens elsewhere', async (count) => {
@@ -90,7 +101,8 @@ describe('sealed tokens', () => {
   })
 
   test('no recipients and too many are refused', () => {
-    const seal = (secretHashes: string[]) => sealToken({ payload: {}, secretHashes, random: randomBytes })
+    const seal = (secretHashes: string[]) =>
+      sealToken({ payload: {}, secretHashes, random: randomBytes })
     expect(() => seal([])).toThrow(RangeError)
     expect(() => seal(Array(maxRecipients + 1).fill(secretHashOf('a')))).toThrow(RangeError)
   })
@@ -104,12 +116,15 @@ describe('sealed tokens', () => {
       // A change in another recipient's wrapped key concerns that recipient alone.
       const others = bytes[0] === 2 && at >= bytes.length - 60
       if (others) expect(openToken(changed.toString('base64'), { secretKey })).toEqual(payload)
-      else expect(() => openToken(changed.toString('base64'), { secretKey })).toThrow(UnreadableToken)
+      else
+        expect(() => openToken(changed.toString('base64'), { secretKey })).toThrow(UnreadableToken)
     }
   })
 
   test('any text is refused, never a crash', () => {
-    const bytes = fc.uint8Array({ maxLength: 400 }).map((array) => Buffer.from(array).toString('base64'))
+    const bytes = fc
+      .uint8Array({ maxLength: 400 })
+      .map((array) => Buffer.from(array).toString('base64'))
     fc.assert(
       fc.property(fc.oneof(fc.string(), bytes), (token) => {
         expect(() => openToken(token, { secretKey: 'sk' })).toThrow(UnreadableToken)

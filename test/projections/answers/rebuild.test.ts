@@ -50,13 +50,22 @@ const question = { canvas_seed: '3.46' }
 const key = createSecretKey(randomBytes(32))
 
 function given({ visitor, answer, isConsistent }: Required<Answering>) {
-  const counted = { organization_id: 'org_1', visitorId: `vid_${visitor}`, ipAddress: addressOf(visitor) }
+  const counted = {
+    organization_id: 'org_1',
+    visitorId: `vid_${visitor}`,
+    ipAddress: addressOf(visitor),
+  }
   const digests = countedDigests(key, counted)
   if (!digests) throw new Error('it has a network')
   return {
-    ...{ ...question, ...digests, is_consistent: isConsistent },
-    ...{ engine: classDigest(engine), engine_family: 'blink', handshake: classDigest(handshake) },
-    ...{ canvas_class: classDigest(card), canvas_answer: answerDigest(answer) },
+    ...question,
+    ...digests,
+    is_consistent: isConsistent,
+    engine: classDigest(engine),
+    engine_family: 'blink',
+    handshake: classDigest(handshake),
+    canvas_class: classDigest(card),
+    canvas_answer: answerDigest(answer),
     engine_answers: { 1: answerDigest(answer), 2: answerDigest('the same') },
   }
 }
@@ -114,7 +123,9 @@ describe.each(openTestLogs())('answers on $name', (testLog) => {
     const given = await readAnswers(pool, { visitors: 20, always: [] })
     const first = given.filter(({ question }) => question === '1')
     const poison = answerDigest('poison')
-    expect(new Set(first.map(({ answer }) => answer))).toEqual(new Set([poison, answerDigest('right')]))
+    expect(new Set(first.map(({ answer }) => answer))).toEqual(
+      new Set([poison, answerDigest('right')]),
+    )
     expect(distinct(first.find(({ answer }) => answer === poison)?.visitors ?? [])).toBe(3)
     const { organization_id: organizationId } = decision(0)
     const question = { environment: 'live', organizationId, class: engine, question: '1' } as const
@@ -124,7 +135,11 @@ describe.each(openTestLogs())('answers on $name', (testLog) => {
     ).right(question)
     expect(['right', 'poison'].filter((answer) => learned?.has(answer))).toEqual(['right'])
     expect(learnFrom(given, noBank).right(question)?.has('poison') ?? false).toBe(false)
-    const spoken = learnFrom(given, noBank).right({ ...question, class: handshake, question: 'handshake' })
+    const spoken = learnFrom(given, noBank).right({
+      ...question,
+      class: handshake,
+      question: 'handshake',
+    })
     expect(['blink', 'gecko'].filter((family) => spoken?.has(family))).toEqual(['blink'])
     const report = await rebuild({
       projection: answersProjection,

@@ -21,7 +21,12 @@ const count = 60
 
 function eventOf(n: number): DomainEvent {
   const of = { organization_id: organizationId }
-  const session = { ...of, session_id: `sid_${n}`, environment: 'live' as const, event_id: `evt_${n}` }
+  const session = {
+    ...of,
+    session_id: `sid_${n}`,
+    environment: 'live' as const,
+    event_id: `evt_${n}`,
+  }
   const kinds: DomainEvent[] = [
     { type: 'ApiKeyRenamed', data: { ...of, key_id: `key_${n}`, name: 'New', renamed_at: n } },
     { type: 'GateSessionExpired', data: { gate_session_id: `gate_${n}`, expired_at: n } },
@@ -69,7 +74,8 @@ describe.each(openTestLogs())('the audit log on $name', (testLog) => {
     const { rows } = await listAudit(pool, { organizationId, limit: 200 })
     const caused = Array.from({ length: count }, (_, n) => n).filter((n) => n % 5 !== 4)
     expect(rows.map(({ id }) => id).toSorted()).toEqual(caused.map((n) => `evt_${n}`).toSorted())
-    for (const { actor_type, actor_id } of rows) expect([actor_type, actor_id]).toEqual(['operator', 'test'])
+    for (const { actor_type, actor_id } of rows)
+      expect([actor_type, actor_id]).toEqual(['operator', 'test'])
     const report = await rebuild({
       projection: auditProjection,
       log,

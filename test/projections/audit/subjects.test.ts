@@ -28,7 +28,9 @@ test.each(causedNames)('%s is about what one of its ids names, and nothing else 
   const data = valuesOf(avro.Type.forSchema(newest.get(type) as Schema))
   const property = fc.property(data, (value) => {
     const event = { type, data: value } as CausedEvent
-    const named = Object.entries(event.data).flatMap(([name, id]) => (ids.includes(name) ? [id] : []))
+    const named = Object.entries(event.data).flatMap(([name, id]) =>
+      ids.includes(name) ? [id] : [],
+    )
     if (event.type === 'RecordSkipped') {
       const { skipped_topic, skipped_partition } = event.data
       named.push(`${skipped_topic}/${skipped_partition}`)
@@ -50,8 +52,15 @@ test('the nearest, but no Gate session that waits', () => {
   expect(subjectOf(event({ type: 'AgentTokenRevoked', data: revoked }))).toBe('gacct_1')
   const opened = { gate_session_id: 'gate_1', service_id: 'acme', ...signup }
   expect(subjectOf(event({ type: 'GateSessionOpened', data: opened }))).toBe('acme')
-  const cleared = { session_id: 'sid_1', event_id: 'evt_1', environment: 'live' as const, cleared_at: 1 }
-  expect(subjectOf(event({ type: 'ClientUserCleared', data: { ...cleared, organization_id } }))).toBe('sid_1')
+  const cleared = {
+    session_id: 'sid_1',
+    event_id: 'evt_1',
+    environment: 'live' as const,
+    cleared_at: 1,
+  }
+  expect(
+    subjectOf(event({ type: 'ClientUserCleared', data: { ...cleared, organization_id } })),
+  ).toBe('sid_1')
   const suspended = { organization_id, suspended_at: 1 }
   expect(subjectOf(event({ type: 'OrganizationSuspended', data: suspended }))).toBe('org_1')
 })

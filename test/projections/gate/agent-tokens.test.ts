@@ -13,7 +13,11 @@ const ofAccount = (n: number) => findTokenOfAccount(world.database.pool, gacct(n
 const findLogin = (...hashes: string[]) => findLoginByCode(world.database.pool, hashes)
 
 /** Signup number `n`, approved at `start`. A third of the services, by number, has no dashboard. */
-const signedUp = (n: number) => [events.opened(n, start), events.started(n, start), events.approved(n, start)]
+const signedUp = (n: number) => [
+  events.opened(n, start),
+  events.started(n, start),
+  events.approved(n, start),
+]
 
 const token = {
   gate_account_id: gacct(1),
@@ -61,7 +65,12 @@ test('an approval that is read again does not bring a revoked token back', async
 
 test('a delivery that is replaced replaces its token, for the same account', async () => {
   const later = start + day
-  await world.given(...signedUp(1), ...signedUp(3), events.replaced(1, later), events.replaced(3, later))
+  await world.given(
+    ...signedUp(1),
+    ...signedUp(3),
+    events.replaced(1, later),
+    events.replaced(3, later),
+  )
   const replaced = { ...token, token_hash: `agent ${later}`, expires_at: later + 90 * day }
   expect(await ofAccount(1)).toMatchObject(replaced)
   expect(await find('agent 1')).toBeUndefined()
@@ -92,6 +101,9 @@ test('a login is found by its code, which remembers what used it', async () => {
   })
   await world.given(events.codeConsumed(5, start + 2 * minute))
   const consumption = `use ${start + 2 * minute}`
-  expect(await findLogin(code)).toMatchObject({ code: 'consumed', code_consumption_id: consumption })
+  expect(await findLogin(code)).toMatchObject({
+    code: 'consumed',
+    code_consumption_id: consumption,
+  })
   expect(await findLogin('under another master key')).toBeUndefined()
 })

@@ -45,9 +45,15 @@ test('an erased session is the same, whenever among its events it was erased', (
     const expected = afterErasure(undefined, all)
     for (let at = 1; at <= all.length; at++) {
       const before = after(undefined, all.slice(0, at))
-      expect(afterErasure(before && erasedSession(before), all.slice(at)), `after ${at}`).toEqual(expected)
+      expect(afterErasure(before && erasedSession(before), all.slice(at)), `after ${at}`).toEqual(
+        expected,
+      )
     }
-    expect(expected).toMatchObject({ account_name: '', requested_ip: null, requested_user_agent: null })
+    expect(expected).toMatchObject({
+      account_name: '',
+      requested_ip: null,
+      requested_user_agent: null,
+    })
     expect(expected?.status).not.toBe('pending')
   })
   fc.assert(property, { seed: Number(process.env.SEED ?? 33), numRuns: 500 })

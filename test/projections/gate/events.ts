@@ -8,7 +8,8 @@ export const minute = 60_000
 export const day = 24 * 60 * minute
 /** A time to count from; what it is does not matter. */
 export const start = 1_760_000_000_000
-const id = <P extends string>(prefix: P, n: number) => `${prefix}_${String(n).padStart(26, '0')}` as const
+const id = <P extends string>(prefix: P, n: number) =>
+  `${prefix}_${String(n).padStart(26, '0')}` as const
 export const gate = (n: number) => id('gate', n)
 export const gacct = (n: number) => id('gacct', n)
 const organization_id = id('org', 1)
@@ -96,15 +97,31 @@ export const events = {
   }),
   claimed: (n: number, at: number): DomainEvent => ({
     type: 'GateSessionClaimed',
-    data: { gate_session_id: gate(n), gate_account_id: gacct(n), webhook_endpoint_id: null, claimed_at: at },
+    data: {
+      gate_session_id: gate(n),
+      gate_account_id: gacct(n),
+      webhook_endpoint_id: null,
+      claimed_at: at,
+    },
   }),
   domainVerified: (n: number, at: number): DomainEvent => ({
     type: 'GateServiceDomainVerified',
-    data: { service_id: `service-${n}`, ...tenant, domain: `d${at}.example`, proof: 'dns', verified_at: at },
+    data: {
+      service_id: `service-${n}`,
+      ...tenant,
+      domain: `d${at}.example`,
+      proof: 'dns',
+      verified_at: at,
+    },
   }),
   accepted: (n: number, at: number): DomainEvent => ({
     type: 'GateVariablesAccepted',
-    data: { gate_session_id: gate(n), gate_account_id: gacct(n), env_vars: [`KEY_${at}`], accepted_at: at },
+    data: {
+      gate_session_id: gate(n),
+      gate_account_id: gacct(n),
+      env_vars: [`KEY_${at}`],
+      accepted_at: at,
+    },
   }),
   approved: (n: number, at: number): DomainEvent => ({
     type: 'GateSessionApproved',
@@ -173,7 +190,12 @@ export const events = {
   }),
   renewed: (n: number, at: number): DomainEvent => ({
     type: 'AgentTokenRenewed',
-    data: { gate_session_id: gate(n), gate_account_id: gacct(n), expires_at: at + 90 * day, renewed_at: at },
+    data: {
+      gate_session_id: gate(n),
+      gate_account_id: gacct(n),
+      expires_at: at + 90 * day,
+      renewed_at: at,
+    },
   }),
   revoked: (n: number, at: number): DomainEvent => ({
     type: 'AgentTokenRevoked',
@@ -210,4 +232,5 @@ export function recorded(event: DomainEvent, { id }: { id?: string } = {}): Reco
 }
 
 /** Gate's read model in a database of the test file's own, empty before each test. */
-export const useGateWorld = (): ReadModel => useReadModel(gateProjection, (event) => recorded(event))
+export const useGateWorld = (): ReadModel =>
+  useReadModel(gateProjection, (event) => recorded(event))

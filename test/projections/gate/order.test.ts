@@ -23,7 +23,9 @@ interface Step {
 }
 
 const kinds = Object.keys(events) as Step['kind'][]
-const openings = kinds.filter((kind) => /^(opened|loginOpened|registered|started|approved)$/.test(kind))
+const openings = kinds.filter((kind) =>
+  /^(opened|loginOpened|registered|started|approved)$/.test(kind),
+)
 const step = fc.record<Step>({
   kind: fc.constantFrom(...kinds, ...openings, ...openings),
   about: fc.nat(5),
@@ -36,7 +38,12 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
     const partition = about % partitions
     const meta = { eventId: `log_${n}`, time: 1, organizationId: null, environment: null }
     const position = { topic, partition, offset: n * spacing }
-    log[partition]?.push({ ...events[kind](about, start + n), meta, value: Buffer.alloc(0), position })
+    log[partition]?.push({
+      ...events[kind](about, start + n),
+      meta,
+      value: Buffer.alloc(0),
+      position,
+    })
   })
   return log
 }

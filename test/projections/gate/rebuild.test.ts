@@ -36,7 +36,8 @@ const stories: Kind[][] = [
 ]
 const count = 60
 const kindsOf = (n: number) => stories[n % stories.length] ?? []
-const story = (n: number): DomainEvent[] => kindsOf(n).map((kind, step) => events[kind](n, start + step))
+const story = (n: number): DomainEvent[] =>
+  kindsOf(n).map((kind, step) => events[kind](n, start + step))
 
 describe.each(openTestLogs())('gate on $name', (testLog) => {
   let world: ProjectionWorld
@@ -109,7 +110,8 @@ describe.each(openTestLogs())('gate on $name', (testLog) => {
     const { pool } = world.database
     const due = (what: Parameters<typeof dueGateSessions>[1], now: number, limit = 100) =>
       dueGateSessions(pool, what, { now, limit })
-    const are = (index: number) => Array.from({ length: 5 }, (_, i) => gate(index + i * stories.length))
+    const are = (index: number) =>
+      Array.from({ length: 5 }, (_, i) => gate(index + i * stories.length))
     // A signup that is being approved is pending, too, and ends otherwise.
     expect(await due('sessions', start + 15 * minute)).toEqual(are(7))
     expect(await due('sessions', start + 15 * minute, 2)).toEqual(are(7).slice(0, 2))

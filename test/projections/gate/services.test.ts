@@ -38,7 +38,10 @@ const definition: GateServiceDefinition = {
 }
 
 function registered(overrides: Partial<GateServiceRegistered> = {}): DomainEvent {
-  return { type: 'GateServiceRegistered', data: { ...about, definition, registered_at: 10, ...overrides } }
+  return {
+    type: 'GateServiceRegistered',
+    data: { ...about, definition, registered_at: 10, ...overrides },
+  }
 }
 const changed = (changes: Partial<GateServiceDefinition>, of: object = {}): DomainEvent => ({
   type: 'GateServiceChanged',
@@ -87,7 +90,11 @@ describe('a service', () => {
   })
 
   test('is registered once', async () => {
-    await world.given(registered(), changed({ name: 'Post' }), registered({ organization_id: org(2) }))
+    await world.given(
+      registered(),
+      changed({ name: 'Post' }),
+      registered({ organization_id: org(2) }),
+    )
     expect(await find()).toMatchObject({ organization_id: org(1), definition: { name: 'Post' } })
   })
 
@@ -143,7 +150,10 @@ describe('verification', () => {
   })
 
   test.each([
-    [{ description: 'Other', docs_url: 'https://acme.example/docs', webhook_endpoint_id: 'we_2' }, true],
+    [
+      { description: 'Other', docs_url: 'https://acme.example/docs', webhook_endpoint_id: 'we_2' },
+      true,
+    ],
     [{ branding: { ...definition.branding, primary_color: null } }, true],
     [{ name: 'Other' }, false],
     [{ website: 'https://other.example' }, false],

@@ -1,9 +1,16 @@
-import { createCodec, type DomainEvent, type RecordedEvent } from '../../../infra/event-store/codec.ts'
+import {
+  createCodec,
+  type DomainEvent,
+  type RecordedEvent,
+} from '../../../infra/event-store/codec.ts'
 import type { MarkLabel } from '../../../schemas/events.ts'
 import { testCause } from '../../support/projections.ts'
 import { metaOf, sessionScored } from '../../support/session-scored.ts'
 
-export const scope = { organizationId: `org_${'1'.padStart(26, '0')}`, environment: 'live' } as const
+export const scope = {
+  organizationId: `org_${'1'.padStart(26, '0')}`,
+  environment: 'live',
+} as const
 export const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
 
 const about = (session: number, event: string) => ({
@@ -22,7 +29,9 @@ export const marked = (session: number, mark: number, label: MarkLabel = 'bot'):
   type: 'SessionMarked',
   data: {
     ...about(session, `evt_marked_${session}_${mark}`),
-    ...{ mark_id: id('mrk', mark), label, reason: mark % 2 === 0 ? null : `reason_${mark}` },
+    mark_id: id('mrk', mark),
+    label,
+    reason: mark % 2 === 0 ? null : `reason_${mark}`,
     marked_at: 2000 + mark,
   },
 })

@@ -15,10 +15,17 @@ async function shown(session = 1) {
   const { pool } = model.database
   const detail = await findSession(pool, scope, id('sid', session))
   const { rows } = await listSessions(pool, scope, { limit: 10 })
-  const [row] = (await model.rows('sessions')).filter(({ session_id }) => session_id === id('sid', session))
+  const [row] = (await model.rows('sessions')).filter(
+    ({ session_id }) => session_id === id('sid', session),
+  )
   const listed = rows.find((one) => one.id === id('sid', session))
   expect(listed?.mark).toEqual(detail?.mark)
-  const columns = [row?.mark_id, row?.mark, row?.mark_reason, row?.marked_at && Number(row.marked_at)]
+  const columns = [
+    row?.mark_id,
+    row?.mark,
+    row?.mark_reason,
+    row?.marked_at && Number(row.marked_at),
+  ]
   const { mark } = detail ?? {}
   expect(columns).toEqual(
     mark ? [mark.id, mark.label, mark.reason, mark.marked_at] : [null, null, null, null],
@@ -35,7 +42,12 @@ test('the newest mark counts, and one that is taken away gives place to the one 
   await model.given(unmarked(1, 2))
   expect(await shown()).toMatchObject({ id: id('mrk', 3), label: 'fraud' })
   await model.given(unmarked(1, 3))
-  expect(await shown()).toEqual({ id: id('mrk', 1), label: 'bot', reason: 'reason_1', marked_at: 2001 })
+  expect(await shown()).toEqual({
+    id: id('mrk', 1),
+    label: 'bot',
+    reason: 'reason_1',
+    marked_at: 2001,
+  })
   await model.given(unmarked(1, 1))
   expect(await shown()).toBeNull()
   expect(await shown(2)).toBeNull()
@@ -47,7 +59,10 @@ test('a repeat changes nothing: a mark that was taken away does not come back', 
   await model.given(scored(1))
   await model.apply([first, second, gone])
   // As a producer that had no answer appends them again.
-  const again = [first, second].map((event) => ({ ...event, position: recorded(scored(1)).position }))
+  const again = [first, second].map((event) => ({
+    ...event,
+    position: recorded(scored(1)).position,
+  }))
   await model.apply(again)
   expect(await shown()).toMatchObject({ id: id('mrk', 1) })
   await model.apply([gone])
@@ -56,8 +71,17 @@ test('a repeat changes nothing: a mark that was taken away does not come back', 
 
 test('however events are cut into batches, the rows are the same', async () => {
   const story = (one: number, other: number): DomainEvent[] => [
-    ...[scored(one), marked(one, 1), scored(other), marked(other, 1), scored(one, 1), marked(one, 2)],
-    ...[unmarked(one, 2), marked(other, 3), scored(other, 1), unmarked(one, 1), marked(one, 4, 'legitimate')],
+    scored(one),
+    marked(one, 1),
+    scored(other),
+    marked(other, 1),
+    scored(one, 1),
+    marked(one, 2),
+    unmarked(one, 2),
+    marked(other, 3),
+    scored(other, 1),
+    unmarked(one, 1),
+    marked(one, 4, 'legitimate'),
   ]
   await model.given(...story(1, 2))
   for (const event of story(3, 4)) await model.given(event)
@@ -80,8 +104,12 @@ test('it stays with the session when that is decided anew, or is another visitor
   await model.given({
     type: 'VisitorMerged',
     data: {
-      ...{ ...about, environment: 'live', event_id: 'evt_merged', merged_at: 9 },
-      ...{ visitor_id: id('vid', 9), earlier_visitor_id: id('vid', 1) },
+      ...about,
+      environment: 'live',
+      event_id: 'evt_merged',
+      merged_at: 9,
+      visitor_id: id('vid', 9),
+      earlier_visitor_id: id('vid', 1),
     },
   })
   expect(await findSession(model.database.pool, scope, id('sid', 1))).toMatchObject({
@@ -101,7 +129,11 @@ test('a mark of a session that is not there, or was erased, leaves nothing', asy
 
 test('sessions are named by their ids, a visitor or a user, in their scope alone', async () => {
   await model.given(scored(1), scored(2), scored(3))
-  const user = { session_id: id('sid', 3), organization_id: scope.organizationId, event_id: 'evt_user' }
+  const user = {
+    session_id: id('sid', 3),
+    organization_id: scope.organizationId,
+    event_id: 'evt_user',
+  }
   await model.given({
     type: 'ClientUserAttached',
     data: { ...user, environment: 'live', client_user_id: 'Ada', attached_at: 1 },
@@ -110,13 +142,20 @@ test('sessions are named by their ids, a visitor or a user, in their scope alone
   const found = (named: Parameters<typeof sessionsToMark>[2]['named'], limit = 10, where = scope) =>
     sessionsToMark(pool, where, { named, limit })
   const [one, two, three] = [1, 2, 3].map((n) => id('sid', n))
-  expect(await found({ sessionIds: [id('sid', 9), id('sid', 2), id('sid', 1)] })).toEqual([one, two])
+  expect(await found({ sessionIds: [id('sid', 9), id('sid', 2), id('sid', 1)] })).toEqual([
+    one,
+    two,
+  ])
   expect(await found({ visitorId: id('vid', 1) })).toEqual([one, two, three])
   expect(await found({ visitorId: id('vid', 1) }, 2)).toEqual([one, two])
   expect(await found({ clientUserId: 'Ada' })).toEqual([three])
   expect(await found({ clientUserId: 'ada' })).toEqual([])
   const elsewhere = { ...scope, organizationId: id('org', 2) }
-  for (const named of [{ visitorId: id('vid', 1) }, { clientUserId: 'Ada' }, { sessionIds: [id('sid', 1)] }])
+  for (const named of [
+    { visitorId: id('vid', 1) },
+    { clientUserId: 'Ada' },
+    { sessionIds: [id('sid', 1)] },
+  ])
     expect(await sessionsToMark(pool, elsewhere, { named, limit: 10 })).toEqual([])
 })
 
@@ -131,7 +170,10 @@ test('an export has the newest mark of each session, in pages; a person’s expo
   await model.given(unmarked(3, 4))
   const { pool } = model.database
   const page = async (after: string, limit: number) =>
-    (await newestMarks(pool, scope, { after, limit })).map(({ session_id, mark_id }) => [session_id, mark_id])
+    (await newestMarks(pool, scope, { after, limit })).map(({ session_id, mark_id }) => [
+      session_id,
+      mark_id,
+    ])
   const rows = [
     [id('sid', 1), id('mrk', 2)],
     [id('sid', 2), id('mrk', 3)],
@@ -148,7 +190,9 @@ test('an export has the newest mark of each session, in pages; a person’s expo
     [id('sid', 3), undefined],
   ])
   const own = (await marksOf(pool, [id('sid', 1), id('sid', 3)])).values()
-  expect([...own].map((marks) => marks.map(({ mark_id, is_removed }) => [mark_id, is_removed]))).toEqual([
+  expect(
+    [...own].map((marks) => marks.map(({ mark_id, is_removed }) => [mark_id, is_removed])),
+  ).toEqual([
     [
       [id('mrk', 1), false],
       [id('mrk', 2), false],

@@ -11,7 +11,12 @@ import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { noSkips } from '../../support/no-skips.ts'
-import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+} from '../../support/projections.ts'
 import { eventMeta, id, marked, scope, scored, unmarked } from './events.ts'
 
 const sessions = Array.from({ length: 40 }, (_, n) => n)
@@ -22,11 +27,15 @@ const rounds: DomainEvent[][] = Array.from({ length: 24 }, (_, mark) => {
   const isIn = (session: number, one: number) => (session + one) % 4 === 0
   const label = labels[mark % 4] ?? 'bot'
   return [
-    ...sessions.filter((session) => isIn(session, mark)).map((session) => marked(session, mark, label)),
-    ...(mark % 3 === 2 ? sessions.filter((session) => isIn(session, mark - 2)) : []).map((session) =>
-      unmarked(session, mark - 2),
+    ...sessions
+      .filter((session) => isIn(session, mark))
+      .map((session) => marked(session, mark, label)),
+    ...(mark % 3 === 2 ? sessions.filter((session) => isIn(session, mark - 2)) : []).map(
+      (session) => unmarked(session, mark - 2),
     ),
-    ...sessions.filter((session) => (session + mark) % 7 === 0).map((session) => scored(session, mark + 1)),
+    ...sessions
+      .filter((session) => (session + mark) % 7 === 0)
+      .map((session) => scored(session, mark + 1)),
   ]
 })
 
@@ -40,7 +49,8 @@ describe.each(openTestLogs())('marks on $name', (testLog) => {
       log,
       events.map((event) => ({ event, meta: eventMeta(event) })),
     )
-    for (const projection of projections) await applied.waitFor(projection, positions, { timeoutMs: 20_000 })
+    for (const projection of projections)
+      await applied.waitFor(projection, positions, { timeoutMs: 20_000 })
   }
 
   beforeAll(async () => {

@@ -23,7 +23,8 @@ export interface About {
   observed?: number
 }
 
-const hashOf = (kind: string, n: number | string | null) => (typeof n === 'number' ? `${kind} ${n}` : n)
+const hashOf = (kind: string, n: number | string | null) =>
+  typeof n === 'number' ? `${kind} ${n}` : n
 
 function partsOf(about: About) {
   const { session, organization = 1, environment = 'live', at = start } = about
@@ -67,8 +68,19 @@ const changeOf = (session: number) => {
   return { session_id, organization_id, environment, event_id: id('evt', made++) }
 }
 
-export function attached({ session, user, at }: { session: number; user: string; at: number }): DomainEvent {
-  return { type: 'ClientUserAttached', data: { ...changeOf(session), client_user_id: user, attached_at: at } }
+export function attached({
+  session,
+  user,
+  at,
+}: {
+  session: number
+  user: string
+  at: number
+}): DomainEvent {
+  return {
+    type: 'ClientUserAttached',
+    data: { ...changeOf(session), client_user_id: user, attached_at: at },
+  }
 }
 
 export function cleared({ session, at }: { session: number; at: number }): DomainEvent {
@@ -76,8 +88,12 @@ export function cleared({ session, at }: { session: number; at: number }): Domai
 }
 
 /** Without its bytes, which the read model does not look at. */
-export function recorded(event: DomainEvent, { partition = 0, offset = made++ } = {}): RecordedEvent {
-  if (!('event_id' in event.data && 'environment' in event.data)) throw new Error('not an event of a session')
+export function recorded(
+  event: DomainEvent,
+  { partition = 0, offset = made++ } = {},
+): RecordedEvent {
+  if (!('event_id' in event.data && 'environment' in event.data))
+    throw new Error('not an event of a session')
   const position = { topic, partition, offset }
   return { ...event, meta: metaOf(event.data), value: Buffer.alloc(0), position }
 }

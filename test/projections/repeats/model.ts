@@ -30,12 +30,18 @@ export function countedByHand(others: ModelSession[], mine: ModelSession): Repea
   }
 
   const by = <K extends keyof ModelSession>(member: K, what: (one: ModelSession) => unknown) =>
-    counts((one) => one[member] !== null && one[member] !== '' && one[member] === mine[member], what)
+    counts(
+      (one) => one[member] !== null && one[member] !== '' && one[member] === mine[member],
+      what,
+    )
   const session = (one: ModelSession) => one.session
   const visitor = (one: ModelSession) => one.visitor
   return {
     address_sessions: by('ip', session),
-    network_sessions: counts((one) => one.ip !== '' && networkOf(one.ip) === networkOf(mine.ip), session),
+    network_sessions: counts(
+      (one) => one.ip !== '' && networkOf(one.ip) === networkOf(mine.ip),
+      session,
+    ),
     visitor_sessions: by('visitor', session),
     snapshot_sessions: counts(() => true, session),
     behavior_sessions: by('behavior', session),

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { areCopies, areNear, copiesAmong, type Hands, handsOf } from '../../../projections/repeats/near.ts'
+import {
+  areCopies,
+  areNear,
+  copiesAmong,
+  type Hands,
+  handsOf,
+} from '../../../projections/repeats/near.ts'
 import type { Behavior } from '../../../schemas/observations.ts'
 import { createNumbers } from '../../support/hand.ts'
 import { peoplesHands, withNoise, withSomeChanged } from '../../support/hands.ts'
@@ -9,7 +15,8 @@ const people = peoplesHands(`people ${seed}`, 3000)
 const seen = people.map(handsOf)
 const isNear = (one: Hands, other: Hands) =>
   areNear(Buffer.from(one.numbers, 'base64url'), Buffer.from(other.numbers, 'base64url'))
-const shares = (one: Hands, other: Hands) => one.digests.some((digest, i) => digest === other.digests[i])
+const shares = (one: Hands, other: Hands) =>
+  one.digests.some((digest, i) => digest === other.digests[i])
 
 /** The share of copies with this noise that are found again. */
 function found(noise: number): number {
@@ -110,9 +117,18 @@ describe('what is compared', () => {
             names.includes(name) && typeof value === 'number' ? value * factor : value,
           ]),
         )
-      return only(Object.fromEntries(Object.entries(some).map(([name, members]) => [name, changed(members)])))
+      return only(
+        Object.fromEntries(Object.entries(some).map(([name, members]) => [name, changed(members)])),
+      )
     }
-    const all = ['interval_mean', 'interval_std', 'duration_ms', 'straightness', 'radius_std', 'speed_std']
+    const all = [
+      'interval_mean',
+      'interval_std',
+      'duration_ms',
+      'straightness',
+      'radius_std',
+      'speed_std',
+    ]
     const compared = (behavior: Behavior) => {
       const other = handsOf(behavior)
       return hands && other && isNear(hands, other)

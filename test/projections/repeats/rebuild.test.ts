@@ -33,7 +33,8 @@ describe.each(openTestLogs())('repeats on $name', (testLog) => {
     return world.append(
       log,
       events.map((event) => {
-        if (!('event_id' in event.data && 'environment' in event.data)) throw new Error('of no session')
+        if (!('event_id' in event.data && 'environment' in event.data))
+          throw new Error('of no session')
         return { event, meta: metaOf(event.data) }
       }),
     )
@@ -42,7 +43,9 @@ describe.each(openTestLogs())('repeats on $name', (testLog) => {
   beforeAll(async () => {
     world = await openProjectionWorld()
     log = await testLog.open()
-    await log.ensureTopics([topic, 'tidegate.erasures.v1'].map((one) => ({ topic: one, partitions: 3 })))
+    await log.ensureTopics(
+      [topic, 'tidegate.erasures.v1'].map((one) => ({ topic: one, partitions: 3 })),
+    )
     applied = await world.openApplied()
     await world.run(log, repeatsProjection, { applied })
   })
@@ -74,7 +77,9 @@ describe.each(openTestLogs())('repeats on $name', (testLog) => {
     expect(rows).toBeLessThan(count)
     const at = timeOf(count)
     await applied.waitFor('repeats', await append([opened({ session: count, behavior: 999, at })]))
-    const [counted] = await createRepeatCounter()(pool, [askedAbout({ session: 9999, behavior: 999, at })])
+    const [counted] = await createRepeatCounter()(pool, [
+      askedAbout({ session: 9999, behavior: 999, at }),
+    ])
     expect(counted?.repeats.behavior_sessions).toEqual({ five_minutes: 2, hour: 2, day: 2 })
   })
 })

@@ -8,7 +8,16 @@ import { expectOrderIsNothing, fastCheckSettings } from '../../support/bad-deliv
 import { visitorErased } from '../../support/erased.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { useReadModel } from '../read-model.ts'
-import { askedAbout, attached, cleared, opened, recorded, repeatsProjection, start, topic } from './events.ts'
+import {
+  askedAbout,
+  attached,
+  cleared,
+  opened,
+  recorded,
+  repeatsProjection,
+  start,
+  topic,
+} from './events.ts'
 import { countedByHand, type ModelSession } from './model.ts'
 
 const world = useReadModel(repeatsProjection, (event) => recorded(event))
@@ -60,7 +69,10 @@ test('windows end with the decision and begin so much earlier', async () => {
 })
 
 test('another organization or environment is never counted', async () => {
-  await world.given(opened({ session: 1, organization: 2 }), opened({ session: 2, environment: 'test' }))
+  await world.given(
+    opened({ session: 1, organization: 2 }),
+    opened({ session: 2, environment: 'test' }),
+  )
   expect(await countOne({ session: 3 })).toMatchObject({
     address_sessions: all(1),
     visitor_sessions: all(1),
@@ -70,13 +82,18 @@ test('another organization or environment is never counted', async () => {
 })
 
 test('addresses of one network: IPv4 by /24, IPv6 by /64 as one and by /48 as a network', async () => {
-  await world.given(opened({ session: 1, ip: '203.0.113.7' }), opened({ session: 2, ip: '2001:db8:1:2::1' }))
+  await world.given(
+    opened({ session: 1, ip: '203.0.113.7' }),
+    opened({ session: 2, ip: '2001:db8:1:2::1' }),
+  )
   expect(await countOne({ session: 3, ip: '::ffff:203.0.113.9' })).toMatchObject({
     address_sessions: all(1),
     network_sessions: all(2),
     visitor_addresses: all(3),
   })
-  expect(await countOne({ session: 4, ip: '2001:db8:1:2::9' })).toMatchObject({ address_sessions: all(2) })
+  expect(await countOne({ session: 4, ip: '2001:db8:1:2::9' })).toMatchObject({
+    address_sessions: all(2),
+  })
   expect(await countOne({ session: 4, ip: '2001:db8:1:3::9' })).toMatchObject({
     address_sessions: all(1),
     network_sessions: all(2),
@@ -92,10 +109,19 @@ test('users of a visitor and visitors of a user, as the customer attaches and cl
     opened({ session: 3, visitor: 2 }),
     attached({ session: 3, user: 'ann', at: start + 1 }),
   )
-  expect(await countOne({ session: 1 })).toMatchObject({ visitor_users: all(2), user_visitors: all(2) })
-  expect(await countOne({ session: 9 })).toMatchObject({ visitor_users: all(2), user_visitors: all(0) })
+  expect(await countOne({ session: 1 })).toMatchObject({
+    visitor_users: all(2),
+    user_visitors: all(2),
+  })
+  expect(await countOne({ session: 9 })).toMatchObject({
+    visitor_users: all(2),
+    user_visitors: all(0),
+  })
   await world.given(cleared({ session: 3, at: start + 2 }))
-  expect(await countOne({ session: 1 })).toMatchObject({ visitor_users: all(2), user_visitors: all(1) })
+  expect(await countOne({ session: 1 })).toMatchObject({
+    visitor_users: all(2),
+    user_visitors: all(1),
+  })
 })
 
 test('a later decision replaces what an earlier one said, and a repeat of the earlier one changes nothing', async () => {
@@ -123,7 +149,9 @@ test('sessions of one call that the read model does not show are counted among e
 
 test('a count stops where it costs no more', async () => {
   await world.given(
-    ...Array.from({ length: countedTo + 20 }, (_, n) => opened({ session: n, visitor: n, at: start + n })),
+    ...Array.from({ length: countedTo + 20 }, (_, n) =>
+      opened({ session: n, visitor: n, at: start + n }),
+    ),
   )
   const { address_sessions, address_visitors } = await countOne({ session: 1000, at: start + 5000 })
   expect(address_sessions).toEqual(all(countedTo))
@@ -131,7 +159,8 @@ test('a count stops where it costs no more', async () => {
 })
 
 test('rows go once their partition has a session that is more than a day newer', async () => {
-  const kept = async () => (await world.rows('repeats')).map(({ session_id }) => session_id).toSorted()
+  const kept = async () =>
+    (await world.rows('repeats')).map(({ session_id }) => session_id).toSorted()
   await world.given(opened({ session: 1 }), opened({ session: 2, at: start + 1 }))
   await world.given(opened({ session: 3, at: start + windows.day + 1 }), opened({ session: 4 }))
   expect(await kept()).toEqual([2, 3].map((session) => askedAbout({ session }).session_id))
@@ -140,7 +169,9 @@ test('rows go once their partition has a session that is more than a day newer',
 })
 
 test('after a long silence all goes at once, however much it is', async () => {
-  await world.given(...Array.from({ length: 5001 }, (_, n) => opened({ session: n, at: start + n })))
+  await world.given(
+    ...Array.from({ length: 5001 }, (_, n) => opened({ session: n, at: start + n })),
+  )
   await world.given(opened({ session: 20_000, at: start + 3 * windows.day }))
   expect(await world.rows('repeats')).toHaveLength(1)
 })
@@ -180,7 +211,9 @@ test('counts are those of a list that is gone through by hand', async () => {
 function eventsOf(one: ModelSession): DomainEvent[] {
   const at = start + one.minutes * 60_000
   const first = opened({ ...one, at })
-  return one.user ? [first, attached({ session: one.session, user: one.user, at: at + 1 })] : [first]
+  return one.user
+    ? [first, attached({ session: one.session, user: one.user, at: at + 1 })]
+    : [first]
 }
 
 let database: TestDatabase
@@ -204,7 +237,9 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
       const data = visitorErased([keyOf(opened({ session, at: 0 }))], {
         event_id: `evt_erased_${n}`,
       })
-      erasures.push(recorded({ type: 'VisitorErased', data }, { partition: log.length, offset: n * 10 }))
+      erasures.push(
+        recorded({ type: 'VisitorErased', data }, { partition: log.length, offset: n * 10 }),
+      )
       return
     }
     if (kind !== 'scored' && !known.has(session)) return

@@ -22,14 +22,18 @@ const find = (event = 1, endpoint = 1) => findDelivery(world.database.pool, wdlv
 
 /** What becomes of a delivery by these events, in one batch and one by one. */
 async function after(...events: DomainEvent[]) {
-  const log = [raised(1), ...events].map((event, i) => recorded(event, { id: `after ${i}`, offset: i }))
+  const log = [raised(1), ...events].map((event, i) =>
+    recorded(event, { id: `after ${i}`, offset: i }),
+  )
   await world.apply(log)
   const atOnce = await find()
   const { rows } = await world.database.pool.query('select count(*) from read.webhook_attempts')
   // The same records once more, each a batch: none of them may count again.
   for (const event of log) await world.apply([event])
   expect(await find()).toEqual(atOnce)
-  expect((await world.database.pool.query('select count(*) from read.webhook_attempts')).rows).toEqual(rows)
+  expect(
+    (await world.database.pool.query('select count(*) from read.webhook_attempts')).rows,
+  ).toEqual(rows)
   return atOnce
 }
 
@@ -215,7 +219,9 @@ test.each([
 )
 
 test('a report that comes after that of a later attempt does not change when the next is due', async () => {
-  expect(await after(attempted([1, 1], 2), attempted([1, 1], 1, { response_status: 404 }))).toMatchObject({
+  expect(
+    await after(attempted([1, 1], 2), attempted([1, 1], 1, { response_status: 404 })),
+  ).toMatchObject({
     attempts: 2,
     attempts_in_round: 1,
     next_attempt_at: start + 3000,
@@ -242,17 +248,24 @@ test.each([
   ['failed', failed([1, 1], 1), 1],
   ['succeeded', succeeded([1, 1], 1), 1],
   ['skipped', skipped([1, 1]), 0],
-])('a delivery that has %s is redelivered from the start of the schedule', async (_, end, attempts) => {
-  expect(await after(end, redelivery([1, 1]))).toMatchObject({
-    status: 'pending',
-    attempts,
-    attempts_in_round: 0,
-    next_attempt_at: start + 9000,
-    updated_at: start + 9000,
-  })
-  await world.given(attempted([1, 1], attempts + 1))
-  expect(await find()).toMatchObject({ status: 'pending', attempts: attempts + 1, attempts_in_round: 1 })
-})
+])(
+  'a delivery that has %s is redelivered from the start of the schedule',
+  async (_, end, attempts) => {
+    expect(await after(end, redelivery([1, 1]))).toMatchObject({
+      status: 'pending',
+      attempts,
+      attempts_in_round: 0,
+      next_attempt_at: start + 9000,
+      updated_at: start + 9000,
+    })
+    await world.given(attempted([1, 1], attempts + 1))
+    expect(await find()).toMatchObject({
+      status: 'pending',
+      attempts: attempts + 1,
+      attempts_in_round: 1,
+    })
+  },
+)
 
 test('what is pending is not redelivered, and a request or skip repeated later changes nothing', async () => {
   const request = recorded(redelivery([1, 1], start + 7000), { id: 'request' })
@@ -275,7 +288,10 @@ test('what happens to a delivery that is not there leaves nothing behind', async
 
 test('text that Postgres does not take is stored as nearly as it can be', async () => {
   const body = { response_body: 'a\0b', error: 'c\0d' }
-  await world.given(raised(1, [1], { data: '{"url":"\\u0000 \ud800"}' }), attempted([1, 1], 1, body))
+  await world.given(
+    raised(1, [1], { data: '{"url":"\\u0000 \ud800"}' }),
+    attempted([1, 1], 1, body),
+  )
   expect(await find()).toMatchObject({ response_body: 'a\ufffdb', error: 'c\ufffdd' })
   const events = await findEvents(world.database.pool, [evt(1)])
   expect(events.get(evt(1))?.data).toBe('{"url":"\\u0000 \ufffd"}')

@@ -41,7 +41,11 @@ test('an endpoint is created', async () => {
   await world.given(
     endpointCreated(1, {
       name: 'Shop\0',
-      event_types: ['session.result.persisted', 'of.a.later.version', 'session.fingerprint.calculated'],
+      event_types: [
+        'session.result.persisted',
+        'of.a.later.version',
+        'session.fingerprint.calculated',
+      ],
     }),
   )
   expect(await find()).toEqual({
@@ -65,7 +69,10 @@ test('an endpoint is renamed, moved and subscribed to other types', async () => 
   await world.given(
     endpointCreated(1),
     renamed('New'),
-    { type: 'WebhookEndpointMoved', data: { ...about(1), url: 'https://b.example/', moved_at: start + 110 } },
+    {
+      type: 'WebhookEndpointMoved',
+      data: { ...about(1), url: 'https://b.example/', moved_at: start + 110 },
+    },
     {
       type: 'WebhookEndpointSubscriptionsChanged',
       data: { ...about(1), event_types: ['gate.session.approved'], changed_at: start + 120 },
@@ -98,16 +105,26 @@ test('an endpoint is disabled with its reason, and enabled again', async () => {
 })
 
 test.each<[string, DomainEvent]>([
-  ['a success', { type: 'WebhookEndpointRecovered', data: { ...about(1), recovered_at: start + 200 } }],
+  [
+    'a success',
+    { type: 'WebhookEndpointRecovered', data: { ...about(1), recovered_at: start + 200 } },
+  ],
   [
     'a move',
-    { type: 'WebhookEndpointMoved', data: { ...about(1), url: 'https://b.example/', moved_at: start } },
+    {
+      type: 'WebhookEndpointMoved',
+      data: { ...about(1), url: 'https://b.example/', moved_at: start },
+    },
   ],
   ['an end', disabled(1)],
 ])('a flag stays until %s', async (_, event) => {
   const data = { ...about(1), reason: 'gone', flagged_at: start + 150 } as const
   await world.given(endpointCreated(1), { type: 'WebhookEndpointFlagged', data }, renamed('New'))
-  expect(await find()).toMatchObject({ status: 'active', flagged_reason: 'gone', target_since: start + 1 })
+  expect(await find()).toMatchObject({
+    status: 'active',
+    flagged_reason: 'gone',
+    target_since: start + 1,
+  })
   await world.given(event)
   expect(await find()).toMatchObject({ flagged_reason: null })
 })
@@ -163,7 +180,8 @@ test('endpoints are found and listed in their organization and environment only,
     disabled(3),
   )
   const { pool } = world.database
-  const listed = async (more: object = {}) => ids((await listEndpoints(pool, { ...scope, ...more })).rows)
+  const listed = async (more: object = {}) =>
+    ids((await listEndpoints(pool, { ...scope, ...more })).rows)
   expect(await listed()).toEqual([we(3), we(2), we(1)])
   expect(await listed({ environment: 'test' })).toEqual([we(4)])
   expect(await listed({ organizationId: org(2) })).toEqual([we(5)])
@@ -219,7 +237,9 @@ test('subscribed are the active endpoints of the organization and environment th
     { ...scope, organizationId: org(3), type },
   ]
   const found = await subscribedEndpoints(world.database.pool, wanted)
-  expect(new Map([...found].map(([name, endpoints]) => [name, endpoints.map(({ id }) => id)]))).toEqual(
+  expect(
+    new Map([...found].map(([name, endpoints]) => [name, endpoints.map(({ id }) => id)])),
+  ).toEqual(
     new Map([
       [`${org(1)} live ${type}`, [we(1), we(2)]],
       [`${org(1)} live session.fingerprint.calculated`, [we(3)]],

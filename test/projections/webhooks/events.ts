@@ -12,7 +12,8 @@ export const topic = 'tidegate.webhooks.v1'
 export const org = (n: number) => `org_${String(n).padStart(26, '0')}`
 export const evt = (n: number) => `evt_${String(n).padStart(26, '0')}`
 export const we = (n: number) => `we_${String(n).padStart(32, '0')}`
-export const wdlv = (event: number, endpoint: number) => derivedHexId('wdlv', evt(event), we(endpoint))
+export const wdlv = (event: number, endpoint: number) =>
+  derivedHexId('wdlv', evt(event), we(endpoint))
 export const day = 24 * 60 * 60 * 1000
 /** A time to count from; what it is does not matter. */
 export const start = 1_760_000_000_000
@@ -33,7 +34,10 @@ export function recorded(event: DomainEvent, at: At = {}): RecordedEvent {
   return { ...event, meta, value: Buffer.alloc(0), position: { topic, partition, offset: place } }
 }
 
-export function endpointCreated(n: number, overrides: Partial<WebhookEndpointCreated> = {}): DomainEvent {
+export function endpointCreated(
+  n: number,
+  overrides: Partial<WebhookEndpointCreated> = {},
+): DomainEvent {
   const data: WebhookEndpointCreated = {
     organization_id: org(1),
     endpoint_id: we(n),
@@ -130,7 +134,10 @@ export function skipped(whose: Whose, skippedAt = start + 5000): DomainEvent {
 }
 
 export function redelivery(whose: Whose, requestedAt = start + 9000): DomainEvent {
-  return { type: 'WebhookRedeliveryRequested', data: { ...about(whose), requested_at: requestedAt } }
+  return {
+    type: 'WebhookRedeliveryRequested',
+    data: { ...about(whose), requested_at: requestedAt },
+  }
 }
 
 export type WebhooksWorld = ReadModel

@@ -8,7 +8,17 @@ import {
   isDeliveryEvent,
   raisedDelivery,
 } from '../../../projections/webhooks/evolve-delivery.ts'
-import { attempted, failed, raised, recorded, redelivery, skipped, succeeded, wdlv, we } from './events.ts'
+import {
+  attempted,
+  failed,
+  raised,
+  recorded,
+  redelivery,
+  skipped,
+  succeeded,
+  wdlv,
+  we,
+} from './events.ts'
 
 function changeOf(event: RecordedEvent): DeliveryChange {
   if (!isDeliveryEvent(event) || event.type === 'WebhookEventRaised') throw new Error(event.type)
@@ -25,7 +35,11 @@ const after = (changes: DeliveryChange[]) => changes.reduce(evolveDelivery, begu
 
 const kinds = [attempted, succeeded, failed]
 const report = fc
-  .record({ kind: fc.constantFrom(...kinds), attempt: fc.integer({ min: 1, max: 3 }), code: fc.nat(9) })
+  .record({
+    kind: fc.constantFrom(...kinds),
+    attempt: fc.integer({ min: 1, max: 3 }),
+    code: fc.nat(9),
+  })
   .map(({ kind, attempt, code }) => kind([1, 1], attempt, { response_status: 500 + code }))
 const request = fc.constantFrom(skipped, redelivery).map((kind) => kind([1, 1]))
 const log = fc.array(
@@ -38,19 +52,24 @@ const settings = { seed, numRuns: 2000 }
 
 test('what was reported to have arrived has succeeded, whatever else was reported of the same attempt', () => {
   console.log(`fast-check seed ${seed}`)
-  const property = fc.property(log, fc.integer({ min: 1, max: 3 }), log, (before, attempt, later) => {
-    const state = after(before)
-    fc.pre(state.tried.get(attempt) !== true)
-    const arrived = evolveDelivery(state, changeOf(recorded(succeeded([1, 1], attempt))))
-    const end = later
-      .filter(({ type }) => type !== 'WebhookRedeliveryRequested')
-      .reduce(evolveDelivery, arrived)
-    expect(end.row).toMatchObject({ status: 'succeeded', next_attempt_at: null })
-    if (state.row.status !== 'succeeded') expect(end.row.response_status).toBe(200)
-    expect(end.made.filter((made) => made.attempt === attempt).map(({ outcome }) => outcome)).toEqual([
-      'succeeded',
-    ])
-  })
+  const property = fc.property(
+    log,
+    fc.integer({ min: 1, max: 3 }),
+    log,
+    (before, attempt, later) => {
+      const state = after(before)
+      fc.pre(state.tried.get(attempt) !== true)
+      const arrived = evolveDelivery(state, changeOf(recorded(succeeded([1, 1], attempt))))
+      const end = later
+        .filter(({ type }) => type !== 'WebhookRedeliveryRequested')
+        .reduce(evolveDelivery, arrived)
+      expect(end.row).toMatchObject({ status: 'succeeded', next_attempt_at: null })
+      if (state.row.status !== 'succeeded') expect(end.row.response_status).toBe(200)
+      expect(
+        end.made.filter((made) => made.attempt === attempt).map(({ outcome }) => outcome),
+      ).toEqual(['succeeded'])
+    },
+  )
   fc.assert(property, settings)
 })
 

@@ -2,7 +2,11 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
-import { expectOrderIsNothing, fastCheckSettings, scratchBuilds } from '../../support/bad-delivery.ts'
+import {
+  expectOrderIsNothing,
+  fastCheckSettings,
+  scratchBuilds,
+} from '../../support/bad-delivery.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { amount } from '../../support/long.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
@@ -99,7 +103,11 @@ function timeOf(event: number, days: number): number {
 }
 
 const weighted = (Object.keys(kinds) as Step['kind'][]).flatMap((kind) =>
-  kind === 'raised' ? Array<Step['kind']>(5).fill(kind) : kind === 'attempted' ? [kind, kind, kind] : [kind],
+  kind === 'raised'
+    ? Array<Step['kind']>(5).fill(kind)
+    : kind === 'attempted'
+      ? [kind, kind, kind]
+      : [kind],
 )
 const step = fc.record<Step>({
   kind: fc.constantFrom(...weighted),
@@ -138,7 +146,13 @@ function lawful(log: Step[]): Step[] {
 const unrelated = { erased: 1, created: 1, renamed: 1, rotated: 1, disabled: 1, enabled: 1 }
 
 test('events repeated, redelivered and reordered across partitions change nothing', async () => {
-  await expectOrderIsNothing({ ...scratch, logs: steps.map(lawful), partitionsOf, maxSize: 8, runs })
+  await expectOrderIsNothing({
+    ...scratch,
+    logs: steps.map(lawful),
+    partitionsOf,
+    maxSize: 8,
+    runs,
+  })
 }, 120_000)
 
 test('whatever the log holds, where it is cut into batches changes nothing', async () => {
@@ -168,7 +182,9 @@ test('the steps above make all that can become of a delivery, and events that go
   for (const one of log) {
     await withBuild(async (build) => {
       for (const events of partitionsOf(one)) await deliver(build, events)
-      const { rows } = await database.pool.query(`select status from ${build.schema}.webhook_deliveries`)
+      const { rows } = await database.pool.query(
+        `select status from ${build.schema}.webhook_deliveries`,
+      )
       for (const { status } of rows) statuses.add(status)
       const events = await database.pool.query(`select from ${build.schema}.webhook_events`)
       left += events.rowCount ?? 0

@@ -31,7 +31,12 @@ const scope = { organizationId: org(1), environment: 'live' } as const
 const at = (createdAt: number) => ({ created_at: start + createdAt })
 
 async function list(options: Partial<Parameters<typeof listEvents>[1]> = {}): Promise<number[]> {
-  const rows = await listEvents(world.database.pool, { ...scope, since: start, limit: 100, ...options })
+  const rows = await listEvents(world.database.pool, {
+    ...scope,
+    since: start,
+    limit: 100,
+    ...options,
+  })
   return rows.map(({ id }) => Number(id.slice(4)))
 }
 
@@ -91,7 +96,10 @@ test('events are filtered by type, by the endpoint that they went to, and by bot
 })
 
 test('events are found by their ids, and deliveries by those of their events', async () => {
-  await world.given(raised(1, [1, 2], at(20)), raised(2, [1], { ...at(10), organization_id: org(2) }))
+  await world.given(
+    raised(1, [1, 2], at(20)),
+    raised(2, [1], { ...at(10), organization_id: org(2) }),
+  )
   const { pool } = world.database
   expect(await raisedEventIds(pool, [evt(1), evt(2), evt(3)])).toEqual(new Set([evt(1), evt(2)]))
   expect((await findEvents(pool, [evt(2), evt(3)])).get(evt(2))?.organization_id).toBe(org(2))
@@ -156,7 +164,10 @@ test('what failed before an endpoint was enabled again is forgiven', async () =>
     endpointCreated(1),
     raised(1, [1]),
     attempted([1, 1], 1, { attempted_at: start + 100 }),
-    { type: 'WebhookEndpointDisabled', data: { ...about, reason: 'failing', disabled_at: start + 200 } },
+    {
+      type: 'WebhookEndpointDisabled',
+      data: { ...about, reason: 'failing', disabled_at: start + 200 },
+    },
     { type: 'WebhookEndpointEnabled', data: { ...about, enabled_at: start + 300 } },
   )
   expect(await failingSince(world.database.pool, we(1))).toBeUndefined()
@@ -176,11 +187,17 @@ test('a move forgives as enabling does; a rename, other subscriptions and a rota
       type: 'WebhookEndpointSubscriptionsChanged',
       data: { ...about, event_types: ['gate.session.approved'], changed_at: start + 210 },
     },
-    { type: 'WebhookEndpointSecretRotated', data: { ...about, ...sealed, rotated_at: start + 220 } },
+    {
+      type: 'WebhookEndpointSecretRotated',
+      data: { ...about, ...sealed, rotated_at: start + 220 },
+    },
   )
   expect(await failingSince(world.database.pool, we(1))).toBe(start + 100)
   const url = 'https://b.example/'
-  await world.given({ type: 'WebhookEndpointMoved', data: { ...about, url, moved_at: start + 300 } })
+  await world.given({
+    type: 'WebhookEndpointMoved',
+    data: { ...about, url, moved_at: start + 300 },
+  })
   expect(await failingSince(world.database.pool, we(1))).toBeUndefined()
   await world.given(attempted([1, 1], 2, { attempted_at: start + 301 }))
   expect(await failingSince(world.database.pool, we(1))).toBe(start + 301)

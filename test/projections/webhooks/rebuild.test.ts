@@ -60,7 +60,9 @@ describe.each(openTestLogs())('webhooks on $name', (testLog) => {
     world = await openProjectionWorld()
     await migrate(world.database.pool, [webhooksProjection])
     log = await testLog.open()
-    await log.ensureTopics([topic, 'tidegate.erasures.v1'].map((one) => ({ topic: one, partitions: 3 })))
+    await log.ensureTopics(
+      [topic, 'tidegate.erasures.v1'].map((one) => ({ topic: one, partitions: 3 })),
+    )
     applied = await world.openApplied()
     running = await world.run(log, webhooksProjection, { applied })
   })
@@ -98,8 +100,13 @@ describe.each(openTestLogs())('webhooks on $name', (testLog) => {
     expect(webhook_events).toBeLessThan(count)
     const later = raised(count, [1], { created_at: timeOf(count) })
     await applied.waitFor('webhooks', await append([later, succeeded([count, 1], 1)]))
-    expect(await findDelivery(pool, wdlv(count, 1))).toMatchObject({ status: 'succeeded', attempts: 1 })
+    expect(await findDelivery(pool, wdlv(count, 1))).toMatchObject({
+      status: 'succeeded',
+      attempts: 1,
+    })
     const endpoint = { organizationId: org(1), environment: 'live', endpointId: we(1) } as const
-    expect((await findEndpoint(pool, endpoint))?.secrets[0]?.sealed).toEqual(Buffer.from([0, 255, 1]))
+    expect((await findEndpoint(pool, endpoint))?.secrets[0]?.sealed).toEqual(
+      Buffer.from([0, 255, 1]),
+    )
   })
 })

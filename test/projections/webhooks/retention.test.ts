@@ -34,7 +34,12 @@ const rows = async () => ({
 })
 
 test('an event goes with its deliveries and attempts once the partition has one more than 30 days newer', async () => {
-  await world.given(at(1, start, [1, 2]), at(2, start + 1), attempted([1, 1], 1), succeeded([2, 1], 1))
+  await world.given(
+    at(1, start, [1, 2]),
+    at(2, start + 1),
+    attempted([1, 1], 1),
+    succeeded([2, 1], 1),
+  )
   await world.given(at(3, start + webhookRetentionMs))
   expect(await kept()).toEqual([evt(1), evt(2), evt(3)])
   await world.given(at(4, start + webhookRetentionMs + 1))
@@ -87,7 +92,13 @@ test('an id that comes again after its event has gone, with a new time, is a new
   )
   const deliveries = await deliveriesOf(world.database.pool, [evt(1)])
   expect(deliveries).toMatchObject([
-    { endpoint_id: we(1), organization_id: org(1), status: 'succeeded', attempts: 1, attempts_in_round: 1 },
+    {
+      endpoint_id: we(1),
+      organization_id: org(1),
+      status: 'succeeded',
+      attempts: 1,
+      attempts_in_round: 1,
+    },
   ])
   expect((await rows()).attempts).toEqual([wdlv(1, 1)])
 })
@@ -113,7 +124,9 @@ test('what its organization keeps no longer goes with what another process is ab
     })
   const others = { sessions_before: null, decisions_before: null, visitors_before: null }
   const prune = () =>
-    inBuild((tx) => pruneWebhooks(tx, [{ ...others, organization_id: org(1), webhooks_before: start + 1 }]))
+    inBuild((tx) =>
+      pruneWebhooks(tx, [{ ...others, organization_id: org(1), webhooks_before: start + 1 }]),
+    )
   await inBuild(async (tx) => {
     const writes = await webhooksProjection.apply(tx, [recorded(succeeded([1, 1], 2))])
     await prune()

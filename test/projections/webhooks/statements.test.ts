@@ -81,7 +81,11 @@ test('thousands of finished deliveries hide neither what is due nor what is newe
   }
   await world.given(raised(9000, [1]))
   const { pool } = world.database
-  expect(await queueReadings(pool, start + 9000)).toEqual({ oldestDueAt: start + 9000, due: 1, failed: 0 })
+  expect(await queueReadings(pool, start + 9000)).toEqual({
+    oldestDueAt: start + 9000,
+    due: 1,
+    failed: 0,
+  })
   const scope = { organizationId: org(1), environment: 'live', since: start } as const
   const newest = await listEvents(pool, { ...scope, limit: 3 })
   expect(newest.map(({ subject_id }) => subject_id)).toEqual(['sid_9000', 'sid_4999', 'sid_4998'])
@@ -95,7 +99,9 @@ const statement = z
     z.tuple([z.string(), z.array(z.unknown())]),
     z.tuple([z.object({ text: z.string(), values: z.array(z.unknown()) })]),
   ])
-  .transform(([asked, values]) => (typeof asked === 'string' ? { text: asked, values: values ?? [] } : asked))
+  .transform(([asked, values]) =>
+    typeof asked === 'string' ? { text: asked, values: values ?? [] } : asked,
+  )
 
 /** How many rows Postgres looks at for the one statement that `run` makes, those that a filter drops too. */
 async function rowsRead(run: (db: Db) => Promise<unknown>): Promise<number> {
@@ -104,10 +110,15 @@ async function rowsRead(run: (db: Db) => Promise<unknown>): Promise<number> {
   await run(pool)
   const { text, values } = statement.parse(query.mock.calls[0])
   query.mockRestore()
-  const { rows } = await pool.query<Record<string, string>>(`explain (analyze, timing off) ${text}`, values)
+  const { rows } = await pool.query<Record<string, string>>(
+    `explain (analyze, timing off) ${text}`,
+    values,
+  )
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
   const read = [
-    ...plan.matchAll(/Scan .*on webhook_endpoints .*actual rows=([\d.]+)|Rows Removed by Filter: (\d+)/g),
+    ...plan.matchAll(
+      /Scan .*on webhook_endpoints .*actual rows=([\d.]+)|Rows Removed by Filter: (\d+)/g,
+    ),
   ]
   if (read.length === 0) throw new Error(plan)
   return read.reduce((sum, [, scanned, dropped]) => sum + Number(scanned ?? dropped), 0)
@@ -120,7 +131,10 @@ test('thousands of disabled endpoints are not read to list, to count or to find 
     await world.given(
       ...each((i): DomainEvent => {
         const about = { organization_id: org(1), endpoint_id: we(n(i)) }
-        return { type: 'WebhookEndpointDisabled', data: { ...about, reason: 'manual', disabled_at: start } }
+        return {
+          type: 'WebhookEndpointDisabled',
+          data: { ...about, reason: 'manual', disabled_at: start },
+        }
       }),
     )
   }

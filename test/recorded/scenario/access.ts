@@ -54,7 +54,9 @@ export async function access(world: World): Promise<void> {
 
 async function describedOperations({ quiet, own }: World): Promise<Described[]> {
   const { body } = await quiet({ method: 'GET', path: '/openapi.json' })
-  const document: { paths: Record<string, Record<string, Operation>> } = JSON.parse(body.toString('utf8'))
+  const document: { paths: Record<string, Record<string, Operation>> } = JSON.parse(
+    body.toString('utf8'),
+  )
   const values: Record<string, string> = {
     '/v1/organizations/{organizationId}': own,
     '{sessionId}': `sid_${'0'.repeat(26)}`,
@@ -83,7 +85,8 @@ async function describedOperations({ quiet, own }: World): Promise<Described[]> 
 
 async function unknownMethods({ record }: World, operations: Described[]): Promise<void> {
   const paths = new Map(operations.map(({ template, path }) => [template, path]))
-  for (const [template, path] of paths) await record({ name: `PUT ${template}`, method: 'PUT', path })
+  for (const [template, path] of paths)
+    await record({ name: `PUT ${template}`, method: 'PUT', path })
   for (const method of ['DELETE', 'POST', 'OPTIONS', 'TRACE']) {
     await record({ name: `${method} /v1/sessions`, method, path: '/v1/sessions' })
   }
@@ -95,10 +98,20 @@ async function preflights({ record }: World): Promise<void> {
       'access-control-request-method': 'POST',
       'access-control-request-headers': 'authorization',
     }
-    await record({ name: `preflight ${path}`, method: 'OPTIONS', path, headers: { ...origin, ...asks } })
+    await record({
+      name: `preflight ${path}`,
+      method: 'OPTIONS',
+      path,
+      headers: { ...origin, ...asks },
+    })
     await record({ name: `preflight without origin ${path}`, method: 'OPTIONS', path })
   }
-  await record({ name: 'stray path of collect', method: 'GET', path: '/v2/collect/unknown', headers: origin })
+  await record({
+    name: 'stray path of collect',
+    method: 'GET',
+    path: '/v2/collect/unknown',
+    headers: origin,
+  })
   await record({
     name: 'stray method of collect',
     method: 'GET',

@@ -26,7 +26,9 @@ export async function agents(world: World): Promise<void> {
       'country in lower case': one({ desired_country_code: 'de' }),
       'country that nobody has': one({ desired_country_code: 'XX' }),
       'unknown member': one({ city: 'Berlin' }),
-      'several mistakes': { items: [item, { ip: 'x', proxy_provider: 'x', desired_country_code: 'x' }] },
+      'several mistakes': {
+        items: [item, { ip: 'x', proxy_provider: 'x', desired_country_code: 'x' }],
+      },
       'address to keep': one({}),
       'address of another country': one({ desired_country_code: 'US' }),
       'address of a data centre': one({ ip: '8.8.8.8', desired_country_code: 'US' }),
@@ -41,11 +43,20 @@ export async function agents(world: World): Promise<void> {
   await record({ name: 'rotation by a test key', ...check, headers: test, body: one({}) })
   await requests(world)
   const { foreign } = organizations
-  await record({ name: 'rotation where it is off', ...check, headers: foreign.secret, body: one({}) })
+  await record({
+    name: 'rotation where it is off',
+    ...check,
+    headers: foreign.secret,
+    body: one({}),
+  })
 }
 
 const edgeRequest = {
-  ...{ method: 'GET', scheme: 'https', authority: 'shop.example', path: '/?q=1', ip: '62.1.0.9' },
+  method: 'GET',
+  scheme: 'https',
+  authority: 'shop.example',
+  path: '/?q=1',
+  ip: '62.1.0.9',
   headers: [['User-Agent', 'curl/8.14.1']],
 }
 
@@ -65,7 +76,9 @@ async function requests(world: World): Promise<void> {
       'several mistakes': one({ scheme: 'ftp', path: 'x', headers: [['a b', 'c']], ja4: 'x' }),
       'a program': one({}),
       'a name that is not proven': one({ headers: [['User-Agent', 'Googlebot/2.1']] }),
-      'a signature that is incomplete': one({ headers: [['Signature-Agent', '"https://agent.example"']] }),
+      'a signature that is incomplete': one({
+        headers: [['Signature-Agent', '"https://agent.example"']],
+      }),
     },
   )
 }

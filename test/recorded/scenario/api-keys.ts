@@ -20,14 +20,24 @@ export async function apiKeys(world: World): Promise<void> {
       publishable: { name, type: 'publishable' },
       'with origins': {
         name,
-        allowed_origins: ['https://Shop.example/', 'https://*.shop.example', 'https://shop.example'],
+        allowed_origins: [
+          'https://Shop.example/',
+          'https://*.shop.example',
+          'https://shop.example',
+        ],
       },
     },
   )
   await withBodies(
     world,
     { name: 'create key', ...create, headers: world.test },
-    { 'of the test environment': { name, environment: 'test', allowed_origins: ['http://localhost:3000'] } },
+    {
+      'of the test environment': {
+        name,
+        environment: 'test',
+        allowed_origins: ['http://localhost:3000'],
+      },
+    },
   )
   await withBodies(
     world,
@@ -64,7 +74,11 @@ async function refusedKeys(world: World): Promise<void> {
       'publishable with scopes': { name, type: 'publishable', scopes: ['sessions:read'] },
       'secret with origins': { ...secret, allowed_origins: ['https://shop.example'] },
       'secret with a target': { ...secret, client_target: 'native-ios' },
-      'native with origins': { name, client_target: 'native-ios', allowed_origins: ['https://shop.example'] },
+      'native with origins': {
+        name,
+        client_target: 'native-ios',
+        allowed_origins: ['https://shop.example'],
+      },
       'origin with a path': { name, allowed_origins: ['https://shop.example/path'] },
       'origin of http': { name, allowed_origins: ['https://shop.example', 'http://shop.example'] },
       'origin of a whole domain': { name, allowed_origins: ['https://*.example'] },
@@ -191,5 +205,10 @@ async function revocations(world: World): Promise<void> {
   }
   const { foreign } = organizations
   const path = `/v1/organizations/${foreign.id}/api-keys/${key.id}`
-  await record({ name: 'revoke a key of another organization', ...revoke, path, headers: foreign.secret })
+  await record({
+    name: 'revoke a key of another organization',
+    ...revoke,
+    path,
+    headers: foreign.secret,
+  })
 }

@@ -7,7 +7,12 @@ export async function auditLog({ record, organizations: { foreign }, live }: Wor
   const headers = foreign.secret
   await record({ name: 'rename', method: 'PATCH', path, headers, body: { name: 'Audited' } })
   const list = (what: string, query = '', by = headers) =>
-    record({ name: `audit log: ${what}`, method: 'GET', path: `${path}/audit-log${query}`, headers: by })
+    record({
+      name: `audit log: ${what}`,
+      method: 'GET',
+      path: `${path}/audit-log${query}`,
+      headers: by,
+    })
   await list('all')
   const { next_cursor: cursor } = json(await list('one', '?limit=1')).pagination
   await list('the next two', `?limit=2&cursor=${cursor}`)

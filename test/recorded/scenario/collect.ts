@@ -35,9 +35,19 @@ export async function collect(world: World): Promise<Visits> {
     resumeToken: robin.opened.resumeToken,
     batches: 1,
   })
-  const bot = await visit(world, { name: 'bot', person: 'bot', publishableKey, address: '62.1.0.1' })
+  const bot = await visit(world, {
+    name: 'bot',
+    person: 'bot',
+    publishableKey,
+    address: '62.1.0.1',
+  })
   await bot.finish()
-  const script = await visit(world, { name: 'script', person: 'script', publishableKey, address: '62.1.0.2' })
+  const script = await visit(world, {
+    name: 'script',
+    person: 'script',
+    publishableKey,
+    address: '62.1.0.2',
+  })
   await script.finish()
   const iosKey = await world.key({ name: 'iOS', client_target: 'native-ios' })
   const phone = await visit(world, {
@@ -148,9 +158,15 @@ async function keysOfOthers({ record, key, live, credentials }: World): Promise<
       headers: { ...key, ...(origin !== undefined && { origin }) },
       body: { ...good, sdk: { ...sdk, platform } },
     })
-  await open('a restricted key from its page', restrictedKey, { origin: 'https://shop.example.com' })
-  await open('a restricted key from a subdomain', restrictedKey, { origin: 'https://www.acme.example' })
-  await open('a restricted key from another page', restrictedKey, { origin: 'https://evil.example' })
+  await open('a restricted key from its page', restrictedKey, {
+    origin: 'https://shop.example.com',
+  })
+  await open('a restricted key from a subdomain', restrictedKey, {
+    origin: 'https://www.acme.example',
+  })
+  await open('a restricted key from another page', restrictedKey, {
+    origin: 'https://evil.example',
+  })
   await open('a restricted key without an origin', restrictedKey, {})
   await open('a browser key in the Android SDK', browserKey, { platform: 'android' })
   await open('a secret key', live, { origin: 'https://shop.example.com' })
@@ -166,8 +182,19 @@ async function refusedBodies(
   { sent }: Visit,
 ): Promise<void> {
   const batch = sent.batches
-  const send = (what: string, changes: Headers, body: Request['body'] = batch.body, at = batch.path) =>
-    record({ name: `batch: ${what}`, ...batch, path: at, headers: { ...batch.headers, ...changes }, body })
+  const send = (
+    what: string,
+    changes: Headers,
+    body: Request['body'] = batch.body,
+    at = batch.path,
+  ) =>
+    record({
+      name: `batch: ${what}`,
+      ...batch,
+      path: at,
+      headers: { ...batch.headers, ...changes },
+      body,
+    })
   await send('repeated', {})
   await send('wrong number', { 'X-Batch-Seq': '9' })
   await send('number that is a word', { 'X-Batch-Seq': 'two' })
@@ -183,14 +210,21 @@ async function refusedBodies(
   await send('changed nonce', {}, changedBytes(batch.body, 5))
   await send('changed end', {}, changedBytes(batch.body, -1))
   await send('too large', {}, Buffer.alloc(128 * 1024 + 57))
-  await send('unknown session', {}, batch.body, batch.path.replace(/sid_\w+/, `sid_${'0'.repeat(26)}`))
+  await send(
+    'unknown session',
+    {},
+    batch.body,
+    batch.path.replace(/sid_\w+/, `sid_${'0'.repeat(26)}`),
+  )
   await send(
     'unknown document',
     {},
     batch.body,
     batch.path.replace(/documents\/[\w-]+/, `documents/${'x'.repeat(80)}`),
   )
-  await send('key of the other environment', { Authorization: `Bearer ${credentials.test.publishable_key}` })
+  await send('key of the other environment', {
+    Authorization: `Bearer ${credentials.test.publishable_key}`,
+  })
   const { id, secret } = organizations.foreign
   const foreign = await key(
     { name: 'Public', type: 'publishable' },
@@ -223,6 +257,9 @@ async function afterTheResult({ record }: World, { sent, opened }: Visit): Promi
   })
   await record({ name: 'batch after the result', ...batches })
   const body = { ...good, resumeToken: opened.resumeToken }
-  const headers = { ...headersOf('robin', { address }), authorization: results.headers?.Authorization ?? '' }
+  const headers = {
+    ...headersOf('robin', { address }),
+    authorization: results.headers?.Authorization ?? '',
+  }
   await record({ name: 'open, resumed after the result', method: 'POST', path, headers, body })
 }

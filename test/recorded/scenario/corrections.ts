@@ -22,7 +22,10 @@ export async function corrections(world: World, { robin, bot }: Visits): Promise
   await record({ name: 'session: of a merged visitor', method: 'GET', path, headers: live })
   const split = (name: string, session_ids: string[]) =>
     record({
-      ...{ name: `split visitor${name}`, method: 'POST', path: `${one}/splits`, headers: live },
+      name: `split visitor${name}`,
+      method: 'POST',
+      path: `${one}/splits`,
+      headers: live,
       body: { session_ids, reason: 'Two people.' },
     })
   await split(': no such session', [`sid_${'0'.repeat(26)}`])

@@ -23,7 +23,11 @@ export async function demo(world: World, { sealedToken, robin }: Visits): Promis
   await record({ name: 'demo: the session behind the link', method: 'GET', path: link })
   const path = `/demo/api/sessions/${robin.opened.sessionId}`
   await record({ name: 'demo: a session without proof', method: 'GET', path })
-  await record({ name: 'demo: a session with another proof', method: 'GET', path: `${path}?proof=nonsense` })
+  await record({
+    name: 'demo: a session with another proof',
+    method: 'GET',
+    path: `${path}?proof=nonsense`,
+  })
   await record({
     name: 'demo: a session that is malformed',
     method: 'GET',

@@ -17,7 +17,12 @@ export async function erasure(world: World, { test: sam }: Visits): Promise<void
     path: `${of}/export`,
     headers: live,
   })
-  await record({ name: 'erase user of the other environment', method: 'DELETE', path: user, headers: live })
+  await record({
+    name: 'erase user of the other environment',
+    method: 'DELETE',
+    path: user,
+    headers: live,
+  })
   await record({ name: 'erase user', method: 'DELETE', path: user, headers })
   await record({ name: 'erase user again', method: 'DELETE', path: user, headers })
   await record({ name: 'export erased user', method: 'GET', path: `${user}/export`, headers })
@@ -44,7 +49,9 @@ export async function visitorOf(
   headers = test,
 ): Promise<string> {
   const session = { method: 'GET', path: `/v1/sessions/${sessionId}`, headers }
-  const { body } = await until(session, (answer) => answer.body.includes('"decision_status":"final"'))
+  const { body } = await until(session, (answer) =>
+    answer.body.includes('"decision_status":"final"'),
+  )
   const id = /vid_[0-9a-z]{26}/.exec(body.toString('utf8'))?.[0] ?? ''
   return `${own}/visitors/${id}`
 }

@@ -10,7 +10,11 @@ const full = {
   docs_url: 'https://acme.example/docs',
   env_vars: [{ name: 'API key', key: 'ACME_API_KEY', secret: true }],
   sdks: [{ label: 'Node', install: 'npm install acme', url: 'https://acme.example/node' }],
-  branding: { logo_url: 'https://acme.example/logo.svg', primary_color: '#0b6e7c', ascii_art: ' /\\\n/  \\' },
+  branding: {
+    logo_url: 'https://acme.example/logo.svg',
+    primary_color: '#0b6e7c',
+    ascii_art: ' /\\\n/  \\',
+  },
   consent: { terms_url: 'https://acme.example/terms', privacy_url: 'https://acme.example/privacy' },
 }
 
@@ -43,9 +47,18 @@ export async function gateServices(world: World): Promise<Service> {
   await refusedServices(world, plain)
   const headers = { ...live, 'idempotency-key': 'service' }
   await record({ name: 'create service', ...create, headers, body: { ...plain, ...full } })
-  await record({ name: 'create service, repeated', ...create, headers, body: { ...plain, ...full } })
+  await record({
+    name: 'create service, repeated',
+    ...create,
+    headers,
+    body: { ...plain, ...full },
+  })
   await record({ name: 'create service again', ...create, body: plain })
-  await record({ name: 'create service that is built in', ...create, body: { ...plain, id: 'tidegate' } })
+  await record({
+    name: 'create service that is built in',
+    ...create,
+    body: { ...plain, id: 'tidegate' },
+  })
   await record({ name: 'create plain service', ...create, body: { ...plain, id: 'acme-plain' } })
   await record({
     name: 'create service whose variable is taken',
@@ -132,9 +145,19 @@ async function refusedServices(
 async function reads({ record, live, test }: World): Promise<void> {
   await record({ name: 'services', method: 'GET', path, headers: live })
   await record({ name: 'services of the test environment', method: 'GET', path, headers: test })
-  await record({ name: 'services with an offset', method: 'GET', path: `${path}?offset=1`, headers: live })
+  await record({
+    name: 'services with an offset',
+    method: 'GET',
+    path: `${path}?offset=1`,
+    headers: live,
+  })
   await record({ name: 'service', method: 'GET', path: `${path}/acme`, headers: live })
-  await record({ name: 'service by a test key', method: 'GET', path: `${path}/acme`, headers: test })
+  await record({
+    name: 'service by a test key',
+    method: 'GET',
+    path: `${path}/acme`,
+    headers: test,
+  })
   const registry = '/v1/gate/registry'
   const first = await record({ name: 'registry', method: 'GET', path: registry })
   const at = first.rawHeaders.findIndex((name) => name.toLowerCase() === 'etag')
@@ -143,7 +166,12 @@ async function reads({ record, live, test }: World): Promise<void> {
   await record({ name: 'registry with an offset', method: 'GET', path: `${registry}?offset=1` })
   for (const id of ['acme', 'acme-plain', 'tidegate', 'nobody', 'x', 'ACME']) {
     await record({ name: `registry entry ${id}`, method: 'GET', path: `${registry}/${id}` })
-    await record({ name: `managed service ${id}`, method: 'GET', path: `${path}/${id}`, headers: live })
+    await record({
+      name: `managed service ${id}`,
+      method: 'GET',
+      path: `${path}/${id}`,
+      headers: live,
+    })
   }
 }
 
@@ -171,22 +199,47 @@ async function changedServices(world: World): Promise<void> {
       'the same': { name: 'Acme Post' },
     },
   )
-  await record({ name: 'update service by a test key', ...update, headers: test, body: { name: 'x' } })
-  await record({ name: 'update unknown service', ...update, path: `${path}/nobody`, body: { name: 'x' } })
-  await record({ name: 'update malformed service', ...update, path: `${path}/x`, body: { name: 'x' } })
+  await record({
+    name: 'update service by a test key',
+    ...update,
+    headers: test,
+    body: { name: 'x' },
+  })
+  await record({
+    name: 'update unknown service',
+    ...update,
+    path: `${path}/nobody`,
+    body: { name: 'x' },
+  })
+  await record({
+    name: 'update malformed service',
+    ...update,
+    path: `${path}/x`,
+    body: { name: 'x' },
+  })
 }
 
 async function ended({ record, own, live, test }: World, endpointId: string): Promise<void> {
   const endpoint = { path: `${own}/webhooks/endpoints/${endpointId}`, headers: live }
   const body = { event_types: ['session.result.persisted'] }
   await record({ name: 'endpoint of a service is disabled', method: 'DELETE', ...endpoint })
-  await record({ name: 'endpoint of a service is told of other things', method: 'PATCH', ...endpoint, body })
+  await record({
+    name: 'endpoint of a service is told of other things',
+    method: 'PATCH',
+    ...endpoint,
+    body,
+  })
   const disable = { method: 'DELETE', path: `${path}/acme-plain`, headers: live }
   await record({ name: 'disable service by a test key', ...disable, headers: test })
   await record({ name: 'disable service with a body', ...disable, body: { now: true } })
   await record({ name: 'disable service', ...disable })
   await record({ name: 'disable service again', ...disable })
-  await record({ name: 'disabled service is renamed', ...disable, method: 'PATCH', body: { name: 'x' } })
+  await record({
+    name: 'disabled service is renamed',
+    ...disable,
+    method: 'PATCH',
+    body: { name: 'x' },
+  })
   await record({ name: 'disable unknown service', ...disable, path: `${path}/nobody` })
   await record({ name: 'disabled service', method: 'GET', path: disable.path, headers: live })
   await record({ name: 'registry without it', method: 'GET', path: '/v1/gate/registry' })
@@ -197,5 +250,10 @@ async function domain({ record, live, test }: World): Promise<void> {
   const at = `${path}/acme/domain`
   await record({ name: 'domain', method: 'GET', path: at, headers: live })
   await record({ name: 'domain by a test key', method: 'GET', path: at, headers: test })
-  await record({ name: 'verify domain by a test key', method: 'POST', path: `${at}/verify`, headers: test })
+  await record({
+    name: 'verify domain by a test key',
+    method: 'POST',
+    path: `${at}/verify`,
+    headers: test,
+  })
 }

@@ -30,7 +30,12 @@ export async function gateSessions(world: World, service: Service): Promise<void
   await claimed(world, service)
 }
 
-function open(world: World, name: string, serviceId: string, headers: Headers = {}): Promise<Opened> {
+function open(
+  world: World,
+  name: string,
+  serviceId: string,
+  headers: Headers = {},
+): Promise<Opened> {
   const keys = generateDeliveryKeys()
   const body = {
     service_id: serviceId,
@@ -146,13 +151,29 @@ async function closings(world: World, service: Service): Promise<void> {
     ...consent,
     headers: { ...freshAddress(), origin: world.baseUrl },
   })
-  await record({ name: 'consent from another page', ...consent, headers: { origin: 'https://evil.example' } })
-  await record({ name: 'consent from another site', ...consent, headers: { 'sec-fetch-site': 'cross-site' } })
+  await record({
+    name: 'consent from another page',
+    ...consent,
+    headers: { origin: 'https://evil.example' },
+  })
+  await record({
+    name: 'consent from another site',
+    ...consent,
+    headers: { 'sec-fetch-site': 'cross-site' },
+  })
   const ack = { method: 'POST', path: `${path}/ack`, headers: bearer(pollToken) }
-  await record({ name: 'ack of a pending one', ...ack, body: { ack_token: `gtack_${'0'.repeat(40)}` } })
+  await record({
+    name: 'ack of a pending one',
+    ...ack,
+    body: { ack_token: `gtack_${'0'.repeat(40)}` },
+  })
   await refusedApprovals(world, path)
   const cancel = { method: 'POST', path: `${path}/cancel`, headers: freshAddress() }
-  await record({ name: 'cancel from another page', ...cancel, headers: { origin: 'https://evil.example' } })
+  await record({
+    name: 'cancel from another page',
+    ...cancel,
+    headers: { origin: 'https://evil.example' },
+  })
   await record({ name: 'cancel with a body', ...cancel, body: { reason: 'x' } })
   await record({ name: 'cancel', ...cancel })
   await record({ name: 'cancel again', ...cancel })
@@ -302,7 +323,11 @@ async function systemSignup(world: World): Promise<void> {
 
 async function login(world: World, service: Service, agentToken: string): Promise<void> {
   const { record, read, live, test, freshAddress } = world
-  const create = { method: 'POST', path: logins, headers: { ...bearer(agentToken), ...freshAddress() } }
+  const create = {
+    method: 'POST',
+    path: logins,
+    headers: { ...bearer(agentToken), ...freshAddress() },
+  }
   await withoutBody(world, { name: 'log in', ...create })
   await withBodies(
     world,
@@ -418,7 +443,13 @@ async function unansweredApproval(world: World): Promise<void> {
     headers: live,
     body: { name: 'Waits', url: receiver.url('/wait'), event_types: ['gate.session.approved'] },
   })
-  const about = { name: 'Slow', description: 'Waits.', website, discoverable: true, webhook_endpoint_id }
+  const about = {
+    name: 'Slow',
+    description: 'Waits.',
+    website,
+    discoverable: true,
+    webhook_endpoint_id,
+  }
   await record({
     name: 'create slow service',
     method: 'POST',
@@ -429,7 +460,12 @@ async function unansweredApproval(world: World): Promise<void> {
   const { id, pollToken } = await open(world, 'sign up for the slow service', 'slow')
   const body = await approval(world, 'person who approves the slow service', id)
   const path = `${sessions}/${id}`
-  const approving = quiet({ method: 'POST', path: `${path}/approve`, headers: freshAddress(), body })
+  const approving = quiet({
+    method: 'POST',
+    path: `${path}/approve`,
+    headers: freshAddress(),
+    body,
+  })
   const poll = { method: 'GET', path, headers: bearer(pollToken) }
   await receiver.waiting
   await record({ name: 'poll while the service is asked', ...poll })
@@ -470,7 +506,12 @@ async function claimed(world: World, service: Service): Promise<void> {
   const body = await approval(world, 'person who is shown a code', id)
   const approve = { method: 'POST', path: `${path}/approve`, headers: freshAddress(), body }
   const { data: asked } = parsed(await quiet(approve))
-  await record({ name: 'poll of one that waits for its code', method: 'GET', path, headers: claim.headers })
+  await record({
+    name: 'poll of one that waits for its code',
+    method: 'GET',
+    path,
+    headers: claim.headers,
+  })
   await record({ name: 'claim', ...claim, body: { code: asked.claim_code } })
   const poll = { method: 'GET', path, headers: claim.headers }
   const { data: approved } = parsed(
@@ -481,7 +522,12 @@ async function claimed(world: World, service: Service): Promise<void> {
   const erase = { method: 'POST', path: `${path}/erase` }
   const wrong = { receipt_token: `gtrcpt_${'0'.repeat(40)}` }
   await record({ name: 'erase by another receipt', ...erase, headers: freshAddress(), body: wrong })
-  await record({ name: 'erase by the receipt', ...erase, headers: freshAddress(), body: { receipt_token } })
+  await record({
+    name: 'erase by the receipt',
+    ...erase,
+    headers: freshAddress(),
+    body: { receipt_token },
+  })
   const account = { method: 'DELETE', path: `${own}/gate-accounts/${approved.gate_account_id}` }
   await record({ name: 'erase account by a test key', ...account, headers: test })
   await record({ name: 'erase account', ...account, headers: live })

@@ -27,7 +27,11 @@ export async function limits(world: World): Promise<void> {
   await record({ name: 'limit: one unit of one', ...open })
   await record({ name: 'limit: none of one', ...open })
 
-  const endpoint = { name: 'Tested', url: receiver.url('/accept'), event_types: ['session.result.persisted'] }
+  const endpoint = {
+    name: 'Tested',
+    url: receiver.url('/accept'),
+    event_types: ['session.result.persisted'],
+  }
   const path = `${own}/webhooks/endpoints`
   const { id } = await read({
     name: 'endpoint to test often',

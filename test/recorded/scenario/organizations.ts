@@ -31,7 +31,12 @@ export async function organizations(world: World): Promise<void> {
   await idempotency(world)
   await record({ name: 'own organization', method: 'GET', path: own, headers: live })
   await record({ name: 'own organization by a test key', method: 'GET', path: own, headers: test })
-  await record({ name: 'organization with a query', method: 'GET', path: `${own}?verbose=1`, headers: live })
+  await record({
+    name: 'organization with a query',
+    method: 'GET',
+    path: `${own}?verbose=1`,
+    headers: live,
+  })
   const update = { method: 'PATCH', path: own, headers: live }
   await withoutBody(world, { name: 'update organization', ...update })
   await withBodies(
@@ -95,8 +100,18 @@ async function idempotency({ record, live, test }: World): Promise<void> {
 async function endings({ record, organizations: { suspended, deleted } }: World): Promise<void> {
   for (const [status, { id, secret: headers }] of Object.entries({ suspended, deleted })) {
     const request = { path: `/v1/organizations/${id}`, headers }
-    await record({ name: `organization is ${status}`, method: 'PATCH', ...request, body: { status } })
+    await record({
+      name: `organization is ${status}`,
+      method: 'PATCH',
+      ...request,
+      body: { status },
+    })
     await record({ name: `organization was ${status}`, method: 'GET', ...request })
-    await record({ name: `${status}, then active`, method: 'PATCH', ...request, body: { status: 'active' } })
+    await record({
+      name: `${status}, then active`,
+      method: 'PATCH',
+      ...request,
+      body: { status: 'active' },
+    })
   }
 }

@@ -29,7 +29,10 @@ interface Listed {
 }
 
 /** Waits until every decision of the visits can be read. */
-async function scored({ until, live, test }: World, { robin, bot, test: sam }: Visits): Promise<void> {
+async function scored(
+  { until, live, test }: World,
+  { robin, bot, test: sam }: Visits,
+): Promise<void> {
   const isFinal = ({ body }: { body: Buffer }) => body.includes('"decision_status":"final"')
   for (const [{ opened }, headers] of [
     [robin, live],
@@ -44,7 +47,10 @@ async function scored({ until, live, test }: World, { robin, bot, test: sam }: V
   })
 }
 
-async function sessions({ record, live, test }: World, { robin, bot, test: sam }: Visits): Promise<void> {
+async function sessions(
+  { record, live, test }: World,
+  { robin, bot, test: sam }: Visits,
+): Promise<void> {
   const list = (what: string, query: string, headers = live) =>
     record({ name: `list sessions: ${what}`, method: 'GET', path: `/v1/sessions${query}`, headers })
   await list('all', '')
@@ -108,7 +114,12 @@ async function marks(world: World, { robin, bot }: Visits): Promise<void> {
       'two ways of naming': { ...ofBot, client_user_id: 'bot' },
     },
   )
-  await record({ name: 'mark: by a key of the other environment', ...marking, headers: test, body: ofBot })
+  await record({
+    name: 'mark: by a key of the other environment',
+    ...marking,
+    headers: test,
+    body: ofBot,
+  })
   const { id } = await read({ name: 'mark: a bot', ...marking, body: ofBot })
   await record({
     name: 'mark: a person',
@@ -178,7 +189,12 @@ async function visitors(world: World, { robin }: Visits): Promise<void> {
   const answer = await record({ name: 'session: of a visitor who came back', ...session })
   const visitorId = /vid_[0-9a-z]{26}/.exec(answer.body.toString('utf8'))?.[0] ?? ''
   const list = (what: string, query: string, headers = live) =>
-    record({ name: `list visitors: ${what}`, method: 'GET', path: `/v1/fingerprints${query}`, headers })
+    record({
+      name: `list visitors: ${what}`,
+      method: 'GET',
+      path: `/v1/fingerprints${query}`,
+      headers,
+    })
   await list('all', '')
   await list('by how often they were seen', '?sort=seen_count&limit=1')
   await list('by when they came', '?sort=first_seen')
@@ -202,7 +218,9 @@ async function visitors(world: World, { robin }: Visits): Promise<void> {
 /** Of one moment there may be several events, in no order that could be compared: one type at a time. */
 async function events(world: World, { accepting }: Endpoints): Promise<void> {
   const { record, quiet, own, live } = world
-  const sessions = json<Listed[]>(await quiet({ ...allSessions, headers: live })).data.map(({ id }) => id)
+  const sessions = json<Listed[]>(await quiet({ ...allSessions, headers: live })).data.map(
+    ({ id }) => id,
+  )
   for (const type of ['session.result.persisted', 'session.fingerprint.calculated']) {
     const newest = await newestEvent(world, type, sessions)
     const path = `${own}/events`
@@ -219,6 +237,11 @@ async function events(world: World, { accepting }: Endpoints): Promise<void> {
       path: ofEndpoint,
       headers: live,
     })
-    await record({ name: `event: ${type}`, method: 'GET', path: `${path}/${newest}`, headers: live })
+    await record({
+      name: `event: ${type}`,
+      method: 'GET',
+      path: `${path}/${newest}`,
+      headers: live,
+    })
   }
 }

@@ -35,7 +35,11 @@ export async function webhooks(world: World): Promise<Endpoints> {
     name: 'create refusing endpoint',
     ...create,
     // Each type goes to one endpoint: the deliveries of an event are in no order that could be compared.
-    body: { name: 'Refuses', url: receiver.url('/refuse'), event_types: ['session.fingerprint.calculated'] },
+    body: {
+      name: 'Refuses',
+      url: receiver.url('/refuse'),
+      event_types: ['session.fingerprint.calculated'],
+    },
   })
   await record({
     name: 'create test endpoint',
@@ -55,7 +59,12 @@ export async function webhooks(world: World): Promise<Endpoints> {
     path: `${path}?offset=1`,
     headers: live,
   })
-  await record({ name: 'list endpoints with a limit', method: 'GET', path: `${path}?limit=1`, headers: live })
+  await record({
+    name: 'list endpoints with a limit',
+    method: 'GET',
+    path: `${path}?limit=1`,
+    headers: live,
+  })
   await changedEndpoints(world, path)
   await tests(world, { path, accepting: accepting.id, refusing: refusing.id })
   return { accepting: accepting.id, refusing: refusing.id }
@@ -101,7 +110,13 @@ async function refusedEndpoints(world: World): Promise<void> {
 async function changedEndpoints(world: World, path: string): Promise<void> {
   const { record, read, live, test } = world
   const body = { name, url: 'https://shop.example/hooks', event_types: types }
-  const { id } = await read({ name: 'create endpoint to change', method: 'POST', path, headers: live, body })
+  const { id } = await read({
+    name: 'create endpoint to change',
+    method: 'POST',
+    path,
+    headers: live,
+    body,
+  })
   const one = { path: `${path}/${id}`, headers: live }
   const update = { method: 'PATCH', ...one }
   await withoutBody(world, { name: 'update endpoint', ...update })
@@ -120,7 +135,12 @@ async function changedEndpoints(world: World, path: string): Promise<void> {
       disabled: { status: 'disabled' },
       'disabled again': { status: 'disabled' },
       active: { status: 'active' },
-      'all at once': { name: 'Both', url: 'https://shop.example/', status: 'active', event_types: types },
+      'all at once': {
+        name: 'Both',
+        url: 'https://shop.example/',
+        status: 'active',
+        event_types: types,
+      },
     },
   )
   await record({ name: 'update endpoint by a test key', ...update, headers: test, body: { name } })
@@ -133,7 +153,10 @@ async function changedEndpoints(world: World, path: string): Promise<void> {
   await record({ name: 'disable again', method: 'DELETE', ...one })
   await record({ name: 'rotate secret of a disabled one', ...rotate })
   await record({ name: 'test a disabled one', ...rotate, path: `${one.path}/test` })
-  for (const [what, other] of Object.entries({ unknown: `we_${'0'.repeat(32)}`, malformed: 'nonsense' })) {
+  for (const [what, other] of Object.entries({
+    unknown: `we_${'0'.repeat(32)}`,
+    malformed: 'nonsense',
+  })) {
     const request = { path: `${path}/${other}`, headers: live }
     await record({ name: `update ${what} endpoint`, method: 'PATCH', ...request, body: { name } })
     await record({ name: `disable ${what} endpoint`, method: 'DELETE', ...request })
@@ -143,7 +166,12 @@ async function changedEndpoints(world: World, path: string): Promise<void> {
       ...request,
       path: `${request.path}/rotations`,
     })
-    await record({ name: `test ${what} endpoint`, method: 'POST', ...request, path: `${request.path}/test` })
+    await record({
+      name: `test ${what} endpoint`,
+      method: 'POST',
+      ...request,
+      path: `${request.path}/test`,
+    })
   }
 }
 
@@ -188,8 +216,16 @@ async function listedEvents({ record, own, live, test }: World, endpointId: stri
   await list('limit of 201', '?limit=201')
   await list('cursor', '?cursor=abc')
   await list('offset', '?offset=1')
-  for (const [what, id] of Object.entries({ unknown: `evt_${'0'.repeat(26)}`, malformed: 'nonsense' })) {
-    await record({ name: `${what} event`, method: 'GET', path: `${own}/events/${id}`, headers: live })
+  for (const [what, id] of Object.entries({
+    unknown: `evt_${'0'.repeat(26)}`,
+    malformed: 'nonsense',
+  })) {
+    await record({
+      name: `${what} event`,
+      method: 'GET',
+      path: `${own}/events/${id}`,
+      headers: live,
+    })
   }
 }
 
@@ -207,7 +243,9 @@ export async function newestEvent(
     return (
       sessions.every((id) => subjects.has(id)) &&
       // The list has an event before it is raised, from its session and without deliveries.
-      data.every((event) => !sessions.includes(event.subject.id) || event.webhook_deliveries.length > 0) &&
+      data.every(
+        (event) => !sessions.includes(event.subject.id) || event.webhook_deliveries.length > 0,
+      ) &&
       deliveries.every(({ status }) => status === 'succeeded' || status === 'failed')
     )
   })

@@ -29,12 +29,25 @@ export async function startAgents(network: NetworkSource) {
   const auth = createAuth({ findKey, keyring, clock, limiter: createMemoryLimiter(clock) })
   const logged: string[] = []
   const logger = pino({ level: 'warn' }, { write: (line) => void logged.push(line) })
-  const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
+  const app = await createApp({
+    logger,
+    random: randomBytes,
+    publicUrl: 'https://tidegate.example',
+  })
   const described = validateResponses(app)
   agentRoutes(app, { auth, network, clock, logger })
 
-  function key({ scopes = ['*'], capabilities = ['ip_rotation'], rateLimit = 600 }: KeyOptions = {}): string {
-    const { key } = generateApiKey({ type: 'secret', environment: 'live', keyring, random: randomBytes })
+  function key({
+    scopes = ['*'],
+    capabilities = ['ip_rotation'],
+    rateLimit = 600,
+  }: KeyOptions = {}): string {
+    const { key } = generateApiKey({
+      type: 'secret',
+      environment: 'live',
+      keyring,
+      random: randomBytes,
+    })
     const organizationId = `org_${String(stored.size).padStart(26, '0')}` as const
     const base = { keyId: 'key_1', organizationId, environment: 'live', rateLimit } as const
     stored.set(lookupHashes(keyring, key)[0] ?? '', {

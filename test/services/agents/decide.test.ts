@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findOperator, type OperatorCategory, operatorCatalogue } from '../../../infra/ip/operators.ts'
+import {
+  findOperator,
+  type OperatorCategory,
+  operatorCatalogue,
+} from '../../../infra/ip/operators.ts'
 import type { Network } from '../../../schemas/events.ts'
 import {
   type AddressFacts,
@@ -52,7 +56,10 @@ function decide({
   const known = { countryCode: country, asn, anonymity, provider: anonymity.provider ?? bot }
   const facts: AddressFacts = { ...known, listed, evaluatedAt: 1_800_000_000_000 }
   const asked = { ip: '8.8.8.8', operator, desiredCountryCode: desired }
-  return decideRotation({ ...asked, hasAllAddresses: hasAllAddresses(operator, new Set(lists)) }, facts)
+  return decideRotation(
+    { ...asked, hasAllAddresses: hasAllAddresses(operator, new Set(lists)) },
+    facts,
+  )
 }
 
 const openAiLists = ['GPTBot', 'ChatGPT-User', 'OAI-SearchBot']
@@ -83,7 +90,11 @@ describe('given an address and what is known of it', () => {
       { provider: 'APPLE_PRIVATE_RELAY', asn: apple },
       [],
     ],
-    ['its network is of several, the own operator among them', { provider: 'ICLOUD', asn: '714' }, []],
+    [
+      'its network is of several, the own operator among them',
+      { provider: 'ICLOUD', asn: '714' },
+      [],
+    ],
     ['its network is nobody’s in the catalogue', { provider: 'ZSCALER', asn: '64512' }, []],
     [
       'it is named another provider’s',
@@ -96,7 +107,11 @@ describe('given an address and what is known of it', () => {
       { provider: 'DECODO', says: { provider: 'Smartproxy' } },
       [],
     ],
-    ['it is named an unknown provider’s', { provider: 'NORDVPN', says: { provider: 'Example VPN' } }, []],
+    [
+      'it is named an unknown provider’s',
+      { provider: 'NORDVPN', says: { provider: 'Example VPN' } },
+      [],
+    ],
     [
       'the name of the own provider counts before the network',
       { provider: 'NORDVPN', asn: zscaler, says: { provider: 'nordvpn' } },
@@ -118,7 +133,11 @@ describe('given an address and what is known of it', () => {
       { provider: 'OPENAI', asn: '15169', lists: openAiLists },
       ['provider_mismatch'],
     ],
-    ['it is in none of those that are known', { provider: 'OPENAI', asn: '15169', lists: ['GPTBot'] }, []],
+    [
+      'it is in none of those that are known',
+      { provider: 'OPENAI', asn: '15169', lists: ['GPTBot'] },
+      [],
+    ],
     [
       'it is in the ranges of one crawler of the own operator',
       { provider: 'OPENAI', bot: 'ChatGPT-User', lists: openAiLists },
@@ -141,7 +160,10 @@ describe('given an address and what is known of it', () => {
       ['country_mismatch', 'provider_mismatch', 'listed', 'hosting'],
     ],
   ])('when %s', (_, given, reasons) => {
-    expect(decide(given)).toMatchObject({ reasons, decision: reasons.length > 0 ? 'rotate' : 'keep' })
+    expect(decide(given)).toMatchObject({
+      reasons,
+      decision: reasons.length > 0 ? 'rotate' : 'keep',
+    })
   })
 
   it.each<[string, Given, boolean]>([
@@ -153,7 +175,11 @@ describe('given an address and what is known of it', () => {
     ['an operator whose network it is', { provider: 'ZSCALER', asn: zscaler }, true],
     ['an operator with other networks', { provider: 'ZSCALER' }, false],
     ['one that a database names', { provider: 'NORDVPN', says: { provider: 'NordVPN' } }, true],
-    ['one where a database names another', { provider: 'NORDVPN', says: { provider: 'Mullvad' } }, true],
+    [
+      'one where a database names another',
+      { provider: 'NORDVPN', says: { provider: 'Mullvad' } },
+      true,
+    ],
   ])('then of %s it says whether the provider was checked', (_, given, checked) => {
     expect(decide(given).provider_checked).toBe(checked)
   })
@@ -166,14 +192,17 @@ describe('given an address and what is known of it', () => {
     ['enterprise_egress', 'ZSCALER', ['proxy', 'residential_proxy', 'tor']],
     ['crawler_agent', 'OPENAI', ['proxy', 'residential_proxy', 'tor']],
   ]
-  it.each(examples)('when it is listed, for a %s (%s): %j are reasons', (category, provider, reasons) => {
-    expect(findOperator(provider)?.category).toBe(category)
-    const kinds: Listing[] = ['proxy', 'residential_proxy', 'tor']
-    const found = kinds.filter((kind) =>
-      decide({ provider, says: { [kind]: true } }).reasons.includes('listed'),
-    )
-    expect(found).toEqual(reasons)
-  })
+  it.each(examples)(
+    'when it is listed, for a %s (%s): %j are reasons',
+    (category, provider, reasons) => {
+      expect(findOperator(provider)?.category).toBe(category)
+      const kinds: Listing[] = ['proxy', 'residential_proxy', 'tor']
+      const found = kinds.filter((kind) =>
+        decide({ provider, says: { [kind]: true } }).reasons.includes('listed'),
+      )
+      expect(found).toEqual(reasons)
+    },
+  )
 
   it('then it is rotated exactly when there is a reason, each once and in order', () => {
     const seed = Date.now()
@@ -260,7 +289,9 @@ const pairs = letters.flatMap((first) => letters.map((second) => first + second)
 it('ISO 3166-1 assigns 249 codes', () => {
   expect(pairs.filter(isAssignedCountryCode)).toHaveLength(249)
   expect(['DE', 'GB', 'US', 'SS'].every(isAssignedCountryCode)).toBe(true)
-  expect(['XX', 'XK', 'UK', 'EU', 'AN', 'ZZ', 'de', 'DEU', ''].some(isAssignedCountryCode)).toBe(false)
+  expect(['XX', 'XK', 'UK', 'EU', 'AN', 'ZZ', 'de', 'DEU', ''].some(isAssignedCountryCode)).toBe(
+    false,
+  )
 })
 
 it('databases also say XK', () => {

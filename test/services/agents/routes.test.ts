@@ -95,7 +95,12 @@ describe('POST /v1/agents/ip-rotation', () => {
     ['eleven items', { items: items(11) }, 'items', 'too_large'],
     ['a member too many', { items: items(1), dry_run: true }, 'dry_run', 'not_allowed'],
     ['an item that is no object', { items: [item, 'x'] }, 'items.1', 'invalid_type'],
-    ['a member too many in an item', { items: [{ ...item, note: 'x' }] }, 'items.0.note', 'not_allowed'],
+    [
+      'a member too many in an item',
+      { items: [{ ...item, note: 'x' }] },
+      'items.0.note',
+      'not_allowed',
+    ],
     ['no ip', { items: [{ ...item, ip: undefined }] }, 'items.0.ip', 'required'],
     [
       'no provider',
@@ -164,7 +169,9 @@ describe('POST /v1/agents/ip-rotation', () => {
     const { body } = await agents.post({ items: [bad, bad] })
     const names = body.error.details.fields.map((field: { name: string }) => field.name)
     const members = ['ip', 'proxy_provider', 'desired_country_code']
-    expect(names.sort()).toEqual([0, 1].flatMap((i) => members.map((each) => `items.${i}.${each}`)).sort())
+    expect(names.sort()).toEqual(
+      [0, 1].flatMap((i) => members.map((each) => `items.${i}.${each}`)).sort(),
+    )
     expect(JSON.stringify(body)).not.toMatch(/10\.1\.2\.3|SECRETIVE|ZZ/)
   })
 
@@ -187,7 +194,11 @@ describe('an organization without the capability', () => {
   ])('gets 404 for %s, and pays for it', async (_, body, post) => {
     const as = agents.key({ capabilities: ['another'] })
     const answer = await agents.post(body, { as, ...post })
-    expect(answer).toMatchObject({ status: 404, cost: '1', body: { error: { code: 'request.not_found' } } })
+    expect(answer).toMatchObject({
+      status: 404,
+      cost: '1',
+      body: { error: { code: 'request.not_found' } },
+    })
   })
 
   it('gets 403 first when the key lacks the scope', async () => {
@@ -240,7 +251,9 @@ describe('without enough IP data', () => {
     ['no network', '11.0.0.1', 'items.1.ip'],
     ['neither', '13.0.0.1', 'items.1.ip'],
   ])('the whole batch is 503 when one address has %s', async (_, ip, name) => {
-    const { status, headers, body, cost } = await agents.post({ items: [item, { ...item, ip }, item] })
+    const { status, headers, body, cost } = await agents.post({
+      items: [item, { ...item, ip }, item],
+    })
     expect({ status, cost }).toEqual({ status: 503, cost: '3' })
     expect(body.error).toMatchObject({ code: 'service.unavailable', retryable: true })
     expect(body.error.message).toContain(name)
@@ -249,12 +262,16 @@ describe('without enough IP data', () => {
 
   it('an invalid item counts before missing data', async () => {
     const unknown = { ...item, ip: '13.0.0.1' }
-    const { status } = await agents.post({ items: [unknown, { ...item, desired_country_code: 'XX' }] })
+    const { status } = await agents.post({
+      items: [unknown, { ...item, desired_country_code: 'XX' }],
+    })
     expect(status).toBe(422)
   })
 
   it('a database of IPv4 networks leaves an IPv6 address unknown, although its flags would be false', async () => {
-    const { app, post } = await startAgents(await openNetwork({ ...paths, anonymousPath: ipv4OnlyPath }))
+    const { app, post } = await startAgents(
+      await openNetwork({ ...paths, anonymousPath: ipv4OnlyPath }),
+    )
     const ipv6 = { ip: '2a00:1450::1', proxy_provider: 'BYTEFUL', desired_country_code: 'IE' }
     const { status, body } = await post({ items: [item, ipv6] })
     expect([status, body.error.retryable]).toEqual([503, true])
@@ -267,7 +284,11 @@ describe('without enough IP data', () => {
     const lookup = (ip: string) => ({ ...noNetwork.lookup(ip, 0), status: 'error' as const })
     const { app, post } = await startAgents({ ...noNetwork, lookup, missing: [] })
     const { status, headers, body } = await post({ items: [item] })
-    expect([status, body.error.code, body.error.retryable]).toEqual([503, 'service.unavailable', true])
+    expect([status, body.error.code, body.error.retryable]).toEqual([
+      503,
+      'service.unavailable',
+      true,
+    ])
     expect(headers['retry-after']).toBe('60')
     await app.close()
   })
@@ -310,7 +331,10 @@ describe('with the file of addresses that comes along', () => {
       items: [{ ip, proxy_provider, desired_country_code: country }],
     })
     const decision = reasons.length > 0 ? 'rotate' : 'keep'
-    expect([status, body.data]).toMatchObject([200, [{ decision, reasons, provider_checked: checked }]])
+    expect([status, body.data]).toMatchObject([
+      200,
+      [{ decision, reasons, provider_checked: checked }],
+    ])
   })
 
   it('every operator of the catalogue is answered, and those with complete lists are checked', async () => {
@@ -347,21 +371,24 @@ describe('where a database is missing', () => {
     ['all but that of networks', ['asnPath'], ['CITY_MMDB', 'ANONYMOUS_MMDB']],
     ['that of anonymous addresses', ['cityPath', 'asnPath'], ['ANONYMOUS_MMDB']],
     ['that of networks', ['cityPath', 'anonymousPath'], ['ASN_MMDB']],
-  ] as const)('(%s), nothing is kept unseen: 503, and the operator is told', async (_, has, missing) => {
-    const some = Object.fromEntries(has.map((name) => [name, paths[name]]))
-    const { app, post, logged, described } = await startAgents(await openNetwork(some))
-    const atStart = logged.splice(0)
-    const { status, headers, body } = await post({ items: [hosting] })
-    expect(status).toBe(503)
-    expect(body.error).toMatchObject({ code: 'service.unavailable', retryable: false })
-    expect(headers).not.toHaveProperty('retry-after')
-    for (const lines of [atStart, logged]) {
-      expect(lines).toHaveLength(1)
-      expect(lines[0]).toContain(`IP rotation needs an IP database for ${missing.join(', ')}`)
-    }
-    expect(described.problems).toEqual([])
-    await app.close()
-  })
+  ] as const)(
+    '(%s), nothing is kept unseen: 503, and the operator is told',
+    async (_, has, missing) => {
+      const some = Object.fromEntries(has.map((name) => [name, paths[name]]))
+      const { app, post, logged, described } = await startAgents(await openNetwork(some))
+      const atStart = logged.splice(0)
+      const { status, headers, body } = await post({ items: [hosting] })
+      expect(status).toBe(503)
+      expect(body.error).toMatchObject({ code: 'service.unavailable', retryable: false })
+      expect(headers).not.toHaveProperty('retry-after')
+      for (const lines of [atStart, logged]) {
+        expect(lines).toHaveLength(1)
+        expect(lines[0]).toContain(`IP rotation needs an IP database for ${missing.join(', ')}`)
+      }
+      expect(described.problems).toEqual([])
+      await app.close()
+    },
+  )
 
   it('an operator with all of them is told nothing', async () => {
     const { app, logged } = await startAgents(await openNetwork(paths))

@@ -24,7 +24,10 @@ export function createBucketServer({ limit, status = 200 }: BucketOptions) {
     const { admitted, ...taken } = model.request(1, limit ?? 0, time.clock())
     let seconds = 1
     while (!model.wouldAdmit(1, time.clock() + seconds * 1000)) seconds++
-    const told = { 'x-ratelimit-limit': `${taken.limit}`, 'x-ratelimit-remaining': `${taken.remaining}` }
+    const told = {
+      'x-ratelimit-limit': `${taken.limit}`,
+      'x-ratelimit-remaining': `${taken.remaining}`,
+    }
     return { admitted, headers: admitted ? told : { ...told, 'retry-after': `${seconds}` } }
   }
 

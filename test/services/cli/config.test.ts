@@ -18,14 +18,22 @@ describe('tidegate config check', () => {
   const keys = () => ({ TIDEGATE_MASTER_KEYS_FILE: path.join(folder, 'keys') })
 
   it('says that a server could start, without a database that answers, and what people will miss', async () => {
-    const answer = await check({ ...keys(), DATABASE_URL: 'postgres://nowhere:1/none', HOST: '0.0.0.0' })
+    const answer = await check({
+      ...keys(),
+      DATABASE_URL: 'postgres://nowhere:1/none',
+      HOST: '0.0.0.0',
+    })
     expect(answer).toMatchObject({ code: 0, stderr: '' })
     expect(answer.stdout).toMatch(/warning: PUBLIC_URL is not set[\s\S]*The settings are valid/)
   })
 
   it.each([
     ['a setting that is missing', {}, /DATABASE_URL is not set/],
-    ['keys that are too short', { TIDEGATE_MASTER_KEYS: 'abc', DATABASE_URL: 'postgres://x' }, /32 bytes/],
+    [
+      'keys that are too short',
+      { TIDEGATE_MASTER_KEYS: 'abc', DATABASE_URL: 'postgres://x' },
+      /32 bytes/,
+    ],
     [
       'databases of addresses that are not there',
       { DATABASE_URL: 'postgres://x', TIDEGATE_MASTER_KEYS: 'A'.repeat(44), ASN_MMDB: '/nowhere' },
@@ -38,11 +46,18 @@ describe('tidegate config check', () => {
   it('asks the command for the keys, and tells nothing that it prints', async () => {
     const settings = { DATABASE_URL: 'postgres://nowhere:1/none' }
     const asked = (program: string) =>
-      check({ ...settings, TIDEGATE_MASTER_KEYS_COMMAND: `${program} ${folder}/keys` }, '--roles', 'api')
+      check(
+        { ...settings, TIDEGATE_MASTER_KEYS_COMMAND: `${program} ${folder}/keys` },
+        '--roles',
+        'api',
+      )
     expect(await asked('/bin/cat')).toMatchObject({ code: 0, stderr: '' })
     expect(await asked('/bin/ls')).toEqual({
-      ...{ code: 1, stdout: '' },
-      stderr: expect.stringMatching(/TIDEGATE_MASTER_KEYS_COMMAND printed no(?!.*tidegate-config-)/s),
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /TIDEGATE_MASTER_KEYS_COMMAND printed no(?!.*tidegate-config-)/s,
+      ),
     })
   })
 

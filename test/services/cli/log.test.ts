@@ -6,7 +6,9 @@ import { createMemoryLog } from '../../support/memory-log.ts'
 it('a record that is as large as the log takes is skipped by a smaller one', async () => {
   const [log, codec] = [createMemoryLog(), createCodec()]
   const value = Buffer.alloc(1024 * 1024, 'not ours')
-  const [place] = await log.append([{ topic: 'tidegate.sessions.v1', key: 'x', value, headers: {} }])
+  const [place] = await log.append([
+    { topic: 'tidegate.sessions.v1', key: 'x', value, headers: {} },
+  ])
   if (!place) throw new Error('nothing appended')
   const printed = vi.spyOn(console, 'log').mockImplementation(() => {})
   await skip({ log, codec }, { place, reason: 'too large', by: 'Ada' })

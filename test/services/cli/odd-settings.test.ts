@@ -6,73 +6,74 @@ import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { checkServerSettings, readServerSettings } from '../../../services/cli/server-settings.ts'
 
-const base = { DATABASE_URL: 'postgres://nowhere:1/none', TIDEGATE_MASTER_KEYS: 'A'.repeat(44), PORT: '0' }
+const base = {
+  DATABASE_URL: 'postgres://nowhere:1/none',
+  TIDEGATE_MASTER_KEYS: 'A'.repeat(44),
+  PORT: '0',
+}
 // An installation sets them for all its programs, so that they count only where something is sent.
 const sending = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }
 
 const odd = fc.oneof(
   fc.constantFrom(
-    ...[
-      '0',
-      '-1',
-      '1',
-      '80',
-      '8787',
-      '65536',
-      '1e3',
-      '0x10',
-      '10s',
-      '5MB',
-      '1,000',
-      '1_000',
-      '2.5',
-      'NaN',
-      '∞',
-    ],
-    ...[
-      'Infinity',
-      '9007199254740993',
-      ' ',
-      ',',
-      'on',
-      'true',
-      'nonsense',
-      'localhost',
-      'localhost:9092',
-      'a b',
-    ],
-    ...[
-      '10.0.0.0/40',
-      '10.0.0.0/8',
-      '0.0.0.0/0',
-      '::/0',
-      '::1',
-      '10/8',
-      'loopback',
-      '10.0.0.0/8,',
-      '[::1]:9092',
-    ],
-    ...[
-      'mysql://user:hunter2@host/db',
-      'postgres://user:hunter2@host:99999/db',
-      'postgres://host/db?port=abc',
-    ],
-    ...[
-      'postgres://user:hun#ter2@host/db',
-      'http://user:hunter2@host/',
-      'https://host',
-      'ftp://host',
-      'http:host',
-    ],
-    ...[
-      'https://host/?a=b',
-      'mailto:hunter2@host',
-      'host:0',
-      'host:99999',
-      'PLAINTEXT://host:9092',
-      '/nowhere',
-    ],
-    ...['spam=/nowhere', 'ja4=X Y', 'bunny', 'INFO', 'info', 'plain', 'SASL_SSL', '0,,5', '0,0.5', '1e300'],
+    '0',
+    '-1',
+    '1',
+    '80',
+    '8787',
+    '65536',
+    '1e3',
+    '0x10',
+    '10s',
+    '5MB',
+    '1,000',
+    '1_000',
+    '2.5',
+    'NaN',
+    '∞',
+    'Infinity',
+    '9007199254740993',
+    ' ',
+    ',',
+    'on',
+    'true',
+    'nonsense',
+    'localhost',
+    'localhost:9092',
+    'a b',
+    '10.0.0.0/40',
+    '10.0.0.0/8',
+    '0.0.0.0/0',
+    '::/0',
+    '::1',
+    '10/8',
+    'loopback',
+    '10.0.0.0/8,',
+    '[::1]:9092',
+    'mysql://user:hunter2@host/db',
+    'postgres://user:hunter2@host:99999/db',
+    'postgres://host/db?port=abc',
+    'postgres://user:hun#ter2@host/db',
+    'http://user:hunter2@host/',
+    'https://host',
+    'ftp://host',
+    'http:host',
+    'https://host/?a=b',
+    'mailto:hunter2@host',
+    'host:0',
+    'host:99999',
+    'PLAINTEXT://host:9092',
+    '/nowhere',
+    'spam=/nowhere',
+    'ja4=X Y',
+    'bunny',
+    'INFO',
+    'info',
+    'plain',
+    'SASL_SSL',
+    '0,,5',
+    '0,0.5',
+    '1e300',
   ),
   fc.string({ minLength: 1, maxLength: 12 }),
   fc.integer().map(String),
@@ -130,7 +131,9 @@ describe('odd values of settings', () => {
         const used =
           name === 'TRUSTED_PROXIES'
             ? createApp({
-                ...{ logger: createLogger('silent'), random: Buffer.alloc, trustedProxies: entries },
+                logger: createLogger('silent'),
+                random: Buffer.alloc,
+                trustedProxies: entries,
                 publicUrl: 'http://127.0.0.1',
               }).then((app) => app.close())
             : Promise.resolve().then(() => createAddressRules(entries))
@@ -155,15 +158,27 @@ describe('odd values of settings', () => {
       { DATABASE_URL: 'postgres://host/db?port=abc' },
       'DATABASE_URL cannot be used: its port must be 1–65535',
     ],
-    [{ DATABASE_URL: 'postgres://host/db?sslrootcert=/nowhere' }, 'DATABASE_URL cannot be used: ENOENT'],
+    [
+      { DATABASE_URL: 'postgres://host/db?sslrootcert=/nowhere' },
+      'DATABASE_URL cannot be used: ENOENT',
+    ],
     [
       { TRUSTED_PROXIES: '127.0.0.1, 10.0.0.0/40' },
       'TRUSTED_PROXIES must be addresses or CIDRs such as 10.0.0.0/8, got "10.0.0.0/40"',
     ],
-    [{ KAFKA_BROKERS: 'a:1,localhost' }, 'KAFKA_BROKERS must be host:port, comma-separated, got "localhost"'],
+    [
+      { KAFKA_BROKERS: 'a:1,localhost' },
+      'KAFKA_BROKERS must be host:port, comma-separated, got "localhost"',
+    ],
     [{ KAFKA_BROKERS: ',' }, 'KAFKA_BROKERS must have an entry, got ","'],
-    [{ PORT: '8788', CONSOLE_PORT: '8788' }, 'CONSOLE_PORT must differ from PORT, got 8788 for both'],
-    [{ METRICS_PORT: '99', SCHEMAS_PORT: '99' }, 'SCHEMAS_PORT must differ from METRICS_PORT, got 99'],
+    [
+      { PORT: '8788', CONSOLE_PORT: '8788' },
+      'CONSOLE_PORT must differ from PORT, got 8788 for both',
+    ],
+    [
+      { METRICS_PORT: '99', SCHEMAS_PORT: '99' },
+      'SCHEMAS_PORT must differ from METRICS_PORT, got 99',
+    ],
     [
       { KAFKA_REPLICATION_FACTOR: '2', KAFKA_MIN_INSYNC_REPLICAS: '3' },
       'KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICATION_FACTOR (2), got "3"',
@@ -187,7 +202,9 @@ describe('odd values of settings', () => {
       'DATABSE_URL is not a setting: did you mean DATABASE_URL?',
     ],
   ])('are named with what is expected: %j', async (given, message) => {
-    const refused = await outcome(checkServerSettings({ env: { ...base, ...given }, roles: 'api,scoring' }))
+    const refused = await outcome(
+      checkServerSettings({ env: { ...base, ...given }, roles: 'api,scoring' }),
+    )
     expect(refused).toMatch(message)
     expect(refused).not.toContain('hunter2')
   })
@@ -214,7 +231,9 @@ describe('variables that are nearly named as a setting', () => {
     ['tidegate_master_keys', 'TIDEGATE_MASTER_KEYS'],
     ['TIDEGATE_MASTER_KEY_FILE', 'TIDEGATE_MASTER_KEYS_FILE'],
   ])('%s: did you mean %s', (name, likely) => {
-    expect(misspelledSettings({ [name]: 'x' })).toEqual([`${name} is not a setting: did you mean ${likely}?`])
+    expect(misspelledSettings({ [name]: 'x' })).toEqual([
+      `${name} is not a setting: did you mean ${likely}?`,
+    ])
     expect(misspelledSettings({ [name]: 'x', [likely]: 'y' })).toEqual([])
   })
 

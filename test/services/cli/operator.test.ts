@@ -51,7 +51,11 @@ test('a failure names fields, what is expected and what is possible', () => {
   )
   const text = 'scopes.1: invalid_value\n  scopes.1: expected a scope\n  possible values: a, b'
   expect(errorText(error)).toBe(text)
-  expect(errorJson(error)).toMatchObject({ code: 'request.validation_failed', status: 422, retryable: false })
+  expect(errorJson(error)).toMatchObject({
+    code: 'request.validation_failed',
+    status: 422,
+    retryable: false,
+  })
 })
 
 test('what no request could meet has a code of its own, and says what happened', () => {
@@ -66,7 +70,9 @@ test('what no request could meet has a code of its own, and says what happened',
 
 test('a read model that does not follow is not taken for a database that is away', () => {
   const late = unavailable(new Error('organizations has not applied it in time'))
-  expect(errorText(late)).toMatch(/role `projections`.*\(organizations has not applied it in time\)$/)
+  expect(errorText(late)).toMatch(
+    /role `projections`.*\(organizations has not applied it in time\)$/,
+  )
   const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
   for (const away of [refused, new LogUnavailable('no broker'), unavailable(refused)]) {
     expect(errorText(away)).toMatch(/^The database or the log does not answer/)

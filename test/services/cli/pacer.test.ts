@@ -62,7 +62,12 @@ test('a bucket that others have emptied costs one denied request: the first goes
 })
 
 test('a denied request is sent again with the same bytes, and what was denied is no latency', async () => {
-  const { recording, received, waits } = await run({ limit: 60, requests: 20, workers: 4, takenBefore: 70 })
+  const { recording, received, waits } = await run({
+    limit: 60,
+    requests: 20,
+    workers: 4,
+    takenBefore: 70,
+  })
   expect(received.filter(({ status }) => status === 429)).toHaveLength(waits.denied)
   expect(waits.denied).toBeGreaterThan(0)
   for (let i = 0; i < 20; i++) {
@@ -89,7 +94,12 @@ test('nothing waits where the server does not limit', async () => {
 })
 
 test('requests that fail otherwise are errors, and are not sent again', async () => {
-  const { statuses, recording, received } = await run({ limit: 6000, requests: 30, workers: 8, status: 503 })
+  const { statuses, recording, received } = await run({
+    limit: 6000,
+    requests: 30,
+    workers: 8,
+    status: 503,
+  })
   expect(statuses).toEqual(Array(30).fill(503))
   expect([...recording.errors]).toEqual([['batch http_503', 30]])
   expect(received).toHaveLength(30)

@@ -49,7 +49,12 @@ function eventsOf(plan: SessionPlan, { key }: Keys): SessionEvent[] {
     },
   }
   const batches = [...plan.batches, plan.closing].map((observations, i): SessionEvent => {
-    const body = { event_id: `e${i}`, seq: i + 1, received_at: 2, body_hash: String(i).padStart(64, '0') }
+    const body = {
+      event_id: `e${i}`,
+      seq: i + 1,
+      received_at: 2,
+      body_hash: String(i).padStart(64, '0'),
+    }
     const payload = deflateRawSync(JSON.stringify(answered(observations, key)))
     return { type: 'BatchReceived', data: { ...scope, ...document, ...body, user_agent, payload } }
   })
@@ -66,7 +71,10 @@ function answered(observations: PlannedObservations, key: SimulationKey | undefi
 }
 
 function evaluatePlan(plan: SessionPlan, keys: Keys = { key: serversKey }) {
-  const state = eventsOf(plan, keys).reduce<ReturnType<typeof evolve> | undefined>(evolve, undefined)
+  const state = eventsOf(plan, keys).reduce<ReturnType<typeof evolve> | undefined>(
+    evolve,
+    undefined,
+  )
   if (!state) throw new Error('no events')
   return evaluate({
     state: { ...state, platform: plan.client },

@@ -9,7 +9,10 @@ function serverOf(automation_status: string, sources: string[] | null): HttpClie
   const decision = { automation_status, decision_status: 'final' }
   const data = { id: 'sid_1', decision, evidence: sources && { sources } }
   const body = Buffer.from(JSON.stringify({ data }))
-  return { request: async () => ({ status: 200, headers: { get: () => null }, body }), close: () => {} }
+  return {
+    request: async () => ({ status: 200, headers: { get: () => null }, body }),
+    close: () => {},
+  }
 }
 
 test.each<[string, string, string[] | null, { proven: number; errors: string[] }]>([
@@ -28,8 +31,12 @@ test.each<[string, string, string[] | null, { proven: number; errors: string[] }
   async (_, status, sources, expected) => {
     const recording = createRecording()
     const { proven, readable } = await verifySessions([{ sessionId: 'sid_1', actor: 'human' }], {
-      ...{ baseUrl: 'http://127.0.0.1:1', secretKey: 'sk', concurrency: 1 },
-      ...{ recording, pacer: createPacer(), http: serverOf(status, sources) },
+      baseUrl: 'http://127.0.0.1:1',
+      secretKey: 'sk',
+      concurrency: 1,
+      recording,
+      pacer: createPacer(),
+      http: serverOf(status, sources),
     })
     expect({ proven, errors: [...recording.errors.keys()] }).toEqual(expected)
     expect(readable).toBe(1)

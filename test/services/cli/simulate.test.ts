@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { observationsSchema } from '../../../schemas/observations.ts'
 import { headersOf } from '../../../services/cli/simulate/generate/headers.ts'
-import { defaultMix, planSession, type SessionPlan } from '../../../services/cli/simulate/generate/plan.ts'
+import {
+  defaultMix,
+  planSession,
+  type SessionPlan,
+} from '../../../services/cli/simulate/generate/plan.ts'
 import { createPacer } from '../../../services/cli/simulate/pacer.ts'
 import { createRecording, recorded, summarize } from '../../../services/cli/simulate/recorder.ts'
 import { createReport, errorReport, formatReport } from '../../../services/cli/simulate/report.ts'
@@ -56,7 +60,9 @@ describe('the generator', () => {
   test('sends only what is asked for', () => {
     const mix = { clients: { web: 0, ios: 1, android: 0 }, bots: 1, returning: 0 }
     const all = Array.from({ length: 100 }, (_, index) => planSession('seed-1', index, mix))
-    expect(new Set(all.map(({ client, actor }) => `${client} ${actor}`))).toEqual(new Set(['ios emulator']))
+    expect(new Set(all.map(({ client, actor }) => `${client} ${actor}`))).toEqual(
+      new Set(['ios emulator']),
+    )
     expect(all.every(({ index, visitor }) => index === visitor)).toBe(true)
   })
 
@@ -89,7 +95,13 @@ describe('the report', () => {
   })
   const none = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
   const waits = { publishable: none, secret: none }
-  const input = { seed: 's', baseUrl: 'http://127.0.0.1:1', hasKey: true, waits, verification: null }
+  const input = {
+    seed: 's',
+    baseUrl: 'http://127.0.0.1:1',
+    hasKey: true,
+    waits,
+    verification: null,
+  }
 
   test('takes percentiles by nearest rank', () => {
     const hundred = Array.from({ length: 100 }, (_, i) => 100 - i)
@@ -107,16 +119,20 @@ describe('the report', () => {
     )
     await recorded({ ...paced, endpoint: 'open' }, async () => answer(502, 'bad gateway'))
     const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
-    await expect(recorded({ ...paced, endpoint: 'open' }, () => Promise.reject(refused))).rejects.toBe(
-      refused,
-    )
+    await expect(
+      recorded({ ...paced, endpoint: 'open' }, () => Promise.reject(refused)),
+    ).rejects.toBe(refused)
     const report = createReport({
       ...input,
       counts: { completed: 10, failed: 2, returning: 1 },
       durationMs: 2000,
       recording,
     })
-    expect(report).toMatchObject({ sessionsPerSecond: 5, requestsPerSecond: 0.5, acknowledgedBatches: 1 })
+    expect(report).toMatchObject({
+      sessionsPerSecond: 5,
+      requestsPerSecond: 0.5,
+      acknowledgedBatches: 1,
+    })
     expect(report.latency.batch.count).toBe(1)
     expect(report.errors).toEqual([
       { endpoint: 'batch', code: 'session.sequence_mismatch', count: 1 },
@@ -147,9 +163,19 @@ describe('the report', () => {
     const held = { ...none, held: 3, waitedMs: 1200 }
     const counts = { completed: 1, failed: 0, returning: 0 }
     const waits = { publishable: held, secret: { ...held, held: 0 } }
-    const report = createReport({ ...input, counts, waits, durationMs: 10, recording: createRecording() })
-    expect(formatReport(report)).toContain('tidegate org limits <organization> --publishable 100000')
-    expect(formatReport(report, 'org_1')).toContain('tidegate org limits org_1 --publishable 100000')
+    const report = createReport({
+      ...input,
+      counts,
+      waits,
+      durationMs: 10,
+      recording: createRecording(),
+    })
+    expect(formatReport(report)).toContain(
+      'tidegate org limits <organization> --publishable 100000',
+    )
+    expect(formatReport(report, 'org_1')).toContain(
+      'tidegate org limits org_1 --publishable 100000',
+    )
     expect(formatReport(report)).not.toContain('--secret')
   })
 
@@ -165,13 +191,18 @@ describe('the report', () => {
 
   describe.each([
     ['without the key', { hasKey: false }, /DATA_DIR has no simulation key.*inconclusive at best/],
-    ['with the key of another server', { hasKey: true, proven: 0 }, /not the one.*inconclusive at best/],
+    [
+      'with the key of another server',
+      { hasKey: true, proven: 0 },
+      /not the one.*inconclusive at best/,
+    ],
     ['with the key', { hasKey: true, proven: 1 }, /proved by the simulation key/],
     ['with a key that nobody looked at', { hasKey: true }, /carried proofs/],
   ])('%s', (_, { hasKey, proven }: { hasKey: boolean; proven?: number }, expected) => {
     test('says what is to be expected of verdicts, and succeeds', () => {
       const counts = { completed: 1, failed: 0, returning: 0 }
-      const verification = proven === undefined ? null : { readable: 1, unreadable: [], verdicts: {}, proven }
+      const verification =
+        proven === undefined ? null : { readable: 1, unreadable: [], verdicts: {}, proven }
       const said = { ...input, hasKey, verification }
       const report = createReport({ ...said, counts, durationMs: 10, recording: createRecording() })
       expect(formatReport(report)).toMatch(expected)

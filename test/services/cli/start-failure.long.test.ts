@@ -7,7 +7,12 @@ import { cli } from '../../support/cli.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { startServerProcess } from '../../support/server-process.ts'
 
-const settings = { TIDEGATE_MASTER_KEYS: 'A'.repeat(44), KAFKA_BROKERS: '', LOG_LEVEL: 'silent', PORT: '0' }
+const settings = {
+  TIDEGATE_MASTER_KEYS: 'A'.repeat(44),
+  KAFKA_BROKERS: '',
+  LOG_LEVEL: 'silent',
+  PORT: '0',
+}
 
 describe('a server that does not start', () => {
   it.each([
@@ -87,7 +92,11 @@ describe('a command on a machine where something is missing', () => {
   it('dev names KAFKA_BROKERS where no broker answers', async () => {
     const database = await createTestDatabase({ empty: true })
     const away = { KAFKA_BROKERS: '127.0.0.1:1', LOG_WAIT_MS: '0', DATABASE_URL: database.url }
-    const { code, stderr } = await cli(['dev'], { ...settings, ...away, DATA_DIR: path.join(folder, 'dev') })
+    const { code, stderr } = await cli(['dev'], {
+      ...settings,
+      ...away,
+      DATA_DIR: path.join(folder, 'dev'),
+    })
     await database.drop()
     expect(code).toBe(1)
     expect(stderr).toMatch(/^The server did not start: .*\n.*\bKAFKA_BROKERS\b/)
@@ -182,20 +191,26 @@ describe('other master keys than those of the installation', () => {
     expect(JSON.stringify(failure)).not.toContain(wrong)
   })
 
-  it.each([['dev'], ['restore'], ['org', 'list'], ['data-keys', 'reseal'], ['config', 'check', '--connect']])(
-    'stop tidegate %s %s',
-    async (...args) => {
-      const { code, stdout, stderr } = await cli(args.filter(Boolean), env)
-      expect(code).toBe(1)
-      expect(stdout + stderr).toMatch(/Set TIDEGATE_MASTER_KEYS/)
-      expect(stdout + stderr).not.toContain(wrong)
-      expect(stdout + stderr).not.toMatch(/config check` tries/)
-    },
-  )
+  it.each([
+    ['dev'],
+    ['restore'],
+    ['org', 'list'],
+    ['data-keys', 'reseal'],
+    ['config', 'check', '--connect'],
+  ])('stop tidegate %s %s', async (...args) => {
+    const { code, stdout, stderr } = await cli(args.filter(Boolean), env)
+    expect(code).toBe(1)
+    expect(stdout + stderr).toMatch(/Set TIDEGATE_MASTER_KEYS/)
+    expect(stdout + stderr).not.toContain(wrong)
+    expect(stdout + stderr).not.toMatch(/config check` tries/)
+  })
 
   it('stop neither migrate nor a start with the right ones', async () => {
     expect(await cli(['migrate'], env)).toMatchObject({ code: 0 })
-    const connected = await cli(['config', 'check', '--connect'], { ...env, TIDEGATE_MASTER_KEYS: right })
+    const connected = await cli(['config', 'check', '--connect'], {
+      ...env,
+      TIDEGATE_MASTER_KEYS: right,
+    })
     expect(connected).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/master keys: they open what the database holds/),
@@ -205,7 +220,10 @@ describe('other master keys than those of the installation', () => {
 
 it('config check --connect says what does not answer, in bounded time', async () => {
   const away = { DATABASE_URL: 'postgres://127.0.0.1:1/none', KAFKA_BROKERS: '127.0.0.1:1' }
-  const { code, stdout, stderr } = await cli(['config', 'check', '--connect'], { ...settings, ...away })
+  const { code, stdout, stderr } = await cli(['config', 'check', '--connect'], {
+    ...settings,
+    ...away,
+  })
   expect(code).toBe(1)
   expect(stdout).toMatch(/^database: failed: .*ECONNREFUSED/m)
   expect(stdout).toMatch(/^log: failed: /m)
@@ -214,12 +232,17 @@ it('config check --connect says what does not answer, in bounded time', async ()
 }, 60_000)
 
 test('tables and topics that could not be made are told as a start that failed', async () => {
-  expect(await failureOf(['migrate'], { DATABASE_URL: 'postgres://127.0.0.1:1/none' })).toMatchObject({
+  expect(
+    await failureOf(['migrate'], { DATABASE_URL: 'postgres://127.0.0.1:1/none' }),
+  ).toMatchObject({
     msg: expect.stringMatching(/ECONNREFUSED/),
     hint: expect.stringMatching(/DATABASE_URL/),
   })
   const { stdout } = await cli(['migrate'], { ...settings, KAFKA_SASL_MECHANISM: 'NONE' })
-  expect(JSON.parse(stdout)).toMatchObject({ level: 'fatal', hint: expect.stringMatching(/config check/) })
+  expect(JSON.parse(stdout)).toMatchObject({
+    level: 'fatal',
+    hint: expect.stringMatching(/config check/),
+  })
 })
 
 /** The one line that it prints. */

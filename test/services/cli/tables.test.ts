@@ -2,7 +2,12 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { RegistryEntry } from '../../../services/cli/signup/gate-api.ts'
 import { printServices } from '../../../services/cli/signup/run.ts'
-import { keyTable, organizationTable, serviceTable, textTable } from '../../../services/cli/tables.ts'
+import {
+  keyTable,
+  organizationTable,
+  serviceTable,
+  textTable,
+} from '../../../services/cli/tables.ts'
 import { organization } from '../../support/organization-rows.ts'
 import { service } from '../gate/registry/given.ts'
 import { publishableKey, secretKey } from '../organizations/given.ts'
@@ -28,7 +33,13 @@ describe('a table', () => {
       ['two', null, 7],
     ]
     expect(textTable(head, rows, 45)).toBe(
-      [`id         ${id}`, 'gives out  A_KEY', '           B_KEY', 'website    https://a.example', '']
+      [
+        `id         ${id}`,
+        'gives out  A_KEY',
+        '           B_KEY',
+        'website    https://a.example',
+        '',
+      ]
         .concat(['id         two', 'gives out  -', 'website    7'])
         .join('\n'),
     )
@@ -38,14 +49,18 @@ describe('a table', () => {
   test('fits whatever is in it, and leaves nothing out', () => {
     const seed = Date.now()
     console.log('fast-check seed', seed)
-    const cell = fc.string({ unit: fc.constantFrom(...'aZ-\n', '漢', '😀', 'e\u0301'), maxLength: 60 })
+    const cell = fc.string({
+      unit: fc.constantFrom(...'aZ-\n', '漢', '😀', 'e\u0301'),
+      maxLength: 60,
+    })
     fc.assert(
       fc.property(
         fc.array(fc.tuple(cell, cell, cell), { minLength: 1 }),
         fc.integer({ min: 13 }),
         (rows, width) => {
           const text = textTable(head, rows, width)
-          if (!text.startsWith('┌')) expect(without(text)).toContain(without(rows.at(-1)?.[2] ?? ''))
+          if (!text.startsWith('┌'))
+            expect(without(text)).toContain(without(rows.at(-1)?.[2] ?? ''))
           const measured = text.normalize('NFC')
           expect(widest(measured)).toBeLessThanOrEqual(width)
         },
@@ -64,8 +79,13 @@ describe('in a terminal', () => {
 
   async function registry(): Promise<string> {
     const entry: RegistryEntry = {
-      ...{ id: 'acme', name: 'Acme Incorporated', description: '', website: 'https://www.acme.example/' },
-      ...{ docs_url: '', dashboard_login_url: 'https://acme.example/login', sdks: [] },
+      id: 'acme',
+      name: 'Acme Incorporated',
+      description: '',
+      website: 'https://www.acme.example/',
+      docs_url: '',
+      dashboard_login_url: 'https://acme.example/login',
+      sdks: [],
       env_vars: [{ name: 'Key', key: 'ACME_SOMETHING_API_KEY', secret: true }],
       branding: { verified: true },
     }

@@ -6,8 +6,16 @@ const create = ['keys', 'create', 'acme', '--name', 'X']
 const pasted = `sk_live_${'0'.repeat(38)}`
 
 test.each([
-  ['an unknown value', [...create, '--type', 'other'], /'other' is invalid. It must be one of secret, pub/],
-  ['a value that is no number', ['org', 'limits', 'acme', '--secret', '-1'], /must be a whole number/],
+  [
+    'an unknown value',
+    [...create, '--type', 'other'],
+    /'other' is invalid. It must be one of secret, pub/,
+  ],
+  [
+    'a value that is no number',
+    ['org', 'limits', 'acme', '--secret', '-1'],
+    /must be a whole number/,
+  ],
   ['a missing option', ['org', 'create', '--name', 'X'], /--slug <slug>' not specified/],
   ['a missing argument', ['keys', 'list'], /missing required argument 'organization'/],
   ['an unknown option', [...create, '--colour'], /unknown option '--colour'/],
@@ -26,7 +34,11 @@ test.each([
   expect(text.stderr).toContain('Usage: tidegate')
   expect(json).toMatchObject({ code: 1, stderr: '' })
   const { error } = JSON.parse(json.stdout)
-  expect(error).toEqual({ code: 'command.usage', message: expect.stringMatching(message), retryable: false })
+  expect(error).toEqual({
+    code: 'command.usage',
+    message: expect.stringMatching(message),
+    retryable: false,
+  })
   expect(error.message).not.toMatch(/^error/)
   expect(text.stderr + json.stdout).not.toContain(pasted)
 })

@@ -19,7 +19,11 @@ function knownDocument() {
 test('of a body whose answer failed a node remembers what a repeat needs, and neither request nor payload', async () => {
   const state = knownDocument()
   const [body] = vectors.bodies
-  const incoming = { kind: 'batches', body: Buffer.from(body?.body ?? '', 'hex'), headerSeq: 1 } as const
+  const incoming = {
+    kind: 'batches',
+    body: Buffer.from(body?.body ?? '', 'hex'),
+    headerSeq: 1,
+  } as const
   const claim = async (mine: Claim) => mine
   const store = claim
   const late = { now: 5, claim, store, answer: () => Promise.reject(new Error('late')) }

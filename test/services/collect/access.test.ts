@@ -29,7 +29,9 @@ describe('keys', () => {
     test('with an unknown or malformed key is 401 auth.invalid_api_key', async () => {
       const other = await startCollectApp()
       for (const key of [other.publishable(), 'pk_live_nonsense', 'agt_x']) {
-        const { status, json } = await app.send('POST', path, { headers: { authorization: `Bearer ${key}` } })
+        const { status, json } = await app.send('POST', path, {
+          headers: { authorization: `Bearer ${key}` },
+        })
         expect([status, json.error.code]).toEqual([401, 'auth.invalid_api_key'])
       }
       await other.close()
@@ -42,17 +44,20 @@ describe('keys', () => {
       expect([status, json.error.code]).toEqual([403, 'auth.secret_key_not_allowed'])
     })
 
-    test.each([undefined, 'https://evil.example', 'http://shop.example', 'https://shop.example:444', 'null'])(
-      'with a key for one origin, from %s, is 403 auth.origin_not_allowed',
-      async (origin) => {
-        const key = app.publishable({ allowedOrigins: [shop] })
-        const headers = { authorization: `Bearer ${key}`, ...(origin ? { origin } : {}) }
-        const answer = await app.send('POST', path, { headers })
-        expect([answer.status, answer.json.error.code]).toEqual([403, 'auth.origin_not_allowed'])
-        expect(answer.headers['access-control-allow-origin']).toBeUndefined()
-        expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
-      },
-    )
+    test.each([
+      undefined,
+      'https://evil.example',
+      'http://shop.example',
+      'https://shop.example:444',
+      'null',
+    ])('with a key for one origin, from %s, is 403 auth.origin_not_allowed', async (origin) => {
+      const key = app.publishable({ allowedOrigins: [shop] })
+      const headers = { authorization: `Bearer ${key}`, ...(origin ? { origin } : {}) }
+      const answer = await app.send('POST', path, { headers })
+      expect([answer.status, answer.json.error.code]).toEqual([403, 'auth.origin_not_allowed'])
+      expect(answer.headers['access-control-allow-origin']).toBeUndefined()
+      expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
+    })
   })
 
   test('nothing is stored for a refused key', async () => {
@@ -127,7 +132,10 @@ describe('CORS', () => {
     expect([stray.status, stray.headers['access-control-allow-origin']]).toEqual([204, shop])
     for (const [method, path] of [['OPTIONS', '/v1/none'] as const, ['GET', '/v1/none'] as const]) {
       const answer = await app.send(method, path, { headers })
-      expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([404, undefined])
+      expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([
+        404,
+        undefined,
+      ])
     }
   })
 
@@ -167,11 +175,14 @@ describe('pings', () => {
     },
   )
 
-  test.each(['a.b', 'a%20b', 'x'.repeat(129), 'x'.repeat(4000), '%ff'])('the id %s is 404', async (id) => {
-    const { status, json } = await app.send('GET', `/v2/collect/pings/${id}`)
-    expect([400, 404]).toContain(status)
-    expect(json.error.code).toMatch(/^request\./)
-  })
+  test.each(['a.b', 'a%20b', 'x'.repeat(129), 'x'.repeat(4000), '%ff'])(
+    'the id %s is 404',
+    async (id) => {
+      const { status, json } = await app.send('GET', `/v2/collect/pings/${id}`)
+      expect([400, 404]).toContain(status)
+      expect(json.error.code).toMatch(/^request\./)
+    },
+  )
 })
 
 describe('network checks', () => {
@@ -221,7 +232,9 @@ describe('what needs no key', () => {
       json: { error: { code: 'rate_limit.exceeded', retryable: true } },
       headers: { 'retry-after': '1', 'access-control-allow-origin': shop },
     })
-    expect(Object.keys(refused?.headers ?? {}).filter((name) => name.startsWith('x-ratelimit'))).toEqual([])
+    expect(
+      Object.keys(refused?.headers ?? {}).filter((name) => name.startsWith('x-ratelimit')),
+    ).toEqual([])
     expect(await statuses(2, () => '192.0.2.2')).toEqual({ 204: 1, 202: 1 })
     app.now.ms += 1000
     expect(await statuses(20, () => '192.0.2.1')).toEqual({ 204: 5, 202: 5, 429: 10 })
@@ -269,7 +282,9 @@ test('the interface description says what bodies, headers and errors the endpoin
       content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
     })
     expect(Object.keys(responses)).toEqual(
-      [200, 400, 401, 403, 409, 410, 413, 415, 422, 429, 431, 500, 503].map((status) => String(status)),
+      [200, 400, 401, 403, 409, 410, 413, 415, 422, 429, 431, 500, 503].map((status) =>
+        String(status),
+      ),
     )
     expect(security).toEqual([{ publishableKey: [] }])
   }

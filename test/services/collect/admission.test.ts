@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { asId, type OrganizationId } from '../../../infra/ids.ts'
 import type { NewRecord } from '../../../infra/log/port.ts'
-import { admissible, nextWindow, retrySeconds, type Shed } from '../../../services/collect/admission.ts'
+import {
+  admissible,
+  nextWindow,
+  retrySeconds,
+  type Shed,
+} from '../../../services/collect/admission.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { openAdmission } from '../../support/open-admission.ts'
 import { type CollectApp, clientOf, quiet, sendAgain, startCollectApp } from './collect-app.ts'
@@ -202,7 +207,9 @@ describe('while what waits is too old', () => {
       if (waits.length === 2) become([])
     }
     await clientOf(app, key, { retry: { attempts: 4, wait } }).open()
-    const told = app.exchanges.slice(0, 2).map(({ answer }) => Number(answer.headers['retry-after']) * 1000)
+    const told = app.exchanges
+      .slice(0, 2)
+      .map(({ answer }) => Number(answer.headers['retry-after']) * 1000)
     expect(waits).toEqual(told)
   })
 
@@ -297,7 +304,8 @@ describe('a hand-off that takes longer than its limit', () => {
     const memory = createMemoryLog()
     const stored = Promise.withResolvers<void>()
     const append = async (records: NewRecord[]) => {
-      if (records.some(({ headers }) => headers.event_type === 'ResultRequested')) await stored.promise
+      if (records.some(({ headers }) => headers.event_type === 'ResultRequested'))
+        await stored.promise
       return memory.append(records)
     }
     app = await startCollectApp({ handOffTimeoutMs: 20, log: { append } })
@@ -306,6 +314,8 @@ describe('a hand-off that takes longer than its limit', () => {
     await expect(client.requestResult(quiet)).rejects.toMatchObject(busy)
     stored.resolve()
     expect((await sendAgain(app, app.inFlight('results'))).status).toBe(200)
-    expect(memory.records.filter(({ headers }) => headers.event_type === 'ResultRequested')).toHaveLength(1)
+    expect(
+      memory.records.filter(({ headers }) => headers.event_type === 'ResultRequested'),
+    ).toHaveLength(1)
   })
 })

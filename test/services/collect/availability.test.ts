@@ -151,7 +151,8 @@ test('a client that is lied to says so', async () => {
   const client = clientOf(app, app.publishable(), {
     fetch: async (url, request) => {
       const response = await app.fetch(url, request)
-      const forge = (body: object) => (url.endsWith('/results') ? { ...body, sealedToken: 'forged' } : body)
+      const forge = (body: object) =>
+        url.endsWith('/results') ? { ...body, sealedToken: 'forged' } : body
       return { ...response, json: async () => forge((await response.json()) as object) }
     },
   })
@@ -172,19 +173,23 @@ describe('a proxy that answers in its own words', () => {
     app = await startCollectApp()
     const left = [...answers]
     const client = clientOf(app, app.publishable(), {
-      fetch: async (url, request) => (url.endsWith('/batches') && left.shift()) || app.fetch(url, request),
+      fetch: async (url, request) =>
+        (url.endsWith('/batches') && left.shift()) || app.fetch(url, request),
       retry: { attempts: 3, wait: async (ms) => void waits.push(ms) },
     })
     await client.open()
     return client
   }
 
-  test.each([400, 403, 413, 414, 431])('with %i refuses that body and no later one', async (status) => {
-    const client = await behind([page(status)])
-    const refusal = { status, code: 'client.bad_response', retryable: false }
-    await expect(client.sendBatch(quiet)).rejects.toMatchObject(refusal)
-    expect((await client.sendBatch(quiet)).seq).toBe(1)
-  })
+  test.each([400, 403, 413, 414, 431])(
+    'with %i refuses that body and no later one',
+    async (status) => {
+      const client = await behind([page(status)])
+      const refusal = { status, code: 'client.bad_response', retryable: false }
+      await expect(client.sendBatch(quiet)).rejects.toMatchObject(refusal)
+      expect((await client.sendBatch(quiet)).seq).toBe(1)
+    },
+  )
 
   test.each([408, 429, 502, 504])('with %i is asked again', async (status) => {
     const client = await behind([page(status), page(status)])

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Backlog, createAge, type Stage, watchBacklog } from '../../../services/collect/backlog.ts'
+import {
+  type Backlog,
+  createAge,
+  type Stage,
+  watchBacklog,
+} from '../../../services/collect/backlog.ts'
 
 describe('the age of the oldest record that waits', () => {
   test('is counted from when an end behind it was first seen', () => {
@@ -13,7 +18,11 @@ describe('the age of the oldest record that waits', () => {
   })
 
   test('is at most the true age, and too small by the time between two readings at most', () => {
-    const step = fc.record({ ms: fc.integer({ min: 1, max: 500 }), came: fc.nat(5), went: fc.nat(5) })
+    const step = fc.record({
+      ms: fc.integer({ min: 1, max: 500 }),
+      came: fc.nat(5),
+      went: fc.nat(5),
+    })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
         const age = createAge()

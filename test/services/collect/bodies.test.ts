@@ -1,8 +1,16 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { CollectClient, OpenedSession } from '../../../infra/wire/collect/client.ts'
-import { createKeyPair, deriveDocumentKeys, sealBody } from '../../../infra/wire/collect/client-crypto.ts'
-import { bodyPath, maxDeflatedBytes, type OpenResponse } from '../../../infra/wire/collect/protocol.ts'
+import {
+  createKeyPair,
+  deriveDocumentKeys,
+  sealBody,
+} from '../../../infra/wire/collect/client-crypto.ts'
+import {
+  bodyPath,
+  maxDeflatedBytes,
+  type OpenResponse,
+} from '../../../infra/wire/collect/protocol.ts'
 import {
   type CollectApp,
   clientOf,
@@ -28,8 +36,10 @@ beforeEach(async () => {
 })
 afterEach(() => app.close())
 
-const batches = () => app.events().flatMap(({ type, data }) => (type === 'BatchReceived' ? [data] : []))
-const results = () => app.events().flatMap(({ type, data }) => (type === 'ResultRequested' ? [data] : []))
+const batches = () =>
+  app.events().flatMap(({ type, data }) => (type === 'BatchReceived' ? [data] : []))
+const results = () =>
+  app.events().flatMap(({ type, data }) => (type === 'ResultRequested' ? [data] : []))
 
 function changed(exchange: Sent, change: (body: Buffer) => void): Buffer {
   const body = Buffer.from(exchange.payload as Buffer)
@@ -54,11 +64,22 @@ async function openByHand() {
     }),
   })
   const answer: OpenResponse = json
-  const keys = deriveDocumentKeys(keyPair, { address: answer, serverPublicKey: answer.serverPublicKey })
+  const keys = deriveDocumentKeys(keyPair, {
+    address: answer,
+    serverPublicKey: answer.serverPublicKey,
+  })
   return (plaintext: Uint8Array, { seq = 1, nonce = answer.nonce, wrongTag = false } = {}) => {
     const kind = 'batches'
     const iv = crypto.getRandomValues(new Uint8Array(12))
-    const body = sealBody({ key: keys.clientToServer, address: answer, kind, seq, nonce, iv, plaintext })
+    const body = sealBody({
+      key: keys.clientToServer,
+      address: answer,
+      kind,
+      seq,
+      nonce,
+      iv,
+      plaintext,
+    })
     if (wrongTag) body[body.length - 1] = (body.at(-1) ?? 0) ^ 1
     return app.send('POST', bodyPath(answer, kind), {
       headers: {
@@ -111,7 +132,10 @@ describe('batches', () => {
     await client.requestResult(quiet)
     await client.requestResult(quiet)
     const first = await client.sendBatch(quiet)
-    expect(first).toMatchObject({ seq: 3, fingerprint: { ready: true, state: { id: expect.any(String) } } })
+    expect(first).toMatchObject({
+      seq: 3,
+      fingerprint: { ready: true, state: { id: expect.any(String) } },
+    })
     const sent = lastSent(app, 'batches')
     expect((await sendAgain(app, sent)).json).toEqual(sent.answer.json)
     await client.requestResult(quiet)
@@ -146,7 +170,11 @@ describe('batches', () => {
     const other = await startCollectApp()
     const sent = lastSent(app, 'batches')
     const keyThere = other.publishable()
-    const { status } = await sendAgain(other, sent, withHeader(sent, 'Authorization', `Bearer ${keyThere}`))
+    const { status } = await sendAgain(
+      other,
+      sent,
+      withHeader(sent, 'Authorization', `Bearer ${keyThere}`),
+    )
     expect(status).toBe(200)
     const [there] = other.events()
     expect(there?.meta.eventId).toBe(app.events().at(-1)?.meta.eventId)
@@ -229,7 +257,9 @@ describe('batches', () => {
     const payload = changed(sent, (body) => {
       body[5] = (body[5] ?? 0) ^ 1
     })
-    expect((await sendAgain(app, sent, { payload })).json.error.code).toBe('transport.session_reset_required')
+    expect((await sendAgain(app, sent, { payload })).json.error.code).toBe(
+      'transport.session_reset_required',
+    )
     const send = await openByHand()
     const foreign = await send(deflateRawSync('{}'), { nonce: sent.answer.json.nonce })
     expect(foreign.json.error.code).toBe('transport.session_reset_required')
@@ -300,7 +330,9 @@ describe('batches', () => {
   test('a body that says that it is not encoded is taken', async () => {
     await client.sendBatch(quiet)
     const sent = lastSent(app, 'batches')
-    expect(await sendAgain(app, sent, withHeader(sent, 'Content-Encoding', 'Identity'))).toMatchObject({
+    expect(
+      await sendAgain(app, sent, withHeader(sent, 'Content-Encoding', 'Identity')),
+    ).toMatchObject({
       status: 200,
     })
   })
@@ -328,14 +360,21 @@ describe('batches', () => {
 })
 
 describe('documents', () => {
-  const gone = { code: 'session.invalid_or_expired', status: 410, details: { next_action: 'new_session' } }
+  const gone = {
+    code: 'session.invalid_or_expired',
+    status: 410,
+    details: { next_action: 'new_session' },
+  }
 
   beforeEach(() => client.sendBatch(quiet))
 
   test.each([
     ['tampered', (url: string) => url.replace(/documents\/./, 'documents/_')],
     ['made up', (url: string) => url.replace(/documents\/[^/]+/, 'documents/abc')],
-    ['of another session', (url: string) => url.replace(/sid_[^/]+/, 'sid_00000000000000000000000000')],
+    [
+      'of another session',
+      (url: string) => url.replace(/sid_[^/]+/, 'sid_00000000000000000000000000'),
+    ],
     ['of a legacy session', (url: string) => url.replace(/sid_[^/]+/, '0'.repeat(32))],
   ])('an id that is %s is 410', async (_, change) => {
     const sent = lastSent(app, 'batches')
@@ -349,7 +388,10 @@ describe('documents', () => {
     app.now.ms += 24 * 60 * 60 * 1000
     expect((await client.sendBatch(quiet)).seq).toBe(2)
     app.now.ms += 1
-    await expect(client.sendBatch(quiet)).rejects.toMatchObject({ status: 410, nextAction: 'new_session' })
+    await expect(client.sendBatch(quiet)).rejects.toMatchObject({
+      status: 410,
+      nextAction: 'new_session',
+    })
     expect((await sendAgain(app, lost)).json.error).toMatchObject(gone)
     expect(batches()).toHaveLength(2)
   })
@@ -368,15 +410,17 @@ describe('documents', () => {
   test('is 410 to another client key', async () => {
     const sent = lastSent(app, 'batches')
     const other = Buffer.alloc(32, 9).toString('base64url')
-    expect((await sendAgain(app, sent, withHeader(sent, 'X-Client-Key', other))).json.error).toMatchObject(
-      gone,
-    )
+    expect(
+      (await sendAgain(app, sent, withHeader(sent, 'X-Client-Key', other))).json.error,
+    ).toMatchObject(gone)
   })
 
   test('goes on under a replaced publishable key of the same organization', async () => {
     const sent = lastSent(app, 'batches')
     const authorization = `Bearer ${app.publishable({ keyId: 'key_00000000000000000000000008' })}`
-    expect((await sendAgain(app, sent, withHeader(sent, 'Authorization', authorization))).status).toBe(200)
+    expect(
+      (await sendAgain(app, sent, withHeader(sent, 'Authorization', authorization))).status,
+    ).toBe(200)
   })
 
   test('goes on after the master key was replaced, and is 410 when its key was taken away', async () => {
@@ -404,7 +448,10 @@ describe('results', () => {
     const handoff = await client.requestResult(quiet)
     const [asked] = results()
     expect(asked).toMatchObject({ session_id: opened.sessionId, seq: 2 })
-    expect(handoff).toEqual({ sessionId: opened.sessionId, sealedToken: `sealed:${asked?.decision_id}` })
+    expect(handoff).toEqual({
+      sessionId: opened.sessionId,
+      sealedToken: `sealed:${asked?.decision_id}`,
+    })
     expect((await client.sendBatch(quiet)).seq).toBe(3)
     expect((await client.requestResult(quiet)).sealedToken).not.toBe(handoff.sealedToken)
   })
@@ -436,10 +483,12 @@ describe('results', () => {
   test('need octets and the client key', async () => {
     await client.requestResult(quiet)
     const sent = lastSent(app, 'results')
-    expect((await sendAgain(app, sent, withHeader(sent, 'Content-Type', 'application/json'))).status).toBe(
-      415,
+    expect(
+      (await sendAgain(app, sent, withHeader(sent, 'Content-Type', 'application/json'))).status,
+    ).toBe(415)
+    expect((await sendAgain(app, sent, withHeader(sent, 'X-Client-Key', undefined))).status).toBe(
+      422,
     )
-    expect((await sendAgain(app, sent, withHeader(sent, 'X-Client-Key', undefined))).status).toBe(422)
   })
 
   test('an older answer is refused to a changed body', async () => {

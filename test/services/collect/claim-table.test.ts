@@ -13,10 +13,20 @@ import {
   createClaimTable,
   purgeClaims,
 } from '../../../services/collect/claims.ts'
-import { type CollectProcess, startCollectProcess, stateOf } from '../../support/collect-processes.ts'
+import {
+  type CollectProcess,
+  startCollectProcess,
+  stateOf,
+} from '../../support/collect-processes.ts'
 import { eachBatch } from '../../support/each-batch.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
-import { eightBodies, hashOf, oneOfEight, openRawDocument, raceBodies } from '../../support/sequence-race.ts'
+import {
+  eightBodies,
+  hashOf,
+  oneOfEight,
+  openRawDocument,
+  raceBodies,
+} from '../../support/sequence-race.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { codec } from './collect-app.ts'
 
@@ -50,7 +60,9 @@ function openClaims({ url = database.url, timeoutMs = 10_000 } = {}) {
   return { ...claims, counts }
 }
 
-async function openLog(options: { guardedBy?: typeof claimsAsGuards } = {}): Promise<EventLog<Claim>> {
+async function openLog(
+  options: { guardedBy?: typeof claimsAsGuards } = {},
+): Promise<EventLog<Claim>> {
   const log = await openPostgresLog({ pool: database.pool, url: database.url, logger, ...options })
   undo.defer(() => log.close())
   await log.ensureTopics([{ topic, partitions: 1 }])
@@ -109,7 +121,12 @@ test('claims of many documents at once are one statement, those that come meanwh
 
 test('claims of one document at once are judged by the latest number', async () => {
   const { claim, counts } = openClaims()
-  const claims = [claimOf('same', 2), claimOf('same', 4), claimOf('same', 4, otherBody), claimOf('same', 3)]
+  const claims = [
+    claimOf('same', 2),
+    claimOf('same', 4),
+    claimOf('same', 4, otherBody),
+    claimOf('same', 3),
+  ]
   const newest = await Promise.all(claims.map(claim))
   expect(newest).toEqual(Array(4).fill(claimOf('same', 4)))
   expect(counts.statements).toBe(1)
@@ -125,7 +142,9 @@ test('processes that claim the same documents at once agree, and wait for each o
         return Promise.all(names.map((name) => process.claim(claimOf(name, seq, { bodyHash }))))
       }),
     )
-    const holders = new Set(answers.flat().map(({ documentIdHash, bodyHash }) => documentIdHash + bodyHash))
+    const holders = new Set(
+      answers.flat().map(({ documentIdHash, bodyHash }) => documentIdHash + bodyHash),
+    )
     expect(holders.size).toBe(40)
   }
 })
@@ -177,7 +196,9 @@ test.each(kindsOfLog)(
     const stored = records
       .map((record) => codec.fromRecord(record))
       .filter(({ type }) => type === 'BatchReceived')
-    const ours = stored.filter(({ data }) => 'session_id' in data && data.session_id === document.sessionId)
+    const ours = stored.filter(
+      ({ data }) => 'session_id' in data && data.session_id === document.sessionId,
+    )
     expect(ours.map(({ data }) => 'body_hash' in data && data.body_hash)).toEqual(acknowledged)
     expect(stateOf(document.sessionId, records)).toMatchObject({ batches: 6, conflicts: 0 })
   },
@@ -187,13 +208,17 @@ test('a claim and its record are one statement, and both are refused together wi
   const log = await openLog({ guardedBy: claimsAsGuards })
   const claims = openClaims()
   const recordAt = (key: string) => (receivedAt: number) => ({
-    ...{ topic, key, headers: {} },
+    topic,
+    key,
+    headers: {},
     value: Buffer.from(String(receivedAt)),
   })
   const take = (key: string, claim: Claim) =>
     appendClaimed({ log, claims }, { claim, recordAt: recordAt(key) })
   const written = async () =>
-    (await readAll(log)).filter(({ key }) => key.startsWith('one')).map(({ key, value }) => `${key} ${value}`)
+    (await readAll(log))
+      .filter(({ key }) => key.startsWith('one'))
+      .map(({ key, value }) => `${key} ${value}`)
 
   const [first, second] = [claimOf('one a', 1), claimOf('one b', 1)]
   expect(await Promise.all([take('one a', first), take('one b', second)])).toEqual([first, second])
@@ -233,7 +258,9 @@ test('behind a line that has gone silent nothing is claimed, and the same body i
   const early = distant.claim(second)
   const outcomes = await Promise.allSettled([early, ...others.map(distant.claim)])
   for (const outcome of outcomes)
-    expect(outcome.status === 'rejected' && toApiError(outcome.reason)).toMatchObject({ status: 503 })
+    expect(outcome.status === 'rejected' && toApiError(outcome.reason)).toMatchObject({
+      status: 503,
+    })
   expect(await near.claim(claimOf('silent', 1))).toEqual(claimOf('silent', 1))
   await expect.poll(() => distant.claim(second).catch(() => undefined)).toEqual(second)
   expect(await near.claim(claimOf('silent', 1))).toEqual(second)

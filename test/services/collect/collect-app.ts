@@ -12,7 +12,11 @@ import {
   createCollectClient,
   type FetchLike,
 } from '../../../infra/wire/collect/client.ts'
-import type { BatchResponse, OpenResponse, ResultResponse } from '../../../infra/wire/collect/protocol.ts'
+import type {
+  BatchResponse,
+  OpenResponse,
+  ResultResponse,
+} from '../../../infra/wire/collect/protocol.ts'
 import { type CollectDeps, collectRoutes } from '../../../services/collect/routes.ts'
 import { validateResponses } from '../../support/described.ts'
 import { createMemoryClaims } from '../../support/memory-claims.ts'
@@ -23,7 +27,10 @@ import { openAdmission } from '../../support/open-admission.ts'
 const dataKeys = createMemoryDataKeys()
 export const codec = createCodec(undefined, { sealing: { keys: dataKeys, random: randomBytes } })
 export const firstMasterKey = Buffer.alloc(32, 1).toString('base64')
-export const organization = { organizationId: 'org_00000000000000000000000001', environment: 'live' } as const
+export const organization = {
+  organizationId: 'org_00000000000000000000000001',
+  environment: 'live',
+} as const
 
 /** What any answer of collect may have: which of it is there, a test says by what it expects. */
 interface AnswerJson extends OpenResponse, Omit<BatchResponse, 'engineQuestions'>, ResultResponse {
@@ -57,7 +64,11 @@ export interface CollectApp {
   now: { ms: number }
   publishable(changes?: Partial<PublishablePrincipal>): string
   secret(): string
-  send(method: 'GET' | 'POST' | 'OPTIONS' | 'PUT', url: string, request?: SendOptions): Promise<Answer>
+  send(
+    method: 'GET' | 'POST' | 'OPTIONS' | 'PUT',
+    url: string,
+    request?: SendOptions,
+  ): Promise<Answer>
   /** The client's fetch, into the app without a socket; keeps what was sent and answered. */
   fetch: FetchLike
   exchanges: Exchange[]
@@ -117,7 +128,13 @@ export async function startCollectApp({
   const known = { auth, keyring, dataKeys, clock, random: randomBytes }
   const fixed = { log, codec, claims, admission: openAdmission(), sourceMbPerHour: 900, ...known }
   const signatures = { baseUrls: ['https://own.example'], maxLifetimeMs: 3_600_000 }
-  collectRoutes(app, { ...fixed, signatures, checkRecipients: async () => {}, sealResult, ...changes })
+  collectRoutes(app, {
+    ...fixed,
+    signatures,
+    checkRecipients: async () => {},
+    sealResult,
+    ...changes,
+  })
   await app.ready()
   const exchanges: Exchange[] = []
   const sent: Sent[] = []
@@ -220,14 +237,26 @@ export function clientOf(
 export const quiet = { version: 1, elapsed_ms: 5 } as const
 
 /** The last request of a kind that the client sent, ready to be sent again or changed. */
-export function lastSent(app: CollectApp, kind: 'sessions' | 'batches' | 'results'): Sent & Exchange {
+export function lastSent(
+  app: CollectApp,
+  kind: 'sessions' | 'batches' | 'results',
+): Sent & Exchange {
   const found = app.exchanges.findLast(({ url }) => url.endsWith(`/${kind}`))
-  if (!found?.headers || found.payload === undefined) throw new Error(`nothing was posted to ${kind}`)
+  if (!found?.headers || found.payload === undefined)
+    throw new Error(`nothing was posted to ${kind}`)
   return { ...found, headers: found.headers, payload: found.payload }
 }
 
 /** Sends a recorded request once more, with changes. */
-export function sendAgain(app: CollectApp, exchange: Sent, changes: Partial<Exchange> = {}): Promise<Answer> {
-  const { url, headers, payload, remoteAddress } = { remoteAddress: undefined, ...exchange, ...changes }
+export function sendAgain(
+  app: CollectApp,
+  exchange: Sent,
+  changes: Partial<Exchange> = {},
+): Promise<Answer> {
+  const { url, headers, payload, remoteAddress } = {
+    remoteAddress: undefined,
+    ...exchange,
+    ...changes,
+  }
   return app.send('POST', url, { headers, payload, ...(remoteAddress ? { remoteAddress } : {}) })
 }

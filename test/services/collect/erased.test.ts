@@ -30,7 +30,10 @@ test('a session that was erased has ended, and nothing more of it is recorded', 
 test('it cannot be resumed: the browser gets another', async () => {
   const key = app.publishable()
   const { sessionId, resumeToken } = await clientOf(app, key).open()
-  expect(await clientOf(app, key, { resumeToken }).open()).toMatchObject({ sessionId, resumed: true })
+  expect(await clientOf(app, key, { resumeToken }).open()).toMatchObject({
+    sessionId,
+    resumed: true,
+  })
   dataKeys.erase(sessionId)
   const next = await clientOf(app, key, { resumeToken }).open()
   expect(next.resumed).toBe(false)
@@ -47,9 +50,12 @@ test('no session is opened while its key cannot be stored', async () => {
 })
 
 test('addresses, pages and what was observed are not among the bytes of the log', async () => {
-  const client = clientOf(app, app.publishable(), { page: { url: 'https://shop.example/my-own-page' } })
+  const client = clientOf(app, app.publishable(), {
+    page: { url: 'https://shop.example/my-own-page' },
+  })
   await client.open()
   await client.sendBatch({ ...quiet, binding: 'my-own-binding' })
   const bytes = Buffer.concat(app.log.records.map(({ value }) => value))
-  for (const said of ['127.0.0.1', 'my-own-page', 'my-own-binding']) expect(bytes.includes(said)).toBe(false)
+  for (const said of ['127.0.0.1', 'my-own-page', 'my-own-binding'])
+    expect(bytes.includes(said)).toBe(false)
 })

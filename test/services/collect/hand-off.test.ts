@@ -89,12 +89,21 @@ function start({ recipients = [secretHash], timeoutMs = 5000, pollMs = 5 } = {})
     pollMs,
   })
   handOff = created
-  const seal = (decisionId = 'evt_1') => created.sealResult({ ...tenant, decisionId, sessionId: 'sid_1' })
+  const seal = (decisionId = 'evt_1') =>
+    created.sealResult({ ...tenant, decisionId, sessionId: 'sid_1' })
   const check = () => created.checkRecipients(tenant)
   const advance = (decisionIds?: string[]) => {
     for (const listener of listeners) listener(decisionIds)
   }
-  return { readable, asked, listeners, seal, check, advance, fail: (value: boolean) => (failing = value) }
+  return {
+    readable,
+    asked,
+    listeners,
+    seal,
+    check,
+    advance,
+    fail: (value: boolean) => (failing = value),
+  }
 }
 
 describe('the token', () => {
@@ -109,7 +118,9 @@ describe('the token', () => {
       labels: [{ kind: 'tool' as const, value: 'headless', label: 'Headless', confidence: 90 }],
       behaviors: [],
     }
-    expect(tokenPayload(decision({ verdict: 'bot', attribution })).attribution).toEqual({ bot: attribution })
+    expect(tokenPayload(decision({ verdict: 'bot', attribution })).attribution).toEqual({
+      bot: attribution,
+    })
     expect(tokenPayload(decision({ attribution })).attribution).toEqual({ bot: null })
   })
 
@@ -245,7 +256,8 @@ describe('the recipients of an organization', () => {
           secretHashSealed: sealSecretHash({ keyring, key, keyId, random: randomBytes }),
         }))
       },
-      ...{ keyring, clock: () => now.ms },
+      keyring,
+      clock: () => now.ms,
     })
     return { keys, now, ...recipients }
   }

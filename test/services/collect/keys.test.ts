@@ -30,7 +30,10 @@ describe('the server key pair', () => {
     const keys = ['one', 'two'].map((documentId) =>
       agreeDocumentKeys(privateKey, { address: { ...address, documentId }, clientPublicKey }),
     )
-    const exported = keys.flatMap((pair) => [pair.clientToServer.export(), pair.serverToClient.export()])
+    const exported = keys.flatMap((pair) => [
+      pair.clientToServer.export(),
+      pair.serverToClient.export(),
+    ])
     expect(new Set(exported.map((bytes) => bytes.toString('hex'))).size).toBe(4)
   })
 })
@@ -51,12 +54,15 @@ describe('low-order points', () => {
   const agree = (clientPublicKey: string) =>
     agreeDocumentKeys(createServerKeys()(current, noon).privateKey, { address, clientPublicKey })
 
-  test.each([0n, 1n, ...ofOrder8, p - 1n, p, p + 1n])('%s is told, with and without its top bit', (u) => {
-    for (const key of [encoded(u), encoded(u + 2n ** 255n)]) {
-      expect(isLowOrder(key)).toBe(true)
-      expect(() => agree(key)).toThrow()
-    }
-  })
+  test.each([0n, 1n, ...ofOrder8, p - 1n, p, p + 1n])(
+    '%s is told, with and without its top bit',
+    (u) => {
+      for (const key of [encoded(u), encoded(u + 2n ** 255n)]) {
+        expect(isLowOrder(key)).toBe(true)
+        expect(() => agree(key)).toThrow()
+      }
+    },
+  )
 
   // Every other encoding above p, and numbers beside those of the list.
   const others = Array.from({ length: 17 }, (_, i) => p + 2n + BigInt(i))

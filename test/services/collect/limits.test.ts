@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createMemoryLimiter, type MemoryLimiter } from '../../support/memory-limiter.ts'
-import { type CollectApp, clientOf, lastSent, quiet, sendAgain, startCollectApp } from './collect-app.ts'
+import {
+  type CollectApp,
+  clientOf,
+  lastSent,
+  quiet,
+  sendAgain,
+  startCollectApp,
+} from './collect-app.ts'
 
 const shop = 'https://shop.example'
 const limit = 5
@@ -37,7 +44,10 @@ test('bodies that are refused have paid too', async () => {
   const refused = [
     await app.send('POST', '/v2/collect/sessions', { headers: json, payload: '{' }),
     await app.send('POST', '/v2/collect/sessions', { headers: json, payload: '{}' }),
-    await app.send('POST', '/v2/collect/sessions/a/documents/b/batches', { headers: json, payload: '{}' }),
+    await app.send('POST', '/v2/collect/sessions/a/documents/b/batches', {
+      headers: json,
+      payload: '{}',
+    }),
   ]
   expect(refused.map(({ status }) => status)).toEqual([400, 422, 415])
   expect(refused.map(limitsOf)).toEqual(['4', '3', '2'].map((left) => ['5', left, '1']))
@@ -129,7 +139,9 @@ test('one document hands off ten times at once, and then once in five seconds', 
   const refused = lastSent(app, 'results')
   const again = await sendAgain(app, refused)
   expect([again.status, again.json.error.code, again.headers['retry-after']]).toEqual([
-    ...[429, 'rate_limit.exceeded', '5'],
+    429,
+    'rate_limit.exceeded',
+    '5',
   ])
   expect(again.headers['x-ratelimit-limit']).toBeUndefined()
   // Another document is not held up, and what was answered is answered again.

@@ -8,7 +8,8 @@ let app: CollectApp
 afterEach(() => app.close())
 
 const hour = 60 * 60 * 1000
-const reason = (what: string) => `Add ${what} to TRUSTED_PROXIES: all clients behind it share one limit.`
+const reason = (what: string) =>
+  `Add ${what} to TRUSTED_PROXIES: all clients behind it share one limit.`
 
 interface Sending {
   from: string
@@ -22,22 +23,30 @@ async function start({ trustedProxies = [] as string[], exemptsLoopback = false 
   const clock = { ms: 0 }
   const missingProxy = createMissingProxy({ logger, clock: () => clock.ms })
   app = await startCollectApp({
-    ...{ sourceMbPerHour: 30, missingProxy, exemptsLoopback, edge: { trustedProxies } },
+    sourceMbPerHour: 30,
+    missingProxy,
+    exemptsLoopback,
+    edge: { trustedProxies },
   })
   const key = app.publishable({ clientTarget: 'native_ios' })
   async function send({ from, forwarded, bytes = 0 }: Sending) {
     const { status, json } = await app.send('POST', '/v2/collect/sessions', {
       headers: {
-        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
         ...(forwarded && { 'x-forwarded-for': forwarded }),
       },
       payload: JSON.stringify({
         clientPublicKey: randomBytes(32).toString('base64url'),
-        ...{ sdk: { name: 'test', version: '1', platform: 'ios' }, ignored: 'x'.repeat(bytes) },
+        sdk: { name: 'test', version: '1', platform: 'ios' },
+        ignored: 'x'.repeat(bytes),
       }),
       remoteAddress: from,
     })
-    return { status, message: json.error && 'message' in json.error ? json.error.message : undefined }
+    return {
+      status,
+      message: json.error && 'message' in json.error ? json.error.message : undefined,
+    }
   }
   const person = (n: number) => `198.51.100.${n % 250}`
   return { lines, clock, missingProxy, send, person }
@@ -68,7 +77,9 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
     })
     // A person who is refused alone has nothing to do with it.
     while ((await send({ from: person(3), bytes: 200_000 })).status === 200);
-    expect((await send({ from: person(3), bytes: 200_000 })).message).not.toContain('TRUSTED_PROXIES')
+    expect((await send({ from: person(3), bytes: 200_000 })).message).not.toContain(
+      'TRUSTED_PROXIES',
+    )
   })
 
   test('is found by its address where it forwards nothing, and a public address is not named', async () => {
@@ -81,14 +92,16 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
     expect(inIpv6.missingProxy.warning()).toBe(reason('fd00:0:0:1::5'))
     await app.close()
     const outside = await start()
-    for (let n = 0; n < 20; n++) await outside.send({ from: '203.0.113.7', forwarded: outside.person(n) })
+    for (let n = 0; n < 20; n++)
+      await outside.send({ from: '203.0.113.7', forwarded: outside.person(n) })
     expect(outside.missingProxy.warning()).toBe(reason('the public address of your reverse proxy'))
     expect(JSON.stringify(outside.lines)).not.toContain('203.0.113.7')
   })
 
   test('is none where the proxy is trusted, clients come by themselves, or one of many forges headers', async () => {
     const trusted = await start({ trustedProxies: ['10.0.0.0/8'] })
-    for (let n = 0; n < 60; n++) await trusted.send({ from: '10.0.0.5', forwarded: trusted.person(n) })
+    for (let n = 0; n < 60; n++)
+      await trusted.send({ from: '10.0.0.5', forwarded: trusted.person(n) })
     expect(trusted.missingProxy.warning()).toBeUndefined()
     await app.close()
     const direct = await start()
@@ -111,14 +124,19 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
 })
 
 test('a simulation on the machine of tidegate dev is exempt, and nothing that comes through a proxy', async () => {
-  const often = async (send: (sending: Sending) => Promise<{ status: number }>, sending: Sending) => {
+  const often = async (
+    send: (sending: Sending) => Promise<{ status: number }>,
+    sending: Sending,
+  ) => {
     const statuses = new Set<number>()
     for (let n = 0; n < 8; n++) statuses.add((await send({ ...sending, bytes: 200_000 })).status)
     return statuses
   }
   const { send } = await start({ exemptsLoopback: true })
   expect(await often(send, { from: '127.0.0.1' })).toEqual(new Set([200]))
-  expect(await often(send, { from: '127.0.0.1', forwarded: '192.0.2.1' })).toEqual(new Set([200, 429]))
+  expect(await often(send, { from: '127.0.0.1', forwarded: '192.0.2.1' })).toEqual(
+    new Set([200, 429]),
+  )
   expect(await often(send, { from: '192.0.2.2' })).toEqual(new Set([200, 429]))
   await app.close()
   const production = await start()

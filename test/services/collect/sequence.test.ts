@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { CollectDeps } from '../../../services/collect/routes.ts'
-import { type CollectProcess, startCollectProcess, stateOf } from '../../support/collect-processes.ts'
+import {
+  type CollectProcess,
+  startCollectProcess,
+  stateOf,
+} from '../../support/collect-processes.ts'
 import { createMemoryClaims, type MemoryClaims } from '../../support/memory-claims.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import {
@@ -37,7 +41,8 @@ beforeEach(async () => {
 })
 afterEach(() => Promise.all(running.map((process) => process.close())))
 
-const outcome = async (process: CollectProcess, request: RawRequest) => outcomeOf(await process.post(request))
+const outcome = async (process: CollectProcess, request: RawRequest) =>
+  outcomeOf(await process.post(request))
 const counted = () => {
   const { batches, conflicts } = stateOf(document.sessionId, log.records)
   return { batches, conflicts }
@@ -70,7 +75,9 @@ describe('a process that does not remember the document', () => {
     const [older] = await sendBodies(2)
     const answer = await (await start()).post(older.request)
     expect(outcomeOf(answer)).toBe(refused)
-    expect(answer.json.error).toMatchObject({ details: { fields: [{ expected: '3', received: '1' }] } })
+    expect(answer.json.error).toMatchObject({
+      details: { fields: [{ expected: '3', received: '1' }] },
+    })
     expect(counted()).toEqual({ batches: 2, conflicts: 0 })
   })
 
@@ -135,7 +142,9 @@ describe('a body that took its number and did not get to the log', () => {
 })
 
 test('what is refused before it counts takes no number', async () => {
-  const strict = await start({ checkRecipients: () => Promise.reject(new ApiError('request.conflict')) })
+  const strict = await start({
+    checkRecipients: () => Promise.reject(new ApiError('request.conflict')),
+  })
   const body = document.body(1, document.nonce)
   const asResult = await strict.post({ ...body, path: body.path.replace(/batches$/, 'results') })
   // The tag is that of a batch.

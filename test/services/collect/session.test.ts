@@ -4,7 +4,14 @@ import { isId } from '../../../infra/ids.ts'
 import type { EngineQuestion } from '../../../infra/wire/collect/protocol.ts'
 import { isSignedBy } from '../../../infra/wire/web-bot-auth/keys.ts'
 import { agentSignature, createAgentKey } from '../../support/agent-signature.ts'
-import { type CollectApp, clientOf, lastSent, quiet, sendAgain, startCollectApp } from './collect-app.ts'
+import {
+  type CollectApp,
+  clientOf,
+  lastSent,
+  quiet,
+  sendAgain,
+  startCollectApp,
+} from './collect-app.ts'
 
 let app: CollectApp
 let key: string
@@ -76,14 +83,23 @@ describe('opening a session', () => {
       serverPublicKey: expect.stringMatching(/^[\w-]{43}$/),
       nonce: expect.any(String),
       timingNonce: expect.any(String),
-      canvasChallenge: { ops: expect.any(Array), width: expect.any(Number), height: expect.any(Number) },
+      canvasChallenge: {
+        ops: expect.any(Array),
+        width: expect.any(Number),
+        height: expect.any(Number),
+      },
       engineQuestions: expect.any(Array),
     })
     expect(isId('sid', json.sessionId)).toBe(true)
     const [session, document] = app.events()
     expect(session).toMatchObject({
       type: 'SessionOpened',
-      data: { session_id: json.sessionId, platform: 'web', sdk_name: 'test-sdk', continuity_ids: [] },
+      data: {
+        session_id: json.sessionId,
+        platform: 'web',
+        sdk_name: 'test-sdk',
+        continuity_ids: [],
+      },
     })
     expect(document).toMatchObject({
       type: 'DocumentOpened',
@@ -113,7 +129,10 @@ describe('opening a session', () => {
   })
 
   test('records the request as the edge saw it', async () => {
-    await open({}, { 'user-agent': 'UA/1', 'accept-language': 'de-DE', 'sec-ch-ua': '"Chromium";v="1"' })
+    await open(
+      {},
+      { 'user-agent': 'UA/1', 'accept-language': 'de-DE', 'sec-ch-ua': '"Chromium";v="1"' },
+    )
     expect(app.events()[1]?.data).toMatchObject({
       user_agent: 'UA/1',
       ip_address: '127.0.0.1',
@@ -139,7 +158,9 @@ describe('opening a session', () => {
 
   test('records the handshake of which a trusted edge tells', async () => {
     await app.close()
-    app = await startCollectApp({ edge: { trustedProxies: ['127.0.0.1'], edgeHeaders: { ja4: 'x-ja4' } } })
+    app = await startCollectApp({
+      edge: { trustedProxies: ['127.0.0.1'], edgeHeaders: { ja4: 'x-ja4' } },
+    })
     key = app.publishable()
     const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
     await open({}, { 'x-ja4': ja4, 'x-forwarded-for': '203.0.113.9' })
@@ -150,7 +171,10 @@ describe('opening a session', () => {
     const key = createAgentKey()
     const agent = '"https://agent.example"'
     const signed = agentSignature({
-      ...{ key, created: 1_800_000_000, label: 'mine', nonce: 'n' },
+      key,
+      created: 1_800_000_000,
+      label: 'mine',
+      nonce: 'n',
       lines: [
         ['"@authority"', 'own.example'],
         ['"@path"', '/v2/collect/sessions'],
@@ -182,7 +206,9 @@ describe('opening a session', () => {
     await client.open()
     await client.sendBatch(quiet)
     await client.requestResult(quiet)
-    const recorded = app.events().flatMap(({ data }) => ('ip_address' in data ? [data.ip_address] : []))
+    const recorded = app
+      .events()
+      .flatMap(({ data }) => ('ip_address' in data ? [data.ip_address] : []))
     expect(recorded).toEqual(Array(3).fill('203.0.113.9'))
   })
 
@@ -199,7 +225,9 @@ describe('opening a session', () => {
       await client.open()
       await client.sendBatch(quiet)
       await client.requestResult(quiet)
-      const found = app.events().flatMap(({ data }) => ('ip_address' in data ? [data.ip_address] : []))
+      const found = app
+        .events()
+        .flatMap(({ data }) => ('ip_address' in data ? [data.ip_address] : []))
       expect(found).toEqual(Array(3).fill(recorded))
       expect(JSON.stringify(app.events())).not.toContain(remoteAddress)
     },
@@ -225,7 +253,10 @@ describe('opening a session', () => {
   ])('refuses a bad %s with 422 and appends nothing', async (name, changes) => {
     const { status, json } = await open(changes)
     expect(status).toBe(422)
-    expect(json.error).toMatchObject({ code: 'request.validation_failed', details: { fields: [{ name }] } })
+    expect(json.error).toMatchObject({
+      code: 'request.validation_failed',
+      details: { fields: [{ name }] },
+    })
     expect(app.log.records).toEqual([])
   })
 
@@ -237,10 +268,18 @@ describe('opening a session', () => {
     ['p - 1', 'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f'],
     ['p', 'edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f'],
     ['p + 1', 'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f'],
-    ['zero under the ignored bit', '0000000000000000000000000000000000000000000000000000000000000080'],
-    ['p + 1 under the ignored bit', 'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff'],
+    [
+      'zero under the ignored bit',
+      '0000000000000000000000000000000000000000000000000000000000000080',
+    ],
+    [
+      'p + 1 under the ignored bit',
+      'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff',
+    ],
   ])('refuses the low-order point %s as client public key', async (_, hex) => {
-    const { status, json } = await open({ clientPublicKey: Buffer.from(hex, 'hex').toString('base64url') })
+    const { status, json } = await open({
+      clientPublicKey: Buffer.from(hex, 'hex').toString('base64url'),
+    })
     expect(status).toBe(422)
     expect(json.error.details.fields).toMatchObject([{ name: 'clientPublicKey' }])
     expect(app.log.records).toEqual([])
@@ -328,7 +367,9 @@ describe('resuming', () => {
     expect((await third.sendBatch(quiet)).seq).toBe(1)
     expect((await second.sendBatch(quiet)).seq).toBe(1)
     expect((await first.sendBatch(quiet)).seq).toBe(2)
-    const kinds = app.events().map(({ type, data }) => [type, 'session_id' in data && data.session_id])
+    const kinds = app
+      .events()
+      .map(({ type, data }) => [type, 'session_id' in data && data.session_id])
     expect(kinds.filter(([type]) => type === 'SessionOpened')).toHaveLength(1)
     expect(kinds.filter(([type]) => type === 'DocumentOpened')).toHaveLength(3)
     expect(new Set(kinds.map(([, id]) => id))).toEqual(new Set([opened.sessionId]))
@@ -353,7 +394,10 @@ describe('resuming', () => {
   ])('a token with %s starts a new session', async (_, changed) => {
     const opened = await clientOf(app, key).open()
     const again = await clientOf(app, key, { resumeToken: changed(opened.resumeToken) }).open()
-    expect(again).toMatchObject({ resumed: false, sessionId: expect.not.stringMatching(opened.sessionId) })
+    expect(again).toMatchObject({
+      resumed: false,
+      sessionId: expect.not.stringMatching(opened.sessionId),
+    })
   })
 
   test.each([
@@ -389,7 +433,8 @@ describe('continuity', () => {
     return (await client.sendBatch(quiet)).fingerprint?.state.id ?? ''
   }
 
-  const sessions = () => app.events().flatMap(({ type, data }) => (type === 'SessionOpened' ? [data] : []))
+  const sessions = () =>
+    app.events().flatMap(({ type, data }) => (type === 'SessionOpened' ? [data] : []))
 
   test('the state id of one session links the next one, whose own id stays the same', async () => {
     await stateId({ continuity: await stateId() })
@@ -426,7 +471,9 @@ describe('browser keys', () => {
     async (platform) => {
       const { status, json } = await open({ sdk: { name: 'x', version: '1', platform } })
       expect([status, json.error.code]).toEqual([422, 'request.validation_failed'])
-      expect(json.error.details.fields).toMatchObject([{ name: 'sdk.platform', issue: 'not_allowed' }])
+      expect(json.error.details.fields).toMatchObject([
+        { name: 'sdk.platform', issue: 'not_allowed' },
+      ])
       expect(app.events()).toEqual([])
     },
   )

@@ -45,7 +45,11 @@ describe('what one source sends', () => {
     const key = ios()
     const big = { bytes: 240_000, from: one }
     for (let i = 0; i < 4; i++) expect((await send(key, big)).status).toBe(200)
-    expect(await send(key, big)).toEqual({ status: 429, code: 'rate_limit.exceeded', retryAfter: '1' })
+    expect(await send(key, big)).toEqual({
+      status: 429,
+      code: 'rate_limit.exceeded',
+      retryAfter: '1',
+    })
     expect((await send(ios('org_00000000000000000000000002'), big)).status).toBe(429)
     expect((await send(key, { ...big, from: other })).status).toBe(200)
   })

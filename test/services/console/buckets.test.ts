@@ -14,10 +14,15 @@ type CountedGroup = SessionAggregates['groups'][number]
 const hour = 3_600_000
 const day = 24 * hour
 const timeSpan = (since: string, until: string): TimeSpan => ({
-  ...{ since: Date.parse(since), until: Date.parse(until), last: undefined },
+  since: Date.parse(since),
+  until: Date.parse(until),
+  last: undefined,
 })
 const group = (start: string, verdict: string, sessions: number): CountedGroup => ({
-  ...{ start, kind: 'value', values: { verdict }, sessions },
+  start,
+  kind: 'value',
+  values: { verdict },
+  sessions,
 })
 const bucketsIn = (span: TimeSpan, groups: CountedGroup[] = []) =>
   bucketsOf({ groups }, span, intervalOf(span))
@@ -27,7 +32,12 @@ const afternoon = timeSpan('2026-11-27T12:20:00Z', '2026-11-27T16:40:00Z')
 describe('bars', () => {
   test('are all of the time, with zeros where there are no sessions', () => {
     const buckets = bucketsOf(
-      { groups: [group('2026-11-27T13:00:00Z', 'bot', 3), group('2026-11-27T13:00:00Z', 'human', 2)] },
+      {
+        groups: [
+          group('2026-11-27T13:00:00Z', 'bot', 3),
+          group('2026-11-27T13:00:00Z', 'human', 2),
+        ],
+      },
       afternoon,
       { name: 'hour', length: hour },
     )
@@ -37,12 +47,23 @@ describe('bars', () => {
 
   test('are cut where the time begins and ends', () => {
     const buckets = bucketsOf({ groups: [] }, afternoon, { name: 'hour', length: hour })
-    expect(buckets[0]).toMatchObject({ at: Date.parse('2026-11-27T12:00:00Z'), since: afternoon.since })
-    expect(buckets.at(-1)).toMatchObject({ at: Date.parse('2026-11-27T16:00:00Z'), until: afternoon.until })
+    expect(buckets[0]).toMatchObject({
+      at: Date.parse('2026-11-27T12:00:00Z'),
+      since: afternoon.since,
+    })
+    expect(buckets.at(-1)).toMatchObject({
+      at: Date.parse('2026-11-27T16:00:00Z'),
+      until: afternoon.until,
+    })
   })
 
   test('know what has ended by retention, and draw it under no verdict', () => {
-    const ended: CountedGroup = { start: '2026-11-27T13:00:00Z', kind: 'ended', values: {}, sessions: 7 }
+    const ended: CountedGroup = {
+      start: '2026-11-27T13:00:00Z',
+      kind: 'ended',
+      values: {},
+      sessions: 7,
+    }
     const [, second] = bucketsOf({ groups: [ended] }, afternoon, { name: 'hour', length: hour })
     expect(second).toMatchObject({ ended: 7, sessions: { human: 0, inconclusive: 0, bot: 0 } })
   })
@@ -50,9 +71,16 @@ describe('bars', () => {
   test('are unfinished where they end later than what was counted', () => {
     const interval = { name: 'hour', length: hour } as const
     const buckets = bucketsOf({ groups: [] }, afternoon, interval)
-    const unfinished = (until: number) => buckets.map((bucket) => isUnfinished(bucket, interval, until))
+    const unfinished = (until: number) =>
+      buckets.map((bucket) => isUnfinished(bucket, interval, until))
     expect(unfinished(afternoon.until)).toEqual([false, false, false, false, true])
-    expect(unfinished(Date.parse('2026-11-27T17:00:00Z'))).toEqual([false, false, false, false, false])
+    expect(unfinished(Date.parse('2026-11-27T17:00:00Z'))).toEqual([
+      false,
+      false,
+      false,
+      false,
+      false,
+    ])
   })
 })
 

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { earlier, handOffsOf, lastDay, risesOf } from '../../../services/console/pages/overview/compare.ts'
+import {
+  earlier,
+  handOffsOf,
+  lastDay,
+  risesOf,
+} from '../../../services/console/pages/overview/compare.ts'
 import type { SessionAggregates } from '../../../services/readback/schemas/aggregates.ts'
 
 const hour = 3_600_000
@@ -9,11 +14,21 @@ const counts = (
   sessions: Record<string, number>,
   { other = 0, is_complete = true } = {},
 ): SessionAggregates => ({
-  ...{ object: 'session_aggregates', since: '', until: '', is_complete, sessions: 0, ended: 0 },
-  ...{ visitors: null, users: null, distinct_missing: null },
+  object: 'session_aggregates',
+  since: '',
+  until: '',
+  is_complete,
+  sessions: 0,
+  ended: 0,
+  visitors: null,
+  users: null,
+  distinct_missing: null,
   groups: [
     ...Object.entries(sessions).map(([country, sessions]) => ({
-      ...{ start: null, kind: 'value' as const, values: { country }, sessions },
+      start: null,
+      kind: 'value' as const,
+      values: { country },
+      sessions,
     })),
     ...(other > 0 ? [{ start: null, kind: 'other' as const, values: {}, sessions: other }] : []),
   ],
@@ -33,7 +48,9 @@ describe('unusual is', () => {
 
   test('what the day before did not count by itself only if it was few at most', () => {
     const before = counts({ FR: 900, NL: 40 }, { other: 500 })
-    expect(rises(counts({ DE: 119, IT: 120 }), before)).toEqual([{ value: 'IT', sessions: 120, before: 40 }])
+    expect(rises(counts({ DE: 119, IT: 120 }), before)).toEqual([
+      { value: 'IT', sessions: 120, before: 40 },
+    ])
   })
 
   test('nothing where not all sessions could be read, or where there is no value', () => {
@@ -60,7 +77,10 @@ describe('the time before', () => {
 
 test('pages are in the order of their hand-offs that never came', () => {
   const group = (page_host: string | null, handed_off: string, sessions: number) => ({
-    ...{ start: null, kind: 'value' as const, values: { page_host, handed_off }, sessions },
+    start: null,
+    kind: 'value' as const,
+    values: { page_host, handed_off },
+    sessions,
   })
   const groups = [
     group('a.example', 'true', 90),

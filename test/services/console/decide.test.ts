@@ -24,7 +24,12 @@ const session: ConsoleSession = {
   organization: { id: 'org_1', name: 'Shop', status: 'active', capabilities: [] },
 }
 
-const key: Rights = { keyId: 'key_1', scopes: ['webhooks:read'], status: 'active', graceExpiresAt: null }
+const key: Rights = {
+  keyId: 'key_1',
+  scopes: ['webhooks:read'],
+  status: 'active',
+  graceExpiresAt: null,
+}
 
 describe('a session goes on', () => {
   const twelve = 12 * hour
@@ -66,7 +71,11 @@ describe('rights', () => {
     expect(scopesOf(session)).toEqual(roles.viewer)
     expect(scopesOf({ rights: key })).toEqual(['webhooks:read'])
     const none = { ...key, scopes: [] }
-    expect(scopesOf({ rights: none })).toEqual(['sessions:read', 'sessions:update', 'fingerprints:read'])
+    expect(scopesOf({ rights: none })).toEqual([
+      'sessions:read',
+      'sessions:update',
+      'fingerprints:read',
+    ])
   })
 
   test('an analyst has those of a viewer and more, and an admin all', () => {

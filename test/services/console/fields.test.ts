@@ -31,7 +31,9 @@ const chosen: ChosenFilter[] = [
 test('fields have "none", "is not" and groups where the API has them', () => {
   expect(fieldNames.filter(mayBeEmpty).toSorted()).toEqual(emptyFields.toSorted())
   expect(fieldNames.filter(isGrouped).toSorted()).toEqual(groupFields.toSorted())
-  expect(fieldNames.filter(canBeNot)).toEqual(fieldNames.filter((field) => `${field}[not]` in filterQuery))
+  expect(fieldNames.filter(canBeNot)).toEqual(
+    fieldNames.filter((field) => `${field}[not]` in filterQuery),
+  )
 })
 
 test('all filters of an address are known, and go to the API as they are', () => {
@@ -40,7 +42,11 @@ test('all filters of an address are known, and go to the API as they are', () =>
     'country=DE&country%5Bnot%5D=FR&score_min=3&without=asn&without%5Bnot%5D=browser&search=x',
   )
   expect(Object.keys(changesTo([])).filter((name) => query.has(name))).toHaveLength(5)
-  expect(changesTo(chosen)).toMatchObject({ 'country[not]': ['FR'], without: ['asn'], verdict: null })
+  expect(changesTo(chosen)).toMatchObject({
+    'country[not]': ['FR'],
+    without: ['asn'],
+    verdict: null,
+  })
 })
 
 test('what is chosen next takes the place of what it contradicts', () => {

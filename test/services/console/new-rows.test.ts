@@ -25,7 +25,8 @@ describe('rows that come', () => {
   test('show a new mark at once', () => {
     const marked = row('a', '1', 'bot')
     expect(withNewest([row('b', '2'), row('a', '1')], [row('b', '2'), marked])).toEqual({
-      ...{ rows: [row('b', '2'), marked], added: 0 },
+      rows: [row('b', '2'), marked],
+      added: 0,
     })
   })
 })

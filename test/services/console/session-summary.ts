@@ -10,13 +10,24 @@ export function sessionSummary({
   latest_decision?: Partial<SessionSummary['latest_decision']>
 } = {}): SessionSummary {
   return {
-    ...{ object: 'session', id: 'sid_1', created_at: time, client_user_id: null },
+    object: 'session',
+    id: 'sid_1',
+    created_at: time,
+    client_user_id: null,
     latest_decision: {
-      ...{ event_id: 'evt_1', verdict: 'bot', risk_score: 98, phase: 'behavioral', is_provisional: false },
-      ...{ manipulation: null, evaluation_duration_ms: 1, evaluated_at: time },
+      event_id: 'evt_1',
+      verdict: 'bot',
+      risk_score: 98,
+      phase: 'behavioral',
+      is_provisional: false,
+      manipulation: null,
+      evaluation_duration_ms: 1,
+      evaluated_at: time,
       ...latest_decision,
     },
-    ...{ visitor_fingerprint: null, mark: null, facts: null },
+    visitor_fingerprint: null,
+    mark: null,
+    facts: null,
     ...changes,
   }
 }

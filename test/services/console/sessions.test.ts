@@ -2,10 +2,21 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { endStranded, purgeConsole } from '../../../services/console/store.ts'
-import { changeOrganization, revokeApiKey, rotateApiKey } from '../../../services/organizations/commands.ts'
+import {
+  changeOrganization,
+  revokeApiKey,
+  rotateApiKey,
+} from '../../../services/organizations/commands.ts'
 import { decideOrganizationUpdate } from '../../../services/organizations/decide-organization.ts'
 import { startWorld, type World } from '../../authorization/world.ts'
-import { here, loggedInBy, loginCode, type Person, person, postLogin } from '../../support/console.ts'
+import {
+  here,
+  loggedInBy,
+  loginCode,
+  type Person,
+  person,
+  postLogin,
+} from '../../support/console.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -51,7 +62,8 @@ async function setStatus(status: 'active' | 'suspended'): Promise<void> {
 }
 
 describe('the code of a link', () => {
-  const link = () => ({ organizationId, role: 'analyst', environments: ['test'], name: 'Zoë' }) as const
+  const link = () =>
+    ({ organizationId, role: 'analyst', environments: ['test'], name: 'Zoë' }) as const
 
   test('begins a session of who it is for, with what the link gives', async () => {
     const answer = await postLogin(world.app, { code: await loginCode(world.deps, link()) })
@@ -66,7 +78,9 @@ describe('the code of a link', () => {
 
   test('works once, also for many at the same time', async () => {
     const code = await loginCode(world.deps, link())
-    const answers = await Promise.all(Array.from({ length: 8 }, () => postLogin(world.app, { code })))
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => postLogin(world.app, { code })),
+    )
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(7).fill(401)])
     expect(await refusedLogin({ code })).toEqual(over)
   })
@@ -105,7 +119,10 @@ describe('the code of a link', () => {
 
   test('is of no use to another page', async () => {
     const code = await loginCode(world.deps, link())
-    for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+    for (const headers of [
+      { origin: 'https://evil.example' },
+      { 'sec-fetch-site': 'cross-site' },
+    ]) {
       const answer = await postLogin(world.app, { code }, headers)
       expect([answer.statusCode, answer.json().error.code]).toEqual([403, 'console.refused'])
     }
@@ -157,7 +174,10 @@ describe('a secret key', () => {
       'auth.secret_key_required',
     ])
     const { keyId, revealedKey } = await issue()
-    expect(await refusedLogin({ secret_key: `${revealedKey}0` })).toEqual([401, 'auth.invalid_api_key'])
+    expect(await refusedLogin({ secret_key: `${revealedKey}0` })).toEqual([
+      401,
+      'auth.invalid_api_key',
+    ])
     await revokeApiKey(world.deps, { organizationId, keyId, by: 'operator' })
     expect(await refusedLogin({ secret_key: revealedKey })).toEqual([401, 'auth.invalid_api_key'])
   })
@@ -173,7 +193,11 @@ test('a key in the Authorization header opens nothing and ends nothing', async (
       await world.app.inject({ method: 'POST', url: '/console/api/logout', headers }),
       await world.app.inject({ method: 'POST', url: '/console/api/logout-everywhere', headers }),
     ]
-    expect(answers.map((one) => [one.statusCode, one.json().error.code])).toEqual([over, over, over])
+    expect(answers.map((one) => [one.statusCode, one.json().error.code])).toEqual([
+      over,
+      over,
+      over,
+    ])
   }
 })
 
@@ -210,7 +234,12 @@ describe('a session', () => {
       organizationId: await world.organization(`elsewhere-${organizations}`),
     })
     expect((await post('logout-everywhere', admin)).statusCode).toBe(200)
-    expect(await Promise.all([admin, same, other, elsewhere].map(session))).toEqual([over, over, isIn, isIn])
+    expect(await Promise.all([admin, same, other, elsewhere].map(session))).toEqual([
+      over,
+      over,
+      isIn,
+      isIn,
+    ])
   })
 
   test('of a key ends with all others of the key', async () => {
@@ -221,11 +250,18 @@ describe('a session', () => {
       await loggedInBy(world.app, { secret_key: another.revealedKey }),
     ]
     await post('logout-everywhere', mine)
-    expect(await Promise.all([mine, same, other, admin].map(session))).toEqual([over, over, isIn, isIn])
+    expect(await Promise.all([mine, same, other, admin].map(session))).toEqual([
+      over,
+      over,
+      isIn,
+      isIn,
+    ])
   })
 
   const asked = () =>
-    ({ organizationId, type: 'secret', name: 'Ann', scopes: ['*'] }) satisfies Parameters<World['issue']>[0]
+    ({ organizationId, type: 'secret', name: 'Ann', scopes: ['*'] }) satisfies Parameters<
+      World['issue']
+    >[0]
 
   test('ends where the browser logs in anew', async () => {
     const code = await loginCode(world.deps, { organizationId, role: 'viewer' })
@@ -256,7 +292,10 @@ describe('a session', () => {
     const live = { 'tidegate-environment': 'live' }
     const spend = () => get('/console/api/v1/sessions', admin, live)
     const first = await spend()
-    expect(first.headers).toMatchObject({ 'x-ratelimit-limit': '600', 'x-ratelimit-remaining': '599' })
+    expect(first.headers).toMatchObject({
+      'x-ratelimit-limit': '600',
+      'x-ratelimit-remaining': '599',
+    })
     for (let i = 1; i < 600; i++) await spend()
     expect((await spend()).statusCode).toBe(429)
     const authorization = `Bearer ${revealedKey}`
@@ -274,7 +313,12 @@ describe('a session', () => {
     const live = { 'tidegate-environment': 'live' }
     const path = `/console/api/v1/organizations/${organizationId}`
     const headers = { ...somebody.headers, ...live }
-    const renamed = await world.app.inject({ method: 'PATCH', url: path, headers, body: { name: 'New' } })
+    const renamed = await world.app.inject({
+      method: 'PATCH',
+      url: path,
+      headers,
+      body: { name: 'New' },
+    })
     expect(renamed.statusCode).toBe(200)
     const { data } = (await get(`${path}/audit-log`, somebody, live)).json()
     const actor = { type: 'person', id: somebody.id }
@@ -295,7 +339,9 @@ describe('a session', () => {
       )
       return rows[0].n
     }
-    await pool.query(`insert into tidegate.rate_limits values ($1, 0, 0, '{}')`, [`${admin.id}:person`])
+    await pool.query(`insert into tidegate.rate_limits values ($1, 0, 0, '{}')`, [
+      `${admin.id}:person`,
+    ])
     await loginCode(world.deps, { organizationId, role: 'viewer' })
     world.now.ms += 30 * day - 1
     await purgeConsole(pool, world.now.ms)
@@ -311,12 +357,16 @@ describe('a session', () => {
 
 describe('the cookie', () => {
   const attributes = { path: '/', httpOnly: true, sameSite: 'Lax', maxAge: 7 * 24 * 60 * 60 }
-  const body = async () => ({ code: await loginCode(world.deps, { organizationId, role: 'viewer' }) })
+  const body = async () => ({
+    code: await loginCode(world.deps, { organizationId, role: 'viewer' }),
+  })
 
   test('is of this host alone, and of HTTPS, behind a proxy that is trusted', async () => {
     const proxied = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'console.example' }
     const answer = await world.app.inject({
-      ...{ method: 'POST', url: '/console/api/login', remoteAddress: '10.0.0.1' },
+      method: 'POST',
+      url: '/console/api/login',
+      remoteAddress: '10.0.0.1',
       headers: { ...proxied, origin: 'https://console.example' },
       body: await body(),
     })
@@ -379,7 +429,10 @@ describe('a flood from the address of somebody who is logged in', () => {
     expect(await session(admin)).toEqual(isIn)
     const answers = await Promise.all(sent)
     const isLookup = (asked: unknown) =>
-      typeof asked === 'object' && asked !== null && 'name' in asked && asked.name === 'console-session'
+      typeof asked === 'object' &&
+      asked !== null &&
+      'name' in asked &&
+      asked.name === 'console-session'
     const lookups = query.mock.calls.filter(([asked]) => isLookup(asked)).length
     query.mockRestore()
     return { answers, lookups }
@@ -412,10 +465,10 @@ describe('a flood from the address of somebody who is logged in', () => {
 
   test('spares a session that another process began, once it ends', async () => {
     const token = generateToken('contok', randomBytes)
-    await world.deps.pool.query('update tidegate.console_sessions set token_hash = $2 where id = $1', [
-      admin.id,
-      tokenHashes(world.deps.keyring, token)[0],
-    ])
+    await world.deps.pool.query(
+      'update tidegate.console_sessions set token_hash = $2 where id = $1',
+      [admin.id, tokenHashes(world.deps.keyring, token)[0]],
+    )
     expect(await Promise.all(Array.from({ length: 40 }, () => session(as(token))))).toEqual(
       Array(40).fill(isIn),
     )
@@ -429,14 +482,25 @@ describe('a flood from the address of somebody who is logged in', () => {
       refusedLogin({ code: generateToken('conlog', randomBytes) }),
     )
     expect(await Promise.all(attempts)).toEqual(Array(59).fill(over))
-    for (const body of [{ code: generateToken('conlog', randomBytes) }, { secret_key: revealedKey }]) {
+    for (const body of [
+      { code: generateToken('conlog', randomBytes) },
+      { secret_key: revealedKey },
+    ]) {
       const answer = await postLogin(world.app, body)
       expect(answer).toMatchObject({ statusCode: 429, headers: { 'retry-after': '1' } })
       expect(answer.json().error.message).toMatch(/^Too many sign-in attempts/)
     }
     expect(await session(admin)).toEqual(isIn)
-    const elsewhere = { method: 'POST', url: '/console/api/login', remoteAddress: '10.7.7.7' } as const
-    const there = await world.app.inject({ ...elsewhere, headers: here, body: { secret_key: revealedKey } })
+    const elsewhere = {
+      method: 'POST',
+      url: '/console/api/login',
+      remoteAddress: '10.7.7.7',
+    } as const
+    const there = await world.app.inject({
+      ...elsewhere,
+      headers: here,
+      body: { secret_key: revealedKey },
+    })
     expect(there.statusCode).toBe(200)
     world.now.ms += 1000
     expect((await postLogin(world.app, { secret_key: revealedKey })).statusCode).toBe(200)
@@ -444,20 +508,25 @@ describe('a flood from the address of somebody who is logged in', () => {
 })
 
 describe('the page', () => {
-  test.each(['/console', '/console/', '/console/live/sessions?verdict=bot', '/console/api-requests'])(
-    'is at %s, and in no frame',
-    async (url) => {
-      const { statusCode, headers, body } = await world.app.inject({ url })
-      expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
-      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
-      expect(headers['content-security-policy']).toMatch(
-        /default-src 'none'; script-src 'self'; style-src 'self'/,
-      )
-      expect(headers).toMatchObject({ 'x-frame-options': 'DENY', 'cache-control': 'no-store' })
-      expect(headers).toMatchObject({ 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' })
-      expect(body).not.toMatch(/<script(?![^>]*src=)|\sstyle=|\son\w+=/)
-    },
-  )
+  test.each([
+    '/console',
+    '/console/',
+    '/console/live/sessions?verdict=bot',
+    '/console/api-requests',
+  ])('is at %s, and in no frame', async (url) => {
+    const { statusCode, headers, body } = await world.app.inject({ url })
+    expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
+    expect(headers['content-security-policy']).toMatch(
+      /default-src 'none'; script-src 'self'; style-src 'self'/,
+    )
+    expect(headers).toMatchObject({ 'x-frame-options': 'DENY', 'cache-control': 'no-store' })
+    expect(headers).toMatchObject({
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    })
+    expect(body).not.toMatch(/<script(?![^>]*src=)|\sstyle=|\son\w+=/)
+  })
 
   test.each(['/console/api', '/console/api/v1/nothing', '/console/assets/nothing.js'])(
     'is not at %s',

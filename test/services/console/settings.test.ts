@@ -21,14 +21,17 @@ const modules: Record<string, string> = {
 }
 
 describe('a snippet', () => {
-  test.each(snippets)('for $title imports what is exported there, and is code', async ({ title, code }) => {
-    const script = code.replace(/<\/?script.*>/g, '')
-    await transform(script, { loader: 'jsx', jsx: 'preserve', format: 'esm', target: 'esnext' })
-    const imports = [...script.matchAll(/import \{ (\w+) \} from '(.+)'/g)]
-    expect([title, imports.length]).toEqual([title, 1])
-    for (const [, name = '', from = ''] of imports)
-      expect(read(modules[from] ?? from)).toMatch(new RegExp(`^export function ${name}\\(`, 'm'))
-  })
+  test.each(snippets)(
+    'for $title imports what is exported there, and is code',
+    async ({ title, code }) => {
+      const script = code.replace(/<\/?script.*>/g, '')
+      await transform(script, { loader: 'jsx', jsx: 'preserve', format: 'esm', target: 'esnext' })
+      const imports = [...script.matchAll(/import \{ (\w+) \} from '(.+)'/g)]
+      expect([title, imports.length]).toEqual([title, 1])
+      for (const [, name = '', from = ''] of imports)
+        expect(read(modules[from] ?? from)).toMatch(new RegExp(`^export function ${name}\\(`, 'm'))
+    },
+  )
 
   test.each(snippets.slice(0, 3))('for $title calls the client as the guide does', ({ code }) => {
     const guide = read('docs/guide/browser-sdk.md')
@@ -42,17 +45,32 @@ describe('a snippet', () => {
 
 describe('what a key may do', () => {
   const key: ApiKey = {
-    ...{ object: 'api_key', id: 'key_1', type: 'secret', environment: 'live', name: 'Shop' },
-    ...{ status: 'active', client_target: 'browser', allowed_origins: null, scopes: null },
-    ...{ rate_limit: null, key_preview: 'sk_…', last_used_at: null, rotated_at: null, revoked_at: null },
-    ...{ created_at: '2026-11-27T08:00:00.000Z', grace_expires_at: null },
+    object: 'api_key',
+    id: 'key_1',
+    type: 'secret',
+    environment: 'live',
+    name: 'Shop',
+    status: 'active',
+    client_target: 'browser',
+    allowed_origins: null,
+    scopes: null,
+    rate_limit: null,
+    key_preview: 'sk_…',
+    last_used_at: null,
+    rotated_at: null,
+    revoked_at: null,
+    created_at: '2026-11-27T08:00:00.000Z',
+    grace_expires_at: null,
   }
   const publishable: ApiKey = { ...key, type: 'publishable' }
 
   test.each<[ApiKey, string]>([
     [{ ...key, scopes: ['*'] }, 'everything'],
     [
-      { ...key, scopes: ['sessions:list', 'sessions:read', 'api_keys:manage', 'gate:services:read'] },
+      {
+        ...key,
+        scopes: ['sessions:list', 'sessions:read', 'api_keys:manage', 'gate:services:read'],
+      },
       'list, read sessions; manage api keys; read gate services',
     ],
     [publishable, 'send sessions from any origin'],
@@ -66,6 +84,7 @@ describe('what a key may do', () => {
   })
 
   test('has words for every scope', () => {
-    for (const scope of scopes) expect(rightsOf({ ...key, scopes: [scope] })).toMatch(/^[a-z]+( [a-z]+)*$/)
+    for (const scope of scopes)
+      expect(rightsOf({ ...key, scopes: [scope] })).toMatch(/^[a-z]+( [a-z]+)*$/)
   })
 })

@@ -21,7 +21,10 @@ describe('the site', () => {
     ['http', 'LOCALHOST:80', plainUrl, 'http://localhost', local],
     ['http', 'console.localhost:8787', plainUrl, 'http://console.localhost:8787', local],
   ])('of %s at %s with PUBLIC_URL %s is %s', (protocol, host, url, origin, cookie) => {
-    expect(siteOf({ protocol: protocol as 'http' | 'https', host }, url)).toEqual({ origin, cookie })
+    expect(siteOf({ protocol: protocol as 'http' | 'https', host }, url)).toEqual({
+      origin,
+      cookie,
+    })
   })
 
   test.each([
@@ -34,7 +37,9 @@ describe('the site', () => {
     ['', plainUrl],
     ['a b', plainUrl],
   ])('of plain HTTP at "%s" with PUBLIC_URL %s is refused, and says what to set', (host, url) => {
-    expect(() => siteOf({ protocol: 'http', host }, url)).toThrow(/HTTPS.*PUBLIC_URL.*TRUSTED_PROXIES/)
+    expect(() => siteOf({ protocol: 'http', host }, url)).toThrow(
+      /HTTPS.*PUBLIC_URL.*TRUSTED_PROXIES/,
+    )
   })
 })
 

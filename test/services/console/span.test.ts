@@ -31,7 +31,10 @@ describe('a step', () => {
   })
 
   test('is as many hours where the clock changes', () => {
-    const changed = absolute(Date.parse('2026-10-25T00:00:00+02:00'), Date.parse('2026-10-26T00:00:00+01:00'))
+    const changed = absolute(
+      Date.parse('2026-10-25T00:00:00+02:00'),
+      Date.parse('2026-10-26T00:00:00+01:00'),
+    )
     expect(stepped(changed, 'earlier', now).since).toBe(changed.since - 25 * hour)
   })
 })
@@ -47,7 +50,10 @@ test('a relative time stays relative in the address, and others are in full', ()
   expect(timeParameters(lastDay)).toEqual({ last: '24h', since: null, until: null })
   const parameters = timeParameters(absolute(now - hour, now))
   expect(parameters).toMatchObject({ last: null, until: '2026-11-27T14:30:00.000Z' })
-  const query = new URLSearchParams({ since: parameters.since ?? '', until: parameters.until ?? '' })
+  const query = new URLSearchParams({
+    since: parameters.since ?? '',
+    until: parameters.until ?? '',
+  })
   expect(spanOf(query, now + day)).toEqual(absolute(now - hour, now))
 })
 

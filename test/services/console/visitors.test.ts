@@ -10,9 +10,20 @@ type SessionFacts = NonNullable<SessionSummary['facts']>
 type Resolution = NonNullable<NonNullable<SessionSummary['visitor_fingerprint']>['resolution']>
 
 const facts: SessionFacts = {
-  ...{ signals: [], page_host: 'shop.example', page_path: '/', country: 'DE', asn: 3320 },
-  ...{ network_holder: 'Telekom', network: 'other', browser: 'chrome', browser_version: '155.0' },
-  ...{ os: 'Linux', form_factor: 'desktop', agent_status: null, agent_provider: null, agent_product: null },
+  signals: [],
+  page_host: 'shop.example',
+  page_path: '/',
+  country: 'DE',
+  asn: 3320,
+  network_holder: 'Telekom',
+  network: 'other',
+  browser: 'chrome',
+  browser_version: '155.0',
+  os: 'Linux',
+  form_factor: 'desktop',
+  agent_status: null,
+  agent_provider: null,
+  agent_product: null,
   handed_off_at: null,
 }
 
@@ -35,7 +46,10 @@ function session(given: Given = {}) {
       visitor === null
         ? null
         : {
-            ...{ object: 'visitor_fingerprint', id: visitor, confidence, identified_at: null },
+            object: 'visitor_fingerprint',
+            id: visitor,
+            confidence,
+            identified_at: null,
             resolution: { method, basis },
           },
   })
@@ -74,7 +88,9 @@ describe('how a session was linked', () => {
   test('by likeness has its probability', () => {
     const likely = { basis: 'probabilistic', confidence: 85 } as const
     expect(words({ method: 'fingerprint', ...likely })).toMatch(/by likeness \(85 % sure\)$/)
-    expect(words({ method: 'new', ...likely, confidence: 50 })).toBe('Began as a new visitor (50 % sure)')
+    expect(words({ method: 'new', ...likely, confidence: 50 })).toBe(
+      'Began as a new visitor (50 % sure)',
+    )
   })
 
   test.each<Given>([{ method: null }, { method: 'unknown' }, { visitor: null }])(
@@ -87,7 +103,11 @@ describe('how a session was linked', () => {
 
 test('what an erasure takes is counted by kind, and a kind of which there is nothing is left out', () => {
   const bare = { decisions: [{}], marks: [], webhook_events: [] }
-  const marked = { decisions: [{}, {}], marks: [{}], webhook_events: [{ deliveries: 2 }, { deliveries: 0 }] }
+  const marked = {
+    decisions: [{}, {}],
+    marks: [{}],
+    webhook_events: [{ deliveries: 2 }, { deliveries: 0 }],
+  }
   expect(lossInWords({ visitors: [{}], sessions: [bare] })).toBe('1 session, 1 visitor, 1 decision')
   expect(lossInWords({ visitors: [{}], sessions: [bare, marked] })).toBe(
     '2 sessions, 1 visitor, 3 decisions, 1 mark, 2 webhook events, 2 webhook deliveries',

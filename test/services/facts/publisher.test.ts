@@ -21,7 +21,12 @@ import { visitorErased } from '../../support/erased.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
-import { ensureTopics, openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+  silent,
+} from '../../support/projections.ts'
 import { metaOf, sessionScored } from '../../support/session-scored.ts'
 
 const partitions = 3
@@ -107,7 +112,12 @@ function publish(
 ): Periodic {
   const { codec } = world
   const publisher = runFactsPublisher({
-    ...{ pool, log: topic.log, codec, config, logger: silent, repeatMs },
+    pool,
+    log: topic.log,
+    codec,
+    config,
+    logger: silent,
+    repeatMs,
   })
   publishers.push(publisher)
   return publisher
@@ -126,8 +136,16 @@ async function setPolicy(organizationId: string, changes: Partial<OrganizationDa
   await append('policies', { type: 'OrganizationDataPolicyChanged', data }, meta)
 }
 
-async function decide(organizationId: string, sessionId: string, overrides: Partial<SessionScored> = {}) {
-  const about = { organization_id: organizationId, session_id: sessionId, event_id: id('evt', ++events) }
+async function decide(
+  organizationId: string,
+  sessionId: string,
+  overrides: Partial<SessionScored> = {},
+) {
+  const about = {
+    organization_id: organizationId,
+    session_id: sessionId,
+    event_id: id('evt', ++events),
+  }
   const data = sessionScored({ ...about, ...overrides })
   await append('sessions', { type: 'SessionScored', data }, metaOf(data))
 }
@@ -167,15 +185,25 @@ test('rows are published as they are now, without what the policy keeps back, of
   await setPolicy(organization, { facts_topic: true })
   await eventually(() =>
     expect(topic.rows().get(before)).toMatchObject({
-      ...{ session_id: before, organization_id: organization, verdict: 'human', risk_score: 3 },
-      ...{ ip_address: null, user_agent: null, client_user_id: null, country: null },
+      session_id: before,
+      organization_id: organization,
+      verdict: 'human',
+      risk_score: 3,
+      ip_address: null,
+      user_agent: null,
+      client_user_id: null,
+      country: null,
     }),
   )
   await decide(organization, later, { verdict: 'bot', risk_score: 97 })
   await decide(organization, before, { verdict: 'bot', risk_score: 88 })
   await decide(other, hidden)
-  await eventually(() => expect(topic.rows().get(later)).toMatchObject({ verdict: 'bot', risk_score: 97 }))
-  await eventually(() => expect(topic.rows().get(before)).toMatchObject({ verdict: 'bot', risk_score: 88 }))
+  await eventually(() =>
+    expect(topic.rows().get(later)).toMatchObject({ verdict: 'bot', risk_score: 97 }),
+  )
+  await eventually(() =>
+    expect(topic.rows().get(before)).toMatchObject({ verdict: 'bot', risk_score: 88 }),
+  )
   await eventually(async () => expect(await notesOf(before)).toBe(0))
   expect(topic.rows().has(hidden)).toBe(false)
 })
@@ -190,7 +218,9 @@ test('another policy publishes all rows anew, and without the topic that there a
     expect(topic.rows().get(sid)).toMatchObject({ ip_address: '203.0.113.9', browser: 'Chrome' }),
   )
   await setPolicy(organization, { facts_topic: true, hidden_facts: ['browser', 'ip_address'] })
-  await eventually(() => expect(topic.rows().get(sid)).toMatchObject({ ip_address: null, browser: null }))
+  await eventually(() =>
+    expect(topic.rows().get(sid)).toMatchObject({ ip_address: null, browser: null }),
+  )
   await setPolicy(organization, { facts_topic: false })
   await eventually(() => expect(topic.rows().get(sid)).toBeNull())
   await decide(organization, sid)
@@ -218,11 +248,18 @@ test('a rebuild publishes nothing, and what is noted since a time is published a
   publish(topic)
   await decide(organization, old, { evaluated_at: 1000 })
   await decide(organization, recent, { evaluated_at: 2000 })
-  await eventually(() => expect([...topic.rows().keys()]).toEqual(expect.arrayContaining([old, recent])))
+  await eventually(() =>
+    expect([...topic.rows().keys()]).toEqual(expect.arrayContaining([old, recent])),
+  )
   await eventually(async () => expect(await notesOf(old)).toBe(0))
   const { pool } = world.database
   const report = await rebuild({
-    ...{ projection: sessionsProjection, log, pool, codec: world.codec, logger: silent, skips: noSkips },
+    projection: sessionsProjection,
+    log,
+    pool,
+    codec: world.codec,
+    logger: silent,
+    skips: noSkips,
   })
   expect(report).toMatchObject({ equal: true, switched: true })
   expect(await notesOf(old)).toBe(0)

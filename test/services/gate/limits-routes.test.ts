@@ -47,7 +47,11 @@ async function send({ method, path, headers, body, from = freshAddress() }: Requ
     headers: { 'x-forwarded-for': `198.51.100.1, ${from}`, ...headers },
     ...(body && { payload: body }),
   })
-  return { status: response.statusCode, headers: response.headers, code: response.json()?.error?.code }
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    code: response.json()?.error?.code,
+  }
 }
 
 const open = () => world.gate.open(systemServiceId)
@@ -176,7 +180,8 @@ describe.each(limits)('$operation', ({ most, same, others }) => {
     const answers = await Promise.all(Array.from({ length: most + 2 }, () => send(request)))
     const refused = answers.filter(({ status }) => status === 429)
     expect(refused.map(({ code }) => code)).toEqual(['gate.rate_limit', 'gate.rate_limit'])
-    for (const { headers } of refused) expect(String(headers['retry-after'])).toMatch(/^[1-9]\d{0,2}$/)
+    for (const { headers } of refused)
+      expect(String(headers['retry-after'])).toMatch(/^[1-9]\d{0,2}$/)
     for (const other of await others(request)) expect((await send(other)).status).not.toBe(429)
     await world.deps.pool.query('update tidegate.gate_limits set expire = 0')
     expect((await send(request)).status).not.toBe(429)
@@ -185,7 +190,12 @@ describe.each(limits)('$operation', ({ most, same, others }) => {
 
 test('only what the trusted proxy says is an address', async () => {
   const { id } = await open()
-  const request: Request = { method: 'POST', path: `sessions/${id}/approve`, from: freshAddress(), body: {} }
+  const request: Request = {
+    method: 'POST',
+    path: `sessions/${id}/approve`,
+    from: freshAddress(),
+    body: {},
+  }
   for (let i = 0; i < 3; i++) await send(request)
   const pretended = { 'x-forwarded-for': `192.0.2.99, ${request.from}` }
   expect((await send({ ...request, headers: pretended })).status).toBe(429)

@@ -58,59 +58,72 @@ function freshKey(parts: string[]): Key {
 
 /** So many requests at once, to both processes in turn; those that were refused. */
 async function refusedOf(name: Limit, key: Key, count: number): Promise<ApiError[]> {
-  const taken = Array.from({ length: count }, (_, i) => processes[i % 2 === 0 ? 0 : 1].count(name, ...key))
+  const taken = Array.from({ length: count }, (_, i) =>
+    processes[i % 2 === 0 ? 0 : 1].count(name, ...key),
+  )
   const results = await Promise.allSettled(taken)
-  return results.flatMap((result) => (result.status === 'rejected' ? [toApiError(result.reason)] : []))
+  return results.flatMap((result) =>
+    result.status === 'rejected' ? [toApiError(result.reason)] : [],
+  )
 }
 
 /** As if so many seconds had gone by. */
 async function wait(seconds: number): Promise<void> {
-  await database.pool.query('update tidegate.gate_limits set expire = expire - $1', [seconds * 1000])
+  await database.pool.query('update tidegate.gate_limits set expire = expire - $1', [
+    seconds * 1000,
+  ])
 }
 
 const waitOf = (error: ApiError | undefined) => Number(error?.headers['retry-after'])
 
-describe.each(limits)('$name: $most in $wait s by $key', ({ name, most, wait: window, key: parts }) => {
-  test('as many pass, in two processes together, and not one more', async () => {
-    const key = freshKey(parts)
-    const refused = await refusedOf(name, key, most + 7)
-    expect(refused.map(({ code, status }) => [code, status])).toEqual(Array(7).fill(['gate.rate_limit', 429]))
-    for (const one of refused) {
-      expect(waitOf(one)).toBeGreaterThan(window - 10)
-      expect(waitOf(one)).toBeLessThanOrEqual(window)
-    }
-  })
+describe.each(limits)(
+  '$name: $most in $wait s by $key',
+  ({ name, most, wait: window, key: parts }) => {
+    test('as many pass, in two processes together, and not one more', async () => {
+      const key = freshKey(parts)
+      const refused = await refusedOf(name, key, most + 7)
+      expect(refused.map(({ code, status }) => [code, status])).toEqual(
+        Array(7).fill(['gate.rate_limit', 429]),
+      )
+      for (const one of refused) {
+        expect(waitOf(one)).toBeGreaterThan(window - 10)
+        expect(waitOf(one)).toBeLessThanOrEqual(window)
+      }
+    })
 
-  test('each part of the key has counts of its own, and so has each limit', async () => {
-    const key = freshKey(parts)
-    await refusedOf(name, key, most)
-    for (const i of key.keys()) {
-      const other: Key = [...key]
-      other[i] = `other-${key[i]}`
-      expect(await refusedOf(name, other, 1)).toEqual([])
-    }
-    const others = limits.filter((limit) => limit.name !== name)
-    for (const one of others) expect(await refusedOf(one.name, key, 1)).toEqual([])
-    expect(await refusedOf(name, key, 1)).toHaveLength(1)
-  })
+    test('each part of the key has counts of its own, and so has each limit', async () => {
+      const key = freshKey(parts)
+      await refusedOf(name, key, most)
+      for (const i of key.keys()) {
+        const other: Key = [...key]
+        other[i] = `other-${key[i]}`
+        expect(await refusedOf(name, other, 1)).toEqual([])
+      }
+      const others = limits.filter((limit) => limit.name !== name)
+      for (const one of others) expect(await refusedOf(one.name, key, 1)).toEqual([])
+      expect(await refusedOf(name, key, 1)).toHaveLength(1)
+    })
 
-  test('is free again when its window is over, which what was refused does not lengthen', async () => {
-    const key = freshKey(parts)
-    await refusedOf(name, key, most)
-    await wait(window - 20)
-    const [refused] = await refusedOf(name, key, 1)
-    expect(waitOf(refused)).toBeLessThanOrEqual(name === 'approve' ? 80 : 20)
-    // That of approvals is a minute longer than a session: clocks of two processes may differ.
-    await wait(name === 'approve' ? 80 : 20)
-    expect(await refusedOf(name, key, most)).toEqual([])
-    expect(await refusedOf(name, key, 1)).toHaveLength(1)
-  })
-})
+    test('is free again when its window is over, which what was refused does not lengthen', async () => {
+      const key = freshKey(parts)
+      await refusedOf(name, key, most)
+      await wait(window - 20)
+      const [refused] = await refusedOf(name, key, 1)
+      expect(waitOf(refused)).toBeLessThanOrEqual(name === 'approve' ? 80 : 20)
+      // That of approvals is a minute longer than a session: clocks of two processes may differ.
+      await wait(name === 'approve' ? 80 : 20)
+      expect(await refusedOf(name, key, most)).toEqual([])
+      expect(await refusedOf(name, key, 1)).toHaveLength(1)
+    })
+  },
+)
 
 test('a key is stored as a hash: tokens are among them', async () => {
   const key = freshKey(['organization', 'token'])
   await refusedOf('verify', key, 1)
-  const { rows } = await database.pool.query<{ key: string }>('select key from tidegate.gate_limits')
+  const { rows } = await database.pool.query<{ key: string }>(
+    'select key from tidegate.gate_limits',
+  )
   const stored = rows.map((row) => row.key).join()
   for (const part of key) expect(stored).not.toContain(part)
 })

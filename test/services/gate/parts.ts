@@ -1,5 +1,10 @@
 import { noNetwork } from '../../../infra/ip/network.ts'
-import type { Approvals, GateContext, GateOptions, GateParts } from '../../../services/gate/context.ts'
+import type {
+  Approvals,
+  GateContext,
+  GateOptions,
+  GateParts,
+} from '../../../services/gate/context.ts'
 import { createGateLimits } from '../../../services/gate/limits.ts'
 import { createPages } from '../../../services/gate/store.ts'
 import { createVault } from '../../../services/gate/vault.ts'

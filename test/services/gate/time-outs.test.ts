@@ -12,7 +12,12 @@ import {
   sessionTtlMs,
 } from '../../../services/gate/sessions.ts'
 import { reloadMs } from '../../../services/gate/signup/decide.ts'
-import { createFailedEnds, endOverdue, purgeGate, runTimeOuts } from '../../../services/gate/time-outs.ts'
+import {
+  createFailedEnds,
+  endOverdue,
+  purgeGate,
+  runTimeOuts,
+} from '../../../services/gate/time-outs.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Signups, startSignups } from './signup/signup-app.ts'
 
@@ -69,7 +74,10 @@ describe('what is past its time ends', () => {
     expect(await endOverdue(gate.parts)).toBe(0)
     gate.now.ms += 1
     expect(await endOverdue(gate.parts)).toBe(2)
-    expect(await gate.session(waiting.id)).toMatchObject({ status: 'expired', resolved_at: gate.now.ms })
+    expect(await gate.session(waiting.id)).toMatchObject({
+      status: 'expired',
+      resolved_at: gate.now.ms,
+    })
     expect((await gate.session(login))?.status).toBe('expired')
     expect((await gate.session(started.id))?.status).toBe('pending')
     expect(await endOverdue(gate.parts)).toBe(0)
@@ -139,7 +147,8 @@ describe('what is past its time ends', () => {
     const tried: string[] = []
     const decideAs: DecideAs = (actor) => async (request) => {
       tried.push(request.key)
-      if (Object.values<string>(broken).includes(request.key)) throw new Error('its partition stands still')
+      if (Object.values<string>(broken).includes(request.key))
+        throw new Error('its partition stands still')
       return gate.parts.decideAs(actor)(request)
     }
     const parts = { ...gate.parts, decideAs }
@@ -160,7 +169,12 @@ describe('what is past its time ends', () => {
   })
 
   test('by the scheduler, which looks again and again', async () => {
-    const scheduler = runTimeOuts({ ...gate.parts, logger: gate.deps.logger, timeOutsMs: 20, purgeMs: 20 })
+    const scheduler = runTimeOuts({
+      ...gate.parts,
+      logger: gate.deps.logger,
+      timeOutsMs: 20,
+      purgeMs: 20,
+    })
     try {
       const { id } = await gate.open()
       await gate.approve(id)
@@ -206,7 +220,10 @@ describe('what is of no use any more is deleted', () => {
       [id],
     )
     expect((await gate.send(ack)).status).toBe(200)
-    await gate.pool.query('insert into tidegate.gate_vault values ($1, $2, $3)', Object.values(kept[0]))
+    await gate.pool.query(
+      'insert into tidegate.gate_vault values ($1, $2, $3)',
+      Object.values(kept[0]),
+    )
     const rest = [delivering.id, started.id, waiting.id].toSorted()
     await purgeGate(gate.parts)
     expect((await rows()).gate_vault).toEqual(rest)
@@ -247,10 +264,10 @@ describe('what is of no use any more is deleted', () => {
       now - 2 * hour,
       now + hour,
     ])
-    await gate.pool.query(`insert into tidegate.gate_limits values ('old', 1, $1), ('new', 1, $2)`, [
-      now - 1,
-      now + hour,
-    ])
+    await gate.pool.query(
+      `insert into tidegate.gate_limits values ('old', 1, $1), ('new', 1, $2)`,
+      [now - 1, now + hour],
+    )
     await purgeGate(gate.parts)
     expect((await rows()).gate_leases).toEqual([held])
     const { rows: limits } = await gate.pool.query(

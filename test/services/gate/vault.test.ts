@@ -39,7 +39,10 @@ test('what is sealed under a key is gone with it', async () => {
   const vault = createVault(options())
   const session = newSession()
   const context = session
-  const sealed = (await vault.make(session)).seal(Buffer.from('x'), { context, random: randomBytes })
+  const sealed = (await vault.make(session)).seal(Buffer.from('x'), {
+    context,
+    random: randomBytes,
+  })
   expect((await vault.find(session))?.open(sealed, { context })?.toString()).toBe('x')
   await vault.remove([session])
   expect(await vault.find(session)).toBeUndefined()
@@ -58,7 +61,9 @@ test('a key of the vault is bound to its signup and to our master keys', async (
     [one, two],
   )
   expect(await vault.find(two)).toBeUndefined()
-  const stranger = createVault(options({ keyring: createKeyring(randomBytes(32).toString('base64')) }))
+  const stranger = createVault(
+    options({ keyring: createKeyring(randomBytes(32).toString('base64')) }),
+  )
   expect(await stranger.find(one)).toBeUndefined()
 })
 
@@ -132,12 +137,16 @@ test('the bytes of a key are in no WAL and no statistics, and once it is shredde
   const later = await walPosition(pool)
   await transaction(pool, async (tx) => {
     // Which could still see all of it.
-    await tx.query('set transaction isolation level repeatable read; select from tidegate.gate_pages')
+    await tx.query(
+      'set transaction isolation level repeatable read; select from tidegate.gate_pages',
+    )
     await vault.remove(sessions)
     await pool.query('vacuum tidegate.gate_vault')
     await vault.shred()
     const left = [...(await dumpWal(pool, later)), ...(await dumpDatabaseFiles(pool))]
-    expect(new Set(findingsIn(left, keys).map(({ secret }) => secret))).toEqual(new Set([logged.name]))
+    expect(new Set(findingsIn(left, keys).map(({ secret }) => secret))).toEqual(
+      new Set([logged.name]),
+    )
   })
 }, 60_000)
 

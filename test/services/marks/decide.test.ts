@@ -2,13 +2,25 @@ import { expect, it } from 'vitest'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import type { SessionMark } from '../../../projections/sessions/marks.ts'
 import type { Person } from '../../../projections/sessions/person.ts'
-import { decideMark, decideUnmark, type MarkState, maxMarked } from '../../../services/marks/decide.ts'
+import {
+  decideMark,
+  decideUnmark,
+  type MarkState,
+  maxMarked,
+} from '../../../services/marks/decide.ts'
 
 const scope = { organizationId: 'org_1', environment: 'live' as const }
 const sessions = ['sid_1', 'sid_2', 'sid_3']
 
 function mark(named: Person, state: Partial<MarkState> = {}) {
-  const command = { scope, markId: 'mrk_1', label: 'bot' as const, reason: 'charged_back', named, now: 5 }
+  const command = {
+    scope,
+    markId: 'mrk_1',
+    label: 'bot' as const,
+    reason: 'charged_back',
+    named,
+    now: 5,
+  }
   return decideMark({ sessions, marks: new Map(), ...state }, command)
 }
 
@@ -23,12 +35,20 @@ function refusal(work: () => unknown): object {
 
 it('given sessions, when they are marked, each is told so by an event of its own', () => {
   const decided = mark({ sessionIds: sessions })
-  const alike = { mark_id: 'mrk_1', label: 'bot', reason: 'charged_back', marked_at: 5, environment: 'live' }
+  const alike = {
+    mark_id: 'mrk_1',
+    label: 'bot',
+    reason: 'charged_back',
+    marked_at: 5,
+    environment: 'live',
+  }
   expect(decided.map(({ event }) => event)).toMatchObject(
     sessions.map((session_id) => ({ type: 'SessionMarked', data: { session_id, ...alike } })),
   )
   const ids = decided.map(({ meta }) => meta.eventId)
-  expect([new Set(ids).size, mark({ visitorId: 'vid_1' }).map(({ meta }) => meta.eventId)]).toEqual([3, ids])
+  expect([new Set(ids).size, mark({ visitorId: 'vid_1' }).map(({ meta }) => meta.eventId)]).toEqual(
+    [3, ids],
+  )
 })
 
 const before = { id: 'mrk_0', label: 'bot', reason: 'charged_back', marked_at: 4 } as const
@@ -49,7 +69,10 @@ it('given sessions that are marked so already, only the others get an event', ()
 })
 
 it('given that the log took a part, a repetition adds the rest with the time of the first', () => {
-  const decided = mark({ sessionIds: sessions }, { marks: new Map([['sid_2', { ...before, id: 'mrk_1' }]]) })
+  const decided = mark(
+    { sessionIds: sessions },
+    { marks: new Map([['sid_2', { ...before, id: 'mrk_1' }]]) },
+  )
   expect(decided.map(({ event }) => event.data)).toMatchObject([
     { session_id: 'sid_1', marked_at: 4 },
     { session_id: 'sid_3', marked_at: 4 },
@@ -63,8 +86,18 @@ it.each<[string, Person, string[], object]>([
     ['sid_1'],
     { name: 'session_ids', received: 'sid_9' },
   ],
-  ['a visitor without sessions', { visitorId: 'vid_1' }, [], { name: 'visitor_id', issue: 'not_found' }],
-  ['a user without sessions', { clientUserId: 'a' }, [], { name: 'client_user_id', issue: 'not_found' }],
+  [
+    'a visitor without sessions',
+    { visitorId: 'vid_1' },
+    [],
+    { name: 'visitor_id', issue: 'not_found' },
+  ],
+  [
+    'a user without sessions',
+    { clientUserId: 'a' },
+    [],
+    { name: 'client_user_id', issue: 'not_found' },
+  ],
 ])('%s is refused, and nothing is marked', (_, named, found, field) => {
   expect(refusal(() => mark(named, { sessions: found }))).toMatchObject({
     code: 'request.validation_failed',

@@ -10,7 +10,9 @@ const sid = (n: number) => id('sid', n)
 beforeAll(async () => {
   readback = await startReadback()
   const sessions = [1, 2, 3, 4, 5].map((n) => ({
-    ...{ session_id: sid(n), event_id: id('evt', n), evaluated_at: 1000 + n },
+    session_id: sid(n),
+    event_id: id('evt', n),
+    evaluated_at: 1000 + n,
     visitor: visitorLink({ id: id('vid', n < 4 ? 1 : 2) }),
   }))
   const elsewhere = { session_id: sid(9), event_id: id('evt', 9), environment: 'test' as const }
@@ -40,12 +42,20 @@ async function markOf(n: number) {
 }
 
 test('sessions are marked, and each of them shows it; a deleted mark gives place to the one before', async () => {
-  const { status, body } = await mark({ label: 'bot', reason: 'charged_back', session_ids: [sid(1), sid(2)] })
+  const { status, body } = await mark({
+    label: 'bot',
+    reason: 'charged_back',
+    session_ids: [sid(1), sid(2)],
+  })
   const { id: markId, created_at } = body.data
   expect(status).toBe(201)
   expect(body.data).toEqual({
-    ...{ object: 'mark', id: expect.stringMatching(/^mrk_[0-9a-z]{26}$/), label: 'bot' },
-    ...{ reason: 'charged_back', session_count: 2, created_at: expect.any(String) },
+    object: 'mark',
+    id: expect.stringMatching(/^mrk_[0-9a-z]{26}$/),
+    label: 'bot',
+    reason: 'charged_back',
+    session_count: 2,
+    created_at: expect.any(String),
   })
   const shown = { id: markId, label: 'bot', reason: 'charged_back', marked_at: created_at }
   expect([await markOf(1), await markOf(2), await markOf(3)]).toEqual([shown, shown, null])
@@ -60,7 +70,11 @@ test('sessions are marked, and each of them shows it; a deleted mark gives place
 
 test('a user stands for the sessions that are its now', async () => {
   for (const client_user_id of ['first', 'Ada'])
-    await readback.send({ url: `/v1/sessions/${sid(4)}`, method: 'PATCH', body: { client_user_id } })
+    await readback.send({
+      url: `/v1/sessions/${sid(4)}`,
+      method: 'PATCH',
+      body: { client_user_id },
+    })
   expect((await mark({ label: 'fraud', client_user_id: 'Ada' })).body.data.session_count).toBe(1)
   expect((await markOf(4)).label).toBe('fraud')
   expectError(await mark({ label: 'fraud', client_user_id: 'first' }), 'request.validation_failed')
@@ -86,7 +100,11 @@ describe('nothing is marked', () => {
     ['with too many sessions', { label: 'bot', session_ids: many }, 'session_ids'],
     ['with what is no id', { label: 'bot', session_ids: [sid(5), 'sid_1'] }, 'session_ids.1'],
     ['with an unknown session', { label: 'bot', session_ids: [sid(5), sid(77)] }, 'session_ids'],
-    ['with a session of another environment', { label: 'bot', session_ids: [sid(5), sid(9)] }, 'session_ids'],
+    [
+      'with a session of another environment',
+      { label: 'bot', session_ids: [sid(5), sid(9)] },
+      'session_ids',
+    ],
     ['with an unknown visitor', { label: 'bot', visitor_id: id('vid', 77) }, 'visitor_id'],
     ['with a user that cannot be', { label: 'bot', client_user_id: 'a\u0000b' }, 'client_user_id'],
     ['with a member more', { label: 'bot', ...named, note: 'x' }, 'note'],
@@ -101,10 +119,16 @@ describe('nothing is marked', () => {
   test('by a key of another organization or environment, or one that may not', async () => {
     const { body } = await mark({ label: 'bot', session_ids: [sid(2)] })
     const markId = body.data.id
-    const others = [readback.key({ environment: 'test' }), readback.key({ organizationId: id('org', 2) })]
+    const others = [
+      readback.key({ environment: 'test' }),
+      readback.key({ organizationId: id('org', 2) }),
+    ]
     for (const key of others) {
       const response = await readback.send({
-        ...{ url: '/v1/marks', method: 'POST', key, body: { label: 'human', session_ids: [sid(2)] } },
+        url: '/v1/marks',
+        method: 'POST',
+        key,
+        body: { label: 'human', session_ids: [sid(2)] },
       })
       expectError(response, 'request.validation_failed')
       expectError(await remove(markId, key), 'request.not_found')
@@ -124,7 +148,11 @@ test('a repetition with the same key is the same mark', async () => {
   const first = await again()
   const before = await eventCount()
   const second = await again()
-  expect([first.status, second.status, second.headers['idempotent-replayed']]).toEqual([201, 201, 'true'])
+  expect([first.status, second.status, second.headers['idempotent-replayed']]).toEqual([
+    201,
+    201,
+    'true',
+  ])
   expect([second.body, await eventCount()]).toEqual([first.body, before])
 })
 
@@ -135,9 +163,16 @@ test('a mark is written for the sessions that it changes', async () => {
   const second = await mark({ ...body, session_ids: [sid(3), sid(5)] })
   expect(await eventCount()).toBe(before + 1)
   expect(second.body.data.session_count).toBe(1)
-  expect([(await markOf(3)).id, (await markOf(5)).id]).toEqual([first.body.data.id, second.body.data.id])
+  expect([(await markOf(3)).id, (await markOf(5)).id]).toEqual([
+    first.body.data.id,
+    second.body.data.id,
+  ])
   const third = await mark({ ...body, session_ids: [sid(3), sid(5)] })
-  expect([third.status, third.body.data, await eventCount()]).toEqual([201, second.body.data, before + 1])
+  expect([third.status, third.body.data, await eventCount()]).toEqual([
+    201,
+    second.body.data,
+    before + 1,
+  ])
 })
 
 test('a mark is on as many sessions as may be, and of two that delete it at once one finds it', async () => {
@@ -160,7 +195,10 @@ test('a mark is on as many sessions as may be, and of two that delete it at once
   })
   const response = await mark({ label: 'bot', visitor_id: id('vid', 3) })
   expectError(response, 'request.validation_failed')
-  expect(response.body.error.details.fields[0]).toMatchObject({ name: 'visitor_id', issue: 'too_large' })
+  expect(response.body.error.details.fields[0]).toMatchObject({
+    name: 'visitor_id',
+    issue: 'too_large',
+  })
 })
 
 test('a repeated mark writes no event, and answers the mark that is there', async () => {

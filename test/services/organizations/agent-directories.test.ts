@@ -17,11 +17,16 @@ afterAll(() => world.stop())
 type Owner = Awaited<ReturnType<Organizations['organization']>>
 
 const pathOf = ({ path }: Owner) => `${path}/agent-directories`
-const list = async (owner: Owner) => (await world.send({ url: pathOf(owner), key: owner.key })).body.data
+const list = async (owner: Owner) =>
+  (await world.send({ url: pathOf(owner), key: owner.key })).body.data
 const add = (owner: Owner, body: object, headers: Record<string, string> = {}) =>
   world.send({ method: 'POST', url: pathOf(owner), key: owner.key, body, headers })
 const remove = (owner: Owner, domain: string) =>
-  world.send({ method: 'DELETE', url: `${pathOf(owner)}/${encodeURIComponent(domain)}`, key: owner.key })
+  world.send({
+    method: 'DELETE',
+    url: `${pathOf(owner)}/${encodeURIComponent(domain)}`,
+    key: owner.key,
+  })
 
 it('is added, shown, renamed and removed', async () => {
   const owner = await world.organization()
@@ -48,9 +53,13 @@ it('names every member that does not fit', async () => {
   const { status, body } = await add(owner, { domain: '203.0.113.9', name: '', more: 1 })
   expect([status, body.error.details.parameter_set]).toEqual([422, 'agent_directory_add'])
   expect(body.error.details.fields.map(({ name }: { name: string }) => name).sort()).toEqual([
-    ...['domain', 'more', 'name'],
+    'domain',
+    'more',
+    'name',
   ])
-  expect((await add(owner, { name: 'Acme' })).body.error.details.fields).toMatchObject([{ name: 'domain' }])
+  expect((await add(owner, { name: 'Acme' })).body.error.details.fields).toMatchObject([
+    { name: 'domain' },
+  ])
 })
 
 it('makes an event for each change, and none where nothing changes', async () => {
@@ -68,9 +77,14 @@ it('is of one organization alone, whose scoring follows it at once', async () =>
   const owner = await world.organization()
   const other = await world.organization()
   const { applied, base } = world
-  const { findTrusted, stop } = await followTrusted({ pool: base.pool, applied, logger: base.logger })
+  const { findTrusted, stop } = await followTrusted({
+    pool: base.pool,
+    applied,
+    logger: base.logger,
+  })
   stops.push(stop)
-  const found = () => [owner, other].map(({ organizationId }) => findTrusted(organizationId, 'agent.example'))
+  const found = () =>
+    [owner, other].map(({ organizationId }) => findTrusted(organizationId, 'agent.example'))
   expect(found()).toEqual([null, null])
   await add(owner, { domain: 'agent.example', name: 'Acme' })
   await eventually(() => expect(found()).toEqual([{ name: 'Acme' }, null]))

@@ -102,7 +102,9 @@ async function during<T>(work: () => Promise<T>) {
 
 describe('an entry says who it was, and by which request', () => {
   test('a key', async () => {
-    const made = answer.parse((await send('POST', own('/api-keys'), { body: { name: 'New' } })).json())
+    const made = answer.parse(
+      (await send('POST', own('/api-keys'), { body: { name: 'New' } })).json(),
+    )
     const url = own(`/api-keys/${made.data.id}`)
     const renamed = answer.parse((await send('PATCH', url, { body: { name: 'Newer' } })).json())
     const rotated = answer.parse((await send('POST', `${url}/rotations`)).json())
@@ -124,7 +126,9 @@ describe('an entry says who it was, and by which request', () => {
     const body = { visitor_id: goes.visitorId, reason: ' One person, two browsers. ' }
     await send('POST', own(`/visitors/${stays.visitorId}/merges`), { body })
     const entries = (await auditLog()).filter(({ type }) => type === 'VisitorCorrected')
-    expect(entries).toMatchObject([{ subject_id: stays.visitorId, reason: 'One person, two browsers.' }])
+    expect(entries).toMatchObject([
+      { subject_id: stays.visitorId, reason: 'One person, two browsers.' },
+    ])
     for (const reason of [' ', 'a\u0000b', 'a\nb', '\u202e', '\ud800', 'x'.repeat(501)])
       await expect(
         send('POST', own(`/visitors/${stays.visitorId}/merges`), { body: { ...body, reason } }),
@@ -137,15 +141,25 @@ describe('an entry says who it was, and by which request', () => {
     expect(await about(organizationId)).toContainEqual(
       expect.objectContaining({ type: 'OrganizationRenamed', actor }),
     )
-    const body = { name: 'Hooks', url: 'https://shop.example/', event_types: ['session.result.persisted'] }
-    const { data: endpoint } = answer.parse((await send('POST', own('/webhooks/endpoints'), { body })).json())
-    const { meta } = answer.parse((await send('DELETE', own(`/webhooks/endpoints/${endpoint.id}`))).json())
+    const body = {
+      name: 'Hooks',
+      url: 'https://shop.example/',
+      event_types: ['session.result.persisted'],
+    }
+    const { data: endpoint } = answer.parse(
+      (await send('POST', own('/webhooks/endpoints'), { body })).json(),
+    )
+    const { meta } = answer.parse(
+      (await send('DELETE', own(`/webhooks/endpoints/${endpoint.id}`))).json(),
+    )
     expect(await about(endpoint.id)).toMatchObject([
       { type: 'WebhookEndpointDisabled', actor, request_id: meta.request_id },
       { type: 'WebhookEndpointCreated', actor },
     ])
     await world.score(organizationId, 'live')
-    await send('PATCH', `/v1/sessions/${sessionId}`, { body: { client_user_id: 'robin@shop.example' } })
+    await send('PATCH', `/v1/sessions/${sessionId}`, {
+      body: { client_user_id: 'robin@shop.example' },
+    })
     await send('PATCH', `/v1/sessions/${sessionId}`, { body: { client_user_id: null } })
     expect(await about(sessionId)).toMatchObject([
       { type: 'ClientUserCleared', actor },
@@ -175,7 +189,9 @@ describe('an entry says who it was, and by which request', () => {
         { type: 'GateSessionOpened', subject_id: serviceId, actor: agent, request_id },
         { type: 'GateSessionApprovalStarted', subject_id: account, actor: person, request_id },
         {
-          ...{ type: 'GateSessionApproved', subject_id: account, request_id: null },
+          type: 'GateSessionApproved',
+          subject_id: account,
+          request_id: null,
           actor: { type: 'service', id: 'gate' },
         },
         { type: 'GateDeliveryAcknowledged', subject_id: id, actor: agent, request_id },
@@ -249,7 +265,11 @@ describe('an entry says who it was, and by which request', () => {
         actor: { type: 'scheduler', id: 'data-retention' },
         request_id: null,
       },
-      { type: 'OrganizationDataPolicyChanged', actor: { type: 'operator', id: 'test' }, request_id: null },
+      {
+        type: 'OrganizationDataPolicyChanged',
+        actor: { type: 'operator', id: 'test' },
+        request_id: null,
+      },
     ])
   })
 })
@@ -270,7 +290,15 @@ test('pages are the list, newest first, and have nothing of another organization
 
 test('no entry has a value of a person, or a secret', async () => {
   const { body } = await send('GET', own('/audit-log?limit=200'))
-  for (const text of ['robin@shop.example', 'Robin', 'sk_live_', 'whsec_', 'agt_', 'gtpoll_', '10.0.'])
+  for (const text of [
+    'robin@shop.example',
+    'Robin',
+    'sk_live_',
+    'whsec_',
+    'agt_',
+    'gtpoll_',
+    '10.0.',
+  ])
     expect(body).not.toContain(text)
 })
 
@@ -295,7 +323,8 @@ test('a test key reads no live id, and what was done to test things by whomever'
   }
   await send('PATCH', url, { body: { name: 'Both' }, headers: headersOf(live) })
   const log = async (by: typeof live) =>
-    page.parse((await send('GET', `${url}/audit-log?limit=200`, { headers: headersOf(by) })).json()).data
+    page.parse((await send('GET', `${url}/audit-log?limit=200`, { headers: headersOf(by) })).json())
+      .data
   const [liveMade, testMade, testMadeByTest] = made
   const read = await log(ofTest)
   for (const id of [live.keyId, liveMade]) expect(JSON.stringify(read)).not.toContain(id)

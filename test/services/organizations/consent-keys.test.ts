@@ -22,7 +22,8 @@ beforeEach(() => {
 })
 
 /** As a process has it that is reached at the URL. */
-const keysAt = (publicUrl: string) => createConsentKeys({ ...world.deps, pool: world.pool, publicUrl })
+const keysAt = (publicUrl: string) =>
+  createConsentKeys({ ...world.deps, pool: world.pool, publicUrl })
 
 async function issued() {
   const { rows } = await listKeys(world.pool, organizationId, { limit: 200 })
@@ -34,14 +35,17 @@ const origins = async () =>
   (await active())
     .filter(({ type, environment }) => type === 'publishable' && environment === 'live')
     .map(({ allowed_origins }) => allowed_origins)
-const revoke = (keyId: string) => revokeApiKey(world.deps, { organizationId, keyId, by: 'operator' })
+const revoke = (keyId: string) =>
+  revokeApiKey(world.deps, { organizationId, keyId, by: 'operator' })
 
 test('the first who asks makes an organization with one key of each type, for this origin only', async () => {
   const keys = keysAt('https://gate.example')
   const publishable = await keys.publishableKey()
   expect(publishable).toMatch(/^pk_live_/)
   expect(await keys.secretHashes()).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)])
-  expect(await findOrganization(world.pool, organizationId)).toMatchObject({ slug: 'tidegate-consent' })
+  expect(await findOrganization(world.pool, organizationId)).toMatchObject({
+    slug: 'tidegate-consent',
+  })
   const rows = await active()
   expect(rows.map(({ type }) => type).toSorted()).toEqual(['publishable', 'secret'])
   expect(rows.find(({ type }) => type === 'publishable')).toMatchObject({
@@ -156,7 +160,8 @@ test('a failure is not remembered', async () => {
   const options = { ...world.deps, pool: world.pool, publicUrl: 'https://gate.example' }
   const keys = createConsentKeys({
     ...options,
-    decideAs: (actor) => (request) => (isAway ? Promise.reject(new Error('away')) : decideAs(actor)(request)),
+    decideAs: (actor) => (request) =>
+      isAway ? Promise.reject(new Error('away')) : decideAs(actor)(request),
   })
   for (const { id, type } of await active()) if (type === 'publishable') await revoke(id)
   await expect(keys.publishableKey()).rejects.toThrow('away')

@@ -18,13 +18,21 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 
 const expire = (env: NodeJS.ProcessEnv = {}) =>
-  expireOldData({ ...world.base, ...world.deps, config: readConfig(env), logger: createLogger('silent') })
+  expireOldData({
+    ...world.base,
+    ...world.deps,
+    config: readConfig(env),
+    logger: createLogger('silent'),
+  })
 
 test('the detail shows the policy, and keys of the organization follow it at once', async () => {
   const { organizationId, key, path: url } = await world.organization()
   const { revealedKey } = await world.issue({ organizationId, type: 'publishable' })
   const shortens = async () => {
-    const found = await findKeyByLookupHash(world.base.pool, lookupHashes(world.deps.keyring, revealedKey))
+    const found = await findKeyByLookupHash(
+      world.base.pool,
+      lookupHashes(world.deps.keyring, revealedKey),
+    )
     return found?.principal.type === 'publishable' && found.principal.shortensAddresses
   }
   expect(await shortens()).toBe(false)
@@ -48,18 +56,27 @@ test('each day more has ended of who has days, by a policy or by the settings, a
   const own = await world.organization()
   const other = await world.organization()
   const changes = { visitor_days: 10, session_days: 0 }
-  await setDataPolicy({ ...world.deps, random: randomBytes }, { organizationId: own.organizationId, changes })
+  await setDataPolicy(
+    { ...world.deps, random: randomBytes },
+    { organizationId: own.organizationId, changes },
+  )
   await expire()
   const today = world.now.ms - (world.now.ms % day)
   const endedOf = ({ organizationId }: { organizationId: string }) =>
     findDataExpiration(world.base.pool, organizationId)
-  expect(await endedOf(own)).toMatchObject({ visitors_before: today - 10 * day, sessions_before: null })
+  expect(await endedOf(own)).toMatchObject({
+    visitors_before: today - 10 * day,
+    sessions_before: null,
+  })
   expect(await endedOf(other)).toBeUndefined()
   expect(await expire()).toBe(0)
   world.now.ms += day
   // What the operator keeps ends for those alone who say nothing themselves.
   await expire({ SESSION_RETENTION_DAYS: '5' })
-  expect(await endedOf(own)).toMatchObject({ visitors_before: today - 9 * day, sessions_before: null })
+  expect(await endedOf(own)).toMatchObject({
+    visitors_before: today - 9 * day,
+    sessions_before: null,
+  })
   expect(await endedOf(other)).toMatchObject({
     visitors_before: null,
     sessions_before: today - 4 * day,

@@ -18,7 +18,12 @@ describe('adding a directory', () => {
       {
         event: {
           type: 'AgentDirectoryAdded',
-          data: { organization_id: organizationId, domain: 'agent.example', name: 'Acme', added_at: 9 },
+          data: {
+            organization_id: organizationId,
+            domain: 'agent.example',
+            name: 'Acme',
+            added_at: 9,
+          },
         },
         meta: { eventId: 'evt_change', organizationId },
       },
@@ -56,19 +61,29 @@ describe('adding a directory', () => {
   })
 
   it('is for a hundred at most, whose names may change', () => {
-    const directories = Array.from({ length: 100 }, (_, i) => ({ domain: `a${i}.example`, name: null }))
+    const directories = Array.from({ length: 100 }, (_, i) => ({
+      domain: `a${i}.example`,
+      name: null,
+    }))
     const full = { organization, directories }
     const error = refusal(() => decideDirectoryAddition(full, { domain: 'agent.example', ...at }))
     expect(error).toMatchObject({ status: 409 })
-    expect(decideDirectoryAddition(full, { domain: 'a7.example', name: 'New', ...at })).toHaveLength(1)
+    expect(
+      decideDirectoryAddition(full, { domain: 'a7.example', name: 'New', ...at }),
+    ).toHaveLength(1)
   })
 
   it('is for an organization that is there and active', () => {
     const request = { domain: 'agent.example', ...at }
     const missing = { ...nothing, organization: undefined }
     expect(refusal(() => decideDirectoryAddition(missing, request))).toMatchObject({ status: 404 })
-    const suspended = { ...nothing, organization: { ...organization, status: 'suspended' as const } }
-    expect(refusal(() => decideDirectoryAddition(suspended, request))).toMatchObject({ status: 403 })
+    const suspended = {
+      ...nothing,
+      organization: { ...organization, status: 'suspended' as const },
+    }
+    expect(refusal(() => decideDirectoryAddition(suspended, request))).toMatchObject({
+      status: 403,
+    })
   })
 })
 
@@ -84,9 +99,14 @@ describe('removing a directory', () => {
     ])
   })
 
-  it.each(['other.example', 'agent.example:8443', 'https://agent.example'])('has no %s', (domain) => {
-    expect(refusal(() => decideDirectoryRemoval(known, { domain, ...at }))).toMatchObject({ status: 404 })
-  })
+  it.each(['other.example', 'agent.example:8443', 'https://agent.example'])(
+    'has no %s',
+    (domain) => {
+      expect(refusal(() => decideDirectoryRemoval(known, { domain, ...at }))).toMatchObject({
+        status: 404,
+      })
+    },
+  )
 })
 
 describe('the domain of an agent', () => {

@@ -12,8 +12,14 @@ const policy = { organization_id: organizationId, ...noDataPolicy, changed_at: 1
 
 describe('the data policy of an organization', () => {
   test('says all of it, what was not named as it was', () => {
-    const state = { organization, policy: { ...policy, visitor_days: 90, shortens_addresses: true } }
-    const [decision] = decideDataPolicy(state, { changes: { session_days: 30, visitor_days: null }, ...at })
+    const state = {
+      organization,
+      policy: { ...policy, visitor_days: 90, shortens_addresses: true },
+    }
+    const [decision] = decideDataPolicy(state, {
+      changes: { session_days: 30, visitor_days: null },
+      ...at,
+    })
     expect(decision?.event).toEqual({
       type: 'OrganizationDataPolicyChanged',
       data: {
@@ -35,7 +41,9 @@ describe('the data policy of an organization', () => {
 
   test('of one that does not exist is refused', () => {
     const unknown = { organization: undefined, policy: undefined }
-    expect(refusal(() => decideDataPolicy(unknown, { changes: {}, ...at }))).toMatchObject({ status: 404 })
+    expect(refusal(() => decideDataPolicy(unknown, { changes: {}, ...at }))).toMatchObject({
+      status: 404,
+    })
   })
 
   test('days out of bounds are refused together', () => {
@@ -75,8 +83,17 @@ describe('what has ended', () => {
     visitors_before: null,
     webhooks_before: null,
   }
-  const ended = (known: Partial<typeof nothing> | undefined, kept: Partial<typeof days>, time = now) => {
-    const expired = known && { ...nothing, ...known, organization_id: organizationId, expired_at: 1 }
+  const ended = (
+    known: Partial<typeof nothing> | undefined,
+    kept: Partial<typeof days>,
+    time = now,
+  ) => {
+    const expired = known && {
+      ...nothing,
+      ...known,
+      organization_id: organizationId,
+      expired_at: 1,
+    }
     const command = { organizationId, days: { ...days, ...kept }, now: time }
     return decideExpiration(expired, command)[0]?.event.data
   }
@@ -89,8 +106,12 @@ describe('what has ended', () => {
       decisions_before: today - 10 * day,
       expired_at: now,
     })
-    expect(ended(undefined, { decision_days: 0 })).toMatchObject({ decisions_before: today - 30 * day })
-    expect(ended(undefined, { decision_days: 60 })).toMatchObject({ decisions_before: today - 30 * day })
+    expect(ended(undefined, { decision_days: 0 })).toMatchObject({
+      decisions_before: today - 30 * day,
+    })
+    expect(ended(undefined, { decision_days: 60 })).toMatchObject({
+      decisions_before: today - 30 * day,
+    })
   })
 
   // Its first decision may be the last one before it ends.
@@ -103,7 +124,9 @@ describe('what has ended', () => {
   test('says nothing while no further day is over, and nothing where all stays', () => {
     const known = { sessions_before: today - 30 * day, decisions_before: today - 10 * day }
     expect(ended(known as never, {}, today + day - 1)).toBeUndefined()
-    expect(ended(known as never, {}, today + day)).toMatchObject({ sessions_before: today - 29 * day })
+    expect(ended(known as never, {}, today + day)).toMatchObject({
+      sessions_before: today - 29 * day,
+    })
     expect(ended(undefined, { session_days: 0, decision_days: 0 })).toBeUndefined()
   })
 
@@ -114,7 +137,12 @@ describe('what has ended', () => {
   })
 
   test('is by days of its own before those of the operator', () => {
-    const defaults = { session_days: 400, decision_days: 300, visitor_days: null, webhook_days: null }
+    const defaults = {
+      session_days: 400,
+      decision_days: 300,
+      visitor_days: null,
+      webhook_days: null,
+    }
     expect(retentionOf({ ...policy, session_days: 0, visitor_days: 7 }, defaults)).toEqual({
       session_days: 0,
       decision_days: 300,

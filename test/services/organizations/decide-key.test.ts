@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { asId } from '../../../infra/ids.ts'
 import type { ApiKeyRow } from '../../../projections/organizations/tables.ts'
 import type { KeyCaller } from '../../../services/organizations/authority.ts'
-import { completeKeyRequest, type KeyRequest } from '../../../services/organizations/checked-input.ts'
+import {
+  completeKeyRequest,
+  type KeyRequest,
+} from '../../../services/organizations/checked-input.ts'
 import {
   decideGraceEnd,
   decideKeyIssue,
@@ -13,7 +16,14 @@ import {
   type IssueApiKey,
   type KeyState,
 } from '../../../services/organizations/decide-key.ts'
-import { noKeys, organization, organizationId, publishableKey, refusal, secretKey } from './given.ts'
+import {
+  noKeys,
+  organization,
+  organizationId,
+  publishableKey,
+  refusal,
+  secretKey,
+} from './given.ts'
 
 /** A key that may give everything in the environment of the given keys. */
 const allScopes = { environment: 'live', scopes: ['*'] } as const
@@ -26,7 +36,11 @@ describe('a key is issued', () => {
     key_preview: 'p',
     display_key: null,
   }
-  const state: Parameters<typeof decideKeyIssue>[0] = { organization, counts: noKeys, existing: undefined }
+  const state: Parameters<typeof decideKeyIssue>[0] = {
+    organization,
+    counts: noKeys,
+    existing: undefined,
+  }
   const narrow = ['sessions:read', 'sessions:update', 'fingerprints:read']
 
   function command(request: Partial<KeyRequest> = {}, by: KeyCaller = 'operator'): IssueApiKey {
@@ -35,7 +49,10 @@ describe('a key is issued', () => {
   }
 
   test('given an active organization, when a key is issued, then it is', () => {
-    const [decision, ...rest] = decideKeyIssue(state, command({ type: 'secret', scopes: ['*', '*'] }))
+    const [decision, ...rest] = decideKeyIssue(
+      state,
+      command({ type: 'secret', scopes: ['*', '*'] }),
+    )
     expect(rest).toEqual([])
     expect(decision?.event).toEqual({
       type: 'ApiKeyIssued',
@@ -57,12 +74,14 @@ describe('a key is issued', () => {
   })
 
   test('given no organization, or one that is not active, then no key is issued', () => {
-    expect(refusal(() => decideKeyIssue({ ...state, organization: undefined }, command())).code).toBe(
-      'request.not_found',
-    )
+    expect(
+      refusal(() => decideKeyIssue({ ...state, organization: undefined }, command())).code,
+    ).toBe('request.not_found')
     for (const status of ['suspended', 'deleted'] as const) {
       const inactive = { ...state, organization: { ...organization, status } }
-      expect(refusal(() => decideKeyIssue(inactive, command())).code).toBe('auth.organization_inactive')
+      expect(refusal(() => decideKeyIssue(inactive, command())).code).toBe(
+        'auth.organization_inactive',
+      )
     }
   })
 
@@ -77,8 +96,12 @@ describe('a key is issued', () => {
     expect(refusal(() => decideKeyIssue({ ...state, counts: secrets }, command())).code).toBe(
       'request.conflict',
     )
-    expect(decideKeyIssue({ ...state, counts: secrets }, command({ environment: 'test' }))).toHaveLength(1)
-    expect(decideKeyIssue({ ...state, counts: secrets }, command({ type: 'publishable' }))).toHaveLength(1)
+    expect(
+      decideKeyIssue({ ...state, counts: secrets }, command({ environment: 'test' })),
+    ).toHaveLength(1)
+    expect(
+      decideKeyIssue({ ...state, counts: secrets }, command({ type: 'publishable' })),
+    ).toHaveLength(1)
   })
 
   test('given a calling key, then it gives what it has, a test key to test keys only; * gives all', () => {
@@ -91,7 +114,10 @@ describe('a key is issued', () => {
     expect(message(secret('sessions:read', 'sessions:list'))).toBe(lacks('sessions:list'))
     expect(message({})).toBe(lacks('sessions:update'))
     expect(message(secret('*'), { ...by, environment: 'test' })).toBe('environment: not_allowed')
-    for (const request of [secret('sessions:read', 'api_keys:manage'), { type: 'publishable' } as const])
+    for (const request of [
+      secret('sessions:read', 'api_keys:manage'),
+      { type: 'publishable' } as const,
+    ])
       expect(decideKeyIssue(state, command(request, by))).toHaveLength(1)
     expect(decideKeyIssue(state, command({}, { ...by, scopes: [] }))).toHaveLength(1)
     expect(decideKeyIssue(state, command(secret('*'), allScopes))).toHaveLength(1)
@@ -132,7 +158,10 @@ describe('a key is issued', () => {
     ['scopes.1', { type: 'secret', scopes: ['sessions:read', 'organizations:manage'] }],
     ['scopes', { type: 'publishable', scopes: ['*'] }],
     ['allowed_origins', { type: 'secret', scopes: ['*'], allowed_origins: ['https://a.example'] }],
-    ['allowed_origins', { client_target: 'native_android', allowed_origins: ['https://a.example'] }],
+    [
+      'allowed_origins',
+      { client_target: 'native_android', allowed_origins: ['https://a.example'] },
+    ],
     ['client_target', { type: 'secret', scopes: ['*'], client_target: 'native_ios' }],
     ['allowed_origins', { allowed_origins: Array(51).fill('https://a.example') }],
     ['allowed_origins.1', { allowed_origins: ['https://a.example', 'http://a.example'] }],
@@ -148,7 +177,8 @@ describe('a key is issued', () => {
   })
 
   test('a name is as long as its characters, whatever they take to store', () => {
-    for (const name of ['😀'.repeat(51), '😀'.repeat(100)]) expect(command({ name }).spec.name).toBe(name)
+    for (const name of ['😀'.repeat(51), '😀'.repeat(100)])
+      expect(command({ name }).spec.name).toBe(name)
   })
 
   test('what an origin may be is said as it is for the environment', () => {
@@ -175,7 +205,8 @@ describe('a key is changed', () => {
   const secret: KeyState = { organization, key: secretKey }
   const publishable: KeyState = { organization, key: publishableKey }
   const about = { organization_id: organizationId, key_id: secretKey.id }
-  const events = (decisions: ReturnType<typeof decideKeyUpdate>) => decisions.map(({ event }) => event)
+  const events = (decisions: ReturnType<typeof decideKeyUpdate>) =>
+    decisions.map(({ event }) => event)
 
   test('given a secret key, when its name and scopes change, then there is an event for each', () => {
     const decisions = decideKeyUpdate(secret, { ...command, name: ' New ', scopes: ['*', '*'] })
@@ -200,31 +231,40 @@ describe('a key is changed', () => {
         },
       },
     ])
-    expect(events(decideKeyUpdate(publishable, { ...command, allowed_origins: [] }))).toMatchObject([
-      { data: { allowed_origins: [] } },
-    ])
+    expect(events(decideKeyUpdate(publishable, { ...command, allowed_origins: [] }))).toMatchObject(
+      [{ data: { allowed_origins: [] } }],
+    )
   })
 
   test('given what it has already, then nothing happens', () => {
-    expect(decideKeyUpdate(secret, { ...command, name: 'Server', scopes: ['sessions:read'] })).toEqual([])
+    expect(
+      decideKeyUpdate(secret, { ...command, name: 'Server', scopes: ['sessions:read'] }),
+    ).toEqual([])
     const same = { ...command, allowed_origins: ['https://SHOP.example/'] }
     expect(decideKeyUpdate(publishable, same)).toEqual([])
   })
 
   test('given a rotating key, then it can still be changed', () => {
     const rotating = { ...secretKey, status: 'rotating' } as const
-    expect(decideKeyUpdate({ organization, key: rotating }, { ...command, name: 'Old' })).toHaveLength(1)
+    expect(
+      decideKeyUpdate({ organization, key: rotating }, { ...command, name: 'Old' }),
+    ).toHaveLength(1)
   })
 
   test('given no key or a revoked one, then it is not found, whatever is asked', () => {
     for (const key of [undefined, { ...secretKey, status: 'revoked' } as const]) {
       const wrong = { ...command, name: '', allowed_origins: ['https://a.example'] }
-      expect(refusal(() => decideKeyUpdate({ organization, key }, wrong)).code).toBe('request.not_found')
+      expect(refusal(() => decideKeyUpdate({ organization, key }, wrong)).code).toBe(
+        'request.not_found',
+      )
     }
   })
 
   test('given an organization that is not active, then the operator can change its keys, they cannot', () => {
-    const state = { organization: { ...organization, status: 'suspended' }, key: secretKey } as const
+    const state = {
+      organization: { ...organization, status: 'suspended' },
+      key: secretKey,
+    } as const
     const change = { ...command, name: 'New' }
     expect(refusal(() => decideKeyUpdate(state, change)).code).toBe('auth.organization_inactive')
     expect(decideKeyUpdate(state, { ...change, by: 'operator' })).toHaveLength(1)
@@ -236,7 +276,9 @@ describe('a key is changed', () => {
       decideKeyUpdate({ organization, key }, { ...command, by, ...changes })
     const mighty = { ...secretKey, scopes: ['*'] }
     expect(refusal(change(mighty, { name: 'New' })).code).toBe('auth.insufficient_scope')
-    expect(refusal(change(mighty, { scopes: ['sessions:read'] })).code).toBe('auth.insufficient_scope')
+    expect(refusal(change(mighty, { scopes: ['sessions:read'] })).code).toBe(
+      'auth.insufficient_scope',
+    )
     expect(refusal(change(secretKey, { scopes: ['*'] })).code).toBe('auth.insufficient_scope')
     expect(refusal(change({ ...secretKey, scopes: [] }, { name: 'New' })).code).toBe(
       'auth.insufficient_scope',
@@ -244,7 +286,9 @@ describe('a key is changed', () => {
     const byTest = { by: { ...by, environment: 'test' }, name: '' }
     expect(refusal(change(mighty, byTest)).code).toBe('request.not_found')
     for (const caller of [by, byTest.by])
-      expect(change({ ...secretKey, environment: 'test' }, { by: caller, name: 'New' })()).toHaveLength(1)
+      expect(
+        change({ ...secretKey, environment: 'test' }, { by: caller, name: 'New' })(),
+      ).toHaveLength(1)
     expect(change(secretKey, { name: 'New', scopes: ['api_keys:manage'] })()).toHaveLength(2)
     expect(change(publishableKey, { name: 'New' })()).toHaveLength(1)
   })
@@ -260,7 +304,9 @@ describe('a key is changed', () => {
     ['scopes.1', secretKey, { scopes: ['*', 'organizations:manage'] }],
     ['name', secretKey, { name: 'x'.repeat(101) }],
   ])('a bad %s is refused', (name, key, changes) => {
-    expect(refusal(() => decideKeyUpdate({ organization, key }, { ...command, ...changes }))).toMatchObject({
+    expect(
+      refusal(() => decideKeyUpdate({ organization, key }, { ...command, ...changes })),
+    ).toMatchObject({
       code: 'request.validation_failed',
       details: { fields: [{ name }], parameter_set: 'api_key_update' },
     })
@@ -279,8 +325,14 @@ describe('a key is rotated and revoked', () => {
   const state = { organization, key: secretKey, counts: noKeys, existing: undefined }
   const about = { organization_id: organizationId, key_id: secretKey.id }
   const revocation = { by: { environment: 'live', scopes: [] }, now: 9 } as const
-  const events = (decisions: ReturnType<typeof decideKeyRotation>) => decisions.map(({ event }) => event)
-  const rotating = { ...secretKey, status: 'rotating', rotated_at: 1, grace_expires_at: 500 } as const
+  const events = (decisions: ReturnType<typeof decideKeyRotation>) =>
+    decisions.map(({ event }) => event)
+  const rotating = {
+    ...secretKey,
+    status: 'rotating',
+    rotated_at: 1,
+    grace_expires_at: 500,
+  } as const
   const revoked = { ...secretKey, status: 'revoked' } as const
 
   test('given a key in use, when it is rotated, then there is one like it and 24 hours of grace', () => {
@@ -288,7 +340,10 @@ describe('a key is rotated and revoked', () => {
     const same = { type, environment, name, client_target, allowed_origins, scopes }
     const replacement = { ...about, key_id: replacementId, ...same, ...material }
     expect(events(decideKeyRotation(state, command))).toEqual([
-      { type: 'ApiKeyIssued', data: { ...replacement, replaces_key_id: secretKey.id, issued_at: 1000 } },
+      {
+        type: 'ApiKeyIssued',
+        data: { ...replacement, replaces_key_id: secretKey.id, issued_at: 1000 },
+      },
       {
         type: 'ApiKeyRotated',
         data: {
@@ -302,9 +357,18 @@ describe('a key is rotated and revoked', () => {
   })
 
   test('a native key keeps its client target', () => {
-    const native: ApiKeyRow = { ...publishableKey, client_target: 'native_android', allowed_origins: [] }
+    const native: ApiKeyRow = {
+      ...publishableKey,
+      client_target: 'native_android',
+      allowed_origins: [],
+    }
     expect(events(decideKeyRotation({ ...state, key: native }, command))[0]).toMatchObject({
-      data: { type: 'publishable', client_target: 'native_android', allowed_origins: [], scopes: null },
+      data: {
+        type: 'publishable',
+        client_target: 'native_android',
+        allowed_origins: [],
+        scopes: null,
+      },
     })
   })
 
@@ -313,7 +377,9 @@ describe('a key is rotated and revoked', () => {
       'request.conflict',
     )
     for (const key of [undefined, revoked]) {
-      expect(refusal(() => decideKeyRotation({ ...state, key }, command)).code).toBe('request.not_found')
+      expect(refusal(() => decideKeyRotation({ ...state, key }, command)).code).toBe(
+        'request.not_found',
+      )
     }
   })
 
@@ -342,7 +408,9 @@ describe('a key is rotated and revoked', () => {
 
   test('given as many secret keys as a token has recipients, then none is rotated in that environment', () => {
     const counts = { active: 100, secret: { live: 256, test: 256 } }
-    expect(refusal(() => decideKeyRotation({ ...state, counts }, command)).code).toBe('request.conflict')
+    expect(refusal(() => decideKeyRotation({ ...state, counts }, command)).code).toBe(
+      'request.conflict',
+    )
     expect(decideKeyRotation({ ...state, counts, key: publishableKey }, command)).toHaveLength(2)
     const test = { ...counts, secret: { live: 255, test: 256 } }
     expect(decideKeyRotation({ ...state, counts: test }, command)).toHaveLength(2)
@@ -350,7 +418,9 @@ describe('a key is rotated and revoked', () => {
 
   test('given an organization that is not active, then no key is rotated', () => {
     const suspended = { ...state, organization: { ...organization, status: 'suspended' } as const }
-    expect(refusal(() => decideKeyRotation(suspended, command)).code).toBe('auth.organization_inactive')
+    expect(refusal(() => decideKeyRotation(suspended, command)).code).toBe(
+      'auth.organization_inactive',
+    )
   })
 
   test('given an active or rotating key, when it is revoked, then it is, once', () => {
@@ -372,11 +442,13 @@ describe('a key is rotated and revoked', () => {
   })
 
   test('given no key, or an organization that is not active, then its key cannot revoke', () => {
-    expect(refusal(() => decideKeyRevocation({ organization, key: undefined }, revocation)).code).toBe(
-      'request.not_found',
-    )
+    expect(
+      refusal(() => decideKeyRevocation({ organization, key: undefined }, revocation)).code,
+    ).toBe('request.not_found')
     const state = { organization: { ...organization, status: 'deleted' }, key: secretKey } as const
-    expect(refusal(() => decideKeyRevocation(state, revocation)).code).toBe('auth.organization_inactive')
+    expect(refusal(() => decideKeyRevocation(state, revocation)).code).toBe(
+      'auth.organization_inactive',
+    )
     expect(decideKeyRevocation(state, { ...revocation, by: 'operator' })).toHaveLength(1)
   })
 

@@ -14,7 +14,10 @@ describe('an organization is created', () => {
 
   test('given a free slug, when created, then the organization exists under a repeatable event id', () => {
     const request = completeOrganizationRequest({ name: '  Acme ', slug: 'acme-2' })
-    const [decision, ...rest] = decideOrganizationCreation({ takenBy: undefined }, { ...command, ...request })
+    const [decision, ...rest] = decideOrganizationCreation(
+      { takenBy: undefined },
+      { ...command, ...request },
+    )
     expect(rest).toEqual([])
     expect(decision).toEqual({
       event: {
@@ -23,7 +26,9 @@ describe('an organization is created', () => {
       },
       meta: { eventId: expect.stringMatching(/^evt_/), time: 5, organizationId, environment: null },
     })
-    expect(decideOrganizationCreation({ takenBy: undefined }, command)[0]?.meta).toEqual(decision?.meta)
+    expect(decideOrganizationCreation({ takenBy: undefined }, command)[0]?.meta).toEqual(
+      decision?.meta,
+    )
   })
 
   test('given a taken slug, when created, then it is a conflict', () => {
@@ -35,13 +40,16 @@ describe('an organization is created', () => {
     expect(decideOrganizationCreation({ takenBy: organizationId }, command)).toEqual([])
   })
 
-  test.each(['', 'Acme', 'a_b', 'a b', 'ä', 'a\u0000b', 'x'.repeat(64)])('a slug %j is refused', (slug) => {
-    const error = refusal(() => completeOrganizationRequest({ ...command, slug }))
-    expect(error).toMatchObject({
-      code: 'request.validation_failed',
-      details: { fields: [{ name: 'slug' }] },
-    })
-  })
+  test.each(['', 'Acme', 'a_b', 'a b', 'ä', 'a\u0000b', 'x'.repeat(64)])(
+    'a slug %j is refused',
+    (slug) => {
+      const error = refusal(() => completeOrganizationRequest({ ...command, slug }))
+      expect(error).toMatchObject({
+        code: 'request.validation_failed',
+        details: { fields: [{ name: 'slug' }] },
+      })
+    },
+  )
 
   test.each(['', '   ', 'a\u0000b', 'x'.repeat(121), '\ud800'])('a name %j is refused', (name) => {
     const error = refusal(() => completeOrganizationRequest({ ...command, name }))
@@ -64,7 +72,10 @@ describe('an organization is changed', () => {
       status: 'suspended',
     })
     expect(events(...decisions)).toEqual([
-      { type: 'OrganizationRenamed', data: { organization_id: organizationId, name: 'New', renamed_at: 9 } },
+      {
+        type: 'OrganizationRenamed',
+        data: { organization_id: organizationId, name: 'New', renamed_at: 9 },
+      },
       { type: 'OrganizationSuspended', data: { organization_id: organizationId, suspended_at: 9 } },
     ])
     expect(decisions[0]?.meta).toMatchObject({ time: 9, organizationId, environment: null })
@@ -72,17 +83,20 @@ describe('an organization is changed', () => {
 
   test('each event of one change has an id of its own, the same when the change is repeated', () => {
     const ids = (changeId: string) =>
-      decideOrganizationUpdate(organization, { ...command, changeId, name: 'New', status: 'deleted' }).map(
-        ({ meta }) => meta.eventId,
-      )
+      decideOrganizationUpdate(organization, {
+        ...command,
+        changeId,
+        name: 'New',
+        status: 'deleted',
+      }).map(({ meta }) => meta.eventId)
     expect(ids('evt_a')).toEqual(ids('evt_a'))
     expect(new Set([...ids('evt_a'), ...ids('evt_b')]).size).toBe(4)
   })
 
   test('given the same name and status, then nothing happens', () => {
-    expect(decideOrganizationUpdate(organization, { ...command, name: ' Acme ', status: 'active' })).toEqual(
-      [],
-    )
+    expect(
+      decideOrganizationUpdate(organization, { ...command, name: ' Acme ', status: 'active' }),
+    ).toEqual([])
     expect(decideOrganizationUpdate(organization, command)).toEqual([])
   })
 
@@ -104,9 +118,13 @@ describe('an organization is changed', () => {
   )
 
   test('given no organization, or a bad name, then it is refused', () => {
-    expect(refusal(() => decideOrganizationUpdate(undefined, command)).code).toBe('request.not_found')
+    expect(refusal(() => decideOrganizationUpdate(undefined, command)).code).toBe(
+      'request.not_found',
+    )
     for (const name of ['', '   ', 'x'.repeat(121), 'a\u0000b', '\ud800']) {
-      expect(refusal(() => decideOrganizationUpdate(organization, { ...command, name }))).toMatchObject({
+      expect(
+        refusal(() => decideOrganizationUpdate(organization, { ...command, name })),
+      ).toMatchObject({
         code: 'request.validation_failed',
         details: { fields: [{ name: 'name' }], parameter_set: 'organization_update' },
       })
@@ -139,21 +157,28 @@ describe('the operator sets limits and capabilities', () => {
 
   test('given the same limits, then nothing happens', () => {
     const limited = { ...organization, secret_limit: 15, publishable_limit: 6 }
-    expect(decideLimits(limited, { ...command, secret_limit: 15, publishable_limit: 6 })).toEqual([])
+    expect(decideLimits(limited, { ...command, secret_limit: 15, publishable_limit: 6 })).toEqual(
+      [],
+    )
     expect(decideLimits(limited, command)).toEqual([])
   })
 
-  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e9 + 1])('%d is no limit', (limit) => {
-    for (const [field, name] of [
-      ['secret_limit', 'secret_limit'],
-      ['publishable_limit', 'publishable_limit'],
-    ] as const) {
-      expect(refusal(() => decideLimits(organization, { ...command, [field]: limit }))).toMatchObject({
-        code: 'request.validation_failed',
-        details: { fields: [{ name }] },
-      })
-    }
-  })
+  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1e9 + 1])(
+    '%d is no limit',
+    (limit) => {
+      for (const [field, name] of [
+        ['secret_limit', 'secret_limit'],
+        ['publishable_limit', 'publishable_limit'],
+      ] as const) {
+        expect(
+          refusal(() => decideLimits(organization, { ...command, [field]: limit })),
+        ).toMatchObject({
+          code: 'request.validation_failed',
+          details: { fields: [{ name }] },
+        })
+      }
+    },
+  )
 
   test('a secret limit allows the most expensive request, a publishable one any', () => {
     const refused = refusal(() => decideLimits(organization, { ...command, secret_limit: 9 }))

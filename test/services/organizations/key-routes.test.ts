@@ -88,10 +88,13 @@ test('the members come in the order of the published interface', async () => {
   )
 })
 
-test.each(['native-ios', 'native-android'])('a %s key says so and has no origins', async (client_target) => {
-  const { body } = await create({ name: 'App', client_target })
-  expect(body.data).toMatchObject({ type: 'publishable', client_target, allowed_origins: [] })
-})
+test.each(['native-ios', 'native-android'])(
+  'a %s key says so and has no origins',
+  async (client_target) => {
+    const { body } = await create({ name: 'App', client_target })
+    expect(body.data).toMatchObject({ type: 'publishable', client_target, allowed_origins: [] })
+  },
+)
 
 test("the environment is the calling key's own; a live key makes test keys, too, and no test key a live one", async () => {
   const { organizationId } = own
@@ -132,11 +135,19 @@ test.each([
     'allowed_origins',
     'not_allowed',
   ],
-  [{ name: 'A', client_target: 'native-ios', allowed_origins: [] }, 'allowed_origins', 'not_allowed'],
+  [
+    { name: 'A', client_target: 'native-ios', allowed_origins: [] },
+    'allowed_origins',
+    'not_allowed',
+  ],
   [{ name: 'A', client_target: 'native_ios' }, 'client_target', 'invalid_value'],
   [{ name: 'A', allowed_origins: ['http://a.example'] }, 'allowed_origins.0', 'invalid'],
   [{ name: 'A', allowed_origins: [pasted] }, 'allowed_origins.0', 'invalid'],
-  [{ name: 'A', allowed_origins: Array(51).fill('https://a.example') }, 'allowed_origins', 'too_many'],
+  [
+    { name: 'A', allowed_origins: Array(51).fill('https://a.example') },
+    'allowed_origins',
+    'too_many',
+  ],
   [{ name: ' ' }, 'name', 'invalid'],
   [{ name: `${pasted.repeat(3)}` }, 'name', 'invalid'],
   [{ name: 'A', environment: 'prod' }, 'environment', 'invalid_value'],
@@ -155,7 +166,9 @@ test('the key after the hundredth is refused with what to do about it', async ()
   const { organizationId, key, path } = await world.organization()
   for (let i = 1; i < 100; i++) await world.issue({ organizationId })
   const { status, body } = await world.send({
-    ...{ method: 'POST', url: `${path}/api-keys`, key },
+    method: 'POST',
+    url: `${path}/api-keys`,
+    key,
     body: { name: 'One more' },
   })
   expect([status, body.error.code]).toEqual([409, 'request.conflict'])
@@ -188,7 +201,13 @@ test('a list refuses an offset, a bad limit, and a cursor of another list', asyn
   const other = await world.organization()
   await world.issue({ organizationId: other.organizationId })
   const { body } = await world.send({ url: `${other.path}/api-keys?limit=1`, key: other.key })
-  const queries = ['offset=1', 'limit=0', 'limit=201', 'limit=x', `cursor=${body.pagination.next_cursor}`]
+  const queries = [
+    'offset=1',
+    'limit=0',
+    'limit=201',
+    'limit=x',
+    `cursor=${body.pagination.next_cursor}`,
+  ]
   for (const query of queries) {
     const { status } = await world.send({ url: `${own.path}/api-keys?${query}`, key: own.key })
     expect([query, status]).toEqual([query, 422])
@@ -223,7 +242,10 @@ test('a repeated creation with the same Idempotency-Key makes one key and shows 
   const first = await create({ name: 'Once' }, { headers })
   const second = await create({ name: 'Once' }, { headers })
   expect(second.body).toEqual(first.body)
-  expect(second.headers).toMatchObject({ 'idempotent-replayed': 'true', 'cache-control': 'no-store' })
+  expect(second.headers).toMatchObject({
+    'idempotent-replayed': 'true',
+    'cache-control': 'no-store',
+  })
   const { rows } = await world.pool.query("select 1 from read.api_keys where name = 'Once'")
   expect(rows).toHaveLength(1)
 })
@@ -239,14 +261,22 @@ test('an Idempotency-Key gives nobody a key that was made by one who may more', 
   const refused = await create(asked, { headers, key })
   expect([refused.status, refused.body.error.details.header_name]).toEqual([422, 'Idempotency-Key'])
   expect(JSON.stringify(refused.body)).not.toContain(made.body.data.revealed_key)
-  const { revealedKey: alike } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+  const { revealedKey: alike } = await world.issue({
+    organizationId,
+    type: 'secret',
+    scopes: ['*'],
+  })
   expect((await create(asked, { headers, key: alike })).body).toEqual(made.body)
 })
 
 test("another organization's keys are neither listed nor made", async () => {
   const other = await world.organization()
   for (const request of [{}, { method: 'POST', body: { name: 'A' } }] as const) {
-    const { status, body } = await world.send({ ...request, url: `${other.path}/api-keys`, key: own.key })
+    const { status, body } = await world.send({
+      ...request,
+      url: `${other.path}/api-keys`,
+      key: own.key,
+    })
     expect([status, body.error.code]).toEqual([403, 'auth.organization_access_denied'])
   }
 })

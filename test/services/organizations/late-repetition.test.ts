@@ -26,7 +26,12 @@ beforeAll(async () => {
     unwritten = request.decide(await transaction(pool, request.load))
     throw unavailable(new Error('the log is away'))
   }
-  organizationRoutes(failing, { ...deps, decideAs: () => decide, auth, idempotency: createIdempotency(deps) })
+  organizationRoutes(failing, {
+    ...deps,
+    decideAs: () => decide,
+    auth,
+    idempotency: createIdempotency(deps),
+  })
 })
 afterAll(async () => {
   await failing.close()
@@ -43,7 +48,12 @@ interface Repeated {
 /** Sends where nothing can be written, and 20 hours later again where it can; the answer to the second. */
 async function repeatedLate({ url, key, body, idempotencyKey }: Repeated) {
   const headers = { authorization: `Bearer ${key}`, 'idempotency-key': idempotencyKey }
-  const first = await failing.inject({ method: 'POST', url, headers, ...(body && { payload: body }) })
+  const first = await failing.inject({
+    method: 'POST',
+    url,
+    headers,
+    ...(body && { payload: body }),
+  })
   expect(first.statusCode).toBe(503)
   world.now.ms += lateMs
   const second = await world.send({ method: 'POST', url, key, body, headers })
@@ -57,7 +67,11 @@ const iso = (at: number) => new Date(at).toISOString()
 
 test('a rotation that only its late repetition writes is the same one, with 24 hours of grace from then', async () => {
   const { organizationId, key, path } = await world.organization()
-  const { keyId } = await world.issue({ organizationId, type: 'secret', scopes: ['organizations:read'] })
+  const { keyId } = await world.issue({
+    organizationId,
+    type: 'secret',
+    scopes: ['organizations:read'],
+  })
   const url = `${path}/api-keys/${keyId}/rotations`
   const made = await repeatedLate({ url, key, idempotencyKey: 'late-rotation' })
   const issued = unwritten.map(({ event }) => event).find(({ type }) => type === 'ApiKeyIssued')
@@ -75,7 +89,12 @@ test('a rotation that only its late repetition writes is the same one, with 24 h
 test('an organization that only its late repetition creates has the id of the first attempt', async () => {
   const { key } = await world.organization()
   const body = { name: 'Late', slug: 'late' }
-  const made = await repeatedLate({ url: '/v1/organizations', key, body, idempotencyKey: 'late-creation' })
+  const made = await repeatedLate({
+    url: '/v1/organizations',
+    key,
+    body,
+    idempotencyKey: 'late-creation',
+  })
   expect(unwritten.map(({ event }) => event.data)).toMatchObject([{ organization_id: made.id }])
   expect(made.created_at).toBe(iso(world.now.ms))
 })

@@ -61,7 +61,10 @@ test.each([
   const { keyId } = await secret()
   const { status: code, body } = await patch(keyId, change)
   expect(code).toBe(422)
-  expect(body.error.details).toMatchObject({ parameter_set: 'api_key_update', fields: [{ name, issue }] })
+  expect(body.error.details).toMatchObject({
+    parameter_set: 'api_key_update',
+    fields: [{ name, issue }],
+  })
   expect(body.error.message).toBe(`${name}: ${issue}`)
 })
 
@@ -77,7 +80,11 @@ test('a revoked key is refused at once, shown as revoked, revoked again the same
   world.now.ms += 1000
   const first = await revoke(keyId)
   const at = new Date(world.now.ms).toISOString()
-  expect([first.status, first.body.data.status, first.body.data.revoked_at]).toEqual([200, 'revoked', at])
+  expect([first.status, first.body.data.status, first.body.data.revoked_at]).toEqual([
+    200,
+    'revoked',
+    at,
+  ])
   expect(await status(revealedKey)).toBe(401)
   world.now.ms += 1000
   const again = await revoke(keyId)
@@ -150,28 +157,40 @@ const bodies: [unknown, string[]][] = [
   [0, ['body: invalid_type']],
   [null, ['body: invalid_type']],
 ]
-test.each(bodies)('%j in the body of a rotation or a revocation is refused', async (body, issues) => {
-  const { keyId } = await secret()
-  const sent = [
-    ['api_key_rotate', { method: 'POST', url: `${urlOf(keyId)}/rotations` }],
-    ['api_key_revoke', { method: 'DELETE', url: urlOf(keyId) }],
-  ] as const
-  for (const [parameter_set, request] of sent) {
-    const refused = await world.send({ ...request, key: own.key, body })
-    const { details, message } = refused.body.error
-    const found = details.fields.map(({ name, issue }: Record<string, string>) => `${name}: ${issue}`)
-    expect([refused.status, message, found]).toEqual([422, issues[0], issues])
-    expect(details.parameter_set).toBe(parameter_set)
-  }
-  expect((await rotate(keyId)).status).toBe(201)
-})
+test.each(bodies)(
+  '%j in the body of a rotation or a revocation is refused',
+  async (body, issues) => {
+    const { keyId } = await secret()
+    const sent = [
+      ['api_key_rotate', { method: 'POST', url: `${urlOf(keyId)}/rotations` }],
+      ['api_key_revoke', { method: 'DELETE', url: urlOf(keyId) }],
+    ] as const
+    for (const [parameter_set, request] of sent) {
+      const refused = await world.send({ ...request, key: own.key, body })
+      const { details, message } = refused.body.error
+      const found = details.fields.map(
+        ({ name, issue }: Record<string, string>) => `${name}: ${issue}`,
+      )
+      expect([refused.status, message, found]).toEqual([422, issues[0], issues])
+      expect(details.parameter_set).toBe(parameter_set)
+    }
+    expect((await rotate(keyId)).status).toBe(201)
+  },
+)
 
 test('an empty object is no body', async () => {
   const { keyId } = await secret()
   const key = own.key
-  const rotated = await world.send({ method: 'POST', url: `${urlOf(keyId)}/rotations`, key, body: {} })
+  const rotated = await world.send({
+    method: 'POST',
+    url: `${urlOf(keyId)}/rotations`,
+    key,
+    body: {},
+  })
   expect(rotated.status).toBe(201)
-  expect((await world.send({ method: 'DELETE', url: urlOf(keyId), key, body: {} })).status).toBe(200)
+  expect((await world.send({ method: 'DELETE', url: urlOf(keyId), key, body: {} })).status).toBe(
+    200,
+  )
 })
 
 test('a rotation repeated with {} in place of no body is the same', async () => {
@@ -215,7 +234,14 @@ test('a change of a revoked key that cannot be read, or of another type, is refu
 test('what is not a key of this organization is not found, whatever it is', async () => {
   const other = await world.organization()
   const { revealedKey } = await secret()
-  const strangers = [`key_${'0'.repeat(26)}`, 'key_1', '%00', 'x'.repeat(300), revealedKey, other.ownerId]
+  const strangers = [
+    `key_${'0'.repeat(26)}`,
+    'key_1',
+    '%00',
+    'x'.repeat(300),
+    revealedKey,
+    other.ownerId,
+  ]
   const answers = await Promise.all(
     strangers.flatMap((keyId) => [revoke(keyId), rotate(keyId), patch(keyId, { name: 'A' })]),
   )

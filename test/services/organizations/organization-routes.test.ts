@@ -41,7 +41,11 @@ test('an organization is created; the key that made it has no access to it, one 
   const url = `/v1/organizations/${data.id}`
   const denied = await world.send({ url, key: creator.key })
   expect([denied.status, denied.body.error.code]).toEqual([403, 'auth.organization_access_denied'])
-  const { revealedKey: key } = await world.issue({ organizationId: data.id, type: 'secret', scopes: ['*'] })
+  const { revealedKey: key } = await world.issue({
+    organizationId: data.id,
+    type: 'secret',
+    scopes: ['*'],
+  })
   expect((await world.send({ url, key })).body.data).toEqual(data)
 })
 
@@ -69,12 +73,19 @@ test.each(['suspended', 'deleted'] as const)(
   'once it is %s, the key that made it so and every other is refused from the next request on',
   async (status) => {
     const { key, path: url, organizationId } = await world.organization()
-    const { revealedKey: other } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
+    const { revealedKey: other } = await world.issue({
+      organizationId,
+      type: 'secret',
+      scopes: ['*'],
+    })
     expect((await world.send({ url, key: other })).status).toBe(200)
     const answer = await world.send({ method: 'PATCH', url, key, body: { status } })
     expect([answer.status, answer.body.data.status]).toEqual([200, status])
     for (const refused of [key, other]) {
-      for (const request of [{ url }, { url, method: 'PATCH', body: { status: 'active' } }] as const) {
+      for (const request of [
+        { url },
+        { url, method: 'PATCH', body: { status: 'active' } },
+      ] as const) {
         const later = await world.send({ ...request, key: refused })
         expect([later.status, later.body.error.code]).toEqual([403, 'auth.organization_inactive'])
       }
@@ -122,7 +133,8 @@ test.each([
     code: 'request.validation_failed',
     details: { parameter_set, fields: [{ name }] },
   })
-  if (name === 'slug' && method === 'PATCH') expect(answer.error.details.fields[0].issue).toBe('not_allowed')
+  if (name === 'slug' && method === 'PATCH')
+    expect(answer.error.details.fields[0].issue).toBe('not_allowed')
 })
 
 test('a repeated creation with the same Idempotency-Key makes one organization', async () => {

@@ -23,7 +23,10 @@ for (const testLog of openTestLogs()) {
   let world: Processes
   const processOf = (racer: number) => world.processOf(racer)
   const newOrganization = () =>
-    createOrganization(processOf(0), { name: 'Racing', slug: `r-${randomBytes(6).toString('hex')}` })
+    createOrganization(processOf(0), {
+      name: 'Racing',
+      slug: `r-${randomBytes(6).toString('hex')}`,
+    })
 
   beforeAll(async () => {
     const projections = [organizationsProjection]
@@ -37,7 +40,9 @@ for (const testLog of openTestLogs()) {
   test(`${testLog.name}: of 64 that rotate one key in three processes, one gets a replacement`, async () => {
     const { organizationId } = await newOrganization()
     const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
-    const codes = await race(64, (racer) => rotateApiKey(processOf(racer), { organizationId, keyId, by }))
+    const codes = await race(64, (racer) =>
+      rotateApiKey(processOf(racer), { organizationId, keyId, by }),
+    )
     expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
     const { rows } = await listKeys(world.pool, organizationId, { limit: 10 })
     expect(rows.map((key) => [key.status, key.replaces_key_id]).toSorted()).toEqual([
@@ -95,7 +100,9 @@ for (const testLog of openTestLogs()) {
     const graceEnd = now.ms + graceMs
     now.ms = graceEnd - 1
     expect(await endGraces(processOf(0))).toBe(0)
-    const running = world.processes.map((process) => runGraceScheduler({ ...process, intervalMs: 5 }))
+    const running = world.processes.map((process) =>
+      runGraceScheduler({ ...process, intervalMs: 5 }),
+    )
     now.ms = graceEnd + 7000
     const revoked = await eventually(async () => {
       const key = await findKey(world.pool, organizationId, keyId)
@@ -129,11 +136,15 @@ for (const testLog of openTestLogs()) {
     now.ms += graceMs
     const { decideAs, ...process } = processOf(0)
     const failing: typeof decideAs = (actor) => (request) =>
-      request.key === keys[0]?.organizationId ? Promise.reject(new Error('held')) : decideAs(actor)(request)
+      request.key === keys[0]?.organizationId
+        ? Promise.reject(new Error('held'))
+        : decideAs(actor)(request)
     await expect(endGraces({ ...process, decideAs: failing })).rejects.toThrow('held')
     const statuses = async () =>
       Promise.all(
-        keys.map(async (key) => (await findKey(process.pool, key.organizationId, key.keyId))?.status),
+        keys.map(
+          async (key) => (await findKey(process.pool, key.organizationId, key.keyId))?.status,
+        ),
       )
     expect(await statuses()).toEqual(['rotating', 'revoked', 'revoked'])
     expect(await endGraces({ ...process, decideAs })).toBe(1)

@@ -30,7 +30,9 @@ function given(accountName = 'Robin') {
 }
 
 const works = ({ outputs: { TIDEGATE_ORGANIZATION_ID: id, TIDEGATE_SECRET_KEY: key } }: SignedUp) =>
-  world.send({ url: `/v1/organizations/${id}`, key: key ?? '' }).then(({ status }) => status === 200)
+  world
+    .send({ url: `/v1/organizations/${id}`, key: key ?? '' })
+    .then(({ status }) => status === 200)
 
 const isCurrent = (made: SignedUp) => transaction(world.pool, (tx) => made.isCurrent.holds(tx))
 
@@ -47,7 +49,9 @@ test('an organization with a key of each type in each environment, which work', 
     TIDEGATE_TEST_PUBLISHABLE_KEY: expect.stringMatching(/^pk_test_/),
     TIDEGATE_TEST_SECRET_KEY: expect.stringMatching(/^sk_test_/),
   })
-  expect(await findOrganization(world.pool, made.outputs.TIDEGATE_ORGANIZATION_ID ?? '')).toMatchObject({
+  expect(
+    await findOrganization(world.pool, made.outputs.TIDEGATE_ORGANIZATION_ID ?? ''),
+  ).toMatchObject({
     name: 'Robin & Söhne GmbH!',
     slug: `robin-sohne-gmbh-${signup.gateSessionId.slice(-8)}`,
   })

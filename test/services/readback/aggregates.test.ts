@@ -34,14 +34,22 @@ describe('GET /v1/sessions/aggregates', () => {
       since: '2025-10-09T08:54:20.000Z',
       until: '2025-10-10T00:00:00.000Z',
       is_complete: true,
-      ...{ sessions: 4, ended: 0, visitors: 2, users: 0, distinct_missing: null },
+      sessions: 4,
+      ended: 0,
+      visitors: 2,
+      users: 0,
+      distinct_missing: null,
       groups: [{ start: null, kind: 'value', values: {}, sessions: 4 }],
     })
   })
 
   test.each([
-    ...['search=abc', 'search=', 'since[not]=2025-10-10T00:00:00Z', 'contry[not]=FR'],
-    ...['since=2026-11-27T00:00:00Z&until=2026-11-26T00:00:00Z', 'score_min=9&score_max=8'],
+    'search=abc',
+    'search=',
+    'since[not]=2025-10-10T00:00:00Z',
+    'contry[not]=FR',
+    'since=2026-11-27T00:00:00Z&until=2026-11-26T00:00:00Z',
+    'score_min=9&score_max=8',
   ])('%s is refused, naming the parameter', async (query) => {
     const response = await get(query)
     expectError(response, 'request.validation_failed')
@@ -59,13 +67,17 @@ describe('GET /v1/sessions/aggregates', () => {
   })
 
   test('intervals begin in UTC', async () => {
-    const { body } = await get('interval=minute&since=2025-10-09T08:55:00Z&until=2025-10-09T08:57:00Z')
+    const { body } = await get(
+      'interval=minute&since=2025-10-09T08:55:00Z&until=2025-10-09T08:57:00Z',
+    )
     expect(body.data.groups.map(({ start }: { start: string }) => start)).toEqual([
       '2025-10-09T08:55:00.000Z',
       '2025-10-09T08:56:00.000Z',
     ])
     const days = await get('interval=day&until=2025-10-10T00:00:00Z')
-    expect(days.body.data.groups).toMatchObject([{ start: '2025-10-09T00:00:00.000Z', sessions: 4 }])
+    expect(days.body.data.groups).toMatchObject([
+      { start: '2025-10-09T00:00:00.000Z', sessions: 4 },
+    ])
   })
 
   test('an organization without sessions has none', async () => {
@@ -89,6 +101,9 @@ describe('GET /v1/sessions/aggregates', () => {
 
   test('it needs the scope of the list', async () => {
     expect((await get('', readback.key({ scopes: ['sessions:list'] }))).status).toBe(200)
-    expectError(await get('', readback.key({ scopes: ['sessions:read'] })), 'auth.insufficient_scope')
+    expectError(
+      await get('', readback.key({ scopes: ['sessions:read'] })),
+      'auth.insufficient_scope',
+    )
   })
 })

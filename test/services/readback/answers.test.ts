@@ -16,15 +16,33 @@ const decision: DecisionSummary = {
 
 function rendered(event: Partial<SessionScored> = {}, row: Partial<SessionDetailRow> = {}) {
   const detail = sessionScored(event)
-  const base = { id: 'sid_1', created_at: 1_760_000_000_000, client_user_id: null, decision, detail }
+  const base = {
+    id: 'sid_1',
+    created_at: 1_760_000_000_000,
+    client_user_id: null,
+    decision,
+    detail,
+  }
   const place = { partition: 0, offset: 0 }
-  const whole = { ...base, place, mark: null, previous_decisions: [], visitor: null, lifecycle: null, ...row }
+  const whole = {
+    ...base,
+    place,
+    mark: null,
+    previous_decisions: [],
+    visitor: null,
+    lifecycle: null,
+    ...row,
+  }
   return JSON.parse(JSON.stringify(sessionDetail(whole, { identification: null })))
 }
 
 test('decisions are shown in the words of the API', () => {
   const data = rendered({}, { previous_decisions: [{ ...decision, verdict: 'bot' }] })
-  expect(data).toMatchObject({ object: 'session', id: 'sid_1', created_at: '2025-10-09T08:53:20.000Z' })
+  expect(data).toMatchObject({
+    object: 'session',
+    id: 'sid_1',
+    created_at: '2025-10-09T08:53:20.000Z',
+  })
   const words = {
     automation_status: 'uncertain',
     evaluation_phase: 'snapshot',
@@ -41,7 +59,10 @@ test('decisions are shown in the words of the API', () => {
 
 test('members of the event are handed on as they are, whatever is in their strings', () => {
   const url = 'https://a.example/",\n"network":{},\u2028\0'
-  const event = sessionScored({ install_id: 'a",\n"b,', request: { ...sessionScored().request, url } })
+  const event = sessionScored({
+    install_id: 'a",\n"b,',
+    request: { ...sessionScored().request, url },
+  })
   const data = rendered(event)
   expect(data.install_id).toBe(event.install_id)
   expect(data.request).toEqual({
@@ -54,9 +75,17 @@ test('members of the event are handed on as they are, whatever is in their strin
 })
 
 test('what a highlight has no evidence of, and what the SDK could not see, is left out', () => {
-  const highlight = { key: 'k', effect: 'context', importance: 'low', summary: 's', evidence: null } as const
+  const highlight = {
+    key: 'k',
+    effect: 'context',
+    importance: 'low',
+    summary: 's',
+    evidence: null,
+  } as const
   const data = rendered({ highlights: [highlight] })
-  expect(data.highlights).toEqual([{ key: 'k', effect: 'context', importance: 'low', summary: 's' }])
+  expect(data.highlights).toEqual([
+    { key: 'k', effect: 'context', importance: 'low', summary: 's' },
+  ])
   expect(data.native_runtime_integrity).toBeNull()
 })
 

@@ -9,7 +9,12 @@ const command = {
   eventId: 'evt_1',
   at: 1000,
 } as const
-const about = { session_id: 'sid_1', organization_id: 'org_1', environment: 'test', event_id: 'evt_1' }
+const about = {
+  session_id: 'sid_1',
+  organization_id: 'org_1',
+  environment: 'test',
+  event_id: 'evt_1',
+}
 
 const attached = (client_user_id: string) => [
   { type: 'ClientUserAttached', data: { ...about, client_user_id, attached_at: 1000 } },

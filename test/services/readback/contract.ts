@@ -1,8 +1,14 @@
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { list, single } from '../../../infra/http/schemas.ts'
-import { visitorDetailSchema, visitorSummarySchema } from '../../../services/readback/schemas/fingerprints.ts'
-import { sessionDetailSchema, sessionSummarySchema } from '../../../services/readback/schemas/sessions.ts'
+import {
+  visitorDetailSchema,
+  visitorSummarySchema,
+} from '../../../services/readback/schemas/fingerprints.ts'
+import {
+  sessionDetailSchema,
+  sessionSummarySchema,
+} from '../../../services/readback/schemas/sessions.ts'
 import published from '../../fixtures/contract/openapi.json' with { type: 'json' }
 
 /** A schema of the published interface that clients in five languages are generated from. */
@@ -39,10 +45,15 @@ export function expectShape(name: keyof typeof ours, body: unknown): void {
 }
 
 /** Checks the envelope; its request id is the header's. */
-export function expectError(response: { status: number; headers: object; body: unknown }, code: string) {
+export function expectError(
+  response: { status: number; headers: object; body: unknown },
+  code: string,
+) {
   expect(publishedError.safeParse(response.body).error).toBeUndefined()
   expect(response.body).toMatchObject({ error: { code, status: response.status } })
-  expect(response.headers).toMatchObject({ 'x-request-id': expect.stringMatching(/^req_[0-9a-f]{32}$/) })
+  expect(response.headers).toMatchObject({
+    'x-request-id': expect.stringMatching(/^req_[0-9a-f]{32}$/),
+  })
 }
 
 const integrityNames = {
@@ -70,7 +81,9 @@ const detail = z.looseObject({
   }),
 })
 
-const sessionList = z.looseObject({ data: z.array(z.looseObject({ mark: z.unknown(), facts: z.unknown() })) })
+const sessionList = z.looseObject({
+  data: z.array(z.looseObject({ mark: z.unknown(), facts: z.unknown() })),
+})
 
 function withoutAdded(body: unknown): unknown {
   const { data, ...rest } = sessionList.parse(body)
@@ -85,10 +98,20 @@ function withPublishedNames(body: unknown): unknown {
   const { analysis_coverage, runtime_integrity, ...others } = published
   const { attestation: ____, ...coverage } = analysis_coverage
   expect(behavior).toBeNull()
-  expect(Object.keys(runtime_integrity)).toEqual([...Object.keys(integrityNames), 'verified_bot_identity'])
-  const renamed = Object.entries(integrityNames).map(([name, old]) => [old, runtime_integrity[name]])
+  expect(Object.keys(runtime_integrity)).toEqual([
+    ...Object.keys(integrityNames),
+    'verified_bot_identity',
+  ])
+  const renamed = Object.entries(integrityNames).map(([name, old]) => [
+    old,
+    runtime_integrity[name],
+  ])
   return {
     ...rest,
-    data: { ...others, analysis_coverage: coverage, runtime_integrity: Object.fromEntries(renamed) },
+    data: {
+      ...others,
+      analysis_coverage: coverage,
+      runtime_integrity: Object.fromEntries(renamed),
+    },
   }
 }

@@ -7,7 +7,9 @@ import { id, type Readback, startReadback } from './support.ts'
 
 const operation = z.looseObject({
   operationId: z.string(),
-  parameters: z.array(z.looseObject({ name: z.string(), in: z.string(), schema: z.unknown() })).optional(),
+  parameters: z
+    .array(z.looseObject({ name: z.string(), in: z.string(), schema: z.unknown() }))
+    .optional(),
   responses: z.record(z.string(), z.looseObject({ content: z.unknown().optional() })),
   security: z.unknown().optional(),
 })
@@ -49,38 +51,52 @@ describe('/openapi.json', () => {
     const added = /^get(.*Id\}|\/v1\/sessions)$/.test(`${method}${path}`) ? ['include'] : []
     const filters = path === '/v1/sessions' ? Object.keys(filterQuery) : []
     expect(new Set(names(ours))).toEqual(new Set([...added, ...filters, ...(names(theirs) ?? [])]))
-    expect(Object.keys(ours?.responses ?? {})).toEqual(expect.arrayContaining(Object.keys(theirs.responses)))
+    expect(Object.keys(ours?.responses ?? {})).toEqual(
+      expect.arrayContaining(Object.keys(theirs.responses)),
+    )
     expect(ours?.security).toEqual([{ secretKey: [] }])
   })
 
   test('an update names how its body can be refused', () => {
     const update = description.paths['/v1/sessions/{sessionId}']?.patch
-    expect(Object.keys(update?.responses ?? {})).toEqual(expect.arrayContaining(['400', '413', '415', '422']))
+    expect(Object.keys(update?.responses ?? {})).toEqual(
+      expect.arrayContaining(['400', '413', '415', '422']),
+    )
   })
 
   test('limit has its bounds and default', () => {
-    const limit = description.paths['/v1/sessions']?.get?.parameters?.find(({ name }) => name === 'limit')
+    const limit = description.paths['/v1/sessions']?.get?.parameters?.find(
+      ({ name }) => name === 'limit',
+    )
     expect(limit?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 200, default: 50 })
   })
 
   test.each(operations)('$method $path answers as described', async ({ path, method, url }) => {
     const schema = description.paths[path]?.[method]?.responses['200']?.content
     const $defs = JSON.parse(
-      JSON.stringify(description.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
+      JSON.stringify(description.components.schemas).replaceAll(
+        '#/components/schemas/',
+        '#/$defs/',
+      ),
     )
-    const json = z.object({ 'application/json': z.object({ schema: z.looseObject({}) }) }).parse(schema)
+    const json = z
+      .object({ 'application/json': z.object({ schema: z.looseObject({}) }) })
+      .parse(schema)
     const text = JSON.stringify(json['application/json'].schema).replaceAll(
       '#/components/schemas/',
       '#/$defs/',
     )
     const described = z.fromJSONSchema({ ...JSON.parse(text), $defs })
-    const body = method === 'patch' ? { method: 'PATCH' as const, body: { client_user_id: 'u' } } : {}
+    const body =
+      method === 'patch' ? { method: 'PATCH' as const, body: { client_user_id: 'u' } } : {}
     const response = await readback.send({ url, ...body })
     expect(described.safeParse(response.body).error).toBeUndefined()
   })
 
   test('every reference leads somewhere', () => {
-    for (const [, name = ''] of JSON.stringify(description).matchAll(/"#\/components\/schemas\/([^"]+)"/g))
+    for (const [, name = ''] of JSON.stringify(description).matchAll(
+      /"#\/components\/schemas\/([^"]+)"/g,
+    ))
       expect(description.components.schemas).toHaveProperty([name])
   })
 })

@@ -39,7 +39,10 @@ afterAll(() => readback.stop())
 test('a session that has ended is in no list and has no detail', async () => {
   const { body } = await readback.send({ url: '/v1/sessions' })
   expectShape('SessionListResponse', body)
-  expect(body.data.map((session: { id: string }) => session.id)).toEqual([id('sid', 3), id('sid', 2)])
+  expect(body.data.map((session: { id: string }) => session.id)).toEqual([
+    id('sid', 3),
+    id('sid', 2),
+  ])
   expect((await readback.send({ url: `/v1/sessions/${id('sid', 1)}` })).status).toBe(404)
 })
 

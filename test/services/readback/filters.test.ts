@@ -9,13 +9,23 @@ const start = 1_760_000_000_000
 const plain = sessionScored()
 
 const nowhere = {
-  ...{ city: null, region: null, country: null, latitude: null, longitude: null, timezone: null },
-  ...{ postal_code: null, accuracy_radius_km: null },
+  city: null,
+  region: null,
+  country: null,
+  latitude: null,
+  longitude: null,
+  timezone: null,
+  postal_code: null,
+  accuracy_radius_km: null,
 }
 
 const anAgent: SessionAgent = {
-  ...{ status: 'verified', provider: 'openai', product: 'GPTBot', purpose: 'ai_training' },
-  ...{ method: 'published_ranges', evidence: null },
+  status: 'verified',
+  provider: 'openai',
+  product: 'GPTBot',
+  purpose: 'ai_training',
+  method: 'published_ranges',
+  evidence: null,
 }
 
 beforeAll(async () => {
@@ -45,14 +55,21 @@ beforeAll(async () => {
       agent: anAgent,
       key_id: id('key', 2),
       visitor: null,
-      request: { ...plain.request, url: 'https://xn--bcher-kva.example/a?b=c', ip_address: '2001:db8::7' },
+      request: {
+        ...plain.request,
+        url: 'https://xn--bcher-kva.example/a?b=c',
+        ip_address: '2001:db8::7',
+      },
       browser: { ...plain.browser, name: 'Samsung Internet' },
       device: { ...plain.device, operating_system: { name: 'Android', version: '15' } },
       attribution: {
         labels: [{ kind: 'tool', value: 'playwright', label: 'Playwright', confidence: 98 }],
         behaviors: [],
       },
-      signals_fired: plain.signals_fired.map((signal) => ({ ...signal, signal: 'webdriver_detected' })),
+      signals_fired: plain.signals_fired.map((signal) => ({
+        ...signal,
+        signal: 'webdriver_detected',
+      })),
     },
   )
 })

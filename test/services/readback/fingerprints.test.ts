@@ -65,7 +65,10 @@ describe('GET /v1/fingerprints', () => {
           seen_count: 2,
           expires_at: '9999-12-31T00:00:00.000Z',
         },
-        latest_request: { user_agent: expect.stringContaining('Chrome/141'), ip_address: '203.0.113.9' },
+        latest_request: {
+          user_agent: expect.stringContaining('Chrome/141'),
+          ip_address: '203.0.113.9',
+        },
         storage: {
           cookies: true,
           local_storage: true,
@@ -94,7 +97,9 @@ describe('GET /v1/fingerprints', () => {
     const { body } = await readback.send({ url: '/v1/fingerprints?limit=1&sort=seen_count' })
     const { next_cursor } = body.pagination
     for (const query of ['', '&sort=first_seen', '&sort=seen_count&search=203']) {
-      const response = await readback.send({ url: `/v1/fingerprints?cursor=${next_cursor}${query}` })
+      const response = await readback.send({
+        url: `/v1/fingerprints?cursor=${next_cursor}${query}`,
+      })
       expectError(response, 'request.validation_failed')
     }
   })
@@ -123,7 +128,11 @@ describe('GET /v1/fingerprints/{visitorId}', () => {
     ])
     expect(sessions[0]).toMatchObject({
       decision: { event_id: id('evt', 3), verdict: 'human', phase: 'snapshot' },
-      request: { url: 'https://example.com/signup', screen_size: '1440x900', is_touch_capable: false },
+      request: {
+        url: 'https://example.com/signup',
+        screen_size: '1440x900',
+        is_touch_capable: false,
+      },
       score_breakdown: { categories: { environment: 4, behavioral: 3 } },
     })
   })

@@ -42,7 +42,10 @@ const path = fc.oneof(
   fc.webPath().map((value) => value || '/'),
 )
 const parameter = fc
-  .tuple(fc.oneof(fc.constantFrom('limit', 'cursor', 'verdict', 'search', 'sort', 'offset'), part), part)
+  .tuple(
+    fc.oneof(fc.constantFrom('limit', 'cursor', 'verdict', 'search', 'sort', 'offset'), part),
+    part,
+  )
   .map(([name, value]) => `${name}=${value}`)
 const url = fc
   .tuple(path, fc.array(parameter, { maxLength: 4 }))
@@ -64,7 +67,9 @@ const request = fc.record({
   payload: fc.oneof(
     fc.json(),
     fc.string({ unit: 'binary' }),
-    fc.record({ client_user_id: fc.oneof(text, fc.constant(null)) }).map((body) => JSON.stringify(body)),
+    fc
+      .record({ client_user_id: fc.oneof(text, fc.constant(null)) })
+      .map((body) => JSON.stringify(body)),
   ),
 })
 

@@ -13,7 +13,9 @@ afterAll(() => readback.stop())
 
 test('without its data key a session has its verdict, and nothing of the person', async () => {
   const data = sessionScored()
-  const codec = createCodec(undefined, { sealing: { keys: createMemoryDataKeys(), random: randomBytes } })
+  const codec = createCodec(undefined, {
+    sealing: { keys: createMemoryDataKeys(), random: randomBytes },
+  })
   await codec.prepare([{ type: 'SessionScored', data }])
   await readback.append([codec.toRecord({ type: 'SessionScored', data }, metaOf(data))])
 

@@ -37,7 +37,11 @@ test('pages show every row that was there throughout exactly once, while others 
     cursor = `&cursor=${body.pagination.next_cursor}`
     // New ones at the front and among what is still to come; one that was already shown moves to the front.
     const moved = { ...session(99, 2000 + round), event_id: id('evt', 10_000 + round) }
-    await readback.score(session(1000 + 2 * round, 1000 + round), session(1001 + 2 * round, 5), moved)
+    await readback.score(
+      session(1000 + 2 * round, 1000 + round),
+      session(1001 + 2 * round, 5),
+      moved,
+    )
   }
   const counts = there.map(({ session_id }) => seen.filter((one) => one === session_id).length)
   expect(counts).toEqual(there.map(() => 1))
@@ -66,12 +70,21 @@ test('and so they do while the read model is rebuilt and sessions come, move, ch
   // Newer than those of other tests.
   const at = (number: number, time: number) => {
     const of = session(number, time)
-    return { ...of, evaluated_at: of.evaluated_at + hour, visitor: visitorLink({ id: id('vid', number) }) }
+    return {
+      ...of,
+      evaluated_at: of.evaluated_at + hour,
+      visitor: visitorLink({ id: id('vid', number) }),
+    }
   }
   const there = Array.from({ length: 90 }, (_, n) => at(5000 + n, n))
   await readback.score(...there)
   const since = `since=${new Date(start + hour).toISOString()}`
-  const queries = [since, `${since}&handed_off=false`, `${since}&search=signup`, `${since}&verdict=human`]
+  const queries = [
+    since,
+    `${since}&handed_off=false`,
+    `${since}&search=signup`,
+    `${since}&verdict=human`,
+  ]
   const walks = queries.map((query): Walk => ({ query, seen: [], cursor: '' }))
   const altered = new Set<string>()
   let rebuilding: ReturnType<Readback['rebuild']> | undefined
@@ -90,16 +103,23 @@ test('and so they do while the read model is rebuilt and sessions come, move, ch
   const stayed = there.map(({ session_id }) => session_id).filter((one) => !altered.has(one))
   for (const { query, seen } of walks) {
     expect(new Set(seen).size, query).toBe(seen.length)
-    expect(seen.filter((one) => stayed.some((other) => other === one)).toSorted(), query).toEqual(stayed)
+    expect(seen.filter((one) => stayed.some((other) => other === one)).toSorted(), query).toEqual(
+      stayed,
+    )
   }
 }, 60_000)
 
 function split(number: number) {
   const about = { organization_id: organizationId, environment: 'live' } as const
   const data = {
-    ...{ ...about, session_id: id('sid', number), event_id: id('evt', 40_000 + number) },
-    ...{ visitor_id: id('vid', 50_000 + number), earlier_visitor_id: id('vid', number) },
-    ...{ cause: 'second_profile' as const, confidence: 90, split_at: start },
+    ...about,
+    session_id: id('sid', number),
+    event_id: id('evt', 40_000 + number),
+    visitor_id: id('vid', 50_000 + number),
+    earlier_visitor_id: id('vid', number),
+    cause: 'second_profile' as const,
+    confidence: 90,
+    split_at: start,
   }
   return { type: 'VisitorSplit' as const, data }
 }

@@ -10,7 +10,9 @@ const sessionIds = (count: number) => Array.from({ length: count }, (_, n) => id
 beforeAll(async () => {
   readback = await startReadback({ limiter: createProcesses().limiter })
   const sessions = sessionIds(201).map((session_id, n) => ({
-    ...{ session_id, event_id: id('evt', n), evaluated_at: 1000 + n },
+    session_id,
+    event_id: id('evt', n),
+    evaluated_at: 1000 + n,
     visitor: visitorLink({ id: id('vid', n < 150 ? 1 : 2) }),
   }))
   await readback.score(...sessions)
@@ -18,7 +20,10 @@ beforeAll(async () => {
 afterAll(() => readback.stop())
 
 const costOf = async (url: string, body?: object) => {
-  const { status, headers } = await readback.send({ url, ...(body && { method: 'POST' as const, body }) })
+  const { status, headers } = await readback.send({
+    url,
+    ...(body && { method: 'POST' as const, body }),
+  })
   return [status, Number(headers['x-ratelimit-cost'])]
 }
 
@@ -63,8 +68,13 @@ test.each<[string, object, number]>([
 
 test('removing a mark of 201 sessions costs three', async () => {
   const { body } = await readback.send({
-    ...{ url: '/v1/marks', method: 'POST', body: { label: 'fraud', session_ids: sessionIds(201) } },
+    url: '/v1/marks',
+    method: 'POST',
+    body: { label: 'fraud', session_ids: sessionIds(201) },
   })
-  const { status, headers } = await readback.send({ url: `/v1/marks/${body.data.id}`, method: 'DELETE' })
+  const { status, headers } = await readback.send({
+    url: `/v1/marks/${body.data.id}`,
+    method: 'DELETE',
+  })
   expect([status, headers['x-ratelimit-cost']]).toEqual([200, '3'])
 })

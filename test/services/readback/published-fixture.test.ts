@@ -68,7 +68,9 @@ const scored: Partial<SessionScored> = {
   ],
   attribution: {
     labels: [{ kind: 'tool', value: 'playwright', label: 'Playwright', confidence: 89 }],
-    behaviors: [{ channel: 'typing', value: 'synthetic-typing', label: 'Synthetic Typing', confidence: 86 }],
+    behaviors: [
+      { channel: 'typing', value: 'synthetic-typing', label: 'Synthetic Typing', confidence: 86 },
+    ],
   },
   web_bot_auth: published.web_bot_auth,
   network: {
@@ -117,7 +119,12 @@ const nativeIntegrity: NativeRuntimeIntegrity = {
     unexpected_dyld_images: null,
     xposed_packages: null,
   },
-  debugger: { attached: false, tracer_pid: null, breakpoint_count: null, watchpoint_thread_count: null },
+  debugger: {
+    attached: false,
+    tracer_pid: null,
+    breakpoint_count: null,
+    watchpoint_thread_count: null,
+  },
   code_signing: {
     invalid: false,
     code_sign_valid: true,
@@ -218,7 +225,11 @@ describe('the published example', () => {
 
   test('comes out as published when the same session is scored here', async () => {
     const url = `/v1/sessions/${published.id}`
-    await readback.send({ url, method: 'PATCH', body: { client_user_id: published.client_user_id } })
+    await readback.send({
+      url,
+      method: 'PATCH',
+      body: { client_user_id: published.client_user_id },
+    })
     const { body } = await readback.send({ url })
     expectShape('SessionDetailResponse', body)
     const [automation, consistent] = scored.highlights ?? []

@@ -57,7 +57,12 @@ beforeAll(async () => {
       is_provisional: false,
       evaluated_at: start + 5000,
     },
-    { session_id: id('sid', 4), event_id: id('evt', 41), environment: 'test', evaluated_at: start + 4000 },
+    {
+      session_id: id('sid', 4),
+      event_id: id('evt', 41),
+      environment: 'test',
+      evaluated_at: start + 4000,
+    },
     { session_id: id('sid', 5), event_id: id('evt', 51), organization_id: id('org', 2) },
   )
 })
@@ -116,21 +121,30 @@ describe('GET /v1/sessions', () => {
 
   test('a row says how the session was tied to its visitor, where that is asked for', async () => {
     const plain = await readback.send({ url: '/v1/sessions' })
-    const { status, headers, body } = await readback.send({ url: '/v1/sessions?include=resolution' })
+    const { status, headers, body } = await readback.send({
+      url: '/v1/sessions?include=resolution',
+    })
     expect([status, headers['x-filters-applied']]).toEqual([200, ''])
     const asked = body.data.map(({ visitor_fingerprint: visitor, ...row }: Listed) => {
       const { resolution, ...link } = visitor ?? {}
-      expect(resolution).toEqual(visitor ? { method: 'continuity', basis: 'deterministic' } : undefined)
+      expect(resolution).toEqual(
+        visitor ? { method: 'continuity', basis: 'deterministic' } : undefined,
+      )
       return { ...row, visitor_fingerprint: visitor && link }
     })
     expect(asked).toEqual(plain.body.data)
     const { next_cursor } = (await readback.send({ url: '/v1/sessions?limit=1' })).body.pagination
-    const next = await readback.send({ url: `/v1/sessions?limit=1&include=resolution&cursor=${next_cursor}` })
+    const next = await readback.send({
+      url: `/v1/sessions?limit=1&include=resolution&cursor=${next_cursor}`,
+    })
     expect(next.status).toBe(200)
   })
 
   test('the test environment is another list', async () => {
-    const { body } = await readback.send({ url: '/v1/sessions', key: readback.key({ environment: 'test' }) })
+    const { body } = await readback.send({
+      url: '/v1/sessions',
+      key: readback.key({ environment: 'test' }),
+    })
     expect(body.data.map((row: { id: string }) => row.id)).toEqual([id('sid', 4)])
   })
 
@@ -339,7 +353,10 @@ describe('scopes', () => {
     [`/v1/fingerprints/${id('vid', 1)}`, 'fingerprints:read'],
   ])('%s needs %s', async (url, scope) => {
     expect((await readback.send({ url, key: readback.key({ scopes: [scope] }) })).status).toBe(200)
-    const refused = await readback.send({ url, key: readback.key({ scopes: ['organizations:read'] }) })
+    const refused = await readback.send({
+      url,
+      key: readback.key({ scopes: ['organizations:read'] }),
+    })
     expectError(refused, 'auth.insufficient_scope')
     expect(refused.body.error.message).toContain(scope)
   })

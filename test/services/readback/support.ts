@@ -56,11 +56,18 @@ export async function startReadback({ limiter, shares, statementTimeoutMs }: Rea
   const database = await createTestDatabase()
   const { pool, url } = database
   const log = await openPostgresLog({ pool, url, logger })
-  await log.ensureTopics([topic, 'tidegate.erasures.v1'].map((name) => ({ topic: name, partitions: 3 })))
+  await log.ensureTopics(
+    [topic, 'tidegate.erasures.v1'].map((name) => ({ topic: name, partitions: 3 })),
+  )
   const codec = createCodec()
   const applied = await createApplied({ url, pool, logger })
   const running = await runProjection({
-    ...{ projection: sessionsProjection, log, pool, codec, applied, logger },
+    projection: sessionsProjection,
+    log,
+    pool,
+    codec,
+    applied,
+    logger,
     skips: noSkips,
   })
   const keyring = createKeyring(randomBytes(32).toString('base64'))
@@ -68,7 +75,11 @@ export async function startReadback({ limiter, shares, statementTimeoutMs }: Rea
   const findKey = async (hashes: string[]) => hashes.map((hash) => keys.get(hash)).find(Boolean)
   const auth = createAuth({ findKey, keyring, clock: Date.now, limiter })
   const decideAs = createDecide({ pool, log, codec, applied })
-  const app = await createApp({ logger, random: randomBytes, publicUrl: 'https://tidegate.example' })
+  const app = await createApp({
+    logger,
+    random: randomBytes,
+    publicUrl: 'https://tidegate.example',
+  })
   validateResponses(app)
   const identify = createLinkExplainer(pool)
   const deps = { pool, decideAs, auth, keyring, clock: Date.now, random: randomBytes, logger }
@@ -81,9 +92,19 @@ export async function startReadback({ limiter, shares, statementTimeoutMs }: Rea
     const { key } = generateApiKey({ type: 'secret', environment, keyring, random: randomBytes })
     const [hash = ''] = lookupHashes(keyring, key)
     const organization = options.organizationId ?? organizationId
-    const base = { keyId: 'key_1', organizationId: organization, environment, rateLimit: null } as const
+    const base = {
+      keyId: 'key_1',
+      organizationId: organization,
+      environment,
+      rateLimit: null,
+    } as const
     const principal = { ...base, type: 'secret', scopes, capabilities: [], origins: [] } as const
-    keys.set(hash, { principal, status: 'active', graceExpiresAt: null, organizationStatus: 'active' })
+    keys.set(hash, {
+      principal,
+      status: 'active',
+      graceExpiresAt: null,
+      organizationStatus: 'active',
+    })
     return key
   }
 
@@ -107,11 +128,14 @@ export async function startReadback({ limiter, shares, statementTimeoutMs }: Rea
       )
       await this.append(records)
     },
-    rebuild: () => rebuild({ projection: sessionsProjection, log, pool, codec, logger, skips: noSkips }),
+    rebuild: () =>
+      rebuild({ projection: sessionsProjection, log, pool, codec, logger, skips: noSkips }),
     /** Appends decisions and waits until they can be read. */
     async score(...decisions: Partial<SessionScored>[]): Promise<void> {
       const events = decisions.map((decision) => sessionScored(decision))
-      const records = events.map((data) => codec.toRecord({ type: 'SessionScored', data }, metaOf(data)))
+      const records = events.map((data) =>
+        codec.toRecord({ type: 'SessionScored', data }, metaOf(data)),
+      )
       await applied.waitFor('sessions', await log.append(records), { timeoutMs: 20_000 })
     },
     async stop() {

@@ -85,14 +85,19 @@ describe('PATCH /v1/sessions/{sessionId}', () => {
     expect(response.body.error.details.parameter_set).toBe('session_update')
   })
 
-  test.each([id('sid', 3), id('sid', 99), 'nonsense', '0'.repeat(32)])('%s is not found', async (session) => {
-    expectError(await patch({ client_user_id: 'u' }, session), 'request.not_found')
-  })
+  test.each([id('sid', 3), id('sid', 99), 'nonsense', '0'.repeat(32)])(
+    '%s is not found',
+    async (session) => {
+      expectError(await patch({ client_user_id: 'u' }, session), 'request.not_found')
+    },
+  )
 
   test('sixteen at once are taken one after the other, and the last one stands', async () => {
     const before = await eventCount()
     const users = Array.from({ length: 16 }, (_, index) => `racer_${index}`)
-    const answers = await Promise.all(users.map((client_user_id) => patch({ client_user_id }, id('sid', 2))))
+    const answers = await Promise.all(
+      users.map((client_user_id) => patch({ client_user_id }, id('sid', 2))),
+    )
     expect(answers.map(({ status }) => status)).toEqual(users.map(() => 200))
     expect(await eventCount()).toBe(before + users.length)
     const { body } = await readback.send({ url: `/v1/sessions/${id('sid', 2)}` })

@@ -40,7 +40,9 @@ test('a subject has its versions, oldest first, and says the ids of both', async
   const latest = (await get(`/subjects/${name}/versions/latest`)).body
   expect(latest).toMatchObject({ version: 3, id: ids['sessions/SessionScored.v3'] })
   expect((await get(`/subjects/${name}/versions/3/schema`)).body).toEqual(JSON.parse(latest.schema))
-  expect((await get(`/schemas/ids/${latest.id}/versions`)).body).toEqual([{ subject: scored, version: 3 }])
+  expect((await get(`/schemas/ids/${latest.id}/versions`)).body).toEqual([
+    { subject: scored, version: 3 },
+  ])
   expect((await get(`/schemas/ids/${latest.id}/subjects`)).body).toEqual([scored])
   expect((await get(`/schemas/ids/${latest.id}/schema`)).body).toEqual(JSON.parse(latest.schema))
 })
@@ -55,7 +57,10 @@ test.each([
   ['/associations/resources/-/topic?resourceType=topic', 404, 404],
   ['/v1/sessions', 404, 404],
 ])('GET %s is refused as a registry refuses it', async (url, status, error_code) => {
-  expect(await get(url)).toMatchObject({ status, body: { error_code, message: expect.any(String) } })
+  expect(await get(url)).toMatchObject({
+    status,
+    body: { error_code, message: expect.any(String) },
+  })
 })
 
 test('it says that it can be read only, and refuses what would write', async () => {
@@ -69,19 +74,30 @@ test('it says that it can be read only, and refuses what would write', async () 
       payload: { schema: '{}' },
     })
     expect({ method, status: answer.statusCode, code: answer.json().error_code }).toEqual({
-      ...{ method, status: 405, code: 405 },
+      method,
+      status: 405,
+      code: 405,
     })
   }
 })
 
 test('where a user and a password are set, nothing is answered without both', async () => {
   const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
-  for (const authorization of ['', 'Basic', basic('reader'), basic('reader:wrong'), 'Bearer reader:se:cret'])
+  for (const authorization of [
+    '',
+    'Basic',
+    basic('reader'),
+    basic('reader:wrong'),
+    'Bearer reader:se:cret',
+  ])
     expect(await get('/subjects', { credentials: 'reader:se:cret', authorization })).toMatchObject({
-      ...{ status: 401, body: { error_code: 401 } },
+      status: 401,
+      body: { error_code: 401 },
     })
   for (const url of ['/', '/nothing', '/schemas/ids/999999'])
     expect((await get(url, { credentials: 'reader:se:cret' })).status).toBe(401)
   const authorization = basic('reader:se:cret')
-  expect((await get('/subjects', { credentials: 'reader:se:cret', authorization })).status).toBe(200)
+  expect((await get('/subjects', { credentials: 'reader:se:cret', authorization })).status).toBe(
+    200,
+  )
 })

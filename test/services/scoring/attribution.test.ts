@@ -23,12 +23,18 @@ describe('labels', () => {
   test('name the environment, and of a bot whose network it came through', () => {
     const labels = labelsOf(true, { hosting: true, provider: 'Mullvad VPN' })
     expect(labels).toEqual(
-      expect.arrayContaining(['environment:headless', 'provider:mullvad_vpn', 'organization:example_cloud']),
+      expect.arrayContaining([
+        'environment:headless',
+        'provider:mullvad_vpn',
+        'organization:example_cloud',
+      ]),
     )
     expect(labelsOf(true, { hosting: false })).not.toContain('organization:example_cloud')
     const ofNobody = labelsOf(false, { hosting: true, provider: 'Mullvad VPN' })
     expect(ofNobody).toEqual([
-      ...['tool:headless_chrome', 'environment:headless', 'environment:virtual_machine'],
+      'tool:headless_chrome',
+      'environment:headless',
+      'environment:virtual_machine',
     ])
   })
 })
@@ -54,7 +60,8 @@ describe('clients of an address', () => {
     const { facts } = withHistory(own, { visitorSessions: 1, repeats: repeatsOf(12), near: null })
     expect(own.facts.network.evidence.client_count).toBeNull()
     expect(facts.network.evidence).toMatchObject({
-      ...{ client_count: 12, operator_tags: ['shared_address'] },
+      client_count: 12,
+      operator_tags: ['shared_address'],
     })
   })
 

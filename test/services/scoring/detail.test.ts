@@ -54,7 +54,15 @@ describe('detail', () => {
       '10.0',
       'desktop',
     ])
-    expect(shown(clients.iphoneSafari)).toEqual(['Safari', '18', 'webkit', null, 'iOS', '18.5', 'mobile'])
+    expect(shown(clients.iphoneSafari)).toEqual([
+      'Safari',
+      '18',
+      'webkit',
+      null,
+      'iOS',
+      '18.5',
+      'mobile',
+    ])
     expect(shown(clients.androidWebView).slice(2, 4)).toEqual(['blink', 'Instagram'])
     expect(shown(clients.headlessChrome)[0]).toBe('HeadlessChrome')
   })
@@ -104,13 +112,17 @@ describe('detail', () => {
   ] as const)('of a signature %j names Web Bot Auth as %j', (found, expected) => {
     const signature = found && { ...found, signed: null }
     const session = testSession('signed', { signature, signatureAgent: 'agent.example' })
-    expect(decisionAbout(stateAfter([...opened(session), batch(session)])).web_bot_auth).toEqual(expected)
+    expect(decisionAbout(stateAfter([...opened(session), batch(session)])).web_bot_auth).toEqual(
+      expected,
+    )
   })
 
   it('shows the handshake of which an edge told', () => {
     const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
     const session = testSession('handshake', { ja4 })
-    const { connection_fingerprint } = decisionAbout(stateAfter([...opened(session), batch(session)]))
+    const { connection_fingerprint } = decisionAbout(
+      stateAfter([...opened(session), batch(session)]),
+    )
     expect(connection_fingerprint.ja4.hash).toBe(ja4)
   })
 
@@ -144,7 +156,9 @@ describe('detail', () => {
         )
         const state = stateAfter([...opened(session), batch(session, { observations })])
         expect(JSON.stringify(decisionAbout(state))).not.toContain('\\u0000')
-        const vector = vectorOf(profileOf(evaluate({ state, network: noNetwork.lookup('', 0) }).facts))
+        const vector = vectorOf(
+          profileOf(evaluate({ state, network: noNetwork.lookup('', 0) }).facts),
+        )
         expect(vector.every((value) => value === -1 || (value >= 0 && value <= 1))).toBe(true)
       }),
       { numRuns: 100 },
@@ -153,5 +167,8 @@ describe('detail', () => {
 })
 
 function groupOf(member: string): object {
-  return Object.entries(snapshotSchema.parse({ native: {} })).find(([name]) => name === member)?.[1] ?? {}
+  return (
+    Object.entries(snapshotSchema.parse({ native: {} })).find(([name]) => name === member)?.[1] ??
+    {}
+  )
 }

@@ -27,7 +27,10 @@ function verdicts(behavior?: object) {
   const snapshot = lastSnapshot(server)
   const { user_agent: userAgent } = snapshot.navigator
   const clientHints = { 'sec-ch-ua-platform': '"Android"', 'sec-ch-ua-mobile': '?1' }
-  const client = { snapshot: { ...snapshot, proofs: clients.proofsOf(userAgent ?? '') }, clientHints }
+  const client = {
+    snapshot: { ...snapshot, proofs: clients.proofsOf(userAgent ?? '') },
+    clientHints,
+  }
   return Object.values(deployments).map((learned) => {
     const evaluation = evaluateClient(client, { learned, ...(behavior ? { behavior } : {}) })
     return { verdict: evaluation.score.verdict, fired: slugs(evaluation) }
@@ -35,7 +38,12 @@ function verdicts(behavior?: object) {
 }
 
 // Without graphics, since a machine without a card would show that by its renderer.
-const flags = ['--disable-gpu', '--disable-3d-apis', '--window-position=0,0', '--window-size=412,915']
+const flags = [
+  '--disable-gpu',
+  '--disable-3d-apis',
+  '--window-position=0,0',
+  '--window-size=412,915',
+]
 
 describe('an emulated phone in a window', () => {
   it.each(Object.entries(replacedPlatforms))(
@@ -48,7 +56,9 @@ describe('an emulated phone in a window', () => {
           expect(await phone.evaluate('document.documentElement.dataset.ready')).toBe('yes'),
         )
         const before = observationsOf(server).length
-        await phone.evaluate(`run({ publishableKey: '${server.publishableKey}' }).getSession().then(() => 1)`)
+        await phone.evaluate(
+          `run({ publishableKey: '${server.publishableKey}' }).getSession().then(() => 1)`,
+        )
         const { navigator, worker, tamper } = lastSnapshot(server)
         expect([navigator.platform, worker.platform]).toEqual(['Linux armv81', 'Linux armv81'])
         expect(tamper.foreign_primitives).toEqual(['worker.navigator.platform'])

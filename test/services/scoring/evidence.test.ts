@@ -32,7 +32,10 @@ describe('the address', () => {
   it('nobody looked for Tor in a list of countries', () => {
     const event = scored(page(), { ...skipped, sources: ['location_database'] })
     expect(event.evidence.sources).toEqual([
-      ...['request_headers', 'snapshot', 'learned_answers', 'location_database'],
+      'request_headers',
+      'snapshot',
+      'learned_answers',
+      'location_database',
     ])
     expect(event.evidence.unchecked).toContain('network.anonymity.tor')
     expect(event.network).toMatchObject({ status: 'skipped', anonymity: { tor: false } })

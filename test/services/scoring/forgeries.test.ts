@@ -29,7 +29,8 @@ function answersOfNode() {
   const engine = questionsOf(challenge).map(({ id }) => ({
     id,
     answer:
-      (isLanguage(id) ? recordedAnswer({ family: 'blink', major: 140 }, id) : undefined) ?? 'boolean true',
+      (isLanguage(id) ? recordedAnswer({ family: 'blink', major: 140 }, id) : undefined) ??
+      'boolean true',
   }))
   const answer_mac = answerMac({ challenge, timingNonce }, { canvas: 'abc', engine })
   return { canvas_challenge_hash: 'abc', engine_answers: engine, answer_mac }
@@ -39,12 +40,18 @@ describe('a forgery is not human', () => {
   it.each([
     ['four invented values and no proofs', { snapshot: invented }],
     ['four invented values and the texts given back', { snapshot: { ...invented, proofs: echo } }],
-    ['four invented values and good proofs', { snapshot: { ...invented, proofs: proofsOf(agent) } }],
+    [
+      'four invented values and good proofs',
+      { snapshot: { ...invented, proofs: proofsOf(agent) } },
+    ],
     [
       'a complete invented Chrome without proofs',
       withParts(desktopChrome, { proofs: { ...proofsOf(agent), answer_mac: null } }),
     ],
-    ['a complete invented Chrome with the texts given back', withParts(desktopChrome, { proofs: echo })],
+    [
+      'a complete invented Chrome with the texts given back',
+      withParts(desktopChrome, { proofs: echo }),
+    ],
     [
       'a complete invented Chrome with answers of another engine',
       withParts(desktopChrome, { proofs: answersOfNode() }),
@@ -52,7 +59,9 @@ describe('a forgery is not human', () => {
     ['a Firefox that answers as Chrome', withParts(desktopFirefox, { proofs: proofsOf(agent) })],
     [
       'a Chrome that answers as Firefox',
-      withParts(desktopChrome, { proofs: proofsOf(desktopFirefox.snapshot.navigator?.user_agent ?? '') }),
+      withParts(desktopChrome, {
+        proofs: proofsOf(desktopFirefox.snapshot.navigator?.user_agent ?? ''),
+      }),
     ],
     [
       'an engine that nobody knows',
@@ -70,11 +79,15 @@ describe('a forgery is not human', () => {
 
   it('a snapshot of a person sent for other documents, as it is and with other values', () => {
     for (let i = 0; i < 5; i++) {
-      const parts = i < 3 ? {} : { canvas: { hash: `edited ${i}` }, environment: { screen_width: 1000 + i } }
+      const parts =
+        i < 3 ? {} : { canvas: { hash: `edited ${i}` }, environment: { screen_width: 1000 + i } }
       const session = testSession(`replay-${i}`, { client: withParts(desktopChrome, parts) })
       const events = opened(session).map((event) =>
         event.type === 'DocumentOpened'
-          ? { ...event, data: { ...event.data, challenge: `other-${i}`, timing_nonce: `other-${i}` } }
+          ? {
+              ...event,
+              data: { ...event.data, challenge: `other-${i}`, timing_nonce: `other-${i}` },
+            }
           : event,
       )
       const decision = decisionAbout(stateAfter([...events, batch(session)]))
@@ -109,7 +122,8 @@ test('a drawing unlike those of its class is doubted, one with noise is not judg
   const learned = { ...nothingLearned, right: () => new Set(['others']) }
   expect(evaluateClient(keyed(drawn), { learned }).facts.answers.canvas).toBe('otherwise')
   expect(
-    evaluateClient(keyed({ ...drawn, canvas_challenge_hash: 'others' }), { learned }).facts.answers.canvas,
+    evaluateClient(keyed({ ...drawn, canvas_challenge_hash: 'others' }), { learned }).facts.answers
+      .canvas,
   ).toBe('as_others')
   const noisy = withParts(keyed(drawn), { canvas: { noise_detected: true } })
   expect(evaluateClient(noisy, { learned }).facts.answers.canvas).toBe('unknown')
@@ -124,7 +138,8 @@ const untaught: LearnedAnswers = {
 
 /** The document with the deployment's own questions. */
 const asked = {
-  ...{ challenge: answers.challenge, timingNonce: answers.timing_nonce },
+  challenge: answers.challenge,
+  timingNonce: answers.timing_nonce,
   engineQuestions: [
     ...questionsOf(answers.challenge),
     ...bankNumbersOf(answers.challenge, startedAt).flatMap((number) => taught.ownQuestions(number)),
@@ -138,7 +153,11 @@ describe('Safari, whose answers nobody recorded', () => {
 
   it('is inconclusive with plausible answers, because a script may have invented them', () => {
     const { facts, score, fired } = evaluateClient(plausible, { learned: untaught })
-    expect([facts.answers.engine, score.verdict, score.risk]).toEqual(['unrecorded', 'inconclusive', 40])
+    expect([facts.answers.engine, score.verdict, score.risk]).toEqual([
+      'unrecorded',
+      'inconclusive',
+      40,
+    ])
     expect(fired.map(({ slug }) => slug)).toContain('engine_not_learned')
   })
 
@@ -168,7 +187,8 @@ describe('Safari, whose answers nobody recorded', () => {
     const answer_mac = answerMac(asked, { canvas: 'abc', engine })
     const proofs = { canvas_challenge_hash: 'abc', engine_answers: engine, answer_mac }
     const { facts, score } = evaluateClient(withParts(desktopSafari, { proofs }), {
-      ...{ learned: untaught, behavior: naturalInput },
+      learned: untaught,
+      behavior: naturalInput,
     })
     expect(facts.answers.engine).toBe('otherwise')
     expect(score.verdict).not.toBe('human')
@@ -238,16 +258,17 @@ describe('where the deployment has learned the answers to its own questions', ()
   })
 
   it("who leaves the repository's questions out has answered nothing", () => {
-    const bankOnly = withBank(rightTo).snapshot.proofs?.engine_answers?.slice(ofRepository.length) ?? []
+    const bankOnly =
+      withBank(rightTo).snapshot.proofs?.engine_answers?.slice(ofRepository.length) ?? []
     expect(judged(keyed({ ...recorded, engine_answers: bankOnly }))[0]).toBe('unanswered')
   })
 
   it('an SDK that does not know a kind of question is not proven, and contradicts nothing', () => {
     const before = withBank((id, place) => (place % 2 === 0 ? 'object null' : rightTo(id)))
     expect(judged(before)).toEqual(['unanswered', 'learned', 'inconclusive'])
-    expect(JSON.stringify(evaluateClient(before, { learned }).facts.answers.toQuestions)).not.toContain(
-      'null',
-    )
+    expect(
+      JSON.stringify(evaluateClient(before, { learned }).facts.answers.toQuestions),
+    ).not.toContain('null')
   })
 
   it('what was collected in one visit answers no other document', () => {
@@ -264,12 +285,17 @@ describe('where the deployment has learned the answers to its own questions', ()
     const next = {
       ...session,
       client: withParts(desktopChrome, {
-        proofs: answersOf(agent, { ...elsewhere, engineQuestions: questionsOf(elsewhere.challenge) }),
+        proofs: answersOf(agent, {
+          ...elsewhere,
+          engineQuestions: questionsOf(elsewhere.challenge),
+        }),
       }),
       documentHash: 'f'.repeat(64),
     }
     const answering = (challenge: string) => ({
-      ...{ version: 1, elapsed_ms: 900, engine_answers: rightAnswers(challenge) },
+      version: 1,
+      elapsed_ms: 900,
+      engine_answers: rightAnswers(challenge),
     })
     const right = answering(answers.challenge)
     const without = { version: 1, elapsed_ms: 900 }
@@ -298,7 +324,9 @@ describe('where the deployment has learned the answers to its own questions', ()
 
     it('who sends the next body without them, or asks for the result at once, has not answered', () => {
       const unanswered = ['unanswered', 'inconclusive']
-      expect(judgedAfter(...first, batch(session, { seq: 2, observations: without }))).toEqual(unanswered)
+      expect(judgedAfter(...first, batch(session, { seq: 2, observations: without }))).toEqual(
+        unanswered,
+      )
       expect(
         judgedAfter(
           ...opened(session),
@@ -321,8 +349,8 @@ describe('where the deployment has learned the answers to its own questions', ()
 
   it('an engine that nobody taught is judged by what the repository has', () => {
     const proofs = answersOf(desktopFirefox.snapshot.navigator?.user_agent ?? '', asked)
-    const { engine, engineBy } = evaluateClient(withParts(desktopFirefox, { proofs }), { learned }).facts
-      .answers
+    const { engine, engineBy } = evaluateClient(withParts(desktopFirefox, { proofs }), { learned })
+      .facts.answers
     expect([engine, engineBy]).toEqual(['as_claimed', 'recorded'])
   })
 })

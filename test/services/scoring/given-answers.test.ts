@@ -32,7 +32,12 @@ function decided(countingKey = createSecretKey(randomBytes(32))) {
     proofs: { canvas_challenge_hash: canvas, engine_answers: engine, answer_mac },
   })
   const session = testSession('own', { client })
-  const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: naturalInput }
+  const observations = {
+    version: 1,
+    elapsed_ms: 500,
+    snapshot: client.snapshot,
+    behavior: naturalInput,
+  }
   const state = stateAfter([...opened(session), batch(session, { observations })])
   const evaluation = evaluate({ state, network: noNetwork.lookup(state.ip_address, startedAt) })
   const trigger = {
@@ -42,7 +47,14 @@ function decided(countingKey = createSecretKey(randomBytes(32))) {
     onlyOnChange: false,
     at: startedAt,
   }
-  const about = { state, trigger, evaluation, visitor, hashes: hashesOf(evaluation.facts), countingKey }
+  const about = {
+    state,
+    trigger,
+    evaluation,
+    visitor,
+    hashes: hashesOf(evaluation.facts),
+    countingKey,
+  }
   return scoredEvent({ ...about, evaluatedAt: startedAt, durationMs: 1 })
 }
 
@@ -51,7 +63,9 @@ test('a decision has no text of its client in clear, and what others learn of it
   const codec = createCodec(undefined, { sealing: { keys, random: randomBytes } })
   const { event, meta } = decided()
   if (event.type !== 'SessionScored') throw new Error(event.type)
-  expect(event.data.given_answers).toMatchObject({ network_digest: expect.stringMatching(/^[0-9a-f]{16}$/) })
+  expect(event.data.given_answers).toMatchObject({
+    network_digest: expect.stringMatching(/^[0-9a-f]{16}$/),
+  })
   expect(JSON.stringify(event.data.attribution)).toContain(own)
   await codec.prepare([event])
   const { value } = codec.toRecord(event, meta)

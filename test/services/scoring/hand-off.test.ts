@@ -43,7 +43,10 @@ describe('what a hand-off has shown', () => {
   })
 
   it('is no answered challenge without a snapshot, nor with one of another document', () => {
-    expect(shownAfter([...start, handOff(session)])).toEqual({ ...unused, challenge_answered: false })
+    expect(shownAfter([...start, handOff(session)])).toEqual({
+      ...unused,
+      challenge_answered: false,
+    })
     const echo = { ...answers, answer_mac: null }
     const wrong = [
       { ...echo, challenge: null },
@@ -78,7 +81,9 @@ describe('what a hand-off has shown', () => {
     ['a screen reader', { mouse: { activations: 1 } }],
   ])('is input that %s made, in a batch or in the hand-off', (_name, behavior) => {
     const used = { ...unused, input_observed: true }
-    expect(shownAfter([...start, batch(session), handOff(session, seen({ behavior }))])).toEqual(used)
+    expect(shownAfter([...start, batch(session), handOff(session, seen({ behavior }))])).toEqual(
+      used,
+    )
     const early = [...start, batch(session), batch(session, { seq: 2, ...seen({ behavior }) })]
     expect(shownAfter([...early, handOff(session, { seq: 3 })])).toEqual(used)
   })
@@ -88,9 +93,14 @@ describe('what a hand-off has shown', () => {
       'a script makes',
       { mouse: { events: 3, untrusted: 3, clicks: 3 }, keyboard: { events: 1, untrusted: 1 } },
     ],
-    ['a page can make by itself', { scroll: { events: 9, distance: 400 }, form: { events: 2, changes: 2 } }],
+    [
+      'a page can make by itself',
+      { scroll: { events: 9, distance: 400 }, form: { events: 2, changes: 2 } },
+    ],
   ])('is no input that %s', (_name, behavior) => {
-    expect(shownAfter([...start, batch(session), handOff(session, seen({ behavior }))])).toEqual(unused)
+    expect(shownAfter([...start, batch(session), handOff(session, seen({ behavior }))])).toEqual(
+      unused,
+    )
   })
 
   it('is no input of another document of the session', () => {

@@ -19,8 +19,12 @@ function evaluated(behavior: object, client: Client = desktopChrome) {
 const typed = { events: 60, keys: 60, letters: 50, hold_mean: 95, hold_std: 24, interval_mean: 210 }
 const pressed = { clicks: 5, presses: 5 }
 const filledByProgram = {
-  ...{ events: 8, focuses: 2, uncaused_focuses: 2 },
-  ...{ silent_changes: 2, unfocused_inputs: 2, submits: 1 },
+  events: 8,
+  focuses: 2,
+  uncaused_focuses: 2,
+  silent_changes: 2,
+  unfocused_inputs: 2,
+  submits: 1,
 }
 
 /** Honest ways to use a page that look like a program's in some of what is measured. */
@@ -41,12 +45,21 @@ const people: Record<string, { behavior: object; client?: Client }> = {
     },
   },
   'voice control that clicks once': {
-    behavior: { mouse: { events: 2, moves: 1, clicks: 1, presses: 1, instant_presses: 1, activations: 1 } },
+    behavior: {
+      mouse: { events: 2, moves: 1, clicks: 1, presses: 1, instant_presses: 1, activations: 1 },
+    },
   },
   'eye control with a keyboard on the screen': {
     behavior: {
       mouse: { events: 90, moves: 85, single: 85, ...pressed, jumps: 4 },
-      keyboard: { events: 30, keys: 30, letters: 25, hold_mean: 50, hold_std: 2, interval_mean: 1400 },
+      keyboard: {
+        events: 30,
+        keys: 30,
+        letters: 25,
+        hold_mean: 50,
+        hold_std: 2,
+        interval_mean: 1400,
+      },
     },
   },
   'a keyboard only': {
@@ -85,7 +98,10 @@ const people: Record<string, { behavior: object; client?: Client }> = {
   },
   'a phone in a dock': {
     client: androidChrome,
-    behavior: { mouse: { events: 65, moves: 60, ...pressed }, keyboard: { ...typed, rollovers: 9 } },
+    behavior: {
+      mouse: { events: 65, moves: 60, ...pressed },
+      keyboard: { ...typed, rollovers: 9 },
+    },
   },
   'a hand on the mouse and the other on the keys': {
     client: desktopFirefox,
@@ -114,18 +130,28 @@ describe('highlights of input', () => {
     ({ category, role }) => category === 'behavioral' && role !== 'context',
   )
   const busy = evaluated({
-    mouse: { events: 30, moves: 20, clicks: 9, presses: 9, instant_presses: 9, clicks_exact_center: 9 },
+    mouse: {
+      events: 30,
+      moves: 20,
+      clicks: 9,
+      presses: 9,
+      instant_presses: 9,
+      clicks_exact_center: 9,
+    },
     keyboard: { events: 40, keys: 40, hold_mean: 3, interval_mean: 8 },
     touch: { events: 9, touches: 4, radius_std: 2 },
     form: { events: 5, silent_changes: 3, time_to_submit_ms: 90 },
   })
 
-  it.each(behavioral.map((signal) => [signal.slug, signal] as const))('%s has its numbers', (_, signal) => {
-    const shown = highlightsOf(evaluationOf([signal], busy.facts))
-    expect(shown.flatMap(({ evidence }) => evidence?.map(({ name }) => name))).toEqual([
-      expect.stringMatching(new RegExp(`^${signal.name}: .*\\d`)),
-    ])
-  })
+  it.each(behavioral.map((signal) => [signal.slug, signal] as const))(
+    '%s has its numbers',
+    (_, signal) => {
+      const shown = highlightsOf(evaluationOf([signal], busy.facts))
+      expect(shown.flatMap(({ evidence }) => evidence?.map(({ name }) => name))).toEqual([
+        expect.stringMatching(new RegExp(`^${signal.name}: .*\\d`)),
+      ])
+    },
+  )
 
   it('have no numbers where there are none', () => {
     const other = judgedSignals.filter(({ slug }) => slug === 'bot_like_user_agent')

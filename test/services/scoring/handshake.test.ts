@@ -2,7 +2,11 @@ import { createSecretKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import { type LearnedAnswers, learnFrom, nothingLearned } from '../../../projections/answers/learned.ts'
+import {
+  type LearnedAnswers,
+  learnFrom,
+  nothingLearned,
+} from '../../../projections/answers/learned.ts'
 import { answerRows, mergeAnswers } from '../../../projections/answers/projection.ts'
 import type { SessionScored, VisitorLink } from '../../../schemas/events.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
@@ -44,7 +48,10 @@ const speaking = (...engines: string[]): LearnedAnswers => ({
 describe('a handshake', () => {
   it.each(hellos)('of $client is known as that of $family', ({ family, ja4 }) => {
     const isBrowser = family === 'chromium' || family === 'firefox'
-    expect(recordedHandshake(ja4)).toMatchObject({ kind: isBrowser ? 'browser' : 'tool', product: family })
+    expect(recordedHandshake(ja4)).toMatchObject({
+      kind: isBrowser ? 'browser' : 'tool',
+      product: family,
+    })
   })
 
   const judged = ({
@@ -55,7 +62,14 @@ describe('a handshake', () => {
   }) => {
     const [document = null] = stateAfter(opened(testSession('aligned', { ja4 }))).documents
     const platform = isApp ? 'ios' : 'web'
-    return judgeHandshake({ document, platform, userAgent, learned, environment: 'live', organizationId })
+    return judgeHandshake({
+      document,
+      platform,
+      userAgent,
+      learned,
+      environment: 'live',
+      organizationId,
+    })
   }
   const sentOverHttp1 = (ja4: string) => ja4.replace('h2_', 'h1_')
 
@@ -94,7 +108,10 @@ describe('a handshake', () => {
 
   it('is named by its engine where the log says whose it is', () => {
     const webkit = { learned: speaking('webkit'), ja4: unrecorded }
-    expect(judged(webkit)).toMatchObject({ source: 'learned', known: { family: 'webkit', product: null } })
+    expect(judged(webkit)).toMatchObject({
+      source: 'learned',
+      known: { family: 'webkit', product: null },
+    })
     const shared = { learned: speaking('webkit', 'blink'), ja4: unrecorded }
     expect(judged(shared)).toMatchObject({ source: null, known: null })
   })
@@ -107,7 +124,12 @@ describe('a browser that speaks TLS like a tool', () => {
   const decision = (ja4: string | null, input?: object) => {
     const session = testSession('spoken', { ja4 })
     const { snapshot } = session.client
-    const observations = { version: 1, elapsed_ms: 500, snapshot, ...(input && { behavior: input }) }
+    const observations = {
+      version: 1,
+      elapsed_ms: 500,
+      snapshot,
+      ...(input && { behavior: input }),
+    }
     return decisionAbout(stateAfter([...opened(session), batch(session, { observations })]))
   }
 
@@ -144,9 +166,19 @@ describe('handshakes that are learned', () => {
   const visitor: VisitorLink = example
 
   /** The final decision about a session of visitor `n`, with natural input and from a network of its own, in hour `n`. */
-  function decided(n: number, client: Client, ja4: string, learned = nothingLearned): SessionScored {
+  function decided(
+    n: number,
+    client: Client,
+    ja4: string,
+    learned = nothingLearned,
+  ): SessionScored {
     const session = testSession(`learned-${n}`, { client, ja4, ip: `10.${n >> 8}.${n & 255}.7` })
-    const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: naturalInput }
+    const observations = {
+      version: 1,
+      elapsed_ms: 500,
+      snapshot: client.snapshot,
+      behavior: naturalInput,
+    }
     const state = stateAfter([...opened(session), batch(session, { observations })])
     const network = noNetwork.lookup(state.ip_address, startedAt)
     const evaluation = evaluate({
@@ -158,10 +190,20 @@ describe('handshakes that are learned', () => {
         right: (of) => taught.right(of) ?? learned.right(of),
       },
     })
-    const trigger = { ...{ decisionId: 'evt_x', reason: 'first' as const, final: true }, onlyOnChange: false }
+    const trigger = {
+      decisionId: 'evt_x',
+      reason: 'first' as const,
+      final: true,
+      onlyOnChange: false,
+    }
     const { event } = scoredEvent({
-      ...{ state, evaluation, countingKey, hashes: hashesOf(evaluation.facts) },
-      ...{ trigger: { ...trigger, at: startedAt }, visitor: { ...visitor, id: `vid_${n}` }, durationMs: 1 },
+      state,
+      evaluation,
+      countingKey,
+      hashes: hashesOf(evaluation.facts),
+      trigger: { ...trigger, at: startedAt },
+      visitor: { ...visitor, id: `vid_${n}` },
+      durationMs: 1,
       evaluatedAt: startedAt + n * hourMs,
     })
     if (event.type !== 'SessionScored') throw new Error(event.type)
@@ -231,7 +273,9 @@ describe('handshakes that are learned', () => {
 
   const classOf = (ja4: string) => ja4.slice(ja4.indexOf('_') + 1)
   const question = {
-    ...{ environment: 'live' as const, organizationId },
-    ...{ class: classOf(go), question: 'handshake' },
+    environment: 'live' as const,
+    organizationId,
+    class: classOf(go),
+    question: 'handshake',
   }
 })

@@ -19,13 +19,17 @@ const hostile: [string, (length: number) => string][] = [
   ['of very many values', (length) => `[${'0,'.repeat(length / 2 - 2)}0]`],
   [
     'of very many names',
-    (length) => `{"version":1,"elapsed_ms":1,"snapshot":{"media":{"counts_by_kind":{${names(length)}}}}}`,
+    (length) =>
+      `{"version":1,"elapsed_ms":1,"snapshot":{"media":{"counts_by_kind":{${names(length)}}}}}`,
   ],
   ['that are one long number', (length) => `[${'1'.repeat(length - 4)}]`],
   [
     'that are one long text',
     (length) =>
-      JSON.stringify({ version: 1, snapshot: { navigator: { user_agent: 'a'.repeat(length - 100) } } }),
+      JSON.stringify({
+        version: 1,
+        snapshot: { navigator: { user_agent: 'a'.repeat(length - 100) } },
+      }),
   ],
 ]
 
@@ -38,7 +42,9 @@ function cpuMs(): number {
 /** What it costs to decision ten sessions with such a body; the least of some runs, as others collect garbage. */
 function cost(text: string): number {
   const payload = deflateRawSync(text)
-  const events = Array.from({ length: 10 }, (_, i) => batch(testSession(`hostile-${i}`), { payload }))
+  const events = Array.from({ length: 10 }, (_, i) =>
+    batch(testSession(`hostile-${i}`), { payload }),
+  )
   const runs = Array.from({ length: 5 }, () => {
     const { apply } = startDecisions(new Map(), {
       learned: taught,
@@ -64,8 +70,14 @@ describe.each(hostile)('bodies %s', (_, bodyOf) => {
 
 it('other work has its turn between bodies, however many there are', async () => {
   const payload = deflateRawSync(`[${'0,'.repeat(limit / 2 - 2)}0]`)
-  const events = Array.from({ length: 40 }, (_, i) => batch(testSession(`hostile-${i}`), { payload }))
-  const { apply } = startDecisions(new Map(), { learned: taught, network: noNetwork, now: startedAt })
+  const events = Array.from({ length: 40 }, (_, i) =>
+    batch(testSession(`hostile-${i}`), { payload }),
+  )
+  const { apply } = startDecisions(new Map(), {
+    learned: taught,
+    network: noNetwork,
+    now: startedAt,
+  })
   const breathe = createBreather()
   let turns = 0
   let isOver = false
@@ -115,7 +127,9 @@ function* withOne(value: unknown, replace: (value: unknown) => unknown): Generat
 }
 
 const behavior = behaviorOf({
-  ...{ actor: 'human', mobile: false, durationMs: 9000 },
+  actor: 'human',
+  mobile: false,
+  durationMs: 9000,
   random: createSeededRandom('odd members'),
 })
 const observations = { snapshot: desktopChrome.snapshot, behavior }

@@ -31,7 +31,11 @@ const ofOpenAi: PublishedRanges = {
   listedOperators: () => new Set(['GPTBot', 'ChatGPT-User']),
 }
 const valid: SignatureCheck = {
-  ...{ status: 'valid', trusted: null, keyId: 'key', reason: null, fetchedAt: 1 },
+  status: 'valid',
+  trusted: null,
+  keyId: 'key',
+  reason: null,
+  fetchedAt: 1,
 }
 
 interface Given extends IdentityChecks {
@@ -40,8 +44,12 @@ interface Given extends IdentityChecks {
   domain?: string | null
 }
 
-const found = ({ agents = [googlebot], address = ofGoogle, domain = null, ...checks }: Given): SessionAgent =>
-  identify({ userAgents: agents, address, domain }, checks)
+const found = ({
+  agents = [googlebot],
+  address = ofGoogle,
+  domain = null,
+  ...checks
+}: Given): SessionAgent => identify({ userAgents: agents, address, domain }, checks)
 
 test.each<[string, Given, Partial<SessionAgent>]>([
   [
@@ -62,7 +70,10 @@ test.each<[string, Given, Partial<SessionAgent>]>([
   ['its address is in its ranges', { ranges }, { status: 'verified', method: 'published_ranges' }],
   [
     'its address is in another list of its operator',
-    { agents: ['Mozilla/5.0 (compatible; ChatGPT-User/1.0; +https://openai.com/bot)'], ranges: ofOpenAi },
+    {
+      agents: ['Mozilla/5.0 (compatible; ChatGPT-User/1.0; +https://openai.com/bot)'],
+      ranges: ofOpenAi,
+    },
     { status: 'verified', provider: 'openai', product: 'ChatGPT-User' },
   ],
   [
@@ -76,7 +87,11 @@ test.each<[string, Given, Partial<SessionAgent>]>([
     { status: 'spoofed', method: 'published_ranges' },
   ],
   ['IPv4 in IPv6 is IPv4', { address: `::ffff:${ofNobody}`, ranges }, { status: 'spoofed' }],
-  ['an address behind a proxy says nothing', { address: '10.0.0.1', ranges }, { status: 'declared' }],
+  [
+    'an address behind a proxy says nothing',
+    { address: '10.0.0.1', ranges },
+    { status: 'declared' },
+  ],
   [
     'its operator has no list',
     { agents: [uptimeRobot], ranges },
@@ -99,7 +114,10 @@ test.each<[string, Given, Partial<SessionAgent>]>([
   ],
   [
     'its page names another one than its request, whose host name it has',
-    { agents: [googlebot, bingbot], hosts: { host: 'msnbot-8-8-4-4.search.msn.com', fetchedAt: 5 } },
+    {
+      agents: [googlebot, bingbot],
+      hosts: { host: 'msnbot-8-8-4-4.search.msn.com', fetchedAt: 5 },
+    },
     { status: 'spoofed', product: 'Googlebot' },
   ],
   [
@@ -129,7 +147,11 @@ test.each<[string, Given, Partial<SessionAgent>]>([
   ],
   [
     'its signature is of a domain that the organization has a name for',
-    { agents: [chrome], domain: 'chatgpt.com', signature: { ...valid, trusted: { name: 'Buyer' } } },
+    {
+      agents: [chrome],
+      domain: 'chatgpt.com',
+      signature: { ...valid, trusted: { name: 'Buyer' } },
+    },
     { status: 'verified', provider: 'Buyer', product: 'ChatGPT agent' },
   ],
   [
@@ -173,18 +195,30 @@ describe('evidence', () => {
   test('says which list, host name and key were looked at, and when they were fetched', () => {
     const hosts = { host: 'crawl-66-249-66-1.googlebot.com', fetchedAt: 5 }
     expect(found({ ranges, hosts }).evidence).toEqual({
-      ...{ catalogue_id: 'google-crawler', domain: null, key_id: null, reason: null },
-      ...{ list: 'Googlebot', host_name: hosts.host, fetched_at: 5 },
+      catalogue_id: 'google-crawler',
+      domain: null,
+      key_id: null,
+      reason: null,
+      list: 'Googlebot',
+      host_name: hosts.host,
+      fetched_at: 5,
     })
     expect(found({ agents: [chrome], domain: 'chatgpt.com', signature: valid }).evidence).toEqual({
-      ...{ catalogue_id: 'chatgpt-agent', domain: 'chatgpt.com', key_id: 'key', reason: null },
-      ...{ list: null, host_name: null, fetched_at: 1 },
+      catalogue_id: 'chatgpt-agent',
+      domain: 'chatgpt.com',
+      key_id: 'key',
+      reason: null,
+      list: null,
+      host_name: null,
+      fetched_at: 1,
     })
   })
 
   test('says why a signature does not count', () => {
     const signature = { ...valid, status: 'invalid', reason: 'expired' } as const
-    expect(found({ agents: [chrome], domain: 'chatgpt.com', signature }).evidence?.reason).toBe('expired')
+    expect(found({ agents: [chrome], domain: 'chatgpt.com', signature }).evidence?.reason).toBe(
+      'expired',
+    )
   })
 })
 
@@ -204,14 +238,20 @@ describe('a decision', () => {
   test('of a crawler at an address of its operator is the least of a bot', async () => {
     const evaluation = await decided(googlebot, ofGoogle)
     expect(evaluation?.score).toMatchObject({ risk: 70, verdict: 'bot' })
-    expect(evaluation?.facts.identity).toMatchObject({ status: 'verified', method: 'published_ranges' })
+    expect(evaluation?.facts.identity).toMatchObject({
+      status: 'verified',
+      method: 'published_ranges',
+    })
   })
 
   test('of one that borrows its name is more than that of one that nobody can check', async () => {
     const spoofed = await decided(googlebot, ofNobody)
     expect(spoofed?.fired.map(({ slug }) => slug)).toContain('spoofed_agent')
     expect(spoofed?.score.risk).toBeGreaterThanOrEqual(98)
-    expect((await decided(uptimeRobot, ofNobody))?.score).toMatchObject({ risk: 95, verdict: 'bot' })
+    expect((await decided(uptimeRobot, ofNobody))?.score).toMatchObject({
+      risk: 95,
+      verdict: 'bot',
+    })
   })
 
   test('of a browser says nothing of agents', async () => {

@@ -14,11 +14,18 @@ import { answerRows, distinct, mergeAnswers } from '../../../projections/answers
 import type { ClassAnswer } from '../../../projections/answers/queries.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
-const [mine, other, third, evil] = ['org_mine', 'org_other', 'org_third', 'org_evil'].map((id) => ({ id }))
+const [mine, other, third, evil] = ['org_mine', 'org_other', 'org_third', 'org_evil'].map((id) => ({
+  id,
+}))
 if (!mine || !other || !third || !evil) throw new Error('four organizations')
 type Organization = typeof mine
 
-const of = { environment: 'live', class: 'blink 156', question: '7', organizationId: mine.id } as const
+const of = {
+  environment: 'live',
+  class: 'blink 156',
+  question: '7',
+  organizationId: mine.id,
+} as const
 const hashes = (count: number, from = 0) =>
   Array.from({ length: count }, (_, i) => hash('sha256', `visitor ${from + i}`).slice(0, 16))
 
@@ -45,20 +52,26 @@ function given(
   const [merged] = [...mergeAnswers(rows.flat()).values()]
   const none = { visitors: [], organizations: {}, taught: [] }
   return {
-    ...{
-      environment: 'live',
-      question: of.question,
-      class: classDigest(of.class),
-      answer: answerDigest(answer),
-    },
-    ...(merged ? { visitors: merged.visitors, organizations: merged.organizations, taught: [] } : none),
+    environment: 'live',
+    question: of.question,
+    class: classDigest(of.class),
+    answer: answerDigest(answer),
+    ...(merged
+      ? { visitors: merged.visitors, organizations: merged.organizations, taught: [] }
+      : none),
   }
 }
 
 const scored = sessionScored()
 const answered = {
-  ...{ engine: classDigest('blink 156'), engine_family: 'blink', canvas_class: null, canvas_seed: null },
-  ...{ canvas_answer: null, engine_answers: { 7: 'x' }, is_consistent: true, handshake: null },
+  engine: classDigest('blink 156'),
+  engine_family: 'blink',
+  canvas_class: null,
+  canvas_seed: null,
+  canvas_answer: null,
+  engine_answers: { 7: 'x' },
+  is_consistent: true,
+  handshake: null,
 }
 
 const known = (answers: ClassAnswer[], question: Parameters<LearnedAnswers['right']>[0] = of) => {
@@ -107,7 +120,9 @@ describe('answers that were learned', () => {
       const [row] = [...mergeAnswers(rows.flat()).values()]
       if (!row) throw new Error('one answer')
       const { id: _, ...merged } = row
-      const by = distinct(merged.organizations[Object.keys(merged.organizations)[0] ?? '']?.visitors ?? [])
+      const by = distinct(
+        merged.organizations[Object.keys(merged.organizations)[0] ?? '']?.visitors ?? [],
+      )
       expect(by).toBeGreaterThan(20)
       const learned = learnFrom([{ ...merged, class: classDigest(of.class) }], { now: 0, keys: [] })
       expect(learned.right(of)).toBeDefined()
@@ -116,7 +131,9 @@ describe('answers that were learned', () => {
 
   it('may be several, and are not known where they scatter', () => {
     expect(known([given('a', [30, 20]), given('b', [25, 12], [mine], 100)])).toEqual(['a', 'b'])
-    const scattered = Array.from({ length: 5 }, (_, i) => given(`other ${i}`, [1, 1], [mine], 200 + i))
+    const scattered = Array.from({ length: 5 }, (_, i) =>
+      given(`other ${i}`, [1, 1], [mine], 200 + i),
+    )
     expect(known([given('a', [40, 20]), ...scattered])).toBeUndefined()
   })
 
@@ -159,7 +176,9 @@ describe('answers that were learned', () => {
     ['20 organizations alike', Array.from({ length: 20 }, (_, i) => ({ id: `org_${i}` }))],
     ['one with seven in ten', [...Array.from({ length: 7 }, () => mine), other, third, evil]],
   ])('of %s hold for all', (_, at) => {
-    expect(known([given('a', [2000, 300], at)], { ...of, organizationId: 'org_new' })).toEqual(['a'])
+    expect(known([given('a', [2000, 300], at)], { ...of, organizationId: 'org_new' })).toEqual([
+      'a',
+    ])
   })
 
   it('of one network at many organizations are of one network', () => {
@@ -200,8 +219,11 @@ describe("the deployment's own questions", () => {
 
   it('prove an engine once all but one of the frequent ones are known, and no longer when others took their place', () => {
     const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
-    const isLearned = (places: number, over: Partial<Parameters<typeof learnFrom>[1]> = {}, of = {}) =>
-      learnFrom(learnedOf(places), { ...bank, ...over }).progress({ ...engine, ...of }).isLearned
+    const isLearned = (
+      places: number,
+      over: Partial<Parameters<typeof learnFrom>[1]> = {},
+      of = {},
+    ) => learnFrom(learnedOf(places), { ...bank, ...over }).progress({ ...engine, ...of }).isLearned
     expect(isLearned(frequentSize - 2)).toBe(false)
     expect(isLearned(frequentSize - 1)).toBe(true)
     expect(isLearned(frequentSize, {}, { class: 'blink' })).toBe(false)
@@ -223,15 +245,22 @@ describe("the deployment's own questions", () => {
     expect(progress(3)).toEqual({ isLearned: false, visitors: 3, needed: 20 })
     expect(progress(20)).toEqual({ isLearned: true, visitors: 20, needed: 20 })
     expect(learnFrom(rows(3), bank).overview()).toContainEqual({
-      ...{ environment: 'live', engine: 'gecko', isLearned: false, visitors: 3, needed: 20, disputed: 0 },
+      environment: 'live',
+      engine: 'gecko',
+      isLearned: false,
+      visitors: 3,
+      needed: 20,
+      disputed: 0,
     })
   })
 
   it('are disputed where groups of networks answer otherwise', () => {
     const rows = learnedOf(frequentSize)
-    const others = rows
-      .slice(0, 4)
-      .map((row) => ({ ...given('b', [20, 10], [mine], 100), class: row.class, question: row.question }))
+    const others = rows.slice(0, 4).map((row) => ({
+      ...given('b', [20, 10], [mine], 100),
+      class: row.class,
+      question: row.question,
+    }))
     const gecko = learnFrom([...rows, ...others], bank)
       .overview()
       .find(({ environment, engine }) => environment === 'live' && engine === 'gecko')
@@ -247,7 +276,10 @@ describe("the deployment's own questions", () => {
           organization_id: mine.id,
           evaluated_at: i * hourMs,
           given_answers: {
-            ...{ ...answered, engine: null, engine_family: 'gecko', visitor_digest },
+            ...answered,
+            engine: null,
+            engine_family: 'gecko',
+            visitor_digest,
             network_digest: hash('sha256', `network ${i % 60}`).slice(0, 16),
             engine_answers: Object.fromEntries(
               bankNumbersOf(hash('sha256', `challenge ${i}`, 'base64url'), now).map((number) => [
@@ -267,11 +299,14 @@ describe("the deployment's own questions", () => {
   it('of an operator last for half a year', () => {
     const until = now + 26 * weekMs
     const rows = bankNumbersBetween(now, until).map((number) => ({
-      ...{ ...given('a', [0, 0]), taught: ['*'], class: classDigest('gecko') },
+      ...given('a', [0, 0]),
+      taught: ['*'],
+      class: classDigest('gecko'),
       question: String(bankIdOf(number, master)),
     }))
     const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
-    const isLearnedAt = (at: number) => learnFrom(rows, { ...bank, now: at }).progress(engine).isLearned
+    const isLearnedAt = (at: number) =>
+      learnFrom(rows, { ...bank, now: at }).progress(engine).isLearned
     for (let week = 0; week <= 26; week++) expect(isLearnedAt(now + week * weekMs)).toBe(true)
     expect(isLearnedAt(until + 3 * weekMs)).toBe(false)
   })

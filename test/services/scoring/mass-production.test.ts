@@ -3,7 +3,11 @@ import { noNetwork } from '../../../infra/ip/network.ts'
 import { countRepeats } from '../../../projections/repeats/queries.ts'
 import type { Behavior } from '../../../schemas/observations.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
-import { type Evaluation, evaluate, withHistory } from '../../../services/scoring/signals/evaluate.ts'
+import {
+  type Evaluation,
+  evaluate,
+  withHistory,
+} from '../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
 import { useReadModel } from '../../projections/read-model.ts'
 import {
@@ -34,7 +38,10 @@ interface Came {
 /** What is made of each of these new visitors, one after the other; by default of one address and one image. */
 async function judged(sessions: Came[]): Promise<Evaluation[]> {
   const found: Evaluation[] = []
-  for (const [session, { hands, at, ip = '203.0.113.9', client = desktopChrome }] of sessions.entries()) {
+  for (const [
+    session,
+    { hands, at, ip = '203.0.113.9', client = desktopChrome },
+  ] of sessions.entries()) {
     const test = testSession(`session ${session}`, { client })
     const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: hands }
     const state = stateAfter([...opened(test), batch(test, { observations })])
@@ -53,7 +60,9 @@ const ofMasses = ['replayed', 'mass_produced', 'steady'].flatMap((word) => [word
 const raised = (evaluations: Evaluation[]) =>
   evaluations
     .flatMap((one) => slugs(one))
-    .filter((slug) => slug !== 'replayed_snapshot' && ofMasses.some((word) => slug.startsWith(word)))
+    .filter(
+      (slug) => slug !== 'replayed_snapshot' && ofMasses.some((word) => slug.startsWith(word)),
+    )
 
 const minute = 60_000
 
@@ -104,7 +113,11 @@ describe(`visitors of one address, by the seed ${seed}`, () => {
     }))
     const found = await judged(made)
     expect(found.slice(29).flatMap(slugs)).toEqual(
-      expect.arrayContaining(['nearly_replayed_session', 'mass_produced_visitors', 'steady_arrivals']),
+      expect.arrayContaining([
+        'nearly_replayed_session',
+        'mass_produced_visitors',
+        'steady_arrivals',
+      ]),
     )
     expect(found.slice(12).filter(({ score }) => score.verdict !== 'bot')).toEqual([])
   })
@@ -112,7 +125,9 @@ describe(`visitors of one address, by the seed ${seed}`, () => {
   it('one pace of typing is a program, although each session is another', async () => {
     const next = createNumbers(seed)
     const people = peoplesHands(`paced ${seed}`, 24)
-    const found = await judged(people.map((own, n) => ({ hands: ofOnePace(own, next), at: n * n * minute })))
+    const found = await judged(
+      people.map((own, n) => ({ hands: ofOnePace(own, next), at: n * n * minute })),
+    )
     expect(found.slice(23).flatMap(slugs)).toContain('mass_produced_visitors')
   })
 })
@@ -129,14 +144,13 @@ function ofOnePace(own: Behavior, next: () => number): Behavior {
     scroll: { ...own.scroll, interval_mean: null, interval_std: null },
     keyboard: {
       ...own.keyboard,
-      ...{
-        events: 2 * keys,
-        keys,
-        duration_ms: 100 * keys,
-        interval_mean: around(104),
-        interval_std: around(43),
-      },
-      ...{ hold_mean: around(61), hold_std: around(17) },
+      events: 2 * keys,
+      keys,
+      duration_ms: 100 * keys,
+      interval_mean: around(104),
+      interval_std: around(43),
+      hold_mean: around(61),
+      hold_std: around(17),
     },
   }
 }

@@ -34,7 +34,12 @@ async function decided(came: Came[]): Promise<SessionScored[]> {
   const organizationId = derivedId('org', `${seed} ${organizations++}`)
   const judged: SessionScored[] = []
   for (const [n, { behavior, at, client = desktopChrome, ...rest }] of came.entries()) {
-    const about = { organizationId, client, openedAt: startedAt + at, continuityId: `${organizationId} ${n}` }
+    const about = {
+      organizationId,
+      client,
+      openedAt: startedAt + at,
+      continuityId: `${organizationId} ${n}`,
+    }
     const session = testSession(`${organizationId} ${n}`, { ...about, ...rest })
     judged.push(await decisions.decided(session, { behavior }))
   }
@@ -75,7 +80,11 @@ describe(`by the seed ${seed}, a mass run of 16 sessions`, () => {
   }
 
   it.each(Object.entries(runs))('%s has no human from the tenth on', async (_, run) => {
-    const came = Array.from({ length: 16 }, (_, n) => ({ ip: '198.51.100.7', at: n * 300, ...run(n) }))
+    const came = Array.from({ length: 16 }, (_, n) => ({
+      ip: '198.51.100.7',
+      at: n * 300,
+      ...run(n),
+    }))
     const judged = await decided(came)
     expect(judged[0]?.verdict).toBe('human')
     expect(verdicts(judged.slice(9))).not.toContain('human')
@@ -83,7 +92,8 @@ describe(`by the seed ${seed}, a mass run of 16 sessions`, () => {
 
   it('of five recordings with 15 % noise has no human once each came three times', async () => {
     const came = Array.from({ length: 16 }, (_, n) => ({
-      ...{ ip: '198.51.100.7', at: n * 300 },
+      ip: '198.51.100.7',
+      at: n * 300,
       behavior: noisy(recording(n), 0.15),
     }))
     expect(verdicts((await decided(came)).slice(10))).not.toContain('human')
@@ -93,12 +103,15 @@ describe(`by the seed ${seed}, a mass run of 16 sessions`, () => {
 describe(`by the seed ${seed}, people`, () => {
   it('at 30 equal laptops behind one address are no bots, and human once they use them', async () => {
     const came = Array.from({ length: 30 }, (_, n) => ({
-      ...{ ip: '203.0.113.9', at: n * 1900 },
+      ip: '203.0.113.9',
+      at: n * 1900,
       ...(n % 3 > 0 && { behavior: person(n) }),
     }))
     const judged = await decided(came)
     expect(verdicts(judged)).not.toContain('bot')
-    expect(verdicts(judged.filter((_, n) => n % 3 > 0))).toEqual(Array.from({ length: 20 }, () => 'human'))
+    expect(verdicts(judged.filter((_, n) => n % 3 > 0))).toEqual(
+      Array.from({ length: 20 }, () => 'human'),
+    )
     expect(verdicts(judged.slice(0, 5))).toEqual(Array.from({ length: 5 }, () => 'human'))
   })
 
@@ -128,7 +141,16 @@ describe(`by the seed ${seed}, people`, () => {
 /** A few movements and one press: too little for a hash, and natural. */
 const littleInput = behaviorSchema.parse({
   mouse: {
-    ...{ events: 16, moves: 14, clicks: 2, presses: 2, activations: 2, coalesced: 5, duration_ms: 612.4 },
-    ...{ interval_mean: 40.8, interval_std: 71.3, straightness: 1.18, speed_std: 0.83 },
+    events: 16,
+    moves: 14,
+    clicks: 2,
+    presses: 2,
+    activations: 2,
+    coalesced: 5,
+    duration_ms: 612.4,
+    interval_mean: 40.8,
+    interval_std: 71.3,
+    straightness: 1.18,
+    speed_std: 0.83,
   },
 })

@@ -82,15 +82,17 @@ describe('where the organization allows the minimal mode', () => {
     ]
     for (const client of forged)
       expect(evaluateClient(client, { allowsMinimal }).score.verdict).not.toBe('human')
-    expect(evaluateClient(minimal(clients.headlessChrome), { allowsMinimal }).score.verdict).toBe('bot')
+    expect(evaluateClient(minimal(clients.headlessChrome), { allowsMinimal }).score.verdict).toBe(
+      'bot',
+    )
   })
 
   it('a whole snapshot of another client is judged as ever', () => {
     const whole = evaluateClient(clients.desktopChrome, { allowsMinimal })
     expect(whole.facts.isMinimal).toBe(false)
-    expect(evaluateClient(minimal(clients.desktopChrome, 'full'), { allowsMinimal }).facts.missing).toEqual(
-      surface,
-    )
+    expect(
+      evaluateClient(minimal(clients.desktopChrome, 'full'), { allowsMinimal }).facts.missing,
+    ).toEqual(surface)
   })
 })
 
@@ -107,7 +109,9 @@ describe('where it does not, a script cannot choose the mode', () => {
   })
 
   it('nor what it leaves out', () => {
-    const client = clients.withParts(minimal(clients.desktopChrome, null), { webgl: { renderer: 'a card' } })
+    const client = clients.withParts(minimal(clients.desktopChrome, null), {
+      webgl: { renderer: 'a card' },
+    })
     expect(evaluateClient(client).score.verdict).toBe('inconclusive')
   })
 })

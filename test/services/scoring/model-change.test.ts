@@ -1,12 +1,24 @@
 import { describe, expect, test } from 'vitest'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
-import { decideBack, decideSwitch, type ModelState } from '../../../services/scoring/model/decide.ts'
+import {
+  decideBack,
+  decideSwitch,
+  type ModelState,
+} from '../../../services/scoring/model/decide.ts'
 import { modelInForce, modelToCome } from '../../../services/scoring/model/in-force.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
 import { organization, organizationId, refusal } from '../organizations/given.ts'
 
-const strict: ScoringModel = { ...standardModel, name: 'strict', caps: { ...standardModel.caps, trust: 0 } }
-const mild: ScoringModel = { ...standardModel, name: 'mild', caps: { ...standardModel.caps, weak: 20 } }
+const strict: ScoringModel = {
+  ...standardModel,
+  name: 'strict',
+  caps: { ...standardModel.caps, trust: 0 },
+}
+const mild: ScoringModel = {
+  ...standardModel,
+  name: 'mild',
+  caps: { ...standardModel.caps, weak: 20 },
+}
 const standardId = 'tidegate-6'
 
 /** A change that the log has, the n-th of all. */
@@ -37,7 +49,8 @@ const ofEverybody = (...everybody: ScoringModelRow[]): ModelState => ({
 })
 const targetsOf = (decided: ReturnType<typeof decideBack>) =>
   decided.map(
-    ({ event }) => event.type === 'ScoringModelChanged' && [event.data.model_id, event.data.effective_at],
+    ({ event }) =>
+      event.type === 'ScoringModelChanged' && [event.data.model_id, event.data.effective_at],
   )
 
 describe('the model of an organization', () => {
@@ -104,7 +117,11 @@ describe('a switch', () => {
   test('to the standard model names it, and has no document, so that it is that of each release', () => {
     const state = ofEverybody(changed(1, strict, 100))
     const [decided] = decideSwitch(state, { model: { ...standardModel }, ...command })
-    expect(decided?.event.data).toMatchObject({ organization_id: null, model_id: standardId, document: null })
+    expect(decided?.event.data).toMatchObject({
+      organization_id: null,
+      model_id: standardId,
+      document: null,
+    })
   })
 
   test.each([
@@ -117,17 +134,30 @@ describe('a switch', () => {
   })
 
   test.each([
-    ['back from one that is to come', ofAcme({ own: [changed(1, strict, now + 99)] }), standardModel],
+    [
+      'back from one that is to come',
+      ofAcme({ own: [changed(1, strict, now + 99)] }),
+      standardModel,
+    ],
     ['to one that is to come later', ofAcme({ own: [changed(1, strict, now + 30_001)] }), strict],
-    ['of its own, once more', ofAcme({ own: [changed(1, strict, 1), changed(2, mild, 2)] }), strict],
+    [
+      'of its own, once more',
+      ofAcme({ own: [changed(1, strict, 1), changed(2, mild, 2)] }),
+      strict,
+    ],
   ])('is made %s', (_, state, model) => {
-    expect(targetsOf(decideSwitch(state, { model, ...command }))).toEqual([[modelId(model), now + 30_000]])
+    expect(targetsOf(decideSwitch(state, { model, ...command }))).toEqual([
+      [modelId(model), now + 30_000],
+    ])
   })
 
   test('is refused for a moment of which not all can know, and for no proper reason, at once', () => {
     const bad = { model: strict, ...command, effectiveAt: now + 29_999, reason: ' ' }
     const { status, details } = refusal(() => decideSwitch(ofAcme(), bad))
-    expect([status, details?.fields?.map(({ name }) => name)]).toEqual([422, ['effective_at', 'reason']])
+    expect([status, details?.fields?.map(({ name }) => name)]).toEqual([
+      422,
+      ['effective_at', 'reason'],
+    ])
     const long = { model: strict, ...command, reason: 'x'.repeat(201) }
     expect(refusal(() => decideSwitch(ofAcme(), long))).toMatchObject({ status: 422 })
     expect(
@@ -137,7 +167,9 @@ describe('a switch', () => {
 
   test('of an organization that does not exist is refused', () => {
     const unknown = { ...ofAcme(), organization: undefined }
-    expect(refusal(() => decideSwitch(unknown, { model: strict, ...command }))).toMatchObject({ status: 404 })
+    expect(refusal(() => decideSwitch(unknown, { model: strict, ...command }))).toMatchObject({
+      status: 404,
+    })
   })
 })
 
@@ -166,7 +198,9 @@ describe('back', () => {
 
   test('has its document again', () => {
     const state = ofEverybody(changed(1, strict, 1), changed(2, mild, 2))
-    expect(decideBack(state, command)[0]?.event.data).toMatchObject({ document: JSON.stringify(strict) })
+    expect(decideBack(state, command)[0]?.event.data).toMatchObject({
+      document: JSON.stringify(strict),
+    })
   })
 
   test('is refused where no model was before', () => {

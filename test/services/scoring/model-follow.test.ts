@@ -90,11 +90,18 @@ async function scoring({ clock = world.base.clock }: { clock?: () => number } = 
 
 async function decisionOfNew(): Promise<SessionScored> {
   const session = testSession(`model ${sessions++}`, { client, openedAt: world.now.ms })
-  const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: naturalInput }
+  const observations = {
+    version: 1,
+    elapsed_ms: 500,
+    snapshot: client.snapshot,
+    behavior: naturalInput,
+  }
   const events: SessionEvent[] = [...opened(session), batch(session, { observations })]
   await log.append(events.map((event) => codec.toRecord(event, metaOf(event))))
   await log.settled()
-  const made = log.records.filter((record) => record.topic === 'tidegate.sessions.v1').map(codec.fromRecord)
+  const made = log.records
+    .filter((record) => record.topic === 'tidegate.sessions.v1')
+    .map(codec.fromRecord)
   const last = made.flatMap((event) => (event.type === 'SessionScored' ? [event.data] : [])).at(-1)
   if (last?.session_id !== session.id) throw new Error('nothing was decided')
   return last
@@ -108,7 +115,10 @@ test('the model of a decision is that of its moment, and going back is as before
   expect(changed).toEqual({ modelId: modelId(strict), effectiveAt: world.now.ms + 30_000 })
   expect(await switchModel(world.deps, { ...request, model: strict })).toBeUndefined()
   world.now.ms += 29_999
-  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-6', risk_score: before.risk_score })
+  expect(await decisionOfNew()).toMatchObject({
+    model: 'tidegate-6',
+    risk_score: before.risk_score,
+  })
   world.now.ms += 1
   const after = await decisionOfNew()
   expect(after).toMatchObject({ model: modelId(strict), verdict: 'inconclusive' })
@@ -117,7 +127,10 @@ test('the model of a decision is that of its moment, and going back is as before
   )
   expect(await switchModelBack(world.deps, request)).toMatchObject({ modelId: null })
   world.now.ms += 30_000
-  expect(await decisionOfNew()).toMatchObject({ model: 'tidegate-6', risk_score: before.risk_score })
+  expect(await decisionOfNew()).toMatchObject({
+    model: 'tidegate-6',
+    risk_score: before.risk_score,
+  })
 })
 
 test('a decision that lasts beyond the moment is of the time of its model', async () => {
@@ -128,7 +141,10 @@ test('a decision that lasts beyond the moment is of the time of its model', asyn
   await scoring({ clock: () => (world.now.ms += 5) })
   world.now.ms = moment - 6
   const decisions = [await decisionOfNew(), await decisionOfNew()]
-  expect(decisions.map(({ evaluated_at }) => evaluated_at)).toEqual([moment - 1, expect.any(Number)])
+  expect(decisions.map(({ evaluated_at }) => evaluated_at)).toEqual([
+    moment - 1,
+    expect.any(Number),
+  ])
   for (const { model, evaluated_at } of decisions)
     expect(model).toBe(evaluated_at < moment ? 'tidegate-6' : modelId(organization.model))
 })
@@ -136,7 +152,11 @@ test('a decision that lasts beyond the moment is of the time of its model', asyn
 test('a process that heard of nothing looks itself, before it decides by what it knows', async () => {
   const deaf = { onChange: () => () => {} }
   const models = await follow({ applied: deaf })
-  const everybody = { organizationId: null, reason: 'a test', model: { ...strict, name: 'of everybody' } }
+  const everybody = {
+    organizationId: null,
+    reason: 'a test',
+    model: { ...strict, name: 'of everybody' },
+  }
   await switchModel(world.deps, everybody)
   const modelOf = async (at: number) => (await models.modelsAt(at, world.pool))('org_of_nobody')
   world.now.ms += 30_000

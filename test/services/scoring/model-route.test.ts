@@ -16,7 +16,11 @@ beforeAll(async () => {
 afterAll(() => world.stop())
 
 const url = '/v1/scoring/model'
-const mild: ScoringModel = { ...standardModel, name: 'mild', caps: { ...standardModel.caps, weak: 20 } }
+const mild: ScoringModel = {
+  ...standardModel,
+  name: 'mild',
+  caps: { ...standardModel.caps, weak: 20 },
+}
 
 test('the standard model is served, and is a model of its own if it is sent back', async () => {
   const { key } = await world.organization()
@@ -43,7 +47,10 @@ test('a change is the next one until its moment, and no other organization sees 
   const moment = new Date(changed?.effectiveAt ?? 0).toISOString()
   const its = { id: modelId(mild), is_standard: false, effective_at: moment, document: mild }
   const before = await world.send({ url, key })
-  expect(before.body.data).toMatchObject({ id: 'tidegate-6', next: { object: 'scoring_model', ...its } })
+  expect(before.body.data).toMatchObject({
+    id: 'tidegate-6',
+    next: { object: 'scoring_model', ...its },
+  })
   world.now.ms += 30_000
   expect((await world.send({ url, key })).body.data).toMatchObject({ ...its, next: null })
   expect((await world.send({ url, key: other.key })).body.data).toMatchObject({
@@ -64,7 +71,9 @@ test('a score is explained by the model that decided, also after the next change
     model: modelId(mild),
     risk_score: 20,
     signals_fired: weak.map(([signal, { points, floor: _, ...judged }]) => ({
-      ...{ signal, ...judged, signal_score: points },
+      signal,
+      ...judged,
+      signal_score: points,
     })),
   })
   expect((await explain(decision)).steps).toBeNull()

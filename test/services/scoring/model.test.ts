@@ -30,11 +30,15 @@ it('another model is named by what it says, whatever the order of its members', 
 
 it('a signal that the model does not know counts nothing', () => {
   fc.assert(
-    fc.property(fc.subarray(Object.keys(standardModel.signals)), fc.boolean(), (signals, hasSnapshot) => {
-      const known = scoreOf(standardModel, { signals, hasSnapshot })
-      expect(scoreOf(standardModel, { signals: [...signals, 'of_another_release'], hasSnapshot })).toEqual(
-        known,
-      )
-    }),
+    fc.property(
+      fc.subarray(Object.keys(standardModel.signals)),
+      fc.boolean(),
+      (signals, hasSnapshot) => {
+        const known = scoreOf(standardModel, { signals, hasSnapshot })
+        expect(
+          scoreOf(standardModel, { signals: [...signals, 'of_another_release'], hasSnapshot }),
+        ).toEqual(known)
+      },
+    ),
   )
 })

@@ -18,8 +18,8 @@ const sessionOf = (native: object) => {
 
 describe('what an app found', () => {
   test('is answered, and is named as what nothing but the app says', () => {
-    const { native_app, native_carrier, native_motion_print, native_runtime_integrity, evidence } = sessionOf(
-      {
+    const { native_app, native_carrier, native_motion_print, native_runtime_integrity, evidence } =
+      sessionOf({
         hooks: true,
         install_time_epoch_ms: 1_700_000_000_000,
         mcc: '268',
@@ -30,20 +30,21 @@ describe('what an app found', () => {
           app_provenance: { detected: false },
         },
         motion: { sample_count: 50, gyro: axes, accel: axes },
-      },
-    )
+      })
     expect(native_app?.install_time_epoch_ms).toBe(1_700_000_000_000)
     expect(native_carrier).toMatchObject({ carrier_name: null, mcc: '268', radio_access: ['lte'] })
     expect(native_motion_print).toEqual({
-      ...{ platform: 'android', sample_count: 50, gyro: axes, accel: axes, mag: null },
+      platform: 'android',
+      sample_count: 50,
+      gyro: axes,
+      accel: axes,
+      mag: null,
     })
     expect(native_runtime_integrity?.hooks).toMatchObject({
-      ...{
-        detected: true,
-        frida_ports: [27_042],
-        frida_thread_names: ['gum-js-loop'],
-        xposed_packages: null,
-      },
+      detected: true,
+      frida_ports: [27_042],
+      frida_thread_names: ['gum-js-loop'],
+      xposed_packages: null,
     })
     expect(native_runtime_integrity?.sim_posture).toEqual({ detected: true, signals: ['no_sim'] })
     const of = (name: string) => `native_runtime_integrity.${name}`
@@ -51,7 +52,10 @@ describe('what an app found', () => {
     expect(evidence.unchecked).not.toContain(of('sim_posture'))
     expect(evidence.unchecked).not.toContain(of('app_provenance'))
     expect(evidence.claimed).toEqual([
-      ...['native_runtime_integrity', 'native_app', 'native_carrier', 'native_motion_print'],
+      'native_runtime_integrity',
+      'native_app',
+      'native_carrier',
+      'native_motion_print',
     ])
   })
 
@@ -62,7 +66,8 @@ describe('what an app found', () => {
   })
 
   test('tells no machine from another', () => {
-    const hashOf = (native: object) => hashesOf(evaluateClient({ snapshot: { native } }).facts).snapshot_hash
+    const hashOf = (native: object) =>
+      hashesOf(evaluateClient({ snapshot: { native } }).facts).snapshot_hash
     const bare: Snapshot['native'] = snapshotSchema.parse({ native: app }).native
     const detailed = snapshotSchema.parse({
       native: { ...app, install_time_epoch_ms: 5, integrity: { debugger: { tracer_pid: 7 } } },
@@ -75,14 +80,23 @@ describe('what an app found', () => {
     const members = Object.entries(nativeDetail)
       .filter(([name]) => name.startsWith('integrity.'))
       .map(([name, all]) => [name.slice('integrity.'.length), Object.keys(all)] as const)
-    const value = fc.oneof(fc.jsonValue(), fc.boolean(), fc.nat(), fc.array(fc.string(), { maxLength: 40 }))
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.boolean(),
+      fc.nat(),
+      fc.array(fc.string(), { maxLength: 40 }),
+    )
     const integrity = fc.record(
-      Object.fromEntries(members.map(([name, all]) => [name, fc.dictionary(fc.constantFrom(...all), value)])),
+      Object.fromEntries(
+        members.map(([name, all]) => [name, fc.dictionary(fc.constantFrom(...all), value)]),
+      ),
     )
     fc.assert(
       fc.property(integrity, (found) => {
         const { native_runtime_integrity: read } = sessionOf({ integrity: found })
-        const shown: unknown = JSON.parse(JSON.stringify(read, (_, one: unknown) => one ?? undefined))
+        const shown: unknown = JSON.parse(
+          JSON.stringify(read, (_, one: unknown) => one ?? undefined),
+        )
         expect(nativeRuntimeIntegrity.safeParse(shown).error).toBeUndefined()
       }),
       { numRuns: 200 },
@@ -94,6 +108,8 @@ describe('what an app found', () => {
     ['no number', { ...axes, noise: [1, 2, 'x'] }],
     ['nothing', null],
   ])('of sensors is whole or not there: %s', (_, gyro) => {
-    expect(sessionOf({ motion: { sample_count: 1, gyro, accel: axes } }).native_motion_print).toBeNull()
+    expect(
+      sessionOf({ motion: { sample_count: 1, gyro, accel: axes } }).native_motion_print,
+    ).toBeNull()
   })
 })

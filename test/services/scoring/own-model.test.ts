@@ -132,7 +132,8 @@ describe("a customer's own model", () => {
         const judged = signals.flatMap((slug) => standardModel.signals[slug] ?? [])
         const floors = judged.flatMap(({ role, floor }) => (role === 'risk' ? (floor ?? 0) : 0))
         expect(own.risk).toBeGreaterThanOrEqual(Math.max(0, ...floors))
-        if (judged.some(({ strength }) => strength === 'definitive')) expect(own.verdict).toBe('bot')
+        if (judged.some(({ strength }) => strength === 'definitive'))
+          expect(own.verdict).toBe('bot')
       }),
     )
   })
@@ -157,7 +158,9 @@ function ownModel(): fc.Arbitrary<ScoringModel> {
     ...standardModel,
     signals: {
       ...standardModel.signals,
-      ...Object.fromEntries(free.map(([slug, signal], i) => [slug, { ...signal, points: all[i] ?? 0 }])),
+      ...Object.fromEntries(
+        free.map(([slug, signal], i) => [slug, { ...signal, points: all[i] ?? 0 }]),
+      ),
     },
   }))
 }

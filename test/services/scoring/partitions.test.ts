@@ -11,7 +11,15 @@ import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { silent } from '../../support/projections.ts'
-import { batch, handOff, metaOf, opened, scoringTopics, startedAt, testSession } from './support/events.ts'
+import {
+  batch,
+  handOff,
+  metaOf,
+  opened,
+  scoringTopics,
+  startedAt,
+  testSession,
+} from './support/events.ts'
 import { taught } from './support/taught.ts'
 
 const topic = 'tidegate.collect.v1'
@@ -105,7 +113,9 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await scored(before)
     const last = await append1(...visit(second))
     await scored(last)
-    await database.pool.query('delete from scoring.sessions where session_id = $1', [testSession(second).id])
+    await database.pool.query('delete from scoring.sessions where session_id = $1', [
+      testSession(second).id,
+    ])
     await database.pool.query(
       'update scoring.offsets set next_offset = $1 where topic = $2 and partition = $3',
       [before.offset + 1, topic, before.partition],
@@ -123,7 +133,9 @@ describe.each(openTestLogs())('$name', (testLog) => {
       `update scoring.sessions set state = jsonb_set(state::jsonb, '{decisions}', '40') where session_id = $1`,
       [testSession(counted).id],
     )
-    await database.pool.query('delete from scoring.sessions where session_id = $1', [testSession(gone).id])
+    await database.pool.query('delete from scoring.sessions where session_id = $1', [
+      testSession(gone).id,
+    ])
     for (const name of [counted, gone]) await scored(await append1(handOff(testSession(name))))
     expect(await Promise.all([counted, gone].map(decisionsOf))).toEqual([41, 1])
   })

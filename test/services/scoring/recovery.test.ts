@@ -148,7 +148,12 @@ it('counts each decision once, also where a batch comes again because its states
 it('goes on suspecting what it suspected when less becomes suspect', async () => {
   let asked = 0
   const waitFor = async () => void asked++
-  const recovery = createRecovery({ log, pool: world.database.pool, applied: { waitFor }, logger: silent })
+  const recovery = createRecovery({
+    log,
+    pool: world.database.pool,
+    applied: { waitFor },
+    logger: silent,
+  })
   recovery.suspect(0, 100)
   recovery.suspect(0, 5)
   await recovery.findRecorded([{ partition: 0, offset: 50 }], ['evt_unknown'])

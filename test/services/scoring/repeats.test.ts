@@ -7,7 +7,13 @@ import { repeatsOf } from '../../support/session-scored.ts'
 import { type Decisions, openDecisions } from './support/decisions.ts'
 import { batch, opened, startedAt, type TestSession, testSession } from './support/events.ts'
 import { slugs, stateAfter } from './support/sessions.ts'
-import { type Client, desktopChrome, iphoneSafari, resistingFirefox, withParts } from './support/snapshots.ts'
+import {
+  type Client,
+  desktopChrome,
+  iphoneSafari,
+  resistingFirefox,
+  withParts,
+} from './support/snapshots.ts'
 import { taught } from './support/taught.ts'
 
 const mouse = {
@@ -53,11 +59,15 @@ describe('what is compared', () => {
 
   it('input, once there are 20 events whose intervals differ', () => {
     expect(hashes(desktopChrome, { mouse }).behavior_hash).toMatch(hashed)
-    expect(hashes(desktopChrome, { mouse: { ...mouse, interval_std: 8.6 } }).behavior_hash).not.toBe(
-      hashes(desktopChrome, { mouse }).behavior_hash,
+    expect(
+      hashes(desktopChrome, { mouse: { ...mouse, interval_std: 8.6 } }).behavior_hash,
+    ).not.toBe(hashes(desktopChrome, { mouse }).behavior_hash)
+    expect(hashes(desktopChrome, { mouse: { ...mouse, events: 19 } }).behavior_hash).toMatch(
+      onlyNumbers,
     )
-    expect(hashes(desktopChrome, { mouse: { ...mouse, events: 19 } }).behavior_hash).toMatch(onlyNumbers)
-    expect(hashes(desktopChrome, { mouse: { ...mouse, events: 10 }, keyboard }).behavior_hash).toMatch(hashed)
+    expect(
+      hashes(desktopChrome, { mouse: { ...mouse, events: 10 }, keyboard }).behavior_hash,
+    ).toMatch(hashed)
     expect(hashes(desktopChrome, { mouse: { ...mouse, interval_std: 0 } }).behavior_hash).toBeNull()
     expect(hashes(desktopChrome, { scroll: mouse }).behavior_hash).toBeNull()
     expect(hashes(desktopChrome).behavior_hash).toBeNull()
@@ -106,7 +116,9 @@ describe('what repeats as evidence', () => {
   it('a person with many tabs, a family or a kiosk stays human; an improbable rate does not', () => {
     expect(judged(repeatsOf(1, { visitor_sessions: many(60) }))).toEqual(judged(once))
     expect(judged(repeatsOf(1, { visitor_sessions: many(61) })).verdict).toBe('inconclusive')
-    expect(judged(repeatsOf(1, { visitor_users: many(9), visitor_addresses: many(9) }))).toEqual(judged(once))
+    expect(judged(repeatsOf(1, { visitor_users: many(9), visitor_addresses: many(9) }))).toEqual(
+      judged(once),
+    )
     const kiosk = judged(repeatsOf(1, { visitor_users: many(100), visitor_addresses: many(10) }))
     expect(kiosk.verdict).toBe('human')
     expect(kiosk.risk).toBeGreaterThan(judged(once).risk)
@@ -121,13 +133,18 @@ describe('on a real database', () => {
   })
   afterAll(() => decisions?.close())
 
-  const decided = (session: TestSession, behavior: object) => decisions.decided(session, { behavior })
+  const decided = (session: TestSession, behavior: object) =>
+    decisions.decided(session, { behavior })
 
   it('a recorded session that is sent again under fresh keys is doubted, and the first stays what it was', async () => {
     const human = await decided(testSession('human'), { mouse })
     expect(human).toMatchObject({
       verdict: 'human',
-      repeats: { behavior_sessions: { day: 1 }, address_sessions: { day: 1 }, visitor_sessions: { day: 1 } },
+      repeats: {
+        behavior_sessions: { day: 1 },
+        address_sessions: { day: 1 },
+        visitor_sessions: { day: 1 },
+      },
     })
     const replayed = await decided(testSession('replayed', { ip: '198.51.100.7' }), { mouse })
     expect(replayed).toMatchObject({
@@ -142,7 +159,10 @@ describe('on a real database', () => {
       },
     })
     const elsewhere = await decided(testSession('elsewhere', { environment: 'test' }), { mouse })
-    expect(elsewhere).toMatchObject({ verdict: 'human', repeats: { behavior_sessions: { day: 1 } } })
+    expect(elsewhere).toMatchObject({
+      verdict: 'human',
+      repeats: { behavior_sessions: { day: 1 } },
+    })
   })
 
   it('a colleague with an equal machine at the same address, and input of her own, stays human', async () => {

@@ -23,7 +23,11 @@ const parts = fc.oneof(
     tamper: fc.record({
       iframe_srcdoc_proxy: flag,
       chrome_runtime_faked: flag,
-      patched_functions: fc.subarray(['permissions.query', 'canvas.toDataURL', 'navigator.webdriver']),
+      patched_functions: fc.subarray([
+        'permissions.query',
+        'canvas.toDataURL',
+        'navigator.webdriver',
+      ]),
     }),
     canvas: fc.record({ noise_detected: flag }),
   }),
@@ -36,7 +40,12 @@ const behavior = fc.record({
     presses: count,
     clicks_exact_center: count,
   }),
-  keyboard: fc.record({ events: count, keys: count, rollovers: count, shiftless: fc.constantFrom(0, 0, 3) }),
+  keyboard: fc.record({
+    events: count,
+    keys: count,
+    rollovers: count,
+    shiftless: fc.constantFrom(0, 0, 3),
+  }),
   form: fc.record({ events: count, silent_changes: count, submits: fc.constantFrom(0, 1) }),
 })
 const base = fc.constantFrom(
@@ -67,7 +76,11 @@ it('a recorded score follows from the signals that fired and the model that the 
       const signals = signals_fired.map(({ signal }) => signal)
       const score = scoreOf(standardModel, { signals, hasSnapshot: has_snapshot === true })
       expect(model).toBe(modelId(standardModel))
-      expect([score.risk, score.verdict, score.breakdown]).toEqual([risk_score, verdict, score_breakdown])
+      expect([score.risk, score.verdict, score.breakdown]).toEqual([
+        risk_score,
+        verdict,
+        score_breakdown,
+      ])
       verdicts.add(verdict)
     }),
     runs,

@@ -61,15 +61,13 @@ afterAll(() => database.drop())
 async function start(): Promise<void> {
   worker = await runScoring({
     dataKeys: createMemoryDataKeys(),
-    ...{
-      learned: taught,
-      log,
-      pool: database.pool,
-      codec,
-      network: noNetwork,
-      logger,
-      skips: noSkips,
-    },
+    learned: taught,
+    log,
+    pool: database.pool,
+    codec,
+    network: noNetwork,
+    logger,
+    skips: noSkips,
     clock: () => now,
     applied: { waitFor: async () => {} },
   })
@@ -94,7 +92,9 @@ function visitorOf({ id }: TestSession): string | undefined {
   const ids = log.records
     .filter((record) => record.topic === decisionsTopic && record.key === id)
     .map((record) => codec.fromRecord(record))
-    .flatMap(({ type, data }) => (type === 'SessionScored' && data.visitor ? [data.visitor.id] : []))
+    .flatMap(({ type, data }) =>
+      type === 'SessionScored' && data.visitor ? [data.visitor.id] : [],
+    )
   return ids.at(-1)
 }
 
@@ -124,13 +124,22 @@ async function fillReadModel(records: LogRecord[], projection = sessionsProjecti
 const day = 24 * 60 * 60 * 1000
 
 const telling = { desktopSafari: clients.desktopSafari, desktopFirefox: clients.desktopFirefox }
-const kinds = Object.entries({ ...telling, chromebook: clients.chromebook, iphone: clients.iphoneSafari })
+const kinds = Object.entries({
+  ...telling,
+  chromebook: clients.chromebook,
+  iphone: clients.iphoneSafari,
+})
 const devices = kinds.map(([name, client]) => testSession(name, { client }))
 const returning = devices.map((device) =>
-  testSession(`${device.id}-again`, { client: device.client, continuityIds: [device.continuityId] }),
+  testSession(`${device.id}-again`, {
+    client: device.client,
+    continuityIds: [device.continuityId],
+  }),
 )
 /** Without what the browser kept. */
-const cleared = Object.entries(telling).map(([name, client]) => testSession(`${name}-cleared`, { client }))
+const cleared = Object.entries(telling).map(([name, client]) =>
+  testSession(`${name}-cleared`, { client }),
+)
 
 const read = async () =>
   (await database.pool.query('select * from scoring.visitors order by visitor_id')).rows
@@ -145,8 +154,12 @@ it('what is read from the log equals what scoring has', async () => {
   await database.pool.query("update scoring.visitors set profile = 'null' where sessions = 2")
   const differing = await rebuildVisitors(sources, { acceptDifferences: false })
   expect(differing).toMatchObject({ differences: 8, switched: false })
-  expect(await rebuildVisitors(sources, { acceptDifferences: true })).toMatchObject({ switched: true })
-  expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
+  expect(await rebuildVisitors(sources, { acceptDifferences: true })).toMatchObject({
+    switched: true,
+  })
+  expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({
+    differences: 0,
+  })
 })
 
 it('knows every visitor again after a loss of the database and of what clients sent', async () => {
@@ -170,7 +183,9 @@ it('a session is counted once, also where what its client sent is still there to
   await fillReadModel(log.records)
   await startOn(log.records)
   expect(devices.map(visitorOf)).toEqual(visitors)
-  expect((await read()).map(({ sessions }) => sessions)).toEqual(rows.map(({ sessions }) => sessions))
+  expect((await read()).map(({ sessions }) => sessions)).toEqual(
+    rows.map(({ sessions }) => sessions),
+  )
 })
 
 it('a session that scoring tried twice to link is as the last try has it', async () => {
@@ -180,7 +195,10 @@ it('a session that scoring tried twice to link is as the last try has it', async
     const event = record.topic === kept[1] ? codec.fromRecord(record) : undefined
     if (event?.type !== 'VisitorLinked') return []
     return [
-      codec.toRecord({ ...event, data: { ...event.data, linked_at: 5, visitor_id: 'vid_lost' } }, event.meta),
+      codec.toRecord(
+        { ...event, data: { ...event.data, linked_at: 5, visitor_id: 'vid_lost' } },
+        event.meta,
+      ),
     ]
   })
   const tries = first.map((record, offset) => ({ ...record, partition: 0, offset, timestamp: now }))
@@ -201,10 +219,14 @@ it('of 20 twins each has its own visitor once each has come back, and a rebuild 
     now += day
     await visit(testSession(`${id}-back`, { ip, continuityIds: [continuityId], continuityId }))
   }
-  const { rows } = await database.pool.query('select visitor_id, count(*)::int from scoring.links group by 1')
+  const { rows } = await database.pool.query(
+    'select visitor_id, count(*)::int from scoring.links group by 1',
+  )
   expect(rows.map(({ count }) => count)).toEqual(twins.map(() => 2))
   const sources = { pool: database.pool, log, codec, skips: noSkips }
-  expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
+  expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({
+    differences: 0,
+  })
 })
 
 it('leaves visitors as they are once scoring has begun', async () => {
@@ -217,7 +239,8 @@ describe('visitors whose time is over', () => {
   const returned = (name: string, session: TestSession) =>
     testSession(name, { client: session.client, continuityIds: [session.continuityId] })
   const sources = () => ({ pool: database.pool, log, codec, skips: noSkips })
-  const keyCount = async () => (await database.pool.query('select * from scoring.visitor_keys')).rowCount
+  const keyCount = async () =>
+    (await database.pool.query('select * from scoring.visitor_keys')).rowCount
 
   const orphans = async () => {
     const { rowCount } = await database.pool.query(
@@ -231,7 +254,9 @@ describe('visitors whose time is over', () => {
   async function expire(before: number): Promise<void> {
     const data: OrganizationDataExpired = {
       organization_id: organizationId,
-      ...{ sessions_before: null, decisions_before: null, webhooks_before: null },
+      sessions_before: null,
+      decisions_before: null,
+      webhooks_before: null,
       visitors_before: before,
       expired_at: now,
     }
@@ -288,7 +313,9 @@ describe('visitors whose time is over', () => {
     expect(report).toMatchObject({ visitors: 1, differences: 0, switched: true })
     const rows = await read()
     expect(rows.map(({ visitor_id }) => visitor_id)).toEqual([visitorOf(two)])
-    await startOn(log.records.filter(({ topic }) => [...kept, 'tidegate.policies.v1'].includes(topic)))
+    await startOn(
+      log.records.filter(({ topic }) => [...kept, 'tidegate.policies.v1'].includes(topic)),
+    )
     expect(await read()).toEqual(rows)
     expect(await keyCount()).toBe(report.keys)
     expect(await orphans()).toBe(0)
@@ -331,13 +358,17 @@ it('a visitor of whom one session was erased is as the others have it, and so is
   await erase([device, other], { changed_visitor_ids: [shared], erased_visitor_ids: [alone] })
   const sources = { pool: database.pool, log, codec, skips: noSkips }
   expect(await read()).toMatchObject([{ visitor_id: shared, sessions: 1 }])
-  expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
+  expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({
+    differences: 0,
+  })
   expect(await statesOf()).toEqual([again.id])
 
   await log.append([batch(device, { seq: 2 })].map((event) => codec.toRecord(event, metaOf(event))))
   await log.settled()
   expect(await statesOf()).toEqual([again.id])
-  await startOn(log.records.filter(({ topic }) => [...kept, 'tidegate.erasures.v1'].includes(topic)))
+  await startOn(
+    log.records.filter(({ topic }) => [...kept, 'tidegate.erasures.v1'].includes(topic)),
+  )
   expect(await read()).toMatchObject([{ visitor_id: shared, sessions: 1 }])
 })
 
@@ -355,11 +386,15 @@ it('a split of an erased visitor brings nothing of it back', async () => {
   const links = async () => (await database.pool.query('select session_id from scoring.links')).rows
   for (const again of [false, true]) {
     if (again)
-      await startOn(log.records.filter(({ topic }) => [...kept, 'tidegate.erasures.v1'].includes(topic)))
+      await startOn(
+        log.records.filter(({ topic }) => [...kept, 'tidegate.erasures.v1'].includes(topic)),
+      )
     expect(await read()).toMatchObject([{ visitor_id: first, sessions: 1 }])
     expect(await links()).toEqual([{ session_id: one.id }])
     const sources = { pool: database.pool, log, codec, skips: noSkips }
-    expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({ differences: 0 })
+    expect(await rebuildVisitors(sources, { acceptDifferences: false })).toMatchObject({
+      differences: 0,
+    })
   }
 })
 

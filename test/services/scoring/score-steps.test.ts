@@ -14,7 +14,10 @@ const points = fc.integer({ min: 0, max: 100 })
 /** Models that count in any way that a customer's may, and in some that it may not. */
 const models = fc
   .record({
-    changed: fc.dictionary(fc.constantFrom(...slugs), fc.record({ points, floor: fc.option(points) })),
+    changed: fc.dictionary(
+      fc.constantFrom(...slugs),
+      fc.record({ points, floor: fc.option(points) }),
+    ),
     caps: fc.record({ weak: points, habits: points, trust: points, unconfirmed: points }),
     no_snapshot: points,
   })
@@ -26,8 +29,10 @@ const models = fc
     return { ...standardModel, caps, floors: { no_snapshot }, signals: Object.fromEntries(signals) }
   })
 
-const kindsOf = (scored: Scored) => stepsToScore(standardModel, scored).steps.map(({ kind }) => kind)
-const totalsOf = (scored: Scored) => stepsToScore(standardModel, scored).steps.map(({ total }) => total)
+const kindsOf = (scored: Scored) =>
+  stepsToScore(standardModel, scored).steps.map(({ kind }) => kind)
+const totalsOf = (scored: Scored) =>
+  stepsToScore(standardModel, scored).steps.map(({ total }) => total)
 
 describe('the steps of a score', () => {
   it('add up to the score that scoring computes, by any model', () => {
@@ -44,12 +49,16 @@ describe('the steps of a score', () => {
 
   it('reach without rounding what another implementation of the rule reaches', () => {
     fc.assert(
-      fc.property(fc.oneof(fc.constant(standardModel), models), some, (model, { signals, hasSnapshot }) => {
-        const { steps } = stepsToScore(model, { signals, hasSnapshot })
-        const exact = steps.findLast(({ kind }) => kind !== 'rounding')?.total ?? 0
-        const plain = plainRisk(model, { signals, has_snapshot: hasSnapshot })
-        expect(Math.abs(exact - plain)).toBeLessThan(0.0051)
-      }),
+      fc.property(
+        fc.oneof(fc.constant(standardModel), models),
+        some,
+        (model, { signals, hasSnapshot }) => {
+          const { steps } = stepsToScore(model, { signals, hasSnapshot })
+          const exact = steps.findLast(({ kind }) => kind !== 'rounding')?.total ?? 0
+          const plain = plainRisk(model, { signals, has_snapshot: hasSnapshot })
+          expect(Math.abs(exact - plain)).toBeLessThan(0.0051)
+        },
+      ),
       { numRuns: 1000 },
     )
   })
@@ -58,7 +67,9 @@ describe('the steps of a score', () => {
     fc.assert(
       fc.property(models, some, (model, scored) => {
         const { steps, without_effect } = stepsToScore(model, scored)
-        const counted = steps.flatMap(({ kind, signal }) => (kind === 'signal' && signal ? [signal] : []))
+        const counted = steps.flatMap(({ kind, signal }) =>
+          kind === 'signal' && signal ? [signal] : [],
+        )
         expect(new Set(counted).size).toBe(counted.length)
         const all = [...steps.flatMap(({ signal }) => signal ?? []), ...without_effect]
         const fired = scored.signals.filter((slug) => model.signals[slug]?.role !== 'context')
@@ -71,13 +82,19 @@ describe('the steps of a score', () => {
   it('are one where a signal decides alone', () => {
     const signals = ['webdriver_detected', 'hosting_network', 'natural_typing']
     expect(stepsToScore(standardModel, { signals, hasSnapshot: true })).toEqual({
-      steps: [{ kind: 'signal', signal: 'webdriver_detected', bound: null, total: 100, change: 100 }],
+      steps: [
+        { kind: 'signal', signal: 'webdriver_detected', bound: null, total: 100, change: 100 },
+      ],
       without_effect: ['hosting_network', 'natural_typing'],
     })
   })
 
   it('say where evidence was capped, and where it was missing', () => {
-    const unconfirmed = ['user_agent_overridden', 'phone_with_desktop_graphics', 'bot_like_user_agent']
+    const unconfirmed = [
+      'user_agent_overridden',
+      'phone_with_desktop_graphics',
+      'bot_like_user_agent',
+    ]
     const strong = unconfirmed.slice(0, 1)
     expect(kindsOf({ signals: strong, hasSnapshot: true })).toEqual(['signal'])
     expect(kindsOf({ signals: strong, hasSnapshot: false })).toEqual(['signal'])

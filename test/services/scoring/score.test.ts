@@ -85,8 +85,10 @@ describe('score', () => {
     const channels = [...new Set(judgedSignals.map(({ channel }) => channel))]
     fc.assert(
       fc.property(some, fc.constantFrom(...channels), (fired, channel) => {
-        const isWeaker = ({ strength }: FiredSignal) => strength === 'weak' || strength === 'moderate'
-        const ofChannel = (one: FiredSignal) => one.channel === channel && one.strength !== 'definitive'
+        const isWeaker = ({ strength }: FiredSignal) =>
+          strength === 'weak' || strength === 'moderate'
+        const ofChannel = (one: FiredSignal) =>
+          one.channel === channel && one.strength !== 'definitive'
         expect(scored(fired.filter(isWeaker), facts).verdict).not.toBe('bot')
         expect(scored(fired.filter(ofChannel), facts).verdict).not.toBe('bot')
       }),
@@ -197,7 +199,9 @@ describe('highlights', () => {
         const highlights = highlightsOf(evaluationOf(fired, { ...facts, visitorSessions: 0 }))
         const isContext = ({ role, slug }: FiredSignal) =>
           role === 'context' && slug !== 'returning_visitor_fingerprint'
-        const shown = highlights.filter(({ effect, key }) => effect === 'context' && !reasons.includes(key))
+        const shown = highlights.filter(
+          ({ effect, key }) => effect === 'context' && !reasons.includes(key),
+        )
         expect(shown.length > 0).toBe(fired.some(isContext))
       }),
       runs,
@@ -207,8 +211,13 @@ describe('highlights', () => {
       ({ role, slug }) => role !== 'trust' && slug !== 'returning_visitor_fingerprint',
     )
     for (const one of spoken) {
-      const related = spoken.filter(({ channel, role }) => channel === one.channel && role === one.role)
-      expect([one.slug, highlightsOf(evaluationOf(related, facts)).length > 0]).toEqual([one.slug, true])
+      const related = spoken.filter(
+        ({ channel, role }) => channel === one.channel && role === one.role,
+      )
+      expect([one.slug, highlightsOf(evaluationOf(related, facts)).length > 0]).toEqual([
+        one.slug,
+        true,
+      ])
     }
   })
 

@@ -31,7 +31,11 @@ const session = testSession('session')
 const start = opened(session)
 const bot = { observations: { version: 1, elapsed_ms: 1, snapshot: headlessChrome.snapshot } }
 const nothing = { observations: { version: 1, elapsed_ms: 1 } }
-const moved = { version: 1, elapsed_ms: 900, behavior: { mouse: { events: 30, moves: 30, clicks: 1 } } }
+const moved = {
+  version: 1,
+  elapsed_ms: 900,
+  behavior: { mouse: { events: 30, moves: 30, clicks: 1 } },
+}
 const bomb = deflateRawSync(Buffer.alloc(5 * 1024 * 1024, 32))
 
 describe('a session', () => {
@@ -55,7 +59,12 @@ describe('a session', () => {
   })
 
   it('given a bot once, stays one when its next page hides the driver', () => {
-    const events = [...start, batch(session, bot), batch(session, { seq: 2 }), handOff(session, { seq: 3 })]
+    const events = [
+      ...start,
+      batch(session, bot),
+      batch(session, { seq: 2 }),
+      handOff(session, { seq: 3 }),
+    ]
     expect(decisionsAfter(events).made.map(({ verdict }) => verdict)).toEqual(['bot', 'bot'])
   })
 
@@ -115,7 +124,11 @@ describe('a session', () => {
   })
 
   it('given input, is in the behavioural phase', () => {
-    const state = stateAfter([...start, batch(session), batch(session, { seq: 2, observations: moved })])
+    const state = stateAfter([
+      ...start,
+      batch(session),
+      batch(session, { seq: 2, observations: moved }),
+    ])
     expect(state.behavior?.mouse.moves).toBe(30)
     const more = stateAfter([
       ...start,
@@ -129,13 +142,24 @@ describe('a session', () => {
     const late = startedAt + 40 * 60_000
     const quiet = decisionsAfter([...start, batch(session), idled(session, { at: late })])
     expect(quiet.made.map(({ final }) => final)).toEqual([false, true])
-    const alive = [...start, batch(session), batch(session, { seq: 2, at: late - 1000, ...nothing })]
+    const alive = [
+      ...start,
+      batch(session),
+      batch(session, { seq: 2, at: late - 1000, ...nothing }),
+    ]
     expect(decisionsAfter([...alive, idled(session, { at: late })]).made).toHaveLength(1)
-    expect(decisionsAfter([...alive, idled(session, { at: late, reason: 'expired' })]).made).toHaveLength(2)
+    expect(
+      decisionsAfter([...alive, idled(session, { at: late, reason: 'expired' })]).made,
+    ).toHaveLength(2)
   })
 
   it('given a hand-off, is not ended again', () => {
-    const events = [...start, batch(session), handOff(session), idled(session, { at: startedAt + 3_600_000 })]
+    const events = [
+      ...start,
+      batch(session),
+      handOff(session),
+      idled(session, { at: startedAt + 3_600_000 }),
+    ]
     expect(decisionsAfter(events).made).toHaveLength(2)
   })
 
@@ -150,6 +174,8 @@ describe('a session', () => {
   })
 
   it('given only a later event, because the earlier ones are forgotten, still answers', () => {
-    expect(decisionsAfter([handOff(session)]).made).toMatchObject([{ final: true, verdict: 'inconclusive' }])
+    expect(decisionsAfter([handOff(session)]).made).toMatchObject([
+      { final: true, verdict: 'inconclusive' },
+    ])
   })
 })

@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { nothingLearned } from '../../../projections/answers/learned.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
-import type { AgentStatus, AttestationStatus, Network, Platform, Repeats } from '../../../schemas/events.ts'
+import type {
+  AgentStatus,
+  AttestationStatus,
+  Network,
+  Platform,
+  Repeats,
+} from '../../../schemas/events.ts'
 import { type Withheld, withheldGroups } from '../../../schemas/observations.ts'
 import { type AnswerFacts, noAnswers } from '../../../services/scoring/session/answers.ts'
 import { type Facts, readFacts } from '../../../services/scoring/session/facts.ts'
@@ -56,7 +62,10 @@ function factsOf({
   const observations = { version: 1, elapsed_ms: 1, snapshot: seen.snapshot, behavior }
   const state = stateAfter([...opened(session), batch(session, { observations })])
   const user_agent = header ?? state.user_agent
-  return { ...readFacts({ state: { ...state, user_agent }, network: skipped, learned: taught }), ...facts }
+  return {
+    ...readFacts({ state: { ...state, user_agent }, network: skipped, learned: taught }),
+    ...facts,
+  }
 }
 
 function fires(slug: string, given: Given): boolean {
@@ -76,7 +85,8 @@ const identity = (status: AgentStatus): Given => ({
 
 /** As an SDK before 0.2 answers. */
 const echo = { ...clients.answers, answer_mac: null }
-const firefoxAgent = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:153.0) Gecko/20100101 Firefox/153.0'
+const firefoxAgent =
+  'Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:153.0) Gecko/20100101 Firefox/153.0'
 const chromeOnIos =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/140.0.7339.39 Mobile/15E148 Safari/604.1'
 const wrongProofs = clients.proofsOf(firefoxAgent)
@@ -84,7 +94,10 @@ const all = (count: number) => ({ five_minutes: count, hour: count, day: count }
 /** Fires from this count on. */
 const repeating = (counted: keyof Repeats, from: number) => ({
   given: [{ facts: { repeats: repeatsOf(1, { [counted]: all(from) }) } }],
-  not: [{ facts: { repeats: repeatsOf(1, { [counted]: all(from - 1) }) } }, { facts: { repeats: null } }],
+  not: [
+    { facts: { repeats: repeatsOf(1, { [counted]: all(from - 1) }) } },
+    { facts: { repeats: null } },
+  ],
 })
 
 const nearby = (near: Partial<NearRepeats>, repeats: Partial<Repeats> = {}) => ({
@@ -102,7 +115,9 @@ const attested = (status: AttestationStatus, reason: string | null = null): Give
 })
 const naturalTouch = { events: 6, touches: 4, radius_std: 1.5, interval_std: 60 }
 const unlearned: AnswerFacts = {
-  ...{ ...noAnswers, proof: 'keyed', engine: 'as_claimed' },
+  ...noAnswers,
+  proof: 'keyed',
+  engine: 'as_claimed',
   notLearned: { engine: 'blink', visitors: 3, needed: 20 },
 }
 /** What the SDK says of parts that it could not have. */
@@ -139,7 +154,9 @@ const withJa4 = (ja4: string): Partial<Facts> => {
   if (!document) return {}
   const of = { environment: 'live' as const, organizationId: 'org_1', learned: nothingLearned }
   const { userAgent, platform } = factsOf({})
-  return { handshake: judgeHandshake({ ...of, userAgent, platform, document: { ...document, ja4 } }) }
+  return {
+    handshake: judgeHandshake({ ...of, userAgent, platform, document: { ...document, ja4 } }),
+  }
 }
 const x11Chrome = clients.withParts(desktopChrome, {
   navigator: {
@@ -172,7 +189,9 @@ const location = {
   accuracy_radius_km: null,
 }
 
-const foreign = (...names: string[]): Given => ({ parts: { tamper: { foreign_primitives: names } } })
+const foreign = (...names: string[]): Given => ({
+  parts: { tamper: { foreign_primitives: names } },
+})
 
 /** For every signal: what makes it fire, and what comes close and must not. */
 const examples: Record<string, { given: Given[]; not?: Given[] }> = {
@@ -185,7 +204,11 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [{ parts: { automation: { webdriver: null, webdriver_worker: null } } }],
   },
   selenium_globals: {
-    given: [named('__selenium_unwrapped'), named('calledSelenium'), named('$chrome_asyncScriptInfo')],
+    given: [
+      named('__selenium_unwrapped'),
+      named('calledSelenium'),
+      named('$chrome_asyncScriptInfo'),
+    ],
   },
   chromedriver_markers: {
     given: [
@@ -193,7 +216,9 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       named('cdc_adoQpoasnfa76pfcZLmcfl_Array'),
       named('xyz_f9sJq02LmXcvBn7RtYuIoP_Promise'),
     ],
-    not: [named('app_state_JSON', 'gtm_data_Object', 'abc_x_Promise', 'cdc_banner', 'cdc_state_Array')],
+    not: [
+      named('app_state_JSON', 'gtm_data_Object', 'abc_x_Promise', 'cdc_banner', 'cdc_state_Array'),
+    ],
   },
   playwright_globals: { given: [named('__pwInitScripts'), named('__playwright__binding__')] },
   puppeteer_globals: { given: [named('__puppeteer_evaluation_script__')] },
@@ -246,8 +271,14 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { parts: { worker: { user_agent: 'HeadlessChrome/140' } } },
     ],
   },
-  verified_agent: { given: [identity('verified')], not: [{}, identity('signed'), identity('declared')] },
-  spoofed_agent: { given: [identity('spoofed')], not: [{}, identity('declared'), identity('verified')] },
+  verified_agent: {
+    given: [identity('verified')],
+    not: [{}, identity('signed'), identity('declared')],
+  },
+  spoofed_agent: {
+    given: [identity('spoofed')],
+    not: [{}, identity('declared'), identity('verified')],
+  },
   declared_bot_user_agent: {
     given: [
       says('Mozilla/5.0 (compatible; Googlebot/2.1)'),
@@ -278,10 +309,18 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   permissions_contradiction: {
     given: [
-      { parts: { environment: { notification_permission: 'denied', permissions_query_state: 'prompt' } } },
+      {
+        parts: {
+          environment: { notification_permission: 'denied', permissions_query_state: 'prompt' },
+        },
+      },
     ],
     not: [
-      { parts: { environment: { notification_permission: 'denied', permissions_query_state: 'denied' } } },
+      {
+        parts: {
+          environment: { notification_permission: 'denied', permissions_query_state: 'denied' },
+        },
+      },
     ],
   },
   languages_empty: {
@@ -292,7 +331,9 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{ parts: { environment: { outer_width: 0, outer_height: 0 } } }],
     not: [{ parts: { environment: { outer_width: 0, outer_height: 0, has_focus: false } } }],
   },
-  default_headless_screen: { given: [{ parts: { environment: { screen_width: 800, screen_height: 600 } } }] },
+  default_headless_screen: {
+    given: [{ parts: { environment: { screen_width: 800, screen_height: 600 } } }],
+  },
   default_viewport: {
     given: [
       { parts: { environment: { inner_width: 800, inner_height: 600 } } },
@@ -300,8 +341,13 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       {
         parts: {
           environment: {
-            ...{ inner_width: 1280, inner_height: 720, outer_width: 1280, outer_height: 805 },
-            ...{ screen_width: 1280, screen_height: 720, pixel_ratio: 1 },
+            inner_width: 1280,
+            inner_height: 720,
+            outer_width: 1280,
+            outer_height: 805,
+            screen_width: 1280,
+            screen_height: 720,
+            pixel_ratio: 1,
           },
         },
       },
@@ -309,15 +355,25 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [
       {
         parts: {
-          environment: { inner_width: 1280, inner_height: 720, outer_width: 1280, outer_height: 720 },
+          environment: {
+            inner_width: 1280,
+            inner_height: 720,
+            outer_width: 1280,
+            outer_height: 720,
+          },
         },
       },
       // Full screen at 150 % on a screen of 1920×1080.
       {
         parts: {
           environment: {
-            ...{ inner_width: 1280, inner_height: 720, outer_width: 1920, outer_height: 1080 },
-            ...{ screen_width: 1920, screen_height: 1080, pixel_ratio: 1.5 },
+            inner_width: 1280,
+            inner_height: 720,
+            outer_width: 1920,
+            outer_height: 1080,
+            screen_width: 1920,
+            screen_height: 1080,
+            pixel_ratio: 1.5,
           },
         },
       },
@@ -328,8 +384,12 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       {
         parts: {
           environment: {
-            ...{ inner_width: 1280, inner_height: 720, screen_width: 1280, screen_height: 720 },
-            ...{ outer_width: 1280, outer_height: 805 },
+            inner_width: 1280,
+            inner_height: 720,
+            screen_width: 1280,
+            screen_height: 720,
+            outer_width: 1280,
+            outer_height: 805,
           },
         },
       },
@@ -339,8 +399,12 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       {
         parts: {
           environment: {
-            ...{ inner_width: 1280, inner_height: 720, screen_width: 1280, screen_height: 720 },
-            ...{ outer_width: 1280, outer_height: 720 },
+            inner_width: 1280,
+            inner_height: 720,
+            screen_width: 1280,
+            screen_height: 720,
+            outer_width: 1280,
+            outer_height: 720,
           },
         },
       },
@@ -374,7 +438,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   navigator_overridden: {
     given: [{ parts: { tamper: { navigator_own_properties: ['platform'] } } }],
     not: [
-      { client: clients.brave, parts: { tamper: { brave: true, navigator_own_properties: ['platform'] } } },
+      {
+        client: clients.brave,
+        parts: { tamper: { brave: true, navigator_own_properties: ['platform'] } },
+      },
     ],
   },
   patched_stealth_functions: {
@@ -412,7 +479,11 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   realm_differences: {
     given: [{ parts: { tamper: { realm_differences: ['frame.deviceMemory'] } } }],
     not: [
-      { parts: { tamper: { realm_differences: ['worker.hardwareConcurrency', 'frame.screen.width'] } } },
+      {
+        parts: {
+          tamper: { realm_differences: ['worker.hardwareConcurrency', 'frame.screen.width'] },
+        },
+      },
       { client: clients.brave, parts: { tamper: { realm_differences: ['frame.deviceMemory'] } } },
     ],
   },
@@ -442,7 +513,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   privacy_hardening_indicators: {
     given: [{ client: clients.brave }, { client: clients.resistingFirefox }],
-    not: [{ client: clients.desktopFirefox }, { parts: { tamper: { timer_precision_reduced: true } } }],
+    not: [
+      { client: clients.desktopFirefox },
+      { parts: { tamper: { timer_precision_reduced: true } } },
+    ],
   },
   engine_mismatch: {
     given: [
@@ -464,15 +538,24 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { parts: { navigator: { platform: 'Win32' } } },
       { parts: { navigator: { ua_data_platform: 'Linux' } } },
     ],
-    not: [{ parts: { navigator: { platform: 'iPad', max_touch_points: 5 } } }, { client: androidChrome }],
+    not: [
+      { parts: { navigator: { platform: 'iPad', max_touch_points: 5 } } },
+      { client: androidChrome },
+    ],
   },
   worker_mismatch: {
-    given: [{ parts: { worker: nobody } }, { client: clients.iphoneSafari, parts: { worker: nobody } }],
+    given: [
+      { parts: { worker: nobody } },
+      { client: clients.iphoneSafari, parts: { worker: nobody } },
+    ],
     not: [
       { parts: { worker: { ...nobody, available: null } } },
       { client: clients.brave },
       // An iPad that asks for the page of a desktop.
-      { client: clients.desktopSafari, parts: { navigator: { max_touch_points: 5 }, worker: nobody } },
+      {
+        client: clients.desktopSafari,
+        parts: { navigator: { max_touch_points: 5 }, worker: nobody },
+      },
     ],
   },
   iframe_mismatch: {
@@ -506,7 +589,9 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       {
         client: androidChrome,
         parts: {
-          webgl: { renderer: 'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero)), SwiftShader)' },
+          webgl: {
+            renderer: 'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero)), SwiftShader)',
+          },
         },
       },
       {
@@ -536,7 +621,12 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       {
         client: androidChrome,
         parts: {
-          environment: { inner_width: 412, inner_height: 915, screen_width: 412, screen_height: 915 },
+          environment: {
+            inner_width: 412,
+            inner_height: 915,
+            screen_width: 412,
+            screen_height: 915,
+          },
         },
       },
     ],
@@ -575,7 +665,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   apple_screen_unknown: {
     given: [
-      { client: clients.iphoneSafari, parts: { environment: { screen_width: 400, screen_height: 800 } } },
+      {
+        client: clients.iphoneSafari,
+        parts: { environment: { screen_width: 400, screen_height: 800 } },
+      },
       {
         client: clients.iphoneSafari,
         parts: { environment: { screen_width: 390, screen_height: 844, pixel_ratio: 2 } },
@@ -597,11 +690,20 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   phone_with_computer_parts: {
     given: [
-      { client: androidChrome, parts: { navigator: { plugins: ['PDF Viewer'], device_memory: 16 } } },
-      { client: androidChrome, parts: { ...withoutGraphics, fonts: { detected: ['DejaVu Sans'] } } },
       {
         client: androidChrome,
-        parts: { ...withoutGraphics, tamper: { foreign_primitives: ['worker.navigator.platform'] } },
+        parts: { navigator: { plugins: ['PDF Viewer'], device_memory: 16 } },
+      },
+      {
+        client: androidChrome,
+        parts: { ...withoutGraphics, fonts: { detected: ['DejaVu Sans'] } },
+      },
+      {
+        client: androidChrome,
+        parts: {
+          ...withoutGraphics,
+          tamper: { foreign_primitives: ['worker.navigator.platform'] },
+        },
       },
       {
         client: androidChrome,
@@ -671,12 +773,18 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   answers_to_come: {
     given: [{ facts: { answers: { ...noAnswers, engine: 'to_come' } } }],
-    not: [{}, { ...app({ os_name: 'iOS' }), facts: { answers: { ...noAnswers, engine: 'to_come' } } }],
+    not: [
+      {},
+      { ...app({ os_name: 'iOS' }), facts: { answers: { ...noAnswers, engine: 'to_come' } } },
+    ],
   },
   engine_not_learned: {
     given: [
       { facts: { answers: unlearned } },
-      { facts: { answers: unlearned }, behavior: { mouse: { ...naturalInput.mouse, coalesced: 0 } } },
+      {
+        facts: { answers: unlearned },
+        behavior: { mouse: { ...naturalInput.mouse, coalesced: 0 } },
+      },
       {
         facts: { answers: unlearned, repeats: repeatsOf(1, { behavior_sessions: all(2) }) },
         behavior: naturalInput,
@@ -690,7 +798,11 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   canvas_contradicted: {
     given: [
-      { facts: { answers: { ...noAnswers, proof: 'keyed', engine: 'as_claimed', canvas: 'otherwise' } } },
+      {
+        facts: {
+          answers: { ...noAnswers, proof: 'keyed', engine: 'as_claimed', canvas: 'otherwise' },
+        },
+      },
     ],
     not: [{}],
   },
@@ -702,7 +814,13 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { parts: { worker: { user_agent: null } } },
       { parts: { webgl: { renderer: null } } },
       { parts: { proofs: { canvas_challenge_hash: null } } },
-      { parts: { worker: { user_agent: null }, tamper: { examined: null }, ...said({ worker: 'blocked' }) } },
+      {
+        parts: {
+          worker: { user_agent: null },
+          tamper: { examined: null },
+          ...said({ worker: 'blocked' }),
+        },
+      },
       // Chrome always has the interface for sound.
       { parts: { audio: { hash: null }, ...said({ audio: 'unsupported' }) } },
     ],
@@ -710,7 +828,13 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       {},
       { parts: { webgl: { renderer: null }, ...said({ webgl: 'unsupported' }) } },
       // What comes after a part that is late is late, too.
-      { parts: { worker: { user_agent: null }, tamper: { examined: null }, ...said({ worker: 'late' }) } },
+      {
+        parts: {
+          worker: { user_agent: null },
+          tamper: { examined: null },
+          ...said({ worker: 'late' }),
+        },
+      },
       app({ os_name: 'iOS' }),
     ],
   },
@@ -773,17 +897,27 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   user_agent_header_mismatch: {
     given: [
       { header: 'Mozilla/5.0 of another', parts: { worker: { user_agent: null } } },
-      { header: 'Mozilla/5.0 of another', parts: { iframe: { user_agent: 'Mozilla/5.0 of another' } } },
+      {
+        header: 'Mozilla/5.0 of another',
+        parts: { iframe: { user_agent: 'Mozilla/5.0 of another' } },
+      },
       { header: 'Mozilla/5.0 of another', parts: { proofs: wrongProofs } },
     ],
     not: [{ header: '' }, { header: 'Mozilla/5.0 of another' }],
   },
   user_agent_rewritten_on_the_way: {
     given: [{ header: 'Mozilla/5.0 of another' }, { header: `${firefoxAgent} Proxy/4.1` }],
-    not: [{}, { header: '' }, { header: 'Mozilla/5.0 of another', parts: { worker: { user_agent: null } } }],
+    not: [
+      {},
+      { header: '' },
+      { header: 'Mozilla/5.0 of another', parts: { worker: { user_agent: null } } },
+    ],
   },
   client_hints_mismatch: {
-    given: [{ hints: { 'sec-ch-ua-platform': '"Windows"' } }, { hints: { 'sec-ch-ua-mobile': '?1' } }],
+    given: [
+      { hints: { 'sec-ch-ua-platform': '"Windows"' } },
+      { hints: { 'sec-ch-ua-mobile': '?1' } },
+    ],
     not: [{ client: androidChrome }],
   },
   accept_language_mismatch: {
@@ -821,8 +955,12 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { facts: inNetwork('36183', { hosting: true }) },
     ],
   },
-  vpn_associated_ip: { given: [{ facts: anonymity({ vpn: true }) }, { facts: anonymity({ relay: true }) }] },
-  anonymous_proxy: { given: [{ facts: anonymity({ tor: true }) }, { facts: anonymity({ proxy: true }) }] },
+  vpn_associated_ip: {
+    given: [{ facts: anonymity({ vpn: true }) }, { facts: anonymity({ relay: true }) }],
+  },
+  anonymous_proxy: {
+    given: [{ facts: anonymity({ tor: true }) }, { facts: anonymity({ proxy: true }) }],
+  },
   timezone_location_mismatch: {
     given: [{ facts: { network: { ...skipped, location } } }],
     not: [{ client: clients.bareChromium, facts: { network: { ...skipped, location } } }],
@@ -862,8 +1000,14 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{ behavior: { mouse: { events: 3, moves: 2, presses: 1, pressureless: 1 } } }],
     not: [
       { behavior: { mouse: { events: 3, moves: 2, presses: 1 } } },
-      { client: clients.desktopSafari, behavior: { mouse: { events: 3, presses: 1, pressureless: 1 } } },
-      { client: clients.desktopFirefox, behavior: { mouse: { events: 3, presses: 1, pressureless: 1 } } },
+      {
+        client: clients.desktopSafari,
+        behavior: { mouse: { events: 3, presses: 1, pressureless: 1 } },
+      },
+      {
+        client: clients.desktopFirefox,
+        behavior: { mouse: { events: 3, presses: 1, pressureless: 1 } },
+      },
       { client: androidChrome, behavior: { mouse: { events: 3, presses: 1, pressureless: 1 } } },
     ],
   },
@@ -873,7 +1017,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { behavior: { scroll: { events: 20, wheel: 5, uneven_wheel: 4 } } },
       { client: x11Chrome, behavior: { scroll: { events: 20, wheel: 5, uneven_wheel: 2 } } },
       { client: x11Chrome, behavior: { scroll: { events: 90, wheel: 40, uneven_wheel: 4 } } },
-      { client: clients.desktopFirefox, behavior: { scroll: { events: 20, wheel: 5, uneven_wheel: 4 } } },
+      {
+        client: clients.desktopFirefox,
+        behavior: { scroll: { events: 20, wheel: 5, uneven_wheel: 4 } },
+      },
     ],
   },
   unsynchronized_input_clock: {
@@ -884,7 +1031,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [
       { behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } } },
       { client: x11Chrome, behavior: { mouse: { events: 90, moves: 89, off_clock: 6 } } },
-      { client: clients.desktopFirefox, behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } } },
+      {
+        client: clients.desktopFirefox,
+        behavior: { mouse: { events: 10, moves: 9, off_clock: 6 } },
+      },
       {
         client: x11Chrome,
         parts: { navigator: { max_touch_points: 5 } },
@@ -908,11 +1058,20 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   capitals_without_shift: {
     given: [
       { behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } } },
-      { client: clients.desktopFirefox, behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } } },
+      {
+        client: clients.desktopFirefox,
+        behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } },
+      },
     ],
     not: [
-      { client: clients.desktopSafari, behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } } },
-      { client: clients.iphoneSafari, behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } } },
+      {
+        client: clients.desktopSafari,
+        behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } },
+      },
+      {
+        client: clients.iphoneSafari,
+        behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } },
+      },
       { client: androidChrome, behavior: { keyboard: { events: 9, keys: 9, shiftless: 1 } } },
     ],
   },
@@ -920,7 +1079,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{ behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } } }],
     not: [
       { client: androidChrome, behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } } },
-      { client: clients.desktopFirefox, behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } } },
+      {
+        client: clients.desktopFirefox,
+        behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } },
+      },
       { client: electron, behavior: { keyboard: { events: 9, keys: 9, malformed: 1 } } },
     ],
   },
@@ -967,10 +1129,15 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     ],
   },
   keyboard_on_phone: {
-    given: [{ client: androidChrome, behavior: { keyboard: { events: 20, keys: 20, letters: 18 } } }],
+    given: [
+      { client: androidChrome, behavior: { keyboard: { events: 20, keys: 20, letters: 18 } } },
+    ],
     not: [
       { client: androidChrome, behavior: { keyboard: { events: 20, keys: 20, letters: 0 } } },
-      { client: clients.iphoneSafari, behavior: { keyboard: { events: 20, keys: 20, letters: 18 } } },
+      {
+        client: clients.iphoneSafari,
+        behavior: { keyboard: { events: 20, keys: 20, letters: 18 } },
+      },
       { behavior: { keyboard: { events: 20, keys: 20, letters: 18 } } },
     ],
   },
@@ -1014,7 +1181,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [
       { behavior: { keyboard: { ...naturalKeys, keys: 20 } } },
       { behavior: { keyboard: { events: 9, keys: 9, hold_mean: 70, hold_std: 3 } } },
-      { client: androidChrome, behavior: { keyboard: { events: 12, keys: 12, hold_mean: 27, hold_std: 1 } } },
+      {
+        client: androidChrome,
+        behavior: { keyboard: { events: 12, keys: 12, hold_mean: 27, hold_std: 1 } },
+      },
     ],
   },
   keys_without_gaps: {
@@ -1030,11 +1200,21 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
       { behavior: { keyboard: { events: 40, keys: 40, interval_mean: 100, rollovers: 3 } } },
       // With two fingers nobody is that fast.
       { behavior: { keyboard: { events: 40, keys: 40, interval_mean: 240 } } },
-      { client: androidChrome, behavior: { keyboard: { events: 40, keys: 40, interval_mean: 100 } } },
+      {
+        client: androidChrome,
+        behavior: { keyboard: { events: 40, keys: 40, interval_mean: 100 } },
+      },
     ],
   },
   typing_right_after_press: {
-    given: [{ behavior: { keyboard: { events: 40, keys: 40, hasty: 2 }, mouse: { events: 3, presses: 3 } } }],
+    given: [
+      {
+        behavior: {
+          keyboard: { events: 40, keys: 40, hasty: 2 },
+          mouse: { events: 3, presses: 3 },
+        },
+      },
+    ],
     not: [{ behavior: { keyboard: { events: 40, keys: 40, hasty: 1 } } }],
   },
   focus_without_cause: {
@@ -1057,7 +1237,12 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
           mouse: { events: 0, activations: 1 },
         },
       },
-      { behavior: { form: { events: 9, submits: 1, silent_changes: 3 }, keyboard: { events: 1, keys: 1 } } },
+      {
+        behavior: {
+          form: { events: 9, submits: 1, silent_changes: 3 },
+          keyboard: { events: 1, keys: 1 },
+        },
+      },
     ],
   },
   protocol_pointer_coordinates: {
@@ -1072,7 +1257,9 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     not: [{ behavior: { keyboard: { events: 20, keys: 12, interval_std: null } } }],
   },
   superhuman_typing: {
-    given: [{ behavior: { keyboard: { events: 40, keys: 20, interval_mean: 8, interval_std: 30 } } }],
+    given: [
+      { behavior: { keyboard: { events: 40, keys: 20, interval_mean: 8, interval_std: 30 } } },
+    ],
   },
   straight_pointer_paths: {
     given: [{ behavior: { mouse: { events: 30, moves: 30, straightness: 1, speed_std: 0.01 } } }],
@@ -1086,7 +1273,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
     given: [{ behavior: { form: { events: 3, silent_changes: 2, inserted: 2 } } }],
     not: [
       { behavior: { form: { events: 3, silent_changes: 2, inserted: 1 } } },
-      { client: clients.iphoneSafari, behavior: { form: { events: 3, silent_changes: 2, inserted: 2 } } },
+      {
+        client: clients.iphoneSafari,
+        behavior: { form: { events: 3, silent_changes: 2, inserted: 2 } },
+      },
     ],
   },
   instant_submit: {
@@ -1132,7 +1322,10 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   browser_user_agent_in_app: {
     given: [{ ...app({ device_model: 'Pixel 8' }), header: 'Mozilla/5.0 (X11; Linux x86_64)' }],
-    not: [{ ...app({ device_model: 'Pixel 8' }), header: 'okhttp/4.12' }, { header: 'Mozilla/5.0' }],
+    not: [
+      { ...app({ device_model: 'Pixel 8' }), header: 'okhttp/4.12' },
+      { header: 'Mozilla/5.0' },
+    ],
   },
   browser_profile_consistent: {
     given: [{}],
@@ -1193,7 +1386,11 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
   },
   replayed_behavior: repeating('behavior_sessions', 2),
   replayed_session: {
-    given: [{ facts: { repeats: repeatsOf(1, { behavior_sessions: all(2), snapshot_sessions: all(2) }) } }],
+    given: [
+      {
+        facts: { repeats: repeatsOf(1, { behavior_sessions: all(2), snapshot_sessions: all(2) }) },
+      },
+    ],
     not: [
       { facts: { repeats: repeatsOf(1, { behavior_sessions: all(2) }) } },
       { facts: { repeats: repeatsOf(1, { snapshot_sessions: all(2) }) } },
@@ -1227,7 +1424,12 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
           visitorSessions: 1,
         },
       },
-      { facts: { ...nearby({ pace_visitors: 8 }, { address_visitors: all(24) }), visitorSessions: 1 } },
+      {
+        facts: {
+          ...nearby({ pace_visitors: 8 }, { address_visitors: all(24) }),
+          visitorSessions: 1,
+        },
+      },
     ],
     not: [
       // Nobody's hands repeat: an office.
@@ -1238,8 +1440,15 @@ const examples: Record<string, { given: Given[]; not?: Given[] }> = {
         },
       },
       { facts: { ...nearby({ at_address: 3 }, { address_visitors: all(9) }), visitorSessions: 1 } },
-      { facts: { ...nearby({ at_address: 3 }, { address_visitors: all(10) }), visitorSessions: 2 } },
-      { facts: { ...nearby({ pace_visitors: 8 }, { address_visitors: all(25) }), visitorSessions: 1 } },
+      {
+        facts: { ...nearby({ at_address: 3 }, { address_visitors: all(10) }), visitorSessions: 2 },
+      },
+      {
+        facts: {
+          ...nearby({ pace_visitors: 8 }, { address_visitors: all(25) }),
+          visitorSessions: 1,
+        },
+      },
     ],
   },
   steady_arrivals: {
@@ -1307,7 +1516,9 @@ describe('signals', () => {
   ])('of risk are silent on %s', (_, client) => {
     const facts = factsOf({ client })
     expect(
-      judgedSignals.filter((signal) => signal.role === 'risk' && signal.fires(facts)).map(({ slug }) => slug),
+      judgedSignals
+        .filter((signal) => signal.role === 'risk' && signal.fires(facts))
+        .map(({ slug }) => slug),
     ).toEqual([])
   })
 

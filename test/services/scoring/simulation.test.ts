@@ -30,7 +30,12 @@ interface Given {
 function decide({ proofs, key }: Given): SessionScored {
   const client = withParts(desktopChrome, { proofs: { ...recorded, ...proofs } })
   const session = testSession('script', { client })
-  const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: naturalInput }
+  const observations = {
+    version: 1,
+    elapsed_ms: 500,
+    snapshot: client.snapshot,
+    behavior: naturalInput,
+  }
   const state = stateAfter([...opened(session), batch(session, { observations })])
   const network = noNetwork.lookup(state.ip_address, startedAt)
   const evaluation = evaluate({ state, network, simulationKey: key, learned: taught })
@@ -41,14 +46,18 @@ function decide({ proofs, key }: Given): SessionScored {
     onlyOnChange: false,
     at: startedAt,
   }
-  const learning = { visitor: sessionScored().visitor, countingKey: createSecretKey(Buffer.alloc(32)) }
+  const learning = {
+    visitor: sessionScored().visitor,
+    countingKey: createSecretKey(Buffer.alloc(32)),
+  }
   const about = { state, trigger, evaluation, hashes: hashesOf(evaluation.facts), ...learning }
   const { event } = scoredEvent({ ...about, evaluatedAt: startedAt, durationMs: 1 })
   if (event.type !== 'SessionScored') throw new Error(event.type)
   return event.data
 }
 
-const sources = ({ evidence }: SessionScored) => evidence?.sources.filter((name) => name.endsWith('_answers'))
+const sources = ({ evidence }: SessionScored) =>
+  evidence?.sources.filter((name) => name.endsWith('_answers'))
 
 describe('a script', () => {
   it('given the key of its server, when it proves itself, then it is human and named as simulated', () => {

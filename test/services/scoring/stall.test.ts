@@ -84,7 +84,9 @@ describe('watching scoring', () => {
     await pass(40_000, 11)
     expect(reason()).toBeUndefined()
     await pass(20_000, 12)
-    expect(reason()).toBe('nothing was read from tidegate.collect.v1 for 60 s while 12 records wait')
+    expect(reason()).toBe(
+      'nothing was read from tidegate.collect.v1 for 60 s while 12 records wait',
+    )
     expect(await seconds()).toBe(60)
     await pass(40_000, 13)
     expect(lines).toEqual([
@@ -108,7 +110,9 @@ describe('watching scoring', () => {
       expire(first)
       await pass(20_000, 10 + first)
     }
-    expect(reason()).toBe('nothing was read from tidegate.collect.v1 for 60 s while 10 records wait')
+    expect(reason()).toBe(
+      'nothing was read from tidegate.collect.v1 for 60 s while 10 records wait',
+    )
   })
 
   test('is quiet where all of the backlog has expired', async () => {

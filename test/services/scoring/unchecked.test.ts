@@ -44,7 +44,9 @@ const hostile: Member[] = [
   ['iframe', 'user_agent', 'Mozilla/5.0 of another'],
 ]
 const groups = [...new Set(hostile.map(([group]) => group))]
-const members = hostile.filter(([, , value]) => !Array.isArray(value)).map(([group, name]) => [group, name])
+const members = hostile
+  .filter(([, , value]) => !Array.isArray(value))
+  .map(([group, name]) => [group, name])
 
 const clients: Client[] = [desktopChrome, desktopFirefox, androidChrome]
 

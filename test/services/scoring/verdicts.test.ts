@@ -8,11 +8,25 @@ import * as clients from './support/snapshots.ts'
 /** Input as a person produces it. */
 const person = {
   mouse: { events: 120, moves: 110, clicks: 4, straightness: 1.12, speed_std: 0.6 },
-  keyboard: { events: 40, keys: 20, interval_mean: 160, interval_std: 70, rollovers: 4, corrections: 1 },
+  keyboard: {
+    events: 40,
+    keys: 20,
+    interval_mean: 160,
+    interval_std: 70,
+    rollovers: 4,
+    corrections: 1,
+  },
 }
 /** Pointer moved by xdotool: trusted, straight, each click on a centre. */
 const xdotool = {
-  mouse: { events: 64, moves: 60, clicks: 3, clicks_exact_center: 3, straightness: 1, speed_std: 0.01 },
+  mouse: {
+    events: 64,
+    moves: 60,
+    clicks: 3,
+    clicks_exact_center: 3,
+    straightness: 1,
+    speed_std: 0.01,
+  },
 }
 
 describe('verdicts on synthetic snapshots', () => {
@@ -54,7 +68,10 @@ describe('verdicts on synthetic snapshots', () => {
       ['Firefox', clients.desktopFirefox],
     ])('that claims %s is inconclusive, and the reason says what it does', (_, claimed) => {
       const evaluation = evaluateClient(switched(claimed))
-      expect([evaluation.score.verdict, slugs(evaluation)]).toEqual(['inconclusive', slugs(evaluation)])
+      expect([evaluation.score.verdict, slugs(evaluation)]).toEqual([
+        'inconclusive',
+        slugs(evaluation),
+      ])
       const shown = highlightsOf(evaluation).flatMap(({ evidence }) => evidence ?? [])
       const said = shown.find(({ signal }) => signal === 'user_agent_replaced')
       expect(said?.name).toBe('User agent replaced by a script: its workers say blink on macos')
@@ -72,7 +89,9 @@ describe('verdicts on synthetic snapshots', () => {
   it('headless Chrome driven over the protocol is a bot, attributed to it', () => {
     const evaluation = evaluateClient(clients.headlessChrome)
     expect(evaluation.score).toMatchObject({ verdict: 'bot', risk: 100 })
-    expect(slugs(evaluation)).toEqual(expect.arrayContaining(['webdriver_detected', 'headless_user_agent']))
+    expect(slugs(evaluation)).toEqual(
+      expect.arrayContaining(['webdriver_detected', 'headless_user_agent']),
+    )
     const attribution = attribute(evaluation.fired, evaluation.facts, true)
     expect(attribution?.labels).toContainEqual({
       kind: 'actor',
@@ -85,7 +104,9 @@ describe('verdicts on synthetic snapshots', () => {
   })
 
   it('names Playwright only where its own globals are seen', () => {
-    const marked = clients.withParts(clients.headlessChrome, { automation: { globals: ['__pwInitScripts'] } })
+    const marked = clients.withParts(clients.headlessChrome, {
+      automation: { globals: ['__pwInitScripts'] },
+    })
     const { fired, facts } = evaluateClient(marked)
     expect(attribute(fired, facts, true)?.labels.map(({ value }) => value)).toContain('playwright')
   })
@@ -140,7 +161,14 @@ describe('verdicts on synthetic snapshots', () => {
     const moved = { ...person, mouse: { ...person.mouse, coalesced: 30 } }
     expect(evaluateClient(debugged, { behavior: moved }).score.verdict).toBe('human')
     const driven = {
-      mouse: { events: 8, moves: 4, untrusted: 0, clicks: 4, clicks_exact_center: 4, clicks_without_move: 4 },
+      mouse: {
+        events: 8,
+        moves: 4,
+        untrusted: 0,
+        clicks: 4,
+        clicks_exact_center: 4,
+        clicks_without_move: 4,
+      },
     }
     expect(evaluateClient(debugged, { behavior: driven }).score.verdict).toBe('inconclusive')
   })
@@ -163,18 +191,41 @@ describe('verdicts on synthetic snapshots', () => {
 
   it.each([
     ['every flag', flags, 'bot'],
-    ['hooks in an emulator', without('code_signing_invalid', 'jailbreak_or_root', 'debugger'), 'bot'],
-    ['hooks in a changed app', without('simulator_or_emulator', 'jailbreak_or_root', 'debugger'), 'bot'],
-    ["a developer's emulator, build and debugger", without('hooks', 'jailbreak_or_root'), 'inconclusive'],
+    [
+      'hooks in an emulator',
+      without('code_signing_invalid', 'jailbreak_or_root', 'debugger'),
+      'bot',
+    ],
+    [
+      'hooks in a changed app',
+      without('simulator_or_emulator', 'jailbreak_or_root', 'debugger'),
+      'bot',
+    ],
+    [
+      "a developer's emulator, build and debugger",
+      without('hooks', 'jailbreak_or_root'),
+      'inconclusive',
+    ],
     ['a rooted phone', { jailbreak_or_root: true }, 'inconclusive'],
     [
       'no flag',
-      without('hooks', 'simulator_or_emulator', 'code_signing_invalid', 'jailbreak_or_root', 'debugger'),
+      without(
+        'hooks',
+        'simulator_or_emulator',
+        'code_signing_invalid',
+        'jailbreak_or_root',
+        'debugger',
+      ),
       'inconclusive',
     ],
     ['no observation at all', {}, 'inconclusive'],
   ])('of an app: %s', (_, given, verdict) => {
-    const native = { ...given, device_model: 'Pixel 8', bundle_id: 'com.example.shop', install_id: 'i-1' }
+    const native = {
+      ...given,
+      device_model: 'Pixel 8',
+      bundle_id: 'com.example.shop',
+      install_id: 'i-1',
+    }
     expect(evaluateClient({ snapshot: { native } }).score.verdict).toBe(verdict)
   })
 

@@ -3,7 +3,10 @@ import { noNetwork } from '../../../infra/ip/network.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
-import { createLinkExplainer, type LinkExplanation } from '../../../services/scoring/visitors/explain.ts'
+import {
+  createLinkExplainer,
+  type LinkExplanation,
+} from '../../../services/scoring/visitors/explain.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
@@ -59,7 +62,10 @@ afterAll(async () => {
 /** A machine that no other test has. */
 function machine(name: string, parts: Parameters<typeof withParts>[1] = {}): Client {
   const own = { webgl: { renderer: `card ${name}` }, canvas: { hash: `canvas ${name}` } }
-  return withParts(withParts(desktopChrome, { ...own, fonts: { enumeration_hash: `fonts ${name}` } }), parts)
+  return withParts(
+    withParts(desktopChrome, { ...own, fonts: { enumeration_hash: `fonts ${name}` } }),
+    parts,
+  )
 }
 
 interface Visit extends Partial<TestSession> {
@@ -108,7 +114,9 @@ describe('why a session is of its visitor', () => {
   it('it looks as before, but for its time zone', async () => {
     const first = await visit('look-1', { client: machine('look') })
     const moved = machine('look', { environment: { timezone: 'Asia/Tokyo' } })
-    const { decided_by, chosen, next, of_visitors } = await explain(await visit('look-2', { client: moved }))
+    const { decided_by, chosen, next, of_visitors } = await explain(
+      await visit('look-2', { client: moved }),
+    )
     expect(decided_by).toBe('look')
     expect(chosen).toMatchObject({ visitor_id: await visitorOf(first), same_network: true })
     expect(chosen?.bits).toBeGreaterThan(0)
@@ -120,8 +128,15 @@ describe('why a session is of its visitor', () => {
 
   it('it brought a kept id, and the next one is never weighed', async () => {
     const first = await visit('kept-1', { client: machine('kept') })
-    const other = await visit('kept-2', { client: machine('kept'), ip: '198.51.100.1', after: minute })
-    const again = await visit('kept-3', { client: machine('kept'), continuityIds: ['continuity-kept-1'] })
+    const other = await visit('kept-2', {
+      client: machine('kept'),
+      ip: '198.51.100.1',
+      after: minute,
+    })
+    const again = await visit('kept-3', {
+      client: machine('kept'),
+      continuityIds: ['continuity-kept-1'],
+    })
     const [mine, theirs] = [await visitorOf(first), await visitorOf(other)]
     const explanation = await explain(again)
     expect(explanation).toMatchObject({ decided_by: 'kept_id', chosen: { visitor_id: mine } })
@@ -131,10 +146,19 @@ describe('why a session is of its visitor', () => {
 
   it('the one before was there within the hour', async () => {
     const first = await visit('away-1', { client: machine('away') })
-    const there = await visit('away-2', { client: machine('away'), ip: '198.51.100.2', after: minute })
+    const there = await visit('away-2', {
+      client: machine('away'),
+      ip: '198.51.100.2',
+      after: minute,
+    })
     expect(await explain(there)).toMatchObject({
-      ...{ decided_by: 'doubt', chosen: null },
-      next: { visitor_id: await visitorOf(first), same_network: false, lost_because: 'present_elsewhere' },
+      decided_by: 'doubt',
+      chosen: null,
+      next: {
+        visitor_id: await visitorOf(first),
+        same_network: false,
+        lost_because: 'present_elsewhere',
+      },
     })
   })
 
@@ -142,8 +166,13 @@ describe('why a session is of its visitor', () => {
     const first = await visit('young-1', { client: machine('young') })
     const there = await visit('young-2', { client: machine('young'), after: 20 * hour })
     expect(await explain(there)).toMatchObject({
-      ...{ decided_by: 'doubt', chosen: null },
-      next: { visitor_id: await visitorOf(first), same_network: true, lost_because: 'known_too_briefly' },
+      decided_by: 'doubt',
+      chosen: null,
+      next: {
+        visitor_id: await visitorOf(first),
+        same_network: true,
+        lost_because: 'known_too_briefly',
+      },
     })
   })
 
@@ -154,7 +183,12 @@ describe('why a session is of its visitor', () => {
       await visit('twin-2', { client, ip: '198.51.100.3', after: minute }),
     ]
     await visit('twin-3', { client, continuityIds: ['continuity-twin-1'] })
-    await visit('twin-4', { client, ip: '198.51.100.3', continuityIds: ['continuity-twin-2'], after: minute })
+    await visit('twin-4', {
+      client,
+      ip: '198.51.100.3',
+      continuityIds: ['continuity-twin-2'],
+      after: minute,
+    })
     const third = await visit('twin-5', { client, ip: '192.0.2.9' })
     const { decided_by, chosen, next } = await explain(third)
     expect({ decided_by, chosen }).toEqual({ decided_by: 'doubt', chosen: null })
@@ -165,9 +199,16 @@ describe('why a session is of its visitor', () => {
 
   it('too much of the one before is another', async () => {
     const many = { screen_width: 800, screen_height: 600, pixel_ratio: 1, timezone: 'Asia/Tokyo' }
-    const other = { environment: many, navigator: { languages: ['ja'] }, fonts: { enumeration_hash: 'none' } }
+    const other = {
+      environment: many,
+      navigator: { languages: ['ja'] },
+      fonts: { enumeration_hash: 'none' },
+    }
     await visit('unlike-1', { client: machine('unlike') })
-    const session = await visit('unlike-2', { client: machine('unlike', other), ip: '198.51.100.4' })
+    const session = await visit('unlike-2', {
+      client: machine('unlike', other),
+      ip: '198.51.100.4',
+    })
     const { decided_by, next } = await explain(session)
     expect([decided_by, next?.lost_because]).toEqual(['doubt', 'too_little_evidence'])
     expect(next?.bits).toBeLessThan(0)
@@ -198,12 +239,15 @@ describe('why a session is of its visitor', () => {
     const first = await visit('app-1', { ...native, client: app('Pixel 8') })
     const again = await visit('app-2', { ...native, client: app('Pixel 8') })
     expect(await explain(again)).toMatchObject({
-      ...{ decided_by: 'install_id', bits_needed: null, next: null },
+      decided_by: 'install_id',
+      bits_needed: null,
+      next: null,
       chosen: { visitor_id: await visitorOf(first) },
     })
     const copy = await visit('app-3', { ...native, client: app('Galaxy S24') })
     expect(await explain(copy)).toMatchObject({
-      ...{ decided_by: 'doubt', chosen: null },
+      decided_by: 'doubt',
+      chosen: null,
       next: { visitor_id: await visitorOf(first), lost_because: 'other_model' },
     })
   })

@@ -18,7 +18,13 @@ const key = (text: string) => createHash('sha256').update(text).digest('hex').sl
 
 function session(...presented: string[]): Unresolved {
   const keys = { presented: presented.map(key), issued: null, install: null, matchKeys: [] }
-  return { sessionId: presented.join(), organizationId: 'org', environment: 'live', keys, profile: null }
+  return {
+    sessionId: presented.join(),
+    organizationId: 'org',
+    environment: 'live',
+    keys,
+    profile: null,
+  }
 }
 
 const matchOf = (id: string): Match => ({
@@ -65,7 +71,9 @@ it('partitions that see the same visitors in other orders, by other keys, do not
     return { partitions: [one, other] }
   })
   await Promise.all(partitions)
-  const { rows } = await database.pool.query('select sessions from scoring.visitors order by visitor_id')
+  const { rows } = await database.pool.query(
+    'select sessions from scoring.visitors order by visitor_id',
+  )
   expect(rows.map(({ sessions }) => sessions)).toEqual([3, 2, 3])
 })
 

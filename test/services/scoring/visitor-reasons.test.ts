@@ -23,7 +23,9 @@ function profileFor(client: clients.Client): Profile {
 
 const mac = profileFor(clients.desktopChrome)
 const elsewhere = { ...mac, network: '198.51.100' }
-const restyled = profileFor(clients.withParts(clients.desktopChrome, { fonts: { enumeration_hash: 'o' } }))
+const restyled = profileFor(
+  clients.withParts(clients.desktopChrome, { fonts: { enumeration_hash: 'o' } }),
+)
 
 function visitor(id: string, some: Partial<KnownVisitor> = {}): KnownVisitor {
   const seen = { first_seen_at: now - 90 * hour, last_seen_at: now - 80 * hour, sessions: 3 }
@@ -89,7 +91,9 @@ describe('the next candidate lost', () => {
 
   it('to an id, whatever its bits', () => {
     expect(by('continuity', [a, far])).toBe('kept_id_decides')
-    expect(by('native_persistent', [{ ...a, profile: elsewhere }, visitor('vid_b')])).toBe('kept_id_decides')
+    expect(by('native_persistent', [{ ...a, profile: elsewhere }, visitor('vid_b')])).toBe(
+      'kept_id_decides',
+    )
   })
 
   it('to one with more bits', () => {
@@ -97,13 +101,17 @@ describe('the next candidate lost', () => {
   })
 
   it('as two had that look, of which the session is neither', () => {
-    expect(by('new', [far, visitor('vid_c', { ...long, profile: elsewhere })], began)).toBe('look_of_several')
+    expect(by('new', [far, visitor('vid_c', { ...long, profile: elsewhere })], began)).toBe(
+      'look_of_several',
+    )
   })
 
   it('as it was there within the hour, here or elsewhere', () => {
     const there = visitor('vid_b', { profile: elsewhere, last_seen_at: now - 60_000 })
     expect(by('new', [there], began)).toBe('present_elsewhere')
-    expect(by('new', [visitor('vid_b', { last_seen_at: now - 60_000 })], began)).toBe('present_elsewhere')
+    expect(by('new', [visitor('vid_b', { last_seen_at: now - 60_000 })], began)).toBe(
+      'present_elsewhere',
+    )
   })
 
   it('as it began only a day before', () => {
@@ -137,7 +145,9 @@ describe('what is compared', () => {
       restyled,
     ])
     const { agreed = [], changed = [], unknown = [] } = chosen?.components ?? {}
-    expect([...agreed, ...changed, ...unknown].map(({ name }) => name).sort()).toEqual(components.toSorted())
+    expect([...agreed, ...changed, ...unknown].map(({ name }) => name).sort()).toEqual(
+      components.toSorted(),
+    )
     expect(changed).toEqual([{ name: 'fonts', visitors_with_it: 1 }])
     expect(agreed).toContainEqual({ name: 'canvas', visitors_with_it: 2 })
     expect(of_visitors).toBe(2)

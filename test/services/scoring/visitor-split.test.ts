@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { KnownVisitor } from '../../../services/scoring/visitors/match.ts'
-import { type LinkedSession, mayBeTwo, sessionsToSplit } from '../../../services/scoring/visitors/split.ts'
+import {
+  type LinkedSession,
+  mayBeTwo,
+  sessionsToSplit,
+} from '../../../services/scoring/visitors/split.ts'
 
 const session = (storage_key: string, linked_at: number): LinkedSession => ({
   session_id: `${storage_key}${linked_at}`,

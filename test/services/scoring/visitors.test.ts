@@ -12,7 +12,12 @@ import {
   type MatchInput,
   matchVisitor,
 } from '../../../services/scoring/visitors/match.ts'
-import { components, type Profile, profileOf, vectorOf } from '../../../services/scoring/visitors/profile.ts'
+import {
+  components,
+  type Profile,
+  profileOf,
+  vectorOf,
+} from '../../../services/scoring/visitors/profile.ts'
 import { batch, opened, testSession } from './support/events.ts'
 import { evaluateClient, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
@@ -41,7 +46,11 @@ const changed = (parts: Parameters<typeof clients.withParts>[1]) =>
 /** The same machine with another canvas, as after an update. */
 const updated = changed({ canvas: { hash: 'c-other' } })
 
-function visitor(id: string, profile: Profile | null = mac, some: Partial<KnownVisitor> = {}): KnownVisitor {
+function visitor(
+  id: string,
+  profile: Profile | null = mac,
+  some: Partial<KnownVisitor> = {},
+): KnownVisitor {
   const seen = { first_seen_at: now - 90 * hour, last_seen_at: now - 80 * hour, sessions: 3 }
   return { id, ...seen, profile, storage_key: null, apart_from: null, ...some }
 }
@@ -85,11 +94,18 @@ describe('which visitor', () => {
       isCopied: true,
     })
     const both = { kept: [visitor('vid_a', phone)], machine: [visitor('vid_b')] }
-    expect(match(both, presented)).toMatchObject({ id: 'vid_b', method: 'fingerprint', isCopied: true })
+    expect(match(both, presented)).toMatchObject({
+      id: 'vid_b',
+      method: 'fingerprint',
+      isCopied: true,
+    })
   })
 
   it.each([
-    ['another user agent', { navigator: { user_agent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/153.0' } }],
+    [
+      'another user agent',
+      { navigator: { user_agent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/153.0' } },
+    ],
     ['another platform', { navigator: { platform: 'Linux x86_64' } }],
     [
       'another machine of the system',
@@ -140,7 +156,10 @@ describe('which visitor', () => {
     ['the fonts', { fonts: { enumeration_hash: 'other' } }],
     ['a monitor', { environment: { screen_width: 2560, screen_height: 1440, pixel_ratio: 1 } }],
   ])('given a look in which %s changed, the same one', (_, parts) => {
-    const known = { fonts: [visitor('vid_a', changed(parts))], drawing: [visitor('vid_a', changed(parts))] }
+    const known = {
+      fonts: [visitor('vid_a', changed(parts))],
+      drawing: [visitor('vid_a', changed(parts))],
+    }
     expect(match(known)).toMatchObject({ id: 'vid_a', method: 'fingerprint_evolution' })
   })
 
@@ -149,7 +168,9 @@ describe('which visitor', () => {
     const other = changed({ environment: many, navigator: { languages: ['ja'], device_memory: 2 } })
     expect(match({ drawing: [visitor('vid_a', other)] }).method).toBe('new')
     const firefox = profileFor(clients.desktopFirefox)
-    expect(match({ fonts: [visitor('vid_a', { ...firefox, network: mac.network })] }).method).toBe('new')
+    expect(match({ fonts: [visitor('vid_a', { ...firefox, network: mac.network })] }).method).toBe(
+      'new',
+    )
   })
 
   it('given two of one look of which one ends a day before the other begins, the later: both are one browser', () => {
@@ -170,12 +191,18 @@ describe('which visitor', () => {
     ],
   ])('given two of one look %s, a new one, in their network as well', (_, some) => {
     for (const profile of [mac, elsewhere])
-      expectDoubt(match({ machine: [visitor('vid_a', elsewhere, some), visitor('vid_b', profile)] }))
+      expectDoubt(
+        match({ machine: [visitor('vid_a', elsewhere, some), visitor('vid_b', profile)] }),
+      )
   })
 
   it.each([
     ['was in another network within the hour', elsewhere, { last_seen_at: now - 50 * 60_000 }],
-    ['was there within the hour, as beside a private window', mac, { last_seen_at: now - 50 * 60_000 }],
+    [
+      'was there within the hour, as beside a private window',
+      mac,
+      { last_seen_at: now - 50 * 60_000 },
+    ],
     ['began within a day', mac, { first_seen_at: now - 20 * hour, last_seen_at: now - 20 * hour }],
   ])('given one of an equal look that %s, a new one', (_, profile, some) => {
     expectDoubt(match({ machine: [visitor('vid_a', profile, some)] }))
@@ -215,8 +242,11 @@ describe('which visitor', () => {
         })
         const { visitor: found } = match({ machine: known })
         const isNear = (one: KnownVisitor, other: KnownVisitor) =>
-          one.first_seen_at < other.last_seen_at + day && other.first_seen_at < one.last_seen_at + day
-        const areApart = known.every((one, i) => known.slice(i + 1).every((other) => !isNear(one, other)))
+          one.first_seen_at < other.last_seen_at + day &&
+          other.first_seen_at < one.last_seen_at + day
+        const areApart = known.every((one, i) =>
+          known.slice(i + 1).every((other) => !isNear(one, other)),
+        )
         if (!found) return
         expect(now - 1000 - found.last_seen_at).toBeGreaterThanOrEqual(hour)
         expect(now - 1000 - found.first_seen_at).toBeGreaterThanOrEqual(day)
@@ -233,11 +263,17 @@ describe('a profile', () => {
     ['Firefox with resistance to fingerprinting', clients.resistingFirefox, []],
     ['Brave', clients.brave, []],
     ['desktop Chrome', clients.desktopChrome, ['machine', 'drawing', 'fonts', 'place', 'network']],
-    ['desktop Firefox', clients.desktopFirefox, ['machine', 'drawing', 'fonts', 'place', 'network']],
+    [
+      'desktop Firefox',
+      clients.desktopFirefox,
+      ['machine', 'drawing', 'fonts', 'place', 'network'],
+    ],
   ])('of %s is looked for by its matchKeys', (_, client, expected) => {
     const session = testSession('s', { client })
     const shown = clientIdsOf(stateAfter([...opened(session), batch(session)]))
-    expect(visitorKeysOf(shown, profileFor(client)).matchKeys.map(({ kind }) => kind)).toEqual(expected)
+    expect(visitorKeysOf(shown, profileFor(client)).matchKeys.map(({ kind }) => kind)).toEqual(
+      expected,
+    )
   })
 
   it.each([
@@ -261,7 +297,9 @@ describe('a profile', () => {
   it('is a vector of one number a component, equal for equal values', () => {
     const [one, two] = [vectorOf(mac), vectorOf(updated)]
     expect(one).toHaveLength(components.length)
-    const differing = one.flatMap((value, index) => (value === two[index] ? [] : [components[index]]))
+    const differing = one.flatMap((value, index) =>
+      value === two[index] ? [] : [components[index]],
+    )
     expect(differing).toEqual(['canvas'])
     expect(vectorOf(null)).toEqual([])
   })

@@ -52,7 +52,9 @@ afterAll(() => database.drop())
 /** What the read model would have, straight from the log. */
 const applied = { waitFor: async () => {} }
 
-async function start(some: Partial<Parameters<typeof runScoring>[0]> = {}): Promise<() => Promise<void>> {
+async function start(
+  some: Partial<Parameters<typeof runScoring>[0]> = {},
+): Promise<() => Promise<void>> {
   const worker = await runScoring({
     learned: taught,
     log,
@@ -88,7 +90,8 @@ async function decisionsOf(...events: SessionEvent[]): Promise<SessionScored[]> 
   return decisions().slice(before)
 }
 
-const slugsOf = (decision: SessionScored | undefined) => decision?.signals_fired.map(({ signal }) => signal)
+const slugsOf = (decision: SessionScored | undefined) =>
+  decision?.signals_fired.map(({ signal }) => signal)
 
 describe('scoring worker', () => {
   it('makes a provisional decision at the first snapshot and a final one at the hand-off', async () => {
@@ -111,7 +114,13 @@ describe('scoring worker', () => {
     await start()
     const person = testSession('person')
     const bot = testSession('bot', { client: headlessChrome })
-    const made = await decisionsOf(...opened(person), ...opened(bot), batch(person), batch(bot), handOff(bot))
+    const made = await decisionsOf(
+      ...opened(person),
+      ...opened(bot),
+      batch(person),
+      batch(bot),
+      handOff(bot),
+    )
     expect(
       made.map(({ session_id, verdict, is_provisional }) => [session_id, verdict, is_provisional]),
     ).toEqual([
@@ -135,7 +144,11 @@ describe('scoring worker', () => {
     const [one] = await decisionsOf(...opened(first), batch(first))
     const [two] = await decisionsOf(...opened(again), batch(again))
     expect(one?.visitor?.method).toBe('new')
-    expect(two?.visitor).toMatchObject({ id: one?.visitor?.id, method: 'continuity', basis: 'deterministic' })
+    expect(two?.visitor).toMatchObject({
+      id: one?.visitor?.id,
+      method: 'continuity',
+      basis: 'deterministic',
+    })
     const containers = ['a', 'b', 'c'].map((name) => testSession(name, { client: bareChromium }))
     const made = await decisionsOf(...containers.flatMap((each) => [...opened(each), batch(each)]))
     expect(new Set(made.map(({ visitor }) => visitor?.id)).size).toBe(3)
@@ -157,7 +170,12 @@ describe('scoring worker', () => {
 
     const again = testSession('again', kept)
     const [returned] = await decisionsOf(...opened(again), batch(again))
-    const owns = { id: first?.visitor?.id, method: 'continuity', basis: 'deterministic', confidence: 99 }
+    const owns = {
+      id: first?.visitor?.id,
+      method: 'continuity',
+      basis: 'deterministic',
+      confidence: 99,
+    }
     expect(returned?.visitor).toMatchObject(owns)
     expect(slugsOf(returned)).not.toContain('kept_id_of_another_device')
 
@@ -174,11 +192,15 @@ describe('scoring worker', () => {
     now += 2 * day
     const again = testSession('b', { openedAt: now })
     const test = testSession('t', { openedAt: now, environment: 'test' })
-    const [two, other] = await decisionsOf(...[again, test].flatMap((each) => [...opened(each), batch(each)]))
+    const [two, other] = await decisionsOf(
+      ...[again, test].flatMap((each) => [...opened(each), batch(each)]),
+    )
     const { id } = one?.visitor ?? {}
     expect(two?.visitor).toMatchObject({ id, method: 'fingerprint', basis: 'probabilistic' })
     expect(other?.visitor?.id).not.toBe(id)
-    expect(two?.signals_fired.map(({ signal }) => signal)).not.toContain('returning_visitor_fingerprint')
+    expect(two?.signals_fired.map(({ signal }) => signal)).not.toContain(
+      'returning_visitor_fingerprint',
+    )
   })
 
   it('takes machines of one look that come within one batch for as many visitors, in doubt', async () => {
@@ -186,7 +208,11 @@ describe('scoring worker', () => {
     const fleet = ['a', 'b', 'c'].map((name) => testSession(name))
     const made = await decisionsOf(...fleet.flatMap((each) => [...opened(each), batch(each)]))
     expect(new Set(made.map(({ visitor }) => visitor?.id)).size).toBe(3)
-    expect(made.map(({ visitor }) => visitor?.basis)).toEqual([null, 'probabilistic', 'probabilistic'])
+    expect(made.map(({ visitor }) => visitor?.basis)).toEqual([
+      null,
+      'probabilistic',
+      'probabilistic',
+    ])
     expect(made.map(({ visitor }) => visitor?.confidence)).toEqual([85, 50, 50])
   })
 
@@ -278,7 +304,9 @@ describe('scoring worker', () => {
     const known = async () => {
       await endSessions(scheduler)
       await log.settled()
-      const { rows } = await database.pool.query('select session_id from scoring.sessions order by opened_at')
+      const { rows } = await database.pool.query(
+        'select session_id from scoring.sessions order by opened_at',
+      )
       return rows.map(({ session_id }) => session_id)
     }
     const [session, other] = [testSession('over'), testSession('other')]
@@ -296,7 +324,9 @@ describe('scoring worker', () => {
     await start()
     const session = testSession('forgotten')
     expect(await decisionsOf(idled(session, { at: now, reason: 'expired' }))).toEqual([])
-    const { rows } = await database.pool.query('select count(*)::int as known from scoring.sessions')
+    const { rows } = await database.pool.query(
+      'select count(*)::int as known from scoring.sessions',
+    )
     expect(rows).toEqual([{ known: 0 }])
   })
 })

@@ -3,13 +3,33 @@ import { connectionsOf } from '../../../services/server/connections.ts'
 import { allRoles } from '../../../services/server/roles.ts'
 
 const all = (isLogEmbedded: boolean) =>
-  Object.fromEntries(allRoles.map((role) => [role, connectionsOf({ roles: [role], isLogEmbedded }).all]))
+  Object.fromEntries(
+    allRoles.map((role) => [role, connectionsOf({ roles: [role], isLogEmbedded }).all]),
+  )
 
 describe('connections to the database', () => {
   it('are few where a role needs few', () => {
-    expect(all(false)).toEqual({ collect: 14, scoring: 8, projections: 12, api: 22, gate: 14, webhooks: 12 })
-    expect(all(true)).toEqual({ collect: 16, scoring: 12, projections: 16, api: 24, gate: 16, webhooks: 16 })
-    expect(connectionsOf({ roles: allRoles, isLogEmbedded: true })).toEqual({ all: 44, pool: 20, reads: 8 })
+    expect(all(false)).toEqual({
+      collect: 14,
+      scoring: 8,
+      projections: 12,
+      api: 22,
+      gate: 14,
+      webhooks: 12,
+    })
+    expect(all(true)).toEqual({
+      collect: 16,
+      scoring: 12,
+      projections: 16,
+      api: 24,
+      gate: 16,
+      webhooks: 16,
+    })
+    expect(connectionsOf({ roles: allRoles, isLogEmbedded: true })).toEqual({
+      all: 44,
+      pool: 20,
+      reads: 8,
+    })
   })
 
   it('are as many as the setting says, with the rest for the shared pools', () => {
@@ -20,8 +40,11 @@ describe('connections to the database', () => {
   })
 
   it('are refused where a role could not work with them', () => {
-    const at = (max: number) => () => connectionsOf({ roles: ['collect'], isLogEmbedded: false, max })
+    const at = (max: number) => () =>
+      connectionsOf({ roles: ['collect'], isLogEmbedded: false, max })
     expect(at(14)()).toEqual({ all: 14, pool: 6, reads: 0 })
-    expect(at(13)).toThrow('DATABASE_MAX_CONNECTIONS is 13, and a process with collect needs 14 at least.')
+    expect(at(13)).toThrow(
+      'DATABASE_MAX_CONNECTIONS is 13, and a process with collect needs 14 at least.',
+    )
   })
 })

@@ -47,7 +47,8 @@ const canaries = async ({ pool }: TestDatabase) =>
   (await pool.query('select sealed from tidegate.master_key_canary')).rowCount
 
 /** As an installation of an earlier release has its database. */
-const withoutCanary = ({ pool }: TestDatabase) => pool.query('delete from tidegate.master_key_canary')
+const withoutCanary = ({ pool }: TestDatabase) =>
+  pool.query('delete from tidegate.master_key_canary')
 
 async function storeDataKey({ dataKeys }: Opened): Promise<void> {
   await dataKeys.ensure(['sid_1'])
@@ -56,7 +57,10 @@ async function storeDataKey({ dataKeys }: Opened): Promise<void> {
 async function storeApiKey({ pool, keyring }: Opened): Promise<void> {
   const keyId = asId('key', `key_${'2'.repeat(26)}`)
   const { key, lookupHash, preview } = generateApiKey({
-    ...{ type: 'secret', environment: 'live', keyring, random: randomBytes },
+    type: 'secret',
+    environment: 'live',
+    keyring,
+    random: randomBytes,
   })
   const { rows } = await pool.query<{ schema: string }>(
     `select schema_name as schema from tidegate.projection_builds
@@ -113,7 +117,9 @@ it.each([
 it('of two that start at the same moment with different keys on an empty database one starts', async () => {
   for (let round = 0; round < 5; round++) {
     const database = await newDatabase()
-    const started = await Promise.allSettled([newKey(), newKey()].map((keys) => open(database, keys)))
+    const started = await Promise.allSettled(
+      [newKey(), newKey()].map((keys) => open(database, keys)),
+    )
     const cores = started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
     for (const core of cores) await core.close()
     expect(cores).toHaveLength(1)
@@ -158,7 +164,9 @@ it('a copy of the database knows its master keys', async () => {
   const { rows } = await database.pool.query<{ sealed: Buffer }>(
     'select sealed from tidegate.master_key_canary',
   )
-  await copy.pool.query('insert into tidegate.master_key_canary (sealed) values ($1)', [rows[0]?.sealed])
+  await copy.pool.query('insert into tidegate.master_key_canary (sealed) values ($1)', [
+    rows[0]?.sealed,
+  ])
   await expect(open(copy, newKey())).rejects.toThrow(WrongMasterKeys)
   await using(copy, right)
 })

@@ -34,6 +34,9 @@ test.each(['0.0.0.0', '::', ''])(
   },
 )
 
-test.each(['127.0.0.1', '::1', 'tidegate.internal'])('those of one on %s have it without', (HOST) => {
-  expect(hasConsentAddress({ HOST })).toBe(true)
-})
+test.each(['127.0.0.1', '::1', 'tidegate.internal'])(
+  'those of one on %s have it without',
+  (HOST) => {
+    expect(hasConsentAddress({ HOST })).toBe(true)
+  },
+)

@@ -25,7 +25,13 @@ import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
 import { writeMmdb } from '../../support/mmdb.ts'
 import { repeatsOf, visitorLink } from '../../support/session-scored.ts'
-import { batch, opened, startedAt, type TestSession, testSession } from '../scoring/support/events.ts'
+import {
+  batch,
+  opened,
+  startedAt,
+  type TestSession,
+  testSession,
+} from '../scoring/support/events.ts'
 import { stateAfter } from '../scoring/support/sessions.ts'
 import { desktopChrome, withParts } from '../scoring/support/snapshots.ts'
 
@@ -100,7 +106,12 @@ export function shown(event: SessionScored, index: number): unknown {
 
 function markOf(index: number): SessionMark {
   const label = index % 2 === 0 ? ('bot' as const) : ('human' as const)
-  return { id: `mrk_${index}`, label, reason: index % 4 < 2 ? null : 'charged_back', marked_at: index }
+  return {
+    id: `mrk_${index}`,
+    label,
+    reason: index % 4 < 2 ? null : 'charged_back',
+    marked_at: index,
+  }
 }
 
 function identified(index: number): Identification {
@@ -108,22 +119,30 @@ function identified(index: number): Identification {
   const components = { agreed: named('a'), changed: named('b'), unknown: named('c') }
   const isEven = index % 2 === 0
   const known = index % 4 === 2 ? null : components
-  const candidate = { visitor_id: `vid_${index}`, bits: index, same_network: isEven, components: known }
+  const candidate = {
+    visitor_id: `vid_${index}`,
+    bits: index,
+    same_network: isEven,
+    components: known,
+  }
   return {
     session_id: `sid_${index}`,
     decided_by: isEven ? 'look' : 'kept_id',
     bits_needed: index,
     of_visitors: index,
     chosen: index % 4 === 3 ? null : candidate,
-    next: index % 4 === 3 ? null : { ...candidate, lost_because: isEven ? 'less_likely' : 'kept_id_decides' },
+    next:
+      index % 4 === 3
+        ? null
+        : { ...candidate, lost_because: isEven ? 'less_likely' : 'kept_id_decides' },
   }
 }
 
 /** What databases say of some addresses, and of one of which nothing is known. */
 export async function lookUpNetworks(): Promise<AddressNetwork[]> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-members-'))
-  const [cityPath = '', asnPath = '', anonymousPath = ''] = ['city', 'asn', 'anonymous'].map((name) =>
-    path.join(folder, `${name}.mmdb`),
+  const [cityPath = '', asnPath = '', anonymousPath = ''] = ['city', 'asn', 'anonymous'].map(
+    (name) => path.join(folder, `${name}.mmdb`),
   )
   const place = (code: string, name: string, at: number) => ({
     city: { names: { en: `City of ${name}` } },
@@ -143,7 +162,13 @@ export async function lookUpNetworks(): Promise<AddressNetwork[]> {
   })
   await writeMmdb(asnPath, 'ASN', { '8.8.8.0/24': asn(1), '9.9.9.0/24': asn(2) })
   const flag = (name: string) => ({ [name]: true, provider_name: name })
-  const flags = ['anonymous_vpn', 'public_proxy', 'tor_exit_node', 'hosting_provider', 'residential_proxy']
+  const flags = [
+    'anonymous_vpn',
+    'public_proxy',
+    'tor_exit_node',
+    'hosting_provider',
+    'residential_proxy',
+  ]
   await writeMmdb(
     anonymousPath,
     'Anonymous-IP',
@@ -185,28 +210,46 @@ const withheld = (group: Withheld['group'], reason: Withheld['reason']) =>
     collection: { withheld: [{ group, reason }] },
   })
 const outdated = withParts(desktopChrome, {
-  navigator: { user_agent: desktopChrome.snapshot.navigator?.user_agent?.replace('140', '90') ?? null },
+  navigator: {
+    user_agent: desktopChrome.snapshot.navigator?.user_agent?.replace('140', '90') ?? null,
+  },
 })
-const detailOf = (sent: object) => snapshotSchema.parse({ native: { bundle_id: 'com.example.app', ...sent } })
+const detailOf = (sent: object) =>
+  snapshotSchema.parse({ native: { bundle_id: 'com.example.app', ...sent } })
 // What the form of a member takes.
 const sample: Record<string, unknown> = {
-  ...{ boolean: true, count: 3, 'text of 200': 'text', 'up to 32: text of 200': ['text'] },
-  ...{
-    'up to 32: count': [27_042],
-    '{ bias, noise }, each 3 numbers': { bias: [1, 2, 3], noise: [4, 5, 6] },
-  },
+  boolean: true,
+  count: 3,
+  'text of 200': 'text',
+  'up to 32: text of 200': ['text'],
+  'up to 32: count': [27_042],
+  '{ bias, noise }, each 3 numbers': { bias: [1, 2, 3], noise: [4, 5, 6] },
 }
 const samplesOf = (members: (typeof nativeDetail)[string] = {}) =>
-  Object.fromEntries(Object.entries(members).map(([name, [{ form }]]) => [name, sample[String(form)]]))
+  Object.fromEntries(
+    Object.entries(members).map(([name, [{ form }]]) => [name, sample[String(form)]]),
+  )
 const detailed = detailOf({
-  ...{ install_time_epoch_ms: 1, provisioning_team: 'T', mcc: '268', mnc: '01', phone_type: 'gsm' },
-  ...{ network_type: 'wifi', radio_access: ['lte'], motion: samplesOf(nativeDetail.motion) },
+  install_time_epoch_ms: 1,
+  provisioning_team: 'T',
+  mcc: '268',
+  mnc: '01',
+  phone_type: 'gsm',
+  network_type: 'wifi',
+  radio_access: ['lte'],
+  motion: samplesOf(nativeDetail.motion),
   integrity: Object.fromEntries(
-    Object.entries(nativeDetail).map(([name, all]) => [name.replace('integrity.', ''), samplesOf(all)]),
+    Object.entries(nativeDetail).map(([name, all]) => [
+      name.replace('integrity.', ''),
+      samplesOf(all),
+    ]),
   ),
 })
 const attestedBy = (method: string, at: number): SessionAttestation => ({
-  ...{ status: 'valid', method, reason: null, app_id: null },
+  status: 'valid',
+  method,
+  reason: null,
+  app_id: null,
   device: {
     id: `${method}-${at}`,
     first_seen_at: at,
@@ -251,7 +294,9 @@ function simulated(): Omit<Fixture, 'network'>[] {
 }
 
 function chosen(): Omit<Fixture, 'network'>[] {
-  const session = (name: string, some: Partial<TestSession> = {}) => ({ session: testSession(name, some) })
+  const session = (name: string, some: Partial<TestSession> = {}) => ({
+    session: testSession(name, some),
+  })
   const signed = {
     signature: { status: 'invalid', reason: 'lifetime', signed: null },
     signatureAgent: 'agent.example',
@@ -262,23 +307,35 @@ function chosen(): Omit<Fixture, 'network'>[] {
   } as const
   const at = startedAt + 1
   const crawler: SessionAgent = {
-    ...{
-      status: 'verified',
-      provider: 'google',
-      product: 'Googlebot',
-      purpose: 'search',
-      method: 'reverse_dns',
-    },
+    status: 'verified',
+    provider: 'google',
+    product: 'Googlebot',
+    purpose: 'search',
+    method: 'reverse_dns',
     evidence: {
-      ...{ catalogue_id: 'google-crawler', domain: null, key_id: null, list: 'Googlebot', reason: null },
-      ...{ host_name: 'crawl.googlebot.com', fetched_at: startedAt },
+      catalogue_id: 'google-crawler',
+      domain: null,
+      key_id: null,
+      list: 'Googlebot',
+      reason: null,
+      host_name: 'crawl.googlebot.com',
+      fetched_at: startedAt,
     },
   }
   const signer: SessionAgent = {
-    ...{ status: 'declared', provider: 'agent.example', product: null, purpose: null, method: null },
+    status: 'declared',
+    provider: 'agent.example',
+    product: null,
+    purpose: null,
+    method: null,
     evidence: {
-      ...{ catalogue_id: null, domain: 'agent.example', key_id: 'key', list: null, reason: 'lifetime' },
-      ...{ host_name: null, fetched_at: at },
+      catalogue_id: null,
+      domain: 'agent.example',
+      key_id: 'key',
+      list: null,
+      reason: 'lifetime',
+      host_name: null,
+      fetched_at: at,
     },
   }
   return [
@@ -288,9 +345,13 @@ function chosen(): Omit<Fixture, 'network'>[] {
     session('without a worker', { client: withheld('worker', 'late') }),
     session('without graphics', { client: withheld('webgl', 'blocked') }),
     {
-      ...session('changed', { client: { snapshot: snapshotSchema.parse(changed(full)) }, ...named }),
+      ...session('changed', {
+        client: { snapshot: snapshotSchema.parse(changed(full)) },
+        ...named,
+      }),
       page: {
-        ...{ url: 'https://shop.example/other', referrer: 'https://search.example/' },
+        url: 'https://shop.example/other',
+        referrer: 'https://search.example/',
         ja4: 't13d1517h2_8daaf6152771_cb7bf5808d99',
         http2_fingerprint: '1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p',
       },

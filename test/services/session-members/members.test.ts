@@ -2,7 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { beforeAll, expect, test } from 'vitest'
 import { sessionDetailSchema } from '../../../services/readback/schemas/sessions.ts'
 import { fixtures, lookUpNetworks, scored, shown } from './fixtures.ts'
-import { covers, type DocumentedMembers, documentedMembers, membersOf, valuesOf } from './members.ts'
+import {
+  covers,
+  type DocumentedMembers,
+  documentedMembers,
+  membersOf,
+  valuesOf,
+} from './members.ts'
 
 /** Members that nothing fills, without those below one that is always null. It may go down, and never up. */
 const mostUnfilled = 8
@@ -24,7 +30,8 @@ beforeAll(async () => {
   constant = members.filter((member) => valuesOf(member, [...answers, ...others]).size < 2)
 })
 
-const rowsOf = (member: string) => rows.filter(({ paths }) => paths.some((path) => covers(path, member)))
+const rowsOf = (member: string) =>
+  rows.filter(({ paths }) => paths.some((path) => covers(path, member)))
 
 test('docs/reference/session.md says of every member what fills it', () => {
   expect(all.length).toBeGreaterThan(300)

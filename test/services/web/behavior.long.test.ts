@@ -92,7 +92,10 @@ function newestState(): SessionState | undefined {
   return [...states.values()].at(-1)
 }
 
-type OfSession = Extract<RecordedEvent, { type: 'SessionOpened' | 'DocumentOpened' | 'BatchReceived' }>
+type OfSession = Extract<
+  RecordedEvent,
+  { type: 'SessionOpened' | 'DocumentOpened' | 'BatchReceived' }
+>
 
 function isOfSession(event: RecordedEvent): event is OfSession {
   return ['SessionOpened', 'DocumentOpened', 'BatchReceived'].includes(event.type)
@@ -125,7 +128,11 @@ describe('a hand on a mouse and a keyboard', () => {
     await desktop.input([
       ...movePointer({ x: 700, y: 520 }, { x: 900, y: 640 }, next),
       ...movePointer({ x: 900, y: 640 }, { x: 300, y: 560 }, next),
-      ...['mousedown', '1', ...pause(60 + next() * 40), 'mouseup', '1'],
+      'mousedown',
+      '1',
+      ...pause(60 + next() * 40),
+      'mouseup',
+      '1',
       ...Array.from({ length: 5 }, () => ['click', '5', ...pause(0.05 + next() * 80)]).flat(),
       ...Array.from({ length: 8 }, () => ['click', '4', ...pause(0.05 + next() * 80)]).flat(),
       ...movePointer({ x: 300, y: 560 }, { x: 640, y: 480 }, next),
@@ -160,12 +167,18 @@ describe('software', () => {
       for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased'] as const) {
         await cdp.send('Input.dispatchMouseEvent', { ...mouse, type })
       }
-      for (const text of 'some text') await cdp.send('Input.dispatchKeyEvent', { type: 'char', text })
+      for (const text of 'some text')
+        await cdp.send('Input.dispatchKeyEvent', { type: 'char', text })
       for (const deltaY of [40, 90, 170, 60, 210]) await tab.mouse.wheel(0, deltaY)
       await tab.click('button')
       await tab.fill('#name', 'Grace Hopper')
       await tab.fill('#email', 'grace@example.com')
-      await cdp.send('Input.dispatchKeyEvent', { type: 'keyDown', key: 'q', code: 'KeyQ', text: 'q' })
+      await cdp.send('Input.dispatchKeyEvent', {
+        type: 'keyDown',
+        key: 'q',
+        code: 'KeyQ',
+        text: 'q',
+      })
       // Enough of them: a time may be whole by chance.
       await tab.keyboard.type('Abcdefghijkl')
     }, 13)
@@ -177,7 +190,9 @@ describe('software', () => {
       'malformed_key_events',
       'text_inserted_at_once',
     ]
-    expect(firedOf(state, traces), JSON.stringify(state.behavior)).toEqual(expect.arrayContaining(expected))
+    expect(firedOf(state, traces), JSON.stringify(state.behavior)).toEqual(
+      expect.arrayContaining(expected),
+    )
     expect(state.behavior?.keyboard.unkeyed).toBe('some text'.length)
     expect(firedOf(state, trust)).toEqual([])
   }, 60_000)

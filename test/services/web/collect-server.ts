@@ -59,7 +59,9 @@ export async function createCollectServer({ batchIntervalMs = 300 } = {}): Promi
   } as const
   const record = { status: 'active', graceExpiresAt: null, organizationStatus: 'active' } as const
   const findKey = async (hashes: string[]) =>
-    hashes.includes(lookupHash) ? { ...record, principal: { ...principal, allowedOrigins: [] } } : undefined
+    hashes.includes(lookupHash)
+      ? { ...record, principal: { ...principal, allowedOrigins: [] } }
+      : undefined
   collectRoutes(app, {
     signatures: { baseUrls: ['https://own.example'], maxLifetimeMs: 3_600_000 },
     log,

@@ -18,8 +18,11 @@ const get = async (url: string) => {
   return { statusCode, headers, body }
 }
 const render = (markdown: string, others: string[] = []) =>
-  renderPage(markdown, { file: 'docs/guide/one.md', isPage: (file) => others.includes(file), up: '../../' })
-    .html
+  renderPage(markdown, {
+    file: 'docs/guide/one.md',
+    isPage: (file) => others.includes(file),
+    up: '../../',
+  }).html
 
 describe('a page of Markdown as HTML', () => {
   test('has headings that links find, also those of the same words', () => {
@@ -32,7 +35,9 @@ describe('a page of Markdown as HTML', () => {
     const links =
       '[a](../operate/two.md#part) [b](../examples/x/server.js) [c](https://a.example/) [d](#here)'
     const html = render(links, ['docs/operate/two.md'])
-    expect(html).toContain('<a href="../../docs/operate/two#part">a</a> b <a href="https://a.example/">c</a>')
+    expect(html).toContain(
+      '<a href="../../docs/operate/two#part">a</a> b <a href="https://a.example/">c</a>',
+    )
     expect(html).toContain('<a href="#here">d</a>')
   })
 
@@ -48,16 +53,23 @@ describe('the docs', () => {
     for (const file of files) {
       const url = `/${file.replace(/\.md$/, '')}`
       const { statusCode, headers, body } = await get(url)
-      expect([url, statusCode, headers['content-type']]).toEqual([url, 200, 'text/html; charset=utf-8'])
+      expect([url, statusCode, headers['content-type']]).toEqual([
+        url,
+        200,
+        'text/html; charset=utf-8',
+      ])
       expect(headers['content-security-policy']).not.toContain('unsafe')
       ids.set(url, new Set([...body.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? '')))
       for (const [, href = ''] of body.matchAll(/<a [^>]*?href="([^"]+)"/g))
         if (!/^https?:/.test(href)) links.push({ from: url, to: new URL(href, `http://a${url}`) })
     }
-    const pagesOnly = links.filter(({ to }) => to.pathname.startsWith('/docs/') && ids.has(to.pathname))
+    const pagesOnly = links.filter(
+      ({ to }) => to.pathname.startsWith('/docs/') && ids.has(to.pathname),
+    )
     expect(pagesOnly.length).toBeGreaterThan(500)
     const broken = pagesOnly.filter(
-      ({ to }) => to.hash !== '' && !ids.get(to.pathname)?.has(decodeURIComponent(to.hash.slice(1))),
+      ({ to }) =>
+        to.hash !== '' && !ids.get(to.pathname)?.has(decodeURIComponent(to.hash.slice(1))),
     )
     expect(broken.map(({ from, to }) => `${from} -> ${to.pathname}${to.hash}`)).toEqual([])
     const elsewhere = links.filter(({ to }) => !ids.has(to.pathname)).map(({ to }) => to.pathname)

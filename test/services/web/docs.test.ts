@@ -6,7 +6,10 @@ import { pages } from '../../structure/pages.ts'
 import { root } from '../../support/test-projects.ts'
 import { type CollectServer, createCollectServer } from './collect-server.ts'
 
-const written = ['docs/reports/performance.md', ...pages().filter((page) => page.startsWith('docs/'))]
+const written = [
+  'docs/reports/performance.md',
+  ...pages().filter((page) => page.startsWith('docs/')),
+]
 let server: CollectServer
 
 beforeAll(async () => {
@@ -16,7 +19,8 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const get = (url: string) => server.app.inject({ url })
-const linksIn = (text: string) => [...text.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => String(link))
+const linksIn = (text: string) =>
+  [...text.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => String(link))
 
 describe('/llms.txt', () => {
   test('has a name, a summary, and sections of links', async () => {
@@ -35,7 +39,8 @@ describe('/llms.txt', () => {
       (page) => !page.startsWith('docs/internals/adr/') || page.endsWith('README.md'),
     )
     expect(links.filter((link) => link.endsWith('.md')).sort()).toEqual(own.sort())
-    for (const link of links) expect([link, (await get(`/${link}`)).statusCode]).toEqual([link, 200])
+    for (const link of links)
+      expect([link, (await get(`/${link}`)).statusCode]).toEqual([link, 200])
   })
 })
 
@@ -62,7 +67,8 @@ describe('pages of docs/', () => {
     )
     const targets = new Set((await Promise.all(links)).flat())
     expect(targets.size).toBeGreaterThan(30)
-    for (const target of targets) expect([target, (await get(target)).statusCode]).toEqual([target, 200])
+    for (const target of targets)
+      expect([target, (await get(target)).statusCode]).toEqual([target, 200])
   })
 
   test.each([
@@ -84,11 +90,16 @@ describe('pages of docs/', () => {
 
   test('are no part of the interface description', async () => {
     const { paths } = (await get('/openapi.json')).json()
-    expect(Object.keys(paths).filter((url) => url.includes('docs') || url.includes('llms'))).toEqual([])
+    expect(
+      Object.keys(paths).filter((url) => url.includes('docs') || url.includes('llms')),
+    ).toEqual([])
   })
 })
 
 test('another method is refused with what is allowed', async () => {
-  const { statusCode, headers } = await server.app.inject({ method: 'POST', url: '/docs/guide/gate.md' })
+  const { statusCode, headers } = await server.app.inject({
+    method: 'POST',
+    url: '/docs/guide/gate.md',
+  })
   expect([statusCode, headers.allow]).toEqual([405, 'GET, HEAD'])
 })

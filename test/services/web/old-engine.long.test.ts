@@ -33,7 +33,11 @@ async function visit(): Promise<void> {
     realm_differences: [],
   })
   // Chromium before 89 has the flag only where something drives it.
-  expect(snapshot?.automation).toMatchObject({ webdriver: null, console_readers: [], cdp_runtime: false })
+  expect(snapshot?.automation).toMatchObject({
+    webdriver: null,
+    console_readers: [],
+    cdp_runtime: false,
+  })
   expect(snapshot?.worker.available).toBe(true)
   expect(snapshot?.iframe.available).toBe(true)
   expect(snapshot?.canvas.hash).not.toBeNull()

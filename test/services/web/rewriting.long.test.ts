@@ -37,11 +37,16 @@ async function snapshotAfter(script?: Script): Promise<Snapshot> {
 
 /** Without the marks of the browser under test that have nothing to do with the script. */
 function evaluated(snapshot: Snapshot) {
-  const windowed: Snapshot = JSON.parse(JSON.stringify(snapshot).replaceAll('HeadlessChrome', 'Chrome'))
+  const windowed: Snapshot = JSON.parse(
+    JSON.stringify(snapshot).replaceAll('HeadlessChrome', 'Chrome'),
+  )
   return evaluateClient({ snapshot: { ...windowed, proofs: answers } })
 }
 
-const everyReader = ['page', 'frame', 'worker'].flatMap((where) => [`${where}.stack`, `${where}.getter`])
+const everyReader = ['page', 'frame', 'worker'].flatMap((where) => [
+  `${where}.stack`,
+  `${where}.getter`,
+])
 
 const rewriteJson = `
   const { stringify } = JSON
@@ -58,8 +63,16 @@ const hideSource = `
 describe('a script before the SDK', () => {
   test('none: nothing is foreign, nothing differs, and the driver is seen by every reader', async () => {
     const { tamper, automation, environment } = await snapshotAfter()
-    expect(tamper).toMatchObject({ realm_available: true, foreign_primitives: [], realm_differences: [] })
-    expect(automation).toMatchObject({ console_readers: everyReader, cdp_runtime: true, webdriver: true })
+    expect(tamper).toMatchObject({
+      realm_available: true,
+      foreign_primitives: [],
+      realm_differences: [],
+    })
+    expect(automation).toMatchObject({
+      console_readers: everyReader,
+      cdp_runtime: true,
+      webdriver: true,
+    })
     expect(environment.secure_context).toBe(true)
   })
 
@@ -99,7 +112,10 @@ describe('a script before the SDK', () => {
 
   test('silences the console of every frame: the worker sees the reader', async () => {
     const snapshot = await snapshotAfter({ of: 'every frame', text: 'console.debug = () => {}' })
-    expect(snapshot.automation).toMatchObject({ cdp_runtime: true, console_readers: everyReader.slice(4) })
+    expect(snapshot.automation).toMatchObject({
+      cdp_runtime: true,
+      console_readers: everyReader.slice(4),
+    })
     const evaluation = evaluated({ ...snapshot, automation: withoutFlag(snapshot) })
     expect(evaluation.score.verdict).not.toBe('human')
     expect(slugs(evaluation)).toContain('wrapped_page_functions')
@@ -107,7 +123,10 @@ describe('a script before the SDK', () => {
 
   const getter = `Object.getOwnPropertyDescriptor(Navigator.prototype, 'webdriver').get`
   test.each([
-    ['defines the flag on navigator', `Object.defineProperty(navigator, 'webdriver', { get: () => false })`],
+    [
+      'defines the flag on navigator',
+      `Object.defineProperty(navigator, 'webdriver', { get: () => false })`,
+    ],
     [
       'defines the flag on the prototype',
       `Object.defineProperty(Navigator.prototype, 'webdriver', { get: () => false, configurable: true })`,
@@ -150,8 +169,13 @@ describe('a script before the SDK', () => {
     expect(snapshot.tamper).toMatchObject({
       foreign_primitives: [
         'Function.toString',
-        ...['console.debug', 'console.log', 'console.error', 'fetch', 'setTimeout'],
-        ...['EventTarget.addEventListener', 'XMLHttpRequest.send'],
+        'console.debug',
+        'console.log',
+        'console.error',
+        'fetch',
+        'setTimeout',
+        'EventTarget.addEventListener',
+        'XMLHttpRequest.send',
       ],
       patched_functions: [],
       realm_differences: [],
@@ -173,7 +197,9 @@ describe('a script before the SDK', () => {
     ])
     expect(snapshot.tamper.foreign_primitives).toEqual(['navigator.userAgent'])
     const evaluation = evaluated({ ...snapshot, automation: withoutFlag(snapshot) })
-    expect(slugs(evaluation)).toEqual(expect.arrayContaining(['rewritten_navigator', 'realm_differences']))
+    expect(slugs(evaluation)).toEqual(
+      expect.arrayContaining(['rewritten_navigator', 'realm_differences']),
+    )
     expect(evaluation.score.verdict).not.toBe('bot')
   })
 })
@@ -208,7 +234,9 @@ describe('the realm', () => {
     const { tamper, automation, iframe } = await snapshotAfter({ of: 'page', text })
     expect(tamper).toMatchObject({ realm_available: false, foreign_primitives: [] })
     expect(automation).toMatchObject({ webdriver: true, webdriver_iframe: null })
-    expect(automation.console_readers).toEqual(everyReader.filter((name) => !name.startsWith('frame')))
+    expect(automation.console_readers).toEqual(
+      everyReader.filter((name) => !name.startsWith('frame')),
+    )
     expect(iframe.available).toBeNull()
   })
 

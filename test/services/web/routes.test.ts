@@ -40,7 +40,10 @@ describe('/t.js', () => {
   })
 
   test('may be loaded by any site, and is fetched again only when it changed', async () => {
-    const first = await server.app.inject({ url: '/t.js', headers: { 'accept-encoding': 'gzip, br' } })
+    const first = await server.app.inject({
+      url: '/t.js',
+      headers: { 'accept-encoding': 'gzip, br' },
+    })
     expect(first.statusCode).toBe(200)
     expect(first.headers).toMatchObject({
       'content-type': 'text/javascript; charset=utf-8',
@@ -55,7 +58,10 @@ describe('/t.js', () => {
     })
     expect(again.statusCode).toBe(304)
     expect(again.body).toBe('')
-    const plain = await server.app.inject({ url: '/t.js', headers: { 'accept-encoding': 'gzip;q=0' } })
+    const plain = await server.app.inject({
+      url: '/t.js',
+      headers: { 'accept-encoding': 'gzip;q=0' },
+    })
     expect(plain.headers['content-encoding']).toBeUndefined()
     expect(plain.body).toContain('export')
   })

@@ -108,7 +108,9 @@ test('a refusal keeps it so, and consent later begins, with what happens from th
     'client.consent(true), client.getSession()',
   )
   expect(sessionId).toMatch(/^sid_/)
-  expect(await callsOf(page)).toEqual(expect.arrayContaining(['canvas', 'fetch', 'navigator', 'listener']))
+  expect(await callsOf(page)).toEqual(
+    expect.arrayContaining(['canvas', 'fetch', 'navigator', 'listener']),
+  )
   // What was typed before is not told afterwards.
   expect(observationsOf(bench.server).at(-1)?.behavior?.keyboard.events ?? 0).toBe(0)
 })
@@ -117,13 +119,17 @@ test('consent that is withdrawn ends it, deletes what was stored, and may be giv
   const { page, problems } = await bench.open()
   await page.evaluate(`run({ publishableKey: '${key()}' }).getSession()`)
   expect(await storedIn(page)).toMatchObject({ databases: ['tidegate'] })
-  const code = await page.evaluate(`client.consent(false), client.getSession().catch((error) => error.code)`)
+  const code = await page.evaluate(
+    `client.consent(false), client.getSession().catch((error) => error.code)`,
+  )
   expect(code).toBe('client.no_consent')
   await eventually(async () => expect(await storedIn(page)).toEqual(nothingStored))
   const after = bench.server.events().length
   await useFor(page)
   expect(bench.server.events()).toHaveLength(after)
-  const again = await page.evaluate<{ sessionId: string }>(`client.consent(true), client.getSession()`)
+  const again = await page.evaluate<{ sessionId: string }>(
+    `client.consent(true), client.getSession()`,
+  )
   expect(again.sessionId).toMatch(/^sid_/)
   expect(problems).toEqual([])
 })
@@ -172,12 +178,28 @@ test('the minimal mode touches no canvas, graphics, audio, fonts or devices, and
   expect(calls).toEqual(expect.arrayContaining(['fetch', 'navigator', 'Worker']))
   const snapshot = observationsOf(bench.server).findLast((one) => one.snapshot)?.snapshot
   expect(snapshot?.collection.mode).toBe('minimal')
-  const sent = { snapshot: snapshot ?? null, platform: 'web', isMinimal: true, engine: 'blink' } as const
+  const sent = {
+    snapshot: snapshot ?? null,
+    platform: 'web',
+    isMinimal: true,
+    engine: 'blink',
+  } as const
   expect(completenessOf(sent)).toEqual({ missing: [], withheld: [] })
-  const values = [snapshot?.canvas, snapshot?.webgl, snapshot?.webgpu, snapshot?.fonts, snapshot?.media]
-  for (const value of [...values, snapshot?.audio].flatMap((group) => Object.values(group ?? { none: 1 })))
+  const values = [
+    snapshot?.canvas,
+    snapshot?.webgl,
+    snapshot?.webgpu,
+    snapshot?.fonts,
+    snapshot?.media,
+  ]
+  for (const value of [...values, snapshot?.audio].flatMap((group) =>
+    Object.values(group ?? { none: 1 }),
+  ))
     expect([null, [], {}]).toContainEqual(value)
   expect(snapshot?.worker).toMatchObject({ available: true, webgl_renderer: null })
   expect(snapshot?.iframe).toMatchObject({ available: true, webgl_renderer: null })
-  expect(snapshot?.proofs).toMatchObject({ canvas_challenge_hash: null, answer_mac: expect.any(String) })
+  expect(snapshot?.proofs).toMatchObject({
+    canvas_challenge_hash: null,
+    answer_mac: expect.any(String),
+  })
 })

@@ -23,7 +23,9 @@ async function behaviorOf(act: (page: Page, cdp: CDPSession) => Promise<unknown>
   await act(page, cdp)
   await handOver(bench, page)
   const sent = observationsOf(bench.server).slice(before)
-  const behavior = sent.flatMap((one) => one.behavior ?? []).reduce((known, more) => addBehavior(known, more))
+  const behavior = sent
+    .flatMap((one) => one.behavior ?? [])
+    .reduce((known, more) => addBehavior(known, more))
   await cdp.detach()
   return behavior
 }
@@ -54,7 +56,10 @@ describe('keys', () => {
         await page.mouse.down()
         const { x, y } = { x: 60, y: 20 }
         const released = { type: 'mouseReleased', x, y, button: 'left', clickCount: 1 } as const
-        await Promise.all([cdp.send('Input.dispatchMouseEvent', released), together(cdp, [down, up])])
+        await Promise.all([
+          cdp.send('Input.dispatchMouseEvent', released),
+          together(cdp, [down, up]),
+        ])
         for (let repeats = 0; repeats < 6; repeats++) await together(cdp, [down, up, down, up])
       },
     )
@@ -66,7 +71,8 @@ describe('keys', () => {
     const { keyboard } = await behaviorOf(async (page) => {
       await page.click('#name')
       await page.waitForTimeout(80)
-      for (const letter of 'abc') await page.keyboard.press(letter).then(() => page.waitForTimeout(20))
+      for (const letter of 'abc')
+        await page.keyboard.press(letter).then(() => page.waitForTimeout(20))
     })
     expect(keyboard).toMatchObject({ keys: 3, letters: 3, hasty: 0, abutting: 0 })
   })
@@ -94,7 +100,8 @@ describe('a pointer', () => {
     const { mouse } = await behaviorOf(async (page) => {
       await pressAt(page, 300, 300)
       // On a busy machine an event may be late, and does not count.
-      for (let presses = 0; presses < 5; presses++) await pressAt(page, presses % 2 ? 300 : 600, 300)
+      for (let presses = 0; presses < 5; presses++)
+        await pressAt(page, presses % 2 ? 300 : 600, 300)
     })
     expect(mouse.presses).toBe(6)
     expect(mouse.jumps).toBeGreaterThanOrEqual(1)
@@ -153,7 +160,12 @@ describe('a form', () => {
       await page.evaluate(`document.querySelector('#text').focus()`)
       await page.evaluate(fill('#text'))
     })
-    expect(form).toMatchObject({ silent_changes: 2, unfocused_inputs: 1, focuses: 1, uncaused_focuses: 1 })
+    expect(form).toMatchObject({
+      silent_changes: 2,
+      unfocused_inputs: 1,
+      focuses: 1,
+      uncaused_focuses: 1,
+    })
   })
 
   test('in which somebody presses and types has a cause for each', async () => {
@@ -163,6 +175,11 @@ describe('a form', () => {
       await page.keyboard.press('Tab')
       await page.keyboard.type('please call')
     })
-    expect(form).toMatchObject({ focuses: 2, uncaused_focuses: 0, unfocused_inputs: 0, silent_changes: 0 })
+    expect(form).toMatchObject({
+      focuses: 2,
+      uncaused_focuses: 0,
+      unfocused_inputs: 0,
+      silent_changes: 0,
+    })
   })
 })

@@ -62,7 +62,10 @@ export async function createPageServer(): Promise<CollectServer> {
   )
   server.app.get('/trusted', hidden, async (_request, reply) =>
     reply
-      .header('content-security-policy', "require-trusted-types-for 'script'; trusted-types tidegate")
+      .header(
+        'content-security-policy',
+        "require-trusted-types-for 'script'; trusted-types tidegate",
+      )
       .type('text/html')
       .send(html),
   )

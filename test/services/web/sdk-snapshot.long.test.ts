@@ -3,7 +3,13 @@ import { bankNumberOf } from '../../../infra/challenges/bank.ts'
 import { snapshotSchema } from '../../../schemas/observations.ts'
 import { eventually } from '../../support/eventually.ts'
 import { needs } from '../../support/needs.ts'
-import { createSdkBench, handOver, lastSnapshot, observationsOf, type SdkBench } from './sdk-page.ts'
+import {
+  createSdkBench,
+  handOver,
+  lastSnapshot,
+  observationsOf,
+  type SdkBench,
+} from './sdk-page.ts'
 
 const { describe, test } = needs('chromium')
 
@@ -30,7 +36,8 @@ describe('the snapshot', () => {
 
   const missing = () =>
     nulls(lastSnapshot(bench.server)).filter(
-      (path) => !empty.some((known) => (typeof known === 'string' ? known === path : known.test(path))),
+      (path) =>
+        !empty.some((known) => (typeof known === 'string' ? known === path : known.test(path))),
     )
 
   // A family that is late on an overloaded machine is null by design.
@@ -66,7 +73,10 @@ describe('the snapshot', () => {
     const sent = observationsOf(bench.server).slice(before)
     const asked = sent.flatMap(({ engine_answers: answers = [] }) => answers)
     expect(
-      sent.map(({ snapshot, engine_answers: answers }) => [snapshot !== undefined, answers?.length]),
+      sent.map(({ snapshot, engine_answers: answers }) => [
+        snapshot !== undefined,
+        answers?.length,
+      ]),
     ).toEqual([
       [true, undefined],
       [false, 12],
@@ -77,7 +87,11 @@ describe('the snapshot', () => {
 
   test.each([
     ['1 ms, as in every Firefox', 'Math.floor(now())', false],
-    ['16.67 ms, as with resistance to fingerprinting', 'Math.floor(now() / (50 / 3)) * (50 / 3)', true],
+    [
+      '16.67 ms, as with resistance to fingerprinting',
+      'Math.floor(now() / (50 / 3)) * (50 / 3)',
+      true,
+    ],
     ['nothing, as where it stands still', '1000', null],
   ])('of a clock in steps of %s', async (_, reading, expected) => {
     const { page } = await bench.open()
@@ -95,7 +109,9 @@ describe('the snapshot', () => {
     await page.evaluate(`Object.assign(window, {
       app_state_JSON: 1, gtm_data_Object: 1, cdc_banner: 1, cdc_adoQpoasnfa76pfcZLmcfl_Array: 1 }), undefined`)
     await handOver(bench, page)
-    expect(lastSnapshot(bench.server).automation.globals).toEqual(['cdc_adoQpoasnfa76pfcZLmcfl_Array'])
+    expect(lastSnapshot(bench.server).automation.globals).toEqual([
+      'cdc_adoQpoasnfa76pfcZLmcfl_Array',
+    ])
   })
 
   // What waits for the browser: worker, sound, devices, WebGPU and storage.
@@ -112,7 +128,9 @@ describe('the snapshot', () => {
       }
     })()`)
     await handOver(bench, page)
-    const families = Object.keys(snapshotSchema.parse({})).filter((name) => !notAsked.includes(name))
+    const families = Object.keys(snapshotSchema.parse({})).filter(
+      (name) => !notAsked.includes(name),
+    )
     const { most, all } = await page.evaluate<{ most: number; all: number }>('moments')
     expect(all).toBeGreaterThanOrEqual(families.length)
     // One of the parts that are computed, and the code of the document, which is loaded meanwhile.
@@ -159,7 +177,10 @@ describe('the snapshot', () => {
     await page.evaluate(`history.replaceState(null, '', '/page?' + 'q'.repeat(20_000)), undefined`)
     const opening = page.waitForRequest('**/v2/collect/sessions')
     await handOver(bench, page)
-    expect((await opening).postDataJSON().page).toEqual({ url: `${bench.server.url}/page`, referrer: null })
+    expect((await opening).postDataJSON().page).toEqual({
+      url: `${bench.server.url}/page`,
+      referrer: null,
+    })
   })
 
   test('shows the driver', async () => {
@@ -176,5 +197,7 @@ describe('the snapshot', () => {
 function nulls(value: unknown, path = ''): string[] {
   if (value === null) return [path]
   if (typeof value !== 'object') return []
-  return Object.entries(value).flatMap(([name, item]) => nulls(item, path ? `${path}.${name}` : name))
+  return Object.entries(value).flatMap(([name, item]) =>
+    nulls(item, path ? `${path}.${name}` : name),
+  )
 }

@@ -73,7 +73,10 @@ describe('what fails', () => {
         .getSession().then(() => 'handed over', (error) => error.code)`)
     expect(outcome).toBe('network')
     await eventually(async () =>
-      expect(await page.evaluate('errors')).toContainEqual({ name: 'CollectError', code: 'network' }),
+      expect(await page.evaluate('errors')).toContainEqual({
+        name: 'CollectError',
+        code: 'network',
+      }),
     )
     expect(problems).toEqual([])
   })
@@ -86,9 +89,11 @@ describe('what fails', () => {
     ['an endpoint that is no URL', "{ publishableKey: 'pk_test_x', endpoint: 'http://' }"],
     ['an endpoint that is no text', "{ publishableKey: 'pk_test_x', endpoint: {} }"],
     ['an endpoint of no server', "{ publishableKey: 'pk_test_x', endpoint: 'javascript:0' }"],
-  ])('start with %s: nothing is thrown, every call rejects, onError hears why', async (_, options) => {
-    const { page, problems } = await bench.open()
-    const codes = await page.evaluate(`(async () => {
+  ])(
+    'start with %s: nothing is thrown, every call rejects, onError hears why',
+    async (_, options) => {
+      const { page, problems } = await bench.open()
+      const codes = await page.evaluate(`(async () => {
       const client = start(${options})
       const heard = new Promise((resolve) => client.onError(resolve))
       const calls = [heard, client.getSession().catch((e) => e), client.waitForFingerprint().catch((e) => e)]
@@ -96,9 +101,10 @@ describe('what fails', () => {
       client.destroy()
       return errors.map(({ code }) => code)
     })()`)
-    expect(codes).toEqual(Array.from({ length: 3 }, () => 'client.invalid_options'))
-    expect(problems).toEqual([])
-  })
+      expect(codes).toEqual(Array.from({ length: 3 }, () => 'client.invalid_options'))
+      expect(problems).toEqual([])
+    },
+  )
 
   test('waitForFingerprint: onError hears of it too, and what has no code gets one', async () => {
     const { page, problems } = await bench.open()
@@ -160,7 +166,11 @@ describe('what fails', () => {
     await handOver(bench, page)
     expect(await page.evaluate('violations')).toEqual([])
     const { worker, iframe, tamper } = lastSnapshot(bench.server)
-    expect([worker.available, iframe.available, tamper.iframe_srcdoc_proxy]).toEqual([true, true, false])
+    expect([worker.available, iframe.available, tamper.iframe_srcdoc_proxy]).toEqual([
+      true,
+      true,
+      false,
+    ])
     expect(problems).toEqual([])
   })
 
@@ -260,11 +270,17 @@ describe('behaviour', () => {
     const { page } = await bench.open()
     await handOver(bench, page)
     const before = bench.server.plaintexts().length
-    await page.evaluate(`addEventListener('keydown', (event) => event.stopImmediatePropagation(), true)`)
+    await page.evaluate(
+      `addEventListener('keydown', (event) => event.stopImmediatePropagation(), true)`,
+    )
     await page.locator('button').press('Enter')
     await handOver(bench, page)
     const [sent] = bench.server.plaintexts().slice(before)
-    expect(JSON.parse(sent ?? '').behavior.mouse).toMatchObject({ events: 0, clicks: 0, activations: 1 })
+    expect(JSON.parse(sent ?? '').behavior.mouse).toMatchObject({
+      events: 0,
+      clicks: 0,
+      activations: 1,
+    })
   })
 
   test('a hand-off is bound to the text that it is asked for with', async () => {
@@ -294,9 +310,13 @@ describe('behaviour', () => {
     const { page } = await bench.open()
     const { sessionId } = await handOver(bench, page)
     const batches = () => ofSession(sessionId).filter(({ type }) => type === 'BatchReceived').length
-    await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })), undefined`)
+    await page.evaluate(
+      `dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })), undefined`,
+    )
     const before = batches()
-    await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })), undefined`)
+    await page.evaluate(
+      `dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })), undefined`,
+    )
     await page.mouse.move(80, 60, { steps: 5 })
     await eventually(async () => expect(batches()).toBeGreaterThan(before))
     expect(ofSession(sessionId).filter(({ type }) => type === 'DocumentOpened')).toHaveLength(1)

@@ -36,7 +36,12 @@ describe('the serialiser', () => {
     [[1, undefined, Number.NaN, Infinity, -0, 1e21, 1e-7, () => 1]],
     [{ a: undefined, b: null, c: [], d: {}, e: [[]], f: 'x', g: () => 1, h: false }],
     ['\u2028\u2029\u007f\u0000\u001f"\\/\ud83d\ude00\ud83d'],
-    [Object.create({ inherited: 1 }, { own: { value: 2, enumerable: true }, hidden: { value: 3 } })],
+    [
+      Object.create(
+        { inherited: 1 },
+        { own: { value: 2, enumerable: true }, hidden: { value: 3 } },
+      ),
+    ],
   ])('of %j as well', (value) => expect(text(value)).toBe(JSON.stringify(value)))
 
   test('of what JSON has no form of: nothing', () => expect(jsonOf(undefined)).toBeUndefined())
@@ -59,7 +64,11 @@ describe('a page that has changed its prototypes', () => {
     const toJSON = { value: () => 'rewritten', configurable: true }
     for (const owner of [Object.prototype, String.prototype, Array.prototype])
       Object.defineProperty(owner, 'toJSON', toJSON)
-    Object.defineProperty(Object.prototype, 'planted', { value: 1, enumerable: true, configurable: true })
+    Object.defineProperty(Object.prototype, 'planted', {
+      value: 1,
+      enumerable: true,
+      configurable: true,
+    })
     Object.defineProperty(Array.prototype, '0', { set() {}, configurable: true })
     JSON.stringify = () => '{}'
     const written = new TextDecoder().decode(encode(value))
@@ -68,7 +77,10 @@ describe('a page that has changed its prototypes', () => {
   })
 })
 
-test.each([0, 1, 65_535, 65_536, 200_000])('%i bytes in stored blocks inflate to themselves', (length) => {
-  const bytes = Uint8Array.from({ length }, (_, i) => i % 251)
-  expect(Buffer.compare(inflateRawSync(storeRaw(bytes)), Buffer.from(bytes))).toBe(0)
-})
+test.each([0, 1, 65_535, 65_536, 200_000])(
+  '%i bytes in stored blocks inflate to themselves',
+  (length) => {
+    const bytes = Uint8Array.from({ length }, (_, i) => i % 251)
+    expect(Buffer.compare(inflateRawSync(storeRaw(bytes)), Buffer.from(bytes))).toBe(0)
+  },
+)

@@ -20,7 +20,11 @@ import { serviceRegistered } from '../../support/gate-service.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { silent } from '../../support/projections.ts'
 import { type Behaviour, silence, status } from '../../support/webhook-behaviours.ts'
-import { startWebhookReceiver, verifiesOwn, verifiesStandard } from '../../support/webhook-receiver.ts'
+import {
+  startWebhookReceiver,
+  verifiesOwn,
+  verifiesStandard,
+} from '../../support/webhook-receiver.ts'
 import { type DispatchWorld, type Endpoint, openDispatchWorld } from './dispatch/world.ts'
 
 const type = 'gate.session.approved'
@@ -34,7 +38,8 @@ function answering(code: number, body: string): Behaviour {
 /** As Gate does: an envelope is accepted, 4xx is refused, anything else may be better the next time. */
 function judge({ status: code, body }: DirectResponse) {
   if (code === 200 && body.includes('envelope')) return { kind: 'accepted' as const }
-  if (code >= 400 && code < 500) return { kind: 'refuse' as const, problem: 'The receiver refused it.' }
+  if (code >= 400 && code < 500)
+    return { kind: 'refuse' as const, problem: 'The receiver refused it.' }
   return { kind: 'retry' as const, problem: 'There was no envelope.' }
 }
 
@@ -62,10 +67,22 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const { pool, codec, applied, keyring } = world
     const decideAs = createDecide({ pool, log, codec, applied, timeoutMs: 20_000 })
     const secrets = createSigningSecrets(keyring)
-    return createDirectCalls({ decideAs, pool, log, codec, client, secrets, clock: Date.now, logger: silent })
+    return createDirectCalls({
+      decideAs,
+      pool,
+      log,
+      codec,
+      client,
+      secrets,
+      clock: Date.now,
+      logger: silent,
+    })
   }
 
-  const subscribe = ({ id: endpoint_id, organizationId: organization_id }: Endpoint, types: string[]) =>
+  const subscribe = (
+    { id: endpoint_id, organizationId: organization_id }: Endpoint,
+    types: string[],
+  ) =>
     world.happen(
       {
         type: 'WebhookEndpointSubscriptionsChanged',
@@ -90,7 +107,11 @@ describe.each(openTestLogs())('$name', (testLog) => {
     environment: 'live',
     endpointId,
     subject: { type: 'gate_session', id: sessionId },
-    data: { service_id: 'acme', gate_session_id: sessionId, foil: { verdict: 'human', score: 0.1 } },
+    data: {
+      service_id: 'acme',
+      gate_session_id: sessionId,
+      foil: { verdict: 'human', score: 0.1 },
+    },
     createdAt: Date.now(),
   })
 
@@ -110,7 +131,8 @@ describe.each(openTestLogs())('$name', (testLog) => {
     return (await deliveriesOf(world.pool, [eventId]))[0]
   }
 
-  const requestsTo = ({ path }: { path: string }) => receiver.requests.filter((one) => one.path === path)
+  const requestsTo = ({ path }: { path: string }) =>
+    receiver.requests.filter((one) => one.path === path)
 
   test('an endpoint that a service is told at is flagged when it says 410, until it answers', async () => {
     const endpoint = await endpointFor()
@@ -118,7 +140,8 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const serviceId = `told-${hex()}`
     await world.happen(serviceRegistered({ serviceId, organizationId, endpointId }), organizationId)
     const flagOf = async () =>
-      (await findEndpoint(world.pool, { organizationId, environment: 'live', endpointId }))?.flagged_reason
+      (await findEndpoint(world.pool, { organizationId, environment: 'live', endpointId }))
+        ?.flagged_reason
     behaviour = answering(410, '')
     await attempt(await raised(endpoint))
     await eventually(async () => expect(await flagOf()).toBe('gone'))
@@ -184,7 +207,10 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const late = await raised(endpoint)
     behaviour = status(500)
     expect(await attempt(late, { isLast: true })).toMatchObject({ kind: 'failed' })
-    expect(await shown(late.eventId)).toMatchObject({ status: 'failed', error: 'There was no envelope.' })
+    expect(await shown(late.eventId)).toMatchObject({
+      status: 'failed',
+      error: 'There was no envelope.',
+    })
     expect(requestsTo(endpoint)).toHaveLength(2)
   })
 
@@ -215,9 +241,9 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const [eventId = ''] = new Set(ids)
     expect(new Set(ids).size).toBe(1)
     await world.readable()
-    expect((await deliveriesOf(world.pool, [eventId])).map(({ endpoint_id }) => endpoint_id)).toEqual([
-      one.id,
-    ])
+    expect(
+      (await deliveriesOf(world.pool, [eventId])).map(({ endpoint_id }) => endpoint_id),
+    ).toEqual([one.id])
     const stored = (await findEvents(world.pool, [eventId])).get(eventId)
     expect(JSON.parse(stored?.data ?? '')).toEqual(event.data)
     expect(await attempt({ eventId, endpointId: other.id })).toEqual({
@@ -263,15 +289,23 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await attempt(which)
     const [request] = requestsTo(endpoint)
     if (!request) throw new Error('nothing arrived')
-    expect([endpoint.secret, next].map((secret) => verifiesStandard(request, secret))).toEqual([true, true])
-    expect([endpoint.secret, next].map((secret) => verifiesOwn(request, secret))).toEqual([false, true])
+    expect([endpoint.secret, next].map((secret) => verifiesStandard(request, secret))).toEqual([
+      true,
+      true,
+    ])
+    expect([endpoint.secret, next].map((secret) => verifiesOwn(request, secret))).toEqual([
+      false,
+      true,
+    ])
   })
 
   test('nothing is sent of an event whose data key is gone', async () => {
     const endpoint = await endpointFor()
     const which = await raised(endpoint)
     // As after a rebuild without the key.
-    await world.pool.query(`update read.webhook_events set data = '{}' where event_id = $1`, [which.eventId])
+    await world.pool.query(`update read.webhook_events set data = '{}' where event_id = $1`, [
+      which.eventId,
+    ])
     expect(await attempt(which)).toEqual({ kind: 'not_sent', reason: 'event_unreadable' })
     expect(requestsTo(endpoint)).toEqual([])
   })
@@ -285,8 +319,14 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const suspended = await endpointFor()
     const suspending = { organization_id: suspended.organizationId, suspended_at: Date.now() }
     const foreign = { ...(await endpointFor()), organizationId: await world.organization() }
-    await world.happen({ type: 'WebhookEndpointDisabled', data: disabling }, disabled.organizationId)
-    await world.happen({ type: 'OrganizationSuspended', data: suspending }, suspended.organizationId)
+    await world.happen(
+      { type: 'WebhookEndpointDisabled', data: disabling },
+      disabled.organizationId,
+    )
+    await world.happen(
+      { type: 'OrganizationSuspended', data: suspending },
+      suspended.organizationId,
+    )
     const answers = []
     for (const endpoint of [unsubscribed, disabled, suspended, foreign])
       answers.push(await attempt(await raised(endpoint)))
@@ -313,7 +353,10 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await world.readable()
     await calls.giveUp(which, 'The session has expired.')
     await calls.giveUp(which, 'The session has expired.')
-    expect(await shown(which.eventId)).toMatchObject({ status: 'skipped', error: 'The session has expired.' })
+    expect(await shown(which.eventId)).toMatchObject({
+      status: 'skipped',
+      error: 'The session has expired.',
+    })
     expect(await attempt(which, { attempt: 2 })).toEqual({ kind: 'not_sent', reason: 'ended' })
   })
 
@@ -372,7 +415,9 @@ async function everyTable({ pool }: DispatchWorld): Promise<string> {
 async function everyRecord({ log }: DispatchWorld): Promise<string> {
   const topic = 'tidegate.webhooks.v1'
   const ends = await log.endPositions(topic)
-  const unread = new Map(ends.flatMap(({ partition, offset }) => (offset > 0 ? [[partition, offset]] : [])))
+  const unread = new Map(
+    ends.flatMap(({ partition, offset }) => (offset > 0 ? [[partition, offset]] : [])),
+  )
   const texts: string[] = []
   const { promise: atEnd, resolve, reject } = Promise.withResolvers<void>()
   const consumer = await log.consume({
@@ -381,7 +426,8 @@ async function everyRecord({ log }: DispatchWorld): Promise<string> {
     onError: reject,
     handle: eachBatch(({ partition, records }) => {
       texts.push(...records.map(({ value }) => value.toString('latin1')))
-      if ((records.at(-1)?.offset ?? 0) + 1 >= (unread.get(partition) ?? 0)) unread.delete(partition)
+      if ((records.at(-1)?.offset ?? 0) + 1 >= (unread.get(partition) ?? 0))
+        unread.delete(partition)
       if (unread.size === 0) resolve()
     }),
   })

@@ -37,13 +37,20 @@ async function dueEndpoint(count: number, dueAt = now - 10_000): Promise<string>
 }
 
 const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id)
-const takeIds = async (...args: Parameters<typeof request>) => idsOf(await take(world.pool, request(...args)))
+const takeIds = async (...args: Parameters<typeof request>) =>
+  idsOf(await take(world.pool, request(...args)))
 
 describe('taking', () => {
   test('hides what is due, oldest first, and not what is not', async () => {
     const endpointId = await dueEndpoint(3, now - 2)
     const taken = await take(world.pool, request([endpointId]))
-    const about = { endpointId, organizationId: 'org', attempts: 0, attemptsInRound: 0, traceparent: null }
+    const about = {
+      endpointId,
+      organizationId: 'org',
+      attempts: 0,
+      attemptsInRound: 0,
+      traceparent: null,
+    }
     expect(taken).toEqual([
       { ...about, id: `${endpointId}/1`, eventId: 'evt_1', dueAt: now - 1 },
       { ...about, id: `${endpointId}/2`, eventId: 'evt_2', dueAt: now },
@@ -89,7 +96,9 @@ describe('taking', () => {
     await finish(world.pool, { owner: 'me', finished: [{ deliveryId, nextAttemptAt: now - 1 }] })
     expect(await takeIds([endpointId])).toEqual([])
     await world.apply(deliveryId, { attempts: 1, nextAttemptAt: now - 1 })
-    expect(await take(world.pool, request([endpointId]))).toMatchObject([{ attempts: 1, dueAt: now - 1 }])
+    expect(await take(world.pool, request([endpointId]))).toMatchObject([
+      { attempts: 1, dueAt: now - 1 },
+    ])
   })
 })
 
@@ -99,11 +108,13 @@ describe('a delivery in flight', () => {
     const [a = '', b = ''] = await takeIds([endpointId])
     await putBack(world.pool, { owner: 'you', deliveryIds: [a, b] })
     await finish(world.pool, { owner: 'you', finished: [{ deliveryId: a, nextAttemptAt: null }] })
-    expect(await renew(world.pool, { owner: 'you', deliveryIds: [a], leaseMs: 1 })).toEqual(new Set())
-    expect(await inFlightDeliveries(world.pool, [a, b])).toEqual(new Set([a, b]))
-    expect(await renew(world.pool, { owner: 'me', deliveryIds: [a, 'unknown'], leaseMs: 1 })).toEqual(
-      new Set([a]),
+    expect(await renew(world.pool, { owner: 'you', deliveryIds: [a], leaseMs: 1 })).toEqual(
+      new Set(),
     )
+    expect(await inFlightDeliveries(world.pool, [a, b])).toEqual(new Set([a, b]))
+    expect(
+      await renew(world.pool, { owner: 'me', deliveryIds: [a, 'unknown'], leaseMs: 1 }),
+    ).toEqual(new Set([a]))
     await putBack(world.pool, { owner: 'me', deliveryIds: [a, b] })
     expect(await takeIds([endpointId])).toEqual([a, b])
   })
@@ -125,7 +136,9 @@ test('an event is queued once for each endpoint, and one that is called directly
   }
   await enqueue(own.pool, [event, event, { ...event, event_id: 'evt_2', route: 'direct' as const }])
   await enqueue(own.pool, [event])
-  expect(Object.values(await own.rows())).toEqual(Array(2).fill({ dueAt: 5, attempts: 0, owner: null }))
+  expect(Object.values(await own.rows())).toEqual(
+    Array(2).fill({ dueAt: 5, attempts: 0, owner: null }),
+  )
   await own.close()
 })
 
@@ -143,7 +156,11 @@ describe('what is due', () => {
   })
 
   const expected = (most: number) =>
-    ids.map((endpointId, i) => ({ endpointId, organizationId: 'org', due: Math.min(most, dueOf(i)) }))
+    ids.map((endpointId, i) => ({
+      endpointId,
+      organizationId: 'org',
+      due: Math.min(most, dueOf(i)),
+    }))
 
   test.each([
     ['all there is of it where that is little', 1000, Infinity],
@@ -155,7 +172,9 @@ describe('what is due', () => {
 
   test('is nothing when nothing waits, and when all is taken', async () => {
     expect(await dueEndpoints(own.pool, { now: now - 5000 })).toEqual([])
-    await own.pool.query(`update tidegate.webhook_queue set owner = 'you' where due_at <= $1`, [now])
+    await own.pool.query(`update tidegate.webhook_queue set owner = 'you' where due_at <= $1`, [
+      now,
+    ])
     expect(await dueEndpoints(own.pool, { now })).toEqual([])
   })
 })
@@ -166,13 +185,17 @@ test('many processes at once: no delivery is taken twice, and no endpoint ever h
   const next = createNumbers(seed)
   const own = await openQueueWorld()
   const endpoints = Array.from({ length: 2 }, (_, i) => `we_${i}`)
-  for (const endpointId of endpoints) await own.due({ endpointId, count: 400, dueAt: now - 100_000 })
+  for (const endpointId of endpoints)
+    await own.due({ endpointId, count: 400, dueAt: now - 100_000 })
   const pool = createPool({ url: own.pool.options.connectionString ?? '', max: 24 })
   const made: string[] = []
   const running = new Map<string, number>()
   let most = 0
 
-  async function make({ id, endpointId }: { id: string; endpointId: string }, owner: string): Promise<void> {
+  async function make(
+    { id, endpointId }: { id: string; endpointId: string },
+    owner: string,
+  ): Promise<void> {
     const count = (running.get(endpointId) ?? 0) + 1
     running.set(endpointId, count)
     most = Math.max(most, count)
@@ -185,7 +208,10 @@ test('many processes at once: no delivery is taken twice, and no endpoint ever h
 
   async function taker(owner: string): Promise<void> {
     while (made.length < 800) {
-      const quotas = endpoints.map((endpointId) => ({ endpointId, max: 1 + Math.floor(next() * 10) }))
+      const quotas = endpoints.map((endpointId) => ({
+        endpointId,
+        max: 1 + Math.floor(next() * 10),
+      }))
       const free = 1 + Math.floor(next() * 20)
       const taken = await take(pool, { owner, leaseMs: 60_000, free, quotas, now })
       await Promise.all(taken.map((delivery) => make(delivery, owner)))

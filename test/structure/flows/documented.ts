@@ -34,8 +34,8 @@ export function documentedFlows(): FlowsPage {
 
 /** The files that paths in backticks name; a folder stands for all that is below it, `*` for the files of one folder. */
 function pathsIn(text: string): string[] {
-  const named = [...text.matchAll(/`((?:schemas|infra|projections|services)\/[^`]*)`/g)].map(([, name]) =>
-    String(name),
+  const named = [...text.matchAll(/`((?:schemas|infra|projections|services)\/[^`]*)`/g)].map(
+    ([, name]) => String(name),
   )
   return named.flatMap((name) => {
     const found =

@@ -29,7 +29,8 @@ describe('what docs/internals/architecture.md lists of a flow is what the flow r
   it('a batch, to its row', async () => {
     const { world: opened, record } = await world('collect,api,scoring,projections')
     const { cluster, pool, tenant } = opened
-    const document = async (seed: string) => openDocument(cluster.baseUrls[0] ?? '', tenant.owner, seed)
+    const document = async (seed: string) =>
+      openDocument(cluster.baseUrls[0] ?? '', tenant.owner, seed)
     const decided = shows((text, values) => pool.query(text, values))
     const decisions = 'select count(*)::int from read.decisions where session_id = $1'
     const run = async ({ sessionId, send }: Awaited<ReturnType<typeof document>>) => {
@@ -80,7 +81,10 @@ describe('what docs/internals/architecture.md lists of a flow is what the flow r
       await shown(delivered, ['succeeded'], String(count))
     }
     await deliver('warm', 1)
-    judge('A webhook, from the decision to the delivery', await record(() => deliver('measured', 2)))
+    judge(
+      'A webhook, from the decision to the delivery',
+      await record(() => deliver('measured', 2)),
+    )
   }, 180_000)
 
   it('an approval of a signup', async () => {
@@ -105,7 +109,9 @@ describe('what docs/internals/architecture.md lists of a flow is what the flow r
 function judge(title: string, ran: string[]): void {
   const flow = page.flows.find((documented) => documented.title === title)
   if (!flow)
-    throw new Error(`docs/internals/architecture.md has no flow "${title}"; it runs\n${ran.join('\n')}`)
+    throw new Error(
+      `docs/internals/architecture.md has no flow "${title}"; it runs\n${ran.join('\n')}`,
+    )
   const common = ran.filter((file) => page.common.includes(file))
   console.log(
     `${title}: ${ran.length} files run, ${flow.files.length} listed, ${common.length} of the common ground's ${page.common.length}`,

@@ -21,7 +21,9 @@ function ran({ result }: Coverage): string[] {
     const file = url.startsWith(root) ? url.slice(root.length) : ''
     if (!own.test(file)) return []
     const called = functions.filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
-    return called.map(({ functionName, ranges }) => `${file}:${functionName}:${ranges[0]?.startOffset}`)
+    return called.map(
+      ({ functionName, ranges }) => `${file}:${functionName}:${ranges[0]?.startOffset}`,
+    )
   })
 }
 

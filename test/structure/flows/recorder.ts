@@ -35,7 +35,9 @@ export function createRecorder(): Recorder {
       await flow()
       const ran = await take(socket)
       await watchIdle()
-      const files = ran.filter((line) => !idle.has(line)).map((line) => line.slice(0, line.indexOf(':')))
+      const files = ran
+        .filter((line) => !idle.has(line))
+        .map((line) => line.slice(0, line.indexOf(':')))
       return [...new Set(files)].sort()
     },
     close: () => rmSync(folder, { recursive: true, force: true }),

@@ -8,12 +8,17 @@ import { eventually } from '../../support/eventually.ts'
 
 /** A document that has posted nothing; `send` posts its first batch. */
 export async function openDocument(baseUrl: string, { publishable }: Owner, seed: string) {
-  const plan = planSession(seed, 0, { clients: { web: 1, ios: 0, android: 0 }, bots: 0, returning: 0 })
+  const plan = planSession(seed, 0, {
+    clients: { web: 1, ios: 0, android: 0 },
+    bots: 0,
+    returning: 0,
+  })
   const headers = headersOf(plan)
   const client = createCollectClient({
     endpoint: baseUrl,
     publishableKey: publishable.key,
-    fetch: (url, request) => fetch(url, { ...request, headers: { ...request.headers, ...headers } }),
+    fetch: (url, request) =>
+      fetch(url, { ...request, headers: { ...request.headers, ...headers } }),
     sdk: plan.sdk,
     ...(plan.page && { page: plan.page }),
   })

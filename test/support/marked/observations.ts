@@ -15,7 +15,10 @@ type Json = string | number | boolean | Json[] | { [member: string]: Json }
 function marked(form: Form, member: string, marks: Marks): Json {
   if (typeof form !== 'string')
     return Object.fromEntries(
-      Object.entries(form).map(([name, inner]) => [name, marked(inner, `${member}.${name}`, marks)]),
+      Object.entries(form).map(([name, inner]) => [
+        name,
+        marked(inner, `${member}.${name}`, marks),
+      ]),
     )
   if (/^(text|hash)\b/.test(form)) return marks.text(member)
   if (form.endsWith('counts by name')) return { [marks.text(member)]: 3 }
@@ -26,7 +29,8 @@ function marked(form: Form, member: string, marks: Marks): Json {
   // Answers are filled below, and reasons are of a list.
   if (/^up to \d+: \{ (id, answer|group, reason) \}/.test(form)) return []
   if (form === '{ bias, noise }, each 3 numbers') {
-    const axes = (name: string) => ['x', 'y', 'z'].map((axis) => marks.number(`${member}.${name}.${axis}`))
+    const axes = (name: string) =>
+      ['x', 'y', 'z'].map((axis) => marks.number(`${member}.${name}.${axis}`))
     return { bias: axes('bias'), noise: axes('noise') }
   }
   if (form === 'number' || form === 'size') return marks.number(member)
@@ -43,7 +47,10 @@ export function markedObservations(
   const snapshot = { ...snapshotSchema.parse(marked(snapshotSchema.form, 'snapshot', marks)) }
   const canvas = marks.text('snapshot.proofs.canvas_challenge_hash')
   const engine = [
-    ...asked.engineQuestions.map(({ id }) => ({ id, answer: marks.text('snapshot.proofs.engine_answers') })),
+    ...asked.engineQuestions.map(({ id }) => ({
+      id,
+      answer: marks.text('snapshot.proofs.engine_answers'),
+    })),
     { id: marks.number('snapshot.proofs.engine_answers.id'), answer: 'boolean true' },
   ]
   // Without a right one nobody would learn of the answers.
@@ -59,7 +66,9 @@ export function markedObservations(
       proofs: { ...snapshot.proofs, ...answered },
     },
     behavior: behaviorSchema.parse(marked(behaviorSchema.form, 'behavior', marks)),
-    engine_answers: [{ id: marks.number('engine_answers.id'), answer: marks.text('engine_answers') }],
+    engine_answers: [
+      { id: marks.number('engine_answers.id'), answer: marks.text('engine_answers') },
+    ],
   }
 }
 

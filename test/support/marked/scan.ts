@@ -14,12 +14,19 @@ export interface Installation {
 
 /** Tables, topics with and without what every key that there is opens, and logs. */
 export async function placesOf({ settings, outputs }: Installation): Promise<Place[]> {
-  const { DATABASE_URL: url = '', KAFKA_BROKERS: brokers = '', KAFKA_TOPIC_PREFIX: prefix = '' } = settings
+  const {
+    DATABASE_URL: url = '',
+    KAFKA_BROKERS: brokers = '',
+    KAFKA_TOPIC_PREFIX: prefix = '',
+  } = settings
   return [
     ...(await dumpDatabase(url)),
     ...(brokers ? await dumpTopics({ brokers, prefix }) : []),
     ...(await openedRecords({ settings })),
-    ...outputs().map((text, i) => ({ name: `the output of process ${i}`, bytes: Buffer.from(text) })),
+    ...outputs().map((text, i) => ({
+      name: `the output of process ${i}`,
+      bytes: Buffer.from(text),
+    })),
   ]
 }
 

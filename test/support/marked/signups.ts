@@ -12,7 +12,10 @@ interface Gate {
  * The person's agent asks a service for an account, and the person approves it. All that an agent and a person can say
  * is marked; their address is the person's own. Returns the Gate session.
  */
-export async function signUpMarked(visitor: MarkedVisitor, { baseUrl, serviceId }: Gate): Promise<string> {
+export async function signUpMarked(
+  visitor: MarkedVisitor,
+  { baseUrl, serviceId }: Gate,
+): Promise<string> {
   const { marks } = visitor
   const accountName = `Name ${marks.text('gate.account_name')}`
   const created = await send(visitor, `${baseUrl}/v1/gate/sessions`, {

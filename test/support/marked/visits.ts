@@ -53,16 +53,24 @@ function pageHeaders({ marks, continuity }: MarkedVisitor): Record<string, strin
 
 type Platform = 'web' | 'ios'
 
-function clientOf(visitor: MarkedVisitor, { baseUrl: endpoint, publishableKey }: Server, platform: Platform) {
+function clientOf(
+  visitor: MarkedVisitor,
+  { baseUrl: endpoint, publishableKey }: Server,
+  platform: Platform,
+) {
   const { marks } = visitor
   const userAgent = `${chrome} ${marks.text('user-agent')}/1`
   const page = {
     url: `https://${marks.text('page.url')}.example/${encodeURIComponent(`ü ${marks.text('page.url path')}`)}?q=${marks.text('page.url query')}`,
     referrer: `https://${marks.text('page.referrer')}.example/`,
   }
-  const own = { ...headersOf(visitor, userAgent), ...(platform === 'web' ? pageHeaders(visitor) : {}) }
+  const own = {
+    ...headersOf(visitor, userAgent),
+    ...(platform === 'web' ? pageHeaders(visitor) : {}),
+  }
   const client = createCollectClient({
-    ...{ endpoint, publishableKey },
+    endpoint,
+    publishableKey,
     sdk: { name: marks.text('sdk.name'), version: marks.text('sdk.version'), platform },
     ...(platform === 'web' ? { page, continuity: marks.text('continuity') } : {}),
     fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, ...own } }),
@@ -79,9 +87,15 @@ export async function visitMarked(
   const { client, userAgent } = clientOf(visitor, server, platform)
   const asked = await client.open()
   visitor.sessionIds.push(asked.sessionId)
-  const { fingerprint } = await client.sendBatch(markedObservations(visitor.marks, { asked, userAgent }))
+  const { fingerprint } = await client.sendBatch(
+    markedObservations(visitor.marks, { asked, userAgent }),
+  )
   const binding = markedBinding(visitor.marks)
-  await client.requestResult({ version: 1, elapsed_ms: visitor.marks.number('elapsed_ms'), binding })
+  await client.requestResult({
+    version: 1,
+    elapsed_ms: visitor.marks.number('elapsed_ms'),
+    binding,
+  })
   if (platform === 'web') visitor.continuity = fingerprint?.state.id ?? ''
   return asked.sessionId
 }

@@ -121,7 +121,11 @@ export const catalogue = {
     packages: ['python3', 'python3-venv'],
     make: async () => void (await pythonWithDuckDb()),
   },
-  kcat: { tests: 'what kcat shows of topics', isHere: () => hasProgram('kcat'), packages: ['kcat'] },
+  kcat: {
+    tests: 'what kcat shows of topics',
+    isHere: () => hasProgram('kcat'),
+    packages: ['kcat'],
+  },
   go: {
     tests: 'what the docs have in Go',
     isHere: () => works('go', 'version'),

@@ -31,7 +31,10 @@ test('who waits gets it when it is released', async () => {
 
 test('many share it, and meanwhile nobody has it alone', async () => {
   const file = fileAt('shared')
-  const shared = await Promise.all([lockFile(file, { shared: true }), lockFile(file, { shared: true })])
+  const shared = await Promise.all([
+    lockFile(file, { shared: true }),
+    lockFile(file, { shared: true }),
+  ])
   expect(await lockFile(file, { wait: false })).toBeUndefined()
   await Promise.all(shared.map((lock) => lock?.release()))
   const alone = await lockFile(file, { wait: false })

@@ -26,7 +26,10 @@ export async function lockFile(
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   const ended = once(holder, 'close')
-  const isHeld = await Promise.race([once(holder.stdout, 'data').then(() => true), ended.then(() => false)])
+  const isHeld = await Promise.race([
+    once(holder.stdout, 'data').then(() => true),
+    ended.then(() => false),
+  ])
   if (isHeld) {
     return {
       async release() {

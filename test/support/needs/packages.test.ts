@@ -34,7 +34,8 @@ afterEach(() => rm(folder, { recursive: true }))
 async function run(command: string, args: string[]): Promise<string> {
   const words = args.filter((word) => !word.startsWith('-') && !word.startsWith('DPkg::'))
   const [verb = '', ...names] = words
-  if (command === 'dpkg-query') return [...machine.installed].map((name) => `${name} installed\n`).join('')
+  if (command === 'dpkg-query')
+    return [...machine.installed].map((name) => `${name} installed\n`).join('')
   if (command === 'apt-cache')
     return names.flatMap((name) => (name in machine.known ? `Package: ${name}\n` : [])).join('\n')
   const isSimulated = args.includes('--simulate')
@@ -46,7 +47,8 @@ async function run(command: string, args: string[]): Promise<string> {
       for (const one of [name, ...(machine.known[name] ?? [])]) machine.installed.add(one)
   if (verb !== 'purge') return ''
   const needing = Object.keys(machine.known).filter(
-    (name) => machine.installed.has(name) && machine.known[name]?.some((one) => names.includes(one)),
+    (name) =>
+      machine.installed.has(name) && machine.known[name]?.some((one) => names.includes(one)),
   )
   const goes = [...new Set([...names, ...needing])]
   if (!isSimulated) for (const name of goes) machine.installed.delete(name)
@@ -61,18 +63,22 @@ function packages(change: Partial<DebianMachine> = {}) {
     uid: 0,
     policy: path.join(folder, 'policy-rc.d'),
     run,
-    lock: async (_file, options = {}) => (machine.isUsed && options.wait === false ? undefined : held),
+    lock: async (_file, options = {}) =>
+      machine.isUsed && options.wait === false ? undefined : held,
     say: (line) => machine.said.push(line),
     ...change,
   })
 }
 
-const marked = async () => (await readFile(path.join(folder, 'installed'), 'utf8')).trim().split('\n').sort()
+const marked = async () =>
+  (await readFile(path.join(folder, 'installed'), 'utf8')).trim().split('\n').sort()
 
 test('one call brings all packages, and it is said which and why', async () => {
   await packages().install(['browser', 'tree'], 'pages in a browser')
   expect(machine.asked).toEqual(['update', 'install browser tree'])
-  expect(machine.said).toEqual([expect.stringMatching(/pages in a browser: apt-get install browser tree$/)])
+  expect(machine.said).toEqual([
+    expect.stringMatching(/pages in a browser: apt-get install browser tree$/),
+  ])
 })
 
 test('what is installed already is not asked for', async () => {
@@ -108,7 +114,8 @@ test('servers that packages bring are not started', async () => {
   const seen: string[] = []
   await packages({
     run: async (command, args) => {
-      if (args.includes('install')) seen.push(await readFile(path.join(folder, 'policy-rc.d'), 'utf8'))
+      if (args.includes('install'))
+        seen.push(await readFile(path.join(folder, 'policy-rc.d'), 'utf8'))
       return run(command, args)
     },
   }).install(['server'], 'servers')

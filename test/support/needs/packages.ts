@@ -30,7 +30,15 @@ export interface DebianMachine {
 const aptWaitsSeconds = 600
 
 /** Debian's packages. The names are those of one release or another: what a release does not have is left out. */
-export function debianPackages({ folder, hasAptGet, uid, policy, run, lock, say }: DebianMachine): Packages {
+export function debianPackages({
+  folder,
+  hasAptGet,
+  uid,
+  policy,
+  run,
+  lock,
+  say,
+}: DebianMachine): Packages {
   const marker = path.join(folder, 'installed')
   const underWay = path.join(folder, 'under-way')
   const inUse = path.join(folder, 'in-use')
@@ -40,7 +48,9 @@ export function debianPackages({ folder, hasAptGet, uid, policy, run, lock, say 
   async function installed(): Promise<string[]> {
     const format = `\${binary:Package} \${db:Status-Status}\n`
     const lines = (await run('dpkg-query', ['-W', '-f', format])).split('\n')
-    return lines.filter((line) => line.endsWith(' installed')).map((line) => line.split(' ')[0] ?? '')
+    return lines
+      .filter((line) => line.endsWith(' installed'))
+      .map((line) => line.split(' ')[0] ?? '')
   }
 
   /** Marks what has come since the last installation began, also where that was broken off. */
@@ -101,7 +111,9 @@ export function debianPackages({ folder, hasAptGet, uid, policy, run, lock, say 
     if (marked.length === 0) return
     const plain = (name: string) => name.replace(/:.*/, '')
     const simulated = await run('apt-get', ['--simulate', 'purge', ...marked])
-    const goes = [...simulated.matchAll(/^(?:Purg|Remv) (\S+)/gm)].map(([, name]) => plain(name ?? ''))
+    const goes = [...simulated.matchAll(/^(?:Purg|Remv) (\S+)/gm)].map(([, name]) =>
+      plain(name ?? ''),
+    )
     const others = goes.filter((name) => !marked.map(plain).includes(name))
     if (others.length > 0)
       return say(`FRESH=1 purges nothing: ${others.join(' ')} came otherwise, and would go too.`)
@@ -145,7 +157,11 @@ async function withoutServices<T>(policy: string, work: () => Promise<T>): Promi
 
 /** In a line or two: what apt-get or Maven said, rather than the command. */
 export function messageOf(error: unknown): string {
-  const { stderr = '', stdout = '', message = '' }: Record<string, string | undefined> = Object(error)
+  const {
+    stderr = '',
+    stdout = '',
+    message = '',
+  }: Record<string, string | undefined> = Object(error)
   const said = `${stderr}\n${stdout}`.split('\n').filter((line) => /^(E: |\[ERROR\] )/.test(line))
   const lines = said.length > 0 ? said : message.split('\n')
   return lines.slice(0, 3).join(' ').trim()

@@ -99,7 +99,10 @@ test('what is made is ended, and what cannot be on this machine is told from wha
   const { missing, met, stop } = await provide({
     daemon: { tests: 'the image', make: async () => async () => void ended.push('daemon') },
     jars: { tests: 'Kafka', make: () => Promise.reject(new Error('the registry does not answer')) },
-    history: { tests: 'an update', make: () => Promise.reject(new CannotBe('this clone is shallow')) },
+    history: {
+      tests: 'an update',
+      make: () => Promise.reject(new CannotBe('this clone is shallow')),
+    },
   })
   expect(met).toEqual(['daemon'])
   expect(missing).toMatchObject([

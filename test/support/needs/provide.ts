@@ -29,7 +29,12 @@ interface Wanted {
 }
 
 /** Brings what is needed, all packages by one call. What cannot be had is no error here, but named. */
-export async function provideAll({ catalogue, files, packages, isFresh }: Wanted): Promise<Provided> {
+export async function provideAll({
+  catalogue,
+  files,
+  packages,
+  isFresh,
+}: Wanted): Promise<Provided> {
   const wanted = [...files].flatMap(([name, files]) => {
     const need = catalogue[name]
     return need ? { name, need, files } : []
@@ -88,6 +93,9 @@ async function make(need: Need, refusal: string | undefined): Promise<Outcome> {
   try {
     return { kind: 'here', end: (await need.make?.()) ?? undefined }
   } catch (error) {
-    return { kind: 'missing', why: { reason: messageOf(error), couldBe: !(error instanceof CannotBe) } }
+    return {
+      kind: 'missing',
+      why: { reason: messageOf(error), couldBe: !(error instanceof CannotBe) },
+    }
   }
 }

@@ -76,7 +76,14 @@ function parseHello(body: Buffer): ClientHello | undefined {
   const alpn = protocolsOf(dataOf(extension.alpn))
   if (!supportedVersions || !signatureAlgorithms || !alpn) return undefined
   const types = extensions.map(({ type }) => type)
-  return { legacyVersion, cipherSuites, extensions: types, supportedVersions, signatureAlgorithms, alpn }
+  return {
+    legacyVersion,
+    cipherSuites,
+    extensions: types,
+    supportedVersions,
+    signatureAlgorithms,
+    alpn,
+  }
 }
 
 function extensionsOf(bytes: Buffer): { type: number; data: Buffer }[] | undefined {

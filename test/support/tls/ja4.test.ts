@@ -32,15 +32,25 @@ interface Made {
 
 function message({ version = 0x0303, suites = [0x1301], extensions }: Made): Buffer {
   const body = Buffer.concat([
-    ...[u16(version), Buffer.alloc(32), vector(1), vector(2, ...suites.map(u16)), vector(1, Buffer.alloc(1))],
+    u16(version),
+    Buffer.alloc(32),
+    vector(1),
+    vector(2, ...suites.map(u16)),
+    vector(1, Buffer.alloc(1)),
     ...(extensions
-      ? [vector(2, ...extensions.map(([type, data]) => Buffer.concat([u16(type), vector(2, data)])))]
+      ? [
+          vector(
+            2,
+            ...extensions.map(([type, data]) => Buffer.concat([u16(type), vector(2, data)])),
+          ),
+        ]
       : []),
   ])
   return Buffer.concat([Buffer.from([1, 0]), u16(body.length), body])
 }
 
-const record = (fragment: Buffer) => Buffer.concat([Buffer.from([22, 3, 1]), u16(fragment.length), fragment])
+const record = (fragment: Buffer) =>
+  Buffer.concat([Buffer.from([22, 3, 1]), u16(fragment.length), fragment])
 const made = (hello: Made) => ja4(record(message(hello)))
 const withAlpn = (...names: Buffer[]): Made => ({
   extensions: [[16, vector(2, ...names.map((name) => vector(1, name)))]],
@@ -57,7 +67,8 @@ describe('JA4 of recorded hellos', () => {
 
   it.each(few)('$client in two records, split anywhere', ({ ja4: expected, bytes }) => {
     const whole = bytes.subarray(5)
-    const split = (at: number) => Buffer.concat([record(whole.subarray(0, at)), record(whole.subarray(at))])
+    const split = (at: number) =>
+      Buffer.concat([record(whole.subarray(0, at)), record(whole.subarray(at))])
     const all = new Set(positions(whole, 1).map((at) => ja4(split(at))))
     expect([...all]).toEqual([expected])
   })
@@ -70,10 +81,12 @@ describe('JA4 of recorded hellos', () => {
   it.each(few)('$client with one altered byte never throws', ({ bytes }) => {
     const alter = (at: number, value: number) =>
       Buffer.concat([bytes.subarray(0, at), Buffer.from([value]), bytes.subarray(at + 1)])
-    const all = [0, 0x7f, 0xff].flatMap((value) => positions(bytes, 0).map((at) => ja4(alter(at, value))))
-    expect(all.filter((one) => one !== 'incomplete' && one !== 'malformed' && !ja4Pattern.test(one))).toEqual(
-      [],
+    const all = [0, 0x7f, 0xff].flatMap((value) =>
+      positions(bytes, 0).map((at) => ja4(alter(at, value))),
     )
+    expect(
+      all.filter((one) => one !== 'incomplete' && one !== 'malformed' && !ja4Pattern.test(one)),
+    ).toEqual([])
   })
 
   it('passes over what follows the hello', () => {
@@ -110,8 +123,12 @@ describe('JA4 of hellos that no client here sends', () => {
   it('is the same in any order of extensions and suites, but not of signatures', () => {
     const signatures = (...list: number[]): [number, Buffer] => [13, vector(2, ...list.map(u16))]
     const one = made({ suites: [1, 2], extensions: [[35, Buffer.alloc(0)], signatures(3, 4)] })
-    expect(made({ suites: [2, 1], extensions: [signatures(3, 4), [35, Buffer.alloc(0)]] })).toBe(one)
-    expect(made({ suites: [1, 2], extensions: [[35, Buffer.alloc(0)], signatures(4, 3)] })).not.toBe(one)
+    expect(made({ suites: [2, 1], extensions: [signatures(3, 4), [35, Buffer.alloc(0)]] })).toBe(
+      one,
+    )
+    expect(
+      made({ suites: [1, 2], extensions: [[35, Buffer.alloc(0)], signatures(4, 3)] }),
+    ).not.toBe(one)
   })
 })
 

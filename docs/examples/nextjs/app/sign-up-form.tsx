@@ -12,7 +12,10 @@ export function SignUpForm({ options }: { options: PackageStartOptions }) {
     event.preventDefault()
     const email = new FormData(event.currentTarget).get('email')
     const { sealedToken } = await tidegate.getSession()
-    const answer = await fetch('/signup', { method: 'POST', body: JSON.stringify({ email, sealedToken }) })
+    const answer = await fetch('/signup', {
+      method: 'POST',
+      body: JSON.stringify({ email, sealedToken }),
+    })
     setMessage((await answer.json()).message)
   }
 

@@ -4,7 +4,10 @@ import type { OpenResponse } from '../../../../infra/wire/collect/protocol.ts'
 import { type SimulationKey, simulationProof } from '../../../../infra/wire/collect/simulation.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
 
-export type ProofAnswers = Pick<Snapshot['proofs'], 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'>
+export type ProofAnswers = Pick<
+  Snapshot['proofs'],
+  'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'
+>
 
 /**
  * What a script answers: a drawing that it made up and, where it has the key, the proof that it belongs to the server.

@@ -12,7 +12,9 @@ interface BehaviorOptions {
 /** What a visitor does between two batches: uneven and curved for a person, even and straight for a program. */
 export function behaviorOf({ actor, mobile, durationMs, random }: BehaviorOptions): Behavior {
   if (actor !== 'human') {
-    const pointer = mobile ? { touch: programTouch(random) } : { mouse: programMouse(actor, random) }
+    const pointer = mobile
+      ? { touch: programTouch(random) }
+      : { mouse: programMouse(actor, random) }
     return behaviorSchema.parse({ ...pointer, ...programRest(random) })
   }
   const pointer = mobile
@@ -29,7 +31,9 @@ function personMouse(durationMs: number, random: SeededRandom) {
     duration_ms: durationMs - random.int(50, 400),
     interval_mean: random.between(14, 28),
     interval_std: random.between(6, 40),
-    ...{ moves, clicks, activations: clicks },
+    moves,
+    clicks,
+    activations: clicks,
     straightness: random.between(1.04, 1.6),
     speed_std: random.between(0.3, 2.5),
   }
@@ -69,7 +73,14 @@ function personTouch(durationMs: number, random: SeededRandom) {
 
 function programTouch(random: SeededRandom) {
   const touches = random.int(1, 4)
-  return { events: touches * 2, duration_ms: 10, interval_mean: 2, interval_std: 0, touches, radius_std: 0 }
+  return {
+    events: touches * 2,
+    duration_ms: 10,
+    interval_mean: 2,
+    interval_std: 0,
+    touches,
+    radius_std: 0,
+  }
 }
 
 function personRest(durationMs: number, random: SeededRandom) {

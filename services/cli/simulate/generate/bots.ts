@@ -1,7 +1,14 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { Client } from './families.ts'
 
-export type Driver = 'human' | 'headless' | 'selenium' | 'playwright' | 'stealth' | 'scripted' | 'emulator'
+export type Driver =
+  | 'human'
+  | 'headless'
+  | 'selenium'
+  | 'playwright'
+  | 'stealth'
+  | 'scripted'
+  | 'emulator'
 
 export const botKinds: Record<Client, readonly (readonly [Exclude<Driver, 'human'>, number])[]> = {
   web: [
@@ -24,7 +31,8 @@ const marks: Partial<Record<Driver, (snapshot: Snapshot) => Snapshot>> = {
 }
 
 /** Leaves in a device's snapshot what the actor's tooling leaves in a real one (signals A-D of the catalogue). */
-export const markAs = (actor: Driver, snapshot: Snapshot): Snapshot => marks[actor]?.(snapshot) ?? snapshot
+export const markAs = (actor: Driver, snapshot: Snapshot): Snapshot =>
+  marks[actor]?.(snapshot) ?? snapshot
 
 function driven(snapshot: Snapshot, marked: Partial<Snapshot['automation']> = {}): Snapshot {
   const flags = { webdriver: true, webdriver_iframe: true, webdriver_worker: true }
@@ -33,7 +41,12 @@ function driven(snapshot: Snapshot, marked: Partial<Snapshot['automation']> = {}
 
 function headless(snapshot: Snapshot): Snapshot {
   const user_agent = snapshot.navigator.user_agent?.replace('Chrome/', 'HeadlessChrome/') ?? null
-  const screenless = { outer_width: 800, outer_height: 600, has_chrome_object: false, timezone: 'UTC' }
+  const screenless = {
+    outer_width: 800,
+    outer_height: 600,
+    has_chrome_object: false,
+    timezone: 'UTC',
+  }
   return driven({
     ...snapshot,
     navigator: { ...snapshot.navigator, user_agent, plugins: [], mime_types_count: 0 },
@@ -53,11 +66,18 @@ function selenium(snapshot: Snapshot): Snapshot {
 }
 
 function playwright(snapshot: Snapshot): Snapshot {
-  return driven(snapshot, { globals: ['__pwInitScripts', '__playwright__binding__'], cdp_runtime: true })
+  return driven(snapshot, {
+    globals: ['__pwInitScripts', '__playwright__binding__'],
+    cdp_runtime: true,
+  })
 }
 
 function stealth(snapshot: Snapshot): Snapshot {
-  const automation = { ...snapshot.automation, webdriver_worker: true, webdriver_own_property: true }
+  const automation = {
+    ...snapshot.automation,
+    webdriver_worker: true,
+    webdriver_own_property: true,
+  }
   return {
     ...snapshot,
     automation,
@@ -80,6 +100,11 @@ function stealth(snapshot: Snapshot): Snapshot {
 
 function emulator(snapshot: Snapshot): Snapshot {
   if (!snapshot.native) return snapshot
-  const native = { ...snapshot.native, simulator_or_emulator: true, hooks: true, jailbreak_or_root: true }
+  const native = {
+    ...snapshot.native,
+    simulator_or_emulator: true,
+    hooks: true,
+    jailbreak_or_root: true,
+  }
   return { ...snapshot, native: { ...native, architecture: 'x86_64', carrier_name: null } }
 }

@@ -45,7 +45,12 @@ const webkit = {
   versions: [17, 18],
   ...noHints,
 } satisfies Engine
-const gecko = { engine: 'SpiderMonkey', vendor: '', versions: [140, 142, 143], ...noHints } satisfies Engine
+const gecko = {
+  engine: 'SpiderMonkey',
+  vendor: '',
+  versions: [140, 142, 143],
+  ...noHints,
+} satisfies Engine
 
 type Machine = Omit<DeviceFamily, 'name' | 'userAgent' | keyof Engine>
 const windows: Machine = {
@@ -60,8 +65,14 @@ const windows: Machine = {
     [1366, 768, 1],
   ],
   gpus: [
-    ['Google Inc. (NVIDIA)', 'ANGLE (NVIDIA, NVIDIA GeForce RTX 3060 Direct3D11 vs_5_0 ps_5_0, D3D11)'],
-    ['Google Inc. (Intel)', 'ANGLE (Intel, Intel(R) UHD Graphics 620 Direct3D11 vs_5_0 ps_5_0, D3D11)'],
+    [
+      'Google Inc. (NVIDIA)',
+      'ANGLE (NVIDIA, NVIDIA GeForce RTX 3060 Direct3D11 vs_5_0 ps_5_0, D3D11)',
+    ],
+    [
+      'Google Inc. (Intel)',
+      'ANGLE (Intel, Intel(R) UHD Graphics 620 Direct3D11 vs_5_0 ps_5_0, D3D11)',
+    ],
     ['Google Inc. (AMD)', 'ANGLE (AMD, AMD Radeon RX 6600 Direct3D11 vs_5_0 ps_5_0, D3D11)'],
   ],
   fonts: ['Arial', 'Calibri', 'Cambria', 'Consolas', 'Segoe UI', 'Tahoma', 'Verdana'],
@@ -71,7 +82,10 @@ const linux: Machine = {
   platform: 'Linux x86_64',
   hintsPlatform: 'Linux',
   gpus: [
-    ['Google Inc. (Intel)', 'ANGLE (Intel, Mesa Intel(R) Iris(R) Xe Graphics (TGL GT2), OpenGL 4.6)'],
+    [
+      'Google Inc. (Intel)',
+      'ANGLE (Intel, Mesa Intel(R) Iris(R) Xe Graphics (TGL GT2), OpenGL 4.6)',
+    ],
     ['Google Inc. (AMD)', 'ANGLE (AMD, AMD Radeon Graphics (radeonsi renoir), OpenGL 4.6)'],
   ],
   fonts: ['DejaVu Sans', 'DejaVu Serif', 'Liberation Sans', 'Noto Sans', 'Ubuntu'],
@@ -87,7 +101,10 @@ const mac: Machine = {
   ],
   gpus: [
     ['Google Inc. (Apple)', 'ANGLE (Apple, ANGLE Metal Renderer: Apple M2, Unspecified Version)'],
-    ['Google Inc. (Apple)', 'ANGLE (Apple, ANGLE Metal Renderer: Apple M1 Pro, Unspecified Version)'],
+    [
+      'Google Inc. (Apple)',
+      'ANGLE (Apple, ANGLE Metal Renderer: Apple M1 Pro, Unspecified Version)',
+    ],
   ],
   fonts: ['Arial', 'Avenir', 'Geneva', 'Helvetica Neue', 'Menlo', 'Monaco', 'San Francisco'],
 }

@@ -2,7 +2,11 @@ import type { DeviceFamily } from './families.ts'
 import type { SeededRandom } from './random.ts'
 
 /** What a browser reports of its machine's parts and software, by the groups of an observation snapshot. */
-export function hardwareOf(family: DeviceFamily, gpu: DeviceFamily['gpus'][number], random: SeededRandom) {
+export function hardwareOf(
+  family: DeviceFamily,
+  gpu: DeviceFamily['gpus'][number],
+  random: SeededRandom,
+) {
   return {
     capabilities: {
       touch: family.mobile,
@@ -93,7 +97,11 @@ function mediaOf(family: DeviceFamily, random: SeededRandom) {
 export function nativeOf({ client }: DeviceFamily, random: SeededRandom) {
   const phone =
     client === 'ios'
-      ? { device_model: random.pick(['iPhone15,2', 'iPhone16,1']), os_name: 'iOS', os_version: '18.5' }
+      ? {
+          device_model: random.pick(['iPhone15,2', 'iPhone16,1']),
+          os_name: 'iOS',
+          os_version: '18.5',
+        }
       : { device_model: random.pick(['Pixel 8', 'SM-S921B']), os_name: 'Android', os_version: '15' }
   return {
     ...phone,

@@ -1,7 +1,11 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { SessionPlan } from './plan.ts'
 
-export function headersOf({ client, page, batches: [{ snapshot }] }: SessionPlan): Record<string, string> {
+export function headersOf({
+  client,
+  page,
+  batches: [{ snapshot }],
+}: SessionPlan): Record<string, string> {
   const userAgent = { 'User-Agent': snapshot?.navigator.user_agent ?? 'unknown' }
   if (client !== 'web' || !snapshot) return userAgent
   return {
@@ -14,7 +18,9 @@ export function headersOf({ client, page, batches: [{ snapshot }] }: SessionPlan
 }
 
 function acceptLanguage(languages: string[]): string {
-  return languages.map((language, i) => (i === 0 ? language : `${language};q=${1 - i / 10}`)).join(',')
+  return languages
+    .map((language, i) => (i === 0 ? language : `${language};q=${1 - i / 10}`))
+    .join(',')
 }
 
 export function clientHints({

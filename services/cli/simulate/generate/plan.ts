@@ -42,7 +42,11 @@ export type PlannedObservations = Omit<Observations, 'snapshot'> & { snapshot?: 
 const visitGap = 64
 
 /** Session `index` of the traffic that the seed names. The same arguments give the same session, byte for byte. */
-export function planSession(seed: string, index: number, mix: TrafficMix = defaultMix): SessionPlan {
+export function planSession(
+  seed: string,
+  index: number,
+  mix: TrafficMix = defaultMix,
+): SessionPlan {
   const visitor = visitorOf(seed, index, mix)
   const { client, family, actor, snapshot } = deviceOf(seed, visitor, mix)
   const random = createSeededRandom(seed, 'session', index)
@@ -90,12 +94,24 @@ function pageOf(client: Client, random: SeededRandom): SessionPlan['page'] {
   return { url: `https://shop.example.com${path}`, referrer }
 }
 
-function stepsOf({ actor, mobile, random }: { actor: Driver; mobile: boolean; random: SeededRandom }) {
+function stepsOf({
+  actor,
+  mobile,
+  random,
+}: {
+  actor: Driver
+  mobile: boolean
+  random: SeededRandom
+}) {
   let elapsed = 400
   const step = (): PlannedObservations => {
     const durationMs = random.int(1800, 2200)
     elapsed += durationMs
-    return { version: 1, elapsed_ms: elapsed, behavior: behaviorOf({ actor, mobile, durationMs, random }) }
+    return {
+      version: 1,
+      elapsed_ms: elapsed,
+      behavior: behaviorOf({ actor, mobile, durationMs, random }),
+    }
   }
   const batches = Array.from({ length: random.int(1, 3) }, step)
   return { batches, closing: step() }

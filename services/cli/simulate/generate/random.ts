@@ -13,7 +13,8 @@ export function createSeededRandom(seed: string, ...path: (string | number)[]) {
     .digest()
   const next = xoshiro128(digest)
   const int = (min: number, max: number) => min + Math.floor(next() * (max - min + 1))
-  const weighted = <T>(options: readonly (readonly [T, number])[]): T => pickWeighted(options, next())
+  const weighted = <T>(options: readonly (readonly [T, number])[]): T =>
+    pickWeighted(options, next())
   return {
     next,
     int,
@@ -38,7 +39,12 @@ function pickWeighted<T>(options: readonly (readonly [T, number])[], at: number)
 
 // xoshiro128** 1.1 by Blackman and Vigna (https://prng.di.unimi.it/xoshiro128starstar.c), as a number below 1.
 function xoshiro128(seed: Buffer): () => number {
-  let [a, b, c, d] = [seed.readInt32LE(0), seed.readInt32LE(4), seed.readInt32LE(8), seed.readInt32LE(12)]
+  let [a, b, c, d] = [
+    seed.readInt32LE(0),
+    seed.readInt32LE(4),
+    seed.readInt32LE(8),
+    seed.readInt32LE(12),
+  ]
   return () => {
     const result = Math.imul(rotateLeft(Math.imul(b, 5), 7), 9)
     const shifted = b << 9

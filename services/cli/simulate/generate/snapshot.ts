@@ -5,7 +5,9 @@ import type { SeededRandom } from './random.ts'
 
 /** What a device of the family reports that nobody automates. */
 export function deviceSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
-  return snapshotSchema.parse(family.client === 'web' ? browserOf(family, random) : appOf(family, random))
+  return snapshotSchema.parse(
+    family.client === 'web' ? browserOf(family, random) : appOf(family, random),
+  )
 }
 
 function browserOf(family: DeviceFamily, random: SeededRandom) {
@@ -31,8 +33,19 @@ function appOf(family: DeviceFamily, random: SeededRandom) {
   const { languages, ...zone } = random.pick(family.places)
   const [width, height, ratio] = random.pick(family.screens)
   return {
-    navigator: { user_agent: family.userAgent, language: languages[0], languages, hardware_concurrency: 8 },
-    environment: { screen_width: width, screen_height: height, pixel_ratio: ratio, color_depth: 24, ...zone },
+    navigator: {
+      user_agent: family.userAgent,
+      language: languages[0],
+      languages,
+      hardware_concurrency: 8,
+    },
+    environment: {
+      screen_width: width,
+      screen_height: height,
+      pixel_ratio: ratio,
+      color_depth: 24,
+      ...zone,
+    },
     native: nativeOf(family, random),
   }
 }
@@ -138,5 +151,9 @@ const nullMessages = {
 }
 
 function engineOf({ engine }: DeviceFamily) {
-  return { name: engine, eval_length: engine === 'V8' ? 33 : 37, null_property_message: nullMessages[engine] }
+  return {
+    name: engine,
+    eval_length: engine === 'V8' ? 33 : 37,
+    null_property_message: nullMessages[engine],
+  }
 }

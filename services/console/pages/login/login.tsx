@@ -66,8 +66,8 @@ export function Login() {
         </p>
       )}
       <p>
-        Open the login link printed by <code>make run</code> or <code>tidegate console login</code>. It works
-        once, for five minutes.
+        Open the login link printed by <code>make run</code> or <code>tidegate console login</code>.
+        It works once, for five minutes.
       </p>
       <form onSubmit={submit}>
         <label>

@@ -12,7 +12,9 @@ export function earlier({ since, until }: TimeSpan): TimeSpan {
 
 /** The last day of a longer span. */
 export const lastDay = (span: TimeSpan): TimeSpan =>
-  span.until - span.since <= day ? span : { since: span.until - day, until: span.until, last: undefined }
+  span.until - span.since <= day
+    ? span
+    : { since: span.until - day, until: span.until, last: undefined }
 
 export interface Rise {
   value: string
@@ -25,15 +27,23 @@ const least = 50
 const times = 3
 
 /** Values with at least 50 sessions and three times those of the same hours of the day before, the largest first. */
-export function risesOf(field: GroupField, now: SessionAggregates, before: SessionAggregates): Rise[] {
+export function risesOf(
+  field: GroupField,
+  now: SessionAggregates,
+  before: SessionAggregates,
+): Rise[] {
   if (!now.is_complete || !before.is_complete) return []
   const known = new Map(before.groups.map(({ values, sessions }) => [values[field], sessions]))
-  const counted = before.groups.filter(({ kind }) => kind === 'value').map(({ sessions }) => sessions)
+  const counted = before.groups
+    .filter(({ kind }) => kind === 'value')
+    .map(({ sessions }) => sessions)
   const unknown = before.groups.some(({ kind }) => kind === 'other') ? Math.min(...counted) : 0
   return now.groups.flatMap(({ values, sessions }) => {
     const value = values[field]
     const then = known.get(value) ?? unknown
-    return value && sessions >= least && sessions >= times * then ? [{ value, sessions, before: then }] : []
+    return value && sessions >= least && sessions >= times * then
+      ? [{ value, sessions, before: then }]
+      : []
   })
 }
 
@@ -53,5 +63,7 @@ export function handOffsOf({ groups }: Pick<SessionAggregates, 'groups'>): HandO
     const missing = sum.missing + (came === 'false' ? sessions : 0)
     hosts.set(host, { host, sessions: sum.sessions + sessions, missing })
   }
-  return [...hosts.values()].filter(({ missing }) => missing > 0).sort((a, b) => b.missing - a.missing)
+  return [...hosts.values()]
+    .filter(({ missing }) => missing > 0)
+    .sort((a, b) => b.missing - a.missing)
 }

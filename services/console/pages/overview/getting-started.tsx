@@ -18,7 +18,8 @@ export function GettingStarted() {
   const isOver = useRef(false)
   const waiting = { everyMs: isOver.current ? undefined : waitMs }
   const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`, waiting).data?.data
-  const endpoints = useAnswer<{ data: WebhookEndpoint[] }>(`${path}/webhooks/endpoints`, waiting).data?.data
+  const endpoints = useAnswer<{ data: WebhookEndpoint[] }>(`${path}/webhooks/endpoints`, waiting)
+    .data?.data
   const sessions = useAnswer<SessionList>(newest, waiting).data?.data
   if (!keys || !endpoints || !sessions) return null
   const isUsable = ({ type, status, environment }: ApiKey) =>

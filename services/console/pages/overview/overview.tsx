@@ -79,7 +79,9 @@ function OverTime({ span }: { span: TimeSpan }) {
 }
 
 const sumOf = ({ groups }: SessionAggregates, verdict: string): number =>
-  groups.filter(({ values }) => values.verdict === verdict).reduce((sum, { sessions }) => sum + sessions, 0)
+  groups
+    .filter(({ values }) => values.verdict === verdict)
+    .reduce((sum, { sessions }) => sum + sessions, 0)
 
 interface TopProps {
   field: GroupField

@@ -13,7 +13,9 @@ export function Unusual({ span }: { span: TimeSpan }) {
   const day = lastDay(span)
   return (
     <Panel title="Unusual now">
-      <p class="hint">At least 50 sessions, and three times those of the same hours of the day before.</p>
+      <p class="hint">
+        At least 50 sessions, and three times those of the same hours of the day before.
+      </p>
       <div class="unusual">
         {(['signal', 'country', 'asn', 'page_host'] as const).map((field) => (
           <Rises key={field} field={field} span={day} />

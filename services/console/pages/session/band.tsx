@@ -46,7 +46,9 @@ export function ScoreBand({ score }: { score: number }) {
 
 /** From one score to another, with lines where the verdict changes. */
 export function ChangeBar({ from, to }: { from: number; to: number }) {
-  const [low, high] = [from, to].map((score) => Math.min(100, Math.max(0, score))).toSorted((a, b) => a - b)
+  const [low, high] = [from, to]
+    .map((score) => Math.min(100, Math.max(0, score)))
+    .toSorted((a, b) => a - b)
   return (
     <svg class="change" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
       {bands.slice(1).map(({ from: least }) => (

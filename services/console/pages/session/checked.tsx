@@ -3,7 +3,11 @@ import { inWords } from '../shared/format.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
 
 /** What was looked at, and beside it what was not. */
-export function Checked({ session: { evidence, analysis_coverage: coverage } }: { session: SessionDetail }) {
+export function Checked({
+  session: { evidence, analysis_coverage: coverage },
+}: {
+  session: SessionDetail
+}) {
   const areas = (wanted: boolean) =>
     Object.entries(coverage).flatMap(([name, seen]) => (seen === wanted ? [inWords(name)] : []))
   return (

@@ -21,7 +21,12 @@ export function Mark({ sessionId, marked }: { sessionId: string; marked: string 
     <fieldset class="marks" ref={marks}>
       <legend>This really was</legend>
       {labels.map((label) => (
-        <button key={label} type="button" aria-pressed={marked === label} onClick={() => mark(label)}>
+        <button
+          key={label}
+          type="button"
+          aria-pressed={marked === label}
+          onClick={() => mark(label)}
+        >
           {inWords(label)}
         </button>
       ))}

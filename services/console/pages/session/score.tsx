@@ -7,10 +7,17 @@ import { ChangeBar, ScoreBand } from './band.tsx'
 import { type FindSignal, SignalDetails, SignalList, signalsOf } from './signals.tsx'
 
 /** How the score came about: each step from 0 to it, and apart from them what fired and counted nothing. */
-export function ScoreBreakdown({ session, score }: { session: SessionDetail; score: ScoreExplanation }) {
+export function ScoreBreakdown({
+  session,
+  score,
+}: {
+  session: SessionDetail
+  score: ScoreExplanation
+}) {
   const { decision, scoring, signals_fired: fired } = session
   const find = signalsOf(session, score)
-  const namesOf = (role: string) => fired.filter((one) => one.role === role).map(({ signal }) => signal)
+  const namesOf = (role: string) =>
+    fired.filter((one) => one.role === role).map(({ signal }) => signal)
   return (
     <Panel title={`How the score of ${decision.risk_score} came about`}>
       <ScoreBand score={decision.risk_score} />
@@ -19,14 +26,18 @@ export function ScoreBreakdown({ session, score }: { session: SessionDetail; sco
       ) : (
         <>
           <p class="hint">
-            The points of the model that decided ({scoring.model ?? 'of a release before 0.2'}) are not known
-            here, so these are the signals that fired, and no steps.
+            The points of the model that decided ({scoring.model ?? 'of a release before 0.2'}) are
+            not known here, so these are the signals that fired, and no steps.
           </p>
           <SignalList title="Risk" names={namesOf('risk')} find={find} />
           <SignalList title="Trust" names={namesOf('trust')} find={find} />
         </>
       )}
-      <SignalList title="Overruled by what decides alone" names={score.without_effect} find={find} />
+      <SignalList
+        title="Overruled by what decides alone"
+        names={score.without_effect}
+        find={find}
+      />
       <SignalList title="Context, which counts nothing" names={namesOf('context')} find={find} />
     </Panel>
   )

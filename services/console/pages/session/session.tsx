@@ -81,7 +81,14 @@ function Session({ session }: { session: SessionDetail }) {
 }
 
 function Top({ session }: { session: SessionDetail }) {
-  const { id, decision, highlights, mark, client_user_id: user, visitor_fingerprint: visitor } = session
+  const {
+    id,
+    decision,
+    highlights,
+    mark,
+    client_user_id: user,
+    visitor_fingerprint: visitor,
+  } = session
   return (
     <header class="part">
       <h1>
@@ -90,7 +97,9 @@ function Top({ session }: { session: SessionDetail }) {
       <p class="mono">{id}</p>
       <p>
         {decision.decision_status} decision, <Time at={decision.evaluated_at} />,{' '}
-        {visitor ? `${visitor.resolution.method?.endsWith('new') ? 'new' : 'known'} visitor` : 'no visitor'}
+        {visitor
+          ? `${visitor.resolution.method?.endsWith('new') ? 'new' : 'known'} visitor`
+          : 'no visitor'}
         {user ? (
           <>
             , user <bdi>{user}</bdi>

@@ -30,7 +30,9 @@ export function signalsOf(
     const text = shown.find(({ signal }) => signal === slug)?.name ?? ''
     return (
       one && {
-        ...{ signal: slug, name, kind: `${one.strength} ${one.category} ${one.role}` },
+        signal: slug,
+        name,
+        kind: `${one.strength} ${one.category} ${one.role}`,
         points: one.signal_score,
         measured: text.startsWith(`${name}: `) ? text.slice(name.length + 2) : null,
         looksAt: meaning?.looks_at ?? '',
@@ -40,7 +42,15 @@ export function signalsOf(
   }
 }
 
-export function SignalDetails({ signal, name, kind, points, measured, looksAt, falsePositives }: FiredHere) {
+export function SignalDetails({
+  signal,
+  name,
+  kind,
+  points,
+  measured,
+  looksAt,
+  falsePositives,
+}: FiredHere) {
   return (
     <details class="signal">
       <summary>
@@ -67,10 +77,20 @@ export function SignalDetails({ signal, name, kind, points, measured, looksAt, f
 /** With `code` where the text has it between backticks. */
 const inCode = (text: string) =>
   text && (
-    <span>{text.split('`').map((part, i) => (i % 2 === 1 ? <code key={part}>{part}</code> : part))}</span>
+    <span>
+      {text.split('`').map((part, i) => (i % 2 === 1 ? <code key={part}>{part}</code> : part))}
+    </span>
   )
 
-export function SignalList({ title, names, find }: { title: string; names: string[]; find: FindSignal }) {
+export function SignalList({
+  title,
+  names,
+  find,
+}: {
+  title: string
+  names: string[]
+  find: FindSignal
+}) {
   const known = names.flatMap((name) => find(name) ?? [])
   if (known.length === 0) return null
   return (

@@ -8,7 +8,10 @@ export function AttachUser({ sessionId, user }: { sessionId: string; user: strin
   if (!may('sessions:update')) return null
   const attach = (text: string) =>
     run(async () => {
-      await send(`/v1/sessions/${sessionId}`, { method: 'PATCH', body: { client_user_id: text || null } })
+      await send(`/v1/sessions/${sessionId}`, {
+        method: 'PATCH',
+        body: { client_user_id: text || null },
+      })
     })
   return (
     <form

@@ -8,7 +8,9 @@ import { WhyVisitor } from './why.tsx'
 export function Who({ session }: { session: SessionDetail }) {
   const { network, browser, device, request } = session
   const { location, routing, anonymity } = network
-  const flags = Object.entries(anonymity).flatMap(([name, value]) => (value === true ? [inWords(name)] : []))
+  const flags = Object.entries(anonymity).flatMap(([name, value]) =>
+    value === true ? [inWords(name)] : [],
+  )
   return (
     <div class="columns">
       <Visitor session={session} />
@@ -16,7 +18,9 @@ export function Who({ session }: { session: SessionDetail }) {
         <FactList
           facts={{
             Browser: [browser.name, browser.version].filter(Boolean).join(' '),
-            System: [device.operating_system.name, device.operating_system.version].filter(Boolean).join(' '),
+            System: [device.operating_system.name, device.operating_system.version]
+              .filter(Boolean)
+              .join(' '),
             Form: device.form_factor,
             'User agent': request.user_agent,
             Page: request.url,
@@ -47,7 +51,13 @@ function Agent({ agent }: Pick<SessionDetail, 'agent'>) {
         <p class="hint">{agent ? 'It does not say that it is one.' : 'Nobody looked for one.'}</p>
       ) : (
         <FactList
-          facts={{ Status: status, Operator: provider, Product: product, Purpose: purpose, By: method }}
+          facts={{
+            Status: status,
+            Operator: provider,
+            Product: product,
+            Purpose: purpose,
+            By: method,
+          }}
         />
       )}
     </Panel>

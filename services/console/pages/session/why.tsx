@@ -24,7 +24,11 @@ function Answered({ sessionId }: { sessionId: string }) {
   return (
     <Loaded answer={answer}>
       {({ data: { identification } }) =>
-        identification ? <Because {...identification} /> : <p class="hint">It is not known any more.</p>
+        identification ? (
+          <Because {...identification} />
+        ) : (
+          <p class="hint">It is not known any more.</p>
+        )
       }
     </Loaded>
   )
@@ -44,13 +48,19 @@ function Because({ decided_by: by, bits_needed: needed, chosen, next }: Identifi
     <>
       <p>{reasons[by] ?? inWords(by)}</p>
       {chosen && (
-        <FactList facts={{ Needed: needed === null ? null : bits(needed), ...comparison(chosen) }} />
+        <FactList
+          facts={{ Needed: needed === null ? null : bits(needed), ...comparison(chosen) }}
+        />
       )}
       {next && (
         <>
           <p>
             Next candidate:{' '}
-            <a class="mono" href={hrefOf({ page: 'visitors', id: next.visitor_id })} title={next.visitor_id}>
+            <a
+              class="mono"
+              href={hrefOf({ page: 'visitors', id: next.visitor_id })}
+              title={next.visitor_id}
+            >
               {short(next.visitor_id)}
             </a>
           </p>

@@ -70,7 +70,11 @@ export function AddFilter({
           <option>is not</option>
         </select>
       )}
-      {isGrouped(field) ? <Offered {...{ field, chosen, span, choose }} /> : <Typed {...{ field, choose }} />}
+      {isGrouped(field) ? (
+        <Offered {...{ field, chosen, span, choose }} />
+      ) : (
+        <Typed {...{ field, choose }} />
+      )}
     </section>
   )
 }
@@ -107,7 +111,8 @@ function Offered({ field, chosen, span, choose }: Offer) {
           const fitting = offersOf(field, groups)
             .map((one) => ({ ...one, text: one.value ?? emptyText(field) }))
             .filter(({ text }) => text.toLowerCase().includes(part.toLowerCase()))
-          if (fitting.length === 0) return <p class="hint">No such value occurs within this time.</p>
+          if (fitting.length === 0)
+            return <p class="hint">No such value occurs within this time.</p>
           return (
             <ul class="offered">
               {fitting.map(({ value, text, sessions }) => (
@@ -137,7 +142,8 @@ function offersOf(field: GroupField, groups: SessionAggregates['groups']): Offer
   const most: OfferedValue[] = groups
     .filter(({ kind }) => kind === 'value')
     .map(({ values, sessions }) => ({ value: values[field] ?? null, sessions }))
-  const hides = groups.some(({ kind }) => kind === 'other') && most.every(({ value }) => value !== null)
+  const hides =
+    groups.some(({ kind }) => kind === 'other') && most.every(({ value }) => value !== null)
   return hides && mayBeEmpty(field) ? [...most, { value: null, sessions: null }] : most
 }
 
@@ -152,7 +158,11 @@ function Typed({ field, choose }: { field: Field; choose: Offer['choose'] }) {
     >
       <label>
         {filterTitles[field]}
-        <input required value={value} onInput={({ currentTarget }) => setValue(currentTarget.value)} />
+        <input
+          required
+          value={value}
+          onInput={({ currentTarget }) => setValue(currentTarget.value)}
+        />
       </label>
       <button type="submit">Add</button>{' '}
       {mayBeEmpty(field) && (

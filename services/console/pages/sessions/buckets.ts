@@ -49,8 +49,11 @@ export const sumOf = ({ sessions }: Bucket): number =>
   verdictOrder.reduce((sum, verdict) => sum + sessions[verdict], 0)
 
 /** Whether what was counted at the time has only a part of the bucket. */
-export const isUnfinished = ({ at }: Bucket, { length }: ChartInterval, countedTo: number): boolean =>
-  at + length > countedTo
+export const isUnfinished = (
+  { at }: Bucket,
+  { length }: ChartInterval,
+  countedTo: number,
+): boolean => at + length > countedTo
 
 const date = { day: 'numeric', month: 'short' } as const
 const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
@@ -64,7 +67,12 @@ export function timesOfBuckets({ name }: ChartInterval, timeZone?: string) {
   const clock = formatIn(timeZone, time)
   if (name === 'day') {
     const day = formatIn('UTC', { ...date, year: 'numeric' })
-    return { exact: day, range: ({ since }: Bucket) => day(since), tick: formatIn('UTC', date), clock }
+    return {
+      exact: day,
+      range: ({ since }: Bucket) => day(since),
+      tick: formatIn('UTC', date),
+      clock,
+    }
   }
   const exact = formatIn(timeZone, { ...date, year: 'numeric', ...time, timeZoneName: 'short' })
   const end = formatIn(timeZone, { ...time, timeZoneName: 'short' })
@@ -99,7 +107,9 @@ export function ticksOf(
     return { day: at / interval.length, hour: hours, minute: hours * 60 + minutes }[interval.name]
   }
   const places = buckets.map((bucket) => ({ at: bucket.at, place: placeOf(bucket) }))
-  const spread = steps[interval.name].map((step) => places.filter(({ place }) => place % step === 0))
+  const spread = steps[interval.name].map((step) =>
+    places.filter(({ place }) => place % step === 0),
+  )
   const round = spread.find(({ length }) => length <= most) ?? spread.at(-1) ?? []
   const every = Math.ceil(round.length / most)
   return round.filter((_, i) => i % every === 0).map(({ at }) => at)

@@ -12,7 +12,14 @@ import {
   timeParameters,
 } from '../shared/span.ts'
 import { VerdictBadge } from '../shared/verdict.tsx'
-import { type Bucket, bucketsOf, isUnfinished, sumOf, timesOfBuckets, verdictOrder } from './buckets.ts'
+import {
+  type Bucket,
+  bucketsOf,
+  isUnfinished,
+  sumOf,
+  timesOfBuckets,
+  verdictOrder,
+} from './buckets.ts'
 import './chart.css'
 import { Plot } from './plot.tsx'
 import { rememberZoom, zoomedOut } from './zoom.ts'
@@ -126,7 +133,9 @@ function Table({ buckets, interval }: { buckets: Bucket[]; interval: ChartInterv
               </td>
               {verdictOrder.map((verdict) => (
                 <td class="number" key={verdict}>
-                  <a href={hrefOfBucket(bucket, verdict)}>{formatNumber(bucket.sessions[verdict])}</a>
+                  <a href={hrefOfBucket(bucket, verdict)}>
+                    {formatNumber(bucket.sessions[verdict])}
+                  </a>
                 </td>
               ))}
             </tr>

@@ -32,7 +32,10 @@ const columns: Record<string, Column> = {
       </>
     ),
   },
-  when: { title: 'When', cell: ({ latest_decision }) => <Time at={latest_decision.evaluated_at} /> },
+  when: {
+    title: 'When',
+    cell: ({ latest_decision }) => <Time at={latest_decision.evaluated_at} />,
+  },
   session: {
     title: 'Session',
     cell: ({ id }) => (
@@ -56,7 +59,12 @@ const columns: Record<string, Column> = {
     cell: ({ facts }, query) => (
       <>
         <ValueMenu field="country" value={facts?.country} query={query} />{' '}
-        <ValueMenu field="asn" value={facts?.asn?.toString()} title={facts?.network_holder} query={query}>
+        <ValueMenu
+          field="asn"
+          value={facts?.asn?.toString()}
+          title={facts?.network_holder}
+          query={query}
+        >
           AS{facts?.asn}
         </ValueMenu>
       </>
@@ -84,7 +92,9 @@ const columns: Record<string, Column> = {
     cell: ({ facts }, query) => (
       <>
         <ValueMenu field="agent_provider" value={facts?.agent_provider} query={query} />{' '}
-        {facts?.agent_provider && <ValueMenu field="agent_status" value={facts.agent_status} query={query} />}
+        {facts?.agent_provider && (
+          <ValueMenu field="agent_status" value={facts.agent_status} query={query} />
+        )}
       </>
     ),
   },
@@ -108,7 +118,9 @@ const columns: Record<string, Column> = {
   signals: {
     title: 'Signals',
     style: 'number',
-    cell: ({ facts }) => <span title={facts?.signals.map(inWords).join(', ')}>{facts?.signals.length}</span>,
+    cell: ({ facts }) => (
+      <span title={facts?.signals.map(inWords).join(', ')}>{facts?.signals.length}</span>
+    ),
   },
 }
 

@@ -12,7 +12,9 @@ export function CsvButton({ path }: { path: string }) {
   const save = async () => {
     setBusy(true)
     try {
-      const { rows, isCut } = await readAll(path, (count) => setSaid(`${formatNumber(count)} read …`))
+      const { rows, isCut } = await readAll(path, (count) =>
+        setSaid(`${formatNumber(count)} read …`),
+      )
       const name = `sessions${isCut ? `-first-${maxCsvRows}` : ''}.csv`
       download(sessionsCsv(rows), { name, type: 'text/csv' })
       setSaid(isCut ? cutNote : `${formatNumber(rows.length)} saved.`)
@@ -46,5 +48,8 @@ async function readAll(path: string, progress: (count: number) => void) {
     cursor = pagination.next_cursor
     progress(rows.length)
   } while (cursor && rows.length < maxCsvRows)
-  return { rows: rows.slice(0, maxCsvRows), isCut: cursor !== undefined || rows.length > maxCsvRows }
+  return {
+    rows: rows.slice(0, maxCsvRows),
+    isCut: cursor !== undefined || rows.length > maxCsvRows,
+  }
 }

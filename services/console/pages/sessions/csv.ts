@@ -14,7 +14,15 @@ export function csvCell(value: CsvValue): string {
 }
 
 const factColumns = [
-  ...(['page_host', 'page_path', 'country', 'asn', 'network_holder', 'network', 'browser'] as const),
+  ...([
+    'page_host',
+    'page_path',
+    'country',
+    'asn',
+    'network_holder',
+    'network',
+    'browser',
+  ] as const),
   ...(['browser_version', 'os', 'agent_status', 'agent_provider', 'handed_off_at'] as const),
 ]
 
@@ -28,7 +36,9 @@ const columns: Record<string, (row: SessionSummary) => CsvValue> = {
   mark: ({ mark }) => mark?.label,
   client_user_id: ({ client_user_id }) => client_user_id,
   visitor_id: ({ visitor_fingerprint }) => visitor_fingerprint?.id,
-  ...Object.fromEntries(factColumns.map((name) => [name, ({ facts }: SessionSummary) => facts?.[name]])),
+  ...Object.fromEntries(
+    factColumns.map((name) => [name, ({ facts }: SessionSummary) => facts?.[name]]),
+  ),
   signals: ({ facts }) => facts?.signals.join(' '),
 }
 

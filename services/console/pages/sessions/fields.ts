@@ -42,7 +42,8 @@ const filled: readonly Field[] = ['verdict', 'mark', ...onlyPositive]
 export const mayBeEmpty = (field: Field): boolean => !filled.includes(field)
 
 /** What stands for no value. The status of an agent can be `none`, which is a value. */
-export const emptyText = (field: Field): string => (field === 'agent_status' ? 'not looked for' : 'none')
+export const emptyText = (field: Field): string =>
+  field === 'agent_status' ? 'not looked for' : 'none'
 
 /** A value as people read it: `AS64500`, `webdriver detected`. */
 export const valueText = (field: Field, value: string): string =>
@@ -73,7 +74,9 @@ export function filtersIn(query: URLSearchParams): URLSearchParams {
 
 /** The filters of an address, by field. */
 export function chosenIn(query: URLSearchParams): ChosenFilter[] {
-  const chosen = filterNames.flatMap((name) => query.getAll(name).map((text) => chosenBy(name, text)))
+  const chosen = filterNames.flatMap((name) =>
+    query.getAll(name).map((text) => chosenBy(name, text)),
+  )
   return chosen.filter((one) => one !== undefined)
 }
 
@@ -125,6 +128,13 @@ export const turned = (chosen: readonly ChosenFilter[], old: ChosenFilter): Chos
   chosen.map((one) => (isSame(one, old) ? { ...old, isNot: !old.isNot } : one))
 
 /** The parameters of a request for what the address asks for. */
-export function requestParameters(query: URLSearchParams, { since, until }: TimeSpan): URLSearchParams {
-  return new URLSearchParams([...filtersIn(query), ['since', isoTime(since)], ['until', isoTime(until)]])
+export function requestParameters(
+  query: URLSearchParams,
+  { since, until }: TimeSpan,
+): URLSearchParams {
+  return new URLSearchParams([
+    ...filtersIn(query),
+    ['since', isoTime(since)],
+    ['until', isoTime(until)],
+  ])
 }

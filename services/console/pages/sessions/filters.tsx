@@ -23,7 +23,12 @@ export function Filters({ query, span }: { query: URLSearchParams; span: TimeSpa
       {chosen.map((one) => (
         <Chip key={`${one.field}=${one.value}`} {...{ one, chosen }} />
       ))}
-      <button type="button" class="chip add" aria-expanded={adding} onClick={() => setAdding(!adding)}>
+      <button
+        type="button"
+        class="chip add"
+        aria-expanded={adding}
+        onClick={() => setAdding(!adding)}
+      >
         + filter
       </button>
       {chosen.length > 0 && <a href={hrefWith(changesTo([]))}>Clear all</a>}

@@ -42,7 +42,15 @@ export function Groups({ query, span }: { query: URLSearchParams; span: TimeSpan
   )
 }
 
-function Counted({ field, query, span }: { field: GroupField; query: URLSearchParams; span: TimeSpan }) {
+function Counted({
+  field,
+  query,
+  span,
+}: {
+  field: GroupField
+  query: URLSearchParams
+  span: TimeSpan
+}) {
   const counted = requestParameters(query, span)
   counted.set('group_by', field)
   counted.set('top', '25')
@@ -51,17 +59,23 @@ function Counted({ field, query, span }: { field: GroupField; query: URLSearchPa
     <Loaded answer={answer}>
       {({ data }) => (
         <table>
-          <Head columns={[filterTitles[field], 'Sessions', 'Share']} numbers={['Sessions', 'Share']} />
+          <Head
+            columns={[filterTitles[field], 'Sessions', 'Share']}
+            numbers={['Sessions', 'Share']}
+          />
           <tbody>
             {data.groups.map(({ kind, values, sessions }) => {
               const value = values[field] ?? null
               const isOne = kind === 'value' && (value !== null || mayBeEmpty(field))
-              const href = () => hrefWith(changesTo(only(chosenIn(query), { field, value, isNot: false })))
+              const href = () =>
+                hrefWith(changesTo(only(chosenIn(query), { field, value, isNot: false })))
               return (
                 <tr key={`${kind}${value}`}>
                   <td>
                     {isOne ? (
-                      <a href={href()}>{value === null ? emptyText(field) : valueText(field, value)}</a>
+                      <a href={href()}>
+                        {value === null ? emptyText(field) : valueText(field, value)}
+                      </a>
                     ) : (
                       kind
                     )}

@@ -45,7 +45,8 @@ export function List({ query, open }: { query: URLSearchParams; open: string | n
   const { data: newest, path: answered } = first
   const insert = () => newest && setPages({ path: answered, lists: [newest] })
   // What was read behind an empty page stays.
-  const isEmpty = pages.path !== answered || (pages.lists.length < 2 && !pages.lists[0]?.data.length)
+  const isEmpty =
+    pages.path !== answered || (pages.lists.length < 2 && !pages.lists[0]?.data.length)
   useEffect(() => {
     if (isEmpty) insert()
   }, [newest, answered, isEmpty])
@@ -104,8 +105,8 @@ function Empty({ query }: { query: URLSearchParams }) {
           <a href={hrefOf({ page: 'sessions' })}>Clear all filters</a>
         ) : (
           <>
-            Look at a <a href={hrefWith({ last: '30d', since: null, until: null })}>longer time</a>, or make
-            one on the <a href={`${serverPath}/demo`}>demo page</a>.
+            Look at a <a href={hrefWith({ last: '30d', since: null, until: null })}>longer time</a>,
+            or make one on the <a href={`${serverPath}/demo`}>demo page</a>.
           </>
         )}
       </p>

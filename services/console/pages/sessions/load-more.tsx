@@ -20,8 +20,8 @@ export function LoadMore({ readTo, isEmpty, load }: LoadMoreProps) {
     <div class={isEmpty ? 'note' : ''}>
       {readTo && (
         <p role="status">
-          {isEmpty ? 'No session meets the filters since' : 'Read back to'} {exact(readTo)}. What was before
-          is not read yet.
+          {isEmpty ? 'No session meets the filters since' : 'Read back to'} {exact(readTo)}. What
+          was before is not read yet.
         </p>
       )}
       <button type="button" disabled={isBusy} onClick={read}>

@@ -1,6 +1,7 @@
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 
-const decisionOf = ({ id, latest_decision }: SessionSummary) => `${id} ${latest_decision.evaluated_at}`
+const decisionOf = ({ id, latest_decision }: SessionSummary) =>
+  `${id} ${latest_decision.evaluated_at}`
 
 /**
  * The rows where they stand, as the newest answer has them, and how many of that are not among them. A session that was

@@ -59,7 +59,9 @@ export function Plot(props: PlotProps) {
     <>
       <div class="plot" ref={holder} aria-hidden="true" hidden={isMissing.value} />
       {isMissing.value && (
-        <p>The chart could not be loaded. Its table says the same; load the page anew to try again.</p>
+        <p>
+          The chart could not be loaded. Its table says the same; load the page anew to try again.
+        </p>
       )}
     </>
   )
@@ -86,8 +88,13 @@ function stacked(buckets: Bucket[], endsUnfinished: boolean): uPlot.AlignedData 
   ]
 }
 
-const colors: Record<Verdict, string> = { human: '--human', inconclusive: '--inconclusive', bot: '--bot' }
-const color = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+const colors: Record<Verdict, string> = {
+  human: '--human',
+  inconclusive: '--inconclusive',
+  bot: '--bot',
+}
+const color = (name: string) =>
+  getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
 function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlot.Options {
   const { buckets, interval, pointed } = props

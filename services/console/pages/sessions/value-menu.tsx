@@ -2,7 +2,15 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { hrefWith } from '../shared/address.ts'
 import { Copy } from '../shared/copy.tsx'
-import { added, type ChosenFilter, changesTo, chosenIn, type Field, filterTitles, only } from './fields.ts'
+import {
+  added,
+  type ChosenFilter,
+  changesTo,
+  chosenIn,
+  type Field,
+  filterTitles,
+  only,
+} from './fields.ts'
 
 interface ValueMenuProps {
   query: URLSearchParams

@@ -36,8 +36,8 @@ function Learned({ engines: { engines, own_engine } }: { engines: Engines }) {
     <Panel title="Browser engines">
       <FactList facts={Object.fromEntries(progress)} />
       <p class="hint">
-        Until an engine is learned, sessions of its browsers are inconclusive without natural input. Visitors
-        teach it, or you do.
+        Until an engine is learned, sessions of its browsers are inconclusive without natural input.
+        Visitors teach it, or you do.
       </p>
       {person.value && mayTeach(person.value) && own_engine && (
         <p>

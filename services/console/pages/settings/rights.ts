@@ -1,7 +1,12 @@
 import type { ApiKey } from '../../../organizations/schemas.ts'
 
 /** What a key may do, in words. */
-export function rightsOf({ type, scopes, allowed_origins: origins, client_target: target }: ApiKey): string {
+export function rightsOf({
+  type,
+  scopes,
+  allowed_origins: origins,
+  client_target: target,
+}: ApiKey): string {
   if (type === 'secret') return scopesInWords(scopes ?? [])
   if (target !== 'browser') return 'send sessions from an app'
   return `send sessions from ${origins?.length ? origins.join(', ') : 'any origin'}`

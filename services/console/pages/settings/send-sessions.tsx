@@ -16,7 +16,8 @@ export function SendSessions({ publishableKey }: { publishableKey: string }) {
         </details>
       ))}
       <p class="hint">
-        What a verdict asks of a back end is in the <a href={`${serverPath}/docs/guide/server`}>guide</a>.
+        What a verdict asks of a back end is in the{' '}
+        <a href={`${serverPath}/docs/guide/server`}>guide</a>.
       </p>
     </Panel>
   )

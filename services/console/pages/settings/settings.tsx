@@ -83,7 +83,11 @@ function Keys({ keys }: { keys: ApiKey[] }) {
 }
 
 function Unused() {
-  return <span title="Check its origins, the page's consent, and whether the script is blocked">never</span>
+  return (
+    <span title="Check its origins, the page's consent, and whether the script is blocked">
+      never
+    </span>
+  )
 }
 
 const inDays = (value: number | null): string =>

@@ -34,7 +34,10 @@ export const place = computed<PageAddress | null>(() =>
   pageAddressOf(address.value, person.value?.environments[0] ?? 'live'),
 )
 
-function pageAddressOf({ pathname, searchParams }: URL, usual: EnvironmentName): PageAddress | null {
+function pageAddressOf(
+  { pathname, searchParams }: URL,
+  usual: EnvironmentName,
+): PageAddress | null {
   const [environment = usual, page = 'overview', id = null, ...rest] = pathname
     .slice(home.length)
     .split('/')
@@ -78,9 +81,11 @@ export function hrefWith(changes: Record<string, string | string[] | null>): str
 /** Links of the console are followed without loading the page anew; all others as browsers do. */
 export function followLinks(): void {
   document.addEventListener('click', (event) => {
-    const isPlain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
+    const isPlain =
+      event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
     const link = event.target instanceof Element ? event.target.closest('a') : null
-    if (!isPlain || event.defaultPrevented || !link || link.target || link.hasAttribute('download')) return
+    if (!isPlain || event.defaultPrevented || !link || link.target || link.hasAttribute('download'))
+      return
     const { origin, pathname } = new URL(link.href)
     if (origin !== window.location.origin || !`${pathname}/`.startsWith(`${home}/`)) return
     event.preventDefault()

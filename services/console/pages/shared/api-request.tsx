@@ -8,8 +8,8 @@ export function ApiRequest({ paths }: { paths: readonly string[] }) {
     <details class="api-request">
       <summary>As API request</summary>
       <p class="hint">
-        With a secret key of the environment {place.value?.environment} in <code>SECRET_KEY</code>, which
-        needs the scopes for it.
+        With a secret key of the environment {place.value?.environment} in <code>SECRET_KEY</code>,
+        which needs the scopes for it.
       </p>
       <CodeBlock code={paths.map(curlOf).join('\n')} />
     </details>

@@ -51,7 +51,10 @@ function refresh(): void {
 }
 
 /** Sends a request to `/console/api`, which answers as `/v1` does. A change refreshes all answers. Throws a `RequestFailure`. */
-export async function send<T>(path: string, { method = 'GET', body, signal }: Sending = {}): Promise<T> {
+export async function send<T>(
+  path: string,
+  { method = 'GET', body, signal }: Sending = {},
+): Promise<T> {
   const unanswered = (error: unknown): never => {
     if (signal?.aborted) throw error
     throw new RequestFailure('The server did not answer.', {
@@ -86,7 +89,9 @@ export async function send<T>(path: string, { method = 'GET', body, signal }: Se
 
 function failureOf(
   { status, headers }: Response,
-  answer: { error?: { code?: string; message?: string; details?: { merged_into?: string } } } | null,
+  answer: {
+    error?: { code?: string; message?: string; details?: { merged_into?: string } }
+  } | null,
 ) {
   const {
     code = 'unknown',
@@ -94,7 +99,12 @@ function failureOf(
     details,
   } = answer?.error ?? {}
   const mergedInto = details?.merged_into ?? null
-  return new RequestFailure(message, { status, code, requestId: headers.get('x-request-id'), mergedInto })
+  return new RequestFailure(message, {
+    status,
+    code,
+    requestId: headers.get('x-request-id'),
+    mergedInto,
+  })
 }
 
 export interface AnswerState<T> {

@@ -12,7 +12,9 @@ export const amount = (thing: string, value: number): string =>
 
 /** `12.4 %` of a whole; nothing of an empty one. */
 export const share = (part: number, whole: number): string =>
-  whole === 0 ? '–' : `${((100 * part) / whole).toFixed(part > 0 && part / whole < 0.1 ? 1 : 0)}${thin}%`
+  whole === 0
+    ? '–'
+    : `${((100 * part) / whole).toFixed(part > 0 && part / whole < 0.1 ? 1 : 0)}${thin}%`
 
 const units = [
   ['day', 86_400_000],
@@ -44,7 +46,8 @@ const exactly = new Intl.DateTimeFormat('en-GB', {
 export const exact = (time: string): string => exactly.format(new Date(time))
 
 /** An id whose middle is left out: `sid_01k…3f8a`. */
-export const short = (id: string): string => (id.length > 16 ? `${id.slice(0, 9)}…${id.slice(-4)}` : id)
+export const short = (id: string): string =>
+  id.length > 16 ? `${id.slice(0, 9)}…${id.slice(-4)}` : id
 
 /** `webdriver_detected` as people read it. */
 export const inWords = (name: string): string => name.replaceAll('_', ' ')

@@ -1,5 +1,11 @@
 /** The first row of a table. `numbers` are titles of columns of numbers, which are aligned to the right. */
-export function Head({ columns, numbers = [] }: { columns: readonly string[]; numbers?: readonly string[] }) {
+export function Head({
+  columns,
+  numbers = [],
+}: {
+  columns: readonly string[]
+  numbers?: readonly string[]
+}) {
   return (
     <thead>
       <tr>

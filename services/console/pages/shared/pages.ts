@@ -19,7 +19,9 @@ export interface ListPages<Row> {
 /** A list of the API, page by page. Reading the first one anew ends the others, because they go on from the old one. */
 export function usePages<Row>(path: string): ListPages<Row> {
   const first = useAnswer<PageOfList<Row>>(path)
-  const [later, setLater] = useState<{ behind?: PageOfList<Row>; pages: PageOfList<Row>[] }>({ pages: [] })
+  const [later, setLater] = useState<{ behind?: PageOfList<Row>; pages: PageOfList<Row>[] }>({
+    pages: [],
+  })
   const { run, failure } = useChange()
   const { data: begin } = first
   const pages = begin ? [begin, ...(later.behind === begin ? later.pages : [])] : []
@@ -30,7 +32,8 @@ export function usePages<Row>(path: string): ListPages<Row> {
       if (begin) setLater({ behind: begin, pages: [...pages.slice(1), page] })
     })
   return {
-    ...{ first, failure },
+    first,
+    failure,
     rows: pages.flatMap(({ data }) => data),
     readOn: cursor === undefined ? undefined : () => readOn(cursor),
   }

@@ -9,4 +9,5 @@ export const may = (scope: string): boolean =>
   person.value?.scopes.some((one) => one === scope || one === '*') ?? false
 
 /** Of the person's organization, in the API. */
-export const organizationPath = (): string => `/v1/organizations/${person.value?.organization.id ?? ''}`
+export const organizationPath = (): string =>
+  `/v1/organizations/${person.value?.organization.id ?? ''}`

@@ -50,7 +50,10 @@ export function SpanChoice({ span }: { span: TimeSpan }) {
           class="plain"
           label="copy link to exactly this"
           title="The link keeps these times"
-          text={new URL(hrefWith(timeParameters({ ...span, last: undefined })), window.location.href).href}
+          text={
+            new URL(hrefWith(timeParameters({ ...span, last: undefined })), window.location.href)
+              .href
+          }
         />
       )}
       {span.last && query && hasUnreadableTimes(query) && (

@@ -17,7 +17,9 @@ export function SpanFields({ span }: { span: TimeSpan }) {
   }
   return (
     <details class="menu span-fields">
-      <summary>{span.last ? 'other times' : `${exact(isoTime(since))} to ${exact(isoTime(until))}`}</summary>
+      <summary>
+        {span.last ? 'other times' : `${exact(isoTime(since))} to ${exact(isoTime(until))}`}
+      </summary>
       <form
         class="menu-body"
         noValidate

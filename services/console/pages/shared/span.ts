@@ -37,7 +37,8 @@ const isLength = (text: string | null): text is Length => usualLengths.some((nam
 /** The time that an address asks for: `since` and `until`, or `last` up to now. */
 export function spanOf(query: URLSearchParams, until: number): TimeSpan {
   const [from, to] = [query.get('since'), query.get('until')].map((text) => Date.parse(text ?? ''))
-  if (from !== undefined && to !== undefined && from < to) return { since: from, until: to, last: undefined }
+  if (from !== undefined && to !== undefined && from < to)
+    return { since: from, until: to, last: undefined }
   const named = query.get('last')
   const last = isLength(named) ? named : usualLength
   return { since: until - lengths[last], until, last }
@@ -60,12 +61,18 @@ export const timeParameters = ({
   until,
   last,
 }: TimeSpan): Record<'since' | 'until' | 'last', string | null> =>
-  last ? { since: null, until: null, last } : { since: isoTime(since), until: isoTime(until), last: null }
+  last
+    ? { since: null, until: null, last }
+    : { since: isoTime(since), until: isoTime(until), last: null }
 
 /** Twice as long around the same middle, but not beyond now. */
 export function widened({ since, until }: TimeSpan, now: number): TimeSpan {
   const half = (until - since) / 2
-  return { since: since - half, until: Math.max(until, Math.min(until + half, now)), last: undefined }
+  return {
+    since: since - half,
+    until: Math.max(until, Math.min(until + half, now)),
+    last: undefined,
+  }
 }
 
 /** The time as long, before or after this one. One that would go beyond now is the relative one that ends there. */

@@ -20,7 +20,10 @@ const script = `${serverPath}/console/assets/questions.js`
 export async function teachThisBrowser(): Promise<void> {
   const { data } = await send<{ data: { questions: object[] } }>('/engines/questions')
   const { answerQuestions }: QuestionsModule = await import(script)
-  await send('/engines', { method: 'POST', body: { answers: await answerQuestions(data.questions) } })
+  await send('/engines', {
+    method: 'POST',
+    body: { answers: await answerQuestions(data.questions) },
+  })
 }
 
 export const mayTeach = ({ role }: LoggedInPerson): boolean => role === 'admin'

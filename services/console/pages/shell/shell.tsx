@@ -36,7 +36,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <span>Tidegate</span>
         </a>
         {entries.map(({ page, title }) => (
-          <a key={page} href={hrefOf({ page })} aria-current={here?.page === page ? 'page' : undefined}>
+          <a
+            key={page}
+            href={hrefOf({ page })}
+            aria-current={here?.page === page ? 'page' : undefined}
+          >
             <svg viewBox="0 0 24 24" aria-hidden="true">
               <path d={icons[page]} />
             </svg>
@@ -71,7 +75,10 @@ function Environments() {
   return (
     <label class="environment">
       <span>Environment</span>
-      <select value={here?.environment} onChange={({ currentTarget }) => change(currentTarget.value)}>
+      <select
+        value={here?.environment}
+        onChange={({ currentTarget }) => change(currentTarget.value)}
+      >
         {known.map((name) => (
           <option key={name}>{name}</option>
         ))}
@@ -152,7 +159,12 @@ function Help() {
   )
 }
 
-const pagesByKey: Record<string, PageName> = { s: 'sessions', o: 'overview', v: 'visitors', w: 'webhooks' }
+const pagesByKey: Record<string, PageName> = {
+  s: 'sessions',
+  o: 'overview',
+  v: 'visitors',
+  w: 'webhooks',
+}
 
 function usePageLinks(): void {
   const before = useRef('')

@@ -59,7 +59,8 @@ function Split({ path }: { path: string }) {
     const { new_visitor_id: id, session_ids } = data
     return (
       <>
-        {sessions(session_ids.length)} of the visitor <a href={hrefOf({ page: 'visitors', id })}>{id}</a> now.
+        {sessions(session_ids.length)} of the visitor{' '}
+        <a href={hrefOf({ page: 'visitors', id })}>{id}</a> now.
       </>
     )
   }
@@ -101,7 +102,8 @@ const sessions = (count: number) => `${amount('session', count)} ${count === 1 ?
 
 function Export({ id, path }: { id: string; path: string }) {
   const { run, failure } = useChange()
-  const save = () => run(async () => downloadJson((await send<{ data: object }>(`${path}/export`)).data, id))
+  const save = () =>
+    run(async () => downloadJson((await send<{ data: object }>(`${path}/export`)).data, id))
   return (
     <>
       <button type="button" onClick={save}>

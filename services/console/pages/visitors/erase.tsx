@@ -36,7 +36,12 @@ export function Erase({ visitor, path, erased }: EraseProps) {
       <button type="button" onClick={ask}>
         Erase …
       </button>
-      <dialog ref={dialog} class="erase" aria-labelledby="erase-title" onClose={() => setOpen(false)}>
+      <dialog
+        ref={dialog}
+        class="erase"
+        aria-labelledby="erase-title"
+        onClose={() => setOpen(false)}
+      >
         <form onSubmit={erase}>
           <h2 id="erase-title">Erase this visitor for good?</h2>
           {isOpen && <Loss visitor={visitor} path={path} />}

@@ -26,7 +26,8 @@ function membersOf({ facts, client_user_id: user }: SessionSummary): Record<stri
   }
 }
 
-const together = (...parts: (string | number | null | undefined)[]) => parts.filter(Boolean).join(' ') || null
+const together = (...parts: (string | number | null | undefined)[]) =>
+  parts.filter(Boolean).join(' ') || null
 
 const methods: Record<string, string> = {
   continuity: 'Linked by an id that the browser kept',

@@ -12,7 +12,10 @@ export function visitorsIn(rows: SessionSummary[]): UserVisitor[] {
   const visitors = new Map<string | null, UserVisitor>()
   for (const { visitor_fingerprint: visitor, latest_decision: decision } of rows) {
     const id = visitor?.id ?? null
-    const { sessions, seenLast } = visitors.get(id) ?? { sessions: 0, seenLast: decision.evaluated_at }
+    const { sessions, seenLast } = visitors.get(id) ?? {
+      sessions: 0,
+      seenLast: decision.evaluated_at,
+    }
     visitors.set(id, { id, sessions: sessions + 1, seenLast })
   }
   return [...visitors.values()]

@@ -8,7 +8,10 @@ import { FactList, Panel } from '../shared/parts.tsx'
 export function Receipt({ erasure }: { erasure: Erasure }) {
   const title = useRef<HTMLHeadingElement>(null)
   useEffect(() => title.current?.focus(), [])
-  const counts = Object.entries(erasure.counts).map(([kind, count]) => [inWords(kind), formatNumber(count)])
+  const counts = Object.entries(erasure.counts).map(([kind, count]) => [
+    inWords(kind),
+    formatNumber(count),
+  ])
   return (
     <>
       <h1 ref={title} class="erased" tabIndex={-1}>

@@ -55,7 +55,13 @@ function Entry({ row, before, form }: EntryProps) {
       <div>
         <p class="in-row">
           {form && (
-            <input type="checkbox" form={form} name="session" value={id} aria-label={`Choose ${id}`} />
+            <input
+              type="checkbox"
+              form={form}
+              name="session"
+              value={id}
+              aria-label={`Choose ${id}`}
+            />
           )}
           <a class="mono" href={hrefOf({ page: 'sessions', id })} title={id}>
             {short(id)}

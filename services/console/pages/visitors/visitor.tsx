@@ -88,7 +88,9 @@ function About({ visitor, users }: { visitor: VisitorSummary; users: string[] })
           'Known since': exact(lifecycle.first_seen_at),
           'Seen last': exact(lifecycle.last_seen_at),
           Sessions: (
-            <a href={hrefOf({ page: 'sessions', query: sessions })}>{formatNumber(lifecycle.seen_count)}</a>
+            <a href={hrefOf({ page: 'sessions', query: sessions })}>
+              {formatNumber(lifecycle.seen_count)}
+            </a>
           ),
           'Users of these sessions':
             users.length === 0

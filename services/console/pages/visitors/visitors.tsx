@@ -51,29 +51,32 @@ function Newest() {
         {() =>
           visitors.rows.length === 0 ? (
             <p class="note">
-              Nobody was seen yet. Make a session on the <a href={`${serverPath}/demo`}>demo page</a>.
+              Nobody was seen yet. Make a session on the{' '}
+              <a href={`${serverPath}/demo`}>demo page</a>.
             </p>
           ) : (
             <Scroll label="Visitors">
               <table class="rows">
                 <Head columns={columns} numbers={['Sessions']} />
                 <tbody>
-                  {visitors.rows.map(({ id, lifecycle, latest_request: { ip_address, user_agent } }) => (
-                    <tr key={id}>
-                      <td>
-                        <Named id={id} />
-                      </td>
-                      <td>
-                        <Time at={lifecycle.last_seen_at} />
-                      </td>
-                      <td>
-                        <Time at={lifecycle.first_seen_at} />
-                      </td>
-                      <td class="number">{formatNumber(lifecycle.seen_count)}</td>
-                      <td>{ip_address}</td>
-                      <td class="long">{user_agent}</td>
-                    </tr>
-                  ))}
+                  {visitors.rows.map(
+                    ({ id, lifecycle, latest_request: { ip_address, user_agent } }) => (
+                      <tr key={id}>
+                        <td>
+                          <Named id={id} />
+                        </td>
+                        <td>
+                          <Time at={lifecycle.last_seen_at} />
+                        </td>
+                        <td>
+                          <Time at={lifecycle.first_seen_at} />
+                        </td>
+                        <td class="number">{formatNumber(lifecycle.seen_count)}</td>
+                        <td>{ip_address}</td>
+                        <td class="long">{user_agent}</td>
+                      </tr>
+                    ),
+                  )}
                 </tbody>
               </table>
             </Scroll>
@@ -105,7 +108,8 @@ function OfUser({ user }: { user: string }) {
           <>
             {data.length === 0 && (
               <p class="note">
-                No session has this user. The id is what you attach to sessions, and upper case counts.
+                No session has this user. The id is what you attach to sessions, and upper case
+                counts.
               </p>
             )}
             {pagination.has_more && <p>Of the newest {lookedAt} sessions.</p>}

@@ -22,13 +22,18 @@ interface EndpointsProps {
 
 /** Endpoints with their health, and what the person may do with them. */
 export function Endpoints({ endpoints, path }: EndpointsProps) {
-  const [said, setSaid] = useState<{ text: string; secret?: string | undefined; isBad?: boolean } | null>(
-    null,
-  )
+  const [said, setSaid] = useState<{
+    text: string
+    secret?: string | undefined
+    isBad?: boolean
+  } | null>(null)
   const run: RunAction = async (request, text) => {
     setSaid(null)
     try {
-      const answer = await send<{ data: { signing_secret?: string } }>(`${path}${request.path}`, request)
+      const answer = await send<{ data: { signing_secret?: string } }>(
+        `${path}${request.path}`,
+        request,
+      )
       setSaid({ text, secret: answer.data.signing_secret })
       return true
     } catch (error) {
@@ -63,7 +68,14 @@ export function Endpoints({ endpoints, path }: EndpointsProps) {
 
 function EndpointTable({ endpoints, run }: { endpoints: WebhookEndpoint[]; run: RunAction }) {
   const mayManage = may('webhooks:manage')
-  const columns = ['Name', 'Address', 'Status', 'Told of', 'Secret', ...(mayManage ? ['Actions'] : [])]
+  const columns = [
+    'Name',
+    'Address',
+    'Status',
+    'Told of',
+    'Secret',
+    ...(mayManage ? ['Actions'] : []),
+  ]
   return (
     <Scroll label="Endpoints">
       <table>
@@ -94,7 +106,8 @@ function EndpointTable({ endpoints, run }: { endpoints: WebhookEndpoint[]; run: 
 }
 
 function healthOf({ status, disabled_reason, flagged_reason }: WebhookEndpoint): string {
-  if (status === 'disabled') return disabled_reason ? `disabled (${inWords(disabled_reason)})` : 'disabled'
+  if (status === 'disabled')
+    return disabled_reason ? `disabled (${inWords(disabled_reason)})` : 'disabled'
   return flagged_reason ? `active, but ${inWords(flagged_reason)}` : 'active'
 }
 
@@ -107,18 +120,27 @@ function Overlap({ end }: { end: string | null }) {
   )
 }
 
-function Actions({ endpoint: { id, name, status }, run }: { endpoint: WebhookEndpoint; run: RunAction }) {
+function Actions({
+  endpoint: { id, name, status },
+  run,
+}: {
+  endpoint: WebhookEndpoint
+  run: RunAction
+}) {
   const other = status === 'active' ? 'disabled' : 'active'
   const turn = { path: `/${id}`, method: 'PATCH', body: { status: other } } as const
   const rotate = () =>
-    window.confirm(`Make a new secret for ${visible(name)}? The one that it has signs for 24 more hours.`) &&
-    run({ path: `/${id}/rotations`, method: 'POST' }, `${name} has a new secret.`)
+    window.confirm(
+      `Make a new secret for ${visible(name)}? The one that it has signs for 24 more hours.`,
+    ) && run({ path: `/${id}/rotations`, method: 'POST' }, `${name} has a new secret.`)
   return (
     <div class="actions">
       {status === 'active' && (
         <button
           type="button"
-          onClick={() => run({ path: `/${id}/test`, method: 'POST' }, `A test is on its way to ${name}.`)}
+          onClick={() =>
+            run({ path: `/${id}/test`, method: 'POST' }, `A test is on its way to ${name}.`)
+          }
         >
           Send a test
         </button>

@@ -58,7 +58,8 @@ function Came({ events }: { events: WebhookEvent[] }) {
       {amount('delivery', ended.length)} came at the first try
       {oldest ? (
         <>
-          , and {formatNumber(waiting.length)} wait, the oldest since <Time at={oldest.updated_at} />
+          , and {formatNumber(waiting.length)} wait, the oldest since{' '}
+          <Time at={oldest.updated_at} />
         </>
       ) : null}
       .
@@ -87,7 +88,9 @@ function EventTable({ events, open }: { events: WebhookEvent[]; open: string | n
                   subject.id
                 )}
               </td>
-              <td>{deliveries.length === 0 ? 'told to nobody' : deliveries.map(inShort).join(', ')}</td>
+              <td>
+                {deliveries.length === 0 ? 'told to nobody' : deliveries.map(inShort).join(', ')}
+              </td>
             </tr>
           ))}
         </tbody>

@@ -1,6 +1,10 @@
 import type { RunAction } from './action.ts'
 
-const types = ['session.fingerprint.calculated', 'session.result.persisted', 'gate.session.approved']
+const types = [
+  'session.fingerprint.calculated',
+  'session.result.persisted',
+  'gate.session.approved',
+]
 
 /** A form for another endpoint of the environment. */
 export function NewEndpoint({ run }: { run: RunAction }) {

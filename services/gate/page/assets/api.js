@@ -30,7 +30,10 @@ export function createConsentApi(gateSessionId) {
     closing(approveToken) {
       // As JSON the beacon names its origin, which pages without a referrer do not name otherwise.
       const body = JSON.stringify({ approve_token: approveToken })
-      navigator.sendBeacon(`${base}/cancel?closing=1`, new Blob([body], { type: 'application/json' }))
+      navigator.sendBeacon(
+        `${base}/cancel?closing=1`,
+        new Blob([body], { type: 'application/json' }),
+      )
     },
   }
 }
@@ -48,7 +51,8 @@ async function ask(url, init) {
   const { response, body } = await answerOf(url, init)
   const { status, headers } = response
   const at = Date.parse(headers.get('date') ?? '')
-  if (response.ok && body?.data) return { data: body.data, skewMs: Number.isNaN(at) ? 0 : at - Date.now() }
+  if (response.ok && body?.data)
+    return { data: body.data, skewMs: Number.isNaN(at) ? 0 : at - Date.now() }
   throw problemOf({
     status,
     code: body?.error?.code,
@@ -127,7 +131,9 @@ const endings = {
  * @returns {Ended | undefined}
  */
 function endedBy(fields) {
-  const issues = new Map(Array.isArray(fields) ? fields.map((field) => [field?.name, field?.issue]) : [])
+  const issues = new Map(
+    Array.isArray(fields) ? fields.map((field) => [field?.name, field?.issue]) : [],
+  )
   const view = endings[issues.get('status')]
   return view && { view, kind: issues.get('kind') === 'login' ? 'login' : 'signup' }
 }

@@ -27,7 +27,8 @@ export function countDown(element, { endsAt, clock, say, end }) {
       end()
     } else if (left !== before) {
       show()
-      if (marks.some((mark) => left <= mark && before > mark)) say(`${spoken(left)} left to decide.`)
+      if (marks.some((mark) => left <= mark && before > mark))
+        say(`${spoken(left)} left to decide.`)
     }
   }
 }

@@ -29,7 +29,12 @@ export function askForName(consent) {
     })
   )
   const nameBox = el('bdi', { class: 'foreign' }, el('strong', {}, name))
-  const label = el('label', { for: 'account-name' }, 'To approve, type the account’s name: ', nameBox)
+  const label = el(
+    'label',
+    { for: 'account-name' },
+    'To approve, type the account’s name: ',
+    nameBox,
+  )
   const unsure = isHere
     ? el('p', { id: 'elsewhere' }, 'It is not clear that a person uses this browser.')
     : null

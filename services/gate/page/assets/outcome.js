@@ -51,9 +51,14 @@ const outcomes = {
     icon: 'check',
     tone: 'good',
     title: ({ kind, account }) =>
-      kind === 'login' ? 'This login was approved' : account ? 'Approved' : 'This sign-up was approved',
+      kind === 'login'
+        ? 'This login was approved'
+        : account
+          ? 'Approved'
+          : 'This sign-up was approved',
     text: ({ kind, name, account, thing }) => {
-      if (kind === 'login') return ['If the dashboard did not open, ask your agent for another login.']
+      if (kind === 'login')
+        return ['If the dashboard did not open, ask your agent for another login.']
       if (!account)
         return ['Your agent has its credentials, or can pick them up now. You can close this page.']
       return [
@@ -166,8 +171,17 @@ function receiptLink(address) {
   const url = webAddress(address)
   // Only an address of this server is linked.
   const isOurs = url?.origin === location.origin
-  const link = el('a', { href: isOurs ? url.href : '#', id: 'receipt' }, 'Have it forgotten who approved')
-  return el('p', { class: 'receipt' }, link, ' at any time, with this link. Keep it: nobody else has it.')
+  const link = el(
+    'a',
+    { href: isOurs ? url.href : '#', id: 'receipt' },
+    'Have it forgotten who approved',
+  )
+  return el(
+    'p',
+    { class: 'receipt' },
+    link,
+    ' at any time, with this link. Keep it: nobody else has it.',
+  )
 }
 
 /** @param {string | null} code */
@@ -208,11 +222,17 @@ export function createOutcome(state, { happen, clock, say }) {
   )
   const trouble = el('p', { class: 'aside', role: 'status' })
   if (view === 'working' || view === 'claiming') element.append(trouble)
-  const cancel = button('Cancel', { id: 'decline', kind: 'secondary', press: () => happen('decline') })
+  const cancel = button('Cancel', {
+    id: 'decline',
+    kind: 'secondary',
+    press: () => happen('decline'),
+  })
   if (view === 'claiming') element.append(cancel)
   const timer = view === 'working' ? setTimeout(slow, slowAfter) : 0
   if (outcome.again)
-    element.append(button(outcome.again, { id: 'again', kind: 'secondary', press: () => happen('retry') }))
+    element.append(
+      button(outcome.again, { id: 'again', kind: 'secondary', press: () => happen('retry') }),
+    )
 
   function slow() {
     const first = element.querySelector('p')
@@ -227,7 +247,9 @@ export function createOutcome(state, { happen, clock, say }) {
     stop: () => clearTimeout(timer),
     show({ notice, busy }) {
       cancel.setAttribute('aria-disabled', String(busy !== null))
-      trouble.textContent = notice ? 'The connection is interrupted; still asking how it ended.' : ''
+      trouble.textContent = notice
+        ? 'The connection is interrupted; still asking how it ended.'
+        : ''
     },
   }
 }

@@ -33,7 +33,11 @@ export function createReview(consent, { happen, clock, say }) {
       else happen('approve', variables.accepted())
     },
   })
-  const decline = button('Decline', { id: 'decline', kind: 'secondary', press: () => happen('decline') })
+  const decline = button('Decline', {
+    id: 'decline',
+    kind: 'secondary',
+    press: () => happen('decline'),
+  })
   const left = el('span', { class: 'left', 'aria-hidden': 'true' })
   const endsAt = Date.parse(consent.expires_at)
   closing.signal.addEventListener(
@@ -46,8 +50,12 @@ export function createReview(consent, { happen, clock, say }) {
 
   return {
     element: layout(consent, {
-      ...{ approve, decline, notice, left },
-      ...{ name: name?.element, variables: variables.element },
+      approve,
+      decline,
+      notice,
+      left,
+      name: name?.element,
+      variables: variables.element,
     }),
     stop: () => closing.abort(),
     show(state) {
@@ -166,7 +174,10 @@ function noticeOf(notice, { lasting }) {
   if (!notice) return []
   const wait = `Press Approve again in ${spoken(notice.after ?? 60)}.`
   const { title, text } = texts[notice.kind]
-  return [el('p', { class: 'notice-title' }, title), el('p', {}, text ?? (lasting ? tooLate : wait))]
+  return [
+    el('p', { class: 'notice-title' }, title),
+    el('p', {}, text ?? (lasting ? tooLate : wait)),
+  ]
 }
 
 /**
@@ -175,7 +186,8 @@ function noticeOf(notice, { lasting }) {
  */
 function missingStep({ settled, used, name }) {
   if (!settled()) return 'This page has only just come to the front. To approve, press once more.'
-  if (!used()) return 'Nobody has used this page so far. A person has to press Approve, not a program.'
+  if (!used())
+    return 'Nobody has used this page so far. A person has to press Approve, not a program.'
   if (!name || name.fits()) return undefined
   name.focus()
   return 'Type the name of the account first, in the field above.'

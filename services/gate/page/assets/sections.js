@@ -110,14 +110,17 @@ export const sections = {
   requester({ requested_by: { ip_address, user_agent, at, network } }) {
     const time = new Date(at)
     const isTime = !Number.isNaN(time.getTime())
-    const requested = isTime && time.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+    const requested =
+      isTime && time.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' })
     const rows = [
       ['Address', foreign(ip_address ?? 'unknown', 60)],
       ['Network', networkText(network)],
       ['Program', foreign(user_agent ?? 'did not say', 200)],
       ['Asked', requested || 'unknown'],
     ]
-    const terms = rows.map(([term = '', value]) => el('div', {}, el('dt', {}, term), el('dd', {}, value)))
+    const terms = rows.map(([term = '', value]) =>
+      el('div', {}, el('dt', {}, term), el('dd', {}, value)),
+    )
     return section('requester', heading('requester', 'Who is asking'), el('dl', {}, ...terms))
   },
 
@@ -201,7 +204,13 @@ function logo({ name, branding }) {
   const initial = el('span', { class: 'logo', 'aria-hidden': 'true' }, letter.toUpperCase())
   const url = webAddress(branding?.logo_url)
   if (!url) return initial
-  const img = el('img', { class: 'logo', alt: '', width: 64, height: 64, referrerpolicy: 'no-referrer' })
+  const img = el('img', {
+    class: 'logo',
+    alt: '',
+    width: 64,
+    height: 64,
+    referrerpolicy: 'no-referrer',
+  })
   img.addEventListener('error', () => img.replaceWith(initial))
   img.setAttribute('src', url.href)
   return img
@@ -213,7 +222,11 @@ function logo({ name, branding }) {
  * @param {...(Node | string)} children
  */
 function outside(url, ...children) {
-  return el('a', { href: url.href, target: '_blank', rel: 'noopener noreferrer nofollow' }, ...children)
+  return el(
+    'a',
+    { href: url.href, target: '_blank', rel: 'noopener noreferrer nofollow' },
+    ...children,
+  )
 }
 
 /** @type {Record<Consent['kind'], (consent: Consent) => HTMLElement>} */
@@ -224,7 +237,15 @@ const grantsOf = {
     return el(
       'ul',
       { class: 'points' },
-      el('li', {}, 'This browser goes to ', el('strong', {}, host), ', logged in as ', account, '.'),
+      el(
+        'li',
+        {},
+        'This browser goes to ',
+        el('strong', {}, host),
+        ', logged in as ',
+        account,
+        '.',
+      ),
       el('li', {}, 'That is for this one login; the next one needs your approval again.'),
     )
   },
@@ -232,7 +253,14 @@ const grantsOf = {
   signup({ service, account_name, variables = [] }) {
     const account = el('strong', {}, foreign(account_name, 100))
     const creates = ` creates an ${thingOf(service)} called `
-    return el('p', {}, foreign(service.name, 80), creates, account, `. ${receives(service, variables)}`)
+    return el(
+      'p',
+      {},
+      foreign(service.name, 80),
+      creates,
+      account,
+      `. ${receives(service, variables)}`,
+    )
   },
 }
 

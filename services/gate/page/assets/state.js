@@ -184,7 +184,10 @@ const steps = {
     const lets = consent.kind === 'signup' && { accepted_env_vars: accepted }
     const proof = sealedToken === null ? {} : { sealed_token: sealedToken, ...lets }
     const name = asksForName(consent) ? { account_name: consent.account_name } : {}
-    return [state, { do: 'approve', body: { approve_token: consent.approve_token, ...proof, ...name } }]
+    return [
+      state,
+      { do: 'approve', body: { approve_token: consent.approve_token, ...proof, ...name } },
+    ]
   },
 }
 
@@ -208,13 +211,16 @@ function loaded(state, data, code) {
   if (state.view === 'review') {
     // A proof under way is for the token that was known when the button was pressed. What is new shows in the answer.
     if (!undecided(state)) return [state]
-    if (consent.approval === undefined && consent.claim === undefined) return [{ ...state, consent }]
+    if (consent.approval === undefined && consent.claim === undefined)
+      return [{ ...state, consent }]
   }
   const known = { ...end(state, 'loading'), consent }
   // The proof was accepted already, so this finds out how it ended.
   if (consent.approval === 'in_progress') return steps.approve({ ...known, view: 'working' })
   if (consent.claim === 'waiting') return steps.approve({ ...known, view: 'claiming', code })
-  return [{ ...known, view: 'review', notice: state.notice?.kind === 'refreshed' ? state.notice : null }]
+  return [
+    { ...known, view: 'review', notice: state.notice?.kind === 'refreshed' ? state.notice : null },
+  ]
 }
 
 /**
@@ -274,7 +280,9 @@ const failed = {
       case 'offline':
         return isWorking ? askLater({ ...state, notice: { kind } }, after) : [stay(state, { kind })]
       case 'limited':
-        return isWorking ? askLater(state, after) : [stay(state, after ? { kind, after } : { kind })]
+        return isWorking
+          ? askLater(state, after)
+          : [stay(state, after ? { kind, after } : { kind })]
       case 'resolved':
         // After it was under way there is only one way in which it did not succeed.
         return state.view === 'working' ? [end(state, 'failed')] : steps.reload(state)
@@ -305,7 +313,8 @@ const failed = {
       case 'in_progress':
         return steps.reload(state)
       default:
-        if (state.view === 'claiming') return askLater({ ...state, busy: null, notice: { kind: 'trouble' } })
+        if (state.view === 'claiming')
+          return askLater({ ...state, busy: null, notice: { kind: 'trouble' } })
         return [stay(state, { kind: kind === 'offline' ? kind : 'trouble' })]
     }
   },

@@ -56,7 +56,9 @@ export function webAddress(value) {
   if (typeof value !== 'string') return undefined
   try {
     const url = new URL(value)
-    return /^https?:$/.test(url.protocol) && url.host && !url.username && !url.password ? url : undefined
+    return /^https?:$/.test(url.protocol) && url.host && !url.username && !url.password
+      ? url
+      : undefined
   } catch {
     return undefined
   }

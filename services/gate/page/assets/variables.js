@@ -26,10 +26,12 @@ const questions = {
  */
 export function askForVariables({ variables = [], service }) {
   const website = line(service.website, 120)
-  const groups = /** @type {const} */ (['verified', 'service', 'other', 'refused']).flatMap((group) => {
-    const members = variables.filter((variable) => variable.group === group)
-    return members.length > 0 ? [listed(group, { members, website })] : []
-  })
+  const groups = /** @type {const} */ (['verified', 'service', 'other', 'refused']).flatMap(
+    (group) => {
+      const members = variables.filter((variable) => variable.group === group)
+      return members.length > 0 ? [listed(group, { members, website })] : []
+    },
+  )
   return {
     element:
       groups.length > 0
@@ -69,6 +71,10 @@ function row({ key, name, secret }) {
     {},
     el('code', { class: 'foreign' }, line(key, 128)),
     el('span', { class: 'meaning foreign', dir: 'auto' }, line(name, 200)),
-    el('span', { class: secret === true ? 'secret' : 'open' }, secret === true ? 'Secret' : 'Not secret'),
+    el(
+      'span',
+      { class: secret === true ? 'secret' : 'open' },
+      secret === true ? 'Secret' : 'Not secret',
+    ),
   )
 }

@@ -22,7 +22,8 @@ export function createView(options) {
 
   return {
     show(state) {
-      const { part } = current && isSame(current.state, state) ? current : { part: replaceBy(state) }
+      const { part } =
+        current && isSame(current.state, state) ? current : { part: replaceBy(state) }
       part.show(state)
       current = { state, part }
     },

@@ -4,7 +4,15 @@ import { createChannel, type Listen, round, type Tracker } from './channel.ts'
 // A key, paste, drop or composition this long ago, in milliseconds, no longer explains a change of text.
 const causeMs = 1000
 // What a hand does that may move the focus, and coming back to the window, which restores it.
-const focusCauses = ['pointerdown', 'pointerup', 'keydown', 'touchend', 'click', 'submit', 'focus'] as const
+const focusCauses = [
+  'pointerdown',
+  'pointerup',
+  'keydown',
+  'touchend',
+  'click',
+  'submit',
+  'focus',
+] as const
 // Ways to change text from a menu, which need no key.
 const menuInput = /^(history|deleteBy|insertFrom|insertReplacement|format)/
 
@@ -85,7 +93,8 @@ function formOf(target: EventTarget | null): EventTarget | null {
 function isTextField(target: EventTarget | null): target is HTMLInputElement | HTMLTextAreaElement {
   if (target instanceof HTMLTextAreaElement) return true
   return (
-    target instanceof HTMLInputElement && /^(text|email|password|search|tel|url|number)$/.test(target.type)
+    target instanceof HTMLInputElement &&
+    /^(text|email|password|search|tel|url|number)$/.test(target.type)
   )
 }
 
@@ -103,7 +112,12 @@ function isInserted(event: Event): boolean {
 // The browser's own autofill: a plain event, or a replacement, on a field that it marks.
 function isAutofilled(event: Event): boolean {
   const plain = !(event instanceof InputEvent) || event.inputType === 'insertReplacementText'
-  return event.isTrusted && plain && event.target instanceof Element && matches(event.target, ':autofill')
+  return (
+    event.isTrusted &&
+    plain &&
+    event.target instanceof Element &&
+    matches(event.target, ':autofill')
+  )
 }
 
 function matches(element: Element, selector: string): boolean {

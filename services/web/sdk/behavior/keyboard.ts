@@ -27,7 +27,8 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
     channel.record(event)
     counts.keys++
     const isCharacter = event.key.length === 1
-    if (isCharacter && pressed.size === 0 && event.timeStamp - lastUp.key < abuttingMs) counts.abutting++
+    if (isCharacter && pressed.size === 0 && event.timeStamp - lastUp.key < abuttingMs)
+      counts.abutting++
     if (isCharacter && event.isTrusted && event.timeStamp - lastUp.button < hastyMs) counts.hasty++
     if (isLetterKey(event)) counts.letters++
     lastUp.button = never

@@ -1,5 +1,12 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
-import { createChannel, createClock, createSpread, type Listen, round, type Tracker } from './channel.ts'
+import {
+  createChannel,
+  createClock,
+  createSpread,
+  type Listen,
+  round,
+  type Tracker,
+} from './channel.ts'
 import { createJumps } from './jumps.ts'
 import { createMovement } from './movement.ts'
 import { hasNoPressure, trackPresses } from './presses.ts'
@@ -10,7 +17,10 @@ export function trackMouse(listen: Listen): Tracker<Behavior['mouse']> {
   const position: { last?: { x: number; y: number } } = {}
   let speeds = createSpread()
   let lines = createSpread()
-  const movement = createMovement({ onSpeed: (s) => speeds.add(s), onLine: (line) => lines.add(line) })
+  const movement = createMovement({
+    onSpeed: (s) => speeds.add(s),
+    onLine: (line) => lines.add(line),
+  })
   const jumps = createJumps(listen)
   const isAssistive = trackPresses(listen, {
     counts: () => channel.counts,
@@ -54,7 +64,11 @@ export function trackMouse(listen: Listen): Tracker<Behavior['mouse']> {
 
   return {
     drain() {
-      const summary = { ...channel.drain(), straightness: lines.mean(), speed_std: speeds.deviation() }
+      const summary = {
+        ...channel.drain(),
+        straightness: lines.mean(),
+        speed_std: speeds.deviation(),
+      }
       speeds = createSpread()
       lines = createSpread()
       return summary
@@ -75,7 +89,10 @@ function isPointerClick(event: MouseEvent): boolean {
   return pointerType !== 'touch' && (!event.isTrusted || (event.detail > 0 && pointerType !== ''))
 }
 
-function isAt(last: { x: number; y: number } | undefined, { clientX, clientY }: MouseEvent): boolean {
+function isAt(
+  last: { x: number; y: number } | undefined,
+  { clientX, clientY }: MouseEvent,
+): boolean {
   return last !== undefined && Math.hypot(last.x - clientX, last.y - clientY) <= 3
 }
 

@@ -5,7 +5,15 @@ import { createChannel, type Listen, round, type Tracker } from './channel.ts'
 const causeMs = 1000
 // Scrolling after a pause of so many milliseconds begins anew.
 const pauseMs = 500
-const causes = ['wheel', 'keydown', 'touchmove', 'touchend', 'pointerdown', 'focusin', 'resize'] as const
+const causes = [
+  'wheel',
+  'keydown',
+  'touchmove',
+  'touchend',
+  'pointerdown',
+  'focusin',
+  'resize',
+] as const
 
 export function trackScroll(listen: Listen): Tracker<Behavior['scroll']> {
   const channel = createChannel(() => ({ wheel: 0, distance: 0, uneven_wheel: 0, uncaused: 0 }))
@@ -24,7 +32,8 @@ export function trackScroll(listen: Listen): Tracker<Behavior['scroll']> {
   listen(['scroll'], (event) => {
     channel.record(event)
     const { target, timeStamp } = event
-    if (timeStamp - last.scroll > pauseMs && timeStamp - last.cause > causeMs) channel.counts.uncaused++
+    if (timeStamp - last.scroll > pauseMs && timeStamp - last.cause > causeMs)
+      channel.counts.uncaused++
     last.scroll = timeStamp
     if (!target) return
     const position = target instanceof Element ? target.scrollTop : window.scrollY
@@ -44,7 +53,8 @@ export function trackScroll(listen: Listen): Tracker<Behavior['scroll']> {
 function createNotchCheck(): (event: WheelEvent) => boolean {
   let distance: number | undefined
   return (event) => {
-    const turned = 'wheelDeltaY' in event && typeof event.wheelDeltaY === 'number' ? event.wheelDeltaY : 0
+    const turned =
+      'wheelDeltaY' in event && typeof event.wheelDeltaY === 'number' ? event.wheelDeltaY : 0
     // With Control held the page's zoom changes, and with it the distance.
     if (!event.isTrusted || event.ctrlKey || turned === 0 || turned % 120 !== 0) return false
     const before = distance

@@ -4,10 +4,14 @@ import { readOrNull, withinBudget } from '../support.ts'
 
 /** How this device computes sound within so many milliseconds (nothing is played), and the voices it can speak with. */
 export async function collectAudio(ms: number): Promise<Snapshot['audio']> {
-  const [rendered, voices] = await Promise.all([withinBudget(ms, render), withinBudget(350, loadVoices)])
+  const [rendered, voices] = await Promise.all([
+    withinBudget(ms, render),
+    withinBudget(350, loadVoices),
+  ])
   const list = voices ?? readOrNull(() => speechSynthesis.getVoices())
   return {
-    hash: rendered && readOrNull(() => hashJson(Array.from(rendered.getChannelData(0).subarray(4500)))),
+    hash:
+      rendered && readOrNull(() => hashJson(Array.from(rendered.getChannelData(0).subarray(4500)))),
     sample_rate: rendered?.sampleRate ?? null,
     channel_count: rendered?.numberOfChannels ?? null,
     voice_count: list?.length ?? null,

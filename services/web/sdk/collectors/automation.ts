@@ -13,7 +13,8 @@ const driverGlobals =
   __phantomas _phantom callPhantom domAutomation domAutomationController awesomium CefSharp RunPerfTest
   fmget_targets wdioElectron`.split(/\s+/)
 // `cdc_adoQpoasnfa76pfcZLmcfl_Array` and the like: the 22 characters in the middle are random.
-const chromedriverMarker = /^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
+const chromedriverMarker =
+  /^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
 
 /** `console_readers` has those of page and frame; the caller adds those of the worker. */
 export async function collectAutomation(): Promise<

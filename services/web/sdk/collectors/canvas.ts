@@ -1,4 +1,8 @@
-import type { CanvasChallenge, CanvasOp, OpenedSession } from '../../../../infra/wire/collect/client.ts'
+import type {
+  CanvasChallenge,
+  CanvasOp,
+  OpenedSession,
+} from '../../../../infra/wire/collect/client.ts'
 import { answerMac } from '../../../../infra/wire/collect/client-crypto.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { StartOptions } from '../api.ts'
@@ -39,7 +43,10 @@ export function createDrawing(width: number, height: number): CanvasRenderingCon
   })
 }
 
-export function pixels(context: Drawing | null, draw: (context: Drawing) => void): Uint8Array | null {
+export function pixels(
+  context: Drawing | null,
+  draw: (context: Drawing) => void,
+): Uint8Array | null {
   return readOrNull(() => {
     if (!context) return null
     draw(context)

@@ -15,7 +15,11 @@ export async function consoleReaders(): Promise<string[]> {
   return isWrapped && realmWindow ? frame : [...(await readersOf('page', console, Error)), ...frame]
 }
 
-async function readersOf(where: string, { debug }: Console, errors: ErrorConstructor): Promise<string[]> {
+async function readersOf(
+  where: string,
+  { debug }: Console,
+  errors: ErrorConstructor,
+): Promise<string[]> {
   const stack = readOrNull(() => formatsStack(debug, errors)) ?? false
   await yieldToPage()
   const getter = readOrNull(() => isV8() && readsName(debug, errors)) ?? false

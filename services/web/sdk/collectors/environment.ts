@@ -66,6 +66,7 @@ function nullPropertyMessage(): string | null {
 
 function engineName(message: string): string | null {
   if (message.startsWith('Cannot read propert')) return 'V8'
-  if (message.includes("can't access property") || message.endsWith('is null')) return 'SpiderMonkey'
+  if (message.includes("can't access property") || message.endsWith('is null'))
+    return 'SpiderMonkey'
   return message.includes('is not an object') ? 'JavaScriptCore' : null
 }

@@ -12,7 +12,9 @@ const candidates =
   Hiragino Sans, Impact, Leelawadee UI, Levenim MT, Liberation Sans, Lucida Console, Lucida Grande, Luminari,
   MS UI Gothic, Malgun Gothic, Marlett, Menlo, Meiryo UI, Monaco, Noto Color Emoji, Noto Sans CJK JP,
   Nirmala UI, Open Sans, PT Serif, Roboto, SF Pro Text, Segoe Fluent Icons, Segoe UI, SimSun, Tahoma,
-  Times New Roman, Trebuchet MS, Ubuntu, Univers CE 55 Medium, Verdana, Wingdings, ZWAdobeF`.split(/,\s+/)
+  Times New Roman, Trebuchet MS, Ubuntu, Univers CE 55 Medium, Verdana, Wingdings, ZWAdobeF`.split(
+    /,\s+/,
+  )
 
 export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
   const context = createDrawing(60, 40)
@@ -42,7 +44,9 @@ async function detect(context: CanvasRenderingContext2D): Promise<string[]> {
   const found: string[] = []
   for (const name of candidates) {
     await yieldToPage()
-    const isThere = generic.some((fallback, i) => width(context, `"${name}", ${fallback}`) !== plain[i])
+    const isThere = generic.some(
+      (fallback, i) => width(context, `"${name}", ${fallback}`) !== plain[i],
+    )
     if (isThere) found.push(name)
   }
   return found
@@ -51,7 +55,12 @@ async function detect(context: CanvasRenderingContext2D): Promise<string[]> {
 function metrics(context: CanvasRenderingContext2D, font: string): number[] {
   context.font = `48px ${font}`
   const box = context.measureText(sample)
-  return [box.width, box.fontBoundingBoxAscent, box.fontBoundingBoxDescent, box.actualBoundingBoxAscent]
+  return [
+    box.width,
+    box.fontBoundingBoxAscent,
+    box.fontBoundingBoxDescent,
+    box.actualBoundingBoxAscent,
+  ]
 }
 
 function preferences(): string[] {
@@ -59,11 +68,13 @@ function preferences(): string[] {
   const host = document.body ?? document.documentElement
   host.append(probe)
   try {
-    return ['caption', 'icon', 'menu', 'message-box', 'small-caption', 'status-bar'].map((keyword) => {
-      probe.style.font = keyword
-      const style = getComputedStyle(probe)
-      return `${style.fontFamily} ${style.fontSize} ${style.fontWeight}`
-    })
+    return ['caption', 'icon', 'menu', 'message-box', 'small-caption', 'status-bar'].map(
+      (keyword) => {
+        probe.style.font = keyword
+        const style = getComputedStyle(probe)
+        return `${style.fontFamily} ${style.fontSize} ${style.fontWeight}`
+      },
+    )
   } finally {
     probe.remove()
   }

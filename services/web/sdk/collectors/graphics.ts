@@ -5,7 +5,14 @@ import { booleanOf, idle, member, readOrNull, textOf, yieldToPage } from '../sup
 type WebGl = Snapshot['webgl']
 type Context = WebGLRenderingContext | WebGL2RenderingContext
 
-const precisions = ['LOW_FLOAT', 'MEDIUM_FLOAT', 'HIGH_FLOAT', 'LOW_INT', 'MEDIUM_INT', 'HIGH_INT'] as const
+const precisions = [
+  'LOW_FLOAT',
+  'MEDIUM_FLOAT',
+  'HIGH_FLOAT',
+  'LOW_INT',
+  'MEDIUM_INT',
+  'HIGH_INT',
+] as const
 const mirrored = [
   'MAX_TEXTURE_SIZE',
   'MAX_RENDERBUFFER_SIZE',
@@ -30,7 +37,10 @@ export function rendererName(context: Context | null): string | null {
   return context && unmasked(context, 'UNMASKED_RENDERER_WEBGL', context.RENDERER)
 }
 
-export function createContext(kind: 'webgl' | 'webgl2', owner: Document = document): Context | null {
+export function createContext(
+  kind: 'webgl' | 'webgl2',
+  owner: Document = document,
+): Context | null {
   return readOrNull(() => {
     const canvas = owner.createElement('canvas')
     canvas.width = canvas.height = 16
@@ -124,7 +134,8 @@ async function contradicts(context: Context): Promise<boolean | null> {
   if (!second) return null
   await yieldToPage()
   const limits = (of: Context) => hashJson(mirrored.map((name) => plain(of.getParameter(of[name]))))
-  const differ = limits(context) !== limits(second) || rendererName(context) !== rendererName(second)
+  const differ =
+    limits(context) !== limits(second) || rendererName(context) !== rendererName(second)
   await yieldToPage()
   release(second)
   return differ
@@ -138,8 +149,11 @@ export async function collectWebGpu(): Promise<Snapshot['webgpu']> {
     adapter_vendor: textOf(member(info, 'vendor')),
     adapter_architecture: textOf(member(info, 'architecture')),
     fallback_adapter:
-      booleanOf(member(info, 'isFallbackAdapter')) ?? booleanOf(member(adapter, 'isFallbackAdapter')),
-    features_hash: adapter ? readOrNull(() => hashJson(featuresOf(member(adapter, 'features')))) : null,
+      booleanOf(member(info, 'isFallbackAdapter')) ??
+      booleanOf(member(adapter, 'isFallbackAdapter')),
+    features_hash: adapter
+      ? readOrNull(() => hashJson(featuresOf(member(adapter, 'features'))))
+      : null,
     limits_hash: adapter ? readOrNull(() => hashJson(limitsOf(member(adapter, 'limits')))) : null,
   }
 }

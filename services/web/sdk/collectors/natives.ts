@@ -90,7 +90,9 @@ export function withPlainStacks<T>(owner: ErrorConstructor, work: () => T): T {
   const before = ['stackTraceLimit', 'prepareStackTrace'].map(
     (name) => [name, descriptorOf(owner, name)] as const,
   )
-  readOrNull(() => define(owner, 'stackTraceLimit', { value: 4, configurable: true, writable: true }))
+  readOrNull(() =>
+    define(owner, 'stackTraceLimit', { value: 4, configurable: true, writable: true }),
+  )
   readOrNull(() => remove(owner, 'prepareStackTrace'))
   try {
     return work()

@@ -1,5 +1,13 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { booleanOf, member, numberOf, readOrNull, textOf, withinBudget, yieldToPage } from '../support.ts'
+import {
+  booleanOf,
+  member,
+  numberOf,
+  readOrNull,
+  textOf,
+  withinBudget,
+  yieldToPage,
+} from '../support.ts'
 
 type Navigator_ = Snapshot['navigator']
 
@@ -83,7 +91,9 @@ function brandsOf(list: unknown): Navigator_['brands'] {
 
 // The version of the most specific brand: not the deliberately odd one, and not plain Chromium if it can be avoided.
 function fullVersion(brands: Navigator_['brands']): string | null {
-  const real = brands.filter(({ brand }) => !/not.?a.?brand/i.test(brand?.replace(/[^a-z]/gi, '') ?? ''))
+  const real = brands.filter(
+    ({ brand }) => !/not.?a.?brand/i.test(brand?.replace(/[^a-z]/gi, '') ?? ''),
+  )
   const chosen = real.find(({ brand }) => brand !== 'Chromium') ?? real[0]
   return chosen?.version ?? null
 }

@@ -80,7 +80,11 @@ async function foreignIn(global: Global): Promise<string[]> {
   const found: string[] = []
   for (const group of groups) {
     await yieldToPage()
-    found.push(...withPlainStacks(Error, () => withPlainStacks(global.Error, () => foreignOf(global, group))))
+    found.push(
+      ...withPlainStacks(Error, () =>
+        withPlainStacks(global.Error, () => foreignOf(global, group)),
+      ),
+    )
   }
   return found
 }

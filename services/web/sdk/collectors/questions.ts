@@ -7,7 +7,9 @@ import { member, yieldToPage } from '../support.ts'
 const longest = 100
 
 /** Answers each question in the fresh realm, whose built-ins no library of the page has wrapped. */
-export async function answerQuestions(questions: readonly EngineQuestion[]): Promise<EngineAnswer[]> {
+export async function answerQuestions(
+  questions: readonly EngineQuestion[],
+): Promise<EngineAnswer[]> {
   const realm = realmWindow !== null && isRealmAttached() ? realmWindow : window
   const answers: EngineAnswer[] = []
   for (const question of questions) {
@@ -91,7 +93,8 @@ function readBack(text: string): string {
 }
 
 // A page's rules for all elements must change neither how a text is broken nor how long a path is.
-const unstyled = 'all:initial;direction:ltr;display:block!important;position:absolute;visibility:hidden'
+const unstyled =
+  'all:initial;direction:ltr;display:block!important;position:absolute;visibility:hidden'
 
 // How often a text is broken where there is no room at all: a matter of the engine's rules, not of fonts.
 function linesOf(text: string): number {

@@ -157,7 +157,9 @@ export function realmDifferences(realms: Realms): string[] {
 
 // The values as texts; what a realm does not have is left out, and so is what only it has.
 function saysOf(values: unknown): Says {
-  const entries = Object.entries(Object(values)).filter(([, value]) => value !== undefined && value !== null)
+  const entries = Object.entries(Object(values)).filter(
+    ([, value]) => value !== undefined && value !== null,
+  )
   return Object.fromEntries(entries.map(([name, value]) => [name, `${value}`]))
 }
 

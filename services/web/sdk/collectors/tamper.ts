@@ -32,7 +32,8 @@ export async function collectTamper(): Promise<
   const patched = await patchedFunctions().catch(() => null)
   return {
     // The lists are empty where nothing was found and where nothing was examined, so the number says which of both.
-    examined: patched && examinedPrimitives + watched.reduce((sum, line) => sum + line.length - 1, 0),
+    examined:
+      patched && examinedPrimitives + watched.reduce((sum, line) => sum + line.length - 1, 0),
     realm_available: realmWindow !== null,
     foreign_primitives: primitives,
     patched_functions: patched ?? [],

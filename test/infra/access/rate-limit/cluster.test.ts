@@ -56,7 +56,9 @@ test('however requests arrive, all processes together admit no more than one buc
       let units = limit
       let last = 0
       for (const { taken, cost, decidedAt } of decided) {
-        units = Math.min(limit, units + ((decidedAt - last) * limit) / 60_000) - (taken.admitted ? cost : 0)
+        units =
+          Math.min(limit, units + ((decidedAt - last) * limit) / 60_000) -
+          (taken.admitted ? cost : 0)
         last = decidedAt
         least = Math.min(least, units / limit)
         expect(units).toBeGreaterThanOrEqual(-(limit * maxTravelMs) / 60_000)
@@ -98,9 +100,16 @@ test('requests take far fewer round trips than one each, however many there are'
     node: i % 2,
     cost: 1,
   }))
-  const { decided, roundTrips } = await runCluster({ nodes: 2, limit, arrivals: requests, travelMs: () => 2 })
+  const { decided, roundTrips } = await runCluster({
+    nodes: 2,
+    limit,
+    arrivals: requests,
+    travelMs: () => 2,
+  })
   const answeredAtOnce = decided.filter(({ at, decidedAt }) => at === decidedAt).length
-  console.log(`${roundTrips} round trips for ${requests.length} requests, ${answeredAtOnce} answered at once`)
+  console.log(
+    `${roundTrips} round trips for ${requests.length} requests, ${answeredAtOnce} answered at once`,
+  )
   expect(roundTrips).toBeLessThan(600)
   expect(answeredAtOnce / requests.length).toBeGreaterThan(0.99)
 })

@@ -39,7 +39,10 @@ test('a store that is back is asked by the next request, and what was refused me
   script(() => 'healthy')
   expect(await limiters[0]?.consume(one)).toMatchObject({ admitted: true })
   const reserved = limit / 100
-  expect(await limiters[1]?.consume(one)).toMatchObject({ admitted: true, remaining: limit - reserved - 3 })
+  expect(await limiters[1]?.consume(one)).toMatchObject({
+    admitted: true,
+    remaining: limit - reserved - 3,
+  })
 })
 
 test('while the store is away a bucket that owes nothing is reported once a second at most', async () => {

@@ -2,7 +2,11 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type RateLimitRequest, type Report, unit } from '../../../../infra/access/rate-limit/bucket.ts'
+import {
+  type RateLimitRequest,
+  type Report,
+  unit,
+} from '../../../../infra/access/rate-limit/bucket.ts'
 import {
   type BucketStore,
   createRateLimiter,
@@ -104,7 +108,14 @@ test('the statement charges and reserves as the rule written a second time does'
 
 test('a reservation is void after 3 seconds, and one from a clock that was set back', async () => {
   const [store] = [createPostgresStore(database.pool, { random: () => Buffer.from('a') })]
-  const report = { bucketId: 'void', limit: 600, charge: 0, returned: 0, retained: 0, reserves: true }
+  const report = {
+    bucketId: 'void',
+    limit: 600,
+    charge: 0,
+    returned: 0,
+    retained: 0,
+    reserves: true,
+  }
   await store.charge(report)
   const hold = (until: string) =>
     database.pool.query(
@@ -176,13 +187,15 @@ const failureOf = (limiter: RateLimiter, request: RateLimitRequest) =>
   )
 
 /** Units that a bucket of 100 gains at most from `started` on. */
-const gainedSince = (started: number) => Math.ceil(((performance.now() - started) * 100) / 60_000) + 1
+const gainedSince = (started: number) =>
+  Math.ceil(((performance.now() - started) * 100) / 60_000) + 1
 
 test('while the database is away requests are refused with 503', async () => {
   const request = requestOf('away', 100)
   const { limiter, close, proxy } = await createDistant(request)
   await proxy.close()
-  for (let i = 0; i < 3; i++) expect(await failureOf(limiter, request)).toMatchObject({ status: 503 })
+  for (let i = 0; i < 3; i++)
+    expect(await failureOf(limiter, request)).toMatchObject({ status: 503 })
   await close()
 })
 

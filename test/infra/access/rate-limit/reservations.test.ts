@@ -70,7 +70,9 @@ describe('reservations', () => {
   test('organizations pushed out by others give back what they hold, each with a bucket of its own', async () => {
     const { limiter, reserved, wait, row } = createProcesses({ maxBuckets: 10 })
     for (let i = 0; i < 30; i++) await takeMany(limiter, 2, requestOf(`${i}`))
-    expect(await limiter.consume({ ...one, bucket: 'publishable' })).toMatchObject({ remaining: 599 })
+    expect(await limiter.consume({ ...one, bucket: 'publishable' })).toMatchObject({
+      remaining: 599,
+    })
     expect(reserved(bucketId)).toEqual([6])
     for (let i = 0; i < 40; i++) await wait(50)
     expect(reserved(bucketId)).toEqual([0])
@@ -91,7 +93,10 @@ describe('debt', () => {
     await wait(200)
     await takeMany(limiters[0], 1)
     await wait(100)
-    expect((await takeMany(limiters[0], 1))[0]).toMatchObject({ admitted: false, retryAfterSeconds: 61 })
+    expect((await takeMany(limiters[0], 1))[0]).toMatchObject({
+      admitted: false,
+      retryAfterSeconds: 61,
+    })
   })
 
   /** Spends until a refusal, and returns the wait that it asks for. */

@@ -9,7 +9,11 @@ const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
 console.log(`rate limiter, one process: SEED=${seed}`)
 
 const limits = fc.constantFrom(1, 7, 60, 100, 250, 600, 3000, 100_000)
-const gap = fc.oneof(fc.constant(0), fc.integer({ max: 30, min: 0 }), fc.integer({ max: 90_000, min: 0 }))
+const gap = fc.oneof(
+  fc.constant(0),
+  fc.integer({ max: 30, min: 0 }),
+  fc.integer({ max: 90_000, min: 0 }),
+)
 const step = fc.record({
   gap,
   cost: fc.oneof(
@@ -44,10 +48,14 @@ test('one process decides as one bucket does, or refuses a hundredth or one unit
           expect(remaining).toBeLessThanOrEqual(expected.remaining)
           expect(remaining).toBeGreaterThanOrEqual(Math.floor(expected.remaining - slack))
           expect(retryAfterSeconds > 0).toBe(!admitted)
-          if (!admitted) expect(model.wouldAdmit(cost, time.clock() + retryAfterSeconds * 1000)).toBe(true)
+          if (!admitted)
+            expect(model.wouldAdmit(cost, time.clock() + retryAfterSeconds * 1000)).toBe(true)
           if (retryAfterSeconds > 1 && cost + slack <= limit)
             expect(
-              model.wouldAdmit(Math.ceil(cost + slack), time.clock() + (retryAfterSeconds - 1) * 1000),
+              model.wouldAdmit(
+                Math.ceil(cost + slack),
+                time.clock() + (retryAfterSeconds - 1) * 1000,
+              ),
             ).toBe(false)
           if (admitted !== expected.admitted) early++
           compared++

@@ -2,17 +2,30 @@ import { serialize } from 'node:v8'
 import { brotliCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type AddressData, decodeAddresses, encodeAddresses } from '../../../../infra/ip/data/file.ts'
+import {
+  type AddressData,
+  decodeAddresses,
+  encodeAddresses,
+} from '../../../../infra/ip/data/file.ts'
 import { labelOfIporigin, mergeLabels } from '../../../../infra/ip/data/labels.ts'
-import { indexRanges, keyOfAddress, nameAt, type Range, rangesOf } from '../../../../infra/ip/data/ranges.ts'
+import {
+  indexRanges,
+  keyOfAddress,
+  nameAt,
+  type Range,
+  rangesOf,
+} from '../../../../infra/ip/data/ranges.ts'
 
 const seed = Date.now()
 console.log(`seed ${seed}`)
 
 const names = ['hosting A', 'hosting B', 'cdn C', 'bot D', 'vpn E', 'tor F']
-const places = fc.array(fc.record({ at: fc.nat(60), size: fc.nat(12), name: fc.constantFrom(...names) }), {
-  maxLength: 12,
-})
+const places = fc.array(
+  fc.record({ at: fc.nat(60), size: fc.nat(12), name: fc.constantFrom(...names) }),
+  {
+    maxLength: 12,
+  },
+)
 const head = { format: 'tidegate addresses 2' as const, made: '2026-11-27', sources: [] }
 const empty = indexRanges({ ipv4: [], ipv6: [] })
 
@@ -75,7 +88,14 @@ it('two ranges that share a /64 are the first one’s', () => {
     { start: 7n, end: 9n, name: 'C' },
   ]
   const subject = indexRanges({ ipv4: [], ipv6 })
-  expect([4n, 5n, 7n, 8n, 9n, 10n].map((key) => nameAt(subject, key))).toEqual(['', 'A', 'A', 'C', 'C', ''])
+  expect([4n, 5n, 7n, 8n, 9n, 10n].map((key) => nameAt(subject, key))).toEqual([
+    '',
+    'A',
+    'A',
+    'C',
+    'C',
+    '',
+  ])
 })
 
 it.each([

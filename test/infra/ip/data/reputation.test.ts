@@ -29,9 +29,15 @@ describe('a list of an operator', () => {
     const lists = await Promise.all(files.map(readReputationList))
     const found = (ip: string) => reputationOf(lists, ip)
     expect(found('1.10.16.5')).toEqual({
-      ...{ listed: true, categories: ['spam', 'attacks'], suspicious_network: true },
+      listed: true,
+      categories: ['spam', 'attacks'],
+      suspicious_network: true,
     })
-    expect(found('9.9.9.9')).toEqual({ listed: true, categories: ['attacks'], suspicious_network: false })
+    expect(found('9.9.9.9')).toEqual({
+      listed: true,
+      categories: ['attacks'],
+      suspicious_network: false,
+    })
     expect(found('2a06:5287::1')).toMatchObject({ categories: ['spam'], suspicious_network: true })
     expect(found('2a00:1::7')).toMatchObject({ categories: ['attacks'], suspicious_network: false })
     for (const other of ['1.10.15.255', '1.10.32.0', '9.9.9.10', '2a06:5288::1', '2a00:2::7'])
@@ -47,12 +53,17 @@ describe('a list of an operator', () => {
   test('is followed: a new file counts, and of one that is gone what was read stays', async () => {
     const file = await listOf('followed', '9.9.9.9\n')
     const warnings: string[] = []
-    const followed = await followLists([file], { warn: (text) => void warnings.push(text), everyMs: 10 })
+    const followed = await followLists([file], {
+      warn: (text) => void warnings.push(text),
+      everyMs: 10,
+    })
     const isListed = (ip: string) => reputationOf(followed.current(), ip).listed
     expect([isListed('9.9.9.9'), isListed('8.8.8.8')]).toEqual([true, false])
     await listOf('followed', '8.8.8.8\nno address\n')
     await eventually(() => expect(isListed('8.8.8.8')).toBe(true))
-    expect(warnings.at(-1)).toBe(`${file.file}: 1 lines are no address or CIDR, the first of them is line 2`)
+    expect(warnings.at(-1)).toBe(
+      `${file.file}: 1 lines are no address or CIDR, the first of them is line 2`,
+    )
     await rm(file.file)
     expect(isListed('8.8.8.8')).toBe(true)
     followed.stop()
@@ -71,7 +82,8 @@ describe('a list of an operator', () => {
     expect(reputation).toMatchObject({ listed: true, categories: ['named'] })
     expect(summary).toBe('This IP is on a list of addresses with a bad reputation.')
     expect(source.lookup('8.8.8.8', 1)).toMatchObject({
-      ...{ sources: ['reputation_lists'], reputation: { listed: false } },
+      sources: ['reputation_lists'],
+      reputation: { listed: false },
     })
     expect(source.lookup('10.0.0.1', 1).sources).toEqual([])
   })

@@ -84,7 +84,12 @@ function kindOf(ip: string): string {
 describe('the file of addresses that comes along', () => {
   it.each(cases)('knows %s: %s, %s, AS%s', (ip, kind, country, asn) => {
     const { status, location, routing } = network.lookup(ip, 0)
-    expect([kindOf(ip), location?.country_code, routing.asn, status]).toEqual([kind, country, asn, 'ready'])
+    expect([kindOf(ip), location?.country_code, routing.asn, status]).toEqual([
+      kind,
+      country,
+      asn,
+      'ready',
+    ])
     expect(routing.organization).toBeTruthy()
   })
 
@@ -97,7 +102,11 @@ describe('the file of addresses that comes along', () => {
 
   it('says what was consulted; private addresses stay unknown', () => {
     const sources = ['location_database', 'routing_database', 'address_lists']
-    expect(network.lookup('91.64.0.1', 7)).toMatchObject({ status: 'ready', sources, evaluated_at: 7 })
+    expect(network.lookup('91.64.0.1', 7)).toMatchObject({
+      status: 'ready',
+      sources,
+      evaluated_at: 7,
+    })
     for (const ip of ['127.0.0.1', '10.0.0.1', '::1', 'fd00::1', '203.0.113.9', 'unix'])
       expect([network.lookup(ip, 7), network.botOperatorAt(ip)]).toMatchObject([
         { status: 'skipped', sources: [], location: null },
@@ -123,7 +132,10 @@ describe('the file of addresses that comes along', () => {
   it('fits, and its first line tells sources, licences and dates', () => {
     expect(statSync(shippedFile).size).toBeLessThan(10_000_000)
     const { sources } = readHead(readFileSync(shippedFile))
-    expect(new Set(sources.map(({ subject }) => subject))).toEqual(new Set(['country', 'network', 'labels']))
-    for (const { licence, date } of sources) expect([licence, date]).toEqual([expect.any(String), date])
+    expect(new Set(sources.map(({ subject }) => subject))).toEqual(
+      new Set(['country', 'network', 'labels']),
+    )
+    for (const { licence, date } of sources)
+      expect([licence, date]).toEqual([expect.any(String), date])
   })
 })

@@ -8,7 +8,10 @@ import productionFixture from 'node-app-attest/test/fixtures/attestation-product
   type: 'json',
 }
 import { beforeAll, describe, expect, it } from 'vitest'
-import { verifyAppAssertion, verifyAppAttest } from '../../../../infra/wire/attestation/app-attest.ts'
+import {
+  verifyAppAssertion,
+  verifyAppAttest,
+} from '../../../../infra/wire/attestation/app-attest.ts'
 import { appleRoot } from '../../../../infra/wire/attestation/apple-root.ts'
 import { clientDataHash } from '../../../../infra/wire/attestation/client-data.ts'
 import {
@@ -36,11 +39,16 @@ beforeAll(() => {
 })
 
 const expectedBy = ({ root }: Apple, keyId: string) => ({
-  ...{ appIds: ['ABCDE12345.com.example.other', appId], clientDataHash: hash, keyId, root },
-  ...{ at: Date.now(), allowsDevelopment: false },
+  appIds: ['ABCDE12345.com.example.other', appId],
+  clientDataHash: hash,
+  keyId,
+  root,
+  at: Date.now(),
+  allowsDevelopment: false,
 })
 
-const attest = (some: Partial<AttestOptions> = {}) => appAttestation({ apple, key, appId, hash, ...some })
+const attest = (some: Partial<AttestOptions> = {}) =>
+  appAttestation({ apple, key, appId, hash, ...some })
 const verified = (some: Partial<AttestOptions> = {}) =>
   verifyAppAttest(attest(some), expectedBy(apple, key.keyId))
 
@@ -55,7 +63,9 @@ describe('an attestation of a key', () => {
     ['another document', () => ({ hash: hashOfDocument('other', 'client key', 'id') }), 'nonce'],
     [
       'the nonce in the wrong order',
-      () => ({ nonceOf: (authData, own) => createHash('sha256').update(own).update(authData).digest() }),
+      () => ({
+        nonceOf: (authData, own) => createHash('sha256').update(own).update(authData).digest(),
+      }),
       'nonce',
     ],
     ['another app', () => ({ appId: 'ABCDE12345.com.example.third' }), 'app'],
@@ -92,7 +102,10 @@ describe('an attestation of a key', () => {
       'a certificate by that of another device',
       () => {
         const device = certify({
-          ...{ subject: 'Device', keys: makeKeys(), by: apple.authority, isAuthority: false },
+          subject: 'Device',
+          keys: makeKeys(),
+          by: apple.authority,
+          isAuthority: false,
         })
         return { apple: { ...apple, authority: device } }
       },
@@ -101,7 +114,12 @@ describe('an attestation of a key', () => {
     [
       'a certificate below the root that is no authority',
       () => {
-        const device = certify({ subject: 'Device', keys: makeKeys(), by: apple.top, isAuthority: false })
+        const device = certify({
+          subject: 'Device',
+          keys: makeKeys(),
+          by: apple.top,
+          isAuthority: false,
+        })
         return { apple: { ...apple, authority: device } }
       },
       'certificates',
@@ -166,7 +184,10 @@ describe("an attestation of Apple's", () => {
   const at = Date.UTC(2024, 1, 7)
   const root = new X509Certificate(appleRoot)
   const of = ({ challenge, keyId }: typeof productionFixture) => ({
-    ...{ appIds: ['V8H6LQ9448.io.uebelacker.AppAttestExample'], keyId, root, at },
+    appIds: ['V8H6LQ9448.io.uebelacker.AppAttestExample'],
+    keyId,
+    root,
+    at,
     clientDataHash: createHash('sha256').update(Buffer.from(challenge, 'base64')).digest(),
     allowsDevelopment: false,
   })
@@ -180,7 +201,9 @@ describe("an attestation of Apple's", () => {
   it('of a development build counts for these only', () => {
     const bytes = bytesOf(developmentFixture)
     expect(verifyAppAttest(bytes, of(developmentFixture))).toEqual({ problem: 'environment' })
-    expect(verifyAppAttest(bytes, { ...of(developmentFixture), allowsDevelopment: true })).toMatchObject({
+    expect(
+      verifyAppAttest(bytes, { ...of(developmentFixture), allowsDevelopment: true }),
+    ).toMatchObject({
       appId: 'V8H6LQ9448.io.uebelacker.AppAttestExample',
     })
   })
@@ -191,7 +214,9 @@ describe("an attestation of Apple's", () => {
     expect(verifyAppAttest(bytes, { ...expected, at: Date.UTC(2026, 1, 5) })).toEqual({
       problem: 'certificates',
     })
-    expect(verifyAppAttest(bytes, { ...expected, root: apple.root })).toEqual({ problem: 'certificates' })
+    expect(verifyAppAttest(bytes, { ...expected, root: apple.root })).toEqual({
+      problem: 'certificates',
+    })
   })
 
   it('comes with assertions of its key', () => {

@@ -26,14 +26,18 @@ beforeAll(() => {
 
 const problem = (some: object = {}, allowsDevelopment = false) =>
   playProblem(playVerdict(packageName, nonce, some), {
-    ...{ packageName, nonce, allowsDevelopment },
+    packageName,
+    nonce,
+    allowsDevelopment,
     between: [Date.now() - minute, Date.now() + minute],
   })?.problem
 
 const details = (some: object) => ({
   requestDetails: {
-    ...{ requestPackageName: packageName, nonce: nonce.toString('base64url') },
-    ...{ timestampMillis: String(Date.now()), ...some },
+    requestPackageName: packageName,
+    nonce: nonce.toString('base64url'),
+    timestampMillis: String(Date.now()),
+    ...some,
   },
 })
 
@@ -55,7 +59,12 @@ describe('a verdict', () => {
     ['of another package', details({ requestPackageName: 'com.example.other' }), 'app'],
     [
       'about another package',
-      { appIntegrity: { appRecognitionVerdict: 'PLAY_RECOGNIZED', packageName: 'com.example.other' } },
+      {
+        appIntegrity: {
+          appRecognitionVerdict: 'PLAY_RECOGNIZED',
+          packageName: 'com.example.other',
+        },
+      },
       'app',
     ],
     [
@@ -63,7 +72,11 @@ describe('a verdict', () => {
       { appIntegrity: { appRecognitionVerdict: 'UNRECOGNIZED_VERSION', packageName } },
       'app',
     ],
-    ['of before the document', details({ timestampMillis: String(Date.now() - 2 * minute) }), 'time'],
+    [
+      'of before the document',
+      details({ timestampMillis: String(Date.now() - 2 * minute) }),
+      'time',
+    ],
     ['of the future', details({ timestampMillis: String(Date.now() + 2 * minute) }), 'time'],
     ['about no genuine device', { deviceIntegrity: { deviceRecognitionVerdict: [] } }, 'device'],
     [
@@ -96,20 +109,25 @@ describe('a token', () => {
     const token = await playToken({ some: 'verdict' }, google)
     const other = keysOf(createGoogle())
     expect(await openPlayToken(token, keys)).toEqual({ some: 'verdict' })
-    expect(await openPlayToken(token, { ...keys, verification: other.verification })).toBeUndefined()
+    expect(
+      await openPlayToken(token, { ...keys, verification: other.verification }),
+    ).toBeUndefined()
     expect(await openPlayToken(token, { ...keys, decryption: other.decryption })).toBeUndefined()
   })
 
   it('by another algorithm is not opened', async () => {
     const payload = Buffer.from('{}')
-    const signed = await new CompactSign(payload).setProtectedHeader({ alg: 'HS256' }).sign(google.encrypt)
+    const signed = await new CompactSign(payload)
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(google.encrypt)
     const wrapped = (text: string, header: { alg: string; enc: string }) =>
       new CompactEncrypt(Buffer.from(text)).setProtectedHeader(header).encrypt(google.encrypt)
     const byHash = await wrapped(signed, { alg: 'A256KW', enc: 'A256GCM' })
     const plain = await wrapped('e30.e30.', { alg: 'A256KW', enc: 'A256GCM' })
     const good = await playToken({}, google)
     const direct = await wrapped(good, { alg: 'dir', enc: 'A256GCM' })
-    for (const token of [byHash, plain, direct]) expect(await openPlayToken(token, keys)).toBeUndefined()
+    for (const token of [byHash, plain, direct])
+      expect(await openPlayToken(token, keys)).toBeUndefined()
   })
 
   it('that is no token is not opened, whatever it is', async () => {

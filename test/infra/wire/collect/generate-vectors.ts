@@ -1,4 +1,11 @@
-import { createCipheriv, createHash, createHmac, createPublicKey, diffieHellman, hkdfSync } from 'node:crypto'
+import {
+  createCipheriv,
+  createHash,
+  createHmac,
+  createPublicKey,
+  diffieHellman,
+  hkdfSync,
+} from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
@@ -60,9 +67,10 @@ export function buildVectors() {
   }
   const nonceKey = keyring.current.secretKey('collect-nonce')
   const nonce = (seq: number) =>
-    issueNonce({ nonceKey, documentId }, { seq, noBatchYet: seq === 1, now: openedAt + seq }).toString(
-      'base64url',
-    )
+    issueNonce(
+      { nonceKey, documentId },
+      { seq, noBatchYet: seq === 1, now: openedAt + seq },
+    ).toString('base64url')
   const stateId = sealContinuity(facts.continuityId, tenant, { keyring, random: fixedRandom })
   const answers = { address, key: keys.serverToClient }
   return {

@@ -80,7 +80,10 @@ describe.each([
 
   test('key schedule', () => {
     expect(keyPair.publicKey).toBe(vectors.clientPublicKey)
-    const secret = x25519.getSharedSecret(keyPair.privateKey, fromBase64Url(vectors.serverPublicKey))
+    const secret = x25519.getSharedSecret(
+      keyPair.privateKey,
+      fromBase64Url(vectors.serverPublicKey),
+    )
     expect(hex(secret)).toBe(vectors.sharedSecret)
     expect(hex(sha256(utf8(saltInput(address))))).toBe(vectors.salt)
     expect(hex(keys.clientToServer)).toBe(vectors.clientToServerKey)
@@ -102,7 +105,9 @@ describe.each([
       vector.tag,
       vector.nonce,
     ])
-    const opened = gcm(keys.clientToServer, iv, utf8(vector.aad)).decrypt(Buffer.concat([ciphertext, tag]))
+    const opened = gcm(keys.clientToServer, iv, utf8(vector.aad)).decrypt(
+      Buffer.concat([ciphertext, tag]),
+    )
     expect(hex(opened)).toBe(vector.plaintext)
   })
 
@@ -121,13 +126,29 @@ describe.each([
 test('both clients make the same keys and the same bytes of whatever they are given', async () => {
   const random32 = fc.uint8Array({ minLength: keyBytes, maxLength: keyBytes })
   const given = fc.record({
-    ...{ client: random32, server: random32, seq: fc.nat(), sessionId: fc.string(), documentId: fc.string() },
+    client: random32,
+    server: random32,
+    seq: fc.nat(),
+    sessionId: fc.string(),
+    documentId: fc.string(),
     iv: fc.uint8Array({ minLength: ivBytes, maxLength: ivBytes }),
-    ...{ nonce: fc.uint8Array({ maxLength: 255 }), text: fc.string(), json: fc.json() },
+    nonce: fc.uint8Array({ maxLength: 255 }),
+    text: fc.string(),
+    json: fc.json(),
   })
   type Given = typeof given extends fc.Arbitrary<infer Part> ? Part : never
   const made = async (crypto: ClientCrypto, bytesOf: typeof deflateRaw, part: Given) => {
-    const { client, server, sessionId: session, documentId: document, iv, nonce, seq, text, json } = part
+    const {
+      client,
+      server,
+      sessionId: session,
+      documentId: document,
+      iv,
+      nonce,
+      seq,
+      text,
+      json,
+    } = part
     const place = { sessionId: session, documentId: document }
     const serverPublicKey = noble.createKeyPair(() => server).publicKey
     const keyPair = crypto.createKeyPair(() => client)
@@ -152,15 +173,21 @@ test('both clients make the same keys and the same bytes of whatever they are gi
 test.each([
   ['noble', noble],
   ['node:crypto', nodeClientCrypto],
-])('a server key that is a low-order point is refused by %s', (_, { createKeyPair, deriveDocumentKeys }) => {
-  const keyPair = createKeyPair(() => bytes(vectors.clientPrivateKey))
-  const serverPublicKey = toBase64Url(new Uint8Array(keyBytes))
-  expect(() => deriveDocumentKeys(keyPair, { address, serverPublicKey })).toThrow()
-})
+])(
+  'a server key that is a low-order point is refused by %s',
+  (_, { createKeyPair, deriveDocumentKeys }) => {
+    const keyPair = createKeyPair(() => bytes(vectors.clientPrivateKey))
+    const serverPublicKey = toBase64Url(new Uint8Array(keyBytes))
+    expect(() => deriveDocumentKeys(keyPair, { address, serverPublicKey })).toThrow()
+  },
+)
 
 describe('the server side (node:crypto)', () => {
   const server = createServerKeys()(keyring.current, 1_800_000_000_000)
-  const keys = agreeDocumentKeys(server.privateKey, { address, clientPublicKey: vectors.clientPublicKey })
+  const keys = agreeDocumentKeys(server.privateKey, {
+    address,
+    clientPublicKey: vectors.clientPublicKey,
+  })
 
   test('key schedule', () => {
     expect(server.publicKey).toBe(vectors.serverPublicKey)
@@ -187,7 +214,9 @@ describe('the server side (node:crypto)', () => {
     decipher.setAuthTag(tag)
     const plaintext = Buffer.concat([decipher.update(ciphertext), decipher.final()])
     expect(plaintext.toString('hex')).toBe(vector.plaintext)
-    expect(observationsSchema.parse(JSON.parse(inflateRawSync(plaintext).toString()))).toMatchObject({
+    expect(
+      observationsSchema.parse(JSON.parse(inflateRawSync(plaintext).toString())),
+    ).toMatchObject({
       version: 1,
     })
   })

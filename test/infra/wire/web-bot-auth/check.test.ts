@@ -2,7 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkSignature, type SignatureRules } from '../../../../infra/wire/web-bot-auth/check.ts'
 import { isSignedBy } from '../../../../infra/wire/web-bot-auth/keys.ts'
-import { agentSignature, createAgentKey, type SignedWith } from '../../../support/agent-signature.ts'
+import {
+  agentSignature,
+  createAgentKey,
+  type SignedWith,
+} from '../../../support/agent-signature.ts'
 
 const key = createAgentKey()
 const now = 1_800_000_000_000
@@ -33,7 +37,9 @@ function verdictOf(request: ReturnType<typeof requestWith>, others: Partial<Sign
   const checked = checkSignature(request, { ...rules, ...others })
   if (checked?.status !== 'signed') return checked
   const { bases, bytes } = checked.signature
-  return bases.some((base) => isSignedBy(key.jwk.x, { base, bytes })) ? 'verified' : 'not by its key'
+  return bases.some((base) => isSignedBy(key.jwk.x, { base, bytes }))
+    ? 'verified'
+    : 'not by its key'
 }
 
 const agentLine = (value: string, parameters = ''): Lines => [
@@ -47,7 +53,10 @@ describe('is verified', () => {
     ['with the dictionary', { agent: dictionary, lines: agentLine(dictionary) }],
     [
       'with a member of the dictionary',
-      { agent: `other="https://other.example", ${dictionary}`, lines: agentLine(bare, ';key="sig1"') },
+      {
+        agent: `other="https://other.example", ${dictionary}`,
+        lines: agentLine(bare, ';key="sig1"'),
+      },
     ],
     [
       'with a label of its own where the dictionary names one agent',
@@ -86,7 +95,9 @@ describe('is verified', () => {
     })
     const path = '/v2/collect/sessions'
     expect(verdictOf(requestWith(sent('127.0.0.1:8787', path)), { baseUrls })).toBe('verified')
-    expect(verdictOf(requestWith(sent('shop.example', `/tg${path}`)), { baseUrls })).toBe('verified')
+    expect(verdictOf(requestWith(sent('shop.example', `/tg${path}`)), { baseUrls })).toBe(
+      'verified',
+    )
     expect(verdictOf(requestWith(sent('shop.example', path)), { baseUrls })).toBe('not by its key')
   })
 
@@ -163,8 +174,14 @@ it.each<[string, Sent]>([
 
 it.each<[string, Sent]>([
   ['one parameter of the query', { lines: [...lines, ['"@query-param";name="a"', '1']] }],
-  ['the strict form of a field', { lines: [...lines, ['"x-more";sf', 'a']], headers: { 'X-More': 'a' } }],
-  ['the bytes of a field', { lines: [...lines, ['"x-more";bs', ':YQ==:']], headers: { 'X-More': 'a' } }],
+  [
+    'the strict form of a field',
+    { lines: [...lines, ['"x-more";sf', 'a']], headers: { 'X-More': 'a' } },
+  ],
+  [
+    'the bytes of a field',
+    { lines: [...lines, ['"x-more";bs', ':YQ==:']], headers: { 'X-More': 'a' } },
+  ],
   ['a trailer', { lines: [...lines, ['"x-more";tr', 'a']] }],
 ])('%s is a part of the standard that is not read, so nothing is known', (_, sent) => {
   expect(verdictOf(requestWith(sent))).toEqual({ status: 'unknown_key', reason: 'component' })
@@ -184,9 +201,9 @@ it.each(['Signature', 'Signature-Input', 'Signature-Agent'])('is absent without 
 })
 
 it('says nothing of a request with none of the headers', () => {
-  expect(checkSignature({ method: 'POST', target, rawHeaders: ['Host', 'own.example'] }, rules)).toBe(
-    undefined,
-  )
+  expect(
+    checkSignature({ method: 'POST', target, rawHeaders: ['Host', 'own.example'] }, rules),
+  ).toBe(undefined)
 })
 
 it('the nonce is what is good for one request, and without one the signature is', () => {

@@ -24,7 +24,8 @@ function request(lines: [string, string][], headers: Headers) {
 
 function outcomeOf(received: ReturnType<typeof request>) {
   const checked = checkSignature(received, rules)
-  if (checked?.status !== 'signed') return checked && 'reason' in checked ? checked.reason : undefined
+  if (checked?.status !== 'signed')
+    return checked && 'reason' in checked ? checked.reason : undefined
   const { bases, bytes } = checked.signature
   return bases.some((base) => isSignedBy(key.jwk.x, { base, bytes })) ? 'verified' : 'another key'
 }
@@ -44,7 +45,10 @@ describe('components', () => {
   })
 
   test('30 members of one dictionary are verified', () => {
-    const lines: [string, string][] = Array.from({ length: 30 }, (_, i) => [`"dict";key="k${i}"`, `${i};a`])
+    const lines: [string, string][] = Array.from({ length: 30 }, (_, i) => [
+      `"dict";key="k${i}"`,
+      `${i};a`,
+    ])
     const dict = Array.from({ length: 30 }, (_, i) => `k${i}=${i};a`).join(', ')
     expect(outcomeOf(request(lines, { Dict: dict }))).toBe('verified')
   })
@@ -89,7 +93,8 @@ const covered = (component: (i: number) => string, count: number) =>
   Array.from({ length: count }, (_, i) => component(i)).join(' ')
 const inputs = (components: string, labels = 1): Headers => {
   const label = (i: number) => String.fromCharCode(97 + i)
-  const list = (join: (i: number) => string) => Array.from({ length: labels }, (_, i) => join(i)).join(', ')
+  const list = (join: (i: number) => string) =>
+    Array.from({ length: labels }, (_, i) => join(i)).join(', ')
   const parameters = `created=${now / 1000};expires=${now / 1000 + 300};keyid="k";tag="web-bot-auth"`
   return {
     'Signature-Agent': agent,
@@ -101,7 +106,10 @@ const inputs = (components: string, labels = 1): Headers => {
 }
 
 const hostile: [string, Headers][] = [
-  ['members of a long dictionary', { ...inputs(covered((i) => `"d";key="k${i}"`, 210)), d: dictionary }],
+  [
+    'members of a long dictionary',
+    { ...inputs(covered((i) => `"d";key="k${i}"`, 210)), d: dictionary },
+  ],
   ['one member again and again', { ...inputs(covered(() => '"d";key="k9"', 230)), d: dictionary }],
   ['30 members of a dictionary', { ...inputs(covered((i) => `"d";key="k${i}"`, 30)), d: short }],
   [
@@ -116,10 +124,16 @@ const hostile: [string, Headers][] = [
   ],
   ['a field again and again', { ...inputs(covered(() => '"d"', 900)), d: dictionary }],
   ['the same line of a field', { ...inputs(covered(() => '"@target-uri"', 250)), d: dictionary }],
-  ['an unreadable dictionary', { ...inputs(covered((i) => `"d";key="k${i}"`, 30)), d: `${short},(` }],
+  [
+    'an unreadable dictionary',
+    { ...inputs(covered((i) => `"d";key="k${i}"`, 30)), d: `${short},(` },
+  ],
   [
     'many agents',
-    { ...inputs(''), 'Signature-Agent': Array.from({ length: 400 }, (_, i) => `a${i}="x:"`).join(',') },
+    {
+      ...inputs(''),
+      'Signature-Agent': Array.from({ length: 400 }, (_, i) => `a${i}="x:"`).join(','),
+    },
   ],
 ]
 

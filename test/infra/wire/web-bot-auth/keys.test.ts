@@ -44,7 +44,9 @@ describe('a key of a directory', () => {
     })
     const signed = { key_id: key.keyId, bases: ['b'], bytes: Signature.slice('sig1=:'.length, -1) }
     const known = {
-      ...{ subject: 'https://agent.example', fetched_at: now, ends_at: now + 3_600_000 },
+      subject: 'https://agent.example',
+      fetched_at: now,
+      ends_at: now + 3_600_000,
       result: { keys: keysWith({ exp: seconds + 60 }) },
     }
     expect(judge(signed, known, now + 59_000).outcome).toMatchObject({
@@ -52,7 +54,8 @@ describe('a key of a directory', () => {
       reason: 'signature',
     })
     expect(judge(signed, known, now + 600_000)).toMatchObject({
-      ...{ outcome: { status: 'unknown_key', reason: 'key' }, isWaiting: true },
+      outcome: { status: 'unknown_key', reason: 'key' },
+      isWaiting: true,
     })
   })
 })

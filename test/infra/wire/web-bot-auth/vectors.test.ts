@@ -8,9 +8,15 @@ import {
 } from '../../../../infra/wire/web-bot-auth/check.ts'
 import { readSignatureAgents } from '../../../../infra/wire/web-bot-auth/fields.ts'
 import { directoryKeys, isSignedBy } from '../../../../infra/wire/web-bot-auth/keys.ts'
-import v1 from '../../../fixtures/web-bot-auth/web_bot_auth_architecture_v1.json' with { type: 'json' }
-import v2 from '../../../fixtures/web-bot-auth/web_bot_auth_architecture_v2.json' with { type: 'json' }
-import agents from '../../../fixtures/web-bot-auth/web_bot_auth_signature_agent_v1.json' with { type: 'json' }
+import v1 from '../../../fixtures/web-bot-auth/web_bot_auth_architecture_v1.json' with {
+  type: 'json',
+}
+import v2 from '../../../fixtures/web-bot-auth/web_bot_auth_architecture_v2.json' with {
+  type: 'json',
+}
+import agents from '../../../fixtures/web-bot-auth/web_bot_auth_signature_agent_v1.json' with {
+  type: 'json',
+}
 
 interface Vector {
   key: { kty: string; x?: string }
@@ -74,14 +80,15 @@ describe.each(ofAgents)('vector $index', (vector) => {
 
   it('is refused for its lifetime alone', () => {
     const lasts = signatureIn(vector).expiresAt - vector.created_ms
-    const expected = lasts > hourMs ? { status: 'invalid', reason: 'lifetime' } : { status: 'signed' }
+    const expected =
+      lasts > hourMs ? { status: 'invalid', reason: 'lifetime' } : { status: 'signed' }
     expect(checkSignature(requestOf(vector), rules)).toMatchObject(expected)
     expect(checkSignature(requestOf(vector), { ...rules, maxLifetimeMs: lasts })).toMatchObject({
       status: 'signed',
     })
-    expect(lifetimeProblem(signatureIn(vector), { maxLifetimeMs: lasts, now: vector.created_ms })).toBe(
-      undefined,
-    )
+    expect(
+      lifetimeProblem(signatureIn(vector), { maxLifetimeMs: lasts, now: vector.created_ms }),
+    ).toBe(undefined)
   })
 
   it('is not signed by its key with any bit changed in base or signature', () => {
@@ -101,7 +108,9 @@ describe.each(ofAgents)('vector $index', (vector) => {
     for (let at = 0; at < signature.bytes.length; at++) {
       const [bit = 0] = fc.sample(bits, 1)
       const bytes = changedAt(signature.bytes, at, bit)
-      expect(isSigned({ ...signature, bytes }), `byte ${at} of the signature, bit ${bit}`).toBe(false)
+      expect(isSigned({ ...signature, bytes }), `byte ${at} of the signature, bit ${bit}`).toBe(
+        false,
+      )
     }
   })
 })
@@ -109,7 +118,9 @@ describe.each(ofAgents)('vector $index', (vector) => {
 it.each(ed25519.filter(({ isAgentCovered }) => !isAgentCovered))(
   'vector $index leaves the agent out of what it signs, and is refused for that',
   (vector) => {
-    expect(readSignatures(requestOf(vector), baseUrls)).toEqual([{ status: 'invalid', reason: 'coverage' }])
+    expect(readSignatures(requestOf(vector), baseUrls)).toEqual([
+      { status: 'invalid', reason: 'coverage' },
+    ])
   },
 )
 
@@ -118,7 +129,10 @@ it.each(named.filter(({ key, isAgentCovered }) => key.kty === 'RSA' && isAgentCo
   (vector) => {
     const expected = [{ status: 'unknown_key', reason: 'algorithm' }]
     expect(readSignatures(requestOf(vector), baseUrls)).toEqual(expected)
-    const unsaid = { ...vector, signature_input: vector.signature_input.replace(';alg="rsa-pss-sha512"', '') }
+    const unsaid = {
+      ...vector,
+      signature_input: vector.signature_input.replace(';alg="rsa-pss-sha512"', ''),
+    }
     expect(readSignatures(requestOf(unsaid), baseUrls)).toEqual(expected)
   },
 )
@@ -126,7 +140,7 @@ it.each(named.filter(({ key, isAgentCovered }) => key.kty === 'RSA' && isAgentCo
 it.each(agents)('Signature-Agent: $name', ({ header, entries }) => {
   const read = readSignatureAgents(header)
   const urls = read?.form === 'dictionary' ? [...read.urls] : []
-  expect(urls.map(([label, { url, type }]) => ({ label, uri: url?.href.replace(/\/$/, ''), type }))).toEqual(
-    entries,
-  )
+  expect(
+    urls.map(([label, { url, type }]) => ({ label, uri: url?.href.replace(/\/$/, ''), type })),
+  ).toEqual(entries)
 })

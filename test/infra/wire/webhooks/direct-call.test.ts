@@ -4,7 +4,15 @@ import { nextDirectAttempt } from '../../../../infra/wire/webhooks/direct-call.t
 const minute = 60_000
 
 /** When attempts begin, in seconds after the event, if each takes so long; and which of them says it is the last. */
-function attempts({ tookMs, deadline, timeoutMs }: { tookMs: number; deadline: number; timeoutMs: number }) {
+function attempts({
+  tookMs,
+  deadline,
+  timeoutMs,
+}: {
+  tookMs: number
+  deadline: number
+  timeoutMs: number
+}) {
   const begun: number[] = []
   const last: number[] = []
   for (let since = 0; ; ) {
@@ -25,15 +33,18 @@ test.each([
   ['at once', 0],
   ['after a while', 4000],
   ['never', 10_000],
-])('every attempt has its whole time-out before the deadline where receivers answer %s', (_, tookMs) => {
-  const deadline = 15 * minute
-  const { begun, last } = attempts({ tookMs, deadline, timeoutMs: 10_000 })
-  expect(Math.max(...begun) * 1000 + 10_000).toBeLessThanOrEqual(deadline)
-  expect(begun.length).toBeGreaterThan(14)
-  // It may turn out that there was time for more: one that timed out would have been the last all the same.
-  expect(last).not.toEqual([])
-  expect(last[0]).toBeGreaterThanOrEqual(begun.length - 2)
-})
+])(
+  'every attempt has its whole time-out before the deadline where receivers answer %s',
+  (_, tookMs) => {
+    const deadline = 15 * minute
+    const { begun, last } = attempts({ tookMs, deadline, timeoutMs: 10_000 })
+    expect(Math.max(...begun) * 1000 + 10_000).toBeLessThanOrEqual(deadline)
+    expect(begun.length).toBeGreaterThan(14)
+    // It may turn out that there was time for more: one that timed out would have been the last all the same.
+    expect(last).not.toEqual([])
+    expect(last[0]).toBeGreaterThanOrEqual(begun.length - 2)
+  },
+)
 
 test('the last attempt says so when receivers time out', () => {
   const { begun, last } = attempts({ tookMs: 10_000, deadline: 15 * minute, timeoutMs: 10_000 })

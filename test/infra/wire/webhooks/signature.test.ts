@@ -17,7 +17,12 @@ import vector from '../../../fixtures/gate-delivery/webhook-signature.json' with
 const now = Date.now()
 const timestamp = Math.floor(now / 1000)
 const eventId = 'evt_0123456789abcdefghjkmnpqrs'
-const body = webhookBody({ id: eventId, type: 'webhook.test', created_at: now, data: '{"text":"äöü 🦊"}' })
+const body = webhookBody({
+  id: eventId,
+  type: 'webhook.test',
+  created_at: now,
+  data: '{"text":"äöü 🦊"}',
+})
 
 const [oldSecret, newSecret, otherSecret] = [
   generateSigningSecret(randomBytes),
@@ -38,14 +43,21 @@ describe('the golden vector', () => {
     expect(made['X-Foil-Signature']).toBe(vector.signature)
   })
 
-  const received = { body: vector.raw_body, secrets: [vector.secret], now: vector.now_seconds * 1000 }
+  const received = {
+    body: vector.raw_body,
+    secrets: [vector.secret],
+    now: vector.now_seconds * 1000,
+  }
   const plain = (time: string, signature: string) => ({
     'X-Foil-Timestamp': time,
     'X-Foil-Signature': signature,
   })
 
   it('verifies', () => {
-    const result = verifySignature({ ...received, headers: plain(vector.timestamp, vector.signature) })
+    const result = verifySignature({
+      ...received,
+      headers: plain(vector.timestamp, vector.signature),
+    })
     expect(result).toEqual({ valid: true })
   })
 
@@ -96,7 +108,9 @@ describe('a delivery during a rotation', () => {
     const only = (prefix: string) =>
       Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith(prefix)))
     for (const some of [only('X-'), only('webhook-')]) {
-      expect(verifySignature({ headers: some, body, secrets: [newSecret], now })).toEqual({ valid: true })
+      expect(verifySignature({ headers: some, body, secrets: [newSecret], now })).toEqual({
+        valid: true,
+      })
     }
   })
 
@@ -104,13 +118,20 @@ describe('a delivery during a rotation', () => {
     const listed = Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value]]),
     )
-    expect(verifySignature({ headers: listed, body, secrets: [newSecret], now })).toEqual({ valid: true })
+    expect(verifySignature({ headers: listed, body, secrets: [newSecret], now })).toEqual({
+      valid: true,
+    })
   })
 })
 
 describe('what does not verify', () => {
   const verify = (changes: Record<string, string | string[] | undefined>, text = body) =>
-    verifySignature({ headers: { ...headers, ...changes }, body: text, secrets: [newSecret, oldSecret], now })
+    verifySignature({
+      headers: { ...headers, ...changes },
+      body: text,
+      secrets: [newSecret, oldSecret],
+      now,
+    })
 
   test('a body changed anywhere', () => {
     const bytes = Buffer.from(body)
@@ -138,7 +159,9 @@ describe('what does not verify', () => {
 
   test.each([-298, 298])('but one that is %i seconds away does', (seconds) => {
     const at = now + seconds * 1000
-    expect(verifySignature({ headers, body, secrets: [newSecret], now: at })).toEqual({ valid: true })
+    expect(verifySignature({ headers, body, secrets: [newSecret], now: at })).toEqual({
+      valid: true,
+    })
   })
 
   test.each([
@@ -146,8 +169,14 @@ describe('what does not verify', () => {
     ['half of each form', { 'X-Foil-Timestamp': '1', 'webhook-id': 'evt_1' }],
     ['a time that is no number', { 'X-Foil-Timestamp': '1e9', 'X-Foil-Signature': 'a'.repeat(64) }],
     ['empty signatures', { 'webhook-id': '1', 'webhook-timestamp': '1', 'webhook-signature': '' }],
-    ['another version', { 'webhook-id': '1', 'webhook-timestamp': '1', 'webhook-signature': 'v2,aaaa' }],
-    ['a header that came twice', { 'X-Foil-Timestamp': ['1', '1'], 'X-Foil-Signature': 'a'.repeat(64) }],
+    [
+      'another version',
+      { 'webhook-id': '1', 'webhook-timestamp': '1', 'webhook-signature': 'v2,aaaa' },
+    ],
+    [
+      'a header that came twice',
+      { 'X-Foil-Timestamp': ['1', '1'], 'X-Foil-Signature': 'a'.repeat(64) },
+    ],
   ])('%s', (_what, few) => {
     const result = verifySignature({ headers: few, body, secrets: [newSecret], now })
     expect(result).toMatchObject({ valid: false, problem: expect.stringMatching(/\w/) })
@@ -155,7 +184,9 @@ describe('what does not verify', () => {
 })
 
 test('a delivery that nothing signs is not made', () => {
-  expect(() => signatureHeaders({ eventId, body, timestamp, secrets: [] })).toThrow('signing secret')
+  expect(() => signatureHeaders({ eventId, body, timestamp, secrets: [] })).toThrow(
+    'signing secret',
+  )
 })
 
 test('the body carries the data byte for byte, in the order of the interface description', () => {
@@ -188,7 +219,12 @@ describe('signing secrets', () => {
   })
 
   it('open under the keyring that sealed them, for their endpoint', () => {
-    const sealed = sealSigningSecret({ keyring, random: randomBytes, secret: newSecret, endpointId: 'we_1' })
+    const sealed = sealSigningSecret({
+      keyring,
+      random: randomBytes,
+      secret: newSecret,
+      endpointId: 'we_1',
+    })
     expect(sealed.includes(Buffer.from(newSecret))).toBe(false)
     expect(openSigningSecret({ keyring, sealed, endpointId: 'we_1' })).toBe(newSecret)
     expect(() => openSigningSecret({ keyring, sealed, endpointId: 'we_2' })).toThrow('we_2')

@@ -22,7 +22,10 @@ const last = (made = '2026-11-01') => ({
   },
   country: indexRanges({ ipv4: slash24s(10, 'DE'), ipv6: [] }),
   network: indexRanges({ ipv4: slash24s(10, '64500 Before'), ipv6: [] }),
-  labels: indexRanges({ ipv4: [...slash24s(4, 'tor Tor', 2), ...slash24s(2, 'vpn Mullvad', 8)], ipv6: [] }),
+  labels: indexRanges({
+    ipv4: [...slash24s(4, 'tor Tor', 2), ...slash24s(2, 'vpn Mullvad', 8)],
+    ipv6: [],
+  }),
 })
 
 /** Every second 8.8.n.0/24, so that they stay apart. */
@@ -34,9 +37,9 @@ function slash24s(count: number, name: string, from = 0): Range[] {
 }
 
 const csv = (count: number, ...columns: string[]) =>
-  Array.from({ length: count }, (_, i) => [`8.8.${i * 2}.0`, `8.8.${i * 2}.255`, ...columns].join(',')).join(
-    '\n',
-  )
+  Array.from({ length: count }, (_, i) =>
+    [`8.8.${i * 2}.0`, `8.8.${i * 2}.255`, ...columns].join(','),
+  ).join('\n')
 
 let folder = ''
 let file = ''
@@ -65,7 +68,9 @@ describe('an update from a folder', () => {
     await put('tor.txt', '8.8.4.0/24\n8.8.6.0/24\n8.8.8.0/24\n8.8.40.9\n')
     await put(
       'googlebot.json',
-      JSON.stringify({ prefixes: [{ ipv4Prefix: '8.8.50.0/24' }, { ipv6Prefix: '2001:db8::/64' }] }),
+      JSON.stringify({
+        prefixes: [{ ipv4Prefix: '8.8.50.0/24' }, { ipv6Prefix: '2001:db8::/64' }],
+      }),
     )
     const { taken, failed } = await update({ isTrusted: true })
     expect([taken, failed]).toEqual([['DB-IP Lite countries', 'Tor', 'Googlebot'], []])
@@ -77,10 +82,17 @@ describe('an update from a folder', () => {
     })
     expect(at('8.8.40.9').anonymous).toMatchObject({ is_tor_exit_node: true })
     expect(at('8.8.10.1').anonymous).toBeNull()
-    expect(at('8.8.16.1').anonymous).toMatchObject({ is_anonymous_vpn: true, provider_name: 'Mullvad' })
+    expect(at('8.8.16.1').anonymous).toMatchObject({
+      is_anonymous_vpn: true,
+      provider_name: 'Mullvad',
+    })
     expect([at('8.8.50.1').bot, at('2001:db8::7').bot]).toEqual(['Googlebot', 'Googlebot'])
     expect(data.head.made).toBe('2026-12-01')
-    expect(data.head.sources.map(({ name }) => name)).toEqual(['DB-IP Lite countries', 'Tor', 'Googlebot'])
+    expect(data.head.sources.map(({ name }) => name)).toEqual([
+      'DB-IP Lite countries',
+      'Tor',
+      'Googlebot',
+    ])
     expect((await readdir(folder)).filter((name) => name.startsWith('last'))).toEqual(['last.bin'])
   })
 
@@ -104,13 +116,19 @@ describe('an update from a folder', () => {
   it('reads iporigin from its wheel, without what has no licence', async () => {
     await startFrom()
     const labels = ['Hetzner\thosting', 'Akamai\tcdn', 'Apple Private Relay\tvpn']
-    const files = { 'iporigin/__init__.py': strToU8(''), 'iporigin/data/ranges.bin': iporiginOf(labels) }
+    const files = {
+      'iporigin/__init__.py': strToU8(''),
+      'iporigin/data/ranges.bin': iporiginOf(labels),
+    }
     await put('iporigin-9.9.9-py3-none-any.whl', Buffer.from(zipSync(files)))
     expect(await update()).toEqual({ taken: ['iporigin'], failed: [] })
     const data = await readAddresses(file)
     expect(recordsAt(data, '9.0.0.1').anonymous).toMatchObject({ is_hosting_provider: true })
     expect(recordsAt(data, '9.0.1.1').anonymous).toBeNull()
-    expect(recordsAt(data, '9.0.2.1').anonymous).toMatchObject({ is_relay: true, is_anonymous_vpn: false })
+    expect(recordsAt(data, '9.0.2.1').anonymous).toMatchObject({
+      is_relay: true,
+      is_anonymous_vpn: false,
+    })
   })
 
   it.each([
@@ -174,7 +192,9 @@ it('sources are fetched by https, from no registry of packages, and files are no
   for (const { url } of dataSources)
     expect(url?.(now) ?? 'https://').toMatch(/^https:\/\/(?!.*(npm|pypi|pythonhosted|jsdelivr))/)
   const names = dataSources.map(({ file: name }) => name)
-  expect(names.filter((name) => names.some((other) => other !== name && name.startsWith(other)))).toEqual([])
+  expect(
+    names.filter((name) => names.some((other) => other !== name && name.startsWith(other))),
+  ).toEqual([])
   expect(new Set(dataSources.map(({ group }) => group))).toEqual(new Set(groups))
 })
 
@@ -185,18 +205,28 @@ describe('a server that follows the file', () => {
   it('has the new data without a restart, and the old ones while the new ones cannot be read', async () => {
     await startFrom()
     const warnings: string[] = []
-    const followed = await followAddresses({ file, warn: (text) => void warnings.push(text), everyMs: 10 })
+    const followed = await followAddresses({
+      file,
+      warn: (text) => void warnings.push(text),
+      everyMs: 10,
+    })
     expect(country(followed.current())).toEqual({ country_code: 'DE' })
     await writeFile(file, 'broken')
     await utimes(file, 1, 1)
-    await vi.waitFor(() => expect(warnings.join()).toMatch(/new file of addresses is not used/), 20_000)
+    await vi.waitFor(
+      () => expect(warnings.join()).toMatch(/new file of addresses is not used/),
+      20_000,
+    )
     expect(country(followed.current())).toEqual({ country_code: 'DE' })
     await writeFile(
       file,
       encodeAddresses({ ...last(), country: indexRanges({ ipv4: slash24s(10, 'FR'), ipv6: [] }) }),
     )
     await utimes(file, 2, 2)
-    await vi.waitFor(() => expect(country(followed.current())).toEqual({ country_code: 'FR' }), 20_000)
+    await vi.waitFor(
+      () => expect(country(followed.current())).toEqual({ country_code: 'FR' }),
+      20_000,
+    )
     followed.stop()
   }, 60_000)
 
@@ -216,7 +246,9 @@ describe('a server that follows the file', () => {
     const warn = () => undefined
     const followed = await followAddresses({ file, warn })
     followed.stop()
-    expect(recordsAt(followed.current(), '5.9.0.1').anonymous).toMatchObject({ is_hosting_provider: true })
+    expect(recordsAt(followed.current(), '5.9.0.1').anonymous).toMatchObject({
+      is_hosting_provider: true,
+    })
     await put('broken.bin', 'broken')
     await expect(followAddresses({ file: path.join(folder, 'broken.bin'), warn })).rejects.toThrow()
   }, 60_000)
@@ -242,7 +274,9 @@ function iporiginOf(labels: string[]): Buffer {
 }
 
 const iporiginWheel = () =>
-  zipSync({ 'iporigin/data/ranges.bin': iporiginOf(Array.from({ length: 2000 }, () => 'Hetzner\thosting')) })
+  zipSync({
+    'iporigin/data/ranges.bin': iporiginOf(Array.from({ length: 2000 }, () => 'Hetzner\thosting')),
+  })
 
 /** An archive of one file whose directory says another length of it, unpacked. */
 function saying(zip: Uint8Array, length: number): Buffer {

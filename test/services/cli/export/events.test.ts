@@ -27,8 +27,13 @@ async function append(count: number): Promise<void> {
 }
 
 const everything: EventSelection = {
-  ...{ topic, type: null, since: 0, until: Number.MAX_SAFE_INTEGER },
-  ...{ organizationId: null, environment: null, isOpen: false },
+  topic,
+  type: null,
+  since: 0,
+  until: Number.MAX_SAFE_INTEGER,
+  organizationId: null,
+  environment: null,
+  isOpen: false,
 }
 
 async function offsets(selection: Partial<EventSelection> = {}, onAdd = async () => {}) {

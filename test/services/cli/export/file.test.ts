@@ -71,7 +71,9 @@ describe('the file of an export', () => {
     const writing = write(async () => {
       isBegun = true
     })
-    await expect(writing).rejects.toThrow(`--out: ${file} exists already. Delete it, or name a new file.`)
+    await expect(writing).rejects.toThrow(
+      `--out: ${file} exists already. Delete it, or name a new file.`,
+    )
     expect(isBegun).toBe(false)
     expect(await readdir(folder)).toEqual(['rows.csv'])
   })
@@ -123,7 +125,11 @@ it('a text that a spreadsheet would run has an apostrophe before it in CSV, and 
     return readFile(file, 'utf8')
   }
   expect((await written('csv')).split('\r\n')).toEqual([
-    ...['user_agent,points', `"'=HYPERLINK(""https://evil.example"")",-5`, "'-1,1", 'a=1,', ''],
+    'user_agent,points',
+    `"'=HYPERLINK(""https://evil.example"")",-5`,
+    "'-1,1",
+    'a=1,',
+    '',
   ])
   expect(JSON.parse((await written('jsonl')).split('\n')[0] ?? '')).toEqual(rows[0])
 })

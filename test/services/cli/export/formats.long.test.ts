@@ -4,7 +4,11 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ExportColumn, ExportRow } from '../../../../services/cli/export/columns.ts'
-import { type ExportFormat, exportFormats, writeExport } from '../../../../services/cli/export/file.ts'
+import {
+  type ExportFormat,
+  exportFormats,
+  writeExport,
+} from '../../../../services/cli/export/file.ts'
 import { duckDb } from '../../../support/duckdb.ts'
 import { needs } from '../../../support/needs.ts'
 
@@ -40,7 +44,10 @@ const text = fc.oneof(
 )
 // The writer of Parquet leaves a member of this name out.
 const name = fc.string().filter((one) => one !== '__proto__')
-const json = fc.oneof(fc.constant(null), fc.dictionary(name, fc.oneof(text, fc.integer(), fc.constant(null))))
+const json = fc.oneof(
+  fc.constant(null),
+  fc.dictionary(name, fc.oneof(text, fc.integer(), fc.constant(null))),
+)
 const nullable = <T>(one: fc.Arbitrary<T>) => fc.option(one, { freq: 4 })
 const row = fc.record({
   said: nullable(text),
@@ -53,7 +60,9 @@ const row = fc.record({
 })
 
 const seed = Date.now() % 1_000_000
-const rows: ExportRow[] = fc.sample(row, { numRuns: 25_000, seed }).map((one, place) => ({ ...one, place }))
+const rows: ExportRow[] = fc
+  .sample(row, { numRuns: 25_000, seed })
+  .map((one, place) => ({ ...one, place }))
 let folder: string
 
 beforeAll(async () => {
@@ -102,7 +111,9 @@ describe('rows of an export', () => {
         if (value === null) return null
         if (type === 'time') return new Date(Number(value)).toISOString()
         if (typeof value === 'object') return JSON.stringify(value)
-        return type === 'text' && /^[=+\-@＝＋－＠\t\r\n]/.test(String(value)) ? `'${value}` : String(value)
+        return type === 'text' && /^[=+\-@＝＋－＠\t\r\n]/.test(String(value))
+          ? `'${value}`
+          : String(value)
       }),
     )
     expect(lines).toEqual(expected)
@@ -110,20 +121,18 @@ describe('rows of an export', () => {
 
   needs('python-duckdb').describe('in DuckDB', () => {
     it('have types for times, numbers and lists', async () => {
-      const described = await duckDb<[string, string]>(`describe select * from '${await written('parquet')}'`)
+      const described = await duckDb<[string, string]>(
+        `describe select * from '${await written('parquet')}'`,
+      )
       expect(described.map(([name, type]) => [name, type])).toEqual([
-        ...[
-          ['place', 'INTEGER'],
-          ['said', 'VARCHAR'],
-          ['asn', 'BIGINT'],
-          ['bot', 'BOOLEAN'],
-        ],
-        ...[
-          ['seen', 'TIMESTAMP'],
-          ['signals', 'VARCHAR[]'],
-          ['points', 'INTEGER[]'],
-          ['data', 'JSON'],
-        ],
+        ['place', 'INTEGER'],
+        ['said', 'VARCHAR'],
+        ['asn', 'BIGINT'],
+        ['bot', 'BOOLEAN'],
+        ['seen', 'TIMESTAMP'],
+        ['signals', 'VARCHAR[]'],
+        ['points', 'INTEGER[]'],
+        ['data', 'JSON'],
       ])
     })
 
@@ -141,7 +150,9 @@ describe('rows of an export', () => {
       // Left to itself it takes each name in a document for a type of its own.
       const types = `{ said: 'VARCHAR', asn: 'BIGINT' }`
       const source = format === 'jsonl' ? `read_json('${file}', columns = ${types})` : `'${file}'`
-      const [counted] = await duckDb(`select count(*), count(said), sum(asn)::bigint from ${source}`)
+      const [counted] = await duckDb(
+        `select count(*), count(said), sum(asn)::bigint from ${source}`,
+      )
       const sum = rows.reduce((total, { asn }) => total + Number(asn ?? 0), 0)
       const texts = rows.filter(({ said }) => said !== null && (format !== 'csv' || said !== ''))
       expect(counted).toEqual([rows.length, texts.length, sum])

@@ -5,7 +5,10 @@ import {
   generateDeliveryKeys,
   openEnvelope,
 } from '../../../../infra/wire/delivery-envelope.ts'
-import { generateSigningSecret, signatureHeaders } from '../../../../infra/wire/webhooks/signature.ts'
+import {
+  generateSigningSecret,
+  signatureHeaders,
+} from '../../../../infra/wire/webhooks/signature.ts'
 import {
   answerApproval,
   createAccounts,
@@ -17,7 +20,9 @@ import {
 const secret = generateSigningSecret(randomBytes)
 const { privateKey, delivery } = generateDeliveryKeys()
 
-function approvalOf(signup: { gate_session_id?: string; service_id?: string; delivery?: object } = {}) {
+function approvalOf(
+  signup: { gate_session_id?: string; service_id?: string; delivery?: object } = {},
+) {
   const data = {
     service_id: 'demo-service',
     gate_session_id: 'gate_1',
@@ -51,7 +56,9 @@ function integrator(fail: Failure = 'never') {
 describe('the sample service', () => {
   test('reads a delivery with a member that a later version added', async () => {
     const later = { ...delivery, expires_at: 'of a later version' }
-    expect(await integrator().outputs(approvalOf({ delivery: later }))).toHaveProperty('DEMO_SERVICE_API_KEY')
+    expect(await integrator().outputs(approvalOf({ delivery: later }))).toHaveProperty(
+      'DEMO_SERVICE_API_KEY',
+    )
   })
 
   test('gives a signup one account, however often it is told, and does not print the key', async () => {

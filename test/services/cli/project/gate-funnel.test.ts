@@ -56,8 +56,26 @@ test('counts signups and logins as the API answers for each of them', async () =
   const statuses = await Promise.all([opened, claiming, declined, kept, waiting].map(statusOf))
   expect(statuses).toEqual(['pending', 'pending', 'rejected', 'gate.delivery_consumed', 'approved'])
   expect(await funnel()).toEqual([
-    { kind: 'login', opened: 3, consented: 2, asked: 0, approved: 2, used: 1, rejected: 0, expired: 0 },
-    { kind: 'signup', opened: 5, consented: 3, asked: 2, approved: 2, used: 1, rejected: 1, expired: 0 },
+    {
+      kind: 'login',
+      opened: 3,
+      consented: 2,
+      asked: 0,
+      approved: 2,
+      used: 1,
+      rejected: 0,
+      expired: 0,
+    },
+    {
+      kind: 'signup',
+      opened: 5,
+      consented: 3,
+      asked: 2,
+      approved: 2,
+      used: 1,
+      rejected: 1,
+      expired: 0,
+    },
   ])
 })
 
@@ -70,7 +88,9 @@ async function funnel() {
   const ends = await log.endPositions(eventTopics.GateSessionOpened)
   await eventually(() => {
     const at = new Map(
-      running.status().map(({ topic, partition, nextOffset }) => [`${topic}/${partition}`, nextOffset]),
+      running
+        .status()
+        .map(({ topic, partition, nextOffset }) => [`${topic}/${partition}`, nextOffset]),
     )
     for (const { topic, partition, offset } of ends)
       expect(at.get(`${topic}/${partition}`) ?? 0).toBeGreaterThanOrEqual(offset)

@@ -50,13 +50,19 @@ describe.each(cases)('views on $log with $partitions partitions', ({ log: name, 
     const { pool, url } = database
     kafka = name === 'kafka' ? await kafkaPlace() : undefined
     log = kafka
-      ? await openKafkaLog({ brokers: kafka.brokers.split(','), topicPrefix: kafka.prefix, logger: silent })
+      ? await openKafkaLog({
+          brokers: kafka.brokers.split(','),
+          topicPrefix: kafka.prefix,
+          logger: silent,
+        })
       : await openPostgresLog({ pool, url, logger: silent })
     const topics = ['SessionScored', 'VisitorErased', 'OrganizationDataExpired'] as const
     await log.ensureTopics(topics.map((type) => ({ topic: eventTopics[type], partitions })))
     settings = {
-      ...{ DATABASE_URL: url, TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') },
-      ...{ KAFKA_BROKERS: kafka?.brokers ?? '', KAFKA_TOPIC_PREFIX: kafka?.prefix ?? '' },
+      DATABASE_URL: url,
+      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+      KAFKA_BROKERS: kafka?.brokers ?? '',
+      KAFKA_TOPIC_PREFIX: kafka?.prefix ?? '',
     }
   }, 120_000)
   afterAll(async () => {
@@ -112,12 +118,16 @@ describe.each(cases)('views on $log with $partitions partitions', ({ log: name, 
       'select day, page_host, verdict, sessions from view_verdicts_by_page.verdicts_a_day',
     )
     expect(ofView.length).toBeGreaterThan(4)
-    await eventually(async () => expect(ofView).toEqual(await ofApi(key.revealedKey)), { timeoutMs: 30_000 })
+    await eventually(async () => expect(ofView).toEqual(await ofApi(key.revealedKey)), {
+      timeoutMs: 30_000,
+    })
   }, 480_000)
 
   async function counted(): Promise<number> {
     const sql = 'select coalesce(sum(decisions), 0)::integer as n from view_counter.verdicts'
-    const { rows } = await database.pool.query<{ n: number }>(sql).catch(() => ({ rows: [{ n: -1 }] }))
+    const { rows } = await database.pool
+      .query<{ n: number }>(sql)
+      .catch(() => ({ rows: [{ n: -1 }] }))
     return rows[0]?.n ?? -1
   }
 
@@ -156,7 +166,9 @@ interface Deciding {
 
 function decisionOf(n: number, { organizationId: organization_id, now, random }: Deciding) {
   const made = decision(n, {
-    ...{ organization_id, session: Math.floor(random() * 200), evaluated_at: now - 1_000_000 + n },
+    organization_id,
+    session: Math.floor(random() * 200),
+    evaluated_at: now - 1_000_000 + n,
     verdict: random() < 0.3 ? 'bot' : 'human',
   })
   const { event } = made

@@ -10,7 +10,11 @@ import { visitorErased } from '../../../support/erased.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { placesOf } from '../../../support/people.ts'
-import { ensureTopics, openProjectionWorld, type ProjectionWorld } from '../../../support/projections.ts'
+import {
+  ensureTopics,
+  openProjectionWorld,
+  type ProjectionWorld,
+} from '../../../support/projections.ts'
 import { sessionScored, visitorLink } from '../../../support/session-scored.ts'
 import { peopleView, startView, vacuumView, viewFiles } from '../../../support/views.ts'
 
@@ -41,7 +45,9 @@ describe.each(openTestLogs())('a view that has all of people, on $name', (testLo
     const { running } = await startView({ pool, log, codec: world.codec }, await loadView(file))
     const hasRows = (count: number) =>
       eventually(async () => {
-        const { rows } = await pool.query('select count("user")::integer as n from view_people.people')
+        const { rows } = await pool.query(
+          'select count("user")::integer as n from view_people.people',
+        )
         expect(rows).toEqual([{ n: count }])
       })
     const filesWith = async ({ values }: Person) => {
@@ -51,12 +57,20 @@ describe.each(openTestLogs())('a view that has all of people, on $name', (testLo
       )
     }
     const inTable = expect.arrayContaining(['people'])
-    const everywhere = { address: inTable, url: inTable, agent: inTable, visitor: inTable, user: inTable }
+    const everywhere = {
+      address: inTable,
+      url: inTable,
+      agent: inTable,
+      visitor: inTable,
+      user: inTable,
+    }
 
     await hasRows(4)
     for (const one of [...someone, ...others]) expect(await filesWith(one)).toEqual(everywhere)
     const erased = visitorErased(someone.map(({ session }) => session))
-    await world.append(log, [{ meta: decision(9).meta, event: { type: 'VisitorErased', data: erased } }])
+    await world.append(log, [
+      { meta: decision(9).meta, event: { type: 'VisitorErased', data: erased } },
+    ])
     await hasRows(2)
     // What comes of the session later is passed over, and leaves nothing.
     await world.append(log, [...person(1, 100).events, ...person(5).events])
@@ -85,7 +99,8 @@ function person(n: number, later = 0) {
   const session = id('sid', n)
   const { request, network } = sessionScored()
   const { event, meta } = decision(later + n, {
-    ...{ session: n, visitor: visitorLink({ id: values.visitor }) },
+    session: n,
+    visitor: visitorLink({ id: values.visitor }),
     request: { ...request, url: values.url, user_agent: values.agent, ip_address: values.address },
     network: { ...network, ip_address: values.address },
   })

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { applyBatches } from '../../../../infra/event-store/apply-batch.ts'
-import { buildOffsets, liveBuild, migrateHome, openPartition } from '../../../../infra/event-store/builds.ts'
+import {
+  buildOffsets,
+  liveBuild,
+  migrateHome,
+  openPartition,
+} from '../../../../infra/event-store/builds.ts'
 import type { DomainEvent, EventMeta } from '../../../../infra/event-store/codec.ts'
 import { pruneBuild } from '../../../../infra/event-store/prune.ts'
 import type { EventLog } from '../../../../infra/log/port.ts'
@@ -36,7 +41,8 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
     await testLog.cleanup()
   })
 
-  const start = (view: View) => startView({ pool: world.database.pool, log, codec: world.codec }, view)
+  const start = (view: View) =>
+    startView({ pool: world.database.pool, log, codec: world.codec }, view)
 
   const count = async (sql: string) =>
     (await world.database.pool.query<{ n: number }>(`select (${sql})::integer as n`)).rows[0]?.n
@@ -58,12 +64,15 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
     const viewOf = (version: number, columns: Record<string, string>) =>
       readView('view.ts', {
         default: {
-          ...{ name: 'changed', version, events: ['SessionScored'] },
+          name: 'changed',
+          version,
+          events: ['SessionScored'],
           tables: { sessions: { columns: { id: 'text', ...columns }, key: ['id'] } },
           views: { [`ids_${version}`]: 'select id from sessions' },
           handle: ({ data }: { data: { session_id: string; verdict: string } }) => [
             {
-              ...{ table: 'sessions', key: { id: data.session_id } },
+              table: 'sessions',
+              key: { id: data.session_id },
               to: () => ('verdict' in columns ? { verdict: data.verdict } : {}),
             },
           ],
@@ -81,7 +90,9 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
 
     const second = await start(viewOf(2, { verdict: 'text' }))
     await eventually(async () =>
-      expect(await count('select count(verdict) from view_changed.sessions')).toBeGreaterThanOrEqual(100),
+      expect(
+        await count('select count(verdict) from view_changed.sessions'),
+      ).toBeGreaterThanOrEqual(100),
     )
     expect(await count('select count(*) from view_changed.ids_2')).toBeGreaterThanOrEqual(100)
     await second.running.stop()
@@ -102,7 +113,9 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
     await eventually(async () => expect(await count(rows)).toBe(101))
     await world.append(log, [erasureOf(id('sid', 1))])
     await eventually(async () => expect(await count(rows)).toBe(100))
-    await world.append(log, [{ ...decision(9001), event: erased(decision(9001).event, id('sid', 1)) }])
+    await world.append(log, [
+      { ...decision(9001), event: erased(decision(9001).event, id('sid', 1)) },
+    ])
     await world.append(log, [decision(9002), expiry(4_000_000_000_000)])
     await eventually(async () =>
       expect(await count('select count(*) from view_verdicts_by_page.page_sessions')).toBe(101),
@@ -147,7 +160,9 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
         name: 'counter',
         version: 1,
         events: ['SessionScored'],
-        tables: { verdicts: { columns: { verdict: 'text', decisions: 'integer' }, key: ['verdict'] } },
+        tables: {
+          verdicts: { columns: { verdict: 'text', decisions: 'integer' }, key: ['verdict'] },
+        },
         handle: ({ data }: { data: { verdict: string } }) => [
           {
             table: 'verdicts',
@@ -198,7 +213,11 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
     const live = await liveBuild(world.database.pool, projection.name, projection.home)
     if (!live) throw new Error('the view has no build')
     const batch = {
-      ...{ topic: position.topic, partition: 0, end: 1, expected: 0, timeBefore: () => 0 },
+      topic: position.topic,
+      partition: 0,
+      end: 1,
+      expected: 0,
+      timeBefore: () => 0,
       events: [{ ...event, meta, value, position, unreadable: id('sid', 9003) }],
     }
     const { pool } = world.database
@@ -218,7 +237,12 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
   test('stands still at a record that cannot be read, and names it', async () => {
     const headers = { event_id: id('evt', 9200), event_type: 'SessionScored', event_time: '1' }
     await log.append([
-      { topic: eventTopics.SessionScored, key: id('sid', 1), value: Buffer.from('not ours'), headers },
+      {
+        topic: eventTopics.SessionScored,
+        key: id('sid', 1),
+        value: Buffer.from('not ours'),
+        headers,
+      },
     ])
     const { running, stops } = await start(await loadView(verdicts))
     await eventually(async () => expect(stops.length).toBeGreaterThan(0))
@@ -279,7 +303,12 @@ function expiry(before: number): Written {
     meta: { ...meta, eventId: id('evt', 9101) },
     event: {
       type: 'OrganizationDataExpired',
-      data: { organization_id: id('org', 1), sessions_before: before, ...others, expired_at: before },
+      data: {
+        organization_id: id('org', 1),
+        sessions_before: before,
+        ...others,
+        expired_at: before,
+      },
     },
   }
 }

@@ -3,15 +3,29 @@ import { type ScoringModel, standardModel } from '../../../../services/scoring/m
 import { scoreOf } from '../../../../services/scoring/model/score.ts'
 
 /** A session as the standard model decides it. */
-export function factRow({ signals = '', has_snapshot = true, ...row }: Partial<FactRow> = {}): FactRow {
-  const evidence = { signals: (signals ?? '').split(' ').filter(Boolean), hasSnapshot: has_snapshot === true }
+export function factRow({
+  signals = '',
+  has_snapshot = true,
+  ...row
+}: Partial<FactRow> = {}): FactRow {
+  const evidence = {
+    signals: (signals ?? '').split(' ').filter(Boolean),
+    hasSnapshot: has_snapshot === true,
+  }
   const { risk, verdict } = scoreOf(standardModel, evidence)
   return {
     session_id: 'sid_1',
     organization_id: 'org_1',
     evaluated_at: Date.UTC(2026, 10, 23, 12),
-    ...{ verdict, risk_score: risk, model: 'tidegate-6', signals, has_snapshot },
-    ...{ browser: 'Chrome', country: 'DE', page_host: 'shop.example', mark: null },
+    verdict,
+    risk_score: risk,
+    model: 'tidegate-6',
+    signals,
+    has_snapshot,
+    browser: 'Chrome',
+    country: 'DE',
+    page_host: 'shop.example',
+    mark: null,
     ...row,
   }
 }
@@ -51,7 +65,9 @@ export function* randomRows(count: number, random: () => number): Generator<Fact
   for (let i = 0; i < count; i++) {
     yield {
       ...(one(decided) ?? factRow()),
-      ...{ session_id: `sid_${i}`, browser: one(['Chrome', 'Firefox', null]), country: one(['DE', 'FR']) },
+      session_id: `sid_${i}`,
+      browser: one(['Chrome', 'Firefox', null]),
+      country: one(['DE', 'FR']),
       page_host: one(hosts),
       mark: random() < 0.1 ? one(['bot', 'human', 'legitimate', 'fraud']) : null,
     }

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { shareOf } from '../../../../services/cli/rescore/measure.ts'
-import { type FactRow, type Rehearsal, startRehearsal } from '../../../../services/cli/rescore/rehearse.ts'
+import {
+  type FactRow,
+  type Rehearsal,
+  startRehearsal,
+} from '../../../../services/cli/rescore/rehearse.ts'
 import { type ScoringModel, standardModel } from '../../../../services/scoring/model/model.ts'
 import { factRow, modelWith, randomFrom, randomRows } from './given-rows.ts'
 
@@ -37,12 +41,15 @@ function plainScore(model: ScoringModel, slugs: string[], hasSnapshot: boolean):
   }
   const weakPart = Math.min(100 * (1 - weak), model.caps.weak) / 100
   const inputPart = Math.min(100 * (1 - input), model.caps.habits) / 100
-  const sum = 100 * (1 - plain * (1 - weakPart) * (1 - inputPart)) - Math.min(trust, model.caps.trust)
+  const sum =
+    100 * (1 - plain * (1 - weakPart) * (1 - inputPart)) - Math.min(trust, model.caps.trust)
   const strong = new Set(risks.filter((one) => one.strength === 'strong').map((one) => one.channel))
   const others = risks.filter(
     (one) => one.strength === 'moderate' && ['environment', 'behavioral'].includes(one.category),
   )
-  const further = new Set(others.map((one) => one.channel).filter((channel) => !strong.has(channel)))
+  const further = new Set(
+    others.map((one) => one.channel).filter((channel) => !strong.has(channel)),
+  )
   const isConfirmed = strong.size >= 2 || (strong.size === 1 && further.size >= 2)
   return Math.round(Math.max(isConfirmed ? sum : Math.min(sum, 69), definitive, floor, 0))
 }
@@ -64,13 +71,19 @@ describe('a rehearsal', () => {
     }
     const found = rehearse(rows, tried)
     const all = Object.entries(found.moves).flatMap(([before, by]) =>
-      Object.entries(by).flatMap(([after, count]) => (count > 0 ? [[`${before} ${after}`, count]] : [])),
+      Object.entries(by).flatMap(([after, count]) =>
+        count > 0 ? [[`${before} ${after}`, count]] : [],
+      ),
     )
     expect(Object.fromEntries(all)).toEqual(moves)
     expect(found.moved).toBeGreaterThan(100)
     expect(found.check).toMatchObject({ followed: 100_000, differed: 0, unknown_models: {} })
-    for (const { value, moved } of found.by.signal.top) expect(moved).toBe(signals[String(value)] ?? 0)
-    expect(found.by.signal.top[0]).toMatchObject({ value: 'developer_tools_detected', moved: found.moved })
+    for (const { value, moved } of found.by.signal.top)
+      expect(moved).toBe(signals[String(value)] ?? 0)
+    expect(found.by.signal.top[0]).toMatchObject({
+      value: 'developer_tools_detected',
+      moved: found.moved,
+    })
   }, 60_000)
 
   it('counts each session once in a field, among the first values or the rest', () => {
@@ -107,14 +120,17 @@ describe('a rehearsal', () => {
       factRow({ model: 'mdl_0123456789ab' }),
     ]
     expect(rehearse(rows, standardModel).check).toEqual({
-      ...{ followed: 1, differed: 1, examples: ['sid_other'] },
+      followed: 1,
+      differed: 1,
+      examples: ['sid_other'],
       unknown_models: { mdl_0123456789ab: 1 },
     })
   })
 })
 
 describe('marks', () => {
-  const times = (count: number, row: Partial<FactRow>) => Array.from({ length: count }, () => factRow(row))
+  const times = (count: number, row: Partial<FactRow>) =>
+    Array.from({ length: count }, () => factRow(row))
   const caught = { signals: 'webdriver_detected' }
 
   it('give precision and recall of bot, with declared bots and frauds apart', () => {
@@ -141,7 +157,10 @@ describe('marks', () => {
 
   it('have the intervals that Wilson gives', () => {
     // As R's prop.test(8, 10, correct = FALSE) has them.
-    expect(shareOf(8, 10)).toMatchObject({ low: expect.closeTo(0.4902, 4), high: expect.closeTo(0.9433, 4) })
+    expect(shareOf(8, 10)).toMatchObject({
+      low: expect.closeTo(0.4902, 4),
+      high: expect.closeTo(0.9433, 4),
+    })
     expect(shareOf(30, 30)).toMatchObject({ value: 1, low: expect.closeTo(0.8865, 4), high: 1 })
     expect(shareOf(0, 0)).toBeNull()
   })

@@ -8,29 +8,32 @@ import { modelWith, randomFrom, randomRows } from './given-rows.ts'
 
 const about = { tried: 'mdl_0123456789ab', scope: 'acme', since: 0, until: 1 }
 
-needs('chromium').test('on a small telephone nothing but tables is wider than the screen', async () => {
-  const rehearsal = startRehearsal({
-    tried: modelWith({ developer_tools_detected: 70 }),
-    modelOf: () => standardModel,
-  })
-  for (const row of randomRows(2000, randomFrom(7)))
-    rehearsal.add({ ...row, page_host: `${'a-long-name.'.repeat(9)}example` })
-  const profile = await createProfile()
-  const browser = await openHeadless(profile)
-  try {
-    const page = await browser.newPage()
-    await page.setViewportSize({ width: 360, height: 740 })
-    await page.setContent(rescorePage(rehearsal.result(), about))
-    const width =
-      await page.evaluate(`document.querySelectorAll('details').forEach((one) => { one.open = true })
+needs('chromium').test(
+  'on a small telephone nothing but tables is wider than the screen',
+  async () => {
+    const rehearsal = startRehearsal({
+      tried: modelWith({ developer_tools_detected: 70 }),
+      modelOf: () => standardModel,
+    })
+    for (const row of randomRows(2000, randomFrom(7)))
+      rehearsal.add({ ...row, page_host: `${'a-long-name.'.repeat(9)}example` })
+    const profile = await createProfile()
+    const browser = await openHeadless(profile)
+    try {
+      const page = await browser.newPage()
+      await page.setViewportSize({ width: 360, height: 740 })
+      await page.setContent(rescorePage(rehearsal.result(), about))
+      const width =
+        await page.evaluate(`document.querySelectorAll('details').forEach((one) => { one.open = true })
       document.documentElement.scrollWidth`)
-    expect(width).toBe(360)
-    const bars =
-      await page.evaluate(`[...document.querySelectorAll('rect')].map((one) => one.getBoundingClientRect())
+      expect(width).toBe(360)
+      const bars =
+        await page.evaluate(`[...document.querySelectorAll('rect')].map((one) => one.getBoundingClientRect())
       .filter(({ left, right }) => left < 0 || right > 360).length`)
-    expect(bars).toBe(0)
-  } finally {
-    await browser.close()
-    await profile.remove()
-  }
-})
+      expect(bars).toBe(0)
+    } finally {
+      await browser.close()
+      await profile.remove()
+    }
+  },
+)

@@ -6,8 +6,10 @@ import { standardModel } from '../../../../services/scoring/model/model.ts'
 import { factRow, modelWith, randomFrom, randomRows } from './given-rows.ts'
 
 const about = {
-  ...{ tried: 'mdl_0123456789ab', scope: 'acme, live' },
-  ...{ since: Date.UTC(2026, 10, 16), until: Date.UTC(2026, 10, 23) },
+  tried: 'mdl_0123456789ab',
+  scope: 'acme, live',
+  since: Date.UTC(2026, 10, 16),
+  until: Date.UTC(2026, 10, 23),
 }
 const tried = modelWith({ developer_tools_detected: 70 })
 
@@ -22,8 +24,12 @@ const moving = { signals: 'developer_tools_detected' }
 describe('the text', () => {
   it('says what moves, and what a rehearsal does not change', () => {
     const text = rescoreText(rehearse([factRow(moving), factRow()]), about)
-    expect(text).toContain('Sessions of acme, live, whose newest decision is from 2026-11-16T00:00:00Z to')
-    expect(text).toContain('1 of 2 sessions (50.0 %) get another verdict. Which signals fired and what was')
+    expect(text).toContain(
+      'Sessions of acme, live, whose newest decision is from 2026-11-16T00:00:00Z to',
+    )
+    expect(text).toContain(
+      '1 of 2 sessions (50.0 %) get another verdict. Which signals fired and what was',
+    )
     expect(text).toContain(
       '2 recorded scores follow from their signals and the model that decided; 0 do not.',
     )
@@ -35,7 +41,9 @@ describe('the text', () => {
   })
 
   it('has nothing to say where there are no sessions', () => {
-    expect(rescoreText(rehearse([]), about)).toContain('0 of 0 sessions (0.0 %) get another verdict.')
+    expect(rescoreText(rehearse([]), about)).toContain(
+      '0 of 0 sessions (0.0 %) get another verdict.',
+    )
   })
 })
 

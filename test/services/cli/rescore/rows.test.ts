@@ -49,8 +49,12 @@ test('a row has what a score follows from, and what it is counted by', async () 
   )
   const [row, older] = await read()
   expect(row).toMatchObject({
-    ...{ session_id: id('sid', 0), evaluated_at: noon, signals: 'cdp_driven_input engine_mismatch' },
-    ...{ model: 'mdl_0123456789ab', has_snapshot: true, mark: null },
+    session_id: id('sid', 0),
+    evaluated_at: noon,
+    signals: 'cdp_driven_input engine_mismatch',
+    model: 'mdl_0123456789ab',
+    has_snapshot: true,
+    mark: null,
   })
   expect(older?.model).toBe('tidegate-4')
 })

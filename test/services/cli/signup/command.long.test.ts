@@ -64,7 +64,9 @@ test('prints what was given out with --stdout, and nothing else there', async ()
   expect(code).toBe(0)
   const values = parseEnv(stdout)
   expect(values.TIDEGATE_SECRET_KEY).toMatch(/^sk_/)
-  expect(stdout.split('\n').filter((line) => !/^(?:# Signed up for tidegate|\w+=|$)/.test(line))).toEqual([])
+  expect(
+    stdout.split('\n').filter((line) => !/^(?:# Signed up for tidegate|\w+=|$)/.test(line)),
+  ).toEqual([])
   const both = await cli(['signup', 'tidegate', '--stdout', '--json'], settings())
   expect(both.stdout).toMatch(/'--stdout' cannot be used with option '--json'/)
 }, 60_000)
@@ -73,7 +75,11 @@ describe('what is refused', () => {
   const nowhere = { TIDEGATE_URL: 'http://127.0.0.1:9', DATA_DIR: '/nowhere' }
 
   test.each([
-    ['an id that none can be', ['signup', 'NO!'], /'NO!' cannot be the id of a service. An id has 3/],
+    [
+      'an id that none can be',
+      ['signup', 'NO!'],
+      /'NO!' cannot be the id of a service. An id has 3/,
+    ],
     ['no time', ['signup', 'acme', '--timeout', '0'], /whole number of seconds, 1 to 99999/],
     [
       'a time for a login',
@@ -84,7 +90,10 @@ describe('what is refused', () => {
   ])(
     '%s is one line of JSON, or text',
     async (_, args, message) => {
-      const [text, json] = await Promise.all([cli(args, nowhere), cli([...args, '--json'], nowhere)])
+      const [text, json] = await Promise.all([
+        cli(args, nowhere),
+        cli([...args, '--json'], nowhere),
+      ])
       expect(text).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) })
       expect(json).toMatchObject({ code: 1, stderr: '' })
       expect(json.stdout.trim().split('\n')).toHaveLength(1)
@@ -107,7 +116,10 @@ describe('what is refused', () => {
   })
 
   test('the address of a page', async () => {
-    const { stderr } = await cli(['signup', 'list', '--base-url', `${tidegate.baseUrl}/docs`], settings())
+    const { stderr } = await cli(
+      ['signup', 'list', '--base-url', `${tidegate.baseUrl}/docs`],
+      settings(),
+    )
     expect(stderr).toMatch(/docs has no list of services: give the address of the server/)
   })
 

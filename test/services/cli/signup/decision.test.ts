@@ -30,7 +30,8 @@ function world(...answers: (PolledSession | Error)[]) {
       time += ms
     },
     now: () => time,
-    onWaiting: ({ inProgress, problem }) => told.push(problem ?? (inProgress ? 'in progress' : 'pending')),
+    onWaiting: ({ inProgress, problem }) =>
+      told.push(problem ?? (inProgress ? 'in progress' : 'pending')),
     onTooLate: () => void told.push('too late'),
   }
   return { awaiting, slept, told, polls: () => polls }
@@ -57,7 +58,10 @@ describe('polling', () => {
 
   test('asks for the code for as long as the server waits for it', async () => {
     const claiming: PolledSession = { status: 'pending', claim: 'waiting' }
-    const { awaiting, told } = world(claiming, claiming, { status: 'rejected', reason: 'claim_failed' })
+    const { awaiting, told } = world(claiming, claiming, {
+      status: 'rejected',
+      reason: 'claim_failed',
+    })
     const outcome = await awaitDecision(awaiting, patient)
     expect(told).toEqual(['pending', 'claim', 'pending', 'claim'])
     expect(outcome.kind === 'rejected' && failureOf(outcome).message).toMatch(/Five wrong codes/)
@@ -66,13 +70,17 @@ describe('polling', () => {
   test('never asks more often than thirty times a minute, and waits as long as it is told to', async () => {
     const limited = (seconds: string) =>
       new ApiError('gate.rate_limit', { headers: { 'retry-after': seconds } })
-    const { awaiting, slept } = world(limited('17'), limited('1'), limited('soon'), { status: 'expired' })
+    const { awaiting, slept } = world(limited('17'), limited('1'), limited('soon'), {
+      status: 'expired',
+    })
     expect(await awaitDecision(awaiting, patient)).toEqual({ kind: 'expired' })
     expect(slept).toEqual([17_000, 3000, 3000])
   })
 
   test('outlives a server that does not answer for a while, but not for ever', async () => {
-    const short = world(new NoAnswer('gone'), new ApiError('service.unavailable'), { status: 'expired' })
+    const short = world(new NoAnswer('gone'), new ApiError('service.unavailable'), {
+      status: 'expired',
+    })
     expect(await awaitDecision(short.awaiting, patient)).toEqual({ kind: 'expired' })
     expect(short.told[0]).toBe('gone')
     const long = world(new NoAnswer('gone'))
@@ -98,7 +106,9 @@ describe('whoever does not want to wait any longer', () => {
     const stop = new AbortController()
     const { awaiting, told } = world(pending)
     const sleep = async () => stop.abort('interrupted')
-    expect(await awaitDecision({ ...awaiting, sleep }, { stop: stop.signal, timeUp: never })).toEqual({
+    expect(
+      await awaitDecision({ ...awaiting, sleep }, { stop: stop.signal, timeUp: never }),
+    ).toEqual({
       kind: 'stopped',
       why: 'interrupted',
     })
@@ -107,7 +117,10 @@ describe('whoever does not want to wait any longer', () => {
 
   test('waits on where a person has approved: the credentials would be lost', async () => {
     const cancel = async () => Promise.reject(new ApiError('gate.approval_in_progress'))
-    const { awaiting, told } = world({ status: 'pending', approval: 'in_progress' }, { status: 'rejected' })
+    const { awaiting, told } = world(
+      { status: 'pending', approval: 'in_progress' },
+      { status: 'rejected' },
+    )
     const outcome = await awaitDecision({ ...awaiting, cancel }, impatient('interrupted'))
     expect(outcome).toEqual({ kind: 'rejected', reason: 'declined' })
     expect(told).toEqual(['too late', 'in progress'])
@@ -131,7 +144,9 @@ describe('whoever does not want to wait any longer', () => {
         if (slept.length === 2) timeUp.abort()
       }
       const patience = { stop: AbortSignal.abort('interrupted'), timeUp: timeUp.signal }
-      expect(await awaitDecision({ ...awaiting, cancel, sleep }, patience)).toEqual({ kind: 'abandoned' })
+      expect(await awaitDecision({ ...awaiting, cancel, sleep }, patience)).toEqual({
+        kind: 'abandoned',
+      })
       expect(told).toEqual(['too late', 'in progress', 'in progress'])
     })
 
@@ -156,7 +171,9 @@ test('every end without credentials has a reason and words of its own', () => {
     reason,
   }))
   const stopped = ['interrupted', 'timed_out'].map((why) => ({ kind: 'stopped' as const, why }))
-  const others = (['expired', 'consumed', 'unknown', 'abandoned'] as const).map((kind) => ({ kind }))
+  const others = (['expired', 'consumed', 'unknown', 'abandoned'] as const).map((kind) => ({
+    kind,
+  }))
   const failures = [...rejected, ...stopped, ...others].map(failureOf)
   expect(new Set(failures.map(({ message }) => message)).size).toBe(9)
   // Before and after somebody has approved, the time is over all the same.

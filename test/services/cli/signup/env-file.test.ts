@@ -5,7 +5,12 @@ import path from 'node:path'
 import { parseEnv, promisify } from 'node:util'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { envText, quoted, requireNewFile, writeNewFile } from '../../../../services/cli/signup/env-file.ts'
+import {
+  envText,
+  quoted,
+  requireNewFile,
+  writeNewFile,
+} from '../../../../services/cli/signup/env-file.ts'
 
 const run = promisify(execFile)
 const seed = Date.now()
@@ -72,7 +77,9 @@ describe('a value reads the same after it was written', () => {
     const names = Object.fromEntries(values.map((text, i) => [`V${i}`, text]))
     const text = textOf(names)
     const script = `set -a; eval "$1"; exec env -0`
-    const { stdout } = await run('sh', ['-c', script, 'sh', text], { env: { PATH: process.env.PATH } })
+    const { stdout } = await run('sh', ['-c', script, 'sh', text], {
+      env: { PATH: process.env.PATH },
+    })
     const read = stdout
       .split('\0')
       .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])

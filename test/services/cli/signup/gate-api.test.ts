@@ -1,19 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
-import { generateDeliveryKeys, openEnvelope, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
+import {
+  generateDeliveryKeys,
+  openEnvelope,
+  sealEnvelope,
+} from '../../../../infra/wire/delivery-envelope.ts'
 import { createGateApi } from '../../../../services/cli/signup/gate-api.ts'
 
 test('an approved signup of a later server, with members more everywhere, is read', async () => {
   const { privateKey, delivery } = generateDeliveryKeys()
   const sealed = () => ({
     ...sealEnvelope({ version: 1, outputs: { KEY: 'k' } }, { delivery, random: randomBytes }),
-    ...{ sealed_at: 'later', key: { id: 1 } },
+    sealed_at: 'later',
+    key: { id: 1 },
   })
   const bundle = { integrator: sealed(), gate: sealed(), third: sealed() }
   const account = { gate_account_id: 'gacct_1', account_name: 'Ada' }
   const data = { status: 'approved', ...account, delivery_bundle: bundle, more: [] }
-  const server = createServer((_request, response) => void response.end(JSON.stringify({ data, meta: {} })))
+  const server = createServer(
+    (_request, response) => void response.end(JSON.stringify({ data, meta: {} })),
+  )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   const port = typeof address === 'object' ? address?.port : undefined

@@ -81,7 +81,10 @@ describe('two sample services', () => {
       )
       expect(stdout).not.toContain(token)
     }
-    const { stderr } = await cli(['signup', '1demo', 'login', '--env-file', file('none.env')], settings())
+    const { stderr } = await cli(
+      ['signup', '1demo', 'login', '--env-file', file('none.env')],
+      settings(),
+    )
     expect(stderr).toMatch(
       /no _1DEMO_GATE_AGENT_TOKEN in .*: npm run -s tidegate -- signup 1demo --env-file \S+none.env$/m,
     )
@@ -89,7 +92,10 @@ describe('two sample services', () => {
 })
 
 describe('a service that fails after a person has approved', () => {
-  beforeAll(async () => void (await integrator('--service-id', 'demo-broken', '--fail', '500')), 30_000)
+  beforeAll(
+    async () => void (await integrator('--service-id', 'demo-broken', '--fail', '500')),
+    30_000,
+  )
 
   test('is told, and waited for after Ctrl-C until the time is up', async () => {
     const agent = signUp('demo-broken', '--env-file', file('broken.env'), '--timeout', '15')
@@ -103,7 +109,9 @@ describe('a service that fails after a person has approved', () => {
       {
         event: 'failed',
         reason: 'timed_out',
-        error: expect.objectContaining({ message: expect.stringMatching(/account may still be made/) }),
+        error: expect.objectContaining({
+          message: expect.stringMatching(/account may still be made/),
+        }),
       },
     ])
     expect(await approving).toBe(409)

@@ -7,7 +7,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ApiError } from '../../../../infra/errors/errors.ts'
 import { randomId } from '../../../../infra/ids.ts'
 import { type DeliveryRequest, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
-import type { GateApi, PolledSession, SignupRequest } from '../../../../services/cli/signup/gate-api.ts'
+import type {
+  GateApi,
+  PolledSession,
+  SignupRequest,
+} from '../../../../services/cli/signup/gate-api.ts'
 import type { Approval, SignupReport } from '../../../../services/cli/signup/report.ts'
 import { defaultEnvFile } from '../../../../services/cli/signup/settings.ts'
 import { signUp } from '../../../../services/cli/signup/sign-up.ts'
@@ -65,16 +69,15 @@ async function run(world: World = {}) {
     service: async (id) => {
       if (id !== serviceId) throw new ApiError('request.not_found')
       return {
-        ...{
-          id,
-          name: 'Acme',
-          description: '',
-          website: 'https://acme.example',
-          docs_url: 'https://a.example',
-        },
+        id,
+        name: 'Acme',
+        description: '',
+        website: 'https://acme.example',
+        docs_url: 'https://a.example',
         dashboard_login_url: 'https://acme.example/auth/gate',
         env_vars: keys.map((key) => ({ name: key, key, secret: true })),
-        ...{ sdks: [], branding: { verified: false } },
+        sdks: [],
+        branding: { verified: false },
         ...(world.prefix !== undefined && { env_prefix: world.prefix }),
       }
     },
@@ -121,9 +124,17 @@ async function run(world: World = {}) {
       approval = told
     },
   }
-  const codes = { open: async () => 'code.txt', next: async () => typed.shift(), close: async () => {} }
+  const codes = {
+    open: async () => 'code.txt',
+    next: async () => typed.shift(),
+    close: async () => {},
+  }
   const parts = {
-    ...{ api, report, codes, now: () => time, ...patient },
+    api,
+    report,
+    codes,
+    now: () => time,
+    ...patient,
     print: async (text: string) => void printed.push(text),
     async sleep(ms: number) {
       time += ms
@@ -131,7 +142,10 @@ async function run(world: World = {}) {
     },
   }
   const envFile = world.file === null ? undefined : (world.file ?? env())
-  const failure = await signUp({ serviceId, accountName: 'Ada', metadata: {}, envFile }, parts).then(
+  const failure = await signUp(
+    { serviceId, accountName: 'Ada', metadata: {}, envFile },
+    parts,
+  ).then(
     () => undefined,
     (error: Error) => error.message,
   )
@@ -149,19 +163,29 @@ test('a code that is asked for is told, a wrong one with what the server says', 
     'claim 333 333',
     'acknowledge',
   ])
-  expect(warnings.slice(0, 2)).toEqual(Array(2).fill('The code is not the one that the consent page shows.'))
+  expect(warnings.slice(0, 2)).toEqual(
+    Array(2).fill('The code is not the one that the consent page shows.'),
+  )
 })
 
 describe('what was delivered is written', () => {
   test('to a new file that only its owner can read, and acknowledged after that', async () => {
     const written: string[] = []
     const acknowledge = async () => void written.push(await readFile(env(), 'utf8'))
-    const { failure, approval } = await run({ gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' }, acknowledge })
+    const { failure, approval } = await run({
+      gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' },
+      acknowledge,
+    })
     expect(failure).toBeUndefined()
-    expect(parseEnv(written[0] ?? '')).toEqual({ ACME_KEY: 'value', ACME_GATE_AGENT_TOKEN: 'agt_1' })
+    expect(parseEnv(written[0] ?? '')).toEqual({
+      ACME_KEY: 'value',
+      ACME_GATE_AGENT_TOKEN: 'agt_1',
+    })
     expect(await modeOf(env())).toBe(0o600)
     expect(approval).toMatchObject({ acknowledged: true, skipped: [] })
-    expect(approval?.stored).toEqual([{ file: env(), names: ['ACME_KEY', 'ACME_GATE_AGENT_TOKEN'] }])
+    expect(approval?.stored).toEqual([
+      { file: env(), names: ['ACME_KEY', 'ACME_GATE_AGENT_TOKEN'] },
+    ])
     expect(await readdir(folder)).toEqual(['.env.acme'])
   })
 
@@ -177,7 +201,9 @@ describe('what was delivered is written', () => {
 
   test('beside the file where the service had not announced it, or no such file can hold it', async () => {
     const raw = `it's "$(id)"\r\n`
-    const { approval } = await run({ integrator: { ACME_KEY: raw, SITE_URL: 'http://evil.example' } })
+    const { approval } = await run({
+      integrator: { ACME_KEY: raw, SITE_URL: 'http://evil.example' },
+    })
     expect(approval?.stored).toEqual([
       { file: env(), names: [] },
       { file: env('.env.acme.others'), names: ['SITE_URL'], reason: 'unannounced' },
@@ -209,9 +235,14 @@ describe('what was delivered is written', () => {
 })
 
 describe('what the person lets in', () => {
-  const integrator = { ACME_KEY: 'key', DATABASE_URL: 'theirs', ACME_PEM: '-----BEGIN\nA=1\n-----END' }
+  const integrator = {
+    ACME_KEY: 'key',
+    DATABASE_URL: 'theirs',
+    ACME_PEM: '-----BEGIN\nA=1\n-----END',
+  }
   const announced = Object.keys(integrator)
-  const values = async (name = '.env.acme') => parseEnv(await readFile(env(name), 'utf8').catch(() => ''))
+  const values = async (name = '.env.acme') =>
+    parseEnv(await readFile(env(name), 'utf8').catch(() => ''))
 
   test('goes to the env file, and what not to an env file of its own', async () => {
     const gate = { ACME_GATE_AGENT_TOKEN: 'agt_1' }
@@ -241,7 +272,11 @@ describe('what the person lets in', () => {
 
   test('has no say where a variable steers programs: that needs the verified name', async () => {
     const steering = { ACME_BASE_URL: 'https://acme.example', ACME_KEY: 'key' }
-    const world = { integrator: steering, announced: Object.keys(steering), accepted: Object.keys(steering) }
+    const world = {
+      integrator: steering,
+      announced: Object.keys(steering),
+      accepted: Object.keys(steering),
+    }
     const { approval } = await run(world)
     expect(approval?.skipped).toEqual([{ name: 'ACME_BASE_URL', reason: 'steers_programs' }])
     expect(await values()).toEqual({ ACME_KEY: 'key' })
@@ -252,7 +287,9 @@ describe('what the person lets in', () => {
   test('no name makes a file that programs read by themselves', async () => {
     await run({ announced: [], integrator: { local: 'A=1\nB=2', X: '1' } })
     expect((await readdir(folder)).toSorted()).toEqual([
-      ...['.env.acme', '.env.acme.others', '.env.acme.others.local'],
+      '.env.acme',
+      '.env.acme.others',
+      '.env.acme.others.local',
     ])
     for (const id of ['local', 'production', 'test'])
       expect(() => defaultEnvFile(id)).toThrow(/other programs read.*--env-file/)
@@ -262,7 +299,10 @@ describe('what the person lets in', () => {
 
 test('an agent token gets a name that a shell takes: others are printed with the value', async () => {
   const world = { serviceId: '1demo', announced: [], integrator: {} }
-  const { approval, warnings } = await run({ ...world, gate: { '1DEMO_GATE_AGENT_TOKEN': 'agt_1' } })
+  const { approval, warnings } = await run({
+    ...world,
+    gate: { '1DEMO_GATE_AGENT_TOKEN': 'agt_1' },
+  })
   expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ _1DEMO_GATE_AGENT_TOKEN: 'agt_1' })
   expect(approval).toMatchObject({ skipped: [], missing: [] })
   expect(warnings).toEqual([])
@@ -274,7 +314,9 @@ test('what was announced and not delivered is told', async () => {
     integrator: { ACME_KEY: 'value', NODE_OPTIONS: 'evil' },
   })
   expect(approval?.missing).toEqual(['ACME_ID', 'ACME_GATE_AGENT_TOKEN'])
-  expect(warnings).toEqual(['acme announced ACME_ID, ACME_GATE_AGENT_TOKEN, which it did not deliver.'])
+  expect(warnings).toEqual([
+    'acme announced ACME_ID, ACME_GATE_AGENT_TOKEN, which it did not deliver.',
+  ])
 })
 
 describe('what was delivered is not written', () => {
@@ -302,7 +344,10 @@ describe('what was delivered is not written', () => {
 
   test('anything of Gate but the agent token of this service', async () => {
     const { approval } = await run({ gate: { ACME_KEY: 'evil', OTHER_GATE_AGENT_TOKEN: 'evil' } })
-    expect(approval?.skipped.map(({ name }) => name)).toEqual(['ACME_KEY', 'OTHER_GATE_AGENT_TOKEN'])
+    expect(approval?.skipped.map(({ name }) => name)).toEqual([
+      'ACME_KEY',
+      'OTHER_GATE_AGENT_TOKEN',
+    ])
     expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ ACME_KEY: 'value' })
   })
 })

@@ -12,7 +12,10 @@ test.each([
   ['listen --forward nope', /'--forward <url>'.* http:\/\/ or https:\/\/\.$/m],
   ['listen --forward 127.0.0.1:3000/hooks', /'--forward <url>'.* http:\/\/ or https:\/\/\.$/m],
   ['listen --forward ftp://nope.example/', /'--forward <url>'.* http:\/\/ or https:\/\/\.$/m],
-  ['listen --forward http://nope:hidden@localhost/', /'--forward <url>'.* user name or a password\.$/m],
+  [
+    'listen --forward http://nope:hidden@localhost/',
+    /'--forward <url>'.* user name or a password\.$/m,
+  ],
   ['listen --secret nope', /'--secret <secret>'.* whole signing secret/],
   [`listen --no-register --secret ${partOfSecret}`, /'--secret <secret>'.* whole signing secret/],
   ['listen --no-register', /--no-register needs --secret$/m],
@@ -34,7 +37,11 @@ test.each([
 })
 
 test.each([
-  ['a secret', ['listen', '--no-register', '--secret', 'nope'], /^(error: )?option '--secret <secret>'/],
+  [
+    'a secret',
+    ['listen', '--no-register', '--secret', 'nope'],
+    /^(error: )?option '--secret <secret>'/,
+  ],
   ['an id', ['dead-letters', '--endpoint', 'we_1'], /^(error: )?option '--endpoint <id>'/],
 ])('%s is refused in text with help, or as one JSON document', async (_, args, message) => {
   const [text, json] = await Promise.all([
@@ -45,6 +52,10 @@ test.each([
   expect(text.stderr).toContain('Usage: tidegate webhooks')
   expect(json).toMatchObject({ code: 1, stderr: '' })
   const { error } = JSON.parse(json.stdout)
-  expect(error).toEqual({ code: 'command.usage', message: expect.stringMatching(message), retryable: false })
+  expect(error).toEqual({
+    code: 'command.usage',
+    message: expect.stringMatching(message),
+    retryable: false,
+  })
   expect(text.stderr + json.stdout).not.toContain('nope')
 })

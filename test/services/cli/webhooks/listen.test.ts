@@ -4,7 +4,10 @@ import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../../../infra/local/free-port.ts'
 import { createRandom } from '../../../../infra/random.ts'
-import { generateSigningSecret, signatureHeaders } from '../../../../infra/wire/webhooks/signature.ts'
+import {
+  generateSigningSecret,
+  signatureHeaders,
+} from '../../../../infra/wire/webhooks/signature.ts'
 import { cli } from '../../../support/cli.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { listen, stopListeners } from '../../../support/webhook-listener.ts'
@@ -13,7 +16,12 @@ afterEach(stopListeners)
 
 describe('tidegate webhooks listen for an endpoint made elsewhere', () => {
   const secret = generateSigningSecret(createRandom())
-  const event = { id: `evt_${'1'.repeat(26)}`, object: 'webhook_event', type: 'webhook.test', data: {} }
+  const event = {
+    id: `evt_${'1'.repeat(26)}`,
+    object: 'webhook_event',
+    type: 'webhook.test',
+    data: {},
+  }
   const body = JSON.stringify(event)
 
   const post = (url: string, { age = 0, sent = body } = {}) => {
@@ -47,7 +55,14 @@ describe('tidegate webhooks listen for an endpoint made elsewhere', () => {
     const port = await freePort()
     backend.listen(port, '127.0.0.1')
     await once(backend, 'listening')
-    const own = ['--no-register', '--secret', secret, '--json', '--forward', `http://127.0.0.1:${port}/x`]
+    const own = [
+      '--no-register',
+      '--secret',
+      secret,
+      '--json',
+      '--forward',
+      `http://127.0.0.1:${port}/x`,
+    ]
     const listener = await listen(own, '/nonexistent')
     expect(listener.endpointId).toBeUndefined()
     const answer = await post(listener.url)

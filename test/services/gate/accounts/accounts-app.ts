@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { generateToken, isTokenOf, type Token, tokenHashes } from '../../../../infra/crypto/tokens.ts'
+import {
+  generateToken,
+  isTokenOf,
+  type Token,
+  tokenHashes,
+} from '../../../../infra/crypto/tokens.ts'
 import { unavailable } from '../../../../infra/errors/errors.ts'
 import type { DecideAs } from '../../../../infra/event-store/decide.ts'
 import { type GateAccountId, type GateSessionId, randomId } from '../../../../infra/ids.ts'
@@ -41,7 +46,8 @@ export async function startAccounts() {
   const start = () => createReadCurrent(parts)
   let current = start()
   const readCurrent: typeof current = (read) => current(read)
-  for (const add of [accountRoutes, loginRoutes]) add(app, { ...gateContext(parts, context), readCurrent })
+  for (const add of [accountRoutes, loginRoutes])
+    add(app, { ...gateContext(parts, context), readCurrent })
 
   /** POST to a path below /v1/gate. */
   const post = (path: string, request: Omit<Send, 'method' | 'url'> = {}) =>

@@ -87,7 +87,10 @@ test('nobody signs up for a service that was disabled', async () => {
   let answers: Promise<string[]> | undefined
   await gate.without(gateProjection, async () => {
     const data = { service_id: serviceId, organization_id: organizationId, environment }
-    await gate.write(owner, { type: 'GateServiceDisabled', data: { ...data, disabled_at: gate.now.ms } })
+    await gate.write(owner, {
+      type: 'GateServiceDisabled',
+      data: { ...data, disabled_at: gate.now.ms },
+    })
     const waiting = asked()
     answers = severalTimes(open)
     await waiting
@@ -106,7 +109,9 @@ test('at a start nothing is said of tokens and codes until the read model shows 
   ]
   const ask = async () => {
     const answers = await Promise.all(questions.map((question) => question()))
-    return answers.map(({ status, body }) => `${status} ${body?.error?.code ?? JSON.stringify(body?.data)}`)
+    return answers.map(
+      ({ status, body }) => `${status} ${body?.error?.code ?? JSON.stringify(body?.data)}`,
+    )
   }
   await gate.without(gateProjection, async () => {
     await revoke()

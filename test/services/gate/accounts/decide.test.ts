@@ -52,7 +52,9 @@ test('given a token, when it is revoked, then it is; again, then nothing happens
 })
 
 test("given no token or another's, when it is revoked, then it is not found", () => {
-  expect(refusalOf(() => decideRevocation(undefined, { ...scope, now })).code).toBe('request.not_found')
+  expect(refusalOf(() => decideRevocation(undefined, { ...scope, now })).code).toBe(
+    'request.not_found',
+  )
   for (const stranger of strangers) {
     for (const state of [token, revoked]) {
       expect(refusalOf(() => decideRevocation(state, { ...stranger, now }))).toEqual({
@@ -88,7 +90,9 @@ test('a token in use never ends and one out of use does, whenever it is used', (
         if (promised.revoked || at - promised.usedAt >= 90 * day) expect(isGood).toBe(false)
         else if (at - promised.usedAt < 89 * day) expect(isGood).toBe(true)
         const decisions =
-          does === 'use' ? decideRenewal(state, { now: at }) : decideRevocation(state, { ...scope, now: at })
+          does === 'use'
+            ? decideRenewal(state, { now: at })
+            : decideRevocation(state, { ...scope, now: at })
         for (const { event, meta } of decisions) {
           const position = { topic: 'tidegate.gate.v1', partition: 0, offset: 0 } as const
           const recorded = { ...event, meta, value: Buffer.alloc(0), position }

@@ -28,7 +28,9 @@ const mistyped = ({ token }: Account) => token.slice(0, -1) + (token.endsWith('0
 async function keyWith(scopes: string[], environment: 'live' | 'test' = 'live'): Promise<Named> {
   const { organizationId } = owner
   const asked = { organizationId, environment, name: 'Key', type: 'secret' } as const
-  return { secretKey: (await issueApiKey(gate.deps, { ...asked, scopes, by: 'operator' })).revealedKey }
+  return {
+    secretKey: (await issueApiKey(gate.deps, { ...asked, scopes, by: 'operator' })).revealedKey,
+  }
 }
 
 describe('verify', () => {
@@ -75,9 +77,14 @@ describe('verify', () => {
       })
       expect(answer.headers['cache-control']).toBe('no-store')
     }
-    expect((await gate.post('agent-tokens/verify', { body: { agent_token: token } })).status).toBe(401)
+    expect((await gate.post('agent-tokens/verify', { body: { agent_token: token } })).status).toBe(
+      401,
+    )
     const { status, headers } = await verify(token, await keyWith(['gate:agent_tokens:revoke']))
-    expect({ status, caching: headers['cache-control'] }).toEqual({ status: 403, caching: 'no-store' })
+    expect({ status, caching: headers['cache-control'] }).toEqual({
+      status: 403,
+      caching: 'no-store',
+    })
   })
 
   test('renews a token once a day, as long as it is in use', async () => {

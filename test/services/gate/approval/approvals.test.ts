@@ -131,9 +131,10 @@ test('who has lost an approval in flight stops waiting and leaves the rest to it
   })
   loser.run(signup.id)
   const signal = await waiting
-  await world.pool.query(`update tidegate.gate_leases set owner = 'another' where gate_session_id = $1`, [
-    signup.id,
-  ])
+  await world.pool.query(
+    `update tidegate.gate_leases set owner = 'another' where gate_session_id = $1`,
+    [signup.id],
+  )
   await new Promise((resolve) => signal.addEventListener('abort', resolve))
   await loser.stop()
   expect(world.sentTo(signup.id)).toHaveLength(1)

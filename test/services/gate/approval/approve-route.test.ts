@@ -124,8 +124,12 @@ describe('a signup', () => {
 
   test('of the built-in service delivers the keys of a new organization', async () => {
     const signup = await world.signup()
-    expect(await post(signup.id, { body: await approving(signup.id) })).toMatchObject({ status: 200 })
-    expect((await world.delivered(signup)).integrator.outputs.TIDEGATE_SECRET_KEY).toMatch(/^sk_live_/)
+    expect(await post(signup.id, { body: await approving(signup.id) })).toMatchObject({
+      status: 200,
+    })
+    expect((await world.delivered(signup)).integrator.outputs.TIDEGATE_SECRET_KEY).toMatch(
+      /^sk_live_/,
+    )
   })
 
   test('is in progress while its service is silent; the same request asks again, as often as it likes', async () => {
@@ -234,16 +238,26 @@ describe('a signup', () => {
     const signup = await world.signup({ ...owner, serviceId: 'not-yet-readable' })
     const body = await approving(signup.id)
     expect(await post(signup.id, { body })).toMatchObject(refused(503, 'service.unavailable'))
-    expect(await world.find(signup.id)).toMatchObject({ status: 'pending', approval_started_at: null })
+    expect(await world.find(signup.id)).toMatchObject({
+      status: 'pending',
+      approval_started_at: null,
+    })
   })
 
   test('stays approvable when its service was disabled', async () => {
     const other = await world.owner()
     const signup = await world.signup(other)
     const { serviceId: service_id, organizationId: organization_id } = other
-    const disabled = { service_id, organization_id, environment: 'live' as const, disabled_at: world.now.ms }
+    const disabled = {
+      service_id,
+      organization_id,
+      environment: 'live' as const,
+      disabled_at: world.now.ms,
+    }
     await world.happenTo(service_id, { type: 'GateServiceDisabled', data: disabled })
-    expect(await post(signup.id, { body: await approving(signup.id) })).toMatchObject({ status: 200 })
+    expect(await post(signup.id, { body: await approving(signup.id) })).toMatchObject({
+      status: 200,
+    })
   })
 })
 
@@ -259,7 +273,13 @@ describe('a login', () => {
     const account = { gate_session_id: signup, gate_account_id, agent_token_hash: signup, at }
     for (const event of signedUp(service, account)) await world.happen(event, signup)
     const { serviceId: service_id, organizationId: organization_id } = service
-    const opened = { gate_session_id: id, service_id, organization_id, gate_account_id, opened_at: at }
+    const opened = {
+      gate_session_id: id,
+      service_id,
+      organization_id,
+      gate_account_id,
+      opened_at: at,
+    }
     await world.happen(loginOpened(opened), id)
     const revoke = () => {
       const data = { gate_session_id: signup, gate_account_id, revoked_at: world.now.ms }
@@ -269,7 +289,9 @@ describe('a login', () => {
   }
 
   test('is approved with a code, and the same request is told the same one', async () => {
-    const id = await login({ fields: { dashboard_login_url: 'https://acme.example/auth/gate?from=cli' } })
+    const id = await login({
+      fields: { dashboard_login_url: 'https://acme.example/auth/gate?from=cli' },
+    })
     const ip = freshAddress()
     const body = await approving(id)
     const first = await post(id, { body, ip })
@@ -280,7 +302,8 @@ describe('a login', () => {
       headers: { 'cache-control': 'no-store' },
       body: { data: { object: 'gate_login_session', id, status: 'approved', redirect_url } },
     })
-    for (let i = 0; i < 5; i++) expect((await post(id, { body, ip })).body.data).toEqual(first.body.data)
+    for (let i = 0; i < 5; i++)
+      expect((await post(id, { body, ip })).body.data).toEqual(first.body.data)
     expect(await world.count('LoginSessionApproved', id)).toBe(1)
     expect(world.sentTo(id)).toEqual([])
   })
@@ -290,7 +313,10 @@ describe('a login', () => {
     const service = await world.owner({ fields: { dashboard_login_url: shown } })
     const token = generateToken('agt', randomBytes)
     const [agent_token_hash] = tokenHashes(world.options.keyring, token)
-    const [gate_session_id, gate_account_id] = [randomId('gate', randomBytes), randomId('gacct', randomBytes)]
+    const [gate_session_id, gate_account_id] = [
+      randomId('gate', randomBytes),
+      randomId('gacct', randomBytes),
+    ]
     const account = { gate_session_id, gate_account_id, agent_token_hash, at: world.now.ms }
     for (const event of signedUp(service, account)) await world.happen(event, gate_session_id)
     const ask = async (method: 'GET' | 'POST', path: string, payload?: object) => {
@@ -359,7 +385,9 @@ describe('a login', () => {
       refused(409, 'gate.session_already_resolved'),
     )
     world.now.ms += 5 * 60_000
-    expect(await post(late, { body: bodies.get(late) })).toMatchObject(refused(410, 'gate.session_expired'))
+    expect(await post(late, { body: bodies.get(late) })).toMatchObject(
+      refused(410, 'gate.session_expired'),
+    )
   })
 })
 
@@ -399,14 +427,17 @@ describe('what is refused', () => {
     ],
     ['gate.bot_detected', 403, (id, token) => proofFor(id, token, { verdict: 'bot' })],
   ]
-  test.each(proofs)('%s; the session stays pending and its token good', async (code, status, sealed) => {
-    const signup = await world.signup(owner)
-    const { approve_token } = await approving(signup.id)
-    const body = { approve_token, sealed_token: sealed(signup.id, approve_token) }
-    expect(await post(signup.id, { body })).toMatchObject(refused(status, code))
-    const good = { approve_token, sealed_token: proofFor(signup.id, approve_token) }
-    expect(await post(signup.id, { body: good })).toMatchObject({ status: 200 })
-  })
+  test.each(proofs)(
+    '%s; the session stays pending and its token good',
+    async (code, status, sealed) => {
+      const signup = await world.signup(owner)
+      const { approve_token } = await approving(signup.id)
+      const body = { approve_token, sealed_token: sealed(signup.id, approve_token) }
+      expect(await post(signup.id, { body })).toMatchObject(refused(status, code))
+      const good = { approve_token, sealed_token: proofFor(signup.id, approve_token) }
+      expect(await post(signup.id, { body: good })).toMatchObject({ status: 200 })
+    },
+  )
 
   test('nobody who re-reads the consent data, who would void the page that a person has open', async () => {
     const { id } = await world.signup(owner)
@@ -453,7 +484,9 @@ describe('what is refused', () => {
     expect(await post(declined.id, { body: late })).toMatchObject(
       refused(409, 'gate.session_already_resolved'),
     )
-    expect(await post(expired.id, { body: later })).toMatchObject(refused(410, 'gate.session_expired'))
+    expect(await post(expired.id, { body: later })).toMatchObject(
+      refused(410, 'gate.session_expired'),
+    )
   })
 
   test('another page, and anything that is no such request', async () => {
@@ -464,13 +497,18 @@ describe('what is refused', () => {
         refused(403, 'auth.origin_not_allowed'),
       )
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
-    expect(await post(signup.id, { body: 'approve_token=x', headers: form })).toMatchObject({ status: 415 })
+    expect(await post(signup.id, { body: 'approve_token=x', headers: form })).toMatchObject({
+      status: 415,
+    })
     expect(await post(signup.id, { body: '{' })).toMatchObject({ status: 400 })
     for (const wrong of [[], { ...body, more: 1 }, { approve_token: 1 }]) {
       const answer = await post(signup.id, { body: wrong })
       expect(answer).toMatchObject(refused(422, 'gate.validation_failed'))
       expect(answer.body.error.details.parameter_set).toBe('gate_session_approve')
     }
-    expect(await world.find(signup.id)).toMatchObject({ status: 'pending', approval_started_at: null })
+    expect(await world.find(signup.id)).toMatchObject({
+      status: 'pending',
+      approval_started_at: null,
+    })
   })
 })

@@ -45,7 +45,8 @@ const conclude = ({ id: gateSessionId }: { id: GateSessionId }, given = deps()) 
 
 /** One answer after the other, the last one for ever. */
 function inTurn(...answers: [Answer, ...Answer[]]): void {
-  world.script.answer = (sent) => (answers.length > 1 ? answers.shift() : answers[0])?.(sent) ?? timeOut(sent)
+  world.script.answer = (sent) =>
+    (answers.length > 1 ? answers.shift() : answers[0])?.(sent) ?? timeOut(sent)
 }
 
 /** A service takes its time to time out, also on the test's clock. */
@@ -54,7 +55,11 @@ const slowly: Answer = (sent) => {
   return timeOut(sent)
 }
 
-const rejected = (problem: unknown) => ({ status: 'rejected', rejection: 'integrator_failed', problem })
+const rejected = (problem: unknown) => ({
+  status: 'rejected',
+  rejection: 'integrator_failed',
+  problem,
+})
 
 async function expectApprovedOnce(signup: Signup) {
   const session = await world.find(signup.id)
@@ -92,7 +97,9 @@ describe('a service that answers', () => {
     const signup = await world.started(owner)
     await conclude(signup)
     const { session, delivered } = await expectApprovedOnce(signup)
-    expect(delivered.integrator.outputs).toEqual({ ACME_API_KEY: `key of ${session.gate_account_id}` })
+    expect(delivered.integrator.outputs).toEqual({
+      ACME_API_KEY: `key of ${session.gate_account_id}`,
+    })
     const [[name, agentToken = ''] = []] = Object.entries(delivered.gate.outputs)
     expect(name).toBe(`${owner.serviceId.toUpperCase().replaceAll('-', '_')}_GATE_AGENT_TOKEN`)
     const { ack_token: ackToken = '' } = delivered.gate
@@ -133,7 +140,11 @@ describe('a service that answers', () => {
     const signup = await world.started(plain)
     await conclude(signup)
     const { delivered } = await expectApprovedOnce(signup)
-    expect(delivered.gate).toEqual({ version: 1, outputs: {}, ack_token: expect.stringMatching(/^gtack_/) })
+    expect(delivered.gate).toEqual({
+      version: 1,
+      outputs: {},
+      ack_token: expect.stringMatching(/^gtack_/),
+    })
   })
 
   test('it is asked again on its schedule, under the same id, until it answers as it must', async () => {
@@ -161,7 +172,9 @@ describe('a service that does not', () => {
     inTurn(responding(500), responding(400, 'no more accounts: secret'))
     const signup = await world.started(owner)
     await conclude(signup)
-    expect(await world.find(signup.id)).toMatchObject(rejected('The service answered with status 400.'))
+    expect(await world.find(signup.id)).toMatchObject(
+      rejected('The service answered with status 400.'),
+    )
     expect(await world.count('GateSessionApproved', signup.id)).toBe(0)
   })
 
@@ -210,9 +223,9 @@ describe('a service that does not', () => {
     const signup = await world.started(owner)
     const { directCalls } = world.parts
     const attempt = async () => ({ kind: 'not_sent', reason: 'not_raised' }) as const
-    await expect(conclude(signup, deps({ directCalls: { ...directCalls, attempt } }))).rejects.toThrow(
-      'not readable',
-    )
+    await expect(
+      conclude(signup, deps({ directCalls: { ...directCalls, attempt } })),
+    ).rejects.toThrow('not readable')
     await conclude(signup)
     await expectApprovedOnce(signup)
   })
@@ -268,7 +281,9 @@ describe('after a crash', () => {
     const signup = await world.started(owner)
     await expect(conclude(signup, deps({ decideAs: () => crash }))).rejects.toThrow(Crash)
     await conclude(signup)
-    expect(await world.find(signup.id)).toMatchObject(rejected('The service answered with status 422.'))
+    expect(await world.find(signup.id)).toMatchObject(
+      rejected('The service answered with status 422.'),
+    )
     expect(world.sentTo(signup.id)).toHaveLength(1)
   })
 
@@ -278,20 +293,23 @@ describe('after a crash', () => {
       'after an attempt',
       (): Partial<ApprovalDeps> => ({ sleep: async (ms) => (ms > 0 ? crash() : undefined) }),
     ],
-  ])('%s nobody went on in time: the delivery is given up with the signup', async (_name, dying) => {
-    inTurn(responding(500))
-    const signup = await world.started(owner)
-    await expect(conclude(signup, deps(dying()))).rejects.toThrow(Crash)
-    expect((await deliveryOf(signup)).status).toBe('pending')
-    world.now.ms += 2 * sessionTtlMs + 60_000
-    await expect(conclude(signup, deps({ decideAs: () => crash }))).rejects.toThrow(Crash)
-    await conclude(signup)
-    const problem = 'The signup could not be finished in time.'
-    expect(await world.find(signup.id)).toMatchObject(rejected(problem))
-    await eventually(async () =>
-      expect(await deliveryOf(signup)).toMatchObject({ status: 'skipped', error: problem }),
-    )
-  })
+  ])(
+    '%s nobody went on in time: the delivery is given up with the signup',
+    async (_name, dying) => {
+      inTurn(responding(500))
+      const signup = await world.started(owner)
+      await expect(conclude(signup, deps(dying()))).rejects.toThrow(Crash)
+      expect((await deliveryOf(signup)).status).toBe('pending')
+      world.now.ms += 2 * sessionTtlMs + 60_000
+      await expect(conclude(signup, deps({ decideAs: () => crash }))).rejects.toThrow(Crash)
+      await conclude(signup)
+      const problem = 'The signup could not be finished in time.'
+      expect(await world.find(signup.id)).toMatchObject(rejected(problem))
+      await eventually(async () =>
+        expect(await deliveryOf(signup)).toMatchObject({ status: 'skipped', error: problem }),
+      )
+    },
+  )
 
   test('an answer that came in time and got lost is asked for again, also after the end of the session', async () => {
     for (const [lateMs, status] of [
@@ -360,6 +378,9 @@ describe('the built-in service', () => {
 test('what nobody approved is left alone', async () => {
   const signup = await world.signup(owner)
   await conclude(signup)
-  expect(await world.find(signup.id)).toMatchObject({ status: 'pending', approval_started_at: null })
+  expect(await world.find(signup.id)).toMatchObject({
+    status: 'pending',
+    approval_started_at: null,
+  })
   expect(world.sentTo(signup.id)).toEqual([])
 })

@@ -6,7 +6,13 @@ import {
   decideApprovalStart,
   isStarted,
 } from '../../../../services/gate/approval/decide.ts'
-import { minute, now as opened, pendingSignup, proof, startedSignup } from '../../../support/gate-rows.ts'
+import {
+  minute,
+  now as opened,
+  pendingSignup,
+  proof,
+  startedSignup,
+} from '../../../support/gate-rows.ts'
 
 const now = opened + 5 * minute
 const gateAccountId = `gacct_${'2'.repeat(26)}` as const
@@ -19,7 +25,11 @@ const command = {
   claimCodeHash: 'claim',
   now,
 }
-const given = (session: GateSessionRow | undefined) => ({ session, endpointId, isClaimRequired: false })
+const given = (session: GateSessionRow | undefined) => ({
+  session,
+  endpointId,
+  isClaimRequired: false,
+})
 const code = (expected: string) => expect.objectContaining({ code: expected })
 
 describe('start of an approval', () => {
@@ -91,7 +101,10 @@ describe('start of an approval', () => {
     ['gate.session_expired', pendingSignup({ expires_at: now })],
     ['gate.session_expired', pendingSignup({ status: 'expired' })],
     ['gate.session_already_resolved', pendingSignup({ status: 'rejected' })],
-    ['gate.session_already_resolved', startedSignup({ status: 'approved', approve_token_hash: 'other' })],
+    [
+      'gate.session_already_resolved',
+      startedSignup({ status: 'approved', approve_token_hash: 'other' }),
+    ],
   ])('%s', (refusal, session) => {
     expect(() => decideApprovalStart(given(session), command)).toThrow(code(refusal))
   })

@@ -6,7 +6,10 @@ import { judgeAnswer } from '../../../../services/gate/approval/decide.ts'
 const { delivery } = generateDeliveryKeys()
 const keyId = delivery.key_id
 const secret = 'credential-of-the-service'
-const envelope = sealEnvelope({ version: 1, outputs: { KEY: secret } }, { delivery, random: randomBytes })
+const envelope = sealEnvelope(
+  { version: 1, outputs: { KEY: secret } },
+  { delivery, random: randomBytes },
+)
 const other = sealEnvelope(
   { version: 1, outputs: {} },
   { delivery: generateDeliveryKeys().delivery, random: randomBytes },
@@ -23,7 +26,10 @@ test.each([200, 201, 202, 299])('%d with an envelope for this delivery is accept
 })
 
 test('members more are read over, and go no further', () => {
-  expect(judge(200, answer({ [secret]: secret, note: { more: 1 } }))).toEqual({ kind: 'accepted', envelope })
+  expect(judge(200, answer({ [secret]: secret, note: { more: 1 } }))).toEqual({
+    kind: 'accepted',
+    envelope,
+  })
 })
 
 describe('2xx without such an envelope may be better the next time', () => {
@@ -35,7 +41,11 @@ describe('2xx without such an envelope may be better the next time', () => {
     ['null', null, 'encrypted_delivery'],
     ['another object', { ok: secret }, 'encrypted_delivery'],
     ['an envelope that is not wrapped', envelope, 'encrypted_delivery'],
-    ['credentials in the clear', { encrypted_delivery: { KEY: secret } }, 'encrypted_delivery.version'],
+    [
+      'credentials in the clear',
+      { encrypted_delivery: { KEY: secret } },
+      'encrypted_delivery.version',
+    ],
     ['another algorithm', answer({ algorithm: secret }), 'encrypted_delivery.algorithm'],
     ['a short tag', answer({ tag: 'AAAA' }), 'encrypted_delivery.tag'],
     ['an envelope for another delivery', { encrypted_delivery: other }, 'another key'],

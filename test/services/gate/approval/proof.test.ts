@@ -31,7 +31,9 @@ const payload = ({ decision, request, hand_off, ...rest }: Changes = {}) => ({
   },
   request: { url, ip_address: '192.0.2.1', ...request },
   hand_off:
-    hand_off === null ? null : { challenge_answered: true, input_observed: true, binding, ...hand_off },
+    hand_off === null
+      ? null
+      : { challenge_answered: true, input_observed: true, binding, ...hand_off },
   ...rest,
 })
 
@@ -39,7 +41,12 @@ const seal = (content: unknown, secretHashes = [ours]) =>
   sealToken({ payload: content, secretHashes, random: randomBytes })
 
 const check = (changes: Changes = {}, rules = {}) =>
-  checkProof(openProof(seal(payload(changes)), [ours]), { url, approveToken, now: proofTime, ...rules })
+  checkProof(openProof(seal(payload(changes)), [ours]), {
+    url,
+    approveToken,
+    now: proofTime,
+    ...rules,
+  })
 
 const evaluated = (at: number) => ({ decision: { evaluated_at: new Date(at).toISOString() } })
 
@@ -47,11 +54,16 @@ test('a token of this page, just made, is a proof', () => {
   const proof = { verdict: 'human', riskScore: 12, sessionId, decisionId }
   expect(check()).toEqual(proof)
   expect(check({}, { sessionId })).toEqual(proof)
-  expect(check({ decision: { verdict: 'inconclusive' } })).toEqual({ ...proof, verdict: 'inconclusive' })
+  expect(check({ decision: { verdict: 'inconclusive' } })).toEqual({
+    ...proof,
+    verdict: 'inconclusive',
+  })
 })
 
 test('a token that one of several secrets opens counts', () => {
-  expect(openProof(seal(payload(), [replaced]), [ours, replaced])).toMatchObject({ session_id: sessionId })
+  expect(openProof(seal(payload(), [replaced]), [ours, replaced])).toMatchObject({
+    session_id: sessionId,
+  })
 })
 
 describe('what is no proof', () => {
@@ -99,7 +111,9 @@ describe('what is no proof', () => {
 test('what was added to the address of the page does not matter', () => {
   for (const added of ['?utm_source=mail', '#top', '?'])
     expect(check({ request: { url: url + added } })).toMatchObject({ sessionId })
-  expect(check({}, { url: url.replace('gate.example', 'Gate.Example:443') })).toMatchObject({ sessionId })
+  expect(check({}, { url: url.replace('gate.example', 'Gate.Example:443') })).toMatchObject({
+    sessionId,
+  })
 })
 
 test('times are good up to their limits', () => {
@@ -111,7 +125,9 @@ test('a bot is told so, and only about a proof that is valid otherwise', () => {
   const bot = { decision: { verdict: 'bot', evaluated_at: new Date(proofTime).toISOString() } }
   expect(() => check(bot)).toThrow(expect.objectContaining({ code: 'gate.bot_detected' }))
   const elsewhere = { ...bot, request: { url: 'https://evil.example/' } }
-  expect(() => check(elsewhere)).toThrow(expect.objectContaining({ code: 'gate.svc_proof_invalid' }))
+  expect(() => check(elsewhere)).toThrow(
+    expect.objectContaining({ code: 'gate.svc_proof_invalid' }),
+  )
 })
 
 test.each([

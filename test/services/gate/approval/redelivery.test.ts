@@ -91,10 +91,15 @@ async function pickedUp(signup: Signup) {
     openEnvelope(envelope, signup.keys.privateKey)
   const { integrator, gate: own } = body.data.delivery_bundle
   const { outputs, ack_token: ackToken } = open(own)
-  return { outputs: open(integrator).outputs, agentToken: Object.values(outputs)[0] ?? '', ackToken }
+  return {
+    outputs: open(integrator).outputs,
+    agentToken: Object.values(outputs)[0] ?? '',
+    ackToken,
+  }
 }
 
-const tokenRow = (token: string) => findAgentToken(world.pool, tokenHashes(world.parts.keyring, token))
+const tokenRow = (token: string) =>
+  findAgentToken(world.pool, tokenHashes(world.parts.keyring, token))
 
 describe('once Postgres has lost the keys', () => {
   test('a poll has the service asked again under the same id, and the agent picks up what works', async () => {
@@ -118,7 +123,9 @@ describe('once Postgres has lost the keys', () => {
       status: 'active',
       gate_account_id: session.gate_account_id,
     })
-    expect((await acknowledge(signup, before.ackToken)).body.error.code).toBe('gate.delivery_ack_invalid')
+    expect((await acknowledge(signup, before.ackToken)).body.error.code).toBe(
+      'gate.delivery_ack_invalid',
+    )
     expect((await acknowledge(signup, after.ackToken)).status).toBe(200)
     expect((await poll(signup)).body.error).toMatchObject({
       code: 'gate.delivery_consumed',
@@ -172,7 +179,11 @@ describe('once Postgres has lost the keys', () => {
       return account(sent)
     }
     const { status, body } = await poll(signup)
-    expect([status, body.error.code, body.error.retryable]).toEqual([503, 'service.unavailable', true])
+    expect([status, body.error.code, body.error.retryable]).toEqual([
+      503,
+      'service.unavailable',
+      true,
+    ])
     letGo()
     await pickedUp(signup)
     expect(world.sentTo(signup.id)).toHaveLength(2)
@@ -224,7 +235,12 @@ describe('once Postgres has lost the keys', () => {
       const { TIDEGATE_ORGANIZATION_ID: id, ...keys } = after
       expect(id).toBe(before.TIDEGATE_ORGANIZATION_ID)
       expect(Object.values(keys).filter((key) => Object.values(before).includes(key))).toEqual([])
-      expect(await Promise.all(Object.values(keys).map(isKeyActive))).toEqual([true, true, true, true])
+      expect(await Promise.all(Object.values(keys).map(isKeyActive))).toEqual([
+        true,
+        true,
+        true,
+        true,
+      ])
       expect(await isKeyActive(before.TIDEGATE_SECRET_KEY)).toBe(false)
     })
 

@@ -50,7 +50,10 @@ export function responding(status: number, content: unknown = ''): Answer {
 export const account: Answer = (sent) => {
   const { gate_account_id, delivery } = sentBy(sent).data
   const outputs = { ACME_API_KEY: `key of ${gate_account_id}` }
-  const encrypted_delivery = sealEnvelope({ version: 1, outputs }, { delivery, random: randomBytes })
+  const encrypted_delivery = sealEnvelope(
+    { version: 1, outputs },
+    { delivery, random: randomBytes },
+  )
   return responding(200, { encrypted_delivery })(sent)
 }
 
@@ -84,7 +87,10 @@ export async function openApprovalWorld() {
       client,
       secrets: createSigningSecrets(keyring),
     }),
-    consentKeys: { publishableKey: async () => 'pk_live_x', secretHashes: async () => [secretHash] },
+    consentKeys: {
+      publishableKey: async () => 'pk_live_x',
+      secretHashes: async () => [secretHash],
+    },
   })
   const parts = gateParts(options)
   const { vault, pages } = parts

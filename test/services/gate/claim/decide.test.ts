@@ -28,7 +28,11 @@ interface Approved {
   by?: { verdict: 'human' | 'inconclusive' }
 }
 
-function approval({ session = pendingSignup(supported), isClaimRequired = false, ...given }: Approved) {
+function approval({
+  session = pendingSignup(supported),
+  isClaimRequired = false,
+  ...given
+}: Approved) {
   const { isSameNetwork = true, by = proof } = given
   return decideApprovalStart(
     { session, endpointId: null, isClaimRequired },
@@ -48,7 +52,11 @@ describe('an approval', () => {
       { session: pendingSignup(), isSameNetwork: false, by: unsure, isClaimRequired: true },
       'GateSessionApprovalStarted',
     ],
-    ['while the code is waited for', { session: claimingSignup({ approve_token_hash: 'x' }) }, 'nothing'],
+    [
+      'while the code is waited for',
+      { session: claimingSignup({ approve_token_hash: 'x' }) },
+      'nothing',
+    ],
   ])('%s', (_name, given, expected) => {
     expect(outcome(() => approval(given))).toBe(expected)
   })
@@ -88,7 +96,11 @@ describe('a code that is told', () => {
       ...Array(4).fill('GateSessionClaimFailed'),
       'GateSessionClaimFailed GateSessionRejected',
     ])
-    expect(session).toMatchObject({ status: 'rejected', rejection: 'claim_failed', claim_failures: 5 })
+    expect(session).toMatchObject({
+      status: 'rejected',
+      rejection: 'claim_failed',
+      claim_failures: 5,
+    })
     expect(outcome(() => told(session, true))).toBe('gate.session_already_resolved')
   })
 
@@ -96,7 +108,11 @@ describe('a code that is told', () => {
     ['before a person has approved', pendingSignup(supported), 'gate.claim_code_invalid'],
     ['after the time is over', claimingSignup({ expires_at: now }), 'gate.session_expired'],
     ['after it has expired', claimingSignup({ status: 'expired' }), 'gate.session_expired'],
-    ['after it was declined', claimingSignup({ status: 'rejected' }), 'gate.session_already_resolved'],
+    [
+      'after it was declined',
+      claimingSignup({ status: 'rejected' }),
+      'gate.session_already_resolved',
+    ],
     ['of a signup that goes on without', startedSignup(), 'nothing'],
   ])('%s', (_name, session, expected) => {
     expect(outcome(() => told(session, true))).toBe(expected)
@@ -106,6 +122,8 @@ describe('a code that is told', () => {
 test('while the code is waited for it can be declined and expires, and its page may be closed', () => {
   expect(outcome(() => decideDecline(claimingSignup(), { now }))).toBe('GateSessionRejected')
   const over = claimingSignup().expires_at
-  expect(outcome(() => decideSessionExpiry(claimingSignup(), { now: over }))).toBe('GateSessionExpired')
+  expect(outcome(() => decideSessionExpiry(claimingSignup(), { now: over }))).toBe(
+    'GateSessionExpired',
+  )
   expect(decideClosedPage({ session: claimingSignup(), closingForMs: minute }, { now })).toEqual([])
 })

@@ -92,11 +92,13 @@ async function approvedElsewhere({ id }: Signup) {
   return { body, answer: await send('POST', `${id}/approve`, { body }) }
 }
 
-const supporting = () => world.signup(owner, 'Robin', { claim: 'supported', requested_ip: '198.51.100.7' })
+const supporting = () =>
+  world.signup(owner, 'Robin', { claim: 'supported', requested_ip: '198.51.100.7' })
 const tell = ({ id, pollToken: token }: Signup, code: string, by = one) =>
   send('POST', `${id}/claim`, { token, body: { code }, by })
 const poll = ({ id, pollToken: token }: Signup) => send('GET', id, { token })
-const wrong = (code: string) => String((Number(code.replace(' ', '')) + 1) % 1_000_000).padStart(6, '0')
+const wrong = (code: string) =>
+  String((Number(code.replace(' ', '')) + 1) % 1_000_000).padStart(6, '0')
 const refused = (status: number, code: string) => ({ status, body: { error: { code } } })
 
 describe('where the person is in another network', () => {
@@ -110,7 +112,10 @@ describe('where the person is in another network', () => {
     expect((await poll(signup)).body.data).toMatchObject({ status: 'pending', claim: 'waiting' })
     expect(world.sentTo(signup.id)).toEqual([])
     const told = await tell(signup, answer.body.data.claim_code)
-    expect(told).toMatchObject({ status: 200, body: { data: { object: 'gate_session', id: signup.id } } })
+    expect(told).toMatchObject({
+      status: 200,
+      body: { data: { object: 'gate_session', id: signup.id } },
+    })
     expect(await send('POST', `${signup.id}/approve`, { body })).toMatchObject({
       status: 200,
       body: { data: { status: 'approved' } },
@@ -151,7 +156,10 @@ describe('where the person is in another network', () => {
     for (let i = 0; i < 5; i++)
       expect(await tell(signup, wrong(code))).toMatchObject(refused(403, 'gate.claim_code_invalid'))
     expect(await tell(signup, code)).toMatchObject(refused(409, 'gate.session_already_resolved'))
-    expect((await poll(signup)).body.data).toMatchObject({ status: 'rejected', reason: 'claim_failed' })
+    expect((await poll(signup)).body.data).toMatchObject({
+      status: 'rejected',
+      reason: 'claim_failed',
+    })
     expect(world.sentTo(signup.id)).toEqual([])
   })
 
@@ -193,7 +201,10 @@ describe('where the person is in another network', () => {
 test('in the network of the agent a person needs no code', async () => {
   const ip = '198.51.100.7'
   const signup = await supporting()
-  const answer = await send('POST', `${signup.id}/approve`, { body: await approvalOf(signup.id), ip })
+  const answer = await send('POST', `${signup.id}/approve`, {
+    body: await approvalOf(signup.id),
+    ip,
+  })
   expect(answer).toMatchObject({ status: 200, body: { data: { status: 'approved' } } })
 })
 
@@ -207,10 +218,17 @@ describe('where the verdict is not human', () => {
         await send('POST', `${signup.id}/approve`, { body: { ...body, account_name }, ip }),
       ).toMatchObject({
         status: 422,
-        body: { error: { code: 'gate.validation_failed', details: { fields: [{ name: 'account_name' }] } } },
+        body: {
+          error: {
+            code: 'gate.validation_failed',
+            details: { fields: [{ name: 'account_name' }] },
+          },
+        },
       })
     const named = { ...body, account_name: ' robin ł.' }
-    expect(await send('POST', `${signup.id}/approve`, { body: named, ip })).toMatchObject({ status: 200 })
+    expect(await send('POST', `${signup.id}/approve`, { body: named, ip })).toMatchObject({
+      status: 200,
+    })
   })
 
   test('a service that takes people alone takes no such approval', async () => {
@@ -219,10 +237,14 @@ describe('where the verdict is not human', () => {
     const body = { ...(await approvalOf(signup.id, 'inconclusive')), account_name: 'Robin' }
     expect(await send('POST', `${signup.id}/approve`, { body })).toMatchObject({
       status: 403,
-      body: { error: { code: 'gate.svc_proof_invalid', details: { fields: [{ name: 'verdict' }] } } },
+      body: {
+        error: { code: 'gate.svc_proof_invalid', details: { fields: [{ name: 'verdict' }] } },
+      },
     })
     const human = await approvalOf(signup.id)
-    expect(await send('POST', `${signup.id}/approve`, { body: human })).toMatchObject({ status: 200 })
+    expect(await send('POST', `${signup.id}/approve`, { body: human })).toMatchObject({
+      status: 200,
+    })
   })
 })
 

@@ -31,13 +31,21 @@ async function due(): Promise<Set<string>> {
 
 async function ended(): Promise<GateSessionId> {
   const { id } = await world.signup(owner)
-  await world.happen({ type: 'GateSessionExpired', data: { gate_session_id: id, expired_at: 1 } }, id)
+  await world.happen(
+    { type: 'GateSessionExpired', data: { gate_session_id: id, expired_at: 1 } },
+    id,
+  )
   return id
 }
 
 async function withToken(): Promise<{ id: GateSessionId; accountId: string }> {
   const [id, accountId] = [randomId('gate', randomBytes), account()]
-  const of = { gate_session_id: id, gate_account_id: accountId, agent_token_hash: id, at: world.now.ms }
+  const of = {
+    gate_session_id: id,
+    gate_account_id: accountId,
+    agent_token_hash: id,
+    at: world.now.ms,
+  }
   const [opened, approved] = signedUp(owner, of)
   const started = {
     gate_session_id: id,
@@ -53,7 +61,10 @@ async function withToken(): Promise<{ id: GateSessionId; accountId: string }> {
   await world.happen(opened, id)
   await world.happen({ type: 'GateSessionApprovalStarted', data: started }, id)
   await world.happen(approved, id)
-  await world.happen({ type: 'GateDeliveryExpired', data: { gate_session_id: id, expired_at: 1 } }, id)
+  await world.happen(
+    { type: 'GateDeliveryExpired', data: { gate_session_id: id, expired_at: 1 } },
+    id,
+  )
   return { id, accountId }
 }
 
@@ -62,9 +73,16 @@ test('who asked and approved is known for so many days after the end, and while 
   const waiting = (await world.signup(owner)).id
   const [working, revoked] = [await withToken(), await withToken()]
   const login = randomId('gate', randomBytes)
-  const opened = { opened_at: world.now.ms, gate_session_id: login, gate_account_id: working.accountId }
+  const opened = {
+    opened_at: world.now.ms,
+    gate_session_id: login,
+    gate_account_id: working.accountId,
+  }
   await world.happen(loginOpened(opened), login)
-  await world.happen({ type: 'GateSessionExpired', data: { gate_session_id: login, expired_at: 1 } }, login)
+  await world.happen(
+    { type: 'GateSessionExpired', data: { gate_session_id: login, expired_at: 1 } },
+    login,
+  )
   const about = { gate_session_id: revoked.id, gate_account_id: revoked.accountId, revoked_at: 1 }
   await world.happen({ type: 'AgentTokenRevoked', data: about }, revoked.id)
 

@@ -61,7 +61,12 @@ test('given the login is there, when the command is repeated, then nothing happe
 })
 
 test('given a token that is not good, or of another service, then it is no key to this one', () => {
-  for (const bad of [undefined, revoked, { ...token, expires_at: now }, { ...token, service_id: 'other' }]) {
+  for (const bad of [
+    undefined,
+    revoked,
+    { ...token, expires_at: now },
+    { ...token, service_id: 'other' },
+  ]) {
     expect(refusalOf(() => decideLoginOpening({ ...state, token: bad }, opening))).toEqual({
       status: 401,
       code: 'auth.invalid_api_key',
@@ -183,7 +188,9 @@ test('given an approved login, when the token that approved asks again, then not
 
 test('given an approved login, when another token approves, then it is resolved', () => {
   const other = { ...approval, approveTokenHashes: ['other'] as [string, ...string[]] }
-  expect(codeOf(() => decideLoginApproval(approvedLogin, other))).toBe('gate.session_already_resolved')
+  expect(codeOf(() => decideLoginApproval(approvedLogin, other))).toBe(
+    'gate.session_already_resolved',
+  )
 })
 
 test('given an approved login whose code is gone, when its token asks again, then it is told why there is none', () => {
@@ -224,7 +231,9 @@ test('a redirect has the code in its query and keeps the rest of the address', (
   expect(at('https://acme.example/auth?a=%20b+c#top')).toBe(
     'https://acme.example/auth?a=%20b+c&code=gtcode_x#top',
   )
-  expect(at('https://acme.example/auth?code=old&a=1')).toBe('https://acme.example/auth?a=1&code=gtcode_x')
+  expect(at('https://acme.example/auth?code=old&a=1')).toBe(
+    'https://acme.example/auth?a=1&code=gtcode_x',
+  )
   fc.assert(
     fc.property(fc.webUrl({ withQueryParameters: true, withFragments: true }), (url) => {
       const [from, to] = [new URL(url), new URL(at(url))]

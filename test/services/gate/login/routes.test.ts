@@ -84,10 +84,19 @@ describe('create', () => {
 
   test('needs a good token of the service', async () => {
     const [revoked, expired] = [await gate.account(owner), await gate.account(owner)]
-    await gate.post('agent-tokens/revoke', { key: owner.secretKey, body: { agent_token: revoked.token } })
+    await gate.post('agent-tokens/revoke', {
+      key: owner.secretKey,
+      body: { agent_token: revoked.token },
+    })
     const other = await gate.owner()
     const elsewhere = await gate.account(other)
-    const bad = [revoked.token, generateToken('agt', randomBytes), 'agt_', owner.secretKey, elsewhere.token]
+    const bad = [
+      revoked.token,
+      generateToken('agt', randomBytes),
+      'agt_',
+      owner.secretKey,
+      elsewhere.token,
+    ]
     for (const token of bad) expect(codeOf(await create(token))).toBe('401 auth.invalid_api_key')
     gate.now.ms += 90 * day
     expect(codeOf(await create(expired.token))).toBe('401 auth.invalid_api_key')
@@ -156,7 +165,11 @@ describe('consume', () => {
   test('tells the service once whose login a person approved', async () => {
     const { code, loginId, gateAccountId } = await approved()
     const answer = await consume(code)
-    const data = { object: 'gate_dashboard_login', gate_account_id: gateAccountId, account_name: 'Robin' }
+    const data = {
+      object: 'gate_dashboard_login',
+      gate_account_id: gateAccountId,
+      account_name: 'Robin',
+    }
     expect(answer).toMatchObject({
       status: 200,
       headers: { 'cache-control': 'no-store' },
@@ -181,7 +194,11 @@ describe('consume', () => {
     const { code } = await approved()
     const { organizationId } = owner
     const asked = { organizationId, environment: 'test', name: 'Key', type: 'secret' } as const
-    const { revealedKey: testKey } = await issueApiKey(gate.deps, { ...asked, scopes: ['*'], by: 'operator' })
+    const { revealedKey: testKey } = await issueApiKey(gate.deps, {
+      ...asked,
+      scopes: ['*'],
+      by: 'operator',
+    })
     const answers = [
       await consume(code, { key: (await gate.owner()).secretKey }),
       await consume(code, { key: testKey }),

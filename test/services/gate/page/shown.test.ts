@@ -1,9 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { problemOf } from '../../../../services/gate/page/assets/api.js'
-import { contrast, parseHex, readableOn, standsOut } from '../../../../services/gate/page/assets/colors.js'
+import {
+  contrast,
+  parseHex,
+  readableOn,
+  standsOut,
+} from '../../../../services/gate/page/assets/colors.js'
 import { clockFace, spoken } from '../../../../services/gate/page/assets/countdown.js'
-import { block, line, loginAddress, webAddress } from '../../../../services/gate/page/assets/text.js'
+import {
+  block,
+  line,
+  loginAddress,
+  webAddress,
+} from '../../../../services/gate/page/assets/text.js'
 import { logoOrigin } from '../../../../services/gate/page/routes.ts'
 
 const color = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255))
@@ -52,7 +62,8 @@ describe('text of others', () => {
   })
 
   test('words and pictures stay as they are', () => {
-    for (const text of ['می‌خواهم', '👩‍💻', '❤️', 'Acme Mail', '日本語']) expect(line(text)).toBe(text)
+    for (const text of ['می‌خواهم', '👩‍💻', '❤️', 'Acme Mail', '日本語'])
+      expect(line(text)).toBe(text)
   })
 })
 
@@ -60,7 +71,16 @@ describe('addresses', () => {
   test('only those of the web are linked, and none that hides where it leads', () => {
     expect(webAddress('https://xn--pypal-4ve.com/a')?.host).toBe('xn--pypal-4ve.com')
     expect(webAddress('https://pаypal.com')?.host).toBe('xn--pypal-4ve.com')
-    for (const other of ['javascript:x', 'data:text/html,x', 'ftp://a', '/a', 'https://a@b.c', '', null, 7])
+    for (const other of [
+      'javascript:x',
+      'data:text/html,x',
+      'ftp://a',
+      '/a',
+      'https://a@b.c',
+      '',
+      null,
+      7,
+    ])
       expect(webAddress(other)).toBeUndefined()
   })
 
@@ -80,7 +100,9 @@ describe('addresses', () => {
   })
 
   test('a policy can name the origin of a logo', () => {
-    expect(logoOrigin('https://Cdn.Acme.example:8443/a.png?b')).toBe('https://cdn.acme.example:8443')
+    expect(logoOrigin('https://Cdn.Acme.example:8443/a.png?b')).toBe(
+      'https://cdn.acme.example:8443',
+    )
     expect(logoOrigin('http://127.0.0.1:3000/a.png')).toBe('http://127.0.0.1:3000')
     const others = [
       'https://*/',
@@ -118,7 +140,9 @@ test('what an answer means', () => {
   expect(resolved('integrator_failed', 'signup').ended).toEqual({ view: 'failed', kind: 'signup' })
   expect(resolved('approved', 'login').ended).toEqual({ view: 'approved', kind: 'login' })
   expect(resolved('other', 'signup').ended).toBeUndefined()
-  expect(problemOf({ status: 409, code: 'gate.session_already_resolved' })).toEqual({ kind: 'resolved' })
+  expect(problemOf({ status: 409, code: 'gate.session_already_resolved' })).toEqual({
+    kind: 'resolved',
+  })
 })
 
 test('times are told in words and never too short', () => {

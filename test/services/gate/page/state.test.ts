@@ -44,13 +44,19 @@ function upon(...events: Event[]): { state: State; effects: unknown[] } {
 
 const opened: Event = { type: 'opened' }
 const review = [opened, loaded]
-const approving: Event[] = [...review, { type: 'approve' }, { type: 'proved', sealedToken: 'sealed' }]
+const approving: Event[] = [
+  ...review,
+  { type: 'approve' },
+  { type: 'proved', sealedToken: 'sealed' },
+]
 const working: Event[] = [...approving, refused('in_progress', 1)]
 
 test('a page asks for the request, shows it, proves, and approves with the proof', () => {
   expect(upon(opened).effects).toEqual([{ do: 'load' }])
   expect(upon(...review).state.view).toBe('review')
-  expect(upon(...review, { type: 'approve' }).effects).toEqual([{ do: 'prove', approveToken: 'gtapr_1' }])
+  expect(upon(...review, { type: 'approve' }).effects).toEqual([
+    { do: 'prove', approveToken: 'gtapr_1' },
+  ])
   const body = { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] }
   expect(upon(...approving).effects).toEqual([{ do: 'approve', body }])
   expect(upon(...approving, { type: 'approved', data: {} }).state.view).toBe('approved')
@@ -63,14 +69,23 @@ test('an approval says which variables the person lets into the env file; that o
   expect(effect).toMatchObject({ do: 'approve', body: { accepted_env_vars: ['ACME_KEY'] } })
   const login: Event = { type: 'loaded', consent: { ...consent, kind: 'login' } }
   const [other] = upon({ type: 'opened' }, login, letting, proved).effects
-  expect(other).toEqual({ do: 'approve', body: { approve_token: 'gtapr_1', sealed_token: 'sealed' } })
+  expect(other).toEqual({
+    do: 'approve',
+    body: { approve_token: 'gtapr_1', sealed_token: 'sealed' },
+  })
 })
 
 test('what is read again while a proof is made changes nothing: the proof is for the token that was shown', () => {
   const again: Event = { type: 'loaded', consent: { ...consent, approve_token: 'gtapr_2' } }
-  const { effects } = upon(...review, { type: 'approve' }, again, { type: 'proved', sealedToken: 'sealed' })
+  const { effects } = upon(...review, { type: 'approve' }, again, {
+    type: 'proved',
+    sealedToken: 'sealed',
+  })
   expect(effects).toEqual([
-    { do: 'approve', body: { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] } },
+    {
+      do: 'approve',
+      body: { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] },
+    },
   ])
   expect(upon(...review, again, { type: 'approve' }).effects).toEqual([
     { do: 'prove', approveToken: 'gtapr_2' },
@@ -96,13 +111,15 @@ describe('while it is under way', () => {
     expect(upon(...working, refused('resolved')).state.view).toBe('failed')
   })
 
-  test.each<Event>([{ type: 'approve' }, { type: 'decline' }, { type: 'time_up' }, { type: 'superseded' }])(
-    'nobody can decide any more: $type',
-    (event) => {
-      const before = upon(...working).state
-      expect(next(before, event)).toEqual([before])
-    },
-  )
+  test.each<Event>([
+    { type: 'approve' },
+    { type: 'decline' },
+    { type: 'time_up' },
+    { type: 'superseded' },
+  ])('nobody can decide any more: $type', (event) => {
+    const before = upon(...working).state
+    expect(next(before, event)).toEqual([before])
+  })
 })
 
 describe('a refusal', () => {
@@ -152,8 +169,16 @@ describe('a login', () => {
   test('goes on to its dashboard and nowhere else', () => {
     const url = 'https://app.acme.example/auth?code=1'
     expect(upon(...start, approved(url)).effects).toEqual([{ do: 'leave', url }])
-    for (const other of ['https://acme.example/?code=1', 'javascript:alert(1)', '', '//app.acme.example/'])
-      expect(upon(...start, approved(other))).toMatchObject({ state: { view: 'misdirected' }, effects: [] })
+    for (const other of [
+      'https://acme.example/?code=1',
+      'javascript:alert(1)',
+      '',
+      '//app.acme.example/',
+    ])
+      expect(upon(...start, approved(other))).toMatchObject({
+        state: { view: 'misdirected' },
+        effects: [],
+      })
   })
 })
 
@@ -222,8 +247,13 @@ test.each(['approved', 'declined', 'closed', 'failed'] as const)(
   'a request that was %s is told so',
   (view) => {
     const problem = { kind: 'resolved' as const, ended: { view, kind: 'login' as const } }
-    expect(upon(opened, { type: 'not_loaded', problem }).state).toMatchObject({ view, kind: 'login' })
-    expect(upon(opened, { type: 'not_loaded', problem: { kind: 'resolved' } }).state.view).toBe('resolved')
+    expect(upon(opened, { type: 'not_loaded', problem }).state).toMatchObject({
+      view,
+      kind: 'login',
+    })
+    expect(upon(opened, { type: 'not_loaded', problem: { kind: 'resolved' } }).state.view).toBe(
+      'resolved',
+    )
   },
 )
 
@@ -248,7 +278,9 @@ describe('an approval that the agent has to claim', () => {
     const body = { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] }
     expect(upon(...claiming, { type: 'ask_again' }).effects).toEqual([{ do: 'approve', body }])
     expect(upon(...claiming, refused('in_progress', 1)).state.view).toBe('working')
-    expect(upon(...claiming, { type: 'approved', data: { status: 'approved' } }).state.view).toBe('approved')
+    expect(upon(...claiming, { type: 'approved', data: { status: 'approved' } }).state.view).toBe(
+      'approved',
+    )
     expect(upon(...claiming, refused('offline'))).toMatchObject({
       state: { view: 'claiming', code: '483 201' },
     })

@@ -68,7 +68,8 @@ test('an endpoint that a service names stays as it is', async () => {
   const off = () => updateEndpoint(world.deps, { ...own, status: 'disabled' })
   expect(await behind(registered(), off)).toBe('request.conflict')
   own = await gateTenant(world.deps)
-  const unsubscribe = () => updateEndpoint(world.deps, { ...own, event_types: ['session.result.persisted'] })
+  const unsubscribe = () =>
+    updateEndpoint(world.deps, { ...own, event_types: ['session.result.persisted'] })
   expect(await behind(registered(), unsubscribe)).toBe('request.conflict')
 })
 

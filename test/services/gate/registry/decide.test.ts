@@ -67,21 +67,27 @@ describe('registering', () => {
       decideRegistration({ ...state, alike: ['acme_mail'] }, command),
     )
     expect(code).toBe('request.conflict')
-    expect(details).toMatchObject({ fields: [{ name: 'id', issue: 'taken', received: 'acme-mail' }] })
+    expect(details).toMatchObject({
+      fields: [{ name: 'id', issue: 'taken', received: 'acme-mail' }],
+    })
     expect(message).toContain('ACME_MAIL_GATE_AGENT_TOKEN')
     expect(message).not.toContain('acme_mail')
   })
 
   test('is refused for a sixth service', () => {
     expect(decideRegistration({ ...state, count: 4 }, command)).toHaveLength(1)
-    const { code, message, details } = refusal(() => decideRegistration({ ...state, count: 5 }, command))
+    const { code, message, details } = refusal(() =>
+      decideRegistration({ ...state, count: 5 }, command),
+    )
     expect([code, details?.next_action]).toEqual(['request.conflict', 'contact_support'])
     expect(message).toContain('disabled ones count')
   })
 
   test('needs an endpoint that is told of approvals', () => {
     for (const told of deaf) {
-      const { code, details } = refusal(() => decideRegistration({ ...state, endpoint: told }, command))
+      const { code, details } = refusal(() =>
+        decideRegistration({ ...state, endpoint: told }, command),
+      )
       expect(code).toBe('gate.validation_failed')
       expect(details).toMatchObject({
         fields: [{ name: 'webhook_endpoint_id' }],
@@ -126,7 +132,10 @@ describe('changing', () => {
 
   test('keeps a name that it has, and gets no other of its kind', () => {
     const old = { ...service, definition: { ...definition, name: 'Acme ✓' } }
-    const named = (name: string) => ({ ...command, changes: { name, docs_url: 'https://acme.example' } })
+    const named = (name: string) => ({
+      ...command,
+      changes: { name, docs_url: 'https://acme.example' },
+    })
     const change = (name: string) => decideServiceChange({ ...state, service: old }, named(name))
     expect(change('Acme ✓')).toHaveLength(1)
     expect(refusal(() => change('Acme Mail ✓')).details?.fields).toMatchObject([{ name: 'name' }])
@@ -135,8 +144,12 @@ describe('changing', () => {
   test('keeps a variable that it has, and gets no new one of its kind', () => {
     const variable = (key: string) => ({ name: 'Key', key, secret: true })
     const old = { ...service, definition: { ...definition, env_vars: [variable('HTTPS_PROXY')] } }
-    const adding = (...keys: string[]) => ({ ...command, changes: { env_vars: keys.map(variable) } })
-    const change = (...keys: string[]) => decideServiceChange({ ...state, service: old }, adding(...keys))
+    const adding = (...keys: string[]) => ({
+      ...command,
+      changes: { env_vars: keys.map(variable) },
+    })
+    const change = (...keys: string[]) =>
+      decideServiceChange({ ...state, service: old }, adding(...keys))
     expect(change('HTTPS_PROXY', 'ACME_KEY')).toHaveLength(1)
     expect(refusal(() => change('HTTPS_PROXY', 'LD_AUDIT')).details?.fields).toMatchObject([
       { name: 'env_vars.1.key', issue: 'not_allowed' },
@@ -167,13 +180,17 @@ describe('a verified name', () => {
       { name: 'env_vars.0.key', issue: 'not_allowed' },
     ])
     const moved = { env_vars, website: 'https://other.example' }
-    expect(refusal(() => change(verified, moved)).details?.fields).toMatchObject([{ name: 'env_vars.0.key' }])
+    expect(refusal(() => change(verified, moved)).details?.fields).toMatchObject([
+      { name: 'env_vars.0.key' },
+    ])
   })
 
   test('of the operator counts, too, until what it is about is another', () => {
     const vouchedFor = { ...service, verified: true }
     expect(change(vouchedFor, { env_vars })).toHaveLength(1)
-    expect(refusal(() => change(vouchedFor, { env_vars, name: 'Other' })).code).toBe('gate.validation_failed')
+    expect(refusal(() => change(vouchedFor, { env_vars, name: 'Other' })).code).toBe(
+      'gate.validation_failed',
+    )
   })
 
   test('of others is not taken, at registration and later', () => {
@@ -217,13 +234,18 @@ describe('verifying the domain', () => {
     const codeOf = (of: typeof state, changes = {}) =>
       refusal(() => decideDomainVerification(of, { ...command, ...changes })).code
     expect(codeOf(state, { website: 'https://acme.example/other' })).toBe('request.conflict')
-    expect(codeOf({ ...state, service: { ...service, status: 'disabled' } })).toBe('request.conflict')
+    expect(codeOf({ ...state, service: { ...service, status: 'disabled' } })).toBe(
+      'request.conflict',
+    )
     expect(codeOf(state, { organizationId: `org_${'9'.repeat(26)}` })).toBe('request.not_found')
     expect(codeOf({ ...state, organization: suspended })).toBe('auth.organization_inactive')
   })
 
   test('is ended by the operator as well', () => {
-    const withdrawal = { type: 'GateServiceVerificationWithdrawn', data: { ...about, withdrawn_at: now } }
+    const withdrawal = {
+      type: 'GateServiceVerificationWithdrawn',
+      data: { ...about, withdrawn_at: now },
+    }
     const verified = { ...service, verified_domain: 'acme.example' }
     expect(decideVerification(verified, { verified: false, eventId, now })).toEqual([
       { event: withdrawal, meta },
@@ -236,7 +258,9 @@ describe('disabling', () => {
     const disabling = { ...path, now }
     const event = { type: 'GateServiceDisabled', data: { ...about, disabled_at: now } }
     const once = { ...meta, eventId: derivedId('evt', 'acme-mail', 'disabled') }
-    expect(decideServiceDisabling({ organization, service }, disabling)).toEqual([{ event, meta: once }])
+    expect(decideServiceDisabling({ organization, service }, disabling)).toEqual([
+      { event, meta: once },
+    ])
     const disabled = { ...service, status: 'disabled' } as const
     expect(decideServiceDisabling({ organization, service: disabled }, disabling)).toEqual([])
   })
@@ -250,9 +274,13 @@ test('a service is seen by keys of its organization and environment alone', () =
   for (const other of others) {
     const change = { ...other, changes: { name: 'Mine' }, eventId, now }
     const refusals = [
-      refusal(() => decideServiceChange({ organization, service, verifiedNames: [], endpoint }, change)),
+      refusal(() =>
+        decideServiceChange({ organization, service, verifiedNames: [], endpoint }, change),
+      ),
       refusal(() => decideServiceDisabling({ organization, service }, { ...other, now })),
-      refusal(() => decideServiceDisabling({ organization, service: undefined }, { ...other, now })),
+      refusal(() =>
+        decideServiceDisabling({ organization, service: undefined }, { ...other, now }),
+      ),
     ]
     expect(new Set(refusals.map(({ code, message }) => `${code} ${message}`)).size).toBe(1)
     expect(refusals[0]?.code).toBe('request.not_found')
@@ -262,7 +290,8 @@ test('a service is seen by keys of its organization and environment alone', () =
 test('neither is possible for an organization that is not active', () => {
   const state = { organization: suspended, service, verifiedNames: [], endpoint }
   const codes = [
-    refusal(() => decideServiceChange(state, { ...path, changes: { name: 'Mine' }, eventId, now })).code,
+    refusal(() => decideServiceChange(state, { ...path, changes: { name: 'Mine' }, eventId, now }))
+      .code,
     refusal(() => decideServiceDisabling(state, { ...path, now })).code,
   ]
   expect(codes).toEqual(Array(2).fill('auth.organization_inactive'))
@@ -275,7 +304,10 @@ describe('verifying', () => {
   test('is given and withdrawn', () => {
     const verification = { type: 'GateServiceVerified', data: { ...about, verified_at: now } }
     expect(decideVerification(service, verify(true))).toEqual([{ event: verification, meta }])
-    const withdrawal = { type: 'GateServiceVerificationWithdrawn', data: { ...about, withdrawn_at: now } }
+    const withdrawal = {
+      type: 'GateServiceVerificationWithdrawn',
+      data: { ...about, withdrawn_at: now },
+    }
     expect(decideVerification(given, verify(false))).toEqual([{ event: withdrawal, meta }])
   })
 
@@ -285,6 +317,8 @@ describe('verifying', () => {
   })
 
   test('needs a service of an organization', () => {
-    expect(refusal(() => decideVerification(undefined, verify(true))).code).toBe('request.not_found')
+    expect(refusal(() => decideVerification(undefined, verify(true))).code).toBe(
+      'request.not_found',
+    )
   })
 })

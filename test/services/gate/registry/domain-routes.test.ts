@@ -22,7 +22,8 @@ afterAll(() => world?.stop())
 const ask = (path: string, options: Partial<Send> = {}) =>
   world.send({ url: `/v1/gate/services/${own.serviceId}${path}`, key: own.secretKey, ...options })
 const domain = () => ask('/domain')
-const verify = (options: Partial<Send> = {}) => ask('/domain/verify', { method: 'POST', ...options })
+const verify = (options: Partial<Send> = {}) =>
+  ask('/domain/verify', { method: 'POST', ...options })
 const patch = (body: object) => ask('', { method: 'PATCH', body })
 
 async function showChallenge(): Promise<void> {
@@ -60,7 +61,10 @@ test('the domain is verified where it shows the challenge, and its name is then 
     branding: { verified: false },
   })
   const registered = await world.send({ url: `/v1/gate/registry/${own.serviceId}` })
-  expect(registered.body.data).toMatchObject({ verified_domain: 'acme.example', env_prefix: 'ACME_' })
+  expect(registered.body.data).toMatchObject({
+    verified_domain: 'acme.example',
+    env_prefix: 'ACME_',
+  })
 })
 
 test('it is an event with its actor, and repeated it asks nobody', async () => {
@@ -106,7 +110,11 @@ test("a challenge of another organization's service is none", async () => {
 
 test('what nobody can hold, and the name of somebody else, is not verified and not asked for', async () => {
   const asked = world.published.reads
-  for (const website of ['https://github.io', 'https://openai.example', 'https://database.example']) {
+  for (const website of [
+    'https://github.io',
+    'https://openai.example',
+    'https://database.example',
+  ]) {
     await patch({ website })
     expect((await verify()).body.error.details.fields).toMatchObject([
       { name: 'website', issue: 'not_allowed' },
@@ -122,11 +130,17 @@ test('30 looks a minute for a service', async () => {
 })
 
 test('it takes no body, an active service, and a key that may manage', async () => {
-  expect((await verify({ body: { domain: 'evil.example' } })).body.error.details.fields).toMatchObject([
-    { name: 'domain' },
-  ])
+  expect(
+    (await verify({ body: { domain: 'evil.example' } })).body.error.details.fields,
+  ).toMatchObject([{ name: 'domain' }])
   const { organizationId } = own
-  const asked = { organizationId, environment: 'live', name: 'Key', type: 'secret', by: 'operator' } as const
+  const asked = {
+    organizationId,
+    environment: 'live',
+    name: 'Key',
+    type: 'secret',
+    by: 'operator',
+  } as const
   const reader = await issueApiKey(world.deps, { ...asked, scopes: ['gate:services:read'] })
   expect((await verify({ key: reader.revealedKey })).status).toBe(403)
   expect((await ask('/domain', { key: reader.revealedKey })).status).toBe(200)

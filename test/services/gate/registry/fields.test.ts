@@ -49,13 +49,13 @@ test('a new service has what is said, normalised, and else nothing', () => {
 })
 
 test('a change is as much as is said; objects are replaced as a whole, null clears', () => {
-  expect(checked({ branding: { primary_color: '#abc' }, docs_url: null, dashboard_login_url: null })).toEqual(
-    {
-      branding: { logo_url: null, primary_color: '#abc', secondary_color: null, ascii_art: null },
-      docs_url: null,
-      dashboard_login_url: null,
-    },
-  )
+  expect(
+    checked({ branding: { primary_color: '#abc' }, docs_url: null, dashboard_login_url: null }),
+  ).toEqual({
+    branding: { logo_url: null, primary_color: '#abc', secondary_color: null, ascii_art: null },
+    docs_url: null,
+    dashboard_login_url: null,
+  })
   expect(checked({})).toEqual({})
 })
 
@@ -77,7 +77,9 @@ test('all of it together is bounded; what takes the most is named', () => {
 
 describe('ids', () => {
   const issueOf = (id: string) =>
-    refusal(() => checkedServiceId(id, rules)).details?.fields?.map(({ name, issue }) => `${name} ${issue}`)
+    refusal(() => checkedServiceId(id, rules)).details?.fields?.map(
+      ({ name, issue }) => `${name} ${issue}`,
+    )
 
   test.each(['abc', 'a-b', 'a_b', '0-9', 'a'.repeat(32), 'tidegate'])('%s is one', (id) => {
     expect(checkedServiceId(id, rules)).toBe(id)
@@ -139,7 +141,19 @@ describe('texts', () => {
 
   test('whatever is sent, what is kept shows something and steers nothing', () => {
     const odd = fc.string({
-      unit: fc.constantFrom('a', ' ', '\n', '\r', '\t', '\0', '\u202e', '\u200b', '\u2028', '\ud83c', '🌊'),
+      unit: fc.constantFrom(
+        'a',
+        ' ',
+        '\n',
+        '\r',
+        '\t',
+        '\0',
+        '\u202e',
+        '\u200b',
+        '\u2028',
+        '\ud83c',
+        '🌊',
+      ),
       maxLength: 20,
     })
     fc.assert(
@@ -247,7 +261,11 @@ describe('URLs', () => {
         }
         const url = new URL(website)
         const shown = website.slice('https://'.length).split(/[/?#:]/, 1)[0]
-        expect([url.protocol, url.hostname, url.username + url.password]).toEqual(['https:', shown, ''])
+        expect([url.protocol, url.hostname, url.username + url.password]).toEqual([
+          'https:',
+          shown,
+          '',
+        ])
       }),
     )
   })
@@ -307,15 +325,19 @@ describe('a name', () => {
 
 describe('environment variables', () => {
   const variable = (key: string, name = 'Key') => ({ name, key, secret: true })
-  const keyProblem = (...keys: string[]) => problemOf({ env_vars: keys.map((key) => variable(key)) })
+  const keyProblem = (...keys: string[]) =>
+    problemOf({ env_vars: keys.map((key) => variable(key)) })
 
   test('are kept as they are', () => {
     const env_vars = [variable('ACME_KEY'), { name: 'Region', key: '_acme_region2', secret: false }]
     expect(checked({ env_vars })).toEqual({ env_vars })
   })
-  test.each(['', '1KEY', 'A-B', 'A B', 'A=B', 'Ä', 'A\n', 'A'.repeat(129)])('%j is no key', (key) => {
-    expect(keyProblem('ACME_KEY', key)).toBe('env_vars.1.key invalid')
-  })
+  test.each(['', '1KEY', 'A-B', 'A B', 'A=B', 'Ä', 'A\n', 'A'.repeat(129)])(
+    '%j is no key',
+    (key) => {
+      expect(keyProblem('ACME_KEY', key)).toBe('env_vars.1.key invalid')
+    },
+  )
   test.each([
     'PATH',
     'path',
@@ -340,7 +362,9 @@ describe('environment variables', () => {
     expect(keyProblem(...many(51))).toBe('env_vars too_many')
   })
   test('have a name for people', () => {
-    expect(problemOf({ env_vars: [variable('ACME_KEY', '\u202eyek')] })).toBe('env_vars.0.name invalid')
+    expect(problemOf({ env_vars: [variable('ACME_KEY', '\u202eyek')] })).toBe(
+      'env_vars.0.name invalid',
+    )
   })
 })
 
@@ -351,15 +375,23 @@ describe('looks', () => {
   test.each(['', 'abc', '#ab', '#abcde', '#abcdefa', '#abg', 'red', '#abc;}', '#abc\n'])(
     '%j is none',
     (color) => {
-      expect(problemOf({ branding: { secondary_color: color } })).toBe('branding.secondary_color invalid')
+      expect(problemOf({ branding: { secondary_color: color } })).toBe(
+        'branding.secondary_color invalid',
+      )
     },
   )
   test('a drawing keeps its spaces and has at most sixty lines', () => {
     const ascii_art = `  /\\\n /  \\  \n${' \n'.repeat(57)}`
     expect(checked({ branding: { ascii_art } }).branding).toMatchObject({ ascii_art })
-    expect(problemOf({ branding: { ascii_art: `${ascii_art}\n` } })).toBe('branding.ascii_art invalid')
-    expect(problemOf({ branding: { ascii_art: '\u001b[31mred' } })).toBe('branding.ascii_art invalid')
-    expect(problemOf({ branding: { ascii_art: 'x'.repeat(4001) } })).toBe('branding.ascii_art invalid')
+    expect(problemOf({ branding: { ascii_art: `${ascii_art}\n` } })).toBe(
+      'branding.ascii_art invalid',
+    )
+    expect(problemOf({ branding: { ascii_art: '\u001b[31mred' } })).toBe(
+      'branding.ascii_art invalid',
+    )
+    expect(problemOf({ branding: { ascii_art: 'x'.repeat(4001) } })).toBe(
+      'branding.ascii_art invalid',
+    )
   })
   test('sdks are as many as twenty, their order kept', () => {
     const sdk = (label: string) => ({ label, install: 'npm i\nacme', url: 'https://acme.example/' })

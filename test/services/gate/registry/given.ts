@@ -47,4 +47,8 @@ export const service: GateServiceRow = {
 
 export const path = { organizationId, environment: 'live', serviceId: 'acme-mail' } as const
 export const meta = { eventId, time: now, organizationId, environment: 'live' }
-export const about = { service_id: 'acme-mail', organization_id: organizationId, environment: 'live' }
+export const about = {
+  service_id: 'acme-mail',
+  organization_id: organizationId,
+  environment: 'live',
+}

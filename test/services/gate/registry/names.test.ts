@@ -48,7 +48,9 @@ describe('a name that looks like that of a verified service of others', () => {
     'Harb0ur Mai1',
     'Harbour M\u00e1il',
     'NTTドコモ',
-  ])('%s is refused', (name) => expect(problemOf({ name }, { verifiedNames })).toBe('name not_allowed'))
+  ])('%s is refused', (name) =>
+    expect(problemOf({ name }, { verifiedNames })).toBe('name not_allowed'),
+  )
   test.each(['Harbour', 'Harbour Mailing', 'NTTトコモ'])('%s is another', (name) =>
     expect(problemOf({ name }, { verifiedNames })).toBeUndefined(),
   )
@@ -70,7 +72,9 @@ describe('a well-known name', () => {
   )
   test('is for whoever has verified a domain of theirs', () => {
     expect(problemOf({ name: 'GitHub' }, { verifiedDomain: 'github.com' })).toBeUndefined()
-    expect(problemOf({ name: 'GitHub' }, { verifiedDomain: 'github.example' })).toBe('name not_allowed')
+    expect(problemOf({ name: 'GitHub' }, { verifiedDomain: 'github.example' })).toBe(
+      'name not_allowed',
+    )
   })
 })
 
@@ -164,7 +168,9 @@ test('what was registered before stays, and new texts of its kind do not come in
     ...registered,
     env_vars: [...registered.env_vars, { name: 'Official', key: 'B_HOME', secret: true }],
   }
-  expect(problemOf(more, { registered })).toBe('env_vars.1.key not_allowed,env_vars.1.name not_allowed')
+  expect(problemOf(more, { registered })).toBe(
+    'env_vars.1.key not_allowed,env_vars.1.name not_allowed',
+  )
   expect(problemOf({ name: 'Official Acme 2' }, { registered })).toBe('name not_allowed')
 })
 

@@ -42,7 +42,8 @@ test.each(['openai.example', '0penai.dev', 'database.dev', 'next.dev', 'gh.dev']
   (verified_domain) => expect(ownedPrefix({ ...service, verified_domain })).toBeNull(),
 )
 
-test('what nobody has verified has no variables of its own', () => expect(ownedPrefix(service)).toBeNull())
+test('what nobody has verified has no variables of its own', () =>
+  expect(ownedPrefix(service)).toBeNull())
 
 const claim = { organizationId: 'org_1', serviceId: 'acme', domain: 'acme.dev' }
 const secret = () => randomBytes(32).toString('base64')
@@ -75,7 +76,11 @@ test('a challenge is found in DNS or in the file, and is good for one organizati
   const byFile = readerOf({ file: `another\r\n${file.content}\r\n` })
   expect(await findProof(byDns, keyring, claim)).toBe('dns')
   expect(await findProof(byFile, keyring, claim)).toBe('file')
-  for (const other of [{ organizationId: 'org_2' }, { serviceId: 'acme2' }, { domain: 'acme.example' }])
+  for (const other of [
+    { organizationId: 'org_2' },
+    { serviceId: 'acme2' },
+    { domain: 'acme.example' },
+  ])
     for (const by of [byDns, byFile])
       expect(await findProof(by, keyring, { ...claim, ...other })).toBeUndefined()
 })

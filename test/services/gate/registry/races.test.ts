@@ -5,8 +5,15 @@ import { countServices, findService } from '../../../../projections/gate/queries
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
-import { changeService, createService, disableService } from '../../../../services/gate/registry/commands.ts'
-import { type EndpointDeps, updateEndpoint } from '../../../../services/webhooks/endpoints/commands.ts'
+import {
+  changeService,
+  createService,
+  disableService,
+} from '../../../../services/gate/registry/commands.ts'
+import {
+  type EndpointDeps,
+  updateEndpoint,
+} from '../../../../services/webhooks/endpoints/commands.ts'
 import { gateOwner, gateTenant, registration } from '../../../support/gate-world.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { openProcesses, type Processes, race } from '../../../support/racing.ts'
@@ -32,7 +39,10 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
     const codes = await race(64, (racer) =>
       createService(processOf(racer), { ...registration(tenant), id: newId() }),
     )
-    expect(codes.toSorted()).toEqual([...Array(5).fill('done'), ...Array(59).fill('request.conflict')])
+    expect(codes.toSorted()).toEqual([
+      ...Array(5).fill('done'),
+      ...Array(59).fill('request.conflict'),
+    ])
     expect(await countServices(world.pool, tenant.organizationId)).toBe(5)
   })
 
@@ -66,7 +76,9 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
       random: (size) => Buffer.alloc(size, tenant.organizationId),
       idTime: at,
     })
-    const codes = await race(16, (racer) => createService(same(racer), { ...registration(tenant), id }))
+    const codes = await race(16, (racer) =>
+      createService(same(racer), { ...registration(tenant), id }),
+    )
     expect(codes).toEqual(Array(16).fill('done'))
     expect(await countServices(world.pool, tenant.organizationId)).toBe(1)
   })
@@ -79,12 +91,16 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
         ? disableService(processOf(racer), path)
         : changeService(processOf(racer), { ...path, name: `Name ${racer}` }),
     )
-    expect(new Set(codes)).toEqual(new Set(['done', ...codes.filter((code) => code === 'request.conflict')]))
+    expect(new Set(codes)).toEqual(
+      new Set(['done', ...codes.filter((code) => code === 'request.conflict')]),
+    )
     expect(await findService(world.pool, serviceId)).toMatchObject({ status: 'disabled' })
   })
 
   test('no active service is left with an endpoint that was disabled at the same time', async () => {
-    const tenants = await Promise.all(Array.from({ length: 12 }, (_, i) => gateTenant(processOf(i))))
+    const tenants = await Promise.all(
+      Array.from({ length: 12 }, (_, i) => gateTenant(processOf(i))),
+    )
     const outcomes = await Promise.all(
       tenants.map(async (tenant, i) => {
         const id = newId()
@@ -99,7 +115,9 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
       }),
     )
     for (const outcome of outcomes)
-      expect(['active service, active endpoint', 'no service, disabled endpoint']).toContain(outcome)
+      expect(['active service, active endpoint', 'no service, disabled endpoint']).toContain(
+        outcome,
+      )
   })
 })
 

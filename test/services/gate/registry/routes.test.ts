@@ -4,7 +4,12 @@ import type { Environment } from '../../../../schemas/events.ts'
 import { disableService, verifyService } from '../../../../services/gate/registry/commands.ts'
 import { createRegistryList } from '../../../../services/gate/registry/routes.ts'
 import { issueApiKey } from '../../../../services/organizations/commands.ts'
-import { type GateTenant, gateOwner, gateTenant, registration } from '../../../support/gate-world.ts'
+import {
+  type GateTenant,
+  gateOwner,
+  gateTenant,
+  registration,
+} from '../../../support/gate-world.ts'
 import { setStatus } from '../../../support/organization-status.ts'
 import { publicUrl, type Send } from '../../../support/service-app.ts'
 import { publishedSchema } from '../../readback/contract.ts'
@@ -52,7 +57,12 @@ async function created(more: object = {}): Promise<string> {
 }
 
 async function keyOf(environment: Environment, scopes = ['*']): Promise<string> {
-  const asked = { organizationId: own.organizationId, environment, name: 'Key', type: 'secret' } as const
+  const asked = {
+    organizationId: own.organizationId,
+    environment,
+    name: 'Key',
+    type: 'secret',
+  } as const
   return (await issueApiKey(world.deps, { ...asked, scopes, by: 'operator' })).revealedKey
 }
 
@@ -110,14 +120,17 @@ describe('creating', () => {
     expect(managed.parse(body)).toBeDefined()
   })
 
-  test.each(['id', 'name', 'description', 'website', 'webhook_endpoint_id'])('needs %s', async (member) => {
-    const { status, body } = await create({ ...bodyFor(own), [member]: undefined })
-    expect([status, body.error.code]).toEqual([422, 'gate.validation_failed'])
-    expect(body.error.details).toMatchObject({
-      fields: [{ name: member, issue: 'required' }],
-      parameter_set: 'gate_service_create',
-    })
-  })
+  test.each(['id', 'name', 'description', 'website', 'webhook_endpoint_id'])(
+    'needs %s',
+    async (member) => {
+      const { status, body } = await create({ ...bodyFor(own), [member]: undefined })
+      expect([status, body.error.code]).toEqual([422, 'gate.validation_failed'])
+      expect(body.error.details).toMatchObject({
+        fields: [{ name: member, issue: 'required' }],
+        parameter_set: 'gate_service_create',
+      })
+    },
+  )
 
   test.each([
     [{ status: 'disabled' }, 'status'],
@@ -219,7 +232,10 @@ describe('changing', () => {
     const id = await created({ branding })
     const before = (await one(id)).body.data
     world.now.ms += 1000
-    const { status, body } = await patch(id, { name: 'Acme Post', branding: { primary_color: '#def' } })
+    const { status, body } = await patch(id, {
+      name: 'Acme Post',
+      branding: { primary_color: '#def' },
+    })
     expect(status).toBe(200)
     expect(managed.parse(body)).toBeDefined()
     expect(body.data).toEqual({
@@ -277,10 +293,14 @@ describe('changing', () => {
       await verifyService(world.deps, { serviceId: id, verified: true })
       return (await patch(id, change)).body.data.branding.verified
     }
-    expect(await verifiedAfter({ description: 'Mail.', branding: { primary_color: '#abc' } })).toBe(true)
+    expect(await verifiedAfter({ description: 'Mail.', branding: { primary_color: '#abc' } })).toBe(
+      true,
+    )
     expect(await verifiedAfter({ name: 'Acme Post' })).toBe(false)
     expect(await verifiedAfter({ website: 'https://acme.example/new' })).toBe(false)
-    expect(await verifiedAfter({ branding: { logo_url: 'https://acme.example/new.svg' } })).toBe(false)
+    expect(await verifiedAfter({ branding: { logo_url: 'https://acme.example/new.svg' } })).toBe(
+      false,
+    )
   })
 })
 
@@ -316,7 +336,11 @@ test('what others have is not found, as what nobody has', async () => {
   const stranger = await gateOwner(world.deps)
   const keys = [stranger.secretKey, await keyOf('test')]
   for (const key of keys) {
-    const sent: Partial<Send>[] = [{}, { method: 'PATCH', body: { name: 'Mine' } }, { method: 'DELETE' }]
+    const sent: Partial<Send>[] = [
+      {},
+      { method: 'PATCH', body: { name: 'Mine' } },
+      { method: 'DELETE' },
+    ]
     for (const options of sent) {
       const answers = [await one(id, { ...options, key }), await one('nobody', { ...options, key })]
       const said = answers.map(({ status, body }) => [status, body.error.code, body.error.message])
@@ -352,7 +376,9 @@ test('an organization that is suspended is refused', async () => {
   await setStatus(world.deps, organizationId, 'suspended')
   expect(errorOf(await create())).toBe('auth.organization_inactive')
   const path = { organizationId, environment: 'live', serviceId: id } as const
-  await expect(disableService(world.deps, path)).rejects.toMatchObject({ code: 'auth.organization_inactive' })
+  await expect(disableService(world.deps, path)).rejects.toMatchObject({
+    code: 'auth.organization_inactive',
+  })
 })
 
 /** The list as another process has it, and how often it read definitions. */
@@ -397,7 +423,8 @@ describe('the registry', () => {
       (await listed()).includes(id),
       (await world.send({ url: `${registry}/${id}` })).status,
     ]
-    const set = (status: 'active' | 'suspended' | 'deleted') => setStatus(world.deps, organizationId, status)
+    const set = (status: 'active' | 'suspended' | 'deleted') =>
+      setStatus(world.deps, organizationId, status)
     expect(await found()).toEqual([true, 200])
     await set('suspended')
     expect(await found()).toEqual([false, 404])
@@ -412,7 +439,9 @@ describe('the registry', () => {
     const second = startRegistry(world)
     const id = await created()
     const named = async ({ list }: typeof first) => {
-      const entries: { id: string; name: string; branding: object }[] = JSON.parse((await list()).data)
+      const entries: { id: string; name: string; branding: object }[] = JSON.parse(
+        (await list()).data,
+      )
       return entries.find((entry) => entry.id === id)
     }
     const both = async () => [await named(first), await named(second)]
@@ -436,8 +465,13 @@ describe('the registry', () => {
 
   test('is not sent again to who has it', async () => {
     const { headers } = await world.send({ url: registry })
-    const again = () => world.send({ url: registry, headers: { 'if-none-match': String(headers.etag) } })
-    expect(await again()).toMatchObject({ status: 304, body: undefined, headers: { etag: headers.etag } })
+    const again = () =>
+      world.send({ url: registry, headers: { 'if-none-match': String(headers.etag) } })
+    expect(await again()).toMatchObject({
+      status: 304,
+      body: undefined,
+      headers: { etag: headers.etag },
+    })
     await created()
     expect((await again()).status).toBe(200)
   })
@@ -471,15 +505,24 @@ describe('the registry', () => {
   test('the built-in service is verified and gives an organization', async () => {
     const { body } = await world.send({ url: `${registry}/tidegate` })
     expect(registryEntry.parse(body)).toBeDefined()
-    expect(body.data).toMatchObject({ id: 'tidegate', website: publicUrl, branding: { verified: true } })
+    expect(body.data).toMatchObject({
+      id: 'tidegate',
+      website: publicUrl,
+      branding: { verified: true },
+    })
     const keys = body.data.env_vars.map(({ key }: { key: string }) => key)
     expect(keys).toContain('TIDEGATE_SECRET_KEY')
   })
 
-  test.each(['nobody', 'Tidegate', 'a', '%00%00%00', '\u202eabc'])('%j is not found', async (id) => {
-    const { status, body } = await world.send({ url: `${registry}/${encodeURI(id).replace('%25', '%')}` })
-    expect([status, body.error.code]).toEqual([404, 'request.not_found'])
-  })
+  test.each(['nobody', 'Tidegate', 'a', '%00%00%00', '\u202eabc'])(
+    '%j is not found',
+    async (id) => {
+      const { status, body } = await world.send({
+        url: `${registry}/${encodeURI(id).replace('%25', '%')}`,
+      })
+      expect([status, body.error.code]).toEqual([404, 'request.not_found'])
+    },
+  )
 })
 
 describe('verifying', () => {

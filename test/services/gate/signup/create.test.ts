@@ -123,9 +123,15 @@ describe('a signup is refused', () => {
     expect(await refusal({ scopes: ['*'] })).toEqual(invalid('scopes'))
   })
 
-  test.each(['nobody', 'No', 'a\u0000b'])('for the service %j, which there is not', async (service_id) => {
-    expect(await refusal({ service_id })).toMatchObject({ status: 404, code: 'request.not_found' })
-  })
+  test.each(['nobody', 'No', 'a\u0000b'])(
+    'for the service %j, which there is not',
+    async (service_id) => {
+      expect(await refusal({ service_id })).toMatchObject({
+        status: 404,
+        code: 'request.not_found',
+      })
+    },
+  )
 
   test('for a service that is hidden, disabled, or whose organization is not active', async () => {
     const hidden = await gateOwner(gate.deps, { fields: { discoverable: false } })

@@ -28,7 +28,10 @@ import {
 const declined = after(pending, decideDecline(pending, { now }))
 const expired = after(pending, decideSessionExpiry(pending, { now: now + sessionTtlMs }))
 const ack = { acknowledgementId: 'this', now }
-const acknowledged = after(approved, decideAcknowledgement({ session: approved, isAckToken: true }, ack))
+const acknowledged = after(
+  approved,
+  decideAcknowledgement({ session: approved, isAckToken: true }, ack),
+)
 
 describe('opening a session', () => {
   test('says all that the read model needs, with ids that follow from the session', () => {
@@ -61,7 +64,11 @@ describe('opening a session', () => {
   test.each([
     ['an active service of an active organization', open, 'GateSessionOpened'],
     ['no service', { ...open, service: undefined }, 'request.not_found'],
-    ['a disabled one', { ...open, service: { ...owned, status: 'disabled' as const } }, 'request.not_found'],
+    [
+      'a disabled one',
+      { ...open, service: { ...owned, status: 'disabled' as const } },
+      'request.not_found',
+    ],
     [
       'a hidden one',
       { ...open, service: { ...owned, definition: { ...owned.definition, discoverable: false } } },
@@ -94,14 +101,28 @@ test.each<[string, Row, number, string]>([
 
 test.each<[string, Row, number | null, number, string]>([
   ['is rejected after a while', pending, reloadMs, reloadMs, 'GateSessionRejected'],
-  ['is not before, whatever the clock of this process says', pending, reloadMs - 1, 10 * reloadMs, 'nothing'],
-  ['is rejected even where that clock is behind', pending, reloadMs, -10 * reloadMs, 'GateSessionRejected'],
+  [
+    'is not before, whatever the clock of this process says',
+    pending,
+    reloadMs - 1,
+    10 * reloadMs,
+    'nothing',
+  ],
+  [
+    'is rejected even where that clock is behind',
+    pending,
+    reloadMs,
+    -10 * reloadMs,
+    'GateSessionRejected',
+  ],
   ['is not when it was opened again', pending, null, reloadMs, 'nothing'],
   ['is not once it is being approved', started, reloadMs, reloadMs, 'nothing'],
   ['is not once it is resolved', approved, reloadMs, reloadMs, 'nothing'],
   ['expires rather, when that is due, too', pending, sessionTtlMs, sessionTtlMs, 'nothing'],
 ])('a session whose page was closed %s', (_what, session, closingForMs, ms, expected) => {
-  expect(outcome(() => decideClosedPage({ session, closingForMs }, { now: now + ms }))).toBe(expected)
+  expect(outcome(() => decideClosedPage({ session, closingForMs }, { now: now + ms }))).toBe(
+    expected,
+  )
 })
 
 test('why a session was rejected is told apart', () => {
@@ -129,7 +150,10 @@ const other = (ms: number) => ({ acknowledgementId: 'other', now: now + ms })
 test('acknowledging again by the same request does nothing, at any time, unless the token is wrong', () => {
   const again = (isAckToken: boolean) =>
     outcome(() =>
-      decideAcknowledgement({ session: acknowledged, isAckToken }, { ...ack, now: now + deliveryTtlMs }),
+      decideAcknowledgement(
+        { session: acknowledged, isAckToken },
+        { ...ack, now: now + deliveryTtlMs },
+      ),
     )
   expect([again(true), again(false)]).toEqual(['nothing', 'gate.delivery_ack_invalid'])
   const late = after(approved, decideDeliveryExpiry(approved, { now: now + deliveryTtlMs }))
@@ -146,7 +170,13 @@ const issued = {
   code_expires_at: now + codeTtlMs,
 } as const
 test.each<
-  [string, (session: Row, at: { now: number }) => ReturnType<typeof decideCodeExpiry>, Row, number, string]
+  [
+    string,
+    (session: Row, at: { now: number }) => ReturnType<typeof decideCodeExpiry>,
+    Row,
+    number,
+    string,
+  ]
 >([
   ['a session', decideSessionExpiry, pending, sessionTtlMs, 'GateSessionExpired'],
   ['a session before its time', decideSessionExpiry, pending, sessionTtlMs - 1, 'nothing'],

@@ -32,7 +32,10 @@ export const command = {
 }
 
 /** The session after the decisions. */
-export const after = (session: GateSessionRow | undefined, decisions: DecidedEvent[]): GateSessionRow =>
+export const after = (
+  session: GateSessionRow | undefined,
+  decisions: DecidedEvent[],
+): GateSessionRow =>
   sessionAfter(
     session,
     decisions.map(({ event }) => event),
@@ -50,7 +53,10 @@ export const start = {
 }
 
 export const startedAt = (session: GateSessionRow, at: number, command = start) =>
-  decideApprovalStart({ session, endpointId: null, isClaimRequired: false }, { ...command, proof, now: at })
+  decideApprovalStart(
+    { session, endpointId: null, isClaimRequired: false },
+    { ...command, proof, now: at },
+  )
 export const started = after(pending, startedAt(pending, now))
 
 export const approvedAt = (session: GateSessionRow, at: number) =>

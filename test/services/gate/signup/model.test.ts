@@ -15,7 +15,16 @@ import {
 import type { PageRow } from '../../../support/gate-page-row.ts'
 import { now as begin } from '../../../support/gate-rows.ts'
 import { amount } from '../../../support/long.ts'
-import { after, approvedAt, command, failedAt, opening, outcome, start, startedAt } from './given.ts'
+import {
+  after,
+  approvedAt,
+  command,
+  failedAt,
+  opening,
+  outcome,
+  start,
+  startedAt,
+} from './given.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -78,7 +87,11 @@ const commands: Record<string, Command> = {
       return apply(world, () => {
         pendingSession(world.session, world.now)
         world.tokens++
-        world.page = { approve_token_hash: hash(world.tokens), issued_at: world.now, closed_at: null }
+        world.page = {
+          approve_token_hash: hash(world.tokens),
+          issued_at: world.now,
+          closed_at: null,
+        }
         return nothing()
       })
     },
@@ -171,7 +184,8 @@ const commands: Record<string, Command> = {
     },
     model({ model, now }) {
       const closedAt = model.page?.closedAt ?? null
-      if (isWaiting(model, now) && closedAt !== null && now >= closedAt + 3000) model.stage = 'closed'
+      if (isWaiting(model, now) && closedAt !== null && now >= closedAt + 3000)
+        model.stage = 'closed'
       else if (model.stage === 'delivering' && now >= model.until) model.stage = 'gone'
       else if (model.stage === 'waiting' && now >= model.until) model.stage = 'expired'
       else return 'nothing'
@@ -193,7 +207,8 @@ function acknowledgeAs(who: 'one' | 'another', { session, now }: World): Decided
 
 function acknowledge({ model, now }: World): string {
   if (model.stage === 'expired') return 'gate.session_expired'
-  if (!['delivering', 'acknowledged', 'gone'].includes(model.stage)) return 'gate.delivery_ack_invalid'
+  if (!['delivering', 'acknowledged', 'gone'].includes(model.stage))
+    return 'gate.delivery_ack_invalid'
   if (model.stage !== 'delivering' || now >= model.until) return 'gate.delivery_consumed'
   model.stage = 'acknowledged'
   return 'done'
@@ -203,7 +218,10 @@ function acknowledge({ model, now }: World): string {
 const decidedBy = new WeakMap<Model, number>()
 
 /** Every token of the page is good; without one there is nothing to ask with. */
-function startWith(token: number, { session, now }: Pick<World, 'session' | 'now'>): DecidedEvent[] {
+function startWith(
+  token: number,
+  { session, now }: Pick<World, 'session' | 'now'>,
+): DecidedEvent[] {
   if (token < 1) return []
   return startedAt(session, now, {
     ...start,

@@ -16,10 +16,12 @@ beforeAll(async () => {
 })
 afterAll(() => gate?.stop())
 
-const poll = ({ id, poll_token }: Opened, token = poll_token) => gate.send({ url: `/${id}`, key: token })
+const poll = ({ id, poll_token }: Opened, token = poll_token) =>
+  gate.send({ url: `/${id}`, key: token })
 const consent = (id: string, headers?: Record<string, string>) =>
   gate.send({ url: `/${id}/consent`, ...(headers && { headers }) })
-const cancel = (id: string, query = '') => gate.send({ method: 'POST', url: `/${id}/cancel${query}` })
+const cancel = (id: string, query = '') =>
+  gate.send({ method: 'POST', url: `/${id}/cancel${query}` })
 const ack = ({ id, poll_token: token }: Opened, body: unknown = {}) =>
   gate.send({ method: 'POST', url: `/${id}/ack`, key: token, ...(body !== undefined && { body }) })
 
@@ -63,14 +65,23 @@ describe('polling', () => {
     const opened = await gate.open()
     await gate.start(opened.id)
     gate.now.ms += sessionTtlMs
-    expect((await poll(opened)).body.data).toMatchObject({ status: 'pending', approval: 'in_progress' })
+    expect((await poll(opened)).body.data).toMatchObject({
+      status: 'pending',
+      approval: 'in_progress',
+    })
   })
 
   test('says that and why it was rejected', async () => {
     const opened = await gate.open()
     await cancel(opened.id)
     const { id, expires_at } = opened
-    const rejected = { object: 'gate_session', id, status: 'rejected', expires_at, reason: 'declined' }
+    const rejected = {
+      object: 'gate_session',
+      id,
+      status: 'rejected',
+      expires_at,
+      reason: 'declined',
+    }
     expect((await poll(opened)).body.data).toEqual(rejected)
     const failed = await gate.open()
     await gate.start(failed.id)
@@ -104,7 +115,9 @@ describe('polling', () => {
     expect(await of(poll({ ...one, id: randomId('gate', gate.deps.random) }))).toBe(
       '404 gate.session_not_found',
     )
-    expect(await of(gate.send({ url: '/gate_1', key: one.poll_token }))).toBe('404 gate.session_not_found')
+    expect(await of(gate.send({ url: '/gate_1', key: one.poll_token }))).toBe(
+      '404 gate.session_not_found',
+    )
   })
 
   test('is limited to 30 a minute for a token', async () => {
@@ -146,7 +159,9 @@ describe('consent', () => {
     expect(await from({ 'sec-fetch-site': 'cross-site' })).toBe(refused)
     expect(await from({ 'sec-fetch-site': 'none' })).toBe('200')
     expect(await from({ origin: 'null', 'sec-fetch-site': 'same-origin' })).toBe('200')
-    expect((await consent(id, { origin: publicUrl })).headers['access-control-allow-origin']).toBeUndefined()
+    expect(
+      (await consent(id, { origin: publicUrl })).headers['access-control-allow-origin'],
+    ).toBeUndefined()
   })
 
   test('has nothing to ask once the session is resolved or its time over', async () => {
@@ -172,7 +187,12 @@ describe('consent', () => {
 
   test('shows what the agent tells the service, if anything', async () => {
     const metadata = { plan: 'free', team: { size: 3 } }
-    const body = { service_id: 'tidegate', account_name: 'Robin', metadata, delivery: gate.keys.delivery }
+    const body = {
+      service_id: 'tidegate',
+      account_name: 'Robin',
+      metadata,
+      delivery: gate.keys.delivery,
+    }
     const opened = await gate.send({ method: 'POST', url: '', body })
     expect((await consent(opened.body.data.id)).body.data.metadata).toEqual(metadata)
     expect((await consent((await gate.open()).id)).body.data).not.toHaveProperty('metadata')
@@ -181,7 +201,10 @@ describe('consent', () => {
   test('says that an approval is under way', async () => {
     const { id } = await gate.open()
     await gate.start(id)
-    expect((await consent(id)).body.data).toMatchObject({ status: 'pending', approval: 'in_progress' })
+    expect((await consent(id)).body.data).toMatchObject({
+      status: 'pending',
+      approval: 'in_progress',
+    })
   })
 
   test('goes on for a service that was hidden after the signup began', async () => {
@@ -215,7 +238,14 @@ describe('cancel', () => {
     await gate.approve(approved.id)
     const ip = freshAddress()
     const from = (id: string, n = 0) =>
-      of(gate.send({ method: 'POST', url: `/${id}/cancel`, ip, headers: { 'idempotency-key': `key ${n}` } }))
+      of(
+        gate.send({
+          method: 'POST',
+          url: `/${id}/cancel`,
+          ip,
+          headers: { 'idempotency-key': `key ${n}` },
+        }),
+      )
     const kept = await rowsKept()
     gate.decidedAbout.length = 0
     const unknown = randomId('gate', gate.deps.random)
@@ -231,16 +261,23 @@ describe('cancel', () => {
     expect(gate.decidedAbout).toEqual([waiting.id])
   })
 
-  test.each(['text/plain;charset=UTF-8', 'application/json', 'application/octet-stream', undefined])(
-    'ignores a body of type %s',
-    async (type) => {
-      const { id } = await gate.open()
-      const headers = type === undefined ? {} : { 'content-type': type }
-      const url = `/v1/gate/sessions/${id}/cancel`
-      const { statusCode } = await gate.app.inject({ method: 'POST', url, headers, payload: '{not json' })
-      expect(statusCode).toBe(200)
-    },
-  )
+  test.each([
+    'text/plain;charset=UTF-8',
+    'application/json',
+    'application/octet-stream',
+    undefined,
+  ])('ignores a body of type %s', async (type) => {
+    const { id } = await gate.open()
+    const headers = type === undefined ? {} : { 'content-type': type }
+    const url = `/v1/gate/sessions/${id}/cancel`
+    const { statusCode } = await gate.app.inject({
+      method: 'POST',
+      url,
+      headers,
+      payload: '{not json',
+    })
+    expect(statusCode).toBe(200)
+  })
 
   test('takes back nothing that was approved or is being so', async () => {
     const [started, approved] = [await gate.open(), await gate.open()]
@@ -300,7 +337,11 @@ describe('ack', () => {
     const { id } = opened
     const ack_token = await gate.approve(id)
     const { status, headers, body } = await ack(opened, { ack_token })
-    const acknowledged = { object: 'gate_session_delivery', gate_session_id: id, status: 'acknowledged' }
+    const acknowledged = {
+      object: 'gate_session_delivery',
+      gate_session_id: id,
+      status: 'acknowledged',
+    }
     expect([status, body.data, headers['cache-control']]).toEqual([200, acknowledged, 'no-store'])
     expect(await gate.parts.vault.find(id)).toBeUndefined()
     expect((await gate.session(id))?.delivery_sealed).toBeNull()
@@ -311,7 +352,9 @@ describe('ack', () => {
   test('succeeds once, however many try at once', async () => {
     const opened = await gate.open()
     const ack_token = await gate.approve(opened.id)
-    const answers = await Promise.all(Array.from({ length: 20 }, () => of(ack(opened, { ack_token }))))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => of(ack(opened, { ack_token }))),
+    )
     expect(answers.filter((answer) => answer === '200')).toHaveLength(1)
     expect(answers.filter((answer) => answer === '410 gate.delivery_consumed')).toHaveLength(19)
     expect(await of(ack(opened, { ack_token }))).toBe('429 gate.rate_limit')
@@ -360,7 +403,9 @@ describe('ack', () => {
     expect(await of(ack(approved, undefined))).toBe(wrong)
     expect(await of(ack(approved, {}))).toBe(wrong)
     expect(await of(ack(approved, { ack_token: 'gtack_x' }))).toBe(wrong)
-    expect(await of(ack(approved, { ack_token: generateToken('gtack', gate.deps.random) }))).toBe(wrong)
+    expect(await of(ack(approved, { ack_token: generateToken('gtack', gate.deps.random) }))).toBe(
+      wrong,
+    )
     expect(await of(ack(approved, { ack_token: 1 }))).toBe('422 gate.validation_failed')
     expect(await of(ack(approved, { ack_token, more: 1 }))).toBe('422 gate.validation_failed')
     expect(await of(ack(pending, { ack_token }))).toBe(wrong)
@@ -395,5 +440,9 @@ test('a login is shown for consent and cancelled as a signup is, and has nothing
   expect((await consent(id)).body.data).toMatchObject({ kind: 'login', gate_session_id: id })
   expect(await of(poll({ ...stranger, id }))).toBe('404 gate.session_not_found')
   expect(await of(ack({ ...stranger, id }, { ack_token: 'x' }))).toBe('404 gate.session_not_found')
-  expect((await cancel(id)).body.data).toEqual({ object: 'gate_login_session', id, status: 'rejected' })
+  expect((await cancel(id)).body.data).toEqual({
+    object: 'gate_login_session',
+    id,
+    status: 'rejected',
+  })
 })

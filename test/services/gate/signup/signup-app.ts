@@ -139,7 +139,8 @@ export async function startSignups() {
     await decide({
       ...sessionStream(id),
       load: (tx) => findGateSession(tx, id),
-      decide: (session) => decideApprovalFailure(session, { problem: 'It did not answer.', now: now.ms }),
+      decide: (session) =>
+        decideApprovalFailure(session, { problem: 'It did not answer.', now: now.ms }),
     })
   }
 

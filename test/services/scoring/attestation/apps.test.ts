@@ -1,13 +1,19 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { loadAttestedApps, readAttestedApps } from '../../../../services/scoring/attestation/apps.ts'
+import {
+  loadAttestedApps,
+  readAttestedApps,
+} from '../../../../services/scoring/attestation/apps.ts'
 import { createApple, createGoogle } from '../../../support/attestation.ts'
 
 const { decryption_key, verification_key } = createGoogle()
 const ios = { platform: 'ios', organization: 'org_1', app_id: 'ABCDE12345.com.example.shop' }
 const android = {
-  ...{ platform: 'android', organization: 'org_1', package_name: 'com.example.shop' },
-  ...{ decryption_key, verification_key },
+  platform: 'android',
+  organization: 'org_1',
+  package_name: 'com.example.shop',
+  decryption_key,
+  verification_key,
 }
 const read = (file: unknown) => readAttestedApps(JSON.stringify(file))
 

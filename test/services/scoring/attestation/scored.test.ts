@@ -96,13 +96,26 @@ const attesting = () => ({ apps: apps(), judge: judgeAttestation })
 async function start(own = apps()): Promise<void> {
   const attesting = { apps: own, judge: judgeAttestation }
   worker = await runScoring({
-    ...{ log, codec, logger, attesting, pool: database.pool, network: noNetwork, skips: noSkips },
-    ...{ learned: taught, dataKeys: createMemoryDataKeys(), clock: () => now },
+    log,
+    codec,
+    logger,
+    attesting,
+    pool: database.pool,
+    network: noNetwork,
+    skips: noSkips,
+    learned: taught,
+    dataKeys: createMemoryDataKeys(),
+    clock: () => now,
     applied: { waitFor: async () => {} },
   })
 }
 
-const native = { device_model: 'iPhone15,2', install_id: 'i-1', hooks: false, jailbreak_or_root: false }
+const native = {
+  device_model: 'iPhone15,2',
+  install_id: 'i-1',
+  hooks: false,
+  jailbreak_or_root: false,
+}
 const appSession = (name: string, some: Partial<TestSession> = {}) =>
   testSession(name, { platform: 'ios', client: { snapshot: { native } }, openedAt: now, ...some })
 
@@ -124,11 +137,13 @@ interface Attestation {
 }
 
 const attested = (session: TestSession, some: Partial<AttestOptions> = {}): Attestation => ({
-  ...{ type: 'app_attest', key_id: key.keyId },
-  data: appAttestation({ ...{ apple, key, appId, hash: hashFor(session) }, ...some }).toString('base64'),
+  type: 'app_attest',
+  key_id: key.keyId,
+  data: appAttestation({ apple, key, appId, hash: hashFor(session), ...some }).toString('base64'),
 })
 const asserted = (session: TestSession, counter: number): Attestation => ({
-  ...{ type: 'app_attest_assertion', key_id: key.keyId },
+  type: 'app_attest_assertion',
+  key_id: key.keyId,
   data: appAssertion({ key, appId, counter, hash: hashFor(session) }).toString('base64'),
 })
 
@@ -188,7 +203,11 @@ describe('an app with App Attest', () => {
 
   it('says so in any body, and the session is decided anew', async () => {
     const session = appSession('later')
-    const body = { seq: 2, at: ++received, observations: { version: 1, attestation: attested(session) } }
+    const body = {
+      seq: 2,
+      at: ++received,
+      observations: { version: 1, attestation: attested(session) },
+    }
     await scored(session)
     await append(batch(session, body))
     expect(decisionsOf(session).map(({ verdict }) => verdict)).toEqual(['inconclusive', 'human'])
@@ -219,9 +238,14 @@ describe('an app with App Attest', () => {
     const session = appSession('unknown')
     const decision = await scored(session, asserted(session, 1))
     expect(judged(decision)).toEqual(['unverified', 'unknown_key'])
-    expect(decision).toMatchObject({ verdict: 'inconclusive', risk_score: 40, device_identity: null })
+    expect(decision).toMatchObject({
+      verdict: 'inconclusive',
+      risk_score: 40,
+      device_identity: null,
+    })
     expect(decision.highlights.flatMap(({ evidence }) => evidence)).toContainEqual({
-      ...{ signal: 'app_unattested', name: 'App that nothing attests: unknown key' },
+      signal: 'app_unattested',
+      name: 'App that nothing attests: unknown key',
     })
   })
 
@@ -237,13 +261,20 @@ describe('an app with App Attest', () => {
     const live = appSession('live')
     const test = appSession('test', { environment: 'test' })
     const isDevelopment = true
-    expect(judged(await scored(live, attested(live, { isDevelopment })))).toEqual(['invalid', 'environment'])
+    expect(judged(await scored(live, attested(live, { isDevelopment })))).toEqual([
+      'invalid',
+      'environment',
+    ])
     expect(judged(await scored(test, attested(test, { isDevelopment })))).toEqual(['valid', null])
   })
 
   it.each<[string, (session: TestSession) => Attestation, string]>([
     ['of another session', () => attested(appSession('original')), 'nonce'],
-    ['of another app', (session) => attested(session, { appId: 'ABCDE12345.com.example.other' }), 'app'],
+    [
+      'of another app',
+      (session) => attested(session, { appId: 'ABCDE12345.com.example.other' }),
+      'app',
+    ],
     ['under another name', (session) => ({ ...attested(session), key_id: 'other' }), 'nonce'],
     ['that is none', () => ({ type: 'app_attest', key_id: key.keyId, data: 'AAAA' }), 'malformed'],
   ])('is refused with an attestation %s', async (_name, attestation, reason) => {
@@ -257,7 +288,11 @@ describe('an app with App Attest', () => {
 
   it('stays refused, whatever the document sends next', async () => {
     const session = appSession('second-try')
-    const body = { seq: 2, at: ++received, observations: { version: 1, attestation: attested(session) } }
+    const body = {
+      seq: 2,
+      at: ++received,
+      observations: { version: 1, attestation: attested(session) },
+    }
     await scored(session, { ...attested(session), data: 'AAAA' })
     await append(batch(session, body), handOff(session, { seq: 3 }))
     expect(judged(decisionsOf(session).at(-1) as SessionScored)).toEqual(['invalid', 'malformed'])
@@ -282,12 +317,18 @@ describe('an app with App Attest', () => {
     if (!document) throw new Error('no document')
     await append(document, handOff(other, { seq: 1 }))
     const last = decisionsOf(session).at(-1)
-    expect(last).toMatchObject({ verdict: 'inconclusive', attestation: null, device_identity: null })
+    expect(last).toMatchObject({
+      verdict: 'inconclusive',
+      attestation: null,
+      device_identity: null,
+    })
   })
 
   it('is read of apps only, and costs pages no statement', async () => {
     const page = testSession('page', { openedAt: now })
-    const events = [...begun(page), batch(page, withAttestation(page, attested(page)))].map(recordedOf)
+    const events = [...begun(page), batch(page, withAttestation(page, attested(page)))].map(
+      recordedOf,
+    )
     const query = () => Promise.reject(new Error('a statement'))
     const none = await attestationsOf({ query } as never, { events, known: new Map() }, attesting())
     expect(none.outcomes.size).toBe(0)
@@ -319,7 +360,10 @@ it('of two assertions with one counter that are scored at once one counts', asyn
   for (const tx of transactions) await tx.query('begin')
   const judgedIn = async (tx: typeof one, name: string) => {
     const session = appSession(name)
-    const events = [...begun(session), batch(session, withAttestation(session, asserted(session, 7)))]
+    const events = [
+      ...begun(session),
+      batch(session, withAttestation(session, asserted(session, 7))),
+    ]
     const recorded = events.map(recordedOf)
     return attestationsOf(tx, { events: recorded, known: new Map() }, attesting())
   }
@@ -344,7 +388,8 @@ it('of two assertions with one counter that are scored at once one counts', asyn
 describe('an app with Play Integrity', () => {
   const install = 'i-1'
   const play = async (session: TestSession, some: object = {}): Promise<Attestation> => ({
-    ...{ type: 'play_integrity', key_id: install },
+    type: 'play_integrity',
+    key_id: install,
     data: await playToken(playVerdict(packageName, hashFor(session, install), some), google),
   })
   const android = (name: string) => appSession(name, { platform: 'android' })
@@ -373,18 +418,23 @@ describe('an app with Play Integrity', () => {
 
   it('is refused with a token of another session, and with none', async () => {
     const replayed = android('replayed')
-    expect(judged(await scored(replayed, await play(android('original'))))).toEqual(['invalid', 'nonce'])
+    expect(judged(await scored(replayed, await play(android('original'))))).toEqual([
+      'invalid',
+      'nonce',
+    ])
     const forged = android('forged')
     const data = 'a'.repeat(10_000)
-    expect(judged(await scored(forged, { type: 'play_integrity', key_id: install, data }))).toEqual([
-      'invalid',
-      'malformed',
-    ])
+    expect(judged(await scored(forged, { type: 'play_integrity', key_id: install, data }))).toEqual(
+      ['invalid', 'malformed'],
+    )
   })
 
   it('counts for no app of Apple', async () => {
     const session = appSession('crossed')
-    expect(judged(await scored(session, await play(session)))).toEqual(['unverified', 'unknown_app'])
+    expect(judged(await scored(session, await play(session)))).toEqual([
+      'unverified',
+      'unknown_app',
+    ])
   })
 
   it('that is too large is as none', async () => {

@@ -1,6 +1,9 @@
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type Directories, followDirectories } from '../../../../services/scoring/identity/directories.ts'
+import {
+  type Directories,
+  followDirectories,
+} from '../../../../services/scoring/identity/directories.ts'
 import { readLookups, saveLookup } from '../../../../services/scoring/identity/tables.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'

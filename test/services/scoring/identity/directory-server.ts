@@ -45,9 +45,15 @@ export async function startDirectory(
   const dns = await startDnsServer((question) => addressRecords(question, ['127.0.0.1']))
   const origin = `https://${host}:${port}`
   return {
-    ...{ origin, directory: `${origin}/.well-known/http-message-signatures-directory`, requests },
+    origin,
+    directory: `${origin}/.well-known/http-message-signatures-directory`,
+    requests,
     questions: dns.questions,
-    options: { rules: createAddressRules(['127.0.0.0/8']), dnsServers: [dns.address], ca: authority.ca },
+    options: {
+      rules: createAddressRules(['127.0.0.0/8']),
+      dnsServers: [dns.address],
+      ca: authority.ca,
+    },
     async close() {
       const closed = once(server, 'close')
       server.close()

@@ -11,7 +11,9 @@ afterEach(async () => {
 })
 
 const { jwk, keyId } = createAgentKey()
-const good = JSON.stringify({ keys: [{ kty: 'RSA', n: 'x', e: 'AQAB' }, jwk, { ...jwk, x: 'short' }] })
+const good = JSON.stringify({
+  keys: [{ kty: 'RSA', n: 'x', e: 'AQAB' }, jwk, { ...jwk, x: 'short' }],
+})
 
 async function fetchWith(reply: Reply | (() => Promise<Reply>), some: Partial<FetchOptions> = {}) {
   const server = await startDirectory(() => (typeof reply === 'function' ? reply() : reply))
@@ -40,7 +42,11 @@ describe('a directory', () => {
     ['that is none', { body: '<html>' }, 'content'],
     ['without keys', { body: '{"keys":"none"}' }, 'content'],
     ['that is not there', { status: 404 }, 'status 404'],
-    ['that leads inside', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'status 302'],
+    [
+      'that leads inside',
+      { status: 302, headers: { location: 'http://127.0.0.1:1/' } },
+      'status 302',
+    ],
   ])('%s is refused', async (_, reply, failure) => {
     const { server, result } = await fetchWith(reply)
     expect(result).toEqual({ failure })
@@ -88,7 +94,9 @@ describe('the host name of an address', () => {
 
   it('counts where it leads back to the address', async () => {
     const addresses = { 'Crawl-1.bot.example': [], 'crawl-1.bot.example': ['203.0.113.1', ip] }
-    expect(await hostOf(['Crawl-1.bot.example'], { addresses })).toEqual({ host: 'crawl-1.bot.example' })
+    expect(await hostOf(['Crawl-1.bot.example'], { addresses })).toEqual({
+      host: 'crawl-1.bot.example',
+    })
   })
 
   it('may be the second of its names, or of IPv6', async () => {

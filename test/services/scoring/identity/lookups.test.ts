@@ -45,7 +45,10 @@ function start(answer: (subject: string) => LookupResult | Promise<LookupResult>
   const fetched: string[] = []
   const answered: string[] = []
   const lookups = runLookups({
-    ...{ pool: database.pool, clock: () => now, logger, intervalMs: 10 },
+    pool: database.pool,
+    clock: () => now,
+    logger,
+    intervalMs: 10,
     async fetch(subject) {
       fetched.push(subject)
       return answer(subject)
@@ -60,7 +63,12 @@ function start(answer: (subject: string) => LookupResult | Promise<LookupResult>
     id = 'sid_1',
     { organization = 'org_1', source = '192.0.2.1' }: Sender = {},
   ) => {
-    const session = { session_id: id, organization_id: organization, environment: 'live' as const, source }
+    const session = {
+      session_id: id,
+      organization_id: organization,
+      environment: 'live' as const,
+      source,
+    }
     lookups.request({ subject, session, dueAt: now })
   }
   return { request, fetched, answered }
@@ -73,10 +81,14 @@ it('is fetched once for all sessions that wait, and is in the table before they 
   await eventually(() => expect(fetched).toEqual([directory]))
   request(directory, 'sid_2')
   resolve(found)
-  await eventually(() => expect(answered.toSorted()).toEqual([`sid_1 ${directory}`, `sid_2 ${directory}`]))
+  await eventually(() =>
+    expect(answered.toSorted()).toEqual([`sid_1 ${directory}`, `sid_2 ${directory}`]),
+  )
   expect(fetched).toEqual([directory])
   expect((await readLookups(database.pool, [directory], now)).get(directory)).toMatchObject({
-    ...{ result: found, fetched_at: startedAt, ends_at: startedAt + 60 * minute },
+    result: found,
+    fetched_at: startedAt,
+    ends_at: startedAt + 60 * minute,
   })
 })
 
@@ -94,7 +106,9 @@ it('a failure is tried again after five minutes, and not before, for as long as 
   let result: LookupResult = { failure: 'timeout' }
   const { request, fetched, answered } = start(() => result)
   request(directory)
-  await eventually(async () => expect((await readLookups(database.pool, [directory], now)).size).toBe(1))
+  await eventually(async () =>
+    expect((await readLookups(database.pool, [directory], now)).size).toBe(1),
+  )
   now += 5 * minute - 1
   request('https://other.test/', 'sid_2')
   await eventually(() => expect(fetched).toEqual([directory, 'https://other.test/']))
@@ -135,18 +149,24 @@ it.each<[string, (n: number) => Sender, Sender]>([
   ['one organization', (n) => ({ source: sourceOf(n) }), other],
   ['one source', () => ({}), { source: other.source }],
   ['one source in 20 organizations', (n) => ({ organization: `org_flood${n % 20}` }), other],
-])('an agent is fetched long before 1,040 names of %s that fail slowly', async (_, flood, sender) => {
-  const { request, fetched, answered } = start((subject) =>
-    names.includes(subject) ? delay(5).then(() => ({ failure: 'timeout' })) : found,
-  )
-  for (const [n, name] of names.entries()) request(name, `sid_flood${n}`, flood(n))
-  request(directory, 'sid_good', sender)
-  request(catalogued, 'sid_catalogued')
-  await eventually(() =>
-    expect(answered.toSorted()).toEqual([`sid_catalogued ${catalogued}`, `sid_good ${directory}`]),
-  )
-  expect(fetched.indexOf(directory)).toBeLessThan(40)
-})
+])(
+  'an agent is fetched long before 1,040 names of %s that fail slowly',
+  async (_, flood, sender) => {
+    const { request, fetched, answered } = start((subject) =>
+      names.includes(subject) ? delay(5).then(() => ({ failure: 'timeout' })) : found,
+    )
+    for (const [n, name] of names.entries()) request(name, `sid_flood${n}`, flood(n))
+    request(directory, 'sid_good', sender)
+    request(catalogued, 'sid_catalogued')
+    await eventually(() =>
+      expect(answered.toSorted()).toEqual([
+        `sid_catalogued ${catalogued}`,
+        `sid_good ${directory}`,
+      ]),
+    )
+    expect(fetched.indexOf(directory)).toBeLessThan(40)
+  },
+)
 
 it('a directory that is in the table stays when it cannot be read again', async () => {
   let result: LookupResult = found
@@ -167,7 +187,11 @@ it('a nonce is of the first request that took it', async () => {
     transaction(database.pool, (tx) =>
       takeNonces(
         tx,
-        requests.map(([nonce_hash, request_hash]) => ({ nonce_hash, request_hash, ends_at: now + minute })),
+        requests.map(([nonce_hash, request_hash]) => ({
+          nonce_hash,
+          request_hash,
+          ends_at: now + minute,
+        })),
       ),
     )
   expect([...(await take(['aa', '01'], ['bb', '02'], ['aa', '03']))].sort()).toEqual([

@@ -33,7 +33,12 @@ import {
 } from '../support/events.ts'
 import { desktopChrome, withParts } from '../support/snapshots.ts'
 import { taught } from '../support/taught.ts'
-import { type DirectoryServer, type Reply, startDirectory, startReverseDns } from './directory-server.ts'
+import {
+  type DirectoryServer,
+  type Reply,
+  startDirectory,
+  startReverseDns,
+} from './directory-server.ts'
 
 const codec = createCodec()
 const logger = pino({ level: 'silent' })
@@ -82,8 +87,14 @@ async function start(
   const lookups = runIdentity({ ...parts, ...agent.options, ...some })
   stops.push(lookups.stop)
   const worker = await runScoring({
-    ...{ ...parts, ...known, lookups, learned: taught, dataKeys: createMemoryDataKeys() },
-    ...{ network: noNetwork, applied: { waitFor: async () => {} }, skips: noSkips },
+    ...parts,
+    ...known,
+    lookups,
+    learned: taught,
+    dataKeys: createMemoryDataKeys(),
+    network: noNetwork,
+    applied: { waitFor: async () => {} },
+    skips: noSkips,
   })
   stops.push(worker.stop)
 }
@@ -110,7 +121,10 @@ interface Signing {
 }
 
 /** A session whose opening the agent signed. */
-function signed(name: string, { nonce = name, request = name, by = key }: Signing = {}): TestSession {
+function signed(
+  name: string,
+  { nonce = name, request = name, by = key }: Signing = {},
+): TestSession {
   const named = `"${agent.origin}"`
   const lines: [string, string][] = [
     ['"@authority"', 'own.example'],
@@ -122,11 +136,16 @@ function signed(name: string, { nonce = name, request = name, by = key }: Signin
     { method: 'POST', target: '/', rawHeaders },
     { baseUrls: ['https://own.example'], maxLifetimeMs: 60 * minute, now: startedAt },
   )
-  if (checked?.status !== 'signed') throw new Error(`not as it should be: ${JSON.stringify(checked)}`)
+  if (checked?.status !== 'signed')
+    throw new Error(`not as it should be: ${JSON.stringify(checked)}`)
   const { directory, keyId: key_id, bases, bytes, nonceHash: nonce_hash } = checked.signature
   const whole = { directory, key_id, bases, bytes: bytes.toString('base64'), nonce_hash }
   const request_hash = Buffer.from(request).toString('hex')
-  const signature: DocumentSignature = { status: 'signed', reason: null, signed: { ...whole, request_hash } }
+  const signature: DocumentSignature = {
+    status: 'signed',
+    reason: null,
+    signed: { ...whole, request_hash },
+  }
   return testSession(name, { signature, signatureAgent: 'agent.example' })
 }
 
@@ -138,11 +157,15 @@ describe('a signature by a key that nobody has fetched', () => {
     await eventually(() => expect(decisions().length).toBe(2))
     expect(statusesOf('first')).toEqual(['unknown_key', 'unknown_key'])
     release(good)
-    await eventually(() => expect(statusesOf('first')).toEqual(['unknown_key', 'unknown_key', 'verified']))
+    await eventually(() =>
+      expect(statusesOf('first')).toEqual(['unknown_key', 'unknown_key', 'verified']),
+    )
     const [, before, after] = decisions()
     expect(before?.agent).toMatchObject({ status: 'declared', evidence: { reason: 'directory' } })
     expect(after?.agent).toMatchObject({
-      ...{ status: 'signed', provider: 'agent.example', method: 'signature' },
+      status: 'signed',
+      provider: 'agent.example',
+      method: 'signature',
       evidence: { domain: 'agent.example', key_id: key.keyId, reason: null, fetched_at: now },
     })
     expect([before?.reason, after?.reason]).toEqual(['hand_off', 'looked_up'])
@@ -183,7 +206,8 @@ describe('a signature by a key that nobody has fetched', () => {
   })
 })
 
-const isLookedUp = ({ headers }: MemoryLog['records'][number]) => headers.event_type === 'AgentLookedUp'
+const isLookedUp = ({ headers }: MemoryLog['records'][number]) =>
+  headers.event_type === 'AgentLookedUp'
 
 it.each<[string, (n: number) => Partial<TestSession>, Partial<TestSession>]>([
   ['one source leave one from another source', () => ({ ip: '198.51.100.7' }), { ip: '192.0.2.7' }],
@@ -199,15 +223,24 @@ it.each<[string, (n: number) => Partial<TestSession>, Partial<TestSession>]>([
     await start()
     const template = signed('flood').signature?.signed
     if (!template) throw new Error('it is not signed')
-    const names = Array.from({ length: 1040 }, (_, n) => `https://a.flood${n}.example/.well-known/keys`)
+    const names = Array.from(
+      { length: 1040 },
+      (_, n) => `https://a.flood${n}.example/.well-known/keys`,
+    )
     const flood = names.flatMap((directory, n) => {
-      const signature = { status: 'signed', reason: null, signed: { ...template, directory } } as const
+      const signature = {
+        status: 'signed',
+        reason: null,
+        signed: { ...template, directory },
+      } as const
       return opened(testSession(`flood${n}`, { signature, ...flooding(n) }))
     })
     await append(...flood)
     const session = { ...signed('source'), ...honest }
     await append(...opened(session), batch(session))
-    await eventually(() => expect(statusesOf('source').at(-1)).toBe('verified'), { timeoutMs: 60_000 })
+    await eventually(() => expect(statusesOf('source').at(-1)).toBe('verified'), {
+      timeoutMs: 60_000,
+    })
   },
   120_000,
 )
@@ -292,7 +325,11 @@ describe('a crawler that its host name verifies', () => {
     const session = testSession('crawler', { client, ip })
     await append(...opened(session), batch(session))
     await eventually(() => expect(decisions().length).toBe(2))
-    return decisions().map(({ agent: found }) => [found?.status, found?.method, found?.evidence?.host_name])
+    return decisions().map(({ agent: found }) => [
+      found?.status,
+      found?.method,
+      found?.evidence?.host_name,
+    ])
   }
 
   it('is declared until DNS answers, and verified then', async () => {
@@ -306,8 +343,10 @@ describe('a crawler that its host name verifies', () => {
     await agentsAt(['crawl-66-249-66-1.googlebot.com'])
     const addresses = () => database.pool.query('select subject from scoring.agent_lookups')
     expect((await addresses()).rows).toEqual([{ subject: ip }])
-    const { session_id } = (await database.pool.query('select session_id from scoring.sessions')).rows[0]
-    const erased = (id: string) => transaction(database.pool, (tx) => eraseStates(tx, [visitorErased([id])]))
+    const { session_id } = (await database.pool.query('select session_id from scoring.sessions'))
+      .rows[0]
+    const erased = (id: string) =>
+      transaction(database.pool, (tx) => eraseStates(tx, [visitorErased([id])]))
     await erased(`sid_${'0'.repeat(26)}`)
     expect((await addresses()).rowCount).toBe(1)
     await erased(session_id)
@@ -329,7 +368,9 @@ it('sessions without such headers cost no statement', async () => {
   const events = opened(testSession('plain')).map((event) =>
     codec.fromRecord({
       ...codec.toRecord(event, metaOf(event)),
-      ...{ partition: 0, offset: 0, timestamp: 0 },
+      partition: 0,
+      offset: 0,
+      timestamp: 0,
     }),
   )
   const noStatement = { query: () => Promise.reject(new Error('a statement')) }

@@ -10,13 +10,25 @@ interface Place {
 function createQueue() {
   const queue = createLookupQueue()
   let sessions = 0
-  const add = ({ organization = 'org_1', source = '192.0.2.1', subject }: Place = {}, until = 1) => {
+  const add = (
+    { organization = 'org_1', source = '192.0.2.1', subject }: Place = {},
+    until = 1,
+  ) => {
     const session_id = `sid_${sessions++}`
-    const session = { session_id, organization_id: organization, environment: 'live' as const, source }
-    return queue.add({ subject: subject ?? `https://a${sessions}.example/`, session, dueAt: 0 }, until)
+    const session = {
+      session_id,
+      organization_id: organization,
+      environment: 'live' as const,
+      source,
+    }
+    return queue.add(
+      { subject: subject ?? `https://a${sessions}.example/`, session, dueAt: 0 },
+      until,
+    )
   }
   const addMany = (count: number, place: (n: number) => Place) =>
-    Array.from({ length: count }, (_, n) => add(place(n))).filter((lookup) => lookup !== undefined).length
+    Array.from({ length: count }, (_, n) => add(place(n))).filter((lookup) => lookup !== undefined)
+      .length
   return { ...queue, add, addMany }
 }
 
@@ -25,7 +37,9 @@ it('256 sessions of one source wait, 2,000 of one organization and 20,000 in all
   expect(addMany(300, () => ({ source: 'a' }))).toBe(256)
   expect(addMany(3000, (n) => ({ source: `s${n}` }))).toBe(2000 - 256)
   expect(addMany(300, () => ({ organization: 'org_2', source: 'b' }))).toBe(256)
-  expect(addMany(20_000, (n) => ({ organization: `org_many${n}`, source: `m${n}` }))).toBe(20_000 - 2256)
+  expect(addMany(20_000, (n) => ({ organization: `org_many${n}`, source: `m${n}` }))).toBe(
+    20_000 - 2256,
+  )
 })
 
 it('look-ups are due in the order in which they came', () => {

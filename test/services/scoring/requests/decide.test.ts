@@ -7,7 +7,11 @@ import {
   type EdgeRequest,
   type RequestDecision,
 } from '../../../../services/scoring/requests/decide.ts'
-import { agentSignature, createAgentKey, directoryKeysOf } from '../../../support/agent-signature.ts'
+import {
+  agentSignature,
+  createAgentKey,
+  directoryKeysOf,
+} from '../../../support/agent-signature.ts'
 
 const addresses = await readAddresses()
 const network = await openNetwork({ addresses: () => addresses })
@@ -40,16 +44,33 @@ interface Given extends Partial<EdgeRequest> {
   isBlind?: boolean
 }
 
-function decide({ agent = chrome, headers = [], known = [], trusted = [], isBlind, ...request }: Given) {
+function decide({
+  agent = chrome,
+  headers = [],
+  known = [],
+  trusted = [],
+  isBlind,
+  ...request
+}: Given) {
   const whole: EdgeRequest = {
-    ...{ method: 'GET', scheme: 'https', authority: 'shop.example', path: '/', ip: home },
+    method: 'GET',
+    scheme: 'https',
+    authority: 'shop.example',
+    path: '/',
+    ip: home,
     ja4: chromiumHello,
     ...request,
-    headers: [...(agent === null ? [] : [['User-Agent', agent] satisfies [string, string]]), ...headers],
+    headers: [
+      ...(agent === null ? [] : [['User-Agent', agent] satisfies [string, string]]),
+      ...headers,
+    ],
   }
   const find = (url: string) => known.find(({ subject }) => subject === url)
   return decideRequest(whole, {
-    ...{ network: isBlind ? noNetwork : network, directory: find, maxLifetimeMs: 3_600_000, now },
+    network: isBlind ? noNetwork : network,
+    directory: find,
+    maxLifetimeMs: 3_600_000,
+    now,
     trusted: (domain) => (trusted.includes(domain) ? { name: 'Acme' } : null),
   })
 }
@@ -69,7 +90,10 @@ test.each<[string, Given, RequestDecision['verdict'], string, RequestDecision['r
   ],
   [
     'a bot that nobody can check',
-    { agent: 'Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)', isBlind: true },
+    {
+      agent: 'Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)',
+      isBlind: true,
+    },
     ...(['bot', 'declared'] as const),
     ['declared_bot_user_agent', 'bot_like_user_agent'],
   ],
@@ -108,7 +132,11 @@ test.each<[string, Given, RequestDecision['verdict'], string, RequestDecision['r
   ['nobody', { agent: null }, 'inconclusive', 'none', ['user_agent_missing']],
 ])('%s', (_, given, verdict, status, reasons) => {
   const decision = decide(given)
-  expect([decision.verdict, decision.agent.status, decision.reasons]).toEqual([verdict, status, reasons])
+  expect([decision.verdict, decision.agent.status, decision.reasons]).toEqual([
+    verdict,
+    status,
+    reasons,
+  ])
 })
 
 test.each<[string, Given, RequestDecision['unchecked']]>([
@@ -139,17 +167,23 @@ function signed({ authority = 'shop.example' } = {}): [string, string][] {
 test('a signature by a key in memory is the domain’s, and nobody knows whether it was sent before', () => {
   const { verdict, agent, reasons, unchecked } = decide({ headers: signed(), known: [directory] })
   expect({ verdict, reasons, unchecked }).toEqual({
-    ...{ verdict: 'bot', reasons: ['signature_agent_header'], unchecked: ['signature_replay'] },
+    verdict: 'bot',
+    reasons: ['signature_agent_header'],
+    unchecked: ['signature_replay'],
   })
   expect(agent).toMatchObject({
-    ...{ status: 'signed', provider: 'agent.example', method: 'signature' },
+    status: 'signed',
+    provider: 'agent.example',
+    method: 'signature',
     evidence: { key_id: agentKey.keyId, fetched_at: directory.fetched_at },
   })
 })
 
 test('an agent whose directory the organization trusts is verified by its name', () => {
   const given = { headers: signed(), known: [directory] }
-  expect(decide({ ...given, trusted: ['other.example', 'agent.example:8443'] }).agent.status).toBe('signed')
+  expect(decide({ ...given, trusted: ['other.example', 'agent.example:8443'] }).agent.status).toBe(
+    'signed',
+  )
   expect(decide({ ...given, trusted: ['agent.example'] })).toMatchObject({
     reasons: ['verified_agent', 'signature_agent_header'],
     agent: { status: 'verified', provider: 'Acme', method: 'signature' },
@@ -166,7 +200,10 @@ test('an agent of the catalogue is verified by its key', () => {
   const ofChatGpt = { ...directory, subject: directoryUrl.replace('agent.example', 'chatgpt.com') }
   const headers = Object.entries({ 'Signature-Agent': agent, ...own })
   const decision = decide({ headers, known: [ofChatGpt] })
-  expect(decision).toMatchObject({ verdict: 'bot', agent: { status: 'verified', provider: 'openai' } })
+  expect(decision).toMatchObject({
+    verdict: 'bot',
+    agent: { status: 'verified', provider: 'openai' },
+  })
 })
 
 test.each<[string, Given, string | null, RequestDecision['unchecked']]>([
@@ -193,7 +230,8 @@ test.each<[string, Given, string | null, RequestDecision['unchecked']]>([
 ])('a signature is only declared where %s', (_, given, reason, unchecked) => {
   const decision = decide(given)
   expect(decision).toMatchObject({
-    ...{ verdict: 'bot', unchecked },
+    verdict: 'bot',
+    unchecked,
     agent: { status: 'declared', provider: 'agent.example', evidence: { reason } },
   })
 })

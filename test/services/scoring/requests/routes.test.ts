@@ -20,21 +20,32 @@ beforeAll(async () => {
   limiter = createMemoryLimiter(() => world.now.ms)
   world = await startOrganizations({ limiter })
   requestRoutes(world.app, {
-    ...{ ...world.context, network: noNetwork, directories: { find: () => undefined } },
+    ...world.context,
+    network: noNetwork,
+    directories: { find: () => undefined },
     findTrusted: (organization, domain) => findTrusted(organization, domain),
-    ...{ firstPartyUrls: ['https://own.example/tg'], maxLifetimeMs: 3_600_000 },
+    firstPartyUrls: ['https://own.example/tg'],
+    maxLifetimeMs: 3_600_000,
     onScored: countRequests(registry),
   })
   const own = await world.organization()
   organizationId = own.organizationId
   key = own.key
-  await world.issue({ organizationId, type: 'publishable', allowed_origins: ['https://shop.example'] })
+  await world.issue({
+    organizationId,
+    type: 'publishable',
+    allowed_origins: ['https://shop.example'],
+  })
   await world.issue({ organizationId, type: 'publishable', allowed_origins: [] })
 })
 afterAll(() => world.stop())
 
 const request = {
-  ...{ method: 'GET', scheme: 'https', authority: 'shop.example', path: '/?q=1', ip: '203.0.113.9' },
+  method: 'GET',
+  scheme: 'https',
+  authority: 'shop.example',
+  path: '/?q=1',
+  ip: '203.0.113.9',
   headers: [['User-Agent', 'curl/8.14.1']],
 }
 const chrome =
@@ -45,14 +56,25 @@ const score = (requests: unknown, as = key) =>
   world.send({ method: 'POST', url, key: as, body: { requests } })
 
 test('each request is answered in its place', async () => {
-  const { status, body } = await score([request, byChrome, { ...request, authority: 'own.example' }])
+  const { status, body } = await score([
+    request,
+    byChrome,
+    { ...request, authority: 'own.example' },
+  ])
   expect([status, body.data]).toMatchObject([
     200,
     [{ verdict: 'bot' }, { verdict: 'inconclusive' }, { verdict: 'bot' }],
   ])
   expect(body.data[1]).toEqual({
     verdict: 'inconclusive',
-    agent: { status: 'none', provider: null, product: null, purpose: null, method: null, evidence: null },
+    agent: {
+      status: 'none',
+      provider: null,
+      product: null,
+      purpose: null,
+      method: null,
+      evidence: null,
+    },
     reasons: [],
     unchecked: ['handshake', 'hosting_network'],
   })
@@ -149,7 +171,10 @@ test('hosts of other organizations and of another environment are foreign', asyn
   const other = await world.organization()
   expect((await score([request], other.key)).status).toBe(422)
   const testKey = await world.issue({
-    ...{ organizationId, type: 'secret', environment: 'test', scopes: ['requests:score'] },
+    organizationId,
+    type: 'secret',
+    environment: 'test',
+    scopes: ['requests:score'],
   })
   expect((await score([request], testKey.revealedKey)).status).toBe(422)
 })
@@ -159,7 +184,12 @@ test('an origin counts within 15 seconds of a new key, and until that is revoked
   expect((await score([request], other.key)).status).toBe(422)
   const origins = ['https://shop.example']
   const body = { name: 'Page', type: 'publishable', environment: 'live', allowed_origins: origins }
-  const made = await world.send({ method: 'POST', url: `${other.path}/api-keys`, key: other.key, body })
+  const made = await world.send({
+    method: 'POST',
+    url: `${other.path}/api-keys`,
+    key: other.key,
+    body,
+  })
   expect(made.status).toBe(201)
   world.now.ms += 15_000
   expect((await score([request], other.key)).status).toBe(200)
@@ -177,13 +207,16 @@ test('it needs its own scope', async () => {
 test('each request costs a unit of a bucket that other calls leave alone', async () => {
   const other = await world.organization()
   await world.issue({
-    ...{ organizationId: other.organizationId, type: 'publishable' },
+    organizationId: other.organizationId,
+    type: 'publishable',
     allowed_origins: ['https://shop.example'],
   })
   const fifty = Array(50).fill(request)
   const first = await score(fifty, other.key)
   expect(first.headers).toMatchObject({
-    ...{ 'x-ratelimit-limit': '12000', 'x-ratelimit-remaining': '11950', 'x-ratelimit-cost': '50' },
+    'x-ratelimit-limit': '12000',
+    'x-ratelimit-remaining': '11950',
+    'x-ratelimit-cost': '50',
   })
   const id = asId('org', other.organizationId)
   await limiter.consume({ owner: id, bucket: 'requests', limit: 12_000, cost: 11_901 })
@@ -191,7 +224,10 @@ test('each request costs a unit of a bucket that other calls leave alone', async
   expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limit.exceeded'])
   const elsewhere = await world.send({ url: other.path, key: other.key })
   expect(elsewhere.status).toBe(200)
-  expect(elsewhere.headers).toMatchObject({ 'x-ratelimit-limit': '600', 'x-ratelimit-remaining': '599' })
+  expect(elsewhere.headers).toMatchObject({
+    'x-ratelimit-limit': '600',
+    'x-ratelimit-remaining': '599',
+  })
 })
 
 test('what is refused for its body costs what it has', async () => {

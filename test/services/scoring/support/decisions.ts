@@ -10,7 +10,15 @@ import { eventually } from '../../../support/eventually.ts'
 import { createMemoryDataKeys } from '../../../support/memory-data-keys.ts'
 import { noSkips } from '../../../support/no-skips.ts'
 import { openProjectionWorld, silent } from '../../../support/projections.ts'
-import { batch, handOff, metaOf, opened, scoringTopics, startedAt, type TestSession } from './events.ts'
+import {
+  batch,
+  handOff,
+  metaOf,
+  opened,
+  scoringTopics,
+  startedAt,
+  type TestSession,
+} from './events.ts'
 import { taught } from './taught.ts'
 
 interface Sent {
@@ -36,7 +44,16 @@ export async function openDecisions({ learned = taught } = {}): Promise<Decision
     await world.run(log, projection, { applied })
   const { codec } = world
   const dataKeys = createMemoryDataKeys()
-  const about = { log, pool, codec, dataKeys, applied, network: noNetwork, logger: silent, skips: noSkips }
+  const about = {
+    log,
+    pool,
+    codec,
+    dataKeys,
+    applied,
+    network: noNetwork,
+    logger: silent,
+    skips: noSkips,
+  }
   const scoring = await runScoring({ ...about, learned, clock: () => startedAt })
 
   const append = (...events: SessionEvent[]): Promise<Position[]> =>
@@ -53,7 +70,9 @@ export async function openDecisions({ learned = taught } = {}): Promise<Decision
         if (!rows[0]) throw new Error('it is not decided')
         return rows[0].event
       })
-      const ends = (await log.endPositions('tidegate.sessions.v1')).filter(({ offset }) => offset > 0)
+      const ends = (await log.endPositions('tidegate.sessions.v1')).filter(
+        ({ offset }) => offset > 0,
+      )
       await applied.waitFor(
         'repeats',
         ends.map((end) => ({ ...end, offset: end.offset - 1 })),

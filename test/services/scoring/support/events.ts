@@ -17,10 +17,12 @@ export const organizationId = 'org_0123456789abcdefghjkmnpqrs'
 export { startedAt }
 
 /** What scoring reads and writes, and what those that follow it read. */
-export const scoringTopics = ['collect', 'sessions', 'visitors', 'policies', 'erasures'].map((name) => ({
-  topic: `tidegate.${name}.v1` as const,
-  partitions: 2,
-}))
+export const scoringTopics = ['collect', 'sessions', 'visitors', 'policies', 'erasures'].map(
+  (name) => ({
+    topic: `tidegate.${name}.v1` as const,
+    partitions: 2,
+  }),
+)
 
 export interface TestSession {
   id: string
@@ -70,7 +72,11 @@ export function userAgentOf({ client }: TestSession): string {
 export const clientPublicKey = 'B6N8vBQgk8i3VdwbEOhstCY3StFqqFPtC9_AsrhtHHw'
 
 function identity(session: TestSession) {
-  return { session_id: session.id, organization_id: session.organizationId, environment: session.environment }
+  return {
+    session_id: session.id,
+    organization_id: session.organizationId,
+    environment: session.environment,
+  }
 }
 
 export function opened(session: TestSession): SessionEvent[] {
@@ -128,7 +134,10 @@ export interface BodyOptions {
   payload?: Buffer
 }
 
-function body(session: TestSession, { seq = 1, at = startedAt + 200, observations, payload }: BodyOptions) {
+function body(
+  session: TestSession,
+  { seq = 1, at = startedAt + 200, observations, payload }: BodyOptions,
+) {
   const sent = payload ?? deflateRawSync(JSON.stringify(observations ?? snapshotOnly(session)))
   const body_hash = createHash('sha256').update(sent).digest('hex')
   return {
@@ -166,7 +175,10 @@ export function handOff(
   const nothing = { version: 1, elapsed_ms: 900 }
   const data = body(session, { seq: 2, at: startedAt + 1000, observations: nothing, ...options })
   const event_id = derivedId('res', session.documentHash, String(data.seq), data.body_hash)
-  return { type: 'ResultRequested', data: { ...data, event_id, decision_id: derivedId('evt', event_id) } }
+  return {
+    type: 'ResultRequested',
+    data: { ...data, event_id, decision_id: derivedId('evt', event_id) },
+  }
 }
 
 export function idled(
@@ -175,10 +187,18 @@ export function idled(
 ): SessionEvent {
   const event_id = derivedId('idl', session.id, reason, String(at))
   const decision_id = derivedId('evt', event_id)
-  return { type: 'SessionIdled', data: { ...identity(session), event_id, decision_id, idled_at: at, reason } }
+  return {
+    type: 'SessionIdled',
+    data: { ...identity(session), event_id, decision_id, idled_at: at, reason },
+  }
 }
 
 export function metaOf({ type, data }: SessionEvent): EventMeta {
   const eventId = 'event_id' in data ? data.event_id : derivedId('opn', type, JSON.stringify(data))
-  return { eventId, time: startedAt, organizationId: data.organization_id, environment: data.environment }
+  return {
+    eventId,
+    time: startedAt,
+    organizationId: data.organization_id,
+    environment: data.environment,
+  }
 }

@@ -1,5 +1,11 @@
 /** Input as a person produces it. */
-export const naturalMouse = { events: 40, moves: 40, straightness: 1.2, speed_std: 0.5, coalesced: 6 }
+export const naturalMouse = {
+  events: 40,
+  moves: 40,
+  straightness: 1.2,
+  speed_std: 0.5,
+  coalesced: 6,
+}
 export const naturalKeys = {
   events: 20,
   keys: 10,

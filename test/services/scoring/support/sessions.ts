@@ -6,7 +6,11 @@ import { standardModel } from '../../../../services/scoring/model/model.ts'
 import { scoreOf } from '../../../../services/scoring/model/score.ts'
 import { scoredEvent } from '../../../../services/scoring/scored-event.ts'
 import type { AllowsMinimal, Facts } from '../../../../services/scoring/session/facts.ts'
-import { evolve, type SessionEvent, type SessionState } from '../../../../services/scoring/session/state.ts'
+import {
+  evolve,
+  type SessionEvent,
+  type SessionState,
+} from '../../../../services/scoring/session/state.ts'
 import { signalCatalogue } from '../../../../services/scoring/signals/catalogue.ts'
 import {
   type Evaluation,
@@ -21,7 +25,10 @@ import { taught } from './taught.ts'
 
 /** The state after the events; the first must open the session. */
 export function stateAfter(events: SessionEvent[]): SessionState {
-  const state = events.reduce<SessionState | undefined>((known, event) => evolve(known, event), undefined)
+  const state = events.reduce<SessionState | undefined>(
+    (known, event) => evolve(known, event),
+    undefined,
+  )
   if (!state) throw new Error('no events')
   return state
 }

@@ -23,13 +23,23 @@ export interface Client {
 export const answers = { challenge: 'challenge-1', timing_nonce: 'timing-1' }
 
 /** How the browser of a user agent answers that document, where `taught` knows the answers. */
-export function proofsOf(userAgent: string, change: Partial<Snapshot['proofs']> = {}): Snapshot['proofs'] {
+export function proofsOf(
+  userAgent: string,
+  change: Partial<Snapshot['proofs']> = {},
+): Snapshot['proofs'] {
   const { challenge, timing_nonce: timingNonce } = answers
   const asked = { challenge, timingNonce, engineQuestions: questionsOf(challenge) }
   const recorded = answersOf(userAgent, asked)
   const engine = [...recorded.engine_answers, ...rightAnswers(challenge)]
   const answer_mac = answerMac(asked, { canvas: recorded.canvas_challenge_hash, engine })
-  return { challenge: null, timing_nonce: null, ...recorded, engine_answers: engine, answer_mac, ...change }
+  return {
+    challenge: null,
+    timing_nonce: null,
+    ...recorded,
+    engine_answers: engine,
+    answer_mac,
+    ...change,
+  }
 }
 
 const germany = {
@@ -49,7 +59,9 @@ export const chromebook = clientOf(
       'Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/{v}.0.0.0 Safari/537.36',
     versions: [140],
     hintsPlatform: 'Chrome OS',
-    gpus: [['Google Inc. (Intel)', 'ANGLE (Intel, Mesa Intel(R) UHD Graphics (JSL), OpenGL ES 3.2)']],
+    gpus: [
+      ['Google Inc. (Intel)', 'ANGLE (Intel, Mesa Intel(R) UHD Graphics (JSL), OpenGL ES 3.2)'],
+    ],
   }),
   { navigator: { ua_data_platform_version: '16371.0.0' } },
 )
@@ -65,12 +77,15 @@ export const desktopFirefox = clientOf(generated('firefox-windows', firefox))
 /** Firefox with privacy.resistFingerprinting: UTC, noise, coarse timers, no WebGL details. */
 export const resistingFirefox: Client = {
   snapshot: {
-    ...clientOf(generated('firefox-windows', { ...firefox, screens: [[1400, 900, 2]], places: [inUtc] }), {
-      navigator: { hardware_concurrency: 2 },
-      worker: { hardware_concurrency: 2, webgl_renderer: null },
-      iframe: { hardware_concurrency: 2 },
-      tamper: { timer_precision_reduced: true },
-    }).snapshot,
+    ...clientOf(
+      generated('firefox-windows', { ...firefox, screens: [[1400, 900, 2]], places: [inUtc] }),
+      {
+        navigator: { hardware_concurrency: 2 },
+        worker: { hardware_concurrency: 2, webgl_renderer: null },
+        iframe: { hardware_concurrency: 2 },
+        tamper: { timer_precision_reduced: true },
+      },
+    ).snapshot,
     canvas: { hash: 'noise-8842', noise_detected: true },
     webgl: { vendor: 'Mozilla', renderer: 'Mozilla' },
     audio: { hash: 35.74, voice_count: 0, noise_detected: false },
@@ -111,7 +126,12 @@ const container = merged(
     places: [inUtc],
   }),
   {
-    navigator: { brands: [], ua_data_platform: null, ua_data_platform_version: null, ua_full_version: null },
+    navigator: {
+      brands: [],
+      ua_data_platform: null,
+      ua_data_platform_version: null,
+      ua_full_version: null,
+    },
     audio: { voice_count: 0 },
     fonts: { detected_count: 1 },
     media: { device_count: 0, topology_hash: null },
@@ -146,7 +166,10 @@ export const bareChromium = clientOf(container, {
 function generated(name: string, change: Partial<DeviceFamily>): Snapshot {
   const family = families.map(([one]) => one).find((one) => one.name === name)
   if (!family) throw new Error(`no family ${name}`)
-  return deviceSnapshot({ ...family, places: [germany], ...change }, createSeededRandom('scoring', name))
+  return deviceSnapshot(
+    { ...family, places: [germany], ...change },
+    createSeededRandom('scoring', name),
+  )
 }
 
 function clientOf(device: Snapshot, parts: Parts = {}): Client {

@@ -1,4 +1,9 @@
-import { bankIdOf, bankNumberOf, bankNumbersOf, bankQuestion } from '../../../../infra/challenges/bank.ts'
+import {
+  bankIdOf,
+  bankNumberOf,
+  bankNumbersOf,
+  bankQuestion,
+} from '../../../../infra/challenges/bank.ts'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import type { EngineAnswer } from '../../../../infra/wire/collect/protocol.ts'
 import { type LearnedAnswers, visitorsNeeded } from '../../../../projections/answers/learned.ts'

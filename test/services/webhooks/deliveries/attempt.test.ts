@@ -9,14 +9,22 @@ import {
   verifySignature,
 } from '../../../../infra/wire/webhooks/signature.ts'
 import type { EndpointRow, WebhookEventRow } from '../../../../projections/webhooks/tables.ts'
-import { createSigningSecrets, makeAttempt } from '../../../../services/webhooks/deliveries/attempt.ts'
-import { attemptedEvent, cutText, type MadeAttempt } from '../../../../services/webhooks/deliveries/decide.ts'
+import {
+  createSigningSecrets,
+  makeAttempt,
+} from '../../../../services/webhooks/deliveries/attempt.ts'
+import {
+  attemptedEvent,
+  cutText,
+  type MadeAttempt,
+} from '../../../../services/webhooks/deliveries/decide.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 const keyring = createKeyring(randomBytes(32).toString('base64'))
 const endpointId = 'we_0123456789abcdef0123456789abcdef'
 const secret = { old: generateSigningSecret(randomBytes), new: generateSigningSecret(randomBytes) }
-const seal = (text: string) => sealSigningSecret({ keyring, random: randomBytes, secret: text, endpointId })
+const seal = (text: string) =>
+  sealSigningSecret({ keyring, random: randomBytes, secret: text, endpointId })
 
 const event: WebhookEventRow = {
   id: 'evt_00000000000000000000000001',
@@ -64,7 +72,13 @@ async function sent(target: EndpointRow): Promise<PostOptions> {
 }
 
 function answered(body: Uint8Array = Buffer.from('ok'), status = 200): PostOutcome {
-  return { kind: 'response', status, retryAfter: undefined, body: Buffer.from(body), durationMs: 12.6 }
+  return {
+    kind: 'response',
+    status,
+    retryAfter: undefined,
+    body: Buffer.from(body),
+    durationMs: 12.6,
+  }
 }
 
 describe('the request', () => {
@@ -82,7 +96,9 @@ describe('the request', () => {
     expect(body).toBe(
       `{"id":"${event.id}","object":"webhook_event","type":"session.result.persisted","created":"2026-11-21T11:59:55.000Z","data":${event.data}}`,
     )
-    expect(verifySignature({ headers: lowerCase(headers), body, secrets: [secret.new], now })).toEqual({
+    expect(
+      verifySignature({ headers: lowerCase(headers), body, secrets: [secret.new], now }),
+    ).toEqual({
       valid: true,
     })
   })
@@ -96,7 +112,9 @@ describe('the request', () => {
       const headers = { ...lowerCase(during.headers) }
       delete headers['x-foil-signature']
       delete headers['x-foil-timestamp']
-      expect(verifySignature({ headers, body: during.body, secrets: [known], now })).toEqual({ valid: true })
+      expect(verifySignature({ headers, body: during.body, secrets: [known], now })).toEqual({
+        valid: true,
+      })
     }
     const after = await sent(endpoint({ secrets: [newest, { ...previous, expires_at: now }] }))
     expect(after.headers['webhook-signature']?.split(' ')).toHaveLength(1)
@@ -114,7 +132,10 @@ describe('the request', () => {
       throw new Error('sent')
     }
     const secrets = createSigningSecrets(createKeyring(randomBytes(32).toString('base64')))
-    const made = makeAttempt({ client: { post }, secrets, clock: () => now }, { event, endpoint: endpoint() })
+    const made = makeAttempt(
+      { client: { post }, secrets, clock: () => now },
+      { event, endpoint: endpoint() },
+    )
     await expect(made).rejects.toThrow(/no master key/)
   })
 })
@@ -145,7 +166,12 @@ describe('the record', () => {
       error: 'The receiver answered 503.',
       next_attempt_at: now + 5000,
     })
-    const failure = { kind: 'failure', reason: 'dns', message: 'No such host.', durationMs: 1 } as const
+    const failure = {
+      kind: 'failure',
+      reason: 'dns',
+      message: 'No such host.',
+      durationMs: 1,
+    } as const
     expect(recorded(about(failure))).toMatchObject({
       response_status: null,
       response_body: null,
@@ -157,7 +183,9 @@ describe('the record', () => {
 
   test('of an approval keeps nothing of the body', () => {
     const approval = { ...event, type: 'gate.session.approved' } as const
-    expect(recorded(about(answered(Buffer.from('credentials')), { event: approval }))).toMatchObject({
+    expect(
+      recorded(about(answered(Buffer.from('credentials')), { event: approval })),
+    ).toMatchObject({
       response_body: null,
     })
   })
@@ -186,12 +214,16 @@ describe('stored text', () => {
 
   test('of any bytes fits, can be stored, and begins like them', () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 60 }), fc.integer({ min: 4, max: 50 }), (bytes, max) => {
-        const text = cutText(bytes, max)
-        expect(Buffer.byteLength(text)).toBeLessThanOrEqual(max)
-        expect(text).not.toContain('\0')
-        expect(text.isWellFormed()).toBe(true)
-      }),
+      fc.property(
+        fc.uint8Array({ maxLength: 60 }),
+        fc.integer({ min: 4, max: 50 }),
+        (bytes, max) => {
+          const text = cutText(bytes, max)
+          expect(Buffer.byteLength(text)).toBeLessThanOrEqual(max)
+          expect(text).not.toContain('\0')
+          expect(text.isWellFormed()).toBe(true)
+        },
+      ),
     )
     fc.assert(
       fc.property(
@@ -207,5 +239,7 @@ describe('stored text', () => {
 })
 
 function lowerCase(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  )
 }

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { ApiError } from '../../../../infra/errors/errors.ts'
-import type { DeliveryRow, EndpointRow, WebhookEventRow } from '../../../../projections/webhooks/tables.ts'
-import { decideRedelivery, type RedeliveryState } from '../../../../services/webhooks/deliveries/redeliver.ts'
+import type {
+  DeliveryRow,
+  EndpointRow,
+  WebhookEventRow,
+} from '../../../../projections/webhooks/tables.ts'
+import {
+  decideRedelivery,
+  type RedeliveryState,
+} from '../../../../services/webhooks/deliveries/redeliver.ts'
 import { organization } from '../../../support/organization-rows.ts'
 
 const about = { organization_id: `org_${'1'.repeat(26)}`, environment: 'test' } as const
@@ -150,7 +157,9 @@ describe('redelivery', () => {
 
   it('is 409 for an organization that is not active', () => {
     for (const status of ['suspended', 'deleted'] as const)
-      expect(refusal(given({ organization: { ...organization, status } })).code).toBe('request.conflict')
+      expect(refusal(given({ organization: { ...organization, status } })).code).toBe(
+        'request.conflict',
+      )
   })
 
   it('is 409 for an approval, whose answer nobody waits for any more', () => {

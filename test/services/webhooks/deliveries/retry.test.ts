@@ -35,7 +35,9 @@ function wait(outcome: PostOutcome, some: Partial<EndedAttempt> = {}): number | 
 
 describe('the schedule', () => {
   test('is nine waits after ten attempts, then the delivery has failed', () => {
-    const waits = Array.from({ length: 10 }, (_, i) => wait(answer(500), { attemptsInRound: i + 1 }))
+    const waits = Array.from({ length: 10 }, (_, i) =>
+      wait(answer(500), { attemptsInRound: i + 1 }),
+    )
     expect(waits).toEqual([
       5,
       300,
@@ -70,9 +72,12 @@ describe('the schedule', () => {
     expect(attemptResult(made(answer(status))).result).toBe(result)
   })
 
-  test.each(['timeout', 'connect', 'reset'] as const)('no answer (%s) means another attempt', (reason) => {
-    expect(attemptResult(made(failure(reason))).result).toBe('retrying')
-  })
+  test.each(['timeout', 'connect', 'reset'] as const)(
+    'no answer (%s) means another attempt',
+    (reason) => {
+      expect(attemptResult(made(failure(reason))).result).toBe('retrying')
+    },
+  )
 })
 
 describe('a rest', () => {

@@ -52,7 +52,11 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(await warned.promise).toMatchObject({ eventId: lost, endpointId: unknown.id })
     await world.raise(known)
     await world.ended(known)
-    expect(await world.delivery(lost, unknown)).toMatchObject({ status: 'pending', attempts: 0, error: null })
+    expect(await world.delivery(lost, unknown)).toMatchObject({
+      status: 'pending',
+      attempts: 0,
+      error: null,
+    })
     expect(await hasLease(lost, unknown)).toBe(true)
   })
 

@@ -1,13 +1,21 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createConcurrencyLimits, nextLimit } from '../../../../services/webhooks/dispatch/concurrency.ts'
+import {
+  createConcurrencyLimits,
+  nextLimit,
+} from '../../../../services/webhooks/dispatch/concurrency.ts'
 import { type DueEndpoint, maxPerEndpoint } from '../../../../services/webhooks/queue.ts'
 
 const answered = { answered: true, durationMs: 20 }
 const silence = { answered: false, durationMs: 15_000 }
-const backlog = (endpointId: string, organizationId = endpointId) => ({ endpointId, organizationId, due: 20 })
+const backlog = (endpointId: string, organizationId = endpointId) => ({
+  endpointId,
+  organizationId,
+  due: 20,
+})
 const idOf = ({ endpointId }: { endpointId: string }) => endpointId
-const ids = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}${i}`)
+const ids = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, i) => `${prefix}${i}`)
 
 test('an answer admits one more request at once, up to ten; no answer halves them, down to one', () => {
   const limits = [2]
@@ -81,7 +89,9 @@ test('endpoints that do not answer never hold more than half of the capacity, ho
   const first = limits.allocate(due, capacity).quotas
   expect(first).toEqual(dead.slice(0, 8).map((endpointId) => ({ endpointId, max: 1 })))
   for (const { endpointId } of first) limits.began(endpointId)
-  expect(limits.allocate([...due, backlog('new')], 8).quotas).toEqual([{ endpointId: 'new', max: 2 }])
+  expect(limits.allocate([...due, backlog('new')], 8).quotas).toEqual([
+    { endpointId: 'new', max: 2 },
+  ])
 })
 
 test('never more than ten at once, whatever happens', () => {
@@ -176,13 +186,19 @@ function simulate(endpoints: Simulated[], capacity = 256) {
         end()
         const { quotas } = limits.allocate(due, capacity - running.length)
         for (const { endpointId, max } of quotas) for (let i = 0; i < max; i++) begin(endpointId)
-        if (running.length > capacity) throw new Error(`${running.length} requests in ${capacity} capacity`)
+        if (running.length > capacity)
+          throw new Error(`${running.length} requests in ${capacity} capacity`)
       }
     },
   }
 }
 
-const group = (name: string, count: number, kind: Kind, some: Partial<Simulated> = {}): Simulated[] =>
+const group = (
+  name: string,
+  count: number,
+  kind: Kind,
+  some: Partial<Simulated> = {},
+): Simulated[] =>
   Array.from({ length: count }, (_, i) => {
     const endpointId = `${name}${String(i).padStart(4, '0')}`
     return { endpointId, organizationId: endpointId, stallsAt: Infinity, ...kind, ...some }
@@ -214,7 +230,10 @@ describe('with endless backlogs', () => {
   })
 
   test('endpoints that answered and then all stall leave capacity to the others at once', () => {
-    const world = simulate([...group('stall', 40, fast, { stallsAt: 1000 }), ...group('fast', 20, fast)])
+    const world = simulate([
+      ...group('stall', 40, fast, { stallsAt: 1000 }),
+      ...group('fast', 20, fast),
+    ])
     world.runFor(1000)
     const before = countsOf(world.begun, 'fast')
     world.runFor(3000)
@@ -228,7 +247,9 @@ describe('with endless backlogs', () => {
       ...group('fast', 5, fast),
     ])
     world.runFor(3000)
-    expect(world.running().filter(({ organizationId }) => organizationId === 'org')).toHaveLength(64)
+    expect(world.running().filter(({ organizationId }) => organizationId === 'org')).toHaveLength(
+      64,
+    )
     expect(Math.min(...countsOf(world.begun, 'fast'))).toBeGreaterThan((5 * 3000) / stepMs)
   })
 })

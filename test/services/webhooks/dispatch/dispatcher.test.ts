@@ -30,7 +30,9 @@ for (const testLog of openTestLogs()) {
     receiver.expectSignature('/a', endpoint.secret)
     const ids = await world.raise(endpoint, 100)
     expect(await world.ended(endpoint)).toEqual({ succeeded: 100 })
-    const received = receiver.requests.filter(({ path }) => path === '/a').map(({ eventId }) => eventId)
+    const received = receiver.requests
+      .filter(({ path }) => path === '/a')
+      .map(({ eventId }) => eventId)
     expect(received.toSorted()).toEqual(ids.toSorted())
     expect(receiver.problems).toEqual([])
     await world.released()

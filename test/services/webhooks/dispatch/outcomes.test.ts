@@ -5,7 +5,10 @@ import type { Batch } from '../../../../infra/log/port.ts'
 import { readTopicToEnd } from '../../../../infra/log/read-topic.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import { type Cause, eventTopics } from '../../../../schemas/events.ts'
-import { createGiveUp, type JudgedAttempt } from '../../../../services/webhooks/endpoints/give-up.ts'
+import {
+  createGiveUp,
+  type JudgedAttempt,
+} from '../../../../services/webhooks/endpoints/give-up.ts'
 import { enqueuePending } from '../../../../services/webhooks/queue.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
@@ -43,7 +46,10 @@ function changesOf({ id, organizationId }: Endpoint, at: number): DomainEvent[] 
   const event_types = ['session.fingerprint.calculated']
   return [
     { type: 'WebhookEndpointRenamed', data: { ...about, name: 'New', renamed_at: at } },
-    { type: 'WebhookEndpointSubscriptionsChanged', data: { ...about, event_types, changed_at: at } },
+    {
+      type: 'WebhookEndpointSubscriptionsChanged',
+      data: { ...about, event_types, changed_at: at },
+    },
     { type: 'WebhookEndpointSecretRotated', data: { ...about, ...secret, rotated_at: at } },
     { type: 'WebhookEndpointMoved', data: { ...about, url: 'https://b.example/', moved_at: at } },
     { type: 'WebhookEndpointEnabled', data: { ...about, enabled_at: at } },
@@ -104,23 +110,36 @@ for (const testLog of openTestLogs()) {
   })
 
   test(`${testLog.name}: an endpoint that has failed for five days is disabled at its next failure`, async () => {
-    const endpoint = await world.endpoint(receiver.url('/failing'), { created_at: Date.now() - 9 * day })
+    const endpoint = await world.endpoint(receiver.url('/failing'), {
+      created_at: Date.now() - 9 * day,
+    })
     await failedDaysAgo(endpoint, 5.01)
     await world.raise(endpoint)
     await eventually(async () => {
-      expect(await stored(endpoint)).toMatchObject({ status: 'disabled', disabled_reason: 'failing' })
+      expect(await stored(endpoint)).toMatchObject({
+        status: 'disabled',
+        disabled_reason: 'failing',
+      })
     })
   })
 
   test(`${testLog.name}: a success within the five days or a later beginning keeps it`, async () => {
-    const [succeeded, recent, hopeless] = [await oldEndpoint(), await oldEndpoint(), await oldEndpoint()]
+    const [succeeded, recent, hopeless] = [
+      await oldEndpoint(),
+      await oldEndpoint(),
+      await oldEndpoint(),
+    ]
     const eventId = await failedDaysAgo(succeeded, 6)
-    await world.recordAttempt(eventId, succeeded, { attempt: 2, attempted_at: Date.now() - 2 * day })
+    await world.recordAttempt(eventId, succeeded, {
+      attempt: 2,
+      attempted_at: Date.now() - 2 * day,
+    })
     await failedDaysAgo(recent, 4.99)
     await failedDaysAgo(hopeless, 5.01)
     await world.readable()
     const statuses = []
-    for (const endpoint of [succeeded, recent, hopeless]) statuses.push(await statusAfterFailure(endpoint))
+    for (const endpoint of [succeeded, recent, hopeless])
+      statuses.push(await statusAfterFailure(endpoint))
     expect(statuses).toEqual(['active', 'active', 'disabled'])
   })
 
@@ -181,7 +200,8 @@ for (const testLog of openTestLogs()) {
 
   const giveUp = () =>
     createGiveUp({ decideAs: world.decideAs, db: world.pool, clock: Date.now, logger: silent })
-  const oldEndpoint = () => world.endpoint(receiver.url('/failing'), { created_at: Date.now() - 9 * day })
+  const oldEndpoint = () =>
+    world.endpoint(receiver.url('/failing'), { created_at: Date.now() - 9 * day })
 
   async function statusAfterFailure(endpoint: Endpoint) {
     await giveUp().judge(await failedNow(endpoint))
@@ -288,7 +308,10 @@ for (const testLog of openTestLogs()) {
     const endpoint = await world.endpoint(receiver.url('/long'))
     const [id = ''] = await world.raise(endpoint, 1, { type: 'gate.session.approved' })
     await world.ended(endpoint)
-    expect(await world.delivery(id, endpoint)).toMatchObject({ response_status: 200, response_body: null })
+    expect(await world.delivery(id, endpoint)).toMatchObject({
+      response_status: 200,
+      response_body: null,
+    })
   })
 
   test(`${testLog.name}: a receiver that does not answer is tried again after a minute at least`, async () => {

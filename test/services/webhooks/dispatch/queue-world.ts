@@ -70,7 +70,9 @@ export async function openQueueWorld() {
       )
       return found.map(({ delivery_id }) => delivery_id)
     },
-    async rows(): Promise<Record<string, { dueAt: number; attempts: number; owner: string | null }>> {
+    async rows(): Promise<
+      Record<string, { dueAt: number; attempts: number; owner: string | null }>
+    > {
       const { rows: found } = await pool.query<{
         id: string
         row: { dueAt: number; attempts: number; owner: string }

@@ -3,7 +3,12 @@ import { derivedHexId } from '../../../../infra/ids.ts'
 import { databaseNow } from '../../../../infra/postgres/lease.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
-import { accept, acceptAfter, type Behaviour, silence } from '../../../support/webhook-behaviours.ts'
+import {
+  accept,
+  acceptAfter,
+  type Behaviour,
+  silence,
+} from '../../../support/webhook-behaviours.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../../support/webhook-receiver.ts'
 import { countEnds, holdAttempts, refuseAppends } from './gates.ts'
 import { type DispatchWorld, type Endpoint, openDispatchWorld } from './world.ts'
@@ -184,7 +189,10 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const begun = performance.now()
     await dispatcher.stop()
     expect(performance.now() - begun).toBeLessThan(2500)
-    expect(await world.delivery(eventId, endpoint)).toMatchObject({ status: 'pending', attempts: 0 })
+    expect(await world.delivery(eventId, endpoint)).toMatchObject({
+      status: 'pending',
+      attempts: 0,
+    })
     behaviour = accept
     await world.start({ env: long })
     expect(await world.ended(endpoint)).toEqual({ succeeded: 1 })

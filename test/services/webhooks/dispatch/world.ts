@@ -6,7 +6,10 @@ import { lastBefore } from '../../../../infra/event-store/catch-up.ts'
 import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { type Clock, derivedHexId } from '../../../../infra/ids.ts'
 import type { EventLog } from '../../../../infra/log/port.ts'
-import { generateSigningSecret, sealSigningSecret } from '../../../../infra/wire/webhooks/signature.ts'
+import {
+  generateSigningSecret,
+  sealSigningSecret,
+} from '../../../../infra/wire/webhooks/signature.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
@@ -17,7 +20,10 @@ import type {
   WebhookEndpointCreated,
   WebhookEventRaised,
 } from '../../../../schemas/events.ts'
-import { type RunningDispatcher, runDispatcher } from '../../../../services/webhooks/dispatch/dispatcher.ts'
+import {
+  type RunningDispatcher,
+  runDispatcher,
+} from '../../../../services/webhooks/dispatch/dispatcher.ts'
 import { enqueue } from '../../../../services/webhooks/queue.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { TestLog } from '../../../support/logs.ts'
@@ -65,7 +71,12 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
   }
 
   async function happen(event: DomainEvent, organizationId: string): Promise<void> {
-    const meta = { eventId: `evt_${hex(13)}`, time: Date.now(), organizationId, environment: 'live' as const }
+    const meta = {
+      eventId: `evt_${hex(13)}`,
+      time: Date.now(),
+      organizationId,
+      environment: 'live' as const,
+    }
     const positions = await world.append(log, [{ event, meta }])
     await applied.waitFor(projectionOf(event), positions, patience)
   }
@@ -77,7 +88,10 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     return organization_id
   }
 
-  async function endpoint(url: string, some: Partial<WebhookEndpointCreated> = {}): Promise<Endpoint> {
+  async function endpoint(
+    url: string,
+    some: Partial<WebhookEndpointCreated> = {},
+  ): Promise<Endpoint> {
     const organization_id = await organization()
     const endpoint_id = `we_${hex(16)}`
     const secret = generateSigningSecret(randomBytes)
@@ -149,7 +163,15 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     const config: Config = readConfig({ WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8', ...env })
     const own = await world.openApplied()
     const meter = { onAttempt: () => {}, onDelivered: () => {}, onSending: () => {} }
-    const shared = { config, databaseUrl: url, codec: world.codec, applied: own, decideAs, keyring, meter }
+    const shared = {
+      config,
+      databaseUrl: url,
+      codec: world.codec,
+      applied: own,
+      decideAs,
+      keyring,
+      meter,
+    }
     const random = randomBytes
     const running = await runDispatcher({ ...shared, log, clock, random, logger: silent, ...some })
     const stoppable = {
@@ -202,12 +224,22 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
   }
 
   /** A delivery in flight at a dispatcher that died; its lease expires after `leaseMs`, or before if negative. */
-  async function inFlightOfDead(eventId: string, endpoint: Endpoint, leaseMs: number): Promise<void> {
+  async function inFlightOfDead(
+    eventId: string,
+    endpoint: Endpoint,
+    leaseMs: number,
+  ): Promise<void> {
     await pool.query(
       `insert into tidegate.webhook_queue (delivery_id, endpoint_id, organization_id, due_at, attempts, owner, expires_at)
        values ($1, $2, $3, $4, 0, 'dead', extract(epoch from clock_timestamp()) * 1000 + $5)
        on conflict (delivery_id) do update set owner = excluded.owner, expires_at = excluded.expires_at`,
-      [derivedHexId('wdlv', eventId, endpoint.id), endpoint.id, endpoint.organizationId, Date.now(), leaseMs],
+      [
+        derivedHexId('wdlv', eventId, endpoint.id),
+        endpoint.id,
+        endpoint.organizationId,
+        Date.now(),
+        leaseMs,
+      ],
     )
   }
 
@@ -244,7 +276,9 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     },
     async released(): Promise<void> {
       await eventually(async () => {
-        const { rowCount } = await pool.query('select from tidegate.webhook_queue where owner is not null')
+        const { rowCount } = await pool.query(
+          'select from tidegate.webhook_queue where owner is not null',
+        )
         if (rowCount !== 0) throw new Error(`${rowCount} are in flight`)
       }, patience)
     },

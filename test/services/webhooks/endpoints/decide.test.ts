@@ -35,7 +35,11 @@ const creation: CreateEndpoint = {
   organizationId,
   environment: 'test',
   endpointId,
-  spec: { name: 'Shop', url: 'https://shop.example/hooks', event_types: ['session.result.persisted'] },
+  spec: {
+    name: 'Shop',
+    url: 'https://shop.example/hooks',
+    event_types: ['session.result.persisted'],
+  },
   sealedSecret: Buffer.from('sealed'),
   now,
 }
@@ -66,9 +70,9 @@ describe('creating', () => {
 
   test('is the twentieth active endpoint at most', () => {
     expect(decideEndpointCreation({ ...noEndpoint, active: 19 }, creation)).toHaveLength(1)
-    expect(refusal(() => decideEndpointCreation({ ...noEndpoint, active: 20 }, creation)).code).toBe(
-      'request.conflict',
-    )
+    expect(
+      refusal(() => decideEndpointCreation({ ...noEndpoint, active: 20 }, creation)).code,
+    ).toBe('request.conflict')
   })
 
   test('again does nothing, also when there are as many as there can be', () => {
@@ -87,7 +91,11 @@ describe('a request', () => {
   const request: EndpointRequest = {
     name: ' Shop ',
     url: 'https://shop.example/hooks?a=1',
-    event_types: ['session.result.persisted', 'session.fingerprint.calculated', 'session.result.persisted'],
+    event_types: [
+      'session.result.persisted',
+      'session.fingerprint.calculated',
+      'session.result.persisted',
+    ],
   }
 
   test('loses outer spaces of the name, and has each type once, in the order of the list', () => {
@@ -121,7 +129,11 @@ describe('a request', () => {
     ['url', 'invalid', { url: '/hooks' }],
     ['url', 'invalid', { url: 'https://a"b.example/' }],
     ['event_types', 'required', { event_types: [] }],
-    ['event_types.1', 'invalid_value', { event_types: ['session.result.persisted', 'session.opened'] }],
+    [
+      'event_types.1',
+      'invalid_value',
+      { event_types: ['session.result.persisted', 'session.opened'] },
+    ],
     ['event_types.0', 'invalid_value', { event_types: ['webhook.test'] }],
   ])('is refused for its %s: %s %j', (name, issue, part) => {
     const error = refusal(() => completeEndpointRequest({ ...request, ...part }, publicOnly))
@@ -152,7 +164,10 @@ describe('updating', () => {
     })
     expect(decisions.map(({ event }) => event)).toEqual([
       { type: 'WebhookEndpointRenamed', data: { ...ids, name: 'Store', renamed_at: now } },
-      { type: 'WebhookEndpointMoved', data: { ...ids, url: 'https://store.example/', moved_at: now } },
+      {
+        type: 'WebhookEndpointMoved',
+        data: { ...ids, url: 'https://store.example/', moved_at: now },
+      },
       {
         type: 'WebhookEndpointSubscriptionsChanged',
         data: { ...ids, event_types: ['gate.session.approved'], changed_at: now },
@@ -166,13 +181,18 @@ describe('updating', () => {
   test('to what it is already makes none', () => {
     const { name, url, event_types, status } = endpoint
     expect(update({ name, url, event_types, status })).toEqual([])
-    expect(update({ status: 'disabled' }, { current: { ...disabled, disabled_reason: 'gone' } })).toEqual([])
+    expect(
+      update({ status: 'disabled' }, { current: { ...disabled, disabled_reason: 'gone' } }),
+    ).toEqual([])
     expect(update({})).toEqual([])
   })
 
   test('enables a disabled endpoint, unless twenty are active', () => {
     const [decision] = update({ status: 'active' }, { current: disabled, active: 19 })
-    expect(decision?.event).toEqual({ type: 'WebhookEndpointEnabled', data: { ...ids, enabled_at: now } })
+    expect(decision?.event).toEqual({
+      type: 'WebhookEndpointEnabled',
+      data: { ...ids, enabled_at: now },
+    })
     const full = { current: disabled, active: 20 }
     expect(refusal(() => update({ status: 'active' }, full)).code).toBe('request.conflict')
     // Nothing else of it needs a place among the twenty.
@@ -183,7 +203,10 @@ describe('updating', () => {
   test('is 409 where services would not be told of approvals any more, and only there', () => {
     const told = { ...endpoint, event_types: [...subscribableTypes] }
     const services = ['acme', 'shop']
-    const ending: EndpointUpdate[] = [{ status: 'disabled' }, { event_types: ['session.result.persisted'] }]
+    const ending: EndpointUpdate[] = [
+      { status: 'disabled' },
+      { event_types: ['session.result.persisted'] },
+    ]
     for (const changes of ending) {
       const refused = refusal(() => update(changes, { current: told, services }))
       expect(refused.code).toBe('request.conflict')
@@ -195,7 +218,8 @@ describe('updating', () => {
       { event_types: ['gate.session.approved'] },
       { status: 'active' },
     ]
-    for (const changes of kept) expect(() => update(changes, { current: told, services })).not.toThrow()
+    for (const changes of kept)
+      expect(() => update(changes, { current: told, services })).not.toThrow()
     const ended = { ...told, status: 'disabled', disabled_reason: 'manual' } as const
     expect(update({ status: 'disabled' }, { current: ended, services })).toEqual([])
   })
@@ -204,7 +228,10 @@ describe('updating', () => {
     const state = { organization, endpoint, active: 1, services: none }
     const codeOf = (other: Partial<EndpointsState>) =>
       refusal(() =>
-        decideEndpointUpdate({ ...state, ...other }, { changes: { name: 'A' }, changeId: 'c', now }),
+        decideEndpointUpdate(
+          { ...state, ...other },
+          { changes: { name: 'A' }, changeId: 'c', now },
+        ),
       ).code
     expect(codeOf({ endpoint: undefined })).toBe('request.not_found')
     expect(codeOf({ organization: suspended })).toBe('auth.organization_inactive')
@@ -212,8 +239,15 @@ describe('updating', () => {
 })
 
 test('changes are checked as a new endpoint is, those that are there', () => {
-  expect(completeEndpointChanges({ name: ' A ' }, publicOnly)).toEqual({ name: 'A', status: undefined })
-  const refused = { name: { name: '' }, url: { url: 'ftp://a.example' }, event_types: { event_types: [] } }
+  expect(completeEndpointChanges({ name: ' A ' }, publicOnly)).toEqual({
+    name: 'A',
+    status: undefined,
+  })
+  const refused = {
+    name: { name: '' },
+    url: { url: 'ftp://a.example' },
+    event_types: { event_types: [] },
+  }
   for (const [name, changes] of Object.entries(refused)) {
     expect(refusal(() => completeEndpointChanges(changes, publicOnly)).details).toMatchObject({
       fields: [{ name }],
@@ -233,12 +267,15 @@ test('disabling disables an active endpoint by its owner, once, and not while se
   expect(decision?.event).toEqual(eventOf('manual'))
   expect(others).toEqual([])
   expect(update({ status: 'disabled' }, { current: disabled })).toEqual([])
-  expect(refusal(() => update({ status: 'disabled' }, { services: ['acme'] })).code).toBe('request.conflict')
+  expect(refusal(() => update({ status: 'disabled' }, { services: ['acme'] })).code).toBe(
+    'request.conflict',
+  )
 })
 
 describe('giving up', () => {
   const command = { reason: 'gone', attemptedAt: now - 5, eventId: 'evt_1', now } as const
-  const giveUp = (row: EndpointRow | undefined) => decideGivingUp({ endpoint: row, services: [] }, command)
+  const giveUp = (row: EndpointRow | undefined) =>
+    decideGivingUp({ endpoint: row, services: [] }, command)
 
   test('disables an active endpoint and says why', () => {
     expect(giveUp(endpoint)).toEqual([{ event: eventOf('gone'), meta }])
@@ -267,13 +304,19 @@ describe('an endpoint that services are told of approvals at', () => {
     endpoint: { ...endpoint, ...some },
     services: ['acme'],
   })
-  const typesOf = (decisions: { event: { type: string } }[]) => decisions.map(({ event }) => event.type)
+  const typesOf = (decisions: { event: { type: string } }[]) =>
+    decisions.map(({ event }) => event.type)
 
   test('is flagged and stays active', () => {
     const [decision] = decideGivingUp(given(), seen('failing'))
     expect(decision?.event).toEqual({
       type: 'WebhookEndpointFlagged',
-      data: { organization_id: organizationId, endpoint_id: endpointId, reason: 'failing', flagged_at: now },
+      data: {
+        organization_id: organizationId,
+        endpoint_id: endpointId,
+        reason: 'failing',
+        flagged_at: now,
+      },
     })
     // Or it could not be disabled for the same request once no service is told there.
     expect(decision?.meta.eventId).not.toBe('evt_1')
@@ -297,7 +340,9 @@ describe('an endpoint that services are told of approvals at', () => {
 
   test('has recovered when it was flagged', () => {
     const recover = (row: EndpointRow | undefined) => decideRecovery(row, { eventId: 'evt_1', now })
-    expect(typesOf(recover({ ...endpoint, flagged_reason: 'gone' }))).toEqual(['WebhookEndpointRecovered'])
+    expect(typesOf(recover({ ...endpoint, flagged_reason: 'gone' }))).toEqual([
+      'WebhookEndpointRecovered',
+    ])
     expect(recover(endpoint)).toEqual([])
     expect(recover(undefined)).toEqual([])
   })
@@ -359,7 +404,7 @@ test('it is 404 without the endpoint, 403 when the organization is not active', 
   expect(refusal(() => decideSecretRotation({ ...state, endpoint: undefined }, command)).code).toBe(
     'request.not_found',
   )
-  expect(refusal(() => decideSecretRotation({ ...state, organization: suspended }, command)).code).toBe(
-    'auth.organization_inactive',
-  )
+  expect(
+    refusal(() => decideSecretRotation({ ...state, organization: suspended }, command)).code,
+  ).toBe('auth.organization_inactive')
 })

@@ -24,13 +24,18 @@ test('a repeated command finds its secret, although another master key is the cu
 
 test('another secret, another endpoint’s, or one of a master key that is gone is not it', () => {
   const keyring = createKeyring(older)
-  const { signingSecret, sealedSecret } = generateSecret({ keyring, random: randomBytes }, endpointId)
+  const { signingSecret, sealedSecret } = generateSecret(
+    { keyring, random: randomBytes },
+    endpointId,
+  )
   const other = generateSecret({ keyring, random: randomBytes }, endpointId)
   const foreign = generateSecret({ keyring, random }, `we_${'9'.repeat(32)}`)
   expect(hasSecret(endpointWith(sealedSecret), { keyring, signingSecret })).toBe(true)
   expect(hasSecret(endpointWith(other.sealedSecret), { keyring, signingSecret })).toBe(false)
   const { signingSecret: foreignSecret } = foreign
-  expect(hasSecret(endpointWith(foreign.sealedSecret), { keyring, signingSecret: foreignSecret })).toBe(false)
+  expect(
+    hasSecret(endpointWith(foreign.sealedSecret), { keyring, signingSecret: foreignSecret }),
+  ).toBe(false)
   const lost = createKeyring(newer)
   expect(hasSecret(endpointWith(sealedSecret), { keyring: lost, signingSecret })).toBe(false)
 })

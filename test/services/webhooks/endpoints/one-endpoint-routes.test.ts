@@ -18,7 +18,11 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   own = await world.organization()
-  const body = { name: 'Shop', url: 'https://shop.example/', event_types: ['session.result.persisted'] }
+  const body = {
+    name: 'Shop',
+    url: 'https://shop.example/',
+    event_types: ['session.result.persisted'],
+  }
   const created = await world.send({ method: 'POST', url: own.endpoints, key: own.key, body })
   endpoint = created.body.data
   path = `${own.endpoints}/${endpoint.id}`
@@ -34,7 +38,11 @@ const sendTest = (options: Partial<Send> = {}) => send('POST', '/test', options)
 
 async function stored() {
   const { organizationId, environment } = own
-  const row = await findEndpoint(world.pool, { organizationId, environment, endpointId: endpoint.id })
+  const row = await findEndpoint(world.pool, {
+    organizationId,
+    environment,
+    endpointId: endpoint.id,
+  })
   if (!row) throw new Error('not stored')
   return row
 }
@@ -71,7 +79,10 @@ describe('what is not there', () => {
       }
       const elsewhere = await world.organization()
       const answer = await send(method, rest, { body, key: elsewhere.key })
-      expect([answer.status, answer.body.error.code]).toEqual([403, 'auth.organization_access_denied'])
+      expect([answer.status, answer.body.error.code]).toEqual([
+        403,
+        'auth.organization_access_denied',
+      ])
       const foreign = { key: elsewhere.key, url: `${elsewhere.endpoints}/${endpoint.id}${rest}` }
       expect((await send(method, rest, { body, ...foreign })).status).toBe(404)
     },
@@ -123,7 +134,12 @@ describe('changing', () => {
 
   test('an organization that was suspended meanwhile changes nothing', async () => {
     await world.suspend(own.organizationId)
-    for (const answer of [await patch({ name: 'A' }), await send('DELETE'), await rotate(), await sendTest()])
+    for (const answer of [
+      await patch({ name: 'A' }),
+      await send('DELETE'),
+      await rotate(),
+      await sendTest(),
+    ])
       expect([answer.status, answer.body.error.code]).toEqual([403, 'auth.organization_inactive'])
   })
 })
@@ -145,7 +161,10 @@ describe('disabling', () => {
     const event_types = ['gate.session.approved', 'session.result.persisted']
     await patch({ event_types })
     const before = await stored()
-    await world.append(own, serviceRegistered({ serviceId, organizationId, endpointId: endpoint.id }))
+    await world.append(
+      own,
+      serviceRegistered({ serviceId, organizationId, endpointId: endpoint.id }),
+    )
     const unsubscribing = { event_types: ['session.result.persisted'] }
     for (const answer of [
       await send('DELETE'),
@@ -189,9 +208,9 @@ describe('rotating', () => {
     expect(await secretsNow()).toEqual([next, endpoint.signing_secret])
     world.now.ms += 1
     expect(await secretsNow()).toEqual([next])
-    expect(JSON.stringify((await world.send({ url: own.endpoints, key: own.key })).body)).not.toContain(
-      'whsec_',
-    )
+    expect(
+      JSON.stringify((await world.send({ url: own.endpoints, key: own.key })).body),
+    ).not.toContain('whsec_')
   })
 
   test('is refused while three secrets sign, and does as soon as one has ended', async () => {
@@ -221,7 +240,12 @@ describe('rotating', () => {
 
 describe('testing', () => {
   test('raises an event with one delivery for this endpoint', async () => {
-    await world.send({ method: 'POST', url: own.endpoints, key: own.key, body: { ...pick(), name: 'Other' } })
+    await world.send({
+      method: 'POST',
+      url: own.endpoints,
+      key: own.key,
+      body: { ...pick(), name: 'Other' },
+    })
     const { status, body } = await sendTest()
     expect(status).toBe(202)
     const at = new Date(world.now.ms).toISOString()
@@ -272,7 +296,12 @@ describe('testing', () => {
     const refused = await sendTest()
     expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limit.exceeded'])
     expect(refused.headers).toMatchObject({ 'retry-after': '45', 'x-ratelimit-cost': '1' })
-    const other = await world.send({ method: 'POST', url: own.endpoints, key: own.key, body: pick() })
+    const other = await world.send({
+      method: 'POST',
+      url: own.endpoints,
+      key: own.key,
+      body: pick(),
+    })
     const url = `${own.endpoints}/${other.body.data.id}/test`
     expect((await world.send({ method: 'POST', url, key: own.key })).status).toBe(202)
     world.now.ms += 45_000
@@ -312,4 +341,8 @@ test('all that is decided about the endpoints of an organization is one command 
   })
 })
 
-const pick = () => ({ name: 'Shop', url: 'https://shop.example/', event_types: ['session.result.persisted'] })
+const pick = () => ({
+  name: 'Shop',
+  url: 'https://shop.example/',
+  event_types: ['session.result.persisted'],
+})

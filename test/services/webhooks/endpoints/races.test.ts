@@ -62,7 +62,10 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
       const where = racer % 2 === 0 ? 'live' : 'test'
       return createEndpoint(processOf(racer), { ...request, environment: where, organizationId })
     }
-    expect((await race(64, create)).toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
+    expect((await race(64, create)).toSorted()).toEqual([
+      'done',
+      ...Array(63).fill('request.conflict'),
+    ])
     expect(await endpointsOf(organizationId)).toHaveLength(20)
   })
 
@@ -101,11 +104,17 @@ describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
       idTime: now.ms,
     })
     const created = await Promise.all(
-      Array.from({ length: 8 }, (_, racer) => createEndpoint(same(racer, 7), { ...request, organizationId })),
+      Array.from({ length: 8 }, (_, racer) =>
+        createEndpoint(same(racer, 7), { ...request, organizationId }),
+      ),
     )
-    expect(new Set(created.map(({ endpointId, signingSecret }) => endpointId + signingSecret)).size).toBe(1)
+    expect(
+      new Set(created.map(({ endpointId, signingSecret }) => endpointId + signingSecret)).size,
+    ).toBe(1)
     const path = { organizationId, environment, endpointId: created[0]?.endpointId ?? '' } as const
-    expect(await race(8, (racer) => rotateSecret(same(racer, 8), path))).toEqual(Array(8).fill('done'))
+    expect(await race(8, (racer) => rotateSecret(same(racer, 8), path))).toEqual(
+      Array(8).fill('done'),
+    )
     expect(await race(8, (racer) => sendTest(same(racer, 9), path))).toEqual(Array(8).fill('done'))
     const endpoints = await endpointsOf(organizationId)
     expect(endpoints.map(({ secrets }) => secrets.length)).toEqual([2])

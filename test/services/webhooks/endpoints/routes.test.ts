@@ -31,7 +31,8 @@ function create(body: unknown = request, options: Partial<Send> = {}) {
   return world.send({ method: 'POST', url: own.endpoints, key: own.key, body, ...options })
 }
 
-const list = (options: Partial<Send> = {}) => world.send({ url: own.endpoints, key: own.key, ...options })
+const list = (options: Partial<Send> = {}) =>
+  world.send({ url: own.endpoints, key: own.key, ...options })
 
 test('a new endpoint is active, and its signing secret is shown this once', async () => {
   const { status, headers, body } = await create()
@@ -176,7 +177,12 @@ test('the twenty-first active endpoint is a conflict, whatever its environment, 
   const url = `${own.endpoints}/${created[0]?.body.data.id}`
   expect((await world.send({ method: 'DELETE', url, key: own.key })).status).toBe(200)
   expect((await create()).status).toBe(201)
-  const enabled = await world.send({ method: 'PATCH', url, key: own.key, body: { status: 'active' } })
+  const enabled = await world.send({
+    method: 'PATCH',
+    url,
+    key: own.key,
+    body: { status: 'active' },
+  })
   expect([enabled.status, enabled.body.error]).toEqual([409, expect.objectContaining(conflict)])
 })
 

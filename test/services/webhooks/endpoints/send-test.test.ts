@@ -2,7 +2,15 @@ import { expect, test } from 'vitest'
 import { asId } from '../../../../infra/ids.ts'
 import { decideTest, type TestState } from '../../../../services/webhooks/endpoints/send-test.ts'
 import { refusal } from '../../organizations/given.ts'
-import { disabled, endpoint, endpointId, now, organization, organizationId, suspended } from './given.ts'
+import {
+  disabled,
+  endpoint,
+  endpointId,
+  now,
+  organization,
+  organizationId,
+  suspended,
+} from './given.ts'
 
 const eventId = asId('evt', `evt_${'3'.repeat(26)}`)
 const command = { eventId, now }
@@ -37,10 +45,13 @@ test.each([
   [59_000, '1'],
   [58_999, '2'],
   [2, '60'],
-])('an eleventh within a minute waits until the first is older: %i ms ago, %s s', (ago, seconds) => {
-  const { code, headers } = refusal(() => decideTest({ ...state, recent: ten(ago) }, command))
-  expect([code, headers]).toEqual(['rate_limit.exceeded', { 'retry-after': seconds }])
-})
+])(
+  'an eleventh within a minute waits until the first is older: %i ms ago, %s s',
+  (ago, seconds) => {
+    const { code, headers } = refusal(() => decideTest({ ...state, recent: ten(ago) }, command))
+    expect([code, headers]).toEqual(['rate_limit.exceeded', { 'retry-after': seconds }])
+  },
+)
 
 test('a tenth, and an eleventh after a minute, is sent', () => {
   expect(decideTest({ ...state, recent: ten(1).slice(1) }, command)).toHaveLength(1)

@@ -13,7 +13,12 @@ import { openServiceWorld } from '../../../support/service-world.ts'
 
 /** The webhook routes over the real log, read models, authentication and idempotency; the clock is the test's. */
 export async function startWebhooks() {
-  const projections = [organizationsProjection, webhooksProjection, gateProjection, sessionsProjection]
+  const projections = [
+    organizationsProjection,
+    webhooksProjection,
+    gateProjection,
+    sessionsProjection,
+  ]
   const world = await openServiceWorld({ projections })
   const { pool, deps } = world
   const { app, context, send } = await createServiceApp(world)
@@ -34,11 +39,21 @@ export async function startWebhooks() {
   }
 
   async function secretKey(organizationId: string, environment: Environment): Promise<string> {
-    const asked = { organizationId, name: 'Key', environment, type: 'secret', scopes: ['*'] } as const
-    return (await issueApiKey(deps, { ...asked, scopes: [...asked.scopes], by: 'operator' })).revealedKey
+    const asked = {
+      organizationId,
+      name: 'Key',
+      environment,
+      type: 'secret',
+      scopes: ['*'],
+    } as const
+    return (await issueApiKey(deps, { ...asked, scopes: [...asked.scopes], by: 'operator' }))
+      .revealedKey
   }
 
-  function append(of: { organizationId: string; environment: Environment }, ...events: DomainEvent[]) {
+  function append(
+    of: { organizationId: string; environment: Environment },
+    ...events: DomainEvent[]
+  ) {
     return world.append(projectionOf(events), of, ...events)
   }
 
@@ -59,7 +74,9 @@ export async function startWebhooks() {
 
 function projectionOf(events: DomainEvent[]) {
   if (events.some(({ type }) => type.startsWith('Gate'))) return gateProjection
-  return events.some(({ type }) => type === 'SessionScored') ? sessionsProjection : webhooksProjection
+  return events.some(({ type }) => type === 'SessionScored')
+    ? sessionsProjection
+    : webhooksProjection
 }
 
 export type Webhooks = Awaited<ReturnType<typeof startWebhooks>>

@@ -124,7 +124,9 @@ describe('an event', () => {
       data: JSON.parse(raised.data),
       created_at: iso(raised.created_at),
     })
-    const byEndpoint = webhook_deliveries.toSorted((a: typeof tried) => (a.endpoint_id === first ? -1 : 1))
+    const byEndpoint = webhook_deliveries.toSorted((a: typeof tried) =>
+      a.endpoint_id === first ? -1 : 1,
+    )
     expect(byEndpoint).toEqual([tried, untried])
     expect((await list()).body.data).toEqual([body.data])
   })
@@ -157,7 +159,8 @@ describe('an event', () => {
     await lease(raised.event_id)
     await lease(done.event_id)
     const statuses = (await list()).body.data.map(
-      ({ webhook_deliveries: [delivery] }: { webhook_deliveries: { status: string }[] }) => delivery?.status,
+      ({ webhook_deliveries: [delivery] }: { webhook_deliveries: { status: string }[] }) =>
+        delivery?.status,
     )
     expect(statuses).toEqual(['succeeded', 'delivering'])
     expect((await get(raised.event_id)).body.data.webhook_deliveries[0].status).toBe('delivering')
@@ -169,7 +172,9 @@ describe('an event', () => {
     const elsewhere = await world.organization()
     const legacy = '0123456789abcdef0123456789abcdef'
     const answers = [
-      ...(await Promise.all([legacy, 'evt_x', `w${event_id}`, `evt_${'0'.repeat(26)}`].map((id) => get(id)))),
+      ...(await Promise.all(
+        [legacy, 'evt_x', `w${event_id}`, `evt_${'0'.repeat(26)}`].map((id) => get(id)),
+      )),
       await get(event_id, testKey),
       await world.send({ url: `${elsewhere.events}/${event_id}`, key: elsewhere.key }),
     ]
@@ -197,19 +202,27 @@ describe('the list', () => {
     expect(idsOf({ body })).toEqual([newer.event_id, older.event_id])
     expect(body.pagination).toEqual({ limit: 50, has_more: false })
     const one = (await list('?limit=1&cursor=nonsense&since=x')).body
-    expect([idsOf({ body: one }), one.pagination]).toEqual([[newer.event_id], { limit: 1, has_more: false }])
+    expect([idsOf({ body: one }), one.pagination]).toEqual([
+      [newer.event_id],
+      { limit: 1, has_more: false },
+    ])
   })
 
   test('can be of one type, of one endpoint, or of both', async () => {
     const result = await raise()
     const other = await raise({ endpoint_ids: [second] })
-    const both = await raise({ type: 'session.fingerprint.calculated', endpoint_ids: [first, second] })
+    const both = await raise({
+      type: 'session.fingerprint.calculated',
+      endpoint_ids: [first, second],
+    })
     const nobody = await raise({ type: 'webhook.test', endpoint_ids: [] })
     const found = async (query: string) => idsOf(await list(query))
     expect(await found('?type=session.result.persisted')).toEqual([other.event_id, result.event_id])
     expect(await found('?type=webhook.test')).toEqual([nobody.event_id])
     expect(await found(`?endpoint_id=${first}`)).toEqual([both.event_id, result.event_id])
-    expect(await found(`?endpoint_id=${second}&type=session.result.persisted`)).toEqual([other.event_id])
+    expect(await found(`?endpoint_id=${second}&type=session.result.persisted`)).toEqual([
+      other.event_id,
+    ])
     expect(await found(`?endpoint_id=we_${'0'.repeat(32)}`)).toEqual([])
   })
 
@@ -249,7 +262,10 @@ describe('the list', () => {
         evaluated_at,
       }),
     })
-    const [unsent, sent] = [timeOrderedId('sid', at, randomBytes), timeOrderedId('sid', at, randomBytes)]
+    const [unsent, sent] = [
+      timeOrderedId('sid', at, randomBytes),
+      timeOrderedId('sid', at, randomBytes),
+    ]
     const decided = [decision(unsent, at + 1), decision(sent, at + 2)]
     await world.append(own, ...decided)
     const events = decided.flatMap(({ data }) =>
@@ -257,7 +273,10 @@ describe('the list', () => {
     )
     const raised = events.filter(({ subject_id }) => subject_id === sent)
     for (const data of raised) {
-      const event: DomainEvent = { type: 'WebhookEventRaised', data: { ...data, endpoint_ids: [first] } }
+      const event: DomainEvent = {
+        type: 'WebhookEventRaised',
+        data: { ...data, endpoint_ids: [first] },
+      }
       await world.append(own, event)
     }
     const { body } = await list()
@@ -271,18 +290,23 @@ describe('the list', () => {
     )
     expect(deliveries.toSorted()).toEqual([0, 0, 1, 1])
     for (const { event_id, data } of events) {
-      expect((await get(event_id)).body.data).toMatchObject({ id: event_id, data: JSON.parse(data) })
+      expect((await get(event_id)).body.data).toMatchObject({
+        id: event_id,
+        data: JSON.parse(data),
+      })
     }
     expect(idsOf(await list('?type=session.result.persisted&limit=1'))).toEqual([
-      events.find(({ subject_id, type }) => subject_id === sent && type === 'session.result.persisted')
-        ?.event_id,
+      events.find(
+        ({ subject_id, type }) => subject_id === sent && type === 'session.result.persisted',
+      )?.event_id,
     ])
     expect(idsOf(await list(`?endpoint_id=${first}`)).toSorted()).toEqual(
       raised.map(({ event_id }) => event_id).toSorted(),
     )
     const stranger = await world.organization()
     expect(
-      (await world.send({ url: `${stranger.events}/${events[0]?.event_id}`, key: stranger.key })).status,
+      (await world.send({ url: `${stranger.events}/${events[0]?.event_id}`, key: stranger.key }))
+        .status,
     ).toBe(404)
     world.now.ms += webhookRetentionMs + 1000
     expect(idsOf(await list())).toEqual([])

@@ -11,7 +11,8 @@ describe.each(openTestLogs())('$name: the read model is behind', (testLog) => {
   afterEach(() => world.close())
 
   const tenant = () => ({ organization_id: newId('org'), session_id: newId('sid') })
-  const told = (sessionId: string) => world.raisedOf(sessionId).map(({ endpoint_ids }) => endpoint_ids)
+  const told = (sessionId: string) =>
+    world.raisedOf(sessionId).map(({ endpoint_ids }) => endpoint_ids)
 
   test('at its start the planner waits, so that an endpoint on the log is told of what comes then', async () => {
     await world.stopProjection()

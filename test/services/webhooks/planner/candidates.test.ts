@@ -10,7 +10,10 @@ import { metaOf, sessionScored } from '../../../support/session-scored.ts'
 const data = sessionScored()
 const [candidate] = candidatesOf(
   {
-    ...{ type: 'SessionScored', data, meta: metaOf(data), value: Buffer.alloc(0) },
+    type: 'SessionScored',
+    data,
+    meta: metaOf(data),
+    value: Buffer.alloc(0),
     position: { topic: 't', partition: 0, offset: 0 },
   },
   data.created_at,
@@ -27,12 +30,18 @@ function endpoint(created_at: number) {
 
 test.each<[string, { given: Partial<Known>; stage: ReturnType<typeof stageOf> }]>([
   ['nothing', { given: {}, stage: { name: 'pending' } }],
-  ['that it was raised here', { given: { settled: new Set([candidate.id]) }, stage: { name: 'settled' } }],
+  [
+    'that it was raised here',
+    { given: { settled: new Set([candidate.id]) }, stage: { name: 'settled' } },
+  ],
   [
     'that nobody had the subscription a moment ago',
     { given: { unsubscribed: new Set([subscription]) }, stage: { name: 'unsubscribed' } },
   ],
-  ['that nobody is subscribed', { given: { subscribers: new Map() }, stage: { name: 'unsubscribed' } }],
+  [
+    'that nobody is subscribed',
+    { given: { subscribers: new Map() }, stage: { name: 'unsubscribed' } },
+  ],
   [
     'an endpoint',
     {
@@ -49,7 +58,10 @@ test.each<[string, { given: Partial<Known>; stage: ReturnType<typeof stageOf> }]
   ],
   [
     'an endpoint that was made after the decision',
-    { given: { subscribers: subscribers(data.evaluated_at + 60_001) }, stage: { name: 'unsubscribed' } },
+    {
+      given: { subscribers: subscribers(data.evaluated_at + 60_001) },
+      stage: { name: 'unsubscribed' },
+    },
   ],
   [
     'an endpoint, and that it was not raised',

@@ -7,7 +7,10 @@ addFormats.default(ajv)
 ajv.addSchema(published, 'published')
 
 /** What a payload has that the published schema does not allow; empty when there is nothing. */
-export function payloadProblems(name: keyof typeof published.components.schemas, payload: unknown): string[] {
+export function payloadProblems(
+  name: keyof typeof published.components.schemas,
+  payload: unknown,
+): string[] {
   const validate = ajv.getSchema(`published#/components/schemas/${name}`)
   if (!validate) throw new Error(`no schema ${name}`)
   validate(payload)

@@ -4,7 +4,11 @@ import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import type { EventLog, Position } from '../../../../infra/log/port.ts'
 import { sessionsProjection } from '../../../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
-import type { SessionScored, WebhookEndpointCreated, WebhookEventRaised } from '../../../../schemas/events.ts'
+import type {
+  SessionScored,
+  WebhookEndpointCreated,
+  WebhookEventRaised,
+} from '../../../../schemas/events.ts'
 import { type RunningPlanner, runPlanner } from '../../../../services/webhooks/planner/planner.ts'
 import { eachBatch } from '../../../support/each-batch.ts'
 import { eventually } from '../../../support/eventually.ts'
@@ -42,7 +46,9 @@ export async function openPlannerWorld(testLog: TestLog) {
     topics: ['tidegate.webhooks.v1'],
     handle: eachBatch(({ partition, records }) => {
       const events = records.map(world.codec.fromRecord)
-      raised.push(...events.flatMap(({ type, data }) => (type === 'WebhookEventRaised' ? [data] : [])))
+      raised.push(
+        ...events.flatMap(({ type, data }) => (type === 'WebhookEventRaised' ? [data] : [])),
+      )
       read.set(partition, (records.at(-1)?.offset ?? 0) + 1)
     }),
   })
@@ -58,7 +64,10 @@ export async function openPlannerWorld(testLog: TestLog) {
     return planner
   }
 
-  async function append(event: DomainEvent, about: Parameters<typeof metaOf>[0]): Promise<Position[]> {
+  async function append(
+    event: DomainEvent,
+    about: Parameters<typeof metaOf>[0],
+  ): Promise<Position[]> {
     return world.append(log, [{ event, meta: { ...metaOf(about), eventId: newId('evt') } }])
   }
 
@@ -145,7 +154,9 @@ export async function openPlannerWorld(testLog: TestLog) {
         .sort((a, b) => a.type.localeCompare(b.type)),
     async readable(): Promise<void> {
       const ends = await log.endPositions('tidegate.webhooks.v1')
-      const last = ends.filter(({ offset }) => offset > 0).map((end) => ({ ...end, offset: end.offset - 1 }))
+      const last = ends
+        .filter(({ offset }) => offset > 0)
+        .map((end) => ({ ...end, offset: end.offset - 1 }))
       await applied.waitFor('webhooks', last, { timeoutMs: 20_000 })
     },
     async deliveries(sessionId: string): Promise<string[]> {
@@ -174,5 +185,8 @@ export type PlannerWorld = Awaited<ReturnType<typeof openPlannerWorld>>
 
 /** The log as a consumer group sees it that has committed nothing. */
 export function afresh(log: EventLog): EventLog {
-  return { ...log, consume: (options) => log.consume({ ...options, group: `${options.group}.${hex(4)}` }) }
+  return {
+    ...log,
+    consume: (options) => log.consume({ ...options, group: `${options.group}.${hex(4)}` }),
+  }
 }

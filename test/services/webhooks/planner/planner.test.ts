@@ -166,13 +166,20 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await world.start()
     const who = tenant()
     const both = await world.endpoint(who.organization_id)
-    const one = await world.endpoint(who.organization_id, { event_types: [result], created_at: now + 1 })
+    const one = await world.endpoint(who.organization_id, {
+      event_types: [result],
+      created_at: now + 1,
+    })
     const disabled = await world.endpoint(who.organization_id)
     await world.disable(who.organization_id, disabled)
     const ofTests = await world.endpoint(who.organization_id, { environment: 'test' })
     await world.endpoint(newId('org'))
     await visit(who)
-    const tested = { ...tenant(), organization_id: who.organization_id, environment: 'test' as const }
+    const tested = {
+      ...tenant(),
+      organization_id: who.organization_id,
+      environment: 'test' as const,
+    }
     await world.decision({ ...tested, is_provisional: false })
     await world.planned()
     const told = (sessionId: string) =>
@@ -270,7 +277,9 @@ describe.each(openTestLogs())('$name: a partition that cannot go on', (testLog) 
       return stopped.partition
     })
     const key = await idWhere((partition) => partition !== stuck)
-    const [bad] = await world.log.append([{ topic, key, value: Buffer.from('not ours'), headers: {} }])
+    const [bad] = await world.log.append([
+      { topic, key, value: Buffer.from('not ours'), headers: {} },
+    ])
     await eventually(() =>
       expect(first.status().find(({ partition }) => partition === bad?.partition)).toMatchObject({
         nextOffset: bad?.offset,

@@ -5,13 +5,29 @@ import { eventTypesOf } from '../../../../projections/sessions/projection.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import { storedUrl } from '../../../../services/collect/schemas.ts'
 import { fingerprintPayload, resultPayload } from '../../../../services/webhooks/events/schemas.ts'
-import { isRecent, type Raised, raise as raiseAt } from '../../../../services/webhooks/planner/raise.ts'
+import {
+  isRecent,
+  type Raised,
+  raise as raiseAt,
+} from '../../../../services/webhooks/planner/raise.ts'
 import { sessionScored, visitorLink } from '../../../support/session-scored.ts'
 import { isUriText, payloadProblems } from './contract.ts'
 
 const signals = [
-  { signal: 'webdriver', role: 'risk', category: 'automation', strength: 'definitive', signal_score: 96 },
-  { signal: 'ua_consistent', role: 'trust', category: 'environment', strength: 'weak', signal_score: 4 },
+  {
+    signal: 'webdriver',
+    role: 'risk',
+    category: 'automation',
+    strength: 'definitive',
+    signal_score: 96,
+  },
+  {
+    signal: 'ua_consistent',
+    role: 'trust',
+    category: 'environment',
+    strength: 'weak',
+    signal_score: 4,
+  },
 ].map((signal) => ({ ...signal, channel: 'a channel' }))
 const attribution = {
   labels: [{ kind: 'tool' as const, value: 'playwright', label: 'Playwright', confidence: 90 }],
@@ -32,7 +48,11 @@ describe('what a decision raises', () => {
   test.each([
     ['a provisional decision without a visitor', { visitor: null }, []],
     ['a provisional decision with a visitor', {}, ['session.fingerprint.calculated']],
-    ['a final one without a visitor', { visitor: null, is_provisional: false }, ['session.result.persisted']],
+    [
+      'a final one without a visitor',
+      { visitor: null, is_provisional: false },
+      ['session.result.persisted'],
+    ],
     [
       'a final one with a visitor',
       { is_provisional: false },
@@ -46,12 +66,14 @@ describe('what a decision raises', () => {
     const ids = (overrides: Parameters<typeof sessionScored>[0]) =>
       raise(sessionScored({ is_provisional: false, ...overrides })).map(({ event_id }) => event_id)
     const first = ids({})
-    expect(ids({ event_id: 'evt_00000000000000000000000002', evaluated_at: 1_760_000_009_000 })).toEqual(
-      first,
-    )
+    expect(
+      ids({ event_id: 'evt_00000000000000000000000002', evaluated_at: 1_760_000_009_000 }),
+    ).toEqual(first)
     const other = ids({ session_id: 'sid_00000000000000000000000002' })
     expect(new Set([...first, ...other]).size).toBe(4)
-    expect(first.concat(other)).toEqual(first.concat(other).filter((id) => /^evt_[0-9a-z]{26}$/.test(id)))
+    expect(first.concat(other)).toEqual(
+      first.concat(other).filter((id) => /^evt_[0-9a-z]{26}$/.test(id)),
+    )
   })
 
   it('is not from later than an hour from now, however far ahead the clock of who scored was', () => {
@@ -115,7 +137,12 @@ describe('session.fingerprint.calculated', () => {
 
 describe('session.result.persisted', () => {
   it('says what was decided and why, and names the decision that REST shows', () => {
-    const overrides = { verdict: 'bot', risk_score: 96, signals_fired: signals, attribution } as const
+    const overrides = {
+      verdict: 'bot',
+      risk_score: 96,
+      signals_fired: signals,
+      attribution,
+    } as const
     const payload = resultOf({ ...overrides, signals_fired: [...signals] })
     expect(payload).toMatchObject({
       object: 'session_result',
@@ -138,7 +165,13 @@ describe('session.result.persisted', () => {
       attribution: { bot: attribution },
     })
     expect(payload.signals).toEqual([
-      { id: 'webdriver', category: 'automation', confidence: 'definitive', score: 96, role: 'risk' },
+      {
+        id: 'webdriver',
+        category: 'automation',
+        confidence: 'definitive',
+        score: 96,
+        role: 'risk',
+      },
       { id: 'ua_consistent', category: 'environment', confidence: 'weak', score: 4, role: 'trust' },
     ])
     expect(payloadProblems('SessionResultPersistedPayload', payload)).toEqual([])
@@ -147,13 +180,19 @@ describe('session.result.persisted', () => {
 
   it('says which agent it is, with all that was looked at', () => {
     const evidence = {
-      ...{ catalogue_id: null, domain: 'agent.example', key_id: 'key', host_name: null },
-      ...{ list: null, reason: null, fetched_at: 1_760_000_001_000 },
+      catalogue_id: null,
+      domain: 'agent.example',
+      key_id: 'key',
+      host_name: null,
+      list: null,
+      reason: null,
+      fetched_at: 1_760_000_001_000,
     }
     const named = { provider: 'agent.example', product: null, purpose: null, method: 'signature' }
     const payload = resultOf({ agent: { status: 'signed', ...named, evidence } })
     expect(payload.attribution.agent).toEqual({
-      ...{ status: 'signed', ...named },
+      status: 'signed',
+      ...named,
       evidence: { ...evidence, fetched_at: '2025-10-09T08:53:21.000Z' },
     })
     expect(payloadProblems('SessionResultPersistedPayload', payload)).toEqual([])

@@ -58,7 +58,10 @@ interface Charge {
   now: number
 }
 
-export function charged(row: Row | undefined, { report, node, now }: Charge): { row: Row; granted: number } {
+export function charged(
+  row: Row | undefined,
+  { report, node, now }: Charge,
+): { row: Row; granted: number } {
   const { limit, charge, returned, retained, reserves } = report
   const full = limit * unit
   if (!row) return { row: { parts: full - charge, at: now, reservations: {} }, granted: 0 }

@@ -1,6 +1,12 @@
 import { setImmediate as settled } from 'node:timers/promises'
-import type { RateLimitRequest, RateLimitResult } from '../../../../../infra/access/rate-limit/bucket.ts'
-import { createRateLimiter, type RateLimiter } from '../../../../../infra/access/rate-limit/limiter.ts'
+import type {
+  RateLimitRequest,
+  RateLimitResult,
+} from '../../../../../infra/access/rate-limit/bucket.ts'
+import {
+  createRateLimiter,
+  type RateLimiter,
+} from '../../../../../infra/access/rate-limit/limiter.ts'
 import { createMemoryStore } from './memory-store.ts'
 import { createVirtualTime } from './virtual-time.ts'
 
@@ -13,7 +19,12 @@ export interface ProcessesOptions {
 }
 
 /** Processes with one store in virtual time. However slow this machine is, nothing is late by itself. */
-export function createProcesses({ count = 1, dead = [], travel, maxBuckets }: ProcessesOptions = {}) {
+export function createProcesses({
+  count = 1,
+  dead = [],
+  travel,
+  maxBuckets,
+}: ProcessesOptions = {}) {
   const time = createVirtualTime()
   const shared = createMemoryStore({
     clock: time.clock,
