@@ -15,3 +15,18 @@ export const createLru = <K extends Key, V extends Value>(
   max: number,
   options?: Options<K, V>,
 ): LRUCache<K, V> => new LRUCache<K, V>({ ...options, maxSize: max, sizeCalculation: () => 1 })
+
+/** Returns `work` with its results for the `max` texts that were asked last kept. */
+export function memoized<V extends Value>(
+  max: number,
+  work: (text: string) => V,
+): (text: string) => V {
+  const results = createLru<string, V>(max)
+  return (text) => {
+    const kept = results.get(text)
+    if (kept !== undefined) return kept
+    const result = work(text)
+    results.set(text, result)
+    return result
+  }
+}

@@ -80,7 +80,17 @@ export function challengeWithPart(bytes: Buffer, part: number): string {
  * The numbers of a document's questions. They follow from its challenge, but the questions do not. Documents of one part
  * are asked the same frequent questions, and some of the part's others.
  */
-export function bankNumbersOf(challenge: string, openedAt: number): number[] {
+export function bankNumbersOf(challenge: string, openedAt: number): readonly number[] {
+  const document = `${challenge} ${openedAt}`
+  const chosen = numbersOf.get(document) ?? chooseNumbers(challenge, openedAt)
+  numbersOf.set(document, chosen)
+  return chosen
+}
+
+// Each body of a document asks for them, and so does each evaluation.
+const numbersOf = createLru<string, readonly number[]>(2000)
+
+function chooseNumbers(challenge: string, openedAt: number): number[] {
   const part = Buffer.from(challenge, 'base64url').toString('hex', 0, partBytes)
   const bytes = hash('sha512', `bank part ${part}`, 'buffer')
   const at = (from: number, count: number) => bytes.subarray(2 * from, 2 * (from + count))

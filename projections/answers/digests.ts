@@ -1,18 +1,16 @@
 import { createHmac, hash, type KeyObject } from 'node:crypto'
 import { networkPrefix } from '../../infra/ip/network.ts'
+import { memoized } from '../../infra/lru.ts'
 
 /**
  * A client can fill classes and answers with texts of its own. The log has hashes of them, because it is never
  * deleted.
  */
-export const classDigest = (name: string): string => digest('class', name)
-export const answerDigest = (answer: string): string => digest('answer', answer)
+export const classDigest = memoized(2000, (name) => digest('class', name))
+export const answerDigest = memoized(20_000, (answer) => digest('answer', answer))
 
 /** Engines are learned by it as answers are: the class is the handshake, and the answer is what the user agent names. */
 export const handshakeQuestion = 'handshake'
-
-const digest = (...parts: string[]): string =>
-  hash('sha256', parts.join('\0'), 'base64url').slice(0, 12)
 
 /** Names the data key that visitors and networks of a month are counted under. It is deleted after the month. */
 export const countingKeyId = (now: number): string =>
@@ -36,4 +34,8 @@ export function countedDigests(
     visitor_digest: under('visitor', organization_id, visitorId),
     network_digest: under('network', network),
   }
+}
+
+function digest(...parts: string[]): string {
+  return hash('sha256', parts.join('\0'), 'base64url').slice(0, 12)
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { bankNumberOf } from '../../infra/challenges/bank.ts'
 import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
+import { memoized } from '../../infra/lru.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import {
@@ -166,8 +167,9 @@ function slotOf(
 }
 
 /** Stands behind each hash of a visitor or network that was seen there. */
-export const organizationTag = (organizationId: string): string =>
-  digest('organization', organizationId).slice(0, 6)
+export const organizationTag = memoized(2000, (organizationId) =>
+  digest('organization', organizationId).slice(0, 6),
+)
 
 const answerOf = (of: Pick<AnswerRow, 'environment' | 'class' | 'question' | 'answer'>) => ({
   id: digest(of.environment, of.class, of.question, of.answer),

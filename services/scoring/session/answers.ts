@@ -12,7 +12,7 @@ import {
 } from '../../../infra/challenges/challenges.ts'
 import { isPlausible, repeatedTexts } from '../../../infra/challenges/plausible.ts'
 import { isSameText } from '../../../infra/crypto/same-text.ts'
-import { createLru } from '../../../infra/lru.ts'
+import { memoized } from '../../../infra/lru.ts'
 import {
   type AnswerKey,
   type Answers,
@@ -246,15 +246,11 @@ function verdictOf(answers: (boolean | undefined)[]): EngineVerdict {
   return share >= 0.75 ? 'as_claimed' : share < 0.5 ? 'otherwise' : 'unknown'
 }
 
-// By challenge, because each batch of a document needs its questions again.
-const cachedQuestions = createLru<string, EngineQuestion[]>(2000)
+// Each batch of a document needs its questions again.
+const questionsOfChallenge = memoized(2000, questionsOf)
 
-function recordedQuestions({ challenge }: DocumentState): EngineQuestion[] {
-  if (challenge === '') return []
-  const known = cachedQuestions.get(challenge) ?? questionsOf(challenge)
-  cachedQuestions.set(challenge, known)
-  return known
-}
+const recordedQuestions = ({ challenge }: DocumentState): EngineQuestion[] =>
+  challenge === '' ? [] : questionsOfChallenge(challenge)
 
 interface Expectation extends Pick<AnswersInput, 'environment' | 'organizationId' | 'learned'> {
   version: EngineVersion
