@@ -19,7 +19,7 @@ import {
 import type { SignatureRules } from '../../infra/wire/web-bot-auth/check.ts'
 import type { Admission } from './admission.ts'
 import type { Claim, Claims } from './claims.ts'
-import { type DocumentCache, findDocument, type ServerDocument } from './documents.ts'
+import type { ServerDocument } from './documents.ts'
 import type { Tenant } from './sealed-ids.ts'
 import type { VolumeLimits } from './volume.ts'
 
@@ -75,31 +75,11 @@ export const requireBinary: preParsingHookHandler = (request, _reply, _payload, 
 const clientKeyPattern = /^[A-Za-z0-9_-]{43}$/
 const seqPattern = /^[1-9][0-9]*$/
 
-export interface IncomingBody {
-  kind: BodyKind
-  body: Buffer
-  headerSeq: number | undefined
-}
-
-export function readBodyRequest(
-  request: BodyRequest,
-  {
-    deps,
-    cache,
-    kind,
-    now,
-  }: { deps: CollectDeps; cache: DocumentCache; kind: BodyKind; now: number },
-): { state: ServerDocument; incoming: IncomingBody } {
-  const principal = deps.auth.publishable(request)
-  const { organizationId, environment } = principal
-  const clientPublicKey = header(request, headerNames.clientKey, clientKeyPattern)
-  const headerSeq = kind === 'batches' ? readSeq(request) : undefined
-  const { sessionId, documentId } = request.params
-  const scope = { organizationId, environment, sessionId, clientPublicKey }
-  const state = findDocument(documentId, scope, { cache, keyring: deps.keyring, now })
-  checkPlatform(principal, state.facts.platform)
-  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-  return { state, incoming: { kind, body, headerSeq } }
+export function readBodyHeaders(request: BodyRequest, kind: BodyKind) {
+  return {
+    clientPublicKey: header(request, headerNames.clientKey, clientKeyPattern),
+    seq: kind === 'batches' ? readSeq(request) : undefined,
+  }
 }
 
 // Any positive whole number is valid. One that is not the expected number is out of sequence instead.

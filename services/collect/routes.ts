@@ -9,7 +9,6 @@ import {
 } from '../../infra/wire/collect/answers.ts'
 import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts'
 import { limitInFlight } from './admission.ts'
-import { handOffsOfDocument, type ResultOptions, receiveBatch, receiveResult } from './bodies.ts'
 import {
   addPreflight,
   answerOrigin,
@@ -19,6 +18,7 @@ import {
 } from './cors.ts'
 import { createDocumentCache, type DocumentCache } from './documents.ts'
 import { networkPaths, networkRoutes } from './network.ts'
+import { handOffsOfDocument, type ReceiveOptions, receiveBody, receiveResult } from './receive.ts'
 import { type BodyParams, binaryType, type CollectDeps, requireBinary } from './requests.ts'
 import {
   batchHeadersSchema,
@@ -105,7 +105,7 @@ const bodyOptions = {
 // No endpoints: bodies are bytes and nothing else, and validation by schema would be most of the cost.
 function bodyRoutes(
   app: FastifyInstance,
-  options: RouteOptions & Pick<ResultOptions, 'handOffs'>,
+  options: RouteOptions & Pick<ReceiveOptions, 'handOffs'>,
 ): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(binaryType, { parseAs: 'buffer' }, (_request, body, done) =>
@@ -118,7 +118,7 @@ function bodyRoutes(
       { ...bodyOptions, onRequest: options.onRequest, schema },
       async (request, reply) => sendJson(reply, await receive(request, options, reply)),
     )
-  route(batchesPath, receiveBatch, {
+  route(batchesPath, (request, all) => receiveBody(request, 'batches', all), {
     operationId: 'sendCollectBatch',
     tags: [tag],
     summary: 'Send an encrypted observation batch',
