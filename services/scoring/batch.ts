@@ -22,7 +22,7 @@ import { outcomesOf, pendingOf, withOutcomes } from './identity/outcomes.ts'
 import type { CountDecision } from './metrics.ts'
 import type { ModelsAt } from './model/follow.ts'
 import { scoredEvent } from './scored-event.ts'
-import { isSessionEvent, type SessionEvent, type SessionState } from './session/state.ts'
+import { isSessionEvent, type SessionState } from './session/state.ts'
 import { withHistory } from './signals/evaluate.ts'
 import {
   noteWritten,
@@ -72,11 +72,11 @@ export async function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise
   const { batches: places, written } = work
   const sessionIds = sessionsOf(places)
   const known = writtenOf(written, sessionIds)
-  const { next, ...made } = await shortTransaction(deps.pool, {
+  const { next, ...committed } = await shortTransaction(deps.pool, {
     first: openingStatements({ places, sessionIds, known }),
     work: (tx, rows) => scoreIn({ tx, opened: readOpened(rows, known) }, deps, work),
   })
-  noteWritten(written, made)
+  noteWritten(written, committed)
   return next
 }
 
@@ -94,51 +94,61 @@ async function scoreIn(
   deps: ScoreDeps,
   { batches, findRecorded, countRepeats }: ScoreBatches,
 ): Promise<Scored> {
-  const { offsets: stored, transactionId, states: known, erased } = opened
+  const { offsets: scoredTo, transactionId, states: known, erased } = opened
+
+  // 1. Leave out what was scored before, and sessions that are erased.
   const due = batches.map((batch) => ({
     ...batch,
-    ...dueOf(batch, stored.get(batch.partition) ?? 0),
+    ...dueOf(batch, scoredTo.get(batch.partition) ?? 0),
   }))
-  const unread = due.filter((batch) => batch.next > (stored.get(batch.partition) ?? 0))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
+  const unread = due.filter((batch) => batch.next > (scoredTo.get(batch.partition) ?? 0))
   if (unread.length === 0) return { result: { next, states: [], transactionId }, writes: [] }
-  const startedAt = deps.clock()
-  const breathe = createBreather()
   const events = unread.flatMap((batch) => batch.events).filter((event) => isScored(event, erased))
+
+  // 2. Read what decisions need beside the sessions: the model, agents, attestations.
+  const startedAt = deps.clock()
   const modelOf = await deps.modelsAt?.(startedAt, tx)
-  const outcomes = await outcomesOf(tx, pendingOf(events, known), startedAt)
+  const agents = await outcomesOf(tx, pendingOf(events, known), startedAt)
   const attestations = await attestationsOf(tx, { events, known }, deps.attesting)
-  const adding = [withOutcomes(outcomes), withAttestations(attestations)]
-  const deciding = {
+  const addOutcomes = [withOutcomes(agents), withAttestations(attestations)]
+
+  // 3. Decide, each session by what it says itself.
+  const breathe = createBreather()
+  const { apply, changed, decisions } = startDecisions(known, {
     ...deps,
     modelOf,
     now: startedAt,
-    withOutcomes: (state: SessionState, event: SessionEvent) =>
-      adding.reduce((found, add) => add(found, event), state),
-  }
-  const { apply, changed, decisions } = startDecisions(known, deciding)
+    withOutcomes: (state, event) => addOutcomes.reduce((found, add) => add(found, event), state),
+  })
   for (const event of events.filter(isSessionEvent)) {
     orFailed(() => apply(event, event.meta.traceparent))
     await breathe()
   }
+
+  // 4. Add what other sessions say: the visitor, and what they have in common with it.
   const recorded = await findRecorded(decisions.map(({ trigger }) => trigger.decisionId))
   const resolution = await resolveVisitors(tx, { decisions, recorded, now: startedAt })
   const counted = await withCounts(decisions, resolution, (sessions) => countRepeats(tx, sessions))
   const scored = await scoredEvents(deps, { decisions: counted, resolution, startedAt, breathe })
+
+  // 5. Append the decisions.
   const records = await toRecords(deps.codec, scored)
   const links = await linkRecords(deps.codec, resolution.linked, decisions)
   const splits = resolution.splits.map((data) => splitRecord(deps.codec, data))
   if (records.length > 0) await deps.log.append([...splits, ...records, ...links])
-  count(deps, { scored, recorded })
+  countDecisions(deps, { scored, recorded })
   // Before the commit, because a batch that fails is scored again and requests the same.
-  for (const request of outcomes.requests) deps.lookups?.request(request)
+  for (const request of agents.requests) deps.lookups?.request(request)
+
+  // 6. Return what is committed with the offsets.
   const nextOffsets = unread.map(({ topic, partition, next: next_offset, timeBefore }) => ({
     topic,
     partition,
     next_offset,
     log_time: timeBefore(next_offset),
   }))
-  const states = linked(changed, resolution)
+  const states = withVisitors(changed, resolution)
   const writes = [
     ...resolution.index.save(),
     ...attestations.save(),
@@ -224,7 +234,7 @@ async function scoredEvents(
 }
 
 // After a crash the same decisions are appended again.
-function count(
+function countDecisions(
   { onDecided }: ScoreDeps,
   { scored, recorded }: { scored: DecidedEvent<TrafficEvent>[]; recorded: Recorded },
 ): void {
@@ -287,7 +297,10 @@ function orFailed<T>(work: () => T): T {
 const knownSessions = (resolved: Resolved | undefined): number =>
   resolved?.link.basis === 'deterministic' ? resolved.sessions : 0
 
-function linked(changed: Map<string, SessionState>, { visitors }: Resolution): SessionState[] {
+function withVisitors(
+  changed: Map<string, SessionState>,
+  { visitors }: Resolution,
+): SessionState[] {
   return [...changed.values()].map((state) => {
     const resolved = visitors.get(state.session_id)
     if (!resolved) return state

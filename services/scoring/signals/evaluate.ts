@@ -44,7 +44,9 @@ export function withHistory(
   const before = new Set(own.fired.map(({ slug }) => slug))
   const fires = (signal: Signal) =>
     signal.looksBack ? signal.fires(facts) : before.has(signal.slug)
-  return scored(facts, signalCatalogue.filter(fires), own.model)
+  const signals = signalCatalogue.filter(fires)
+  const isSame = signals.length === before.size && signals.every(({ slug }) => before.has(slug))
+  return isSame ? { ...own, facts } : scored(facts, signals, own.model)
 }
 
 function scored(facts: Facts, signals: Signal[], model: ScoringModel): Evaluation {
