@@ -192,7 +192,7 @@ async function open(
 
 // Others might not see yet that a session is erased, or what a visitor is made anew of.
 const needsExclusive = ({ erase, isExclusive }: Projection, event: RecordedEvent): boolean =>
-  (erase !== undefined && isErasure(event)) || isExclusive?.(event) === true
+  (erase !== undefined && isErasure(event)) || isExclusive(event)
 
 // Nobody reads a build that is being filled, so no commit of it waits for the disk: what a crash takes, it takes with
 // the offsets, and it is read again. The switch to the build waits for all before it.

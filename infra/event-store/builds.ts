@@ -103,8 +103,7 @@ async function firstBuild(tx: Tx, projection: Projection): Promise<Build> {
 /** One set of a projection's tables, in a Postgres schema of its own. At most one build of a projection is live. */
 export type Build = RowOf<typeof ofReadModels.builds> & { home: string }
 
-/** What a query of builds selects. */
-export const buildColumns = (home: string): string =>
+const buildColumns = (home: string): string =>
   `${ofReadModels.builds.select('projection_builds')}, '${home}' as home`
 
 export async function liveBuild(
@@ -117,6 +116,16 @@ export async function liveBuild(
     [projection],
   )
   return rows[0]
+}
+
+/** Builds that a killed rebuild has left: one that it was filling, or an old one that it had not dropped yet. */
+export async function findLeftBuilds(db: Db, projection: string): Promise<Build[]> {
+  const { rows } = await db.query<Build>(
+    `select ${buildColumns(ownHome)} from ${ownHome}.projection_builds
+     where projection = $1 and (status = 'building' or status = 'retired' and to_regnamespace(schema_name) is not null)`,
+    [projection],
+  )
+  return rows
 }
 
 /**

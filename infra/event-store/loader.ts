@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { type EventLog, type Position, placeName } from '../log/port.ts'
+import { type EventLog, type Place, type Position, placeName } from '../log/port.ts'
 import { applyBatches } from './apply-batch.ts'
 import { type Build, buildOffsets, openPartition } from './builds.ts'
 import type { EventCodec } from './codec.ts'
-import { consumeEvents, type EventConsumer, type PartitionStatus } from './consumer.ts'
+import { consumeEvents } from './consumer.ts'
 import type { EventBatch } from './event-batch.ts'
 import type { Projection } from './projection.ts'
 import type { Skips } from './skips.ts'
@@ -19,7 +19,14 @@ export interface LoaderOptions {
   codec: EventCodec
   logger: Logger
   skips: Pick<Skips, 'has'>
-  onEvents: (count: number) => void
+  /** Others load the other partitions. Absent = it loads all. */
+  share?: Share | undefined
+}
+
+/** The partitions p with p % of = index. */
+interface Share {
+  index: number
+  of: number
 }
 
 export interface Loader {
@@ -34,105 +41,46 @@ const overtakeDelayMs = 20
 
 /**
  * Fills a build from its stored offsets, 0 at first, never beyond the live one, so that both can be brought to the same
- * offsets. While one batch is written the next is read and decoded, which takes longer than writing it. Where writing
- * fails, all is read again from the stored offsets and nothing ahead any more, so that the event at fault is found.
+ * offsets.
  */
 export async function startLoader(options: LoaderOptions): Promise<Loader> {
   const { projection, build, live, log, pool, codec, logger, skips } = options
-  const who = `rebuild of ${projection.name}`
+  const { share = { index: 0, of: 1 } } = options
+  const isRead = ({ partition }: Place) => partition % share.of === share.index
   let moved = Promise.withResolvers<void>()
-  // A projection that says which events have to be applied alone is written over two connections, each with half of the
-  // partitions: rows of one half are made while those of the other are written.
-  const queues = projection.isExclusive ? [0, 1] : [0]
-  const writing = queues.map(() => Promise.resolve())
-  let restarted: Promise<void> = Promise.resolve()
-  let state: 'ahead' | 'failed' | 'oneByOne' | 'stopped' = 'ahead'
-  let consumer = consume()
-  await consumer
 
-  const isIn = (some: typeof state) => state === some
+  const consumer = await consumeEvents({
+    who: `rebuild of ${projection.name}`,
+    group: `tidegate.rebuild.${build.schema}.${share.index}`,
+    topics: projection.topics,
+    types: projection.types,
+    log,
+    codec: { ...codec, fromRecord: codec.fromRecordOnce },
+    logger,
+    skips,
+    maxRecords,
+    startOffset: (first) => (isRead(first) ? openPartition(pool, build, first) : endOf(first)),
+    apply,
+  })
 
-  // Once, whichever queue fails first, and not waited for by what it ends.
-  function restart(): void {
-    if (!isIn('ahead')) return
-    state = 'failed'
-    restarted = readAgain()
-    restarted.catch(() => {})
-  }
-
-  async function readAgain(): Promise<void> {
-    await (await consumer).stop()
-    await Promise.all(writing)
-    if (isIn('stopped')) return
-    state = 'oneByOne'
-    consumer = consume()
-    await consumer
-  }
-
-  function tellMoved(): void {
-    moved.resolve()
-    moved = Promise.withResolvers()
-  }
-
-  function consume(): Promise<EventConsumer> {
-    return consumeEvents({
-      who,
-      group: `tidegate.rebuild.${build.schema}`,
-      topics: projection.topics,
-      types: projection.types,
-      log,
-      codec: { ...codec, fromRecord: codec.fromRecordOnce },
-      logger,
-      skips,
-      maxRecords,
-      startOffset: (first) => openPartition(pool, build, first),
-      apply,
-    })
+  async function endOf({ topic, partition }: Place): Promise<number> {
+    const end = (await log.endPositions(topic)).find((at) => at.partition === partition)
+    return end?.offset ?? 0
   }
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
-    const limits = await liveOffsets()
-    const some = batches.map((batch) => upTo(batch, limits.get(placeName(batch)) ?? 0))
-    if (isIn('oneByOne') || some.every(({ events }) => events.length === 0)) return writeNow(some)
-    for (const queue of queues) {
-      const isOf = ({ partition }: EventBatch) => partition % queues.length === queue
-      await writeBehind(queue, some.filter(isOf))
-    }
-    return some.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
-  }
-
-  async function writeNow(batches: EventBatch[]): Promise<Position[]> {
-    await Promise.all(writing)
-    refuseAfterFailure()
-    return write(batches)
-  }
-
-  async function writeBehind(queue: number, batches: EventBatch[]): Promise<void> {
-    await writing[queue]
-    refuseAfterFailure()
-    if (batches.length > 0) writing[queue] = writeAhead(batches)
-  }
-
-  function refuseAfterFailure(): void {
-    if (isIn('failed')) throw new Error('what was read before could not be written')
-  }
-
-  async function writeAhead(batches: EventBatch[]): Promise<void> {
-    try {
-      const next = await write(batches)
-      if (next.some(isBehind(batches))) restart()
-    } catch (err) {
-      logger.warn({ err, consumer: who }, `${who} failed; all records will be read again`)
-      restart()
-    }
+    const live = await liveOffsets()
+    const ofOthers = batches.filter((batch) => !isRead(batch))
+    const own = batches.filter(isRead).map((batch) => upTo(batch, live.get(placeName(batch)) ?? 0))
+    return [...ofOthers.map(behind), ...(own.length > 0 ? await write(own) : [])]
   }
 
   async function write(batches: EventBatch[]): Promise<Position[]> {
-    const outcome = await applyBatches({ pool, projection, build, batches }).finally(tellMoved)
+    const outcome = await applyBatches({ pool, projection, build, batches })
     if (outcome.kind !== 'applied') throw new Error(`the build is ${outcome.kind}`)
-    const events = batches.reduce((sum, batch) => sum + batch.events.length, 0)
-    if (events > 0) options.onEvents(events)
-    else await delay(overtakeDelayMs)
+    if (batches.every(({ events }) => events.length === 0)) await delay(overtakeDelayMs)
+    moved.resolve()
+    moved = Promise.withResolvers()
     return outcome.next
   }
 
@@ -140,47 +88,38 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
     return new Map((await buildOffsets(pool, live)).map((at) => [placeName(at), at.offset]))
   }
 
-  async function isReached(positions: Position[]): Promise<boolean> {
-    await restarted
-    const status = (await consumer).status()
-    await failOnStop(status, positions)
-    const next = new Map(status.map((one) => [placeName(one), one.nextOffset]))
-    if (!positions.every((position) => (next.get(placeName(position)) ?? 0) >= position.offset))
-      return false
-    await Promise.all(writing)
-    return !isIn('failed')
-  }
-
   // Behind the positions the live build may stand still at the same record. Where it went on because an operator left the
   // record out, it will be left out here, too, when it is tried again.
-  async function failOnStop(status: PartitionStatus[], positions: Position[]): Promise<void> {
-    const targets = new Map(positions.map((at) => [placeName(at), at.offset]))
-    for (const { topic, partition, nextOffset: offset, stopped } of status) {
-      const at = { topic, partition, offset }
-      if (!stopped || offset >= (targets.get(placeName(at)) ?? 0) || (await skips.has(at))) continue
+  async function isReached(positions: Position[]): Promise<boolean> {
+    const status = new Map(consumer.status().map((one) => [placeName(one), one]))
+    let isReached = true
+    for (const position of positions) {
+      const { nextOffset: offset = 0, stopped = null } = status.get(placeName(position)) ?? {}
+      if (offset >= position.offset) continue
+      isReached = false
+      const { topic, partition } = position
+      if (stopped === null || (await skips.has({ topic, partition, offset }))) continue
       throw new Error(
         `the new build cannot apply ${topic}/${partition} offset ${offset}: ${stopped}`,
       )
     }
+    return isReached
   }
 
   return {
     async waitFor(positions) {
-      while (!(await isReached(positions)))
+      while (!(await isReached(positions.filter(isRead))))
         await Promise.race([moved.promise, delay(overtakeDelayMs)])
     },
-    async stop() {
-      state = 'stopped'
-      await restarted.catch(() => {})
-      await (await consumer).stop()
-      await Promise.all(writing)
-    },
+    stop: () => consumer.stop(),
   }
 }
 
-// Postgres has lost what it had written before.
-const isBehind = (batches: EventBatch[]) => (next: Position) =>
-  batches.some((batch) => placeName(batch) === placeName(next) && next.offset < batch.end)
+const behind = ({ topic, partition, end }: EventBatch): Position => ({
+  topic,
+  partition,
+  offset: end,
+})
 
 function upTo(batch: EventBatch, limit: number): EventBatch {
   if (batch.end <= limit) return batch

@@ -62,10 +62,9 @@ export interface Projection {
   apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]>
   /**
    * Whether the event is applied while nobody else applies any: what the handler reads for it, and then writes, events of
-   * other partitions change too. All others may be applied side by side, and a rebuild does so. Absent = it was not
-   * thought of, so that a rebuild applies one batch after the other.
+   * other partitions change too. All others are applied side by side by servers, and by the workers of a rebuild.
    */
-  isExclusive?(event: RecordedEvent): boolean
+  isExclusive(event: RecordedEvent): boolean
   /**
    * Takes out what is of erased sessions, in a projection that has rows by session. It reads the topic of `VisitorErased`
    * then. Events of erased sessions come to `apply` marked, in whatever order topics come: they must change no row but

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import type { EventLog, Position } from '../log/port.ts'
+import { runPeriodically } from '../flow/periodic.ts'
+import { backoffMs, type EventLog, type Position } from '../log/port.ts'
 import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { isTransient } from './apply-batch.ts'
 import {
@@ -11,6 +12,7 @@ import {
   createBuild,
   createIndexes,
   dropBuild,
+  findLeftBuilds,
   liveBuild,
   makeLive,
 } from './builds.ts'
@@ -20,7 +22,6 @@ import { type Loader, startLoader } from './loader.ts'
 import type { EndedData, Projection } from './projection.ts'
 import { type FindEnded, pruneBuild } from './prune.ts'
 import type { Skips } from './skips.ts'
-import { hasIndexes, noteStage, takeUnfinished } from './unfinished.ts'
 
 export interface RebuildOptions {
   projection: Projection
@@ -29,12 +30,10 @@ export interface RebuildOptions {
   codec: EventCodec
   logger: Logger
   skips: Pick<Skips, 'has'>
-  /** Drops the build that a killed rebuild left, instead of going on with it. */
-  fromScratch?: boolean
-  /** Told once where it goes on with the build that a killed rebuild left: the offsets that this one has. */
-  onResume?: (from: Position[]) => void
-  /** `total`: records that the live build had applied when the rebuild began, less those that its own build had. */
-  onProgress?: (progress: { events: number; total: number }) => void
+  /** Loads the new build up to these positions in other processes. Absent = this process loads all. */
+  loadBeside?: (work: BesideWork) => Promise<void>
+  /** `total`: records that the live build had read when the rebuild began. */
+  onProgress?: (progress: { records: number; total: number }) => void
   /** Both builds are without what has ended. Absent = nothing has. */
   findEnded?: FindEnded | undefined
   /** Switch although the builds differ, because the code changed on purpose. */
@@ -47,13 +46,18 @@ export interface RebuildReport {
   tables: TableComparison[]
   equal: boolean
   switched: boolean
-  /** Where it went on with the build that a killed rebuild left; none = it began at offset 0. */
-  resumedFrom: Position[]
-  /** That this run applied. */
-  events: number
+  /** That the new build has read. */
+  records: number
   seconds: number
   /** Of `seconds`: reading the log and writing rows, making the readers' indexes, and comparing both builds. */
   phases: RebuildPhases
+}
+
+/** Builds and positions are plain data, so that they can be sent to a process. */
+export interface BesideWork {
+  live: Build
+  next: Build
+  target: Position[]
 }
 
 export interface RebuildPhases {
@@ -64,9 +68,9 @@ export interface RebuildPhases {
 
 /**
  * Fills a new build from offset 0 beside the live one, compares both at the same offsets, and switches
- * readers and runners. Runners pause only for the last few events and for the switch. After a kill, or a
- * failure that may pass, the next one goes on with the build. Throws when another rebuild of the projection runs, or when
- * an event cannot be applied.
+ * readers and runners. Runners pause only for the last few events and for the switch. What the database or the log
+ * refuses for now is tried again. Throws when another rebuild of the projection runs, or when an event cannot be
+ * applied; the new build is dropped then. That of a killed rebuild is dropped by the next one.
  */
 export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   return withRebuildLock(options, async () => {
@@ -74,30 +78,17 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     const { pool, projection } = options
     const live = await liveBuild(pool, projection.name)
     if (!live) throw new Error(`projection ${projection.name} has no live build`)
-    const next = (await resume(options)) ?? (await begin(options))
     const drop = (build: Build) =>
-      retryLocked(() => transaction(pool, (tx) => dropBuild(tx, build)))
+      retryTransient(() => transaction(pool, (tx) => dropBuild(tx, build)))
+    for (const build of await findLeftBuilds(pool, projection.name)) await drop(build)
+    const next = await transaction(pool, (tx) => createBuild(tx, projection, 'building'))
     const report = await fill({ ...options, live, next }).catch(async (error) => {
-      // Who mends a handler that failed may change what it wrote before, too. What cannot be dropped now is left to the
-      // next rebuild.
-      if (!mayPass(error)) await drop(next).catch(() => {})
+      // The next rebuild drops what cannot be dropped now.
+      await drop(next).catch(() => {})
       throw error
     })
     await drop(report.switched ? live : next)
     return { ...report, seconds: (performance.now() - started) / 1000 }
-  })
-}
-
-async function resume(options: RebuildOptions): Promise<Build | undefined> {
-  const { pool, fromScratch = false } = options
-  return retryLocked(() => takeUnfinished(pool, options, { fromScratch }))
-}
-
-async function begin(options: RebuildOptions): Promise<Build> {
-  return transaction(options.pool, async (tx) => {
-    const build = await createBuild(tx, options.projection, 'building')
-    await noteStage(tx, build, 'rows', options)
-    return build
   })
 }
 
@@ -107,46 +98,69 @@ interface Filling extends RebuildOptions {
 }
 
 async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
-  const { pool, next, projection, onProgress } = filling
-  let events = 0
-  const target = await liveOffsets(pool, filling)
-  const resumedFrom = (await buildOffsets(pool, next)).filter(({ offset }) => offset > 0)
-  if (resumedFrom.length > 0) filling.onResume?.(resumedFrom)
-  const total = sumOf(target) - sumOf(resumedFrom)
-  const onEvents = (count: number) => {
-    events += count
-    onProgress?.({ events, total })
-  }
+  const { pool, live, next, projection, loadBeside } = filling
   const phases = { load: 0, index: 0, compare: 0 }
   const timed = async <T>(phase: keyof RebuildPhases, work: () => Promise<T>): Promise<T> => {
     const started = performance.now()
     const result = await work()
-    phases[phase] = (performance.now() - started) / 1000
+    phases[phase] += (performance.now() - started) / 1000
     return result
   }
-  const loader = await startLoader({ ...filling, build: next, onEvents })
-  try {
-    await timed('load', () => loader.waitFor(target))
-    await timed('index', () => transaction(pool, (tx) => index(tx, filling)))
-    const pruneRest = await pruneBoth(filling)
-    const tables = await timed('compare', () => compare(filling, loader, pruneRest))
-    const equal = tables.every((table) => table.equal)
-    const switched = equal || filling.acceptDifferences === true
-    if (switched) await atSameOffsets(filling, loader, (tx) => makeLive(tx, projection, next))
-    return {
-      projection: projection.name,
-      build: next.build,
-      tables,
-      equal,
-      switched,
-      resumedFrom,
-      events,
-      phases,
-    }
-  } finally {
-    await loader.stop()
+
+  // 1. Load what the live build has.
+  const target = await liveOffsets(pool, filling)
+  await using stack = new AsyncDisposableStack()
+  stack.defer(followProgress(filling, target))
+  if (loadBeside) await timed('load', () => loadBeside({ live, next, target }))
+  const loader = await startLoader({ ...filling, build: next })
+  stack.defer(loader.stop)
+  await timed('load', () => loader.waitFor(target))
+
+  // 2. Make the readers' indexes.
+  await timed('index', () => retryTransient(() => transaction(pool, (tx) => index(tx, filling))))
+
+  // 3. Delete from both what has ended.
+  const pruneRest = await pruneBoth(filling)
+
+  // 4. Compare both at the same offsets.
+  const tables = await timed('compare', () => compare(filling, loader, pruneRest))
+  const equal = tables.every((table) => table.equal)
+
+  // 5. Switch.
+  const switched = equal || filling.acceptDifferences === true
+  if (switched) await atSameOffsets(filling, loader, (tx) => makeLive(tx, projection, next))
+  const records = sumOf(await buildOffsets(pool, next)) - sumOf(await firstPositions(filling))
+  return {
+    projection: projection.name,
+    build: next.build,
+    tables,
+    equal,
+    switched,
+    records,
+    phases,
   }
 }
+
+const progressMs = 500
+
+/** Reads from the stored offsets how far the new build is, until the function that it returns is called. */
+function followProgress({ pool, next, log, projection, onProgress }: Filling, target: Position[]) {
+  if (!onProgress) return async () => {}
+  const following = runPeriodically({
+    intervalMs: progressMs,
+    async work() {
+      const firsts = sumOf(await firstPositions({ log, projection }))
+      const records = Math.max(0, sumOf(await buildOffsets(pool, next)) - firsts)
+      onProgress({ records, total: sumOf(target) - firsts })
+      return false
+    },
+    onError: () => {},
+  })
+  return () => following.stop()
+}
+
+const firstPositions = async ({ log, projection }: Pick<Filling, 'log' | 'projection'>) =>
+  (await Promise.all(projection.topics.map((topic) => log.firstPositions(topic)))).flat()
 
 const sumOf = (positions: Position[]) => positions.reduce((sum, { offset }) => sum + offset, 0)
 
@@ -154,11 +168,8 @@ async function index(tx: Tx, filling: Filling): Promise<void> {
   const { projection, next } = filling
   // Events are not applied meanwhile: they would lock the same tables in another order.
   await tx.query('select pg_advisory_xact_lock($1)', [buildLock(next)])
-  if (!(await hasIndexes(tx, next, filling))) {
-    await tx.query(`set local maintenance_work_mem = '256MB'`)
-    await createIndexes(tx, projection, next)
-    await noteStage(tx, next, 'indexes', filling)
-  }
+  await tx.query(`set local maintenance_work_mem = '256MB'`)
+  await createIndexes(tx, projection, next)
 }
 
 // Afterwards, what has come meanwhile is little enough for the moment in which nobody applies events.
@@ -166,7 +177,7 @@ async function pruneBoth(filling: Filling): Promise<PruneRest> {
   const pruners = [filling.live, filling.next].map((build) => createPruner(filling, build))
   const ended = await findEnded(filling)
   // The servers' own pruner may delete the same rows of the live build in another order.
-  for (const prune of pruners) await retryLocked(() => prune(ended))
+  for (const prune of pruners) await retryTransient(() => prune(ended))
   return async () => {
     // More may have ended meanwhile, and be gone from the live build.
     const endedNow = await findEnded(filling)
@@ -228,7 +239,7 @@ async function atSameOffsets<T>(
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   const { pool, live } = filling
-  return retryLocked(async () => {
+  return retryTransient(async () => {
     // First without the lock, so that little is left to do under it.
     await loader.waitFor(await liveOffsets(pool, filling))
     return transaction(pool, async (tx) => {
@@ -266,12 +277,18 @@ async function withinPause(work: Promise<void>): Promise<void> {
   }
 }
 
-async function retryLocked<T>(work: () => Promise<T>, attempts = 20): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (attempts <= 1 || !mayPass(error)) throw error
-    return retryLocked(work, attempts - 1)
+const retriesMs = 120_000
+
+/** Tries again for two minutes, as while Postgres starts anew or readers hold what is to be changed. */
+async function retryTransient<T>(work: () => Promise<T>): Promise<T> {
+  const until = performance.now() + retriesMs
+  for (let failures = 1; ; failures++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!mayPass(error) || performance.now() > until) throw error
+      await delay(Math.min(backoffMs(failures), 1000))
+    }
   }
 }
 
@@ -283,6 +300,9 @@ async function withRebuildLock<T>(
 ): Promise<T> {
   const key = lockKey(`tidegate:rebuild:${projection.name}`)
   const holder = await pool.connect()
+  // Another rebuild may begin then. It drops this one's build, so that this one fails.
+  const lockLost = () => {}
+  holder.on('error', lockLost)
   try {
     const { rows } = await holder.query<{ locked: boolean }>(
       'select pg_try_advisory_lock($1) as locked',
@@ -292,9 +312,10 @@ async function withRebuildLock<T>(
     try {
       return await work()
     } finally {
-      await holder.query('select pg_advisory_unlock($1)', [key])
+      await holder.query('select pg_advisory_unlock($1)', [key]).catch(() => {})
     }
   } finally {
+    holder.off('error', lockLost)
     holder.release()
   }
 }

@@ -22,6 +22,7 @@ export const auditProjection: Projection = {
   indexes: auditReadIndexes,
   appliedIn: [auditEntries.name],
   gatherMs: 500,
+  isExclusive: () => false,
   apply,
 }
 

@@ -34,6 +34,7 @@ export const correctionsProjection: Projection = {
   ddl: corrections.ddl,
   indexes: 'create index on corrections (organization_id, environment, visitor_id);',
   appliedIn: [corrections.name],
+  isExclusive: () => false,
   apply: async (_: Tx, events: RecordedEvent[]): Promise<Part[]> =>
     insertRows(
       corrections,

@@ -50,6 +50,7 @@ export function createErasuresProjection(erasers: Eraser[]): Projection {
     ddl: erasures.ddl,
     indexes,
     appliedIn: [erasures.name],
+    isExclusive: () => false,
     apply: (tx, events) => apply(tx, events, erasers),
     // Every process forgets the keys that it has in memory.
     subjectsOf: (events) =>

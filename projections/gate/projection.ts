@@ -34,6 +34,7 @@ export const gateProjection: Projection = {
   ddl: tables.map(({ ddl }) => ddl).join(''),
   indexes: gateReadIndexes,
   appliedIn: [gateAppliedEvents.name],
+  isExclusive: () => false,
   apply,
   erase,
 }

@@ -17,6 +17,7 @@ export const organizationsProjection: Projection = {
   ddl: tables.map(({ ddl }) => ddl).join(''),
   indexes: organizationReadIndexes,
   appliedIn: [appliedEvents.name],
+  isExclusive: () => false,
   apply,
   subjectsOf,
 }

@@ -24,6 +24,7 @@ export const policiesProjection: Projection = {
   ddl: tables.map(({ ddl }) => ddl).join(''),
   indexes: '',
   appliedIn: [policyAppliedEvents.name],
+  isExclusive: () => false,
   apply,
   subjectsOf: (events) => [
     ...new Set(

@@ -26,6 +26,7 @@ export const repeatsProjection: Projection = {
   indexes: repeatReadIndexes,
   appliedIn: [],
   gatherMs: 250,
+  isExclusive: () => false,
   apply,
   erase,
 }

@@ -39,6 +39,7 @@ export const webhooksProjection: Projection = {
   ddl: tables.map(({ ddl }) => ddl).join('') + webhookApplyIndexes,
   indexes: webhookReadIndexes,
   appliedIn: [webhookAppliedEvents.name],
+  isExclusive: () => false,
   apply,
   createPrune: () => pruneWebhooks,
   erase: eraseDeliveries,

@@ -132,8 +132,8 @@ export async function rebuildOutdated(options: CoreOptions): Promise<void> {
   const core = await openCore({ ...options, longQueries: true })
   undo.defer(core.close)
   for (const projection of outdated) {
-    const { events, seconds } = await rebuild({ ...core, projection, acceptDifferences: true })
-    const built = { projection: projection.name, version: projection.version, events, seconds }
+    const { records, seconds } = await rebuild({ ...core, projection, acceptDifferences: true })
+    const built = { projection: projection.name, version: projection.version, records, seconds }
     core.logger.info(built, 'a read model of another version was built anew')
   }
 }

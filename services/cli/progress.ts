@@ -1,5 +1,3 @@
-import type { Position } from '../../infra/log/port.ts'
-
 const everyMs = 2000
 
 /** Prints what is under way to standard error, at most every two seconds. */
@@ -57,12 +55,4 @@ export function barText(
 function durationText(seconds: number): string {
   if (seconds < 60) return `${Math.ceil(seconds)} s`
   return seconds < 3600 ? `${Math.ceil(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`
-}
-
-/** Says on standard error how many records a rebuild need not read again. */
-export function tellResume(from: Position[]): void {
-  const records = from.reduce((sum, { offset }) => sum + offset, 0)
-  console.error(
-    `An earlier rebuild was cut short. This one goes on behind the ${records} records that it read.`,
-  )
 }

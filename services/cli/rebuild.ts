@@ -1,13 +1,15 @@
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
 import { withCore } from './operator/operate.ts'
-import { progressBar, tellResume } from './progress.ts'
+import { progressBar } from './progress.ts'
 import { textTable } from './tables.ts'
 
 interface Flags {
   acceptDifferences: boolean
-  fromScratch: boolean
   json: boolean
+  workers?: number
+  /** Set for the processes that a rebuild starts. */
+  share?: string
 }
 
 export function defineRebuild(command: Command): void {
@@ -22,38 +24,47 @@ export function defineRebuild(command: Command): void {
       false,
     )
     .option(
-      '--from-scratch',
-      'drop what an unfinished rebuild has built, instead of going on with it',
-      false,
+      '--workers <n>',
+      'processes that load it, each some of the partitions (default: by cores and records)',
+      parseWorkers,
     )
+    .addOption(new Option('--share <share>').hideHelp())
     .option('--json', 'print the report as JSON', false)
     .action(run)
 }
 
-async function run(name: string, { json, ...flags }: Flags): Promise<void> {
-  if (name === 'scoring') return rebuildScoring({ json, ...flags })
+function parseWorkers(value: string): number {
+  if (/^[1-9][0-9]?$/.test(value)) return Number(value)
+  throw new InvalidArgumentError(`--workers must be 1–99, got "${value}"`)
+}
+
+async function run(name: string, flags: Flags): Promise<void> {
+  if (name === 'scoring') return rebuildScoring(flags)
   const { projections } = await import('../server/dependencies.ts')
   const { rebuild } = await import('../../infra/event-store/rebuild.ts')
   const { findEndedData } = await import('../../projections/policies/queries.ts')
+  const { loadShare, loadInWorkers } = await import('./rebuild-workers.ts')
   const names = [...projections.map((known) => known.name), 'scoring'].join(', ')
   const projection = projections.find((known) => known.name === name)
   if (!projection) throw new Error(`no projection ${name}: one of ${names}`)
+  if (flags.share !== undefined)
+    return withCore((core) => loadShare({ ...core, projection }, flags.share))
   let bar: ReturnType<typeof progressBar> | undefined
-  const onProgress = ({ events, total }: { events: number; total: number }) => {
+  const onProgress = ({ records, total }: { records: number; total: number }) => {
     bar ??= progressBar(total)
-    bar.reach(events)
+    bar.reach(records)
   }
   const report = await withCore((core) =>
     rebuild({
       ...core,
       projection,
-      ...flags,
+      acceptDifferences: flags.acceptDifferences,
       findEnded: findEndedData,
+      loadBeside: (work) => loadInWorkers(name, work, flags.workers),
       onProgress,
-      onResume: tellResume,
     }),
   ).finally(() => bar?.end())
-  if (json) console.log(JSON.stringify(report))
+  if (flags.json) console.log(JSON.stringify(report))
   else printReport(report)
   if (!report.switched) process.exitCode = 1
 }
@@ -73,14 +84,14 @@ async function rebuildScoring({ acceptDifferences, json }: Flags): Promise<void>
   if (!switched) process.exitCode = 1
 }
 
-function printReport({ events, seconds, phases, tables, equal, switched }: RebuildReport): void {
+function printReport({ records, seconds, phases, tables, equal, switched }: RebuildReport): void {
   const { load, index, compare } = phases
   const parts = [
     `loading ${load.toFixed(1)}`,
     `indexes ${index.toFixed(1)}`,
     `comparing ${compare.toFixed(1)}`,
   ]
-  console.log(`${events} events in ${seconds.toFixed(1)} s: ${parts.join(', ')}`)
+  console.log(`${records} records in ${seconds.toFixed(1)} s: ${parts.join(', ')}`)
   const rows = tables.map((one) => [
     one.table,
     one.rows,

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
 import { createPool, lockKey } from '../../infra/postgres/pool.ts'
@@ -28,7 +29,7 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
 
   beforeAll(async () => {
     cluster = await startCluster({ log, processes: 1, roles: 'projections,api' })
-    pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
+    pool = createPool({ url: cluster.settings.DATABASE_URL ?? '', applicationName: 'observer' })
     writer = await openEventWriter(cluster.settings)
     // What a rebuild is about to do waits for whoever holds the lock of that command.
     await pool.query(`create function wait_at_gate() returns event_trigger language plpgsql as
@@ -80,9 +81,6 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
     return rows
   }
 
-  const statusOf = async (build: number) =>
-    (await builds()).find((one) => one.build === build)?.status
-
   /** All rows that readers see, but for what is made of them when nobody waits for it. */
   async function rowsSeen(): Promise<Record<string, unknown>> {
     const seen: Record<string, unknown> = {}
@@ -104,11 +102,16 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
   function begin(...flags: string[]) {
     const child = startCli(['rebuild', 'sessions', '--json', ...flags], cluster.settings)
     return {
+      pid: child.pid,
       runs: () => expect([child.exitCode, child.signalCode]).toEqual([null, null]),
-      async kill(): Promise<string> {
+      async kill(): Promise<void> {
         child.kill('SIGKILL')
-        const { stderr } = await child.result
-        return stderr
+        await child.result
+      },
+      async failure(): Promise<string> {
+        const { code, stdout } = await child.result
+        expect(code).toBe(1)
+        return stdout
       },
       async report(): Promise<RebuildReport> {
         const { code, stdout, stderr } = await child.result
@@ -129,9 +132,16 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
     expect(rows[0]).toEqual({ is_free: true, waiting: 0 })
   }
 
-  /** What the command said. It is killed once its build has read so many records. */
-  async function killAt(records: number): Promise<string> {
-    const rebuild = begin()
+  /** The processes that load for the command. */
+  const workersOf = (pid: number | undefined): number[] =>
+    readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .filter((name) => parentOf(name) === pid)
+      .map(Number)
+
+  /** Kills the command once its build has read so many records. */
+  async function killAt(records: number): Promise<void> {
+    const rebuild = begin('--workers', '2')
     await eventually(
       async () => {
         rebuild.runs()
@@ -139,16 +149,18 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
       },
       { ...patient, intervalMs: 2 },
     )
-    const said = await rebuild.kill()
+    await rebuild.kill()
     await eventually(released, patient)
-    return said
   }
 
-  /** It is killed while it waits for a lock that somebody holds. */
-  async function killBefore(lock: string, ...flags: string[]): Promise<string> {
+  /** Kills the command, or one of the processes that load for it, while `waiting` of them wait for a lock that somebody holds. */
+  async function killBefore(
+    lock: string,
+    { victim = 'command', waiting = 1 }: { victim?: 'command' | 'worker'; waiting?: number } = {},
+  ): Promise<void> {
     const holder = await pool.connect()
     await holder.query(`select ${lock}`)
-    const rebuild = begin(...flags)
+    const rebuild = begin('--workers', '2')
     await eventually(async () => {
       rebuild.runs()
       const { rows } = await pool.query(
@@ -156,60 +168,83 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
          where held.pid = pg_backend_pid() or held.pid = $1 and not waiting.granted and held.granted and locktype = 'advisory'`,
         [(await holder.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid],
       )
-      expect(rows.length).toBeGreaterThan(0)
+      expect(rows.length).toBeGreaterThanOrEqual(waiting)
     }, patient)
-    const said = await rebuild.kill()
+    const workers = workersOf(rebuild.pid)
+    if (victim === 'command') await rebuild.kill()
+    else {
+      process.kill(workers[0] ?? 0, 'SIGKILL')
+      expect(await rebuild.failure()).toMatch(/a process of the rebuild ended with SIGKILL/)
+    }
+    const alive = () => workers.filter((pid) => existsSync(`/proc/${pid}`))
+    await eventually(async () => expect(alive()).toEqual([]))
     holder.release(true)
     await eventually(released, patient)
-    return said
   }
+
+  // Loading a build holds its lock shared, and making its indexes alone.
+  const keyOf = (build: number) => lockKey(`tidegate:build:sessions_b${build}`)
+  const toLoad = (build: number) => `pg_advisory_lock(${keyOf(build)})`
+  const toIndex = (build: number) => `pg_advisory_lock_shared(${keyOf(build)})`
 
   const beforeCommand = (tag: string) => `pg_advisory_lock(hashtext('${tag}'))`
 
-  test('goes on after each kill, and equals the live one', async () => {
+  test('that is killed at any moment changes nothing that readers see, and the next one succeeds', async () => {
     const seed = randomInt(2 ** 32)
     console.log(`kills of a rebuild on ${log}: seed ${seed}`)
     const random = createNumbers(seed)
-    const goesOn = /goes on behind the (\d+) records/
     const first = (await builds())[0]?.build ?? 0
-    const build = first + 1
+    const live = { build: first, status: 'live' }
+    const building = async () => (await builds()).filter(({ status }) => status === 'building')
 
-    expect(await killAt(random() * sent * 0.4)).not.toMatch(goesOn)
-    let read = await offsetsOf('building')
-    const wentOn = async (said: string) => {
-      expect(said).toMatch(goesOn)
-      expect(Number(goesOn.exec(said)?.[1])).toBeGreaterThanOrEqual(read)
-      read = await offsetsOf('building')
-    }
-    await happen()
-    await wentOn(await killAt(read + random() * (sent - read) * 0.8))
-    await happen()
-    await wentOn(await killBefore(beforeCommand('CREATE INDEX')))
-    await happen()
-    await wentOn(
-      await killBefore(`pg_advisory_lock_shared(${lockKey('tidegate:projection:sessions')})`),
-    )
-    await happen()
-    const live = await rowsSeen()
-    await wentOn(await killBefore(beforeCommand('CREATE VIEW')))
-    expect(await builds()).toEqual([
-      { build: first, status: 'live' },
-      { build, status: 'building' },
-    ])
-    await wentOn(await killBefore(beforeCommand('DROP SCHEMA')))
-    expect(await builds()).toEqual([
-      { build: first, status: 'retired' },
-      { build, status: 'live' },
-    ])
-    expect(await rowsSeen()).toEqual(live)
-
-    const equal = { equal: true, switched: true, resumedFrom: [] }
-    expect(await begin().report()).toMatchObject({ ...equal, build: build + 1 })
     await killAt(random() * sent * 0.4)
-    expect(await statusOf(build + 2)).toBe('building')
-    expect(await begin('--from-scratch').report()).toMatchObject({ ...equal, build: build + 3 })
-    expect(await builds()).toEqual([{ build: build + 3, status: 'live' }])
-    expect(await rowsSeen()).toEqual(live)
-    expect(live).toMatchObject({ sessions: { count: written - erased } })
+    expect(await builds()).toEqual([live, { build: first + 1, status: 'building' }])
+    await happen()
+    await killBefore(toLoad(first + 2), { waiting: 2, victim: 'worker' })
+    expect(await builds()).toEqual([live])
+    await killBefore(toLoad(first + 3), { waiting: 2 })
+    await happen()
+    await killBefore(toIndex(first + 4))
+    expect(await building()).toEqual([{ build: first + 4, status: 'building' }])
+    await happen()
+    await killBefore(`pg_advisory_lock_shared(${lockKey('tidegate:projection:sessions')})`)
+    await happen()
+    const seen = await rowsSeen()
+    await killBefore(beforeCommand('CREATE VIEW'))
+    expect(await builds()).toEqual([live, { build: first + 6, status: 'building' }])
+    await killBefore(beforeCommand('DROP SCHEMA'))
+    expect((await builds()).map(({ status }) => status)).toEqual(['live', 'building'])
+    expect(await rowsSeen()).toEqual(seen)
+
+    const report = await begin('--workers', '3').report()
+    expect(report).toMatchObject({ equal: true, switched: true })
+    expect(await builds()).toEqual([{ build: report.build, status: 'live' }])
+    expect(await rowsSeen()).toEqual(seen)
+    expect(seen).toMatchObject({ sessions: { count: written - erased } })
   }, 900_000)
+
+  test('goes on where the database breaks off its connections', async () => {
+    const rebuild = begin('--workers', '2')
+    await eventually(
+      async () => {
+        rebuild.runs()
+        expect(await offsetsOf('building')).toBeGreaterThan(0)
+      },
+      { ...patient, intervalMs: 2 },
+    )
+    const { rows } = await pool.query(
+      `select count(pg_terminate_backend(pid))::integer as ended from pg_stat_activity
+       where datname = current_database() and application_name <> 'observer'`,
+    )
+    expect(rows[0].ended).toBeGreaterThan(0)
+    expect(await rebuild.report()).toMatchObject({ equal: true, switched: true })
+  }, 300_000)
 })
+
+const parentOf = (pid: string): number | undefined => {
+  try {
+    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[1])
+  } catch {
+    return undefined
+  }
+}

@@ -41,6 +41,7 @@ export function projectionOf(view: View, file: string): Projection {
       ? tables.map((name) => `create index on "${name}" ("${session}")`).join(';\n')
       : '',
     appliedIn: ['own_events'],
+    isExclusive: () => false,
     async apply(tx, events) {
       await applyEvents(tx, { view, file, events })
       return []

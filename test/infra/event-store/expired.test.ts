@@ -118,7 +118,7 @@ describe('records that expired before a read model was there', () => {
     const { pool } = world.database
     const sources = { projection, log, pool, codec: world.codec, logger: silent, skips: noSkips }
     expect(await rebuild({ ...sources, acceptDifferences: true })).toMatchObject({
-      events: 0,
+      records: 0,
       switched: true,
     })
   })

@@ -2,15 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Applied } from '../../../infra/event-store/applied.ts'
 import {
+  type Build,
   buildOffsets,
   createBuild,
+  createIndexes,
   dropBuild,
   liveBuild,
   liveOffsets,
+  makeLive,
 } from '../../../infra/event-store/builds.ts'
 import { startLoader } from '../../../infra/event-store/loader.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
-import { type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
+import { type BesideWork, type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { RunningProjection } from '../../../infra/event-store/runner.ts'
 import { type EventLog, type Place, type Position, placeName } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
@@ -80,7 +83,7 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
       projection: 'sessions',
       equal: true,
       switched: true,
-      events: 300,
+      records: 300,
     })
     expect(Object.fromEntries(report.tables.map(({ table, rows }) => [table, rows]))).toEqual({
       sessions: 100,
@@ -107,7 +110,6 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
       ...loading,
       logger: silent,
       skips: noSkips,
-      onEvents: () => {},
     })
     await loader.waitFor(await buildOffsets(pool, live))
     await pool.query(
@@ -120,6 +122,81 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     await eventually(async () => expect(await counts(build.schema)).toEqual(await counts('read')))
     await loader.stop()
     await transaction(pool, (tx) => dropBuild(tx, build))
+  })
+
+  /** What a killed rebuild leaves that has loaded all there was. */
+  async function leave(): Promise<Build> {
+    const { codec, database } = world
+    const { pool } = database
+    const build = await transaction(pool, (tx) => createBuild(tx, sessionsProjection, 'building'))
+    const live = await liveOne()
+    const loading = { projection: sessionsProjection, log, pool, codec, logger: silent }
+    const loader = await startLoader({ ...loading, live, build, skips: noSkips })
+    await loader.waitFor(await buildOffsets(pool, live))
+    await loader.stop()
+    await transaction(pool, (tx) => createIndexes(tx, sessionsProjection, build))
+    return build
+  }
+
+  async function liveOne(): Promise<Build> {
+    const live = await liveBuild(world.database.pool, 'sessions')
+    if (!live) throw new Error('no live build')
+    return live
+  }
+
+  const schemas = async () =>
+    (
+      await world.database.pool.query<{ name: string }>(
+        `select nspname as name from pg_namespace where nspname like 'sessions_b%'`,
+      )
+    ).rows.map(({ name }) => name)
+
+  test('drops what a killed rebuild left: the build that it filled, or the old one after the switch', async () => {
+    const { pool } = world.database
+    await leave()
+    expect(await run()).toMatchObject({ equal: true, switched: true })
+    expect(await schemas()).toHaveLength(1)
+    const build = await leave()
+    await transaction(pool, (tx) => makeLive(tx, sessionsProjection, build))
+    expect(await schemas()).toHaveLength(2)
+    expect(await run()).toMatchObject({ equal: true, switched: true })
+    expect(await schemas()).toEqual([(await liveOne()).schema])
+  })
+
+  test('is equal when others load their shares of it, each over a connection of its own', async () => {
+    const { codec, database } = world
+    const { pool } = database
+    const about = { projection: sessionsProjection, log, pool, codec, logger: silent }
+    let loaded = 0
+    const loadShare = async (index: number, { live, next, target }: BesideWork) => {
+      const share = { index, of: 3 }
+      const loader = await startLoader({ ...about, skips: noSkips, live, build: next, share })
+      await loader.waitFor(target)
+      await loader.stop()
+      loaded += 1
+    }
+    const report = await rebuild({
+      ...about,
+      skips: noSkips,
+      loadBeside: async (work) => {
+        await Promise.all([0, 1, 2].map((index) => loadShare(index, work)))
+        expect(await buildOffsets(pool, work.next)).toEqual(
+          expect.arrayContaining(work.target.map((at) => expect.objectContaining(at))),
+        )
+      },
+    })
+    expect(loaded).toBe(3)
+    expect(report).toMatchObject({ equal: true, switched: true })
+  })
+
+  test('whose share cannot be loaded is dropped', async () => {
+    const { codec, database } = world
+    const { pool } = database
+    const loadBeside = () => Promise.reject(new Error('a worker was killed'))
+    const about = { projection: sessionsProjection, log, pool, codec, logger: silent }
+    const failing = rebuild({ ...about, skips: noSkips, loadBeside })
+    await expect(failing).rejects.toThrow('a worker was killed')
+    expect(await schemas()).toEqual([(await liveOne()).schema])
   })
 
   async function counts(schema: string): Promise<unknown> {

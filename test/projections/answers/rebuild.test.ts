@@ -149,6 +149,6 @@ describe.each(openTestLogs())('answers on $name', (testLog) => {
       logger: silent,
       skips: noSkips,
     })
-    expect(report).toMatchObject({ equal: true, events: positions.length })
+    expect(report).toMatchObject({ equal: true, records: positions.length })
   })
 })

@@ -83,7 +83,7 @@ describe.each(openTestLogs())('gate on $name', (testLog) => {
       logger: silent,
       skips: noSkips,
     })
-    expect(report).toMatchObject({ equal: true, switched: true, events: positions.length })
+    expect(report).toMatchObject({ equal: true, switched: true, records: positions.length })
     const rows = Object.fromEntries(report.tables.map(({ table, rows }) => [table, rows]))
     const approvals = Array.from({ length: count }, (_, n) => n).filter((n) =>
       kindsOf(n).includes('approved'),

@@ -71,7 +71,7 @@ describe.each(openTestLogs())('repeats on $name', (testLog) => {
       skips: noSkips,
     }
     const report = await rebuild(about)
-    expect(report).toMatchObject({ equal: true, switched: true, events: positions.length })
+    expect(report).toMatchObject({ equal: true, switched: true, records: positions.length })
     const [{ rows = 0 } = {}] = report.tables
     expect(rows).toBeGreaterThan(count / 3)
     expect(rows).toBeLessThan(count)

@@ -88,7 +88,7 @@ describe.each(openTestLogs())('webhooks on $name', (testLog) => {
       logger: silent,
       skips: noSkips,
     })
-    expect(report).toMatchObject({ equal: true, switched: true, events: positions.length })
+    expect(report).toMatchObject({ equal: true, switched: true, records: positions.length })
     const rows = Object.fromEntries(report.tables.map((table) => [table.table, table.rows]))
     const { webhook_events = 0 } = rows
     expect(rows).toMatchObject({
