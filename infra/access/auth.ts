@@ -19,6 +19,7 @@ import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
 import {
   bearerOf,
   callerOnly,
+  checkLiveAccess,
   checkOrganization,
   checkOrigin,
   checkScope,
@@ -35,6 +36,7 @@ import {
   type PublishablePrincipal,
   type Scope,
   type SecretPrincipal,
+  type SharedSetting,
 } from './principal.ts'
 import type { BucketName } from './rate-limit/bucket.ts'
 
@@ -47,7 +49,7 @@ type EndpointScope = Exclude<Scope, '*'>
 export interface Auth {
   requireSecret(scope: EndpointScope, cost?: number): onRequestHookHandler
   /** For `/v1/organizations/:organizationId` and below: the caller must be that organization's own. */
-  requireOwnOrganization(scope: EndpointScope): onRequestHookHandler
+  requireOwnOrganization(scope: EndpointScope, changes?: SharedSetting): onRequestHookHandler
   /** For endpoints whose cost is in their body. The units are taken once it is read, from the caller's bucket or another. */
   requireSecretCosting(
     scope: EndpointScope,
@@ -84,12 +86,13 @@ export function createCallerAuth(verified: VerifyCaller, charges: Charges): Auth
         { keyType: 'secret', scope },
         charged((caller) => checkScope(caller, scope), cost),
       ),
-    requireOwnOrganization: (scope) =>
+    requireOwnOrganization: (scope, changes) =>
       enforcing(
         { keyType: 'secret', scope, ownOrganization: true },
         charged((caller, { params }) => {
           checkScope(caller, scope)
           checkOrganization(caller, params)
+          if (changes) checkLiveAccess(caller, changes)
         }),
       ),
     requireSecretCosting(scope, costOf, bucket) {

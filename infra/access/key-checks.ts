@@ -5,10 +5,12 @@ import {
   defaultScopes,
   type KeyPrincipal,
   type KeyRecord,
+  type PersonPrincipal,
   type Principal,
   type PublishablePrincipal,
   type Scope,
   type SecretPrincipal,
+  type SharedSetting,
 } from './principal.ts'
 
 export function bearerOf(authorization: string | undefined): string {
@@ -80,6 +82,24 @@ export function checkOrganization({ type, organizationId }: Caller, params: unkn
   if (type !== 'person') throw new ApiError('auth.organization_access_denied')
   const message = 'This console session belongs to another organization.'
   throw new ApiError('auth.organization_access_denied', { message })
+}
+
+type EnvironmentGrant =
+  | Pick<SecretPrincipal, 'type' | 'environment'>
+  | Pick<PersonPrincipal, 'type' | 'environments'>
+
+/** 403 for a caller without rights in live. */
+export function checkLiveAccess(
+  caller: EnvironmentGrant,
+  { subject, allowsTestKeys }: SharedSetting,
+): void {
+  const isPerson = caller.type === 'person'
+  if (!isPerson && allowsTestKeys) return
+  const granted = isPerson ? caller.environments : [caller.environment]
+  if (granted.includes('live')) return
+  const remedy = isPerson ? 'log in by a link that includes live' : 'use a live key'
+  const message = `${subject} apply to live and test; ${remedy}.`
+  throw new ApiError('auth.live_access_required', { message })
 }
 
 /** 403 for a page that a browser key does not allow, and for any page with a native key. */

@@ -51,6 +51,8 @@ export interface SecretPrincipal extends OfKey, OfCaller {
 export interface PersonPrincipal extends OfCaller {
   type: 'person'
   consoleSessionId: ConsoleSessionId
+  /** All that the session was given; the request names one of them. */
+  environments: readonly Environment[]
 }
 
 export interface KeyRecord {
@@ -101,6 +103,14 @@ export interface KeyAccess {
   scope?: string
   /** The path names an organization, which must be the key's own. */
   ownOrganization?: boolean
+}
+
+/** A setting of live and test together, so that changing it needs rights in live. */
+export interface SharedSetting {
+  /** Begins the refusal: `Agent directories` of "Agent directories apply to live and test; use a live key." */
+  subject: string
+  /** The published contract lets test keys change it. Console sessions still need live. */
+  allowsTestKeys?: true
 }
 
 const declared = new WeakMap<object, Access>()

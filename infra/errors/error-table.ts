@@ -68,6 +68,14 @@ const entries = {
     remedy:
       'Use the id of the organization that owns the key, or a key of the organization in the path.',
   },
+  'auth.live_access_required': {
+    status: 403,
+    message: 'This applies to live and test; use a live key.',
+    meaning:
+      'The endpoint changes a setting of both environments, and the key is a test key, or the console session was given `test` only.',
+    remedy: 'Use a live key, or log in to the console by a link that includes `live`.',
+    operations: { addAgentDirectory: 403, removeAgentDirectory: 403 },
+  },
   'auth.organization_inactive': {
     status: 403,
     message: 'The organization is suspended or deleted.',

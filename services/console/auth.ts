@@ -106,12 +106,13 @@ export function createConsoleAuth(options: ConsoleAuthOptions): Auth {
 }
 
 function principalOf(session: ConsoleSession, { headers }: FastifyRequest): PersonPrincipal {
-  const { id, organization } = session
+  const { id, organization, environments } = session
   return {
     type: 'person',
     consoleSessionId: id,
     organizationId: organization.id,
     environment: chosenEnvironment(session, headers[environmentHeader]),
+    environments,
     scopes: scopesOf(session),
     capabilities: organization.capabilities,
   }

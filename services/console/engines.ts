@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { checkLiveAccess } from '../../infra/access/key-checks.ts'
 import { engineFamilies, engineVersionOf } from '../../infra/challenges/challenges.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
@@ -114,5 +115,7 @@ async function administrator(request: FastifyRequest, options: ConsoleAuthOption
   const { session } = await loggedIn(request, options)
   if (!('role' in session.rights) || session.rights.role !== 'admin')
     throw consoleRefusal('Only administrators can teach engines.')
+  const { environments } = session
+  checkLiveAccess({ type: 'person', environments }, { subject: 'Taught engines' })
   return session
 }

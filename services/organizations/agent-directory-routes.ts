@@ -14,6 +14,7 @@ import {
 } from './decide-agent-directories.ts'
 
 const tag = 'Agents'
+const setting = { subject: 'Agent directories' }
 const path = '/v1/organizations/:organizationId/agent-directories'
 
 const domain = z
@@ -71,12 +72,12 @@ function addRoute(app: FastifyInstance, options: CommandRouteOptions): void {
   const { pool, auth, idempotency } = options
   endpoint(app, {
     route: `POST ${path}`,
-    auth: auth.requireOwnOrganization('organizations:update'),
+    auth: auth.requireOwnOrganization('organizations:update', setting),
     operationId: 'addAgentDirectory',
     tag,
     summary: 'Trust the agents whose keys are in a directory',
     description:
-      'Requires the `organizations:update` secret-key scope. A session that such a key signed is `verified`. One that is there already gets the name.',
+      'Requires a live key with the scope `organizations:update`: directories apply to live and test. A session that such a key signed is `verified`. One that is there already gets the name.',
     params: organizationParams,
     body: addBody,
     parameterSet: 'agent_directory_add',
@@ -100,12 +101,12 @@ function removeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
   const { pool, auth } = options
   endpoint(app, {
     route: `DELETE ${path}/:domain`,
-    auth: auth.requireOwnOrganization('organizations:update'),
+    auth: auth.requireOwnOrganization('organizations:update', setting),
     operationId: 'removeAgentDirectory',
     tag,
     summary: 'End the trust in the agents of a directory',
     description:
-      'Requires the `organizations:update` secret-key scope. Answers with those that are left. Decisions that were made stay as they are.',
+      'Requires a live key with the scope `organizations:update`. Answers with those that are left. Decisions that were made stay as they are.',
     params: directoryParams,
     noBody: 'agent_directory_remove',
     answers: { 200: list(directorySchema) },

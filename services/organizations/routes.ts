@@ -77,7 +77,10 @@ function updateRoute(app: FastifyInstance, options: CommandRouteOptions): void {
   const { pool, auth } = options
   endpoint(app, {
     route: 'PATCH /v1/organizations/:organizationId',
-    auth: auth.requireOwnOrganization('organizations:update'),
+    auth: auth.requireOwnOrganization('organizations:update', {
+      subject: 'Name and status of the organization',
+      allowsTestKeys: true,
+    }),
     operationId: 'updateOrganization',
     tag,
     summary: 'Rename an organization or change its status',

@@ -5,7 +5,7 @@ import { type ConsoleRole, roleNames, roles } from '../../services/console/decid
 import { type Person, person } from '../support/console.ts'
 import { call } from './call.ts'
 import { publishableKey, secretKey } from './credential.ts'
-import { type Context, type Endpoint, endpoints } from './examples.ts'
+import { type Context, type Endpoint, type Example, endpoints } from './examples.ts'
 import { answered, type Cell, refused } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
 import { operationsByPath } from './operations.ts'
@@ -78,6 +78,8 @@ function expectedOf(
 ): Cell {
   if (!granted.includes(named)) return refused('console.refused', false)
   if (!may(role, scope)) return refused('auth.insufficient_scope', true)
+  if (endpoint.needsLive && !granted.includes('live'))
+    return refused('auth.live_access_required', true)
   return answered(named === 'live' ? endpoint.success : endpoint.elsewhere, endpoint)
 }
 
@@ -116,6 +118,58 @@ describe('every role, in every environment, on every route', () => {
       .filter((id) => !/Gate(?!Account)|AgentToken|LoginSession/.test(id))
     expect([...routes.values()].map(({ id }) => id).sort()).toEqual(expected.sort())
     expect(cells).toBeGreaterThan(500)
+  })
+})
+
+describe('a session of test alone', () => {
+  let headers: Record<string, string>
+  beforeAll(async () => {
+    const { organizationId } = context
+    const link = { organizationId, role: 'admin', environments: ['test'] } as const
+    const { headers: ofSession } = await person(world.app, world.deps, link)
+    headers = { ...ofSession, 'tidegate-environment': 'test' }
+  })
+  const send = (example: Example) => call(world.app, { example, given: headers })
+  const refusal = (subject: string) => ({
+    status: 403,
+    code: 'auth.live_access_required',
+    message: `${subject} apply to live and test; log in by a link that includes live.`,
+  })
+
+  test('cannot edit agent directories, which it may read', async () => {
+    const url = `${prefix}/v1/organizations/${context.organizationId}/agent-directories`
+    const before = await world.app.inject({ url, headers })
+    expect(before.statusCode).toBe(200)
+    const domain = 'test-only.example'
+    expect(await send({ method: 'POST', url, body: { domain } })).toMatchObject(
+      refusal('Agent directories'),
+    )
+    const { data } = before.json<{ data: { domain: string }[] }>()
+    const removed = `${url}/${data[0]?.domain ?? domain}`
+    expect(await send({ method: 'DELETE', url: removed })).toMatchObject(
+      refusal('Agent directories'),
+    )
+    const after = await world.app.inject({ url, headers })
+    expect(after.json()).toMatchObject({ data })
+  })
+
+  test('cannot suspend or rename the organization', async () => {
+    const url = `${prefix}/v1/organizations/${context.organizationId}`
+    for (const body of [{ status: 'suspended' }, { name: 'Mine' }])
+      expect(await send({ method: 'PATCH', url, body })).toMatchObject(
+        refusal('Name and status of the organization'),
+      )
+    const { data } = (await world.app.inject({ url, headers })).json()
+    expect(data).toMatchObject({ status: 'active', name: expect.not.stringMatching(/^Mine$/) })
+  })
+
+  test('cannot teach engines', async () => {
+    const teaching: Example[] = [
+      { method: 'GET', url: `${prefix}/engines/questions` },
+      { method: 'POST', url: `${prefix}/engines`, body: { answers: [] } },
+    ]
+    for (const example of teaching)
+      expect(await send(example)).toMatchObject(refusal('Taught engines'))
   })
 })
 

@@ -24,6 +24,8 @@ export interface Endpoint {
   success: number
   /** What a key of another environment, or (where the path names no organization) of another organization gets. */
   elsewhere: number
+  /** Who needs rights in live, because it changes a setting of live and test. */
+  needsLive?: 'everyone' | 'people'
   /** The code of a 410, where that is not about a collect session. */
   gone?: ErrorCode
   example: (context: Context) => Example | Promise<Example>
@@ -245,6 +247,7 @@ export const endpoints: Record<string, Endpoint> = {
   },
   updateOrganization: {
     scope: 'organizations:update',
+    needsLive: 'people',
     success: 200,
     elsewhere: 200,
     example: (context) => ({ method: 'PATCH', url: own(context), body: { name: 'Renamed' } }),
@@ -257,6 +260,7 @@ export const endpoints: Record<string, Endpoint> = {
   },
   addAgentDirectory: {
     scope: 'organizations:update',
+    needsLive: 'everyone',
     success: 201,
     elsewhere: 201,
     example: (context) => ({
@@ -267,6 +271,7 @@ export const endpoints: Record<string, Endpoint> = {
   },
   removeAgentDirectory: {
     scope: 'organizations:update',
+    needsLive: 'everyone',
     success: 200,
     elsewhere: 200,
     example: async (context) => {

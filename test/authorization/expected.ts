@@ -35,6 +35,8 @@ export function expectedCell(
   if (operation.ownOrganization && credential.organization === 'other') {
     return refused('auth.organization_access_denied', true)
   }
+  if (endpoint.needsLive === 'everyone' && credential.environment === 'test')
+    return refused('auth.live_access_required', true)
   return answered(elsewhere ? endpoint.elsewhere : endpoint.success, endpoint)
 }
 

@@ -31,6 +31,11 @@ const requests: Record<ErrorCode, Provoke> = {
     url: '/v1/organizations/org_00000000000000000000000000',
     headers: keys.secret,
   }),
+  'auth.live_access_required': ({ organizationId, keys }) => ({
+    method: 'DELETE',
+    url: `/v1/organizations/${organizationId}/agent-directories/agent.example`,
+    headers: keys.test,
+  }),
   'auth.organization_inactive': ({ keys }) => ({ ...sessions, headers: keys.suspended }),
   'auth.origin_not_allowed': ({ keys, collect }) => withKey(collect.open, keys.restricted),
   'console.login_required': () => ({ method: 'GET', url: '/console/api/session' }),

@@ -11,6 +11,7 @@ import type { Answer } from '../support/raw-http.ts'
 
 export interface Keys {
   secret: Record<string, string>
+  test: Record<string, string>
   narrow: Record<string, string>
   publishable: Record<string, string>
   restricted: Record<string, string>
@@ -40,6 +41,7 @@ export async function prepare(world: World): Promise<Provoking> {
   const allowed_origins = ['https://shop.example']
   const keys = {
     secret: await secretKey(world, { organizationId }),
+    test: await secretKey(world, { organizationId, environment: 'test' }),
     narrow: bearer((await world.issue({ organizationId })).revealedKey),
     publishable,
     restricted: await publishableKey(world, { organizationId, allowed_origins }),

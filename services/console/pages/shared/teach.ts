@@ -26,7 +26,8 @@ export async function teachThisBrowser(): Promise<void> {
   })
 }
 
-export const mayTeach = ({ role }: LoggedInPerson): boolean => role === 'admin'
+export const mayTeach = ({ role, environments }: LoggedInPerson): boolean =>
+  role === 'admin' && environments.includes('live')
 
 /** Under `tidegate dev` a browser teaches its engine when somebody logs in, so that the first sessions are judged by it. */
 export async function teachAtLogin(): Promise<void> {
