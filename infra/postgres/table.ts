@@ -279,9 +279,13 @@ export function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd')
 }
 
-/** What a search compares: lower case by JavaScript's rules on both sides, since Postgres's depend on its locale. */
+/**
+ * What a search compares: NFC and lower case by JavaScript's rules on both sides, since Postgres's depend on its locale.
+ */
 export function searchable(...parts: (string | null)[]): string {
-  return storable(parts.map((part) => part ?? '').join('\n')).toLowerCase()
+  return storable(parts.map((part) => part ?? '').join('\n'))
+    .normalize('NFC')
+    .toLowerCase()
 }
 
 /** A LIKE pattern for "contains the text", its wildcards taken literally. */

@@ -197,7 +197,7 @@ function hasLabel(values: string[], bind: Bind): string {
   return `s.attribution <> '{}' and s.attribution && ${bind(labels)}::text[]`
 }
 
-// The text's id has the scope in it and finds the rows. Upper case is lost there.
+// The text's id has the scope in it and finds the rows. Case and normalization form are lost there.
 function isOfUser(ids: string[], bind: Bind, scope: DataScope): string {
   const texts = ids.map((id) => userTextId(scope, id))
   const found = texts.length === 1 ? `= ${bind(texts[0])}` : `= any(${bind(texts)}::bytea[])`

@@ -53,7 +53,7 @@ const sessionsOfVisitor = ({ organizationId, environment }: DataScope, visitorId
   values: [organizationId, environment, visitorId],
 })
 
-// The text's id has the scope in it, and upper case is lost there.
+// The text's id has the scope in it; case and normalization form are lost there.
 const sessionsOfUser = (scope: DataScope, clientUserId: string) => ({
   text: `select distinct c.session_id, s.visitor_id from read.client_user_changes c
     left join read.sessions s on s.session_id = c.session_id

@@ -60,7 +60,7 @@ const tables = [
 /** One projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
-  version: 3,
+  version: 4,
   topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: tables.map(({ name }) => name),
   views: { session_facts: sessionFactsView },

@@ -191,7 +191,7 @@ export const visitorSessions = table(
 )
 
 /**
- * Texts that searches read, in lower case, once for all sessions and visitors of a scope that have one: pages, user
+ * Texts that searches read, in NFC and lower case, once for all sessions and visitors of a scope that have one: pages, user
  * agents, addresses and client user ids. An index over parts of words is dear, and few texts are new.
  */
 export const searchTexts = table('search_texts', {

@@ -335,6 +335,40 @@ test('sessions are searched by whole ids in any case, and by parts of what they 
   expect(bots.rows.map((row) => row.id)).toEqual([id('sid', 2)])
 })
 
+test('a search finds composed and decomposed letters alike, and values stay as they were sent', async () => {
+  const composed = 'Zo\u00eb \u1e69'
+  const decomposed = 'Zoe\u0308 s\u0307\u0323'
+  const agent = (text: string) => ({
+    request: { ...sessionScored().request, user_agent: `App/${text}` },
+  })
+  await apply(
+    scored(agent(composed)),
+    scored({
+      ...agent(decomposed),
+      event_id: id('evt', 2),
+      session_id: id('sid', 2),
+      visitor: visitorLink({ id: id('vid', 2) }),
+    }),
+    user(id('sid', 1), 'u1', decomposed),
+    user(id('sid', 2), 'u2', composed),
+  )
+  const all = [id('sid', 1), id('sid', 2)]
+  const rowsOf = async (options: Partial<Parameters<typeof listSessions>[2]>) =>
+    (await listSessions(database.pool, scope, { limit: 10, ...options })).rows
+  for (const search of [composed, decomposed, composed.toUpperCase(), `App/${decomposed}`]) {
+    expect((await rowsOf({ search })).map((row) => row.id).toSorted()).toEqual(all)
+    // Few sessions fill no page, so that the indexes are searched, too.
+    expect(await rowsOf({ search, limit: 1 })).toHaveLength(1)
+  }
+  for (const search of [composed, decomposed]) {
+    const { rows } = await listVisitors(database.pool, scope, { limit: 10, search })
+    expect(rows.map((row) => row.id).toSorted()).toEqual([id('vid', 1), id('vid', 2)])
+    const [exact] = await rowsOf({ filters: { client_user_id: [search] } })
+    expect(exact?.client_user_id).toBe(search)
+    expect(await rowsOf({ filters: { client_user_id: [search] } })).toHaveLength(1)
+  }
+})
+
 test('a visitor counts distinct sessions and shows its latest evaluation, in whatever order they arrive', async () => {
   const at = (n: number, evaluatedAt: number, sid = n) =>
     scored({

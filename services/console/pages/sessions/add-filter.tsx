@@ -110,7 +110,7 @@ function Offered({ field, chosen, span, choose }: Offer) {
         {({ data: { groups } }) => {
           const fitting = offersOf(field, groups)
             .map((one) => ({ ...one, text: one.value ?? emptyText(field) }))
-            .filter(({ text }) => text.toLowerCase().includes(part.toLowerCase()))
+            .filter(({ text }) => compared(text).includes(compared(part)))
           if (fitting.length === 0)
             return <p class="hint">No such value occurs within this time.</p>
           return (
@@ -173,3 +173,5 @@ function Typed({ field, choose }: { field: Field; choose: Offer['choose'] }) {
     </form>
   )
 }
+
+const compared = (text: string) => text.normalize('NFC').toLowerCase()
