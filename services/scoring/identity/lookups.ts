@@ -5,7 +5,13 @@ import { createLru } from '../../../infra/lru.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import type { FetchSubject } from './fetch.ts'
-import { type LookupResult, type LookupSubject, readLookups, saveLookup } from './tables.ts'
+import {
+  type LookedUp,
+  type LookupResult,
+  type LookupSubject,
+  readLookups,
+  saveLookup,
+} from './tables.ts'
 import {
   createLookupQueue,
   type LookupRequest,
@@ -83,9 +89,9 @@ export function runLookups(options: LookupOptions): Lookups {
     const startedAt = clock()
     if ((failedAt.get(subject) ?? Number.NEGATIVE_INFINITY) > startedAt - retryMs) return false
     const known = (await readLookups(pool, [subject], startedAt)).get(subject)
-    if (known && known.fetched_at > startedAt - retryMs) {
-      if (!('failure' in known.result)) return true
-      failedAt.set(subject, known.fetched_at)
+    if (known && triedAt(known) > startedAt - retryMs) {
+      if (!known.last_failure && !('failure' in known.result)) return true
+      failedAt.set(subject, triedAt(known))
       return false
     }
     const result = await fetch(subject)
@@ -105,6 +111,10 @@ export function runLookups(options: LookupOptions): Lookups {
     },
   }
 }
+
+/** When it was fetched last, with or without success. */
+export const triedAt = ({ fetched_at, last_failure }: LookedUp): number =>
+  last_failure?.failed_at ?? fetched_at
 
 const isCatalogued = (subject: LookupSubject): boolean =>
   subject.startsWith('https:') && agentOfDomain(new URL(subject).host) !== null

@@ -13,7 +13,7 @@ import {
   type SessionState,
   type SignatureOutcome,
 } from '../session/state.ts'
-import { retryMs } from './lookups.ts'
+import { retryMs, triedAt } from './lookups.ts'
 import { type LookedUp, type LookupSubject, readLookups, takeNonces } from './tables.ts'
 import type { LookupRequest, WaitingSession } from './waiting.ts'
 
@@ -132,7 +132,7 @@ export async function outcomesOf(
 
 // What failed, or lacked the key, is not fetched again at once.
 function dueOf(subject: LookupSubject, known: LookedUp | undefined, now: number) {
-  return { subject, dueAt: known ? Math.max(now, known.fetched_at + retryMs) : now }
+  return { subject, dueAt: known ? Math.max(now, triedAt(known) + retryMs) : now }
 }
 
 interface ByKey {

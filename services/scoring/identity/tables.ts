@@ -1,6 +1,13 @@
 import { ddlOf, type Migrations } from '../../../infra/postgres/migrations.ts'
 import type { Db, Tx } from '../../../infra/postgres/pool.ts'
-import { column, insertInto, primaryKey, replacing, table } from '../../../infra/postgres/table.ts'
+import {
+  column,
+  insertInto,
+  nullable,
+  primaryKey,
+  replacing,
+  table,
+} from '../../../infra/postgres/table.ts'
 import type { DirectoryKeys } from '../../../infra/wire/web-bot-auth/keys.ts'
 
 /**
@@ -18,6 +25,8 @@ export interface LookedUp {
   /** Epoch milliseconds. */
   fetched_at: number
   ends_at: number
+  /** Why the newest attempt to fetch it again failed, and when. */
+  last_failure: { reason: string; failed_at: number } | null
 }
 
 /** A cache: whatever is missing is fetched again. */
@@ -28,6 +37,7 @@ const agentLookups = table<LookedUp>(
     result: column.json<LookupResult>(),
     fetched_at: column.bigint(),
     ends_at: column.bigint(),
+    last_failure: nullable(column.json<NonNullable<LookedUp['last_failure']>>()),
   },
   { indexes: ['(ends_at)'] },
 )
@@ -49,6 +59,7 @@ export const identityMigrations: Migrations = {
   name: 'identity',
   schema: 'scoring',
   create: ddlOf(agentLookups, usedNonces),
+  changes: ['alter table scoring.agent_lookups add column last_failure text'],
 }
 
 /** What is known of the subjects and has not ended. */
@@ -83,8 +94,18 @@ export async function readDirectories(
   return rows
 }
 
-/** Stores what was fetched. A failure replaces no answer that has not ended. */
-export async function saveLookup(db: Db, row: LookedUp): Promise<void> {
+/** Stores what was fetched. A failure is recorded beside an answer that has not ended, and changes nothing else of it. */
+export async function saveLookup(db: Db, lookup: Omit<LookedUp, 'last_failure'>): Promise<void> {
+  const { subject, result, fetched_at: failed_at } = lookup
+  if ('failure' in result) {
+    const { rowCount } = await db.query(
+      `update scoring.agent_lookups set last_failure = $2
+       where subject = $1 and ends_at > $3 and result::json->'failure' is null`,
+      [subject, JSON.stringify({ reason: result.failure, failed_at }), failed_at],
+    )
+    if (rowCount === 1) return
+  }
+  const row = { ...lookup, last_failure: null }
   const { columns } = agentLookups
   const conflict = `${replacing(agentLookups)} where excluded.result::json->'failure' is null
     or l.result::json->'failure' is not null or l.ends_at <= excluded.fetched_at`

@@ -47,6 +47,7 @@ describe('a key of a directory', () => {
       subject: 'https://agent.example',
       fetched_at: now,
       ends_at: now + 3_600_000,
+      last_failure: null,
       result: { keys: keysWith({ exp: seconds + 60 }) },
     }
     expect(judge(signed, known, now + 59_000).outcome).toMatchObject({

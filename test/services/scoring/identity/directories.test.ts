@@ -29,6 +29,7 @@ const directory = {
   result: { keys: { key: { x: 'x', starts_at: null, ends_at: null } } },
   fetched_at: now,
   ends_at: now + 1000,
+  last_failure: null,
 }
 
 test('what scoring fetched is in memory soon after, and until it ends', async () => {
@@ -84,6 +85,28 @@ test('neither failures nor new directories displace keys', async () => {
   await fill({ keys: {} }, 'new')
   await eventually(() => expect(directories.find('https://new1.example/')).toBeDefined())
   expect(directories.find(preferred)?.result).toEqual(directory.result)
+})
+
+test('a failure stays beside the directory, whose life it neither shortens nor extends', async () => {
+  const fail = (at: number) =>
+    saveLookup(database.pool, {
+      subject,
+      result: { failure: 'timeout' },
+      fetched_at: at,
+      ends_at: at + 5000,
+    })
+  const stored = async (at: number) =>
+    (await readLookups(database.pool, [subject], at)).get(subject)
+  const fetched = { ...directory, fetched_at: now, ends_at: now + 1000 }
+  await saveLookup(database.pool, fetched)
+  for (const at of [now + 10, now + 999]) {
+    await fail(at)
+    const last_failure = { reason: 'timeout', failed_at: at }
+    expect(await stored(at)).toEqual({ ...fetched, last_failure })
+  }
+  expect(await stored(now + 1000)).toBeUndefined()
+  await saveLookup(database.pool, { ...fetched, fetched_at: now + 999, ends_at: now + 1999 })
+  expect(await stored(now + 1000)).toMatchObject({ ends_at: now + 1999, last_failure: null })
 })
 
 test('a failure replaces no directory that has not ended', async () => {

@@ -182,6 +182,33 @@ it('a directory that is in the table stays when it cannot be read again', async 
   expect((await readLookups(database.pool, [directory], now)).get(directory)?.result).toEqual(found)
 })
 
+it('a failure beside a directory keeps other processes from fetching it for five minutes', async () => {
+  let result: LookupResult = found
+  const first = start(() => result)
+  first.request(directory, 'sid_1')
+  await eventually(() => expect(first.answered.length).toBe(1))
+  result = { failure: 'timeout' }
+  now += 6 * minute
+  first.request(directory, 'sid_2')
+  await eventually(() => expect(first.fetched.length).toBe(2))
+  await eventually(async () =>
+    expect((await readLookups(database.pool, [directory], now)).get(directory)).toMatchObject({
+      result: found,
+      ends_at: startedAt + 60 * minute,
+      last_failure: { reason: 'timeout', failed_at: now },
+    }),
+  )
+  const second = start(() => found)
+  const fetchesOf = (subject: string) => second.fetched.filter((one) => one === subject).length
+  for (let n = 0; n < 5; n++) second.request(directory, `sid_${n}`)
+  second.request('https://other.test/', 'sid_other')
+  await eventually(() => expect(second.answered).toEqual(['sid_other https://other.test/']))
+  expect(fetchesOf(directory)).toBe(0)
+  now += 5 * minute
+  await eventually(() => expect(second.answered.length).toBe(6))
+  expect(fetchesOf(directory)).toBe(1)
+})
+
 it('a nonce is of the first request that took it', async () => {
   const take = (...requests: [string, string][]) =>
     transaction(database.pool, (tx) =>

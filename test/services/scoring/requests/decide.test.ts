@@ -23,6 +23,7 @@ const directory: LookedUp = {
   result: { keys: directoryKeysOf(agentKey) },
   fetched_at: now - 60_000,
   ends_at: now + 60_000,
+  last_failure: null,
 }
 
 const chrome =
