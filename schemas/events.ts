@@ -231,19 +231,6 @@ export interface GateDeliveryExpired {
   expired_at: number
 }
 
-/** Postgres lost the key of a delivery that waited. The service was asked again, and this takes the place of what was to be delivered. */
-export interface GateDeliveryReplaced {
-  gate_session_id: string
-  gate_account_id: string
-  /** As of GateSessionApproved, under a new data key. */
-  delivery_sealed: Buffer
-  ack_token_hash: string
-  /** HMAC of the agt_ token that replaces the first one; null = the service has no dashboard login. */
-  agent_token_hash: null | string
-  agent_token_expires_at: null | number
-  replaced_at: number
-}
-
 export interface GateEnvVar {
   name: string
   key: string
@@ -1726,7 +1713,6 @@ export const causedNames = [
   'AgentTokenRevoked',
   'GateDeliveryAcknowledged',
   'GateDeliveryExpired',
-  'GateDeliveryReplaced',
   'GateServiceChanged',
   'GateServiceDisabled',
   'GateServiceDomainVerified',
@@ -1798,7 +1784,6 @@ export interface EventTypes {
   AgentTokenRevoked: AgentTokenRevoked
   GateDeliveryAcknowledged: GateDeliveryAcknowledged
   GateDeliveryExpired: GateDeliveryExpired
-  GateDeliveryReplaced: GateDeliveryReplaced
   GateServiceChanged: GateServiceChanged
   GateServiceDisabled: GateServiceDisabled
   GateServiceDomainVerified: GateServiceDomainVerified
@@ -1876,7 +1861,6 @@ export const eventTopics = {
   AgentTokenRevoked: 'tidegate.gate.v1',
   GateDeliveryAcknowledged: 'tidegate.gate.v1',
   GateDeliveryExpired: 'tidegate.gate.v1',
-  GateDeliveryReplaced: 'tidegate.gate.v1',
   GateServiceChanged: 'tidegate.gate.v1',
   GateServiceDisabled: 'tidegate.gate.v1',
   GateServiceDomainVerified: 'tidegate.gate.v1',

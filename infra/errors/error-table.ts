@@ -299,7 +299,7 @@ const entries = {
     status: 410,
     message: 'The credentials were delivered already.',
     meaning:
-      'The delivery was acknowledged, or nobody acknowledged it within 24 hours, or a crash of the database lost it and the service did not give it out again in that time. It is gone for good.',
+      'The delivery was acknowledged, or nobody acknowledged it within 24 hours, or its key is gone, because the database was restored from a backup. It is gone for good.',
     remedy: 'Sign up again where the credentials are lost.',
     operations: { pollGateSession: 410, acknowledgeGateSessionDelivery: 410 },
   },

@@ -126,10 +126,6 @@ export function evolveSession(
     }
     case 'GateSessionExpired':
       return { ...state, status: 'expired', resolved_at: event.data.expired_at }
-    case 'GateDeliveryReplaced': {
-      const { delivery_sealed, ack_token_hash } = event.data
-      return state.delivery === 'waiting' ? { ...state, delivery_sealed, ack_token_hash } : state
-    }
     case 'GateDeliveryAcknowledged': {
       const { acknowledgement_id: delivery_acknowledgement_id } = event.data
       return {
@@ -244,11 +240,11 @@ function login({ gate_session_id, gate_account_id, ...data }: LoginSessionOpened
 
 export type TokenEvent = Extract<
   RecordedEvent,
-  { type: 'GateSessionApproved' | 'GateDeliveryReplaced' | `AgentToken${string}` }
+  { type: 'GateSessionApproved' | `AgentToken${string}` }
 >
 
 export function isTokenEvent(event: RecordedEvent): event is TokenEvent {
-  return /^(GateSessionApproved|GateDeliveryReplaced|AgentToken.*)$/.test(event.type)
+  return /^(GateSessionApproved|AgentToken.*)$/.test(event.type)
 }
 
 export function evolveAgentToken(
@@ -258,11 +254,7 @@ export function evolveAgentToken(
 ): AgentTokenRow | undefined {
   switch (event.type) {
     case 'GateSessionApproved':
-      return state ?? issued(event.data, session, event.data.approved_at)
-    case 'GateDeliveryReplaced':
-      return state
-        ? reissued(state, event.data)
-        : issued(event.data, session, event.data.replaced_at)
+      return state ?? issued(event.data, session)
     case 'AgentTokenRenewed':
       return state && { ...state, expires_at: event.data.expires_at }
     case 'AgentTokenRevoked':
@@ -272,21 +264,9 @@ export function evolveAgentToken(
   }
 }
 
-type Issue = Pick<
-  GateSessionApproved,
-  'gate_account_id' | 'agent_token_hash' | 'agent_token_expires_at'
->
-
-// A token that was revoked stays so.
-function reissued(state: AgentTokenRow, issue: Issue): AgentTokenRow {
-  const { agent_token_hash: token_hash, agent_token_expires_at: expires_at } = issue
-  return token_hash === null || expires_at === null ? state : { ...state, token_hash, expires_at }
-}
-
 function issued(
-  data: Issue,
+  data: GateSessionApproved,
   session: GateSessionRow | undefined,
-  at: number,
 ): AgentTokenRow | undefined {
   const { agent_token_hash: token_hash, agent_token_expires_at: expires_at } = data
   if (!session || token_hash === null || expires_at === null) return undefined
@@ -300,7 +280,7 @@ function issued(
     account_name,
     token_hash,
     status: 'active',
-    created_at: at,
+    created_at: data.approved_at,
     expires_at,
   }
 }

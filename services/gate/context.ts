@@ -96,11 +96,6 @@ export interface Approvals {
   run(gateSessionId: GateSessionId): void
   /** The session once it is not pending any more, or as it is after `ms`. */
   outcome(gateSessionId: GateSessionId, ms: number): Promise<GateSessionRow | undefined>
-  /**
-   * Requests from the service again the credentials whose key Postgres has lost, unless some process does already. Resolves
-   * when that has ended here, or after `ms`.
-   */
-  redeliver(gateSessionId: GateSessionId, ms: number): Promise<void>
   stop(): Promise<void>
 }
 

@@ -1,11 +1,10 @@
-import { within } from '../../infra/timing.ts'
 import { startApprovals } from './approval/approvals.ts'
 import type { GateOptions, GateParts } from './context.ts'
 import { runGateRetention } from './erasure/retention.ts'
 import { createGateLimits } from './limits.ts'
 import { measuredCalls } from './metrics.ts'
 import { createPages } from './store.ts'
-import { purgeGate, runTimeOuts } from './time-outs.ts'
+import { runTimeOuts } from './time-outs.ts'
 import { createVault } from './vault.ts'
 
 export { gateMigrations } from './store.ts'
@@ -31,19 +30,7 @@ export function startGate(options: GateOptions) {
     parts: { ...parts, approvals },
     async stop(): Promise<void> {
       await Promise.all(workers.map((worker) => worker.stop()))
-      await shredAtEnd(parts)
       await options.endCalls?.()
     },
   }
-}
-
-// A database that does not answer must not hold up the end.
-const shredWithinMs = 2000
-
-// Where Postgres ends with this process, nobody else gives up what its files still have.
-async function shredAtEnd(parts: GateParts): Promise<void> {
-  const shredded = purgeGate(parts).then(parts.vault.shred)
-  await within(shredded, shredWithinMs).catch((err) => {
-    parts.logger.warn({ err }, 'keys of ended deliveries may still be on the disk')
-  })
 }

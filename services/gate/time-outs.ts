@@ -8,12 +8,9 @@ import { expireCode, expireDelivery, expireSession, rejectClosed } from './signu
 import { reloadMs } from './signup/decide.ts'
 import { longClosing } from './store.ts'
 
-// Several times in the hour within which the bytes of an acknowledged key are gone, should it fail now and then.
-const shredMs = 10 * 60 * 1000
-
 /** Ends what has expired and deletes what is left of it. Several processes may run it; one works at a time. */
 export function runTimeOuts(options: GateParts & { timeOutsMs?: number; purgeMs?: number }) {
-  const { logger, vault, timeOutsMs = 1000, purgeMs = 10_000 } = options
+  const { logger, timeOutsMs = 1000, purgeMs = 10_000 } = options
   const failed = createFailedEnds()
   const run = (intervalMs: number, work: () => Promise<boolean>, failure: string) =>
     runPeriodically({
@@ -31,11 +28,6 @@ export function runTimeOuts(options: GateParts & { timeOutsMs?: number; purgeMs?
       purgeMs,
       async () => (await purgeGate(options)) > 0,
       'what Gate needs no more was not deleted',
-    ),
-    run(
-      shredMs,
-      () => vault.shred().then(() => false),
-      'keys of ended deliveries are still on the disk',
     ),
   ]
   return {
@@ -165,7 +157,7 @@ export async function purgeGate({ pool, clock }: GateParts): Promise<number> {
 
 /** By table, which rows `t` are of no use. `now` is the time of this process; leases and limits end by the database's clock. */
 const useless = (now: number) => ({
-  // Keys whose delivery ended in a crash, and keys that nothing was sealed under.
+  // Keys whose process died before it deleted them, and keys that nothing was sealed under.
   gate_vault: `
     exists (select from read.gate_sessions s where s.gate_session_id = t.gate_session_id
       and (s.status in ('rejected', 'expired') or s.delivery in ('acknowledged', 'expired')))

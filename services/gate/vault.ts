@@ -7,11 +7,15 @@ import {
   open,
   seal,
 } from '../../infra/crypto/sealing.ts'
+import { unavailable } from '../../infra/errors/errors.ts'
 import type { Clock, GateSessionId, Random } from '../../infra/ids.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { column, primaryKey, table } from '../../infra/postgres/table.ts'
 import { deliveryEnvelopeSchema } from '../../infra/wire/delivery-envelope.ts'
 import type { GateSessionRow } from '../../projections/gate/tables.ts'
+
+// Autovacuum removes a deleted key in its next round, a minute later by default.
+const vacuumedAtOnce = 'autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 0'
 
 const vault = table(
   'tidegate.gate_vault',
@@ -20,15 +24,18 @@ const vault = table(
     data_key_sealed: column.bytea(),
     created_at: column.bigint(),
   },
-  { unlogged: true, indexes: ['(created_at)'] },
+  { storage: vacuumedAtOnce, indexes: ['(created_at)'] },
 )
 
 /**
- * The only copies of the keys that deliveries are sealed under, so to delete one is to delete the delivery, in the log
- * too. The table is unlogged, so nothing of it is in the WAL, in a replica or in a base backup, and a crash of Postgres
- * empties it (ADR 0012). It has no statistics, because those would copy values into a table that is logged.
+ * The only copies of the keys that deliveries are sealed under, so to delete one is to delete the delivery, on the log
+ * too, once WAL archives and backups of the row have ended (ADR 0012). The column has no statistics, because those would
+ * copy values into another table.
  */
 export const vaultDdl = `${vault.ddl}alter table tidegate.gate_vault alter column data_key_sealed set statistics 0;\n`
+
+/** Step 2: it was unlogged. */
+export const vaultLogged = `alter table tidegate.gate_vault set logged, set (${vacuumedAtOnce})`
 
 export interface StoreOptions {
   pool: Db
@@ -39,20 +46,6 @@ export interface StoreOptions {
 
 export type Vault = ReturnType<typeof createVault>
 
-// VACUUM would leave the bytes in the pages, and VACUUM FULL copies what an open transaction could still see. Where the
-// lock is not to be had soon, as while pg_dump runs, this fails and is tried again, so that nobody waits long behind it.
-const shredding = `
-do $$
-declare remaining tidegate.gate_vault[];
-begin
-  if pg_relation_size('tidegate.gate_vault') = 0 then return; end if;
-  perform set_config('lock_timeout', '300', true);
-  lock table tidegate.gate_vault in access exclusive mode;
-  remaining := array(select v from tidegate.gate_vault v);
-  truncate tidegate.gate_vault;
-  insert into tidegate.gate_vault select * from unnest(remaining);
-end $$`
-
 const purpose = 'gate-data-key'
 
 export function createVault({ pool, keyring, clock, random }: StoreOptions) {
@@ -61,14 +54,17 @@ export function createVault({ pool, keyring, clock, random }: StoreOptions) {
       'select data_key_sealed as sealed from tidegate.gate_vault where gate_session_id = $1',
       [gateSessionId],
     )
-    const secret = rows[0] && open(rows[0].sealed, { keyring, purpose, context: gateSessionId })
-    return secret && createDataKey(secret)
+    if (!rows[0]) return undefined
+    const secret = open(rows[0].sealed, { keyring, purpose, context: gateSessionId })
+    if (!secret)
+      throw unavailable(new Error(`no master key opens the data key of ${gateSessionId}`))
+    return createDataKey(secret)
   }
 
   return {
-    /** undefined once it is deleted, or when no master key opens it. */
+    /** undefined once it is deleted. ApiError: 503 when no master key of this process opens it. */
     find,
-    /** Makes the key where there is none; every caller gets the same, until Postgres crashes. */
+    /** Makes the key where there is none; every caller gets the same. */
     async make(gateSessionId: GateSessionId): Promise<DataKey> {
       const sealed = seal(random(dataKeyBytes), {
         keyring,
@@ -81,19 +77,14 @@ export function createVault({ pool, keyring, clock, random }: StoreOptions) {
         [gateSessionId, sealed, clock()],
       )
       const key = await find(gateSessionId)
-      if (!key) throw new Error(`no master key opens the data key of ${gateSessionId}`)
+      if (!key) throw new Error(`the data key of ${gateSessionId} was deleted`)
       return key
     },
-    /** The bytes stay in the table's file until the next `shred`. */
     async remove(gateSessionIds: GateSessionId[]): Promise<void> {
       if (gateSessionIds.length === 0) return
       await pool.query('delete from tidegate.gate_vault where gate_session_id = any($1)', [
         gateSessionIds,
       ])
-    },
-    /** Writes what is left to a new file and gives the old one up, with the bytes of all that was removed. */
-    async shred(): Promise<void> {
-      await pool.query(shredding)
     },
   }
 }

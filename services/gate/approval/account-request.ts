@@ -23,8 +23,6 @@ export interface AccountRequest {
   session: StartedSession
   /** Ends the wait for the next attempt, not an attempt. */
   signal: AbortSignal
-  /** For an account that the service has made: its credentials are requested again, until then. */
-  again?: { until: number } | undefined
 }
 
 export type AccountAnswer =
@@ -50,7 +48,7 @@ export async function requestAccount(
   request: AccountRequest,
 ): Promise<AccountAnswer> {
   const { clock, directCalls, integratorTimeoutMs: timeoutMs } = deps
-  const { session, again } = request
+  const { session } = request
   const { organization_id: organizationId, webhook_endpoint_id: endpointId } = session
   if (organizationId === null || endpointId === null) return failed(refusals.endpoint_unknown)
   const eventId = await directCalls.raise(approvalEvent(session, { organizationId, endpointId }))
@@ -59,12 +57,12 @@ export async function requestAccount(
   if (delivery.status === 'failed' || delivery.status === 'skipped')
     return failed(delivery.error ?? silent)
 
-  let { number, schedule, problem } = progressOf(delivery, { session, again, timeoutMs })
+  let { number, schedule, problem } = progressOf(delivery, { session, timeoutMs })
   for (;;) {
     const next = nextFrom(schedule, clock())
     if (!next) return giveUp(directCalls, which, problem ?? silent)
     await deps.sleep(next.at - clock(), request.signal)
-    const judge = (response: DirectResponse) => judged(response, request)
+    const judge = (response: DirectResponse) => judgeAnswer(response, session.delivery_key_id)
     const call = { ...which, attempt: number, timeoutMs, isLast: next.isLast, judge }
     const answer = await directCalls.attempt(call)
     switch (answer.kind) {
@@ -108,12 +106,6 @@ async function deliveryOf({ pool }: ApprovalDeps, which: DirectDelivery): Promis
   throw new Error(`the delivery of ${which.eventId} to ${which.endpointId} is not readable`)
 }
 
-function judged(response: DirectResponse, { session, again }: AccountRequest) {
-  const judgement = judgeAnswer(response, session.delivery_key_id)
-  // The account exists, so a refusal now is no decision about it.
-  return again && judgement.kind === 'refuse' ? { ...judgement, kind: 'retry' as const } : judgement
-}
-
 function answered(response: DirectResponse, { session }: AccountRequest): AccountAnswer {
   const answer = judgeAnswer(response, session.delivery_key_id)
   if (answer.kind !== 'accepted') throw new Error('an accepted answer was judged otherwise')
@@ -140,21 +132,21 @@ async function notSent(
 }
 
 /** How long after the session's end an answer that got lost in a crash is requested. */
-export const lostAnswerMs = 15 * 60 * 1000
+const lostAnswerMs = 15 * 60 * 1000
 // Long enough for one attempt at least where a person approves at the last moment.
 const slackMs = 2000
 
 function progressOf(
   { status, attempts, updated_at: since, error: problem }: DeliveryRow,
-  { session, again, timeoutMs }: Pick<AccountRequest, 'session' | 'again'> & { timeoutMs: number },
+  { session, timeoutMs }: Pick<AccountRequest, 'session'> & { timeoutMs: number },
 ): { number: number; schedule: DirectSchedule; problem: string | null } {
   const deadline = deadlineOf(session, timeoutMs)
   if (status !== 'succeeded') {
     return { number: attempts + 1, schedule: { attempts, since, timeoutMs, deadline }, problem }
   }
   // The same attempt is made once more, and the schedule begins anew.
-  const until = again?.until ?? deadline + lostAnswerMs
-  return { number: attempts, schedule: { attempts: 0, since, timeoutMs, deadline: until }, problem }
+  const schedule = { attempts: 0, since, timeoutMs, deadline: deadline + lostAnswerMs }
+  return { number: attempts, schedule, problem }
 }
 
 function deadlineOf(

@@ -1,11 +1,8 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
-import type { DecidedEvent, DecisionGuard } from '../../../infra/event-store/decide.ts'
-import type { GateSessionId } from '../../../infra/ids.ts'
+import type { DecisionGuard } from '../../../infra/event-store/decide.ts'
 import { sealEnvelope } from '../../../infra/wire/delivery-envelope.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import type { GateParts } from '../context.ts'
 import { seenOf, sessionStream } from '../sessions.ts'
 import {
   type AccountAnswer,
@@ -58,28 +55,4 @@ export async function provideAccount(
     if (!(error instanceof ApiError) || error.status >= 500) throw error
     return { kind: 'failed', problem: `The organization could not be made: ${error.message}` }
   }
-}
-
-/** No event where another process has replaced what would be delivered: it goes on. */
-export async function decideWhileCurrent(
-  { decideAs }: GateParts,
-  {
-    gateSessionId,
-    isCurrent,
-  }: { gateSessionId: GateSessionId; isCurrent?: DecisionGuard | undefined },
-  about: (session: GateSessionRow | undefined) => DecidedEvent[],
-): Promise<DomainEvent | undefined> {
-  const stream = sessionStream(gateSessionId)
-  const decide = decideAs({ type: 'service', id: 'gate' })
-  const [event] = await decide({
-    ...stream,
-    locks: [...stream.locks, ...(isCurrent?.locks ?? [])],
-    alsoReads: isCurrent?.alsoReads ?? [],
-    load: async (tx) => ({
-      session: await findGateSession(tx, gateSessionId),
-      isCurrent: isCurrent === undefined || (await isCurrent.holds(tx)),
-    }),
-    decide: (state) => (state.isCurrent ? about(state.session) : []),
-  })
-  return event
 }

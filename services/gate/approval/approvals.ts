@@ -11,7 +11,6 @@ import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import type { Approvals, GateParts } from '../context.ts'
 import type { ApprovalDeps } from './account-request.ts'
 import { concludeApproval } from './conclude.ts'
-import { replaceDelivery } from './redelivery.ts'
 
 export interface ApprovalsOptions extends GateParts {
   sleep?: ApprovalDeps['sleep']
@@ -44,16 +43,13 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   const running = new Map<GateSessionId, Promise<void>>()
   const stopping = new AbortController()
 
-  async function work(
-    gateSessionId: GateSessionId,
-    conclude: typeof concludeApproval,
-  ): Promise<void> {
+  async function work(gateSessionId: GateSessionId): Promise<void> {
     if (!(await leases.take(gateSessionId))) return
     const lost = new AbortController()
     const signal = AbortSignal.any([stopping.signal, lost.signal])
     const renewing = setInterval(() => void renew(gateSessionId, lost), leaseMs / 3)
     try {
-      await conclude({ ...options, sleep }, { gateSessionId, signal })
+      await concludeApproval({ ...options, sleep }, { gateSessionId, signal })
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {
@@ -68,8 +64,8 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
     if (!isOurs) lost.abort()
   }
 
-  async function start(gateSessionId: GateSessionId, conclude = concludeApproval): Promise<void> {
-    const done = work(gateSessionId, conclude)
+  async function start(gateSessionId: GateSessionId): Promise<void> {
+    const done = work(gateSessionId)
       .catch((err) =>
         logger.warn({ err, gateSessionId }, 'an approval did not go on, trying again'),
       )
@@ -106,10 +102,6 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
       if (isIdle(gateSessionId)) void start(gateSessionId)
     },
     outcome: outcomes.waitFor,
-    async redeliver(gateSessionId, ms) {
-      if (isIdle(gateSessionId)) void start(gateSessionId, replaceDelivery)
-      await within(Promise.resolve(running.get(gateSessionId)), ms).catch(() => {})
-    },
     async stop() {
       stopping.abort()
       await polling.stop()

@@ -2,7 +2,8 @@ import type { DecidedEvent, DecisionGuard } from '../../../infra/event-store/dec
 import type { GateSessionId } from '../../../infra/ids.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
-import { decideWhileCurrent, provideAccount, whileSession } from './account.ts'
+import { sessionStream } from '../sessions.ts'
+import { provideAccount, whileSession } from './account.ts'
 import { type ApprovalDeps, overdueAt, stopRequest } from './account-request.ts'
 import { makeCredentials } from './credentials.ts'
 import { decideApproval, decideApprovalFailure, isStarted, type StartedSession } from './decide.ts'
@@ -46,14 +47,26 @@ function reject(deps: ApprovalDeps, session: StartedSession, problem: string): P
   return end(deps, { session }, (current) => decideApprovalFailure(current, { problem, now }))
 }
 
+// No event where another process has replaced what would be delivered: it goes on.
 async function end(
   deps: ApprovalDeps,
   { session, isCurrent }: { session: StartedSession; isCurrent?: DecisionGuard | undefined },
   about: (session: GateSessionRow | undefined) => DecidedEvent[],
 ): Promise<void> {
-  const { clock, meter, logger } = deps
+  const { clock, meter, logger, decideAs } = deps
   const { id: gateSessionId, service_id: serviceId, approval_started_at: since } = session
-  const event = await decideWhileCurrent(deps, { gateSessionId, isCurrent }, about)
+  const stream = sessionStream(gateSessionId)
+  const decide = decideAs({ type: 'service', id: 'gate' })
+  const [event] = await decide({
+    ...stream,
+    locks: [...stream.locks, ...(isCurrent?.locks ?? [])],
+    alsoReads: isCurrent?.alsoReads ?? [],
+    load: async (tx) => ({
+      session: await findGateSession(tx, gateSessionId),
+      isCurrent: isCurrent === undefined || (await isCurrent.holds(tx)),
+    }),
+    decide: (state) => (state.isCurrent ? about(state.session) : []),
+  })
   if (!event) return
   const outcome = event.type === 'GateSessionApproved' ? 'approved' : 'rejected'
   meter?.finished(outcome, clock() - since)

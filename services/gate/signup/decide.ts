@@ -153,11 +153,14 @@ export function decideAcknowledgement(
 export function requireDelivery(session: GateSessionRow, now: number): void {
   if (isWaiting(session, now)) return
   if (session.delivery === 'acknowledged') throw new ApiError('gate.delivery_consumed')
-  throw new ApiError('gate.delivery_consumed', { message: notAcknowledged })
+  throw deliveryGone()
 }
 
 const notAcknowledged =
-  'Nobody acknowledged the credentials within 24 hours, or they were lost in a failure and the service did not give them out again.'
+  'Nobody acknowledged the credentials within 24 hours, or their key is gone, as after a restore from a backup.'
+
+export const deliveryGone = () =>
+  new ApiError('gate.delivery_consumed', { message: notAcknowledged })
 
 /** No event once an approval has started: it ends the session itself. */
 export function decideSessionExpiry(

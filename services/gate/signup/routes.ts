@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { sourceOf } from '../../../infra/access/source.ts'
-import { ApiError, unavailable } from '../../../infra/errors/errors.ts'
+import { ApiError } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import { fittingCheck } from '../../../infra/http/validation.ts'
@@ -18,11 +18,11 @@ import {
   requireToken,
 } from '../requests.ts'
 import { agentOf, createParameterSet, foundSession, pendingSession } from '../sessions.ts'
-import { type DeliveryBundle, findBundle } from '../vault.ts'
+import { findBundle } from '../vault.ts'
 import { approvedJson, createdJson, unapprovedJson } from './answers.ts'
 import { acknowledgeDelivery, openSignup } from './commands.ts'
 import { consentRoutes } from './consent-routes.ts'
-import { requireDelivery } from './decide.ts'
+import { deliveryGone, requireDelivery } from './decide.ts'
 import {
   ackBody,
   acknowledgementSchema,
@@ -91,30 +91,12 @@ function pollRoute(app: FastifyInstance, context: GateContext): void {
 async function polledData(parts: GateContext, session: GateSessionRow) {
   if (session.status === 'rejected') return unapprovedJson(session)
   if (session.status !== 'approved') return unapprovedJson(pendingSession(session, parts.clock()))
-  const { pool, publicUrl } = parts
-  const bundle = await deliveredBundle(parts, session)
+  requireDelivery(session, parts.clock())
+  const { pool, publicUrl, vault } = parts
+  const bundle = await findBundle(vault, session)
+  if (!bundle) throw deliveryGone()
   const service = await serviceOf(pool, { serviceId: session.service_id, publicUrl })
   return approvedJson(session, { bundle, service })
-}
-
-// How long a poll waits where the credentials are requested from the service again. Then the agent polls again.
-const patienceMs = 4000
-
-// ApiError: 410 once the delivery has ended, 503 while the service has yet to give out again what a crash has lost.
-async function deliveredBundle(
-  { pool, vault, clock, approvals }: GateContext,
-  session: GateSessionRow,
-): Promise<DeliveryBundle> {
-  requireDelivery(session, clock())
-  const bundle = await findBundle(vault, session)
-  if (bundle) return bundle
-  await approvals.redeliver(session.id, patienceMs)
-  const current = foundSession(await findGateSession(pool, session.id))
-  // It may have been acknowledged meanwhile, so that its key was deleted.
-  requireDelivery(current, clock())
-  const again = await findBundle(vault, current)
-  if (!again) throw unavailable(new Error(`credentials of ${session.id} are requested again`))
-  return again
 }
 
 function ackRoute(app: FastifyInstance, context: GateContext): void {

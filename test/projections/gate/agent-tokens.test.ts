@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import {
   findAgentToken,
-  findGateSession,
   findLoginByCode,
   findTokenOfAccount,
 } from '../../../projections/gate/queries.ts'
@@ -61,27 +60,6 @@ test('an approval that is read again does not bring a revoked token back', async
   await world.apply([approved])
   await world.given(events.approved(1, start + 2 * day))
   expect(await find('agent 1')).toMatchObject({ status: 'revoked', expires_at: start + 90 * day })
-})
-
-test('a delivery that is replaced replaces its token, for the same account', async () => {
-  const later = start + day
-  await world.given(
-    ...signedUp(1),
-    ...signedUp(3),
-    events.replaced(1, later),
-    events.replaced(3, later),
-  )
-  const replaced = { ...token, token_hash: `agent ${later}`, expires_at: later + 90 * day }
-  expect(await ofAccount(1)).toMatchObject(replaced)
-  expect(await find('agent 1')).toBeUndefined()
-  expect(await ofAccount(3)).toBeUndefined()
-  const session = await findGateSession(world.database.pool, gate(1))
-  expect(session).toMatchObject({
-    status: 'approved',
-    delivery_sealed: Buffer.from([1, 255, 1]),
-    delivery_expires_at: start + day,
-    ack_token_hash: `ack ${later}`,
-  })
 })
 
 test('what is said of a token that was never issued makes none', async () => {

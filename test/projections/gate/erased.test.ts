@@ -17,7 +17,6 @@ const kinds = [
   'claimFailed',
   'claimed',
   'approved',
-  'replaced',
   'rejected',
   'expired',
   'acknowledged',

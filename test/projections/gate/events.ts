@@ -136,18 +136,6 @@ export const events = {
       approved_at: at,
     },
   }),
-  replaced: (n: number, at: number): DomainEvent => ({
-    type: 'GateDeliveryReplaced',
-    data: {
-      gate_session_id: gate(n),
-      gate_account_id: gacct(n),
-      delivery_sealed: Buffer.from([1, 255, n]),
-      ack_token_hash: `ack ${at}`,
-      agent_token_hash: n % 3 === 0 ? null : `agent ${at}`,
-      agent_token_expires_at: n % 3 === 0 ? null : at + 90 * day,
-      replaced_at: at,
-    },
-  }),
   rejected: (n: number, at: number): DomainEvent => ({
     type: 'GateSessionRejected',
     data: {

@@ -23,7 +23,7 @@ type Kind = keyof typeof events
 const stories: Kind[][] = [
   ['registered', 'verified', 'opened', 'started', 'approved', 'acknowledged', 'renewed', 'changed'],
   ['opened', 'started', 'approved', 'revoked'],
-  ['opened', 'started', 'approved', 'replaced', 'deliveryExpired'],
+  ['opened', 'started', 'approved', 'deliveryExpired'],
   ['opened', 'started', 'rejected'],
   ['opened', 'started'],
   ['opened', 'rejected'],

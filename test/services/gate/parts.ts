@@ -58,7 +58,6 @@ export function gateParts(options: GateOptions): GateParts {
 const approvals: Approvals = {
   run() {},
   outcome: async () => undefined,
-  redeliver: async () => {},
   stop: async () => {},
 }
 

@@ -2,11 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
-import { transaction } from '../../../infra/postgres/pool.ts'
 import { createVault } from '../../../services/gate/vault.ts'
 import { dumpDatabaseFiles, dumpWal, walPosition } from '../../support/dump.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
-import { createScanner, type Finding, type Place, type Secret } from '../../support/secret-scan.ts'
+import { createScanner, type Place, type Secret } from '../../support/secret-scan.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
 const newSession = () => randomId('gate', randomBytes)
@@ -60,42 +59,11 @@ test('a key of the vault is bound to its signup and to our master keys', async (
        (select data_key_sealed from tidegate.gate_vault where gate_session_id = $1) where gate_session_id = $2`,
     [one, two],
   )
-  expect(await vault.find(two)).toBeUndefined()
+  await expect(vault.find(two)).rejects.toMatchObject({ code: 'service.unavailable' })
   const stranger = createVault(
     options({ keyring: createKeyring(randomBytes(32).toString('base64')) }),
   )
-  expect(await stranger.find(one)).toBeUndefined()
-})
-
-test('shredding keeps what was not removed, while others make keys and look for them', async () => {
-  const vault = createVault(options())
-  const kept = newSession()
-  await vault.make(kept)
-  const others = Array.from({ length: 40 }, newSession)
-  const made = others.map(async (session) => {
-    await vault.make(session)
-    return (await vault.find(kept)) && (await vault.find(session))
-  })
-  for (let n = 0; n < 10; n++) await vault.shred()
-  for (const key of await Promise.all(made)) expect(key).toBeDefined()
-  await vault.remove(others)
-  await vault.shred()
-  const { rows } = await database.pool.query<{ id: string }>(
-    'select gate_session_id as id from tidegate.gate_vault where gate_session_id = any($1)',
-    [[kept, ...others]],
-  )
-  expect(rows).toEqual([{ id: kept }])
-})
-
-test('shredding waits for nobody who holds the table for long, and keeps nobody waiting', async () => {
-  const vault = createVault(options())
-  await vault.make(newSession())
-  await transaction(database.pool, async (tx) => {
-    // As pg_dump does.
-    await tx.query('lock table tidegate.gate_vault in access share mode')
-    await expect(vault.shred()).rejects.toThrow('lock timeout')
-  })
-  await vault.shred()
+  await expect(stranger.find(one)).rejects.toMatchObject({ code: 'service.unavailable' })
 })
 
 /** The key of a signup as it lies in the table, to be looked for. */
@@ -107,50 +75,42 @@ async function keyBytes(session: GateSessionId): Promise<Secret> {
   return { name: 'the key', value: rows[0]?.sealed ?? '' }
 }
 
-const logged: Secret = { name: 'what is logged', value: randomBytes(24) }
-
-const insertLogged = () =>
-  database.pool.query('insert into tidegate.gate_pages values ($1, $2, 0)', [
-    newSession(),
-    logged.value.toString('hex'),
-  ])
-
-test('the bytes of a key are in no WAL and no statistics, and once it is shredded in no file', async () => {
+test('the WAL has a key sealed alone, and the table nothing of it once it is removed and vacuumed', async () => {
   const { pool } = database
-  const vault = createVault(options())
+  await pool.query('truncate tidegate.gate_vault')
   const since = await walPosition(pool)
-  await insertLogged()
+  const plain = { name: 'the key itself', value: randomBytes(32) }
+  const vault = createVault({
+    ...options(),
+    random: (size) => (size === 32 ? plain.value : randomBytes(size)),
+  })
   const sessions = Array.from({ length: 20 }, newSession)
   for (const session of sessions) await vault.make(session)
-  const keys = await Promise.all(sessions.map(keyBytes))
+  const secrets = [plain, ...(await Promise.all(sessions.map(keyBytes)))]
+  const { scan } = createScanner(secrets)
+  const foundIn = (places: Place[]) => new Set(places.flatMap(scan).map(({ secret }) => secret))
+  expect(foundIn(await dumpWal(pool, since))).toEqual(new Set(['the key']))
   // Autovacuum does so now and then.
   await pool.query('analyze tidegate.gate_vault')
-  const found = findingsIn(await dumpWal(pool, since), keys)
-  expect(new Set(found.map(({ secret }) => secret))).toEqual(new Set([logged.name]))
   const { rows } = await pool.query<{ file: string }>(
     `select pg_relation_filepath('tidegate.gate_vault') as file`,
   )
-  const before = findingsIn(await dumpDatabaseFiles(pool), keys)
-  const places = before.filter(({ secret }) => secret !== logged.name).map(({ place }) => place)
-  expect(new Set(places)).toEqual(new Set([rows[0]?.file]))
+  const holding = (await dumpDatabaseFiles(pool)).filter((place) => scan(place).length > 0)
+  expect(holding.map(({ name }) => name)).toEqual([rows[0]?.file])
 
-  const later = await walPosition(pool)
-  await transaction(pool, async (tx) => {
-    // Which could still see all of it.
-    await tx.query(
-      'set transaction isolation level repeatable read; select from tidegate.gate_pages',
-    )
-    await vault.remove(sessions)
-    await pool.query('vacuum tidegate.gate_vault')
-    await vault.shred()
-    const left = [...(await dumpWal(pool, later)), ...(await dumpDatabaseFiles(pool))]
-    expect(new Set(findingsIn(left, keys).map(({ secret }) => secret))).toEqual(
-      new Set([logged.name]),
-    )
-  })
+  await vault.remove(sessions)
+  await pool.query('vacuum tidegate.gate_vault')
+  expect(foundIn(await dumpDatabaseFiles(pool))).toEqual(new Set())
 }, 60_000)
 
-function findingsIn(places: Place[], keys: Secret[]): Finding[] {
-  const { scan } = createScanner([...keys, logged])
-  return places.flatMap((place) => scan(place))
-}
+test('autovacuum takes the table as soon as one key is deleted', async () => {
+  const { rows } = await database.pool.query<{ reloptions: string[]; relpersistence: string }>(
+    `select reloptions, relpersistence from pg_class where oid = 'tidegate.gate_vault'::regclass`,
+  )
+  expect(rows).toEqual([
+    {
+      relpersistence: 'p',
+      reloptions: ['autovacuum_vacuum_scale_factor=0', 'autovacuum_vacuum_threshold=0'],
+    },
+  ])
+})

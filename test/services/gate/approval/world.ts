@@ -181,7 +181,7 @@ export async function openApprovalWorld() {
     ...changes,
   })
 
-  /** As after a crash of Postgres, or on the replica that takes its place. */
+  /** As after a restore from a dump, which has no keys. */
   const loseKeys = () => pool.query('truncate tidegate.gate_vault')
 
   return {
