@@ -6,6 +6,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { cli } from '../support/cli.ts'
 import { type Owner, operator } from '../support/cluster.ts'
 import { codeBlock } from '../support/code-block.ts'
@@ -15,6 +16,8 @@ import {
   startDebianPostgres,
 } from '../support/debian-postgres.ts'
 import { readAs, visitAs } from '../support/devices.ts'
+import { eventually } from '../support/eventually.ts'
+import { consentProof } from '../support/gate-proof.ts'
 import { needs } from '../support/needs.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 
@@ -95,11 +98,43 @@ describe('the database is dumped and restored as the docs say', () => {
       ].map((one) => readAs({ baseUrl: server.baseUrl, owner }, one)),
     )
 
+  async function ask(place: string, { token, body }: { token?: string; body?: object }) {
+    const response = await fetch(`${server.baseUrl}/v1/gate/sessions${place}`, {
+      method: body ? 'POST' : 'GET',
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const { data, error } = JSON.parse(await response.text())
+    return { status: response.status, data, code: error?.code }
+  }
+
+  /** Polls a new signup whose credentials wait. */
+  async function approvedSignup() {
+    const { delivery } = generateDeliveryKeys()
+    const account_name = 'Robin'
+    const opened = await ask('', { body: { service_id: 'tidegate', account_name, delivery } })
+    const { id, poll_token: token } = opened.data
+    const { approve_token } = (await ask(`/${id}/consent`, {})).data
+    const { sealedToken: sealed_token } = await consentProof({
+      baseUrl: server.baseUrl,
+      gateSessionId: id,
+      approveToken: approve_token,
+    })
+    const body = { approve_token, sealed_token, account_name }
+    await eventually(async () => expect((await ask(`/${id}/approve`, { body })).status).toBe(200))
+    return () => ask(`/${id}`, { token })
+  }
+
   const inVault = (of: string) => query(of, 'select gate_session_id from tidegate.gate_vault')
 
   it('every table and row is there but those of the vault, and servers go on with it', async () => {
     const before = await everything()
-    await query(url, `insert into tidegate.gate_vault values ('gate_1', 'sealed', 1)`)
+    const poll = await approvedSignup()
+    expect(await poll()).toMatchObject({ status: 200, data: { status: 'approved' } })
+    expect(await inVault(url)).toHaveLength(1)
     await server.end('SIGTERM')
     await sh(await block('dump'), { DATABASE_URL: url })
     const restored = await newDatabase('restored')
@@ -110,6 +145,7 @@ describe('the database is dumped and restored as the docs say', () => {
     server = await startServerProcess(['serve'], { ...settings, DATABASE_URL: restored })
     expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200)
     expect(await everything()).toEqual(before)
+    expect(await poll()).toMatchObject({ status: 410, code: 'gate.delivery_consumed' })
     await visitAs(4, { baseUrl: server.baseUrl, owner })
   }, 120_000)
 
