@@ -77,7 +77,7 @@ function addRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     tag,
     summary: 'Trust the agents whose keys are in a directory',
     description:
-      'Requires a live key with the scope `organizations:update`: directories apply to live and test. A session that such a key signed is `verified`. One that is there already gets the name.',
+      'Requires the `organizations:update` secret-key scope and a live key, since directories apply to live and test. A session that such a key signed is `verified`. One that is there already gets the name.',
     params: organizationParams,
     body: addBody,
     parameterSet: 'agent_directory_add',
@@ -106,7 +106,7 @@ function removeRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     tag,
     summary: 'End the trust in the agents of a directory',
     description:
-      'Requires a live key with the scope `organizations:update`. Answers with those that are left. Decisions that were made stay as they are.',
+      'Requires the `organizations:update` secret-key scope and a live key. Answers with those that are left. Decisions that were made stay as they are.',
     params: directoryParams,
     noBody: 'agent_directory_remove',
     answers: { 200: list(directorySchema) },
