@@ -1,95 +1,101 @@
+import { execFile } from 'node:child_process'
+import path from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
-import { type RebuildPhases, rebuild } from '../../infra/event-store/rebuild.ts'
+import type { RebuildPhases, RebuildReport } from '../../infra/event-store/rebuild.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
-import type { Core } from '../../services/server/dependencies.ts'
 import type { Environment } from '../environment.ts'
 import type { Measurement } from '../measurement.ts'
-import { openOwnCore } from '../own-core.ts'
 import { treeCpuMicros } from '../procfs.ts'
 import { interleave, type Turns } from '../rounds.ts'
 import { pairedRatio, spreadOf } from '../stats.ts'
 
-/** Rebuilding the sessions read model from the log against COPY of its rows into the same tables and indexes. */
+const workerCounts = [1, 2, 4] as const
+
+/**
+ * Rebuilding the sessions read model from the log, in one, two and four processes, against COPY of its rows into the same
+ * tables and indexes. The value is for two.
+ */
 export async function measureRebuild(environment: Environment, turns: Turns): Promise<Measurement> {
-  const core = await openOwnCore(environment)
   // COPY needs a connection without pipelining.
   const pool = new pg.Pool({ connectionString: environment.databaseUrl, max: 1 })
   try {
     const rows = await copyOut(pool)
     const samples = await interleave(turns, [
-      { name: 'rebuild', run: () => measured(environment, () => rebuildSessions(core)) },
+      ...workerCounts.map((workers) => ({
+        name: `rebuild ${workers}`,
+        run: () => measured(environment, () => rebuildSessions(environment, workers)),
+      })),
       { name: 'copy', run: () => measured(environment, () => copyIn(pool, rows)) },
     ])
-    const [rebuilds, copies] = [samples.rebuild ?? [], samples.copy ?? []]
-    const median = (of: (sample: Sample) => number, some = rebuilds) =>
+    const copies = samples.copy ?? []
+    const rebuilds = (workers: number) => samples[`rebuild ${workers}`] ?? []
+    const median = (of: (sample: Sample) => number, some = rebuilds(2)) =>
       spreadOf(some.map(of)).median
+    const against = (workers: number) =>
+      pairedRatio(
+        copies.map(({ seconds }) => seconds),
+        rebuilds(workers).map(({ seconds }) => seconds),
+      )
     return {
       name: 'rebuild of the sessions read model against COPY of the same rows',
       log: environment.logName,
       unit: 'ratio',
-      value: pairedRatio(
-        copies.map(({ seconds }) => seconds),
-        rebuilds.map(({ seconds }) => seconds),
-      ),
+      value: against(2),
       aim: { direction: 'at least', value: 0.5 },
       details: {
+        'with one process': against(1).median,
+        'with four': against(4).median,
         'rebuild s': median(({ seconds }) => seconds),
         'loading s': median(({ phases }) => phases?.load ?? 0),
         'indexes s': median(({ phases }) => phases?.index ?? 0),
         'comparing s': median(({ phases }) => phases?.compare ?? 0),
-        'rebuild node s of processor': median(({ nodeSeconds }) => nodeSeconds),
         'rebuild stores s of processor': median(({ storeSeconds }) => storeSeconds),
         'copy s': median(({ seconds }) => seconds, copies),
         'copy stores s of processor': median(({ storeSeconds }) => storeSeconds, copies),
-        ...(await rowCounts(core.pool)),
+        ...(await rowCounts(pool)),
       },
     }
   } finally {
     await pool.end()
-    await core.close()
   }
 }
 
 interface Sample {
   seconds: number
-  /** Of the processor: this process, and Postgres with the log. */
-  nodeSeconds: number
+  /** Of the processor: Postgres with the log. */
   storeSeconds: number
   phases: RebuildPhases | undefined
 }
 
-async function measured(
-  { storePids }: Environment,
-  work: () => Promise<RebuildPhases | undefined>,
-): Promise<Sample> {
-  const stores = () => storePids.reduce((sum, pid) => sum + treeCpuMicros(pid), 0)
-  const [node, store, start] = [process.cpuUsage(), stores(), performance.now()]
-  const phases = await work()
-  const { user, system } = process.cpuUsage(node)
-  return {
-    seconds: (performance.now() - start) / 1000,
-    nodeSeconds: (user + system) / 1e6,
-    storeSeconds: (stores() - store) / 1e6,
-    phases,
-  }
+interface Work {
+  seconds: number
+  phases?: RebuildPhases
 }
 
-async function rebuildSessions({ log, pool, codec, logger, skips }: Core): Promise<RebuildPhases> {
-  const { equal, phases } = await rebuild({
-    projection: sessionsProjection,
-    log,
-    pool,
-    codec,
-    logger,
-    skips,
-  })
+async function measured({ storePids }: Environment, work: () => Promise<Work>): Promise<Sample> {
+  const stores = () => storePids.reduce((sum, pid) => sum + treeCpuMicros(pid), 0)
+  const store = stores()
+  const { seconds, phases } = await work()
+  return { seconds, phases, storeSeconds: (stores() - store) / 1e6 }
+}
+
+const run = promisify(execFile)
+
+// By the command, whose processes load it. The seconds leave out its own start.
+async function rebuildSessions(environment: Environment, workers: number): Promise<Work> {
+  const main = path.resolve(import.meta.dirname, '../../services/cli/main.ts')
+  const args = [main, 'rebuild', 'sessions', '--json', '--workers', String(workers)]
+  const env = { ...process.env, ...environment.settings }
+  const { stdout } = await run(process.execPath, args, { env })
+  const { equal, seconds, phases }: RebuildReport = JSON.parse(stdout)
   if (!equal) throw new Error('the rebuilt tables differ from the live ones')
-  return phases
+  return { seconds, phases }
 }
 
 type TableRows = { table: string; rows: Buffer }[]
@@ -111,7 +117,8 @@ async function copyOut(pool: pg.Pool): Promise<TableRows> {
 }
 
 /** Loads the rows, then makes the readers' indexes: what a rebuild leaves behind, without reading a log. */
-async function copyIn(pool: pg.Pool, tables: TableRows): Promise<undefined> {
+async function copyIn(pool: pg.Pool, tables: TableRows): Promise<Work> {
+  const started = performance.now()
   await pool.query('drop schema if exists bench_copy cascade; create schema bench_copy')
   await transaction(pool, async (tx) => {
     await tx.query(
@@ -125,6 +132,7 @@ async function copyIn(pool: pg.Pool, tables: TableRows): Promise<undefined> {
     }
     await tx.query(sessionsProjection.indexes)
   })
+  return { seconds: (performance.now() - started) / 1000 }
 }
 
 async function rowCounts(pool: pg.Pool): Promise<Record<string, number>> {
