@@ -198,6 +198,8 @@ it('a failure beside a directory keeps other processes from fetching it for five
       last_failure: { reason: 'timeout', failed_at: now },
     }),
   )
+  // It would try again at the same moment, and its failure would hold up the second.
+  await stopAll()
   const second = start(() => found)
   const fetchesOf = (subject: string) => second.fetched.filter((one) => one === subject).length
   for (let n = 0; n < 5; n++) second.request(directory, `sid_${n}`)
