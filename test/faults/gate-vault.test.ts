@@ -79,7 +79,7 @@ async function crashPostgres(): Promise<void> {
   await pool.end()
 }
 
-test('an approved signup whose Postgres crashes, and whose server is killed, before the poll gets its credentials', async () => {
+test('credentials that wait outlive a crash of Postgres and a kill of the server, and nobody makes others', async () => {
   const keys = generateDeliveryKeys()
   const body = { service_id: 'tidegate', account_name: 'Robin', delivery: keys.delivery }
   const { id, poll_token: token } = await succeed('gate/sessions', { body })
@@ -96,15 +96,15 @@ test('an approved signup whose Postgres crashes, and whose server is killed, bef
     return { polled, ...opened(polled.delivery_bundle, keys) }
   }
 
-  await crashPostgres()
   const before = await poll()
+  await crashPostgres()
+  expect((await poll()).polled.delivery_bundle).toEqual(before.polled.delivery_bundle)
   const { TIDEGATE_ORGANIZATION_ID: organization, TIDEGATE_SECRET_KEY: key = '' } = before.outputs
   await succeed(`organizations/${organization}`, { token: key })
 
   await tidegate.kill()
   tidegate = await startTidegate({ dataDir })
   const after = await poll()
-  // The same ones: nobody made others.
   expect(after.polled.delivery_bundle).toEqual(before.polled.delivery_bundle)
   await succeed(`gate/sessions/${id}/ack`, { token, body: { ack_token: after.ackToken } })
   const { status, body: answer } = await ask(`gate/sessions/${id}`, { token })
