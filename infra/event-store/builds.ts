@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Position } from '../log/port.ts'
+import type { Position, Topic } from '../log/port.ts'
 import type { Part } from '../postgres/arrays.ts'
 import { ddlOf, type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
@@ -315,6 +315,16 @@ export async function openPartition(
     [projection, build, topic, partition, first],
   )
   return rows[0]?.next ?? first
+}
+
+/** Makes the views of users read the topic again. Records that they have applied change nothing then. */
+export async function rereadTopic(db: Db, topic: Topic): Promise<void> {
+  const { rows } = await db.query<{ home: string }>(
+    `select quote_ident(nspname) as home from pg_class c join pg_namespace n on n.oid = relnamespace
+     where relname = 'projection_offsets' and nspname like 'view\\_%'`,
+  )
+  for (const { home } of rows)
+    await db.query(`delete from ${home}.projection_offsets where topic = $1`, [topic])
 }
 
 export async function findBuild(db: Db, projection: Projection): Promise<Build> {

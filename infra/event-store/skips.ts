@@ -1,5 +1,12 @@
 import { eventTopics } from '../../schemas/events.ts'
-import { type Batch, type EventLog, type LogRecord, type Position, placeName } from '../log/port.ts'
+import {
+  type Batch,
+  type EventLog,
+  type LogRecord,
+  type Position,
+  placeName,
+  type Topic,
+} from '../log/port.ts'
 import { readTopic, type TopicReader } from '../log/read-topic.ts'
 import type { Logger } from '../telemetry.ts'
 import type { EventCodec, RecordedEvent } from './codec.ts'
@@ -75,20 +82,13 @@ function decidedIn(event: RecordedEvent): Position | undefined {
 }
 
 /**
- * In a copy of the log, where a skipped record may have another offset; -1 = it is not in the copy. A record that cannot
- * be read is copied as it is.
+ * Returns the record as a copy of the log has it, where records of the topic `moved` have other offsets: a decision to
+ * skip one of them gets the offset -1. A record that cannot be read stays as it is.
  */
-export function skipInCopy(
-  codec: EventCodec,
-  record: LogRecord,
-  offsetOf: (skipped: Position) => number | undefined,
-): LogRecord {
+export function skipInCopy(codec: EventCodec, record: LogRecord, moved: Topic): LogRecord {
   const event = readable(codec, record)
-  if (event?.type !== 'RecordSkipped') return record
-  const { skipped_topic, skipped_partition: partition, skipped_offset: offset } = event.data
-  const moved = offsetOf({ topic: skipped_topic, partition, offset }) ?? -1
-  if (moved === offset) return record
-  const data = { ...event.data, skipped_offset: moved }
+  if (event?.type !== 'RecordSkipped' || event.data.skipped_topic !== moved) return record
+  const data = { ...event.data, skipped_offset: -1 }
   return { ...record, value: codec.encode({ type: 'RecordSkipped', data }, event.cause) }
 }
 

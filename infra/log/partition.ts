@@ -2,7 +2,7 @@ import type { KeyedRecord, NewRecord } from './port.ts'
 
 export type PlacedRecord<R extends KeyedRecord = NewRecord> = R & {
   partition: number
-  /** When another log stored it, epoch milliseconds. */
+  /** When another log stored it, epoch milliseconds. Absent = now. */
   storedAt?: number
 }
 

@@ -119,12 +119,6 @@ export interface EventLog<Guard = never> {
   close(): Promise<void>
 }
 
-/** Takes records of another log with their partitions and times, and next offsets for groups that nobody consumes in. */
-export interface ReceivingLog extends EventLog {
-  carry(records: LogRecord[]): Promise<Position[]>
-  commit(group: string, next: Position[]): Promise<void>
-}
-
 export interface LogUnavailableOptions extends ErrorOptions {
   settled?: Promise<void> | undefined
 }

@@ -124,6 +124,6 @@ export async function readRecords(
   return found
 }
 
-function offsetIn(positions: Position[], partition: number): number {
+export function offsetIn(positions: Position[], partition: number): number {
   return positions.find((position) => position.partition === partition)?.offset ?? 0
 }

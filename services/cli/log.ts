@@ -1,11 +1,11 @@
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
 import { readRecords } from '../../infra/log/read-topic.ts'
 import { errorMessage } from '../../infra/thrown.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { wholeNumber } from './arguments.ts'
-import type { CopyFlags } from './copy/run.ts'
+import type { MoveFlags } from './move-log.ts'
 import { recordFact, userName } from './operator/facts.ts'
 
 export function defineLog(command: Command): void {
@@ -25,16 +25,10 @@ export function defineLog(command: Command): void {
     )
     .action(listSkipped)
   command
-    .command('copy')
-    .description(
-      'Move from the embedded log to Kafka: copy all records, compare, and give the database to Kafka',
-    )
-    .addOption(
-      new Option('--to <log>', 'the one of KAFKA_BROKERS').choices(['kafka']).makeOptionMandatory(),
-    )
-    .option('--no-bind', 'only copy what there is, while servers run; the next copy goes on there')
+    .command('move')
+    .description('Move from the embedded log to the Kafka of KAFKA_BROKERS, while no server runs')
     .option('--json', 'print the report as JSON', false)
-    .action(async (flags: CopyFlags) => (await import('./copy/run.ts')).runCopy(flags))
+    .action(async (flags: MoveFlags) => (await import('./move-log.ts')).runMove(flags))
 }
 
 interface Decision {

@@ -155,17 +155,17 @@ export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise
   return rows
 }
 
-export async function moveOffsets(
-  tx: Tx,
-  topic: string,
-  moved: (next: Position) => number,
-): Promise<void> {
-  const positions = await readOffsets(tx, topic)
+/** Stores where scoring goes on in the partitions that it has read, as after a move to another log. */
+export async function moveOffsets(tx: Tx, next: Position[]): Promise<void> {
   await tx.query(
     `update scoring.offsets o set next_offset = moved.next
-     from unnest($2::int[], $3::bigint[]) as moved (partition, next)
-     where o.topic = $1 and o.partition = moved.partition`,
-    [topic, positions.map(({ partition }) => partition), positions.map(moved)],
+     from unnest($1::text[], $2::int[], $3::bigint[]) as moved (topic, partition, next)
+     where o.topic = moved.topic and o.partition = moved.partition`,
+    [
+      next.map(({ topic }) => topic),
+      next.map(({ partition }) => partition),
+      next.map(({ offset }) => offset),
+    ],
   )
 }
 

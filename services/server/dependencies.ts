@@ -22,13 +22,7 @@ import { createSkips, type Skips } from '../../infra/event-store/skips.ts'
 import { idempotencyMigrations } from '../../infra/idempotency/store.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import { kafkaSecurity } from '../../infra/log/kafka/security.ts'
-import {
-  backoffMs,
-  type EventLog,
-  LogUnavailable,
-  type ReceivingLog,
-  type TopicSpec,
-} from '../../infra/log/port.ts'
+import { backoffMs, type EventLog, LogUnavailable, type TopicSpec } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import type { Tracing } from '../../infra/otlp/port.ts'
 import { runMigrations } from '../../infra/postgres/migrations.ts'
@@ -259,21 +253,20 @@ export async function openLog({
   return openPostgresLog({ logger, ...embedded })
 }
 
-export async function openKafka({
-  config,
-  logger,
-}: Pick<LogOptions, 'config' | 'logger'>): Promise<ReceivingLog> {
+export async function openKafka(options: Pick<LogOptions, 'config' | 'logger'>): Promise<EventLog> {
   const { openKafkaLog } = await import('../../infra/log/kafka/log.ts')
-  return openKafkaLog({
-    brokers: config.KAFKA_BROKERS,
-    topicPrefix: config.KAFKA_TOPIC_PREFIX,
-    security: kafkaSecurity(config),
-    replicationFactor: config.KAFKA_REPLICATION_FACTOR,
-    minInsyncReplicas: config.KAFKA_MIN_INSYNC_REPLICAS,
-    compressionType: config.KAFKA_COMPRESSION_TYPE,
-    logger,
-  })
+  return openKafkaLog(kafkaOptions(options))
 }
+
+export const kafkaOptions = ({ config, logger }: Pick<LogOptions, 'config' | 'logger'>) => ({
+  brokers: config.KAFKA_BROKERS,
+  topicPrefix: config.KAFKA_TOPIC_PREFIX,
+  security: kafkaSecurity(config),
+  replicationFactor: config.KAFKA_REPLICATION_FACTOR,
+  minInsyncReplicas: config.KAFKA_MIN_INSYNC_REPLICAS,
+  compressionType: config.KAFKA_COMPRESSION_TYPE,
+  logger,
+})
 
 // People and back ends cause few of these events, and each further partition costs every fetch of a consumer.
 const singlePartitionTopics: ReadonlySet<string> = new Set([

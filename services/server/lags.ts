@@ -15,7 +15,7 @@ interface Group {
   done: () => Promise<Position[]>
 }
 
-function groupsOf({ pool, log }: Core): Group[] {
+function groupsOf({ pool, log }: Pick<Core, 'pool' | 'log'>): Group[] {
   const collected = eventTopics.BatchReceived
   const decided = [eventTopics.SessionScored]
   return [
@@ -64,7 +64,7 @@ export function measureLags(lags: Lags, registry: Registry): void {
 }
 
 /** How far each consumer is behind the log, in whichever process it runs. Calls during a reading share its answer. */
-export function createLags(core: Core): Lags {
+export function createLags(core: Pick<Core, 'pool' | 'log'>): Lags {
   const { log } = core
   const ages = new Map<string, ReturnType<typeof createAge>>()
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { openKafkaImport } from '../../infra/log/kafka/import.ts'
 import { openKafkaLog } from '../../infra/log/kafka/log.ts'
 import type { LogRecord } from '../../infra/log/port.ts'
 import { readTopicToEnd } from '../../infra/log/read-topic.ts'
@@ -109,16 +110,14 @@ describe('a Kafka whose records are mirrored to another', () => {
   const sessions = () => readAs(reader(), '/v1/sessions?limit=100')
 
   async function mirrorTopics(): Promise<void> {
-    const [from, to] = await Promise.all(
-      places.map(({ brokers, prefix }) =>
-        openKafkaLog({
-          brokers: brokers.split(','),
-          topicPrefix: prefix,
-          logger: pino({ level: 'silent' }),
-        }),
-      ),
-    )
-    if (!from || !to) throw new Error('there are not two places')
+    const [first, second] = places.map(({ brokers, prefix }) => ({
+      brokers: brokers.split(','),
+      topicPrefix: prefix,
+      logger: pino({ level: 'silent' }),
+    }))
+    if (!first || !second) throw new Error('there are not two places')
+    const [from, to] = [await openKafkaLog(first), await openKafkaLog(second)]
+    const mirror = await openKafkaImport(second)
     for (const topic of new Set(Object.values(eventTopics))) {
       await to.ensureTopics([{ topic, partitions: (await from.endPositions(topic)).length }])
       const records: LogRecord[] = []
@@ -126,10 +125,10 @@ describe('a Kafka whose records are mirrored to another', () => {
         for (const batch of batches) records.push(...batch.records)
       }
       await readTopicToEnd({ log: from, topic, handle })
-      if (records.length > 0) await to.carry(records.toSorted((a, b) => a.offset - b.offset))
+      await mirror.append(records.toSorted((a, b) => a.offset - b.offset))
       expect(await to.endPositions(topic)).toEqual(await from.endPositions(topic))
     }
-    await Promise.all([from.close(), to.close()])
+    await Promise.all([from.close(), to.close(), mirror.close()])
   }
 
   const connected = (env: Record<string, string>) => cli(['config', 'check', '--connect'], env)

@@ -49,12 +49,13 @@ const notRun: Record<string, string> = {
     'needs a database without the table; dump-restore.long.test.ts runs it',
   'tidegate data update': 'asks public websites',
   'tidegate migrate --adopt-log': 'needs Kafka; another-log.long.test.ts runs it',
-  'tidegate log copy --to kafka': 'needs Kafka; log-copy.long.test.ts runs it',
-  'tidegate log copy --to kafka --no-bind': 'needs Kafka; log-copy.long.test.ts runs it',
+  'tidegate log move': 'needs Kafka; log-move.long.test.ts runs it',
   'tidegate org policy <org> --facts on': 'needs Kafka; facts-topic.long.test.ts runs it',
   'tidegate facts republish --since 2026-11-01T00:00:00Z':
     'needs Kafka; facts-topic.long.test.ts runs it',
   'tidegate serve': 'does not end; this test itself starts it',
+  'tidegate serve --roles scoring,projections,webhooks':
+    'does not end; log-move.long.test.ts runs it',
   'tidegate serve --take-over-log': 'does not end, and needs Kafka; log-claim.long.test.ts runs it',
 }
 

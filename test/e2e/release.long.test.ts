@@ -4,6 +4,7 @@ import path from 'node:path'
 import { pino } from 'pino'
 import { afterEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
+import { openKafkaImport } from '../../infra/log/kafka/import.ts'
 import { openKafkaLog } from '../../infra/log/kafka/log.ts'
 import { projections, topicSpecs } from '../../services/server/dependencies.ts'
 import {
@@ -85,7 +86,7 @@ describe('what 0.1.0 left', () => {
         ...forEver,
         TIDEGATE_MASTER_KEYS: await textOf(dataDir, 'master-keys'),
       }
-      await carryRecords({ brokers: brokers.split(','), topicPrefix: prefix })
+      await importRecords({ brokers: brokers.split(','), topicPrefix: prefix })
       const { cli: run } = operator(settings)
       expect(await run(['data-keys', 'restore', releaseFiles.dataKeys])).toMatchObject({ code: 0 })
       expect(await run(['restore'])).toMatchObject({ code: 0 })
@@ -98,12 +99,13 @@ describe('what 0.1.0 left', () => {
   )
 })
 
-async function carryRecords(place: { brokers: string[]; topicPrefix: string }): Promise<void> {
-  const log = await openKafkaLog({ ...place, logger: pino({ level: 'silent' }) })
-  try {
-    for (const spec of topicSpecs(readConfig({}))) await log.ensureTopics([spec])
-    await log.carry(releaseRecords())
-  } finally {
-    await log.close()
-  }
+async function importRecords(place: { brokers: string[]; topicPrefix: string }): Promise<void> {
+  const options = { ...place, logger: pino({ level: 'silent' }) }
+  await using stack = new AsyncDisposableStack()
+  const log = await openKafkaLog(options)
+  stack.defer(() => log.close())
+  await log.ensureTopics(topicSpecs(readConfig({})))
+  const kafka = await openKafkaImport(options)
+  stack.defer(() => kafka.close())
+  await kafka.append(releaseRecords())
 }

@@ -138,7 +138,7 @@ function writeBytes(buffer: Buffer, bytes: Bytes, at: number): number {
   )
 }
 
-// Beyond 30 bits are only the times of records that were carried from another log.
+// Beyond 30 bits are only the times of records that were moved from the embedded log.
 const zigzag = (number: number) =>
   number < 2 ** 30 ? ((number << 1) ^ (number >> 31)) >>> 0 : number * 2
 

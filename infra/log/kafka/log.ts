@@ -5,17 +5,16 @@ import { createGroupCommit } from '../../flow/group-commit.ts'
 import { type PlacedRecord, partitionOfKey, placeRecord, valueBytes } from '../partition.ts'
 import {
   backoffMs,
+  type EventLog,
   type KeyedRecord,
   type LogConsumer,
   type Position,
-  type ReceivingLog,
   type Topic,
   type TopicSpec,
 } from '../port.ts'
 import { createKafkaClient, type KafkaClientOptions } from './client.ts'
 import { type CompressionType, readableTypes } from './compression.ts'
 import { startKafkaConsumer } from './consumer.ts'
-import { setGroupOffsets } from './group-offsets.ts'
 import {
   createReconnectingClient,
   openProducer,
@@ -40,10 +39,10 @@ export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
 const timeoutMs = 5000
 const requestTimeout = 4500
 // The bytes of one request for all its partitions, because topics are created to take a batch of this size.
-const maxBatchBytes = 2 * 1024 * 1024
+export const maxBatchBytes = 2 * 1024 * 1024
 const maxMessageBytes = 2 * maxBatchBytes
 
-export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingLog> {
+export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> {
   const { topicPrefix: prefix = '', compressionType = 'none' } = options
   const producer = createReconnectingClient({
     timeoutMs,
@@ -76,15 +75,6 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<ReceivingL
       // No await where all topics are known: appends made one after the other must keep their order.
       for (const { topic } of records) if (!topics.known(topic)) await topics.find(topic)
       return commit.append(records.map((record) => placeRecord(record, topics.known(record.topic))))
-    },
-
-    carry: (records) =>
-      commit.append(records.map(({ timestamp: storedAt, ...record }) => ({ ...record, storedAt }))),
-
-    async commit(group, next) {
-      const kafka = createKafkaClient(options)
-      for (const [topic, positions] of Map.groupBy(next, (position) => position.topic))
-        await setGroupOffsets(kafka, { group: prefix + group, topic: prefix + topic, positions })
     },
 
     async consume(consumeOptions) {
@@ -214,7 +204,7 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
       configEntries: [
         ...retentionEntries(spec),
         { name: 'max.message.bytes', value: String(maxMessageBytes) },
-        // A record that is carried from another log keeps its time.
+        // A record that was moved from the embedded log keeps its time.
         { name: 'message.timestamp.type', value: 'CreateTime' },
         // A broker's own might be one that is not read.
         { name: 'compression.type', value: 'producer' },

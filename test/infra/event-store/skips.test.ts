@@ -5,6 +5,7 @@ import { consumeEvents } from '../../../infra/event-store/consumer.ts'
 import type { EventBatch } from '../../../infra/event-store/event-batch.ts'
 import { createSkips, skipInCopy } from '../../../infra/event-store/skips.ts'
 import type { Batch, ConsumeOptions, LogRecord, ReadOn } from '../../../infra/log/port.ts'
+import { readRecords } from '../../../infra/log/read-topic.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import { metaOf, sessionScored } from '../../support/session-scored.ts'
 
@@ -95,7 +96,20 @@ it('a copy of the log takes a record that cannot be read as it is, whatever its 
     offset: 0,
     timestamp: 1,
   }
-  expect(skipInCopy(codec, record, () => 7)).toBe(record)
+  expect(skipInCopy(codec, record, topic)).toBe(record)
+})
+
+it('a copy of the log has the offset -1 for a skipped record of the topic that gets other offsets', async () => {
+  const log = createMemoryLog()
+  await skip(log, 3)
+  const [record] = await readRecords(log, decisions, await log.firstPositions(decisions))
+  if (!record) throw new Error('nothing was appended')
+  expect(skipInCopy(codec, record, 'tidegate.collect.v1')).toBe(record)
+  const { value, ...place } = skipInCopy(codec, record, topic)
+  const { value: original, ...same } = record
+  expect(place).toEqual(same)
+  const dataOf = (bytes: Buffer) => codec.fromRecord({ ...record, value: bytes }).data
+  expect(dataOf(value)).toEqual({ ...dataOf(original), skipped_offset: -1 })
 })
 
 /** A consumer whose hand-overs a test makes. */

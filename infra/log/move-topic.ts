@@ -1,0 +1,118 @@
+import { createHash, type Hash } from 'node:crypto'
+import type { KafkaImport } from './kafka/import.ts'
+import type { Batch, EventLog, LogRecord, Position, Topic } from './port.ts'
+import { offsetIn, readTopicToEnd } from './read-topic.ts'
+
+export interface Move {
+  source: EventLog
+  target: EventLog
+  kafka: KafkaImport
+  /** Returns the record as it is written to the target. */
+  change: (record: LogRecord) => LogRecord
+  onRead: (records: number) => void
+}
+
+interface TopicMove {
+  topic: Topic
+  /** Where the source is read from. Default: the first records. */
+  from?: Position[]
+  /** Where the target ended before. */
+  to: Position[]
+  /** Read models name the offsets of records that are kept forever. Others may get other offsets. */
+  keepsOffsets: boolean
+}
+
+export interface MovedTopic {
+  topic: Topic
+  records: number
+  /** Where the source ends. */
+  ends: Position[]
+}
+
+/** Returns where the target ends. Throws where it has other records than the first ones of the source. */
+export async function findMoved(
+  { source, target, change }: Move,
+  topic: Topic,
+): Promise<Position[]> {
+  const ends = await target.endPositions(topic)
+  if (ends.every(({ offset }) => offset === 0)) return ends
+  const [found, expected] = [createDigests(), createDigests()]
+  await readTopicToEnd({ log: target, topic, handle: (batches) => found.add(recordsIn(batches)) })
+  const isMoved = ({ partition, offset }: Position) => offset < offsetIn(ends, partition)
+  await readTopicToEnd({
+    log: source,
+    topic,
+    handle: (batches) => expected.add(recordsIn(batches).filter(isMoved).map(change)),
+  })
+  if (ends.some(({ partition }) => found.digest(partition) !== expected.digest(partition)))
+    throw foreignRecords(topic)
+  return ends
+}
+
+export const foreignRecords = (topic: Topic) =>
+  new Error(
+    `${topic} on Kafka has records that are not of this embedded log. Choose another KAFKA_TOPIC_PREFIX, or delete the ` +
+      'topics that have this one.',
+  )
+
+/** Copies the records that the target lacks, and throws where the target then differs. */
+export async function moveTopic(
+  { source, target, kafka, change, onRead }: Move,
+  { topic, from = [], to, keepsOffsets }: TopicMove,
+): Promise<MovedTopic> {
+  const [copied, stored] = [createDigests({ keepsOffsets }), createDigests({ keepsOffsets })]
+  const isMissing = ({ partition, offset }: Position) =>
+    !keepsOffsets || offset >= offsetIn(to, partition)
+
+  const ends = await readTopicToEnd({
+    log: source,
+    topic,
+    from: (partition) => offsetIn(from, partition),
+    async handle(batches) {
+      const records = recordsIn(batches).map(change)
+      copied.add(records)
+      await kafka.append(records.filter(isMissing))
+      onRead(records.length)
+    },
+  })
+  await readTopicToEnd({
+    log: target,
+    topic,
+    from: (partition) => (keepsOffsets ? 0 : offsetIn(to, partition)),
+    handle(batches) {
+      stored.add(recordsIn(batches))
+      onRead(recordsIn(batches).length)
+    },
+  })
+  for (const { partition } of ends)
+    if (copied.digest(partition) !== stored.digest(partition))
+      throw new Error(
+        `${topic}/${partition} differs: ${copied.count(partition)} records in the embedded log, ` +
+          `${stored.count(partition)} on Kafka (docs/operate/operations.md, From the embedded log to Kafka).`,
+      )
+  const records = ends.reduce((sum, { partition }) => sum + copied.count(partition), 0)
+  return { topic, records, ends }
+}
+
+const recordsIn = (batches: Batch[]): LogRecord[] => batches.flatMap(({ records }) => records)
+
+// Counts and hashes the records of each partition, which have to come in their order.
+function createDigests({ keepsOffsets = true } = {}) {
+  const partitions = new Map<number, { count: number; hash: Hash }>()
+
+  function add(record: LogRecord): void {
+    const { partition, timestamp, key, headers, value } = record
+    const content = partitions.get(partition) ?? { count: 0, hash: createHash('sha256') }
+    partitions.set(partition, content)
+    content.count += 1
+    const offset = keepsOffsets ? record.offset : null
+    const described = [offset, timestamp, key, Object.entries(headers).sort(), value.length]
+    content.hash.update(JSON.stringify(described)).update(value)
+  }
+
+  return {
+    add: (records: LogRecord[]): void => records.forEach(add),
+    count: (partition: number): number => partitions.get(partition)?.count ?? 0,
+    digest: (partition: number) => partitions.get(partition)?.hash.copy().digest('hex'),
+  }
+}
