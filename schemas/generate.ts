@@ -33,6 +33,12 @@ interface AvroRecord {
   doc?: string
   fields: AvroField[]
 }
+interface EventSchema extends AvroRecord {
+  /** Fields, whose values are joined by a slash. */
+  partition_key: string | string[] | { field: string; if_null: string }
+  /** The session or Gate session whose data key encrypts the event; null for events that are about none. */
+  data_key_subject: string | { field: string; if: string; is: string[] } | null
+}
 interface AvroField {
   name: string
   type: AvroType
@@ -46,7 +52,7 @@ export interface SchemaFile {
   name: string
   version: number
   key: string
-  schema: AvroRecord
+  schema: EventSchema
 }
 
 /** All schemas of events; the versions of one event stand together, oldest first. */
@@ -64,7 +70,7 @@ function schemasIn(folders: readonly string[]): SchemaFile[] {
         const match = /^(\w+)\.v(\d+)\.avsc$/.exec(file)
         if (!match?.[1] || !match[2])
           throw new Error(`schema file name not understood: ${topic}/${file}`)
-        const schema: AvroRecord = JSON.parse(readFileSync(path.join(root, topic, file), 'utf8'))
+        const schema: EventSchema = JSON.parse(readFileSync(path.join(root, topic, file), 'utf8'))
         return {
           topic,
           name: match[1],
@@ -160,10 +166,28 @@ function withoutCause({ fields, ...schema }: AvroRecord): AvroRecord {
   return { ...schema, fields: fields.filter(({ name }) => !cause.includes(name)) }
 }
 
+const topicOf = ({ topic }: SchemaFile) => `'tidegate.${topic}.v1'`
+
+function partitionKey({ schema: { partition_key: key } }: SchemaFile): string {
+  if (typeof key === 'string') return `({ ${key} }) => ${key}`
+  if ('field' in key) return `({ ${key.field} }) => ${key.field} ?? '${key.if_null}'`
+  return `({ ${key.join(', ')} }) => \`${key.map((field) => `\${${field}}`).join('/')}\``
+}
+
+function dataKeySubject({ name, schema: { data_key_subject: subject } }: SchemaFile): string {
+  if (subject === null) return '() => null'
+  if (typeof subject === 'string') return `({ ${subject} }) => ${subject}`
+  const { field, if: tested, is } = subject
+  const condition = is.map((value) => `${tested} === '${value}'`).join(' || ')
+  return `({ ${tested}, ${field} }: Pick<${name}, '${tested}' | '${field}'>) => (${condition} ? ${field} : null)`
+}
+
 export function generateTypes(files: SchemaFile[]): string {
   const newest = new Map(files.map((file) => [file.name, file]))
   const named = new Map<string, string>()
   const names = [...newest.values()]
+  const byName = (print: (file: SchemaFile) => string) =>
+    names.map((file) => `  ${file.name}: ${print(file)},\n`).join('')
   const caused = names.filter(({ schema }) => schema.fields.some(({ name }) => name === 'actor'))
   const fields = caused[0]?.schema.fields.filter(({ name }) => cause.includes(name)) ?? []
   typeOf({ type: 'record', name: 'Cause', fields }, named)
@@ -173,7 +197,9 @@ export function generateTypes(files: SchemaFile[]): string {
     ...named.values(),
     `/** Those whose records have a \`Cause\`, too. */\nexport const causedNames = [\n${caused.map((f) => `  '${f.name}',\n`).join('')}] as const\nexport type CausedName = (typeof causedNames)[number]\n`,
     `export interface EventTypes {\n${names.map((f) => `  ${f.name}: ${f.name}\n`).join('')}}\n`,
-    `export const eventTopics = {\n${names.map((f) => `  ${f.name}: 'tidegate.${f.topic}.v1',\n`).join('')}} as const\n`,
+    `export const eventTopics = {\n${byName(topicOf)}} as const\n`,
+    `export const partitionKeys: { readonly [E in keyof EventTypes]: (data: EventTypes[E]) => string } = {\n${byName(partitionKey)}}\n`,
+    `/** The session, or Gate session, whose data key encrypts what an event says about a person. */\nexport const dataKeySubjects = {\n${byName(dataKeySubject)}} satisfies { readonly [E in keyof EventTypes]: (data: EventTypes[E]) => string | null }\n`,
   ].join('\n')
 }
 

@@ -3,9 +3,11 @@ import {
   type Actor,
   type Cause,
   type CausedName,
+  dataKeySubjects,
   type Environment,
   type EventTypes,
   eventTopics,
+  partitionKeys,
 } from '../../schemas/events.ts'
 import { unavailable } from '../errors/errors.ts'
 import type { Random } from '../ids.ts'
@@ -353,35 +355,19 @@ function withoutSealed(data: Record<string, unknown>): Record<string, unknown> {
   return data
 }
 
-/** The session, or Gate session, whose data key an event is encrypted under, if it says anything about a person. */
-export function sessionOf({ type, data }: DomainEvent): string | undefined {
-  if (type === 'WebhookEventRaised')
-    return isPersonalSubject(data.subject_type) ? data.subject_id : undefined
-  if (type === 'WebhookDeliveryAttempted') return data.session_subject_id ?? undefined
-  if ('gate_session_id' in data) return data.gate_session_id
-  return 'session_id' in data ? data.session_id : undefined
-}
+type EventOf<E extends EventName> = { type: E; data: EventTypes[E] }
 
-export const isPersonalSubject = (subjectType: string) =>
-  subjectType === 'session' || subjectType === 'gate_session'
+const subjects: { readonly [E in EventName]: (data: EventTypes[E]) => string | null } =
+  dataKeySubjects
+
+/** Returns the session, or Gate session, whose data key encrypts what the event says about a person. */
+export const sessionOf = <E extends EventName>({ type, data }: EventOf<E>): string | undefined =>
+  subjects[type](data) ?? undefined
+
+export const keyOf = <E extends EventName>({ type, data }: EventOf<E>): string =>
+  partitionKeys[type](data)
 
 export type EventCodec = ReturnType<typeof createCodec>
-
-export function keyOf({ data }: DomainEvent): string {
-  if ('session_id' in data) return data.session_id
-  // All that is erased of an organization's visitors is decided about in turn.
-  if ('erasure_id' in data) return data.organization_id
-  if ('skipped_topic' in data) return `${data.skipped_topic}/${data.skipped_partition}`
-  if ('engine_family' in data) return data.engine_family
-  if ('check_id' in data) return data.check_id
-  // Gate's subjects are a signup with the agent token that it issued, a login, or a service.
-  if ('gate_session_id' in data) return data.gate_session_id
-  if ('service_id' in data) return data.service_id
-  if ('model_id' in data) return data.organization_id ?? 'everybody'
-  // Only webhooks: an event and all that becomes of its deliveries. Endpoints are their organization's.
-  if ('event_id' in data) return data.event_id
-  return data.organization_id
-}
 
 function headersOf(event: DomainEvent, meta: EventMeta): Record<string, string> {
   const headers: Record<string, string> = {

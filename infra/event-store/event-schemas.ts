@@ -89,8 +89,7 @@ function schemaVersion(
   return { name: eventName(name), key, id, type, isCaused: has('actor'), sealer }
 }
 
-const typeOf = (schema: SchemaFile['schema']) =>
-  avro.Type.forSchema(schema as unknown as avro.Schema)
+const typeOf = (schema: object) => avro.Type.forSchema(schema as avro.Schema)
 
 export function lazy<T>(make: () => T): () => T {
   let made: { value: T } | undefined

@@ -1,9 +1,13 @@
-import { isPersonalSubject, type TrafficEvent } from '../../../infra/event-store/codec.ts'
+import type { TrafficEvent } from '../../../infra/event-store/codec.ts'
 import { type DecidedEvent, eventAbout } from '../../../infra/event-store/decide.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { PostOutcome } from '../../../infra/safe-http/client.ts'
 import type { DeliveryRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'
-import type { WebhookAttemptOutcome, WebhookDeliveryAttempted } from '../../../schemas/events.ts'
+import {
+  dataKeySubjects,
+  type WebhookAttemptOutcome,
+  type WebhookDeliveryAttempted,
+} from '../../../schemas/events.ts'
 import type { AttemptOf, PostedAttempt } from './attempt.ts'
 
 export interface EndedAttempt {
@@ -124,7 +128,7 @@ export function attemptedEvent(made: MadeAttempt): DecidedEvent<TrafficEvent> {
     response_body: storedBody(event, outcome),
     error: result === 'succeeded' ? null : (made.error ?? problemOf(outcome)),
     next_attempt_at: made.nextAttemptAt,
-    session_subject_id: isPersonalSubject(event.subject_type) ? event.subject_id : null,
+    session_subject_id: dataKeySubjects.WebhookEventRaised(event),
   }
   const eventId = derivedId(
     'evt',

@@ -1,0 +1,82 @@
+import avro, { type Schema } from 'avsc'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type DomainEvent, keyOf, sessionOf } from '../../../infra/event-store/codec.ts'
+import { openedSchema, readSchemaFiles } from '../../../schemas/generate.ts'
+import { valuesOf } from '../../schemas/arbitrary.ts'
+
+const files = readSchemaFiles()
+const newest = [...new Map(files.map((file) => [file.name, file])).values()]
+
+function eventsOf({ name, schema }: (typeof files)[number]): fc.Arbitrary<DomainEvent> {
+  const subjectTypes = fc.constantFrom('session', 'gate_session', 'webhook_endpoint', '')
+  return fc
+    .tuple(valuesOf(avro.Type.forSchema(openedSchema(schema) as Schema)), subjectTypes)
+    .map(([value, subject_type]) => {
+      const data = { ...Object(value), ...('subject_type' in Object(value) && { subject_type }) }
+      return { type: name, data } as DomainEvent
+    })
+}
+
+// Other keys would move the records that follow to another partition, in front of those that they follow.
+describe.each(newest.map((file) => [file.name, file] as const))('%s', (_, file) => {
+  test('keeps the partition key and the data key that its first records have', () => {
+    const same = (event: DomainEvent) => {
+      expect(keyOf(event)).toBe(firstKeyOf(event))
+      expect(sessionOf(event)).toBe(firstSessionOf(event))
+    }
+    fc.assert(fc.property(eventsOf(file), same), { numRuns: 100 })
+  })
+})
+
+const event = (type: string, data: object) => ({ type, data }) as DomainEvent
+
+test.each([
+  [event('RecordSkipped', { skipped_topic: 'collect', skipped_partition: 3 }), 'collect/3'],
+  [event('ScoringModelChanged', { event_id: 'e', organization_id: null }), 'everybody'],
+  [event('ScoringModelChanged', { event_id: 'e', organization_id: 'org_1' }), 'org_1'],
+  [event('EngineAnswersLearned', { engine_family: 'blink', organization_id: 'org_1' }), 'blink'],
+  [event('VisitorErased', { event_id: 'e', organization_id: 'org_1' }), 'org_1'],
+  [event('GateSessionOpened', { gate_session_id: 'gate_1', service_id: 'a' }), 'gate_1'],
+  [event('GateServiceChanged', { service_id: 'acme', organization_id: 'org_1' }), 'acme'],
+  [event('WebhookEventRaised', { event_id: 'e', organization_id: 'org_1' }), 'e'],
+])('$type is in the partition of $1', (happened, key) => {
+  expect(keyOf(happened)).toBe(key)
+})
+
+test.each([
+  [event('WebhookEventRaised', { subject_type: 'session', subject_id: 'sid_1' }), 'sid_1'],
+  [event('WebhookEventRaised', { subject_type: 'gate_session', subject_id: 'gate_1' }), 'gate_1'],
+  [
+    event('WebhookEventRaised', { subject_type: 'webhook_endpoint', subject_id: 'we_1' }),
+    undefined,
+  ],
+  [event('WebhookDeliveryAttempted', { session_subject_id: 'sid_1' }), 'sid_1'],
+  [event('WebhookDeliveryAttempted', { session_subject_id: null }), undefined],
+  [event('SessionIdled', { session_id: 'sid_1', organization_id: 'org_1' }), 'sid_1'],
+  [event('GateSessionApproved', { gate_session_id: 'gate_1' }), 'gate_1'],
+  [event('GateServiceChanged', { service_id: 'acme', organization_id: 'org_1' }), undefined],
+])('$type %# is under the data key of $1', (happened, session) => {
+  expect(sessionOf(happened)).toBe(session)
+})
+
+function firstSessionOf({ type, data }: DomainEvent): string | undefined {
+  if (type === 'WebhookEventRaised')
+    return ['session', 'gate_session'].includes(data.subject_type) ? data.subject_id : undefined
+  if (type === 'WebhookDeliveryAttempted') return data.session_subject_id ?? undefined
+  if ('gate_session_id' in data) return data.gate_session_id
+  return 'session_id' in data ? data.session_id : undefined
+}
+
+function firstKeyOf({ data }: DomainEvent): string {
+  if ('session_id' in data) return data.session_id
+  if ('erasure_id' in data) return data.organization_id
+  if ('skipped_topic' in data) return `${data.skipped_topic}/${data.skipped_partition}`
+  if ('engine_family' in data) return data.engine_family
+  if ('check_id' in data) return data.check_id
+  if ('gate_session_id' in data) return data.gate_session_id
+  if ('service_id' in data) return data.service_id
+  if ('model_id' in data) return data.organization_id ?? 'everybody'
+  if ('event_id' in data) return data.event_id
+  return data.organization_id
+}
