@@ -1,5 +1,5 @@
 import avro from 'avsc'
-import { type EventTypes, eventTopics } from '../../schemas/events.ts'
+import { eventTopics } from '../../schemas/events.ts'
 import {
   openedSchema,
   readFactsSchemas,
@@ -7,9 +7,11 @@ import {
   type SchemaFile,
 } from '../../schemas/generate.ts'
 import committed from '../../schemas/ids.json' with { type: 'json' }
-import { createEventSealer, type EventSealer } from './sealed-event.ts'
+import type { EventName } from './event.ts'
+import { createEventSealer, type EventSealer } from './seal.ts'
 
-export type EventName = keyof EventTypes
+/** Ids of schemas by key, such as `organizations/ApiKeyIssued.v1`. */
+export type SchemaIds = Record<string, number>
 
 /** One version of an event. */
 export interface SchemaVersion {
@@ -29,26 +31,25 @@ export interface SchemaVersion {
  */
 const readOnly: ReadonlySet<string> = new Set()
 
-export const committedIds: Record<string, number> = committed
-
 export interface EventSchemas {
   versions: readonly SchemaVersion[]
   /** By event: what is read is given in its newest version, and written in the newest that the release before reads. */
   newest: ReadonlyMap<string, SchemaVersion>
   written: ReadonlyMap<string, SchemaVersion>
+  ids: SchemaIds
 }
 
 interface Release {
   // The versions of an event come oldest first.
   files: SchemaFile[]
-  ids: Record<string, number>
+  ids: SchemaIds
   readOnly: ReadonlySet<string>
 }
 
 export function eventSchemas({ files, ids, readOnly }: Release): EventSchemas {
   const versions = files.map((file) => schemaVersion(file, ids))
   const written = versions.filter(({ key }) => !readOnly.has(key))
-  return { versions, newest: lastOf(versions), written: lastOf(written) }
+  return { versions, newest: lastOf(versions), written: lastOf(written), ids }
 }
 
 const lastOf = (versions: SchemaVersion[]) =>
@@ -56,7 +57,7 @@ const lastOf = (versions: SchemaVersion[]) =>
 
 export const committedSchemas = eventSchemas({
   files: readSchemaFiles(),
-  ids: committedIds,
+  ids: committed,
   readOnly,
 })
 
@@ -64,20 +65,17 @@ export const committedSchemas = eventSchemas({
 export const factsSchema = lazy(() => {
   const newest = readFactsSchemas().at(-1)
   if (!newest) throw new Error('there is no schema of facts')
-  return { key: newest.key, id: idIn(committedIds, newest.key), type: typeOf(newest.schema) }
+  return { key: newest.key, type: typeOf(newest.schema) }
 })
 
 /** Throws where there is no such schema. */
-export function idIn(ids: Record<string, number>, key: string): number {
+export function idIn(ids: SchemaIds, key: string): number {
   const id = ids[key]
   if (id === undefined) throw new Error(`schema ${key} has no id: run npm run schemas`)
   return id
 }
 
-function schemaVersion(
-  { name, key, schema }: SchemaFile,
-  ids: Record<string, number>,
-): SchemaVersion {
+function schemaVersion({ name, key, schema }: SchemaFile, ids: SchemaIds): SchemaVersion {
   const id = idIn(ids, key)
   const type = lazy(() => typeOf(schema))
   const has = (field: string) => schema.fields.some((one) => one.name === field)

@@ -16,13 +16,21 @@ export function encodeUnder(id: number, type: avro.Type, data: object): Buffer {
   return value
 }
 
+/** `value` under another schema id. The same where it has that already. */
+export function underId(id: number, value: Buffer): Buffer {
+  if (value.readUInt32BE(1) === id) return value
+  const copy = Buffer.from(value)
+  copy.writeUInt32BE(id, 1)
+  return copy
+}
+
 /** The format of an event that was encrypted, with `personal` in place of `sealed`, which is the last field. */
 export function openedValue(
   value: Buffer,
-  { sealed, personal, id }: { sealed: Buffer; personal: Buffer; id: number },
+  { sealedBytes, personal, id }: { sealedBytes: number; personal: Buffer; id: number },
 ): Buffer {
   const opened = Buffer.concat([
-    beforeSealed(value, sealed.length),
+    beforeSealed(value, sealedBytes),
     lengthOf(personal.length),
     personal,
   ])

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
 import { decodeRecords } from '../../infra/event-store/event-batch.ts'
-import { isPersonal, withoutPersonal } from '../../infra/event-store/sealed-event.ts'
+import { isPersonal, withoutPersonal } from '../../infra/event-store/seal.ts'
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { errorMessage } from '../../infra/thrown.ts'

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
-import type { EventName } from '../../../infra/event-store/event-schemas.ts'
+import type { EventName } from '../../../infra/event-store/event.ts'
 import type { SessionFacts } from '../../../projections/sessions/facts.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 

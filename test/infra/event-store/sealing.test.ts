@@ -7,7 +7,7 @@ import {
   type DomainEvent,
   UnreadableRecord,
 } from '../../../infra/event-store/codec.ts'
-import type { EventName } from '../../../infra/event-store/event-schemas.ts'
+import type { EventName } from '../../../infra/event-store/event.ts'
 import { openedSchema, readSchemaFiles } from '../../../schemas/generate.ts'
 import ids from '../../../schemas/ids.json' with { type: 'json' }
 import { personalFields } from '../../../schemas/personal.ts'

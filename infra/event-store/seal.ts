@@ -3,9 +3,15 @@ import avro from 'avsc'
 import { personalFields, readableMembers } from '../../schemas/personal.ts'
 import { headerBytes, openGcm, sealGcm } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
-import { encodeBehind, readablePart } from './wire-format.ts'
+import type { DataKeys } from './data-keys.ts'
+import { encodeBehind, encodeUnder, readablePart } from './wire-format.ts'
 
-type Fields = Record<string, unknown>
+export type EventFields = Record<string, unknown>
+
+export interface Sealing {
+  keys: DataKeys
+  random: Random
+}
 
 interface EventSchema {
   name: string
@@ -21,36 +27,14 @@ interface Binding {
   eventId: string
 }
 
-export interface EventSealer {
-  /** The personal fields alone, encoded. */
-  personalOf(data: object): Buffer
-  /** The fields with the personal ones null. */
-  withoutPersonal(data: object): Fields
-  /** The same, with room for the personal ones encrypted. */
-  withRoom(data: object, personal: Buffer): Fields
-  /** Encrypts the personal fields into the room that the encoded event has for them. */
-  fill(value: Buffer, personal: Buffer, options: Binding & { random: Random }): void
-  /** The personal fields, encoded. undefined where another key encrypted them, or the event was changed. */
-  open(value: Buffer, sealed: Buffer, binding: Binding): Buffer | undefined
-  /** Puts the personal fields back. */
-  restore(data: Fields, personal: Buffer): void
-  /** Whether the personal fields are missing: what is in every opened event is null. */
-  isUnreadable(data: Fields): boolean
-  /** Puts values that say nothing where an opened event has no null, so that it has the same type. */
-  close(data: Fields): void
-}
+export type EventSealer = NonNullable<ReturnType<typeof createEventSealer>>
 
-/** undefined for an event, or a version of it, that says nothing about a person under encryption. */
-export function createEventSealer({
-  name,
-  key,
-  type,
-  opened,
-}: EventSchema): EventSealer | undefined {
+/** Returns undefined for an event, or a version of it, that says nothing about a person under encryption. */
+export function createEventSealer({ name, key, type, opened }: EventSchema) {
   if (!isRecord(type) || !isRecord(opened) || !isPersonal(name)) return undefined
   const names: readonly string[] = personalFields[name]
   const fields = type.fields.filter((field) => names.includes(field.name))
-  const personal = recordOf(fields)
+  const personalType = recordOf(fields)
   const always = opened.fields.filter(
     (field) => names.includes(field.name) && blankOf(field.type) !== null,
   )
@@ -60,25 +44,32 @@ export function createEventSealer({
     Buffer.concat([Buffer.from(`${key}\0${eventId}\0`), readablePart(value, sealedBytes)])
 
   return {
-    withoutPersonal: (data) => withoutPersonal(name, data),
-    personalOf: (data) => encodeBehind(0, personal, data),
-    withRoom: (data, plaintext) => ({
-      ...withoutPersonal(name, data),
-      sealed: Buffer.alloc(plaintext.length + headerBytes),
-    }),
-    fill(value, plaintext, { dataKey, eventId, random }) {
-      const length = plaintext.length + headerBytes
+    /** The fields with the personal ones null. */
+    withoutPersonal: (data: object): EventFields => withoutPersonal(name, data),
+    /** Encodes the event under the schema id with its personal fields encrypted, and those alone. */
+    seal(data: object, { id, dataKey, eventId, random }: Binding & { id: number; random: Random }) {
+      // 1. Encode the event with room for what is encrypted, which is the last field.
+      const personal = encodeBehind(0, personalType, data)
+      const length = personal.length + headerBytes
+      const readable = withoutPersonal(name, data)
+      const value = encodeUnder(id, type, { ...readable, sealed: Buffer.alloc(length) })
+      // 2. Encrypt into the room, bound to all the rest.
       const context = contextOf(value, length, eventId)
-      const sealed = sealGcm(plaintext, { key: dataKey, context, iv: random(12), prefix: nothing })
+      const sealed = sealGcm(personal, { key: dataKey, context, iv: random(12), prefix: nothing })
       sealed.copy(value, value.length - length)
+      return { value, personal }
     },
-    open: (value, sealed, { dataKey, eventId }) =>
+    /** The personal fields, encoded. undefined where another key encrypted them, or the event was changed. */
+    open: (value: Buffer, sealed: Buffer, { dataKey, eventId }: Binding): Buffer | undefined =>
       openGcm(sealed, { key: dataKey, context: contextOf(value, sealed.length, eventId) }),
-    restore(data, plaintext) {
-      Object.assign(data, personal.fromBuffer(plaintext))
+    /** Puts the personal fields back. */
+    restore(data: EventFields, personal: Buffer): void {
+      Object.assign(data, personalType.fromBuffer(personal))
     },
-    isUnreadable: (data) => always.some((field) => data[field.name] === null),
-    close: (data) => fillBlanks(data, opened),
+    /** Whether the personal fields are missing: what is in every opened event is null. */
+    isUnreadable: (data: EventFields): boolean => always.some((field) => data[field.name] === null),
+    /** Puts values that say nothing where an opened event has no null, so that it has the same type. */
+    close: (data: EventFields): void => fillBlanks(data, opened),
   }
 }
 
@@ -119,7 +110,7 @@ function recordIn(type: avro.Type): avro.types.RecordType | undefined {
     : [type].find(isRecord)
 }
 
-function fillBlanks(data: Fields, type: avro.types.RecordType): void {
+function fillBlanks(data: EventFields, type: avro.types.RecordType): void {
   for (const { name, type: member } of type.fields) {
     const value = data[name]
     const inner = recordIn(member)
