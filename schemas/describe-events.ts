@@ -15,7 +15,7 @@ What is on each topic. \`npm run schemas\` makes this page of the \`.avsc\` file
 - Every event has \`event_id\`, \`event_type\` and \`event_time\` as headers, and most have \`organization_id\` and \`environment\`.
 - Members under \`sealed\` say something about a person. On the log they are null, empty or false by themselves, and stand encrypted in the member \`sealed\`.
 - \`actor\` and \`request_id\` say who or what caused an event, and are left out below.
-- Times are epoch milliseconds. Versions of a schema that stand in brackets are on older logs, too.
+- Times are epoch milliseconds.
 `
 
 const leftOut: ReadonlySet<string> = new Set(['actor', 'request_id', 'sealed'])
@@ -40,7 +40,5 @@ function rowOf(versions: EventVersion[]): string {
   const names = schema.fields.map((field) => field.name).filter((field) => !leftOut.has(field))
   const listed = (isPersonal: boolean) =>
     names.filter((field) => personal.includes(field) === isPersonal).map((field) => `\`${field}\``)
-  const older = versions.slice(0, -1).map(({ version }) => `v${version}`)
-  const brackets = older.length > 0 ? ` (${older.join(', ')})` : ''
-  return `| \`${name}\`${brackets} | ${schema.doc ?? ''} | ${listed(false).join(', ')} | ${listed(true).join(', ')} |\n`
+  return `| \`${name}\` | ${schema.doc ?? ''} | ${listed(false).join(', ')} | ${listed(true).join(', ')} |\n`
 }

@@ -1482,14 +1482,13 @@ export interface SessionScored {
   platform: null | Platform
   /** As the client names it; null where the session's opening is not known. */
   sdk: null | Sdk
-  has_snapshot: null | boolean
+  has_snapshot: boolean
   /** What asked for the decision: the first snapshot, observations that changed the verdict, a hand-off, the session's end, or what was looked up of its agent. */
-  reason: null | DecisionReason
+  reason: DecisionReason
   /** Id of the scoring model that made the score of the signals. */
-  model: null | string
-  /** Null for decisions of before it was looked for. */
-  agent: null | SessionAgent
-  /** Null where none was sent, and for decisions of before it was looked at. */
+  model: string
+  agent: SessionAgent
+  /** Null where none was sent. */
   attestation: null | SessionAttestation
 }
 
@@ -1516,7 +1515,7 @@ export interface VisitorMerged {
   merged_at: number
 }
 
-export type SplitCause = 'continuity_returned' | 'second_profile' | 'operator'
+export type SplitCause = 'continuity_returned' | 'operator'
 
 /** A session that was taken for one of another visitor was given a visitor of its own. */
 export interface VisitorSplit {
@@ -1526,7 +1525,7 @@ export interface VisitorSplit {
   event_id: string
   visitor_id: string
   earlier_visitor_id: string
-  /** continuity_returned: storage that was taken for lost came back. second_profile: a client that came while another was there has shown storage of its own. */
+  /** continuity_returned: storage that was taken for lost came back. */
   cause: SplitCause
   /** 0 to 100, as in SessionScored. */
   confidence: number
@@ -1938,7 +1937,6 @@ export const partitionKeys: { readonly [E in keyof EventTypes]: (data: EventType
   AgentTokenRevoked: ({ gate_session_id }) => gate_session_id,
   GateDeliveryAcknowledged: ({ gate_session_id }) => gate_session_id,
   GateDeliveryExpired: ({ gate_session_id }) => gate_session_id,
-  GateDeliveryReplaced: ({ gate_session_id }) => gate_session_id,
   GateServiceChanged: ({ service_id }) => service_id,
   GateServiceDisabled: ({ service_id }) => service_id,
   GateServiceDomainVerified: ({ service_id }) => service_id,
@@ -2017,7 +2015,6 @@ export const dataKeySubjects = {
   AgentTokenRevoked: ({ gate_session_id }) => gate_session_id,
   GateDeliveryAcknowledged: ({ gate_session_id }) => gate_session_id,
   GateDeliveryExpired: ({ gate_session_id }) => gate_session_id,
-  GateDeliveryReplaced: ({ gate_session_id }) => gate_session_id,
   GateServiceChanged: () => null,
   GateServiceDisabled: () => null,
   GateServiceDomainVerified: () => null,

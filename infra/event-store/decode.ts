@@ -44,6 +44,7 @@ export function createDecoder(parts: CodecParts) {
   const byId = new Map(
     schemas.versions.map((version) => [idIn(ids, version.key), withNewest(version, schemas)]),
   )
+  const newestId = Math.max(...byId.keys())
   const cache = createLru<string, CachedEvent>(maxCached)
 
   function schemaOf(value: Buffer, format: number): WrittenSchema {
@@ -51,8 +52,11 @@ export function createDecoder(parts: CodecParts) {
       throw new UnreadableRecord('not in the Confluent wire format')
     const id = value.readUInt32BE(1)
     const schema = byId.get(id)
-    if (!schema) throw new UnreadableRecord(`unknown schema id ${id}`)
-    return schema
+    if (schema) return schema
+    // Ids are given in order and never again, so the missing ones are of schemas that no release had.
+    const isRetired = ids === schemas.ids && id < newestId
+    const retired = `written by a pre-release; delete the data directory (schema id ${id})`
+    throw new UnreadableRecord(isRetired ? retired : `unknown schema id ${id}`)
   }
 
   function readRecord(record: LogRecord): CachedEvent {

@@ -59,7 +59,7 @@ export const allEnvironments: readonly Environment[] = ['live', 'test']
 
 export const answersProjection: Projection = {
   name: 'answers',
-  version: 2,
+  version: 3,
   topics: [eventTopics.SessionScored, eventTopics.EngineAnswersLearned],
   types: new Set(['SessionScored', 'EngineAnswersLearned']),
   tables: [answers.name],

@@ -18,7 +18,7 @@ const tables = [dataPolicies, dataExpirations, scoringModels, agentDirectories, 
 /** What is recorded of each organization's visitors, what of it has ended, by which models they are scored, and which agents it trusts. */
 export const policiesProjection: Projection = {
   name: 'policies',
-  version: 3,
+  version: 4,
   topics: [eventTopics.OrganizationDataPolicyChanged],
   tables: tables.map(({ name }) => name),
   ddl: tables.map(({ ddl }) => ddl).join(''),

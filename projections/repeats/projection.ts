@@ -19,7 +19,7 @@ import {
  */
 export const repeatsProjection: Projection = {
   name: 'repeats',
-  version: 1,
+  version: 2,
   topics: [eventTopics.SessionScored, eventTopics.VisitorErased],
   tables: [repeats.name],
   ddl: repeats.ddl + repeatApplyIndexes,

@@ -106,13 +106,12 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
     form_factor: device.form_factor,
     sdk: sdk && `${sdk.name}/${sdk.version}`,
     platform: decision.platform,
-    // Events of before 0.2.0 say it by what follows from it.
-    has_snapshot: decision.has_snapshot ?? decision.manipulation !== null,
+    has_snapshot: decision.has_snapshot,
     handed_off_at: handedOffAt(decision),
     repeats: decision.repeats,
-    agent_status: decision.agent?.status ?? null,
-    agent_provider: decision.agent?.provider ?? null,
-    agent_product: decision.agent?.product ?? null,
+    agent_status: decision.agent.status,
+    agent_provider: decision.agent.provider,
+    agent_product: decision.agent.product,
   }
 }
 

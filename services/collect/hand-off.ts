@@ -105,8 +105,7 @@ export function tokenPayload(row: FullDecisionRow) {
     signals: riskSignals(row),
     score_breakdown: scoreBreakdownOf(row),
     attribution: visibleAttribution(row),
-    // Decisions of releases before have none.
-    ...(row.agent ? { agent: row.agent } : {}),
+    agent: row.agent,
     embed: null,
     ...(row.hand_off ? { hand_off: row.hand_off } : {}),
   }

@@ -49,7 +49,6 @@ const codes = table('tidegate.console_codes', {
 export const consoleMigrations: Migrations = {
   name: 'console',
   create: ddlOf(sessions, codes),
-  changes: ['alter table tidegate.console_codes add column used_at bigint'],
 }
 
 export interface LoginLink {
@@ -85,10 +84,9 @@ export async function storeSessionOfCode(
   db: Db,
   { hashes, id, tokenHash, now }: NewSession & { hashes: string[] },
 ): Promise<boolean> {
-  // `expires_at` is 0 for programs of the release before, which do not read `used_at`.
   const { rowCount } = await db.query(
-    `with code as (update tidegate.console_codes set used_at = $4, expires_at = 0
-       where code_hash = any($1) and expires_at > $4 returning *)
+    `with code as (update tidegate.console_codes set used_at = $4
+       where code_hash = any($1) and used_at is null and expires_at > $4 returning *)
      insert into tidegate.console_sessions (${sessions.names})
      select $2, $3, organization_id, name, environments, role, null, $4, $4, null from code`,
     [hashes, id, tokenHash, now],

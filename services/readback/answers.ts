@@ -49,7 +49,7 @@ export function sessionDetail(
     ),
     attribution: detail.attribution,
     web_bot_auth: detail.web_bot_auth,
-    agent: detail.agent && agentJson(detail.agent),
+    agent: agentJson(detail.agent),
     network: detailNetwork(detail.network),
     runtime_integrity: detail.runtime_integrity,
     visitor_fingerprint: detailVisitor(row),

@@ -171,7 +171,6 @@ function appOf({ bundle_id, app_version, app_build, ...native }: Native): Native
   return { bundle_id, app_version, app_build, install_time_epoch_ms, provisioning_team }
 }
 
-// States of releases before lack members that came later.
 function carrierOf(native: Native, platform: AppPlatform): NativeCarrier | null {
   const { carrier_name, country_iso, mcc = null, mnc = null } = native
   const { phone_type = null, network_type = null, radio_access = [] } = native

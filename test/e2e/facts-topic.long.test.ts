@@ -98,8 +98,8 @@ describe('the topic of facts', () => {
       path.join(root, 'test/fixtures/count-facts.py'),
       broker.brokers,
       `${prefix}tidegate.facts.v1`,
-      path.join(root, 'schemas/facts/SessionFacts.v2.avsc'),
-      String(ids['facts/SessionFacts.v2']),
+      path.join(root, 'schemas/facts/SessionFacts.v1.avsc'),
+      String(ids['facts/SessionFacts.v1']),
     ])
     return JSON.parse(stdout)
   }

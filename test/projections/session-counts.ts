@@ -54,8 +54,8 @@ const valuesOf: Record<GroupField, (session: ModelSession) => (string | null)[]>
   os: ({ os }) => [os],
   handed_off: ({ handedOff }) => [String(handedOff)],
   mark: () => ['none'],
-  agent_status: ({ agent }) => [agent?.status ?? null],
-  agent_provider: ({ agent }) => [agent?.provider ?? null],
+  agent_status: ({ agent }) => [agent.status],
+  agent_provider: ({ agent }) => [agent.provider],
 }
 const lasting: GroupField[] = ['verdict', 'key_id', 'mark']
 

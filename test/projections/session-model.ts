@@ -39,7 +39,7 @@ export interface ModelSession {
   browser: string | null
   os: string
   ip: string
-  agent: { status: AgentStatus; provider: string | null } | null
+  agent: { status: AgentStatus; provider: string | null }
   key: number
   visitor: number | null
   handedOff: boolean
@@ -67,7 +67,6 @@ export const facts = fc.record({
     { status: 'none', provider: null },
     { status: 'verified', provider: 'google' },
     { status: 'declared', provider: 'openai' },
-    null,
   ),
   key: fc.integer({ min: 1, max: 2 }),
   visitor: oneOf(1, 2, null),
@@ -164,8 +163,8 @@ const valuesOf: Record<FilterName, (session: ModelSession) => (string | number)[
   verdict: ({ verdict }) => [verdict],
   signal: ({ signals }) => signals,
   attribution: ({ labels }) => labels.flatMap((label) => [label, label.split(':')[1] ?? '']),
-  agent_status: ({ agent }) => present(agent?.status ?? null),
-  agent_provider: ({ agent }) => present(agent?.provider ?? null),
+  agent_status: ({ agent }) => [agent.status],
+  agent_provider: ({ agent }) => present(agent.provider),
   country: ({ country }) => present(country),
   asn: ({ asn }) => present(asn),
   network: ({ network }) => [network],
@@ -375,7 +374,7 @@ function decisionOf(decided: ModelFacts, ids: Partial<SessionScored>): SessionSc
     device: { ...plain.device, operating_system: { name: os, version: null } },
     signals_fired: signals.map((signal) => ({ ...firedSignal, signal })),
     attribution: { labels: labels.map(labelOf), behaviors: [] },
-    agent: decided.agent && { ...decided.agent, ...unsaid },
+    agent: { ...decided.agent, ...unsaid },
     network: {
       ...plain.network,
       status: network === 'unknown' ? 'skipped' : 'ready',

@@ -238,7 +238,7 @@ interface Reassigned {
 
 /** The sessions become those of another visitor, as scoring and corrections write it. */
 export function split(reassigned: Reassigned): HistoryEvent[] {
-  const cause = 'second_profile' as const
+  const cause = 'continuity_returned' as const
   return reassignments(reassigned).map(({ at, ...about }) => ({
     type: 'VisitorSplit',
     data: { ...about, cause, split_at: at },

@@ -5,12 +5,22 @@ import type {
   Device,
   Network,
   Repeats,
+  SessionAgent,
   SessionScored,
   VisitorLink,
 } from '../../schemas/events.ts'
 
 const userAgent =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36'
+
+export const noAgent: SessionAgent = {
+  status: 'none',
+  provider: null,
+  product: null,
+  purpose: null,
+  method: null,
+  evidence: null,
+}
 
 const network: Network = {
   ip_address: '203.0.113.9',
@@ -261,7 +271,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     snapshot_hash: null,
     behavior_hash: null,
     repeats: null,
-    agent: null,
+    agent: noAgent,
     attestation: null,
     given_answers: null,
     key_id: 'key_00000000000000000000000001',
@@ -269,7 +279,7 @@ export function sessionScored(overrides: Partial<SessionScored> = {}): SessionSc
     sdk: { name: 'tidegate-web', version: '0.1.0' },
     has_snapshot: true,
     reason: 'first',
-    model: null,
+    model: 'tidegate-test',
     evidence: {
       sources: ['request_headers', 'snapshot'],
       unchecked: ['verified_bot_identity'],

@@ -62,7 +62,6 @@ export async function* factRows(
   }
 }
 
-// Events of before 0.2.0 name no model: there was one of each version.
 function declaration({
   since,
   until,
@@ -72,8 +71,7 @@ function declaration({
 }: RehearsedSessions) {
   return {
     text: `declare rehearsed no scroll cursor for
-      select ${sessions.select('s', ...factFields)}, array_to_string(s.signals, ' ') as signals,
-        coalesce(s.model, 'tidegate-' || s.scoring_version) as model
+      select ${sessions.select('s', ...factFields)}, array_to_string(s.signals, ' ') as signals, s.model
       from read.sessions s
       where evaluated_at >= $1 and evaluated_at < $2
         and ($3::text is null or organization_id = $3)

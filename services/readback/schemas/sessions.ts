@@ -191,7 +191,7 @@ export const sessionDetailSchema = z
     highlights: z.array(highlight).max(5),
     attribution: attribution.nullable(),
     web_bot_auth: webBotAuth.nullable(),
-    agent: agent.nullable().describe('Null for decisions of before it was looked for.'),
+    agent,
     network,
     runtime_integrity: runtimeIntegrity,
     visitor_fingerprint: detailVisitor.nullable(),
@@ -222,9 +222,7 @@ export const sessionDetailSchema = z
     scoring: z
       .strictObject({
         version: z.string().describe('Of the signals.'),
-        model: nullableText.describe(
-          'Id of the scoring model, as of GET /v1/scoring/model; null for decisions before release 0.2.',
-        ),
+        model: z.string().describe('Id of the scoring model, as of GET /v1/scoring/model.'),
       })
       .meta({ id: 'SessionScoring' })
       .describe('What made the decision.'),

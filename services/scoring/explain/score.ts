@@ -25,8 +25,7 @@ export function explainScore(
 ): ExplainedScore {
   const { signals_fired, has_snapshot: hasSnapshot, risk_score } = decision
   const signals = signals_fired.map(({ signal }) => signal)
-  const explained =
-    model && hasSnapshot !== null ? stepsToScore(model, { signals, hasSnapshot }) : undefined
+  const explained = model && stepsToScore(model, { signals, hasSnapshot })
   // The rule may have changed since an earlier release decided, so the score says whether this one is the same.
   const isSame = (explained?.steps.at(-1)?.total ?? 0) === risk_score
   const { steps, without_effect } =
@@ -49,7 +48,6 @@ async function findModelOf(
   db: Db,
   { organization_id, model }: Pick<SessionScored, 'organization_id' | 'model'>,
 ): Promise<ScoringModel | undefined> {
-  if (model === null) return undefined
   if (model === modelId(standardModel)) return standardModel
   const { own, everybody } = await listModelChanges(db, organization_id)
   const models = [...own, ...everybody].flatMap(({ document }) =>

@@ -179,7 +179,7 @@ export function withOutcomes({ signatures, hosts }: Outcomes) {
   }
 }
 
-/** The outcome of the document's signature; null where it had no header of Web Bot Auth, or was opened before they were read. */
+/** The outcome of the document's signature; null where it had no header of Web Bot Auth. */
 export function signatureOutcomeOf({
   signature,
   signature_outcome: outcome,

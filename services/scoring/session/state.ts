@@ -248,11 +248,10 @@ export interface DocumentState {
   client_hints: Record<string, string>
   header_order: string[]
   signature_agent: string | null
-  /** Missing in states that were stored before it was recorded. */
-  ja4?: string | null
-  http2_fingerprint?: string | null
-  /** Missing for documents of before signatures were read. */
-  signature?: DocumentSignature | null
+  ja4: string | null
+  http2_fingerprint: string | null
+  /** Missing where the request had no header of Web Bot Auth. */
+  signature?: DocumentSignature
   /** By its key, once that is known. */
   signature_outcome?: SignatureOutcome
   /** Of a document of an app. */
@@ -318,6 +317,8 @@ function unknownDocument(event: BatchReceived | ResultRequested): DocumentState 
     client_hints: {},
     header_order: [],
     signature_agent: null,
+    ja4: null,
+    http2_fingerprint: null,
     challenge: '',
     timing_nonce: '',
     last_seq: 0,

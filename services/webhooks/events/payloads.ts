@@ -55,7 +55,7 @@ function resultPayloadOf(decision: NotifiedDecision): ResultPersisted {
     signals: decision.signals_fired.map((signal) => ({ ...signalOf(signal), role: signal.role })),
     attribution: {
       ...visibleAttribution(decision),
-      agent: decision.agent && agentJson(decision.agent),
+      agent: agentJson(decision.agent),
     },
   }
 }

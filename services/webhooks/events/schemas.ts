@@ -90,7 +90,7 @@ export const resultPayload = z
     signals: z.array(signal),
     attribution: z.looseObject({
       bot: attribution.nullable().describe('Who the bot is; null unless the verdict is bot.'),
-      agent: agent.nullable().describe('Which bot or agent it says that it is, by this decision.'),
+      agent: agent.describe('Which bot or agent it says that it is, by this decision.'),
     }),
   })
   .meta({ id: 'SessionResultPersistedPayload' })

@@ -104,6 +104,18 @@ test.each([
   expect(() => codec.decode(value)).toThrow(UnreadableRecord)
 })
 
+test('says of a retired id that a pre-release wrote it', () => {
+  const [, ...given] = Array.from({ length: Math.max(...Object.values(ids)) + 1 }, (_, id) => id)
+  const retired = given.filter((id) => !Object.values(ids).includes(id))
+  expect(retired).toContain(77)
+  for (const id of retired) {
+    const value = Buffer.from([0, 0, 0, 0, id, 1])
+    expect(() => codec.decode(value)).toThrow(
+      `written by a pre-release; delete the data directory (schema id ${id})`,
+    )
+  }
+})
+
 test('refuses a record whose header names another event than its schema, as ids of other schemas would have it', () => {
   const data = { organization_id: 'org_1', suspended_at: 1 }
   const its = { eventId: 'e', time: 1, organizationId: null, environment: null }

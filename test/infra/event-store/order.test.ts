@@ -79,7 +79,7 @@ function eventOf(
       confidence: 85,
       split_at: at,
     }
-    return { type: 'VisitorSplit', data: { ...base, ...about, cause: 'second_profile' } }
+    return { type: 'VisitorSplit', data: { ...base, ...about, cause: 'continuity_returned' } }
   }
   if (kind === 'erased')
     return {

@@ -12,6 +12,7 @@ import {
   tokenPayload,
 } from '../../../services/collect/hand-off.ts'
 import golden from '../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
+import { noAgent } from '../../support/session-scored.ts'
 
 const secretHash = 'a'.repeat(64)
 const tenant = { organizationId: 'org_1', environment: 'live' } as const
@@ -58,7 +59,7 @@ function decision(changes: Partial<FullDecisionRow> = {}): FullDecisionRow {
     ],
     score_breakdown: { behavioral: 9, environment: 20 },
     attribution: null,
-    agent: null,
+    agent: noAgent,
     ...changes,
   }
 }
@@ -110,7 +111,7 @@ describe('the token', () => {
   test('says what the golden one says', () => {
     const { session_id, decision: golded } = golden.payload
     const row = decision({ session_id, event_id: golded.event_id })
-    expect(tokenPayload(row)).toEqual(golden.payload)
+    expect(tokenPayload(row)).toEqual({ ...golden.payload, agent: noAgent })
   })
 
   test('names what a bot is attributed to, and nothing for a human', () => {

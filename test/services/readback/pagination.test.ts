@@ -117,7 +117,7 @@ function split(number: number) {
     event_id: id('evt', 40_000 + number),
     visitor_id: id('vid', 50_000 + number),
     earlier_visitor_id: id('vid', number),
-    cause: 'second_profile' as const,
+    cause: 'continuity_returned' as const,
     confidence: 90,
     split_at: start,
   }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { NativeRuntimeIntegrity, SessionScored } from '../../../schemas/events.ts'
 import fixture from '../../fixtures/contract/session-detail.json' with { type: 'json' }
-import { visitorLink } from '../../support/session-scored.ts'
+import { noAgent, visitorLink } from '../../support/session-scored.ts'
 import { expectShape, publishedSchema } from './contract.ts'
 import { id, type Readback, startReadback } from './support.ts'
 
@@ -248,9 +248,9 @@ describe('the published example', () => {
       },
       behavior: null,
       mark: null,
-      agent: null,
+      agent: noAgent,
       evidence: scored.evidence,
-      scoring: { version: '1', model: null },
+      scoring: { version: '1', model: 'tidegate-test' },
       repeats: null,
       analysis_coverage: scored.analysis_coverage,
     })

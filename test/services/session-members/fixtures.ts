@@ -19,7 +19,7 @@ import { planSession } from '../../../services/cli/simulate/generate/plan.ts'
 import { sessionDetail } from '../../../services/readback/answers.ts'
 import type { Identification } from '../../../services/readback/schemas/identification.ts'
 import { explainScore } from '../../../services/scoring/explain/score.ts'
-import { standardModel } from '../../../services/scoring/model/model.ts'
+import { modelId, standardModel } from '../../../services/scoring/model/model.ts'
 import { scoredEvent } from '../../../services/scoring/scored-event.ts'
 import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
@@ -100,7 +100,10 @@ export function shown(event: SessionScored, index: number): unknown {
     detail: event,
   }
   const identification = index % 4 === 0 ? null : identified(index)
-  const score = explainScore(event, event.model === null ? undefined : standardModel)
+  const score = explainScore(
+    event,
+    event.model === modelId(standardModel) ? standardModel : undefined,
+  )
   return JSON.parse(JSON.stringify(sessionDetail(row, { identification, score, withLog: true })))
 }
 

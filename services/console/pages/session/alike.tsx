@@ -11,7 +11,7 @@ export function Alike({ session }: { session: SessionDetail }) {
     Address: link('ip', network.ip_address),
     Network: link('asn', network.routing.asn, network.routing.organization),
     Browser: link('browser', browser.name),
-    Agent: link('agent_provider', agent?.provider),
+    Agent: link('agent_provider', agent.provider),
   }
   return (
     <Panel title="Sessions like this, within 30 days">

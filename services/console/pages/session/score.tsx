@@ -26,8 +26,8 @@ export function ScoreBreakdown({
       ) : (
         <>
           <p class="hint">
-            The points of the model that decided ({scoring.model ?? 'of a release before 0.2'}) are
-            not known here, so these are the signals that fired, and no steps.
+            The points of the model that decided ({scoring.model}) are not known here, so these are
+            the signals that fired, and no steps.
           </p>
           <SignalList title="Risk" names={namesOf('risk')} find={find} />
           <SignalList title="Trust" names={namesOf('trust')} find={find} />

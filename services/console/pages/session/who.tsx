@@ -44,11 +44,11 @@ export function Who({ session }: { session: SessionDetail }) {
 }
 
 function Agent({ agent }: Pick<SessionDetail, 'agent'>) {
-  const { status = 'none', provider, product, purpose, method } = agent ?? {}
+  const { status, provider, product, purpose, method } = agent
   return (
     <Panel title="Agent">
       {status === 'none' ? (
-        <p class="hint">{agent ? 'It does not say that it is one.' : 'Nobody looked for one.'}</p>
+        <p class="hint">It does not say that it is one.</p>
       ) : (
         <FactList
           facts={{

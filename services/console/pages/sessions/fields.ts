@@ -42,8 +42,7 @@ const filled: readonly Field[] = ['verdict', 'mark', ...onlyPositive]
 export const mayBeEmpty = (field: Field): boolean => !filled.includes(field)
 
 /** What stands for no value. The status of an agent can be `none`, which is a value. */
-export const emptyText = (field: Field): string =>
-  field === 'agent_status' ? 'not looked for' : 'none'
+export const emptyText = (field: Field): string => (field === 'agent_status' ? 'unknown' : 'none')
 
 /** A value as people read it: `AS64500`, `webdriver detected`. */
 export const valueText = (field: Field, value: string): string =>

@@ -45,7 +45,7 @@ test('a row has what a score follows from, and what it is counted by', async () 
   const fired = ['cdp_driven_input', 'engine_mismatch'].map((one) => ({ ...signal, signal: one }))
   await given(
     { model: 'mdl_0123456789ab', signals_fired: fired, has_snapshot: true },
-    { model: null, scoring_version: '4' },
+    { model: 'tidegate-4' },
   )
   const [row, older] = await read()
   expect(row).toMatchObject({

@@ -197,7 +197,6 @@ describe('session.result.persisted', () => {
     })
     expect(payloadProblems('SessionResultPersistedPayload', payload)).toEqual([])
     expect(resultPayload.parse(payload)).toEqual(payload)
-    expect(resultOf({ agent: null }).attribution.agent).toBeNull()
   })
 
   it('attributes a person to nobody, and leaves out what is not known', () => {
