@@ -15,17 +15,22 @@ beforeAll(async () => {
 })
 afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
-/** Makes the tables those of an earlier version of the program. */
-async function age(): Promise<void> {
-  const client = new pg.Client(await readFile(path.join(dataDir, 'database-url'), 'utf8'))
+async function change(folder: string, statements: string): Promise<void> {
+  const client = new pg.Client(await readFile(path.join(folder, 'database-url'), 'utf8'))
   await client.connect()
-  await client.query(`
-    update tidegate.projection_builds set version = version - 1;
-    drop view read.organizations;
-    alter table organizations_b1.organizations drop column capabilities;
-    create view read.organizations as select * from organizations_b1.organizations`)
+  await client.query(statements)
   await client.end()
 }
+
+/** Makes the tables those of an earlier version of the program. */
+const age = () =>
+  change(
+    dataDir,
+    `update tidegate.projection_builds set version = version - 1;
+     drop view read.organizations;
+     alter table organizations_b1.organizations drop column capabilities;
+     create view read.organizations as select * from organizations_b1.organizations`,
+  )
 
 it('tidegate dev goes on with the data of an earlier version, and says which read models it built anew', async () => {
   const env = { LOG_LEVEL: 'info' }
@@ -67,3 +72,20 @@ it('tidegate dev goes on with the data of an earlier version, and says which rea
   expect(await simulate()).toMatchObject({ code: 0 })
   expect(await restored.stop()).toBe(0)
 }, 150_000)
+
+it('tidegate dev refuses the records of a pre-release, and says what to do', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-pre-release-'))
+  const server = await startTidegate({ dataDir: folder })
+  // Schema id 77 was given to a version that no release has.
+  await change(
+    folder,
+    `update tidegate.projection_builds set version = version - 1 where projection = 'organizations';
+     update tidegate_log.records set value = overlay(value placing '\\x0000004d' from 2 for 4)
+       where topic = 'tidegate.organizations.v1'`,
+  )
+  await server.stop()
+  await expect(startTidegate({ dataDir: folder })).rejects.toThrow(
+    /tidegate\.organizations\.v1\/\d+ offset \d+: .*written by a pre-release; delete the data directory/,
+  )
+  await rm(folder, { recursive: true, force: true })
+}, 90_000)
