@@ -3,6 +3,12 @@ import type { EventLog, Position, Topic, TopicSpec } from '../log/port.ts'
 import { type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, transaction } from '../postgres/pool.ts'
 
+const addedColumns = [
+  'damage text',
+  'marks jsonb',
+  'installation_id uuid not null default gen_random_uuid()',
+]
+
 // What was read from one log means nothing in another: offsets of the first would skip records of the second.
 const boundLogMigrations: Migrations = {
   name: 'bound-log',
@@ -10,10 +16,11 @@ const boundLogMigrations: Migrations = {
     only_one boolean primary key default true check (only_one),
     identity text not null,
     bound_at timestamptz not null default now(),
-    damage text,
-    marks jsonb,
-    installation_id uuid not null default gen_random_uuid()
+    ${addedColumns.join()}
   )`,
+  changes: [
+    `alter table tidegate.bound_log ${addedColumns.map((column) => `add column ${column}`).join()}`,
+  ],
 }
 
 /** The database holds what was read from another log, or from one that has since lost records. */

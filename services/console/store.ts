@@ -49,6 +49,7 @@ const codes = table('tidegate.console_codes', {
 export const consoleMigrations: Migrations = {
   name: 'console',
   create: ddlOf(sessions, codes),
+  changes: ['alter table tidegate.console_codes add column used_at bigint'],
 }
 
 export interface LoginLink {
