@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type EventLog, type Place, type Position, placeName } from '../log/port.ts'
+import { offsetIn } from '../log/read-topic.ts'
 import { applyBatches } from './apply-batch.ts'
 import { type Build, buildOffsets, openPartition } from './builds.ts'
 import type { EventCodec } from './codec.ts'
@@ -20,11 +21,11 @@ export interface LoaderOptions {
   logger: Logger
   skips: Pick<Skips, 'has'>
   /** Others load the other partitions. Absent = it loads all. */
-  share?: Share | undefined
+  share?: PartitionShare | undefined
 }
 
 /** The partitions p with p % of = index. */
-interface Share {
+export interface PartitionShare {
   index: number
   of: number
 }
@@ -64,15 +65,16 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   })
 
   async function endOf({ topic, partition }: Place): Promise<number> {
-    const end = (await log.endPositions(topic)).find((at) => at.partition === partition)
-    return end?.offset ?? 0
+    return offsetIn(await log.endPositions(topic), partition)
   }
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
-    const live = await liveOffsets()
-    const ofOthers = batches.filter((batch) => !isRead(batch))
-    const own = batches.filter(isRead).map((batch) => upTo(batch, live.get(placeName(batch)) ?? 0))
-    return [...ofOthers.map(behind), ...(own.length > 0 ? await write(own) : [])]
+    const limits = await liveOffsets()
+    const ofOthers = batches.filter((batch) => !isRead(batch)).map(endOfBatch)
+    const ofShare = batches
+      .filter(isRead)
+      .map((batch) => upTo(batch, limits.get(placeName(batch)) ?? 0))
+    return [...ofOthers, ...(ofShare.length > 0 ? await write(ofShare) : [])]
   }
 
   async function write(batches: EventBatch[]): Promise<Position[]> {
@@ -92,18 +94,18 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   // record out, it will be left out here, too, when it is tried again.
   async function isReached(positions: Position[]): Promise<boolean> {
     const status = new Map(consumer.status().map((one) => [placeName(one), one]))
-    let isReached = true
-    for (const position of positions) {
-      const { nextOffset: offset = 0, stopped = null } = status.get(placeName(position)) ?? {}
-      if (offset >= position.offset) continue
-      isReached = false
+    const missing = positions.filter(
+      (position) => (status.get(placeName(position))?.nextOffset ?? 0) < position.offset,
+    )
+    for (const position of missing) {
       const { topic, partition } = position
+      const { nextOffset: offset = 0, stopped = null } = status.get(placeName(position)) ?? {}
       if (stopped === null || (await skips.has({ topic, partition, offset }))) continue
       throw new Error(
         `the new build cannot apply ${topic}/${partition} offset ${offset}: ${stopped}`,
       )
     }
-    return isReached
+    return missing.length === 0
   }
 
   return {
@@ -115,7 +117,7 @@ export async function startLoader(options: LoaderOptions): Promise<Loader> {
   }
 }
 
-const behind = ({ topic, partition, end }: EventBatch): Position => ({
+const endOfBatch = ({ topic, partition, end }: EventBatch): Position => ({
   topic,
   partition,
   offset: end,

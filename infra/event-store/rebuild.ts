@@ -18,7 +18,7 @@ import {
 } from './builds.ts'
 import type { EventCodec } from './codec.ts'
 import { compareBuilds, exportSnapshot, type TableComparison, useSnapshot } from './compare.ts'
-import { type Loader, startLoader } from './loader.ts'
+import { type Loader, type LoaderOptions, type PartitionShare, startLoader } from './loader.ts'
 import type { EndedData, Projection } from './projection.ts'
 import { type FindEnded, pruneBuild } from './prune.ts'
 import type { Skips } from './skips.ts'
@@ -30,8 +30,8 @@ export interface RebuildOptions {
   codec: EventCodec
   logger: Logger
   skips: Pick<Skips, 'has'>
-  /** Loads the new build up to these positions in other processes. Absent = this process loads all. */
-  loadBeside?: (work: BesideWork) => Promise<void>
+  /** Loads the new build in other processes, each by `loadShare`. Absent = this process loads all. */
+  loadBeside?: (target: Position[]) => Promise<void>
   /** `total`: records that the live build had read when the rebuild began. */
   onProgress?: (progress: { records: number; total: number }) => void
   /** Both builds are without what has ended. Absent = nothing has. */
@@ -51,13 +51,6 @@ export interface RebuildReport {
   seconds: number
   /** Of `seconds`: reading the log and writing rows, making the readers' indexes, and comparing both builds. */
   phases: RebuildPhases
-}
-
-/** Builds and positions are plain data, so that they can be sent to a process. */
-export interface BesideWork {
-  live: Build
-  next: Build
-  target: Position[]
 }
 
 export interface RebuildPhases {
@@ -98,7 +91,7 @@ interface Filling extends RebuildOptions {
 }
 
 async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
-  const { pool, live, next, projection, loadBeside } = filling
+  const { pool, next, projection, loadBeside } = filling
   const phases = { load: 0, index: 0, compare: 0 }
   const timed = async <T>(phase: keyof RebuildPhases, work: () => Promise<T>): Promise<T> => {
     const started = performance.now()
@@ -109,9 +102,10 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
 
   // 1. Load what the live build has.
   const target = await liveOffsets(pool, filling)
+  const before = sumOf(await firstPositions(filling))
   await using stack = new AsyncDisposableStack()
-  stack.defer(followProgress(filling, target))
-  if (loadBeside) await timed('load', () => loadBeside({ live, next, target }))
+  stack.defer(followProgress(filling, { before, total: sumOf(target) - before }))
+  if (loadBeside) await timed('load', () => loadBeside(target))
   const loader = await startLoader({ ...filling, build: next })
   stack.defer(loader.stop)
   await timed('load', () => loader.waitFor(target))
@@ -129,7 +123,7 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
   // 5. Switch.
   const switched = equal || filling.acceptDifferences === true
   if (switched) await atSameOffsets(filling, loader, (tx) => makeLive(tx, projection, next))
-  const records = sumOf(await buildOffsets(pool, next)) - sumOf(await firstPositions(filling))
+  const records = sumOf(await buildOffsets(pool, next)) - before
   return {
     projection: projection.name,
     build: next.build,
@@ -144,19 +138,39 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
 const progressMs = 500
 
 /** Reads from the stored offsets how far the new build is, until the function that it returns is called. */
-function followProgress({ pool, next, log, projection, onProgress }: Filling, target: Position[]) {
+function followProgress(
+  { pool, next, onProgress }: Filling,
+  { before, total }: { before: number; total: number },
+) {
   if (!onProgress) return async () => {}
   const following = runPeriodically({
     intervalMs: progressMs,
     async work() {
-      const firsts = sumOf(await firstPositions({ log, projection }))
-      const records = Math.max(0, sumOf(await buildOffsets(pool, next)) - firsts)
-      onProgress({ records, total: sumOf(target) - firsts })
+      const records = sumOf(await buildOffsets(pool, next)) - before
+      onProgress({ records: Math.max(0, records), total })
       return false
     },
     onError: () => {},
   })
   return () => following.stop()
+}
+
+/** Loads a share of the build that a rebuild is filling, up to where the live one is at the call. */
+export async function loadShare(
+  loading: Omit<LoaderOptions, 'build' | 'live' | 'share'>,
+  share: PartitionShare,
+): Promise<void> {
+  const { pool, projection } = loading
+  const live = await liveBuild(pool, projection.name)
+  const lefts = await findLeftBuilds(pool, projection.name)
+  const next = lefts.find(({ status }) => status === 'building')
+  if (!live || !next) throw new Error(`no rebuild of ${projection.name} is running`)
+  const loader = await startLoader({ ...loading, live, build: next, share })
+  try {
+    await loader.waitFor(await liveOffsets(pool, { projection, live }))
+  } finally {
+    await loader.stop()
+  }
 }
 
 const firstPositions = async ({ log, projection }: Pick<Filling, 'log' | 'projection'>) =>
@@ -254,7 +268,10 @@ async function atSameOffsets<T>(
   })
 }
 
-async function liveOffsets(db: Db, { projection, live }: Filling): Promise<Position[]> {
+async function liveOffsets(
+  db: Db,
+  { projection, live }: Pick<Filling, 'projection' | 'live'>,
+): Promise<Position[]> {
   const offsets = await buildOffsets(db, live)
   return offsets.filter(({ topic }) => projection.topics.includes(topic))
 }

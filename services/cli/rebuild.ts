@@ -41,14 +41,17 @@ function parseWorkers(value: string): number {
 async function run(name: string, flags: Flags): Promise<void> {
   if (name === 'scoring') return rebuildScoring(flags)
   const { projections } = await import('../server/dependencies.ts')
-  const { rebuild } = await import('../../infra/event-store/rebuild.ts')
+  const { loadShare, rebuild } = await import('../../infra/event-store/rebuild.ts')
   const { findEndedData } = await import('../../projections/policies/queries.ts')
-  const { loadShare, loadInWorkers } = await import('./rebuild-workers.ts')
+  const { endWithParent, loadInWorkers } = await import('./rebuild-workers.ts')
   const names = [...projections.map((known) => known.name), 'scoring'].join(', ')
   const projection = projections.find((known) => known.name === name)
   if (!projection) throw new Error(`no projection ${name}: one of ${names}`)
-  if (flags.share !== undefined)
-    return withCore((core) => loadShare({ ...core, projection }, flags.share))
+  if (flags.share !== undefined) {
+    const [index = 0, of = 1] = flags.share.split('/').map(Number)
+    endWithParent()
+    return withCore((core) => loadShare({ ...core, projection }, { index, of }))
+  }
   let bar: ReturnType<typeof progressBar> | undefined
   const onProgress = ({ records, total }: { records: number; total: number }) => {
     bar ??= progressBar(total)
@@ -60,7 +63,7 @@ async function run(name: string, flags: Flags): Promise<void> {
       projection,
       acceptDifferences: flags.acceptDifferences,
       findEnded: findEndedData,
-      loadBeside: (work) => loadInWorkers(name, work, flags.workers),
+      loadBeside: (target) => loadInWorkers(name, target, flags.workers),
       onProgress,
     }),
   ).finally(() => bar?.end())
