@@ -16,17 +16,18 @@ export const createLru = <K extends Key, V extends Value>(
   options?: Options<K, V>,
 ): LRUCache<K, V> => new LRUCache<K, V>({ ...options, maxSize: max, sizeCalculation: () => 1 })
 
-/** Returns `work` with its results for the `max` texts that were asked last kept. */
-export function memoized<V extends Value>(
+/** Returns `work` with its results for the `max` lists of arguments that were given last kept. */
+export function memoized<Args extends Key[], V extends Value>(
   max: number,
-  work: (text: string) => V,
-): (text: string) => V {
+  work: (...args: Args) => V,
+): (...args: Args) => V {
   const results = createLru<string, V>(max)
-  return (text) => {
-    const kept = results.get(text)
+  return (...args) => {
+    const key = args.join('\0')
+    const kept = results.get(key)
     if (kept !== undefined) return kept
-    const result = work(text)
-    results.set(text, result)
+    const result = work(...args)
+    results.set(key, result)
     return result
   }
 }

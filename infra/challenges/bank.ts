@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
 import type { MasterKey } from '../crypto/keyring.ts'
-import { createLru } from '../lru.ts'
+import { createLru, memoized } from '../lru.ts'
 import type { EngineQuestion } from '../wire/collect/protocol.ts'
 import { pickPlaces, timesReplaced } from './pick.ts'
 
@@ -78,17 +78,12 @@ export function challengeWithPart(bytes: Buffer, part: number): string {
 
 /**
  * The numbers of a document's questions. They follow from its challenge, but the questions do not. Documents of one part
- * are asked the same frequent questions, and some of the part's others.
+ * are asked the same frequent questions, and some of the part's others. Each body of a document asks for them again.
  */
-export function bankNumbersOf(challenge: string, openedAt: number): readonly number[] {
-  const document = `${challenge} ${openedAt}`
-  const chosen = numbersOf.get(document) ?? chooseNumbers(challenge, openedAt)
-  numbersOf.set(document, chosen)
-  return chosen
-}
-
-// Each body of a document asks for them, and so does each evaluation.
-const numbersOf = createLru<string, readonly number[]>(2000)
+export const bankNumbersOf: (challenge: string, openedAt: number) => readonly number[] = memoized(
+  2000,
+  chooseNumbers,
+)
 
 function chooseNumbers(challenge: string, openedAt: number): number[] {
   const part = Buffer.from(challenge, 'base64url').toString('hex', 0, partBytes)

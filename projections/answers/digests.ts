@@ -6,8 +6,8 @@ import { memoized } from '../../infra/lru.ts'
  * A client can fill classes and answers with texts of its own. The log has hashes of them, because it is never
  * deleted.
  */
-export const classDigest = memoized(2000, (name) => digest('class', name))
-export const answerDigest = memoized(20_000, (answer) => digest('answer', answer))
+export const classDigest = memoized(2000, (name: string) => digest('class', name))
+export const answerDigest = memoized(20_000, (answer: string) => digest('answer', answer))
 
 /** Engines are learned by it as answers are: the class is the handshake, and the answer is what the user agent names. */
 export const handshakeQuestion = 'handshake'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { bankNumberOf } from '../../infra/challenges/bank.ts'
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { memoized } from '../../infra/lru.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
@@ -167,7 +167,7 @@ function slotOf(
 }
 
 /** Stands behind each hash of a visitor or network that was seen there. */
-export const organizationTag = memoized(2000, (organizationId) =>
+export const organizationTag = memoized(2000, (organizationId: string) =>
   digest('organization', organizationId).slice(0, 6),
 )
 
