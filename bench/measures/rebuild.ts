@@ -68,7 +68,7 @@ export async function measureRebuild(environment: Environment, turns: Turns): Pr
 
 interface Sample {
   seconds: number
-  /** Of the processor: Postgres with the log. */
+  /** Processor time of Postgres with the log. */
   storeSeconds: number
   phases: RebuildPhases | undefined
 }

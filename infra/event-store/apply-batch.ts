@@ -13,8 +13,8 @@ import {
 import { systemCode } from '../thrown.ts'
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
 import { type Build, buildLock, ownHome, saveBuildOffsets } from './builds.ts'
-import { type RecordedEvent, sessionOf } from './codec.ts'
 import { isErasure } from './erased.ts'
+import { type RecordedEvent, sessionOf } from './event.ts'
 import { dueOf, type EventBatch, EventFailed } from './event-batch.ts'
 import type { Projection } from './projection.ts'
 

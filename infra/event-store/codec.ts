@@ -29,7 +29,3 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
 }
 
 export type EventCodec = ReturnType<typeof createCodec>
-
-export { UnreadableRecord } from './decode.ts'
-export * from './event.ts'
-export type { SchemaIds } from './event-schemas.ts'

@@ -9,7 +9,8 @@ import { lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { systemCode } from '../thrown.ts'
 import type { Applied } from './applied.ts'
 import { catchUp, lastBefore } from './catch-up.ts'
-import type { DomainEvent, EventCodec, EventMeta, KnownCause } from './codec.ts'
+import type { EventCodec } from './codec.ts'
+import type { DomainEvent, EventMeta, KnownCause } from './event.ts'
 
 export interface DecidedEvent<E extends DomainEvent = DomainEvent> {
   event: E

@@ -22,7 +22,7 @@ export interface CodecParts {
 }
 
 export function createEncoder({ schemas, ids, sealing, plaintexts }: CodecParts) {
-  // What is encrypted is bound to the event's id.
+  // Binds encrypted fields to the event's id, so that they open in no other event.
   function encode(event: DomainEvent, cause?: Cause, eventId = ''): Buffer {
     // 1. Take the schema version that the release before reads, too.
     const schema = schemas.written.get(event.type)

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import { eventTopics } from '../../schemas/events.ts'
 import { type Db, transaction } from '../postgres/pool.ts'
-import type { RecordedEvent } from './codec.ts'
 import { type RestoredKeys, restoreDataKeys } from './data-key-backup.ts'
 import { eraseDataKeys } from './data-key-table.ts'
+import type { RecordedEvent } from './event.ts'
 import { type EventSource, readEvents } from './read-events.ts'
 
 type ErasureEvent = Extract<RecordedEvent, { type: 'VisitorErased' }>

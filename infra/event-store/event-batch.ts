@@ -1,5 +1,6 @@
 import type { LogRecord, Topic } from '../log/port.ts'
-import type { EventCodec, RecordedEvent } from './codec.ts'
+import type { EventCodec } from './codec.ts'
+import type { RecordedEvent } from './event.ts'
 import type { Skips } from './skips.ts'
 
 /** What came of one partition, to be applied as a whole. */

@@ -11,14 +11,14 @@ import type { Position } from '../log/port.ts'
 
 export type EventName = keyof EventTypes
 export type DomainEvent = { [E in EventName]: { type: E; data: EventTypes[E] } }[EventName]
-/** What clients and deliveries cause by themselves, in numbers: records of it do not name an actor. */
+/** Events that clients and deliveries cause, in large numbers: their records name no actor. */
 export type TrafficEvent = Exclude<DomainEvent, { type: CausedName }>
 
 export interface KnownCause extends Cause {
   actor: Actor
 }
 
-/** What every record carries in its headers. `time` is epoch milliseconds. */
+/** Headers of a record. `time` is epoch milliseconds. */
 export interface EventMeta {
   eventId: string
   time: number

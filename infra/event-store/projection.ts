@@ -3,7 +3,7 @@ import type { Topic } from '../log/port.ts'
 import type { Part } from '../postgres/arrays.ts'
 import type { Migrations } from '../postgres/migrations.ts'
 import type { Tx } from '../postgres/pool.ts'
-import type { RecordedEvent } from './codec.ts'
+import type { RecordedEvent } from './event.ts'
 
 /** What has ended of an organization's data: what is older than these times, epoch milliseconds; null = nothing. */
 export interface EndedData {

@@ -1,6 +1,7 @@
 import type { Batch, EventLog, Position } from '../log/port.ts'
 import { type ReadingOptions, readTopicToEnd } from '../log/read-topic.ts'
-import type { EventCodec, RecordedEvent } from './codec.ts'
+import type { EventCodec } from './codec.ts'
+import type { RecordedEvent } from './event.ts'
 import { type Decoding, decodeRecords } from './event-batch.ts'
 import type { Skips } from './skips.ts'
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import { readFactsSchemas, readSchemaFiles, type SchemaFile } from '../../schemas/generate.ts'
-import type { SchemaIds } from './codec.ts'
+import type { SchemaIds } from './event-schemas.ts'
 
 export interface RegistryOptions {
   /** May carry user and password, which are sent as basic authentication. */

@@ -66,7 +66,7 @@ export function createEventSealer({ name, key, type, opened }: EventSchema) {
     restore(data: EventFields, personal: Buffer): void {
       Object.assign(data, personalType.fromBuffer(personal))
     },
-    /** Whether the personal fields are missing: what is in every opened event is null. */
+    /** True where fields that every opened event has are null. */
     isUnreadable: (data: EventFields): boolean => always.some((field) => data[field.name] === null),
     /** Puts values that say nothing where an opened event has no null, so that it has the same type. */
     close: (data: EventFields): void => fillBlanks(data, opened),

@@ -9,7 +9,8 @@ import {
 } from '../log/port.ts'
 import { readTopic, type TopicReader } from '../log/read-topic.ts'
 import type { Logger } from '../telemetry.ts'
-import type { EventCodec, RecordedEvent } from './codec.ts'
+import type { EventCodec } from './codec.ts'
+import type { RecordedEvent } from './event.ts'
 
 /** Records that cannot be read, and that an operator decided to leave out (`tidegate log skip`). */
 export interface Skips {

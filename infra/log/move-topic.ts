@@ -14,9 +14,9 @@ export interface Move {
 
 interface TopicMove {
   topic: Topic
-  /** Where the source is read from. Default: the first records. */
+  /** First offsets to read from the source. Default: its first records. */
   from?: Position[]
-  /** Where the target ended before. */
+  /** End offsets of the target before the move. */
   to: Position[]
   /** Read models name the offsets of records that are kept forever. Others may get other offsets. */
   keepsOffsets: boolean
@@ -25,7 +25,7 @@ interface TopicMove {
 export interface MovedTopic {
   topic: Topic
   records: number
-  /** Where the source ends. */
+  /** End offsets of the source. */
   ends: Position[]
 }
 

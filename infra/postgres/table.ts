@@ -280,7 +280,7 @@ export function storable(text: string): string {
 }
 
 /**
- * What a search compares: NFC and lower case by JavaScript's rules on both sides, since Postgres's depend on its locale.
+ * Returns the text that searches compare: NFC and lower case by JavaScript's rules, since Postgres's depend on its locale.
  */
 export function searchable(...parts: (string | null)[]): string {
   return storable(parts.map((part) => part ?? '').join('\n'))

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { placeName } from '../../infra/log/port.ts'

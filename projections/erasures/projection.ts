@@ -1,6 +1,6 @@
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { eraseDataKeys } from '../../infra/event-store/data-key-table.ts'
 import { isErasure } from '../../infra/event-store/erased.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'

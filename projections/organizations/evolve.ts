@@ -1,4 +1,4 @@
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import type { ApiKeyIssued, OrganizationCreated } from '../../schemas/events.ts'
 import type { ApiKeyRow, OrganizationRow, OrganizationStatus } from './tables.ts'
 

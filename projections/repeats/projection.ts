@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { type Part, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'

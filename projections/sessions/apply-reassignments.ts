@@ -1,4 +1,4 @@
-import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent, RecordedEvent } from '../../infra/event-store/event.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import { type Column, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { type Part, unnest } from '../../infra/postgres/arrays.ts'
 import { type RowOf, searchable, writeRows } from '../../infra/postgres/table.ts'
 import { isPlainText } from '../../infra/text.ts'

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { type SubscribableType, subscribableTypes } from '../../infra/wire/webhooks/events.ts'
 import type { WebhookEndpointCreated, WebhookEndpointSecretRotated } from '../../schemas/events.ts'
 import type { EndpointRow, SigningSecretRow } from './tables.ts'

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import type { EventCodec, RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { EventCodec } from '../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { decodeRecords } from '../../infra/event-store/event-batch.ts'
 import { isPersonal, withoutPersonal } from '../../infra/event-store/seal.ts'
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { PublishablePrincipal } from '../../infra/access/principal.ts'
-import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
+import type { EventMeta, TrafficEvent } from '../../infra/event-store/event.ts'
 import { derivedId } from '../../infra/ids.ts'
 import type { Challenges, ServerDocument } from './documents.ts'
 import {

@@ -2,7 +2,7 @@ import { createDecipheriv, createHmac, hash } from 'node:crypto'
 import { type Budget, overBudget } from '../../infra/access/budget.ts'
 import type { PublishablePrincipal } from '../../infra/access/principal.ts'
 import { ApiError, invalidField, unavailable } from '../../infra/errors/errors.ts'
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { within } from '../../infra/timing.ts'
 import {

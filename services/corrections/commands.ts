@@ -1,6 +1,6 @@
 import { unavailable } from '../../infra/errors/errors.ts'
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import type { CommandDeps } from '../../infra/event-store/decide.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { type CorrectionRow, findSplit } from '../../projections/corrections/projection.ts'
 import {

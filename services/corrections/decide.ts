@@ -1,6 +1,6 @@
 import { ApiError, invalidField } from '../../infra/errors/errors.ts'
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type DecidedEvent, decidedEvent } from '../../infra/event-store/decide.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { derivedId } from '../../infra/ids.ts'
 import {
   reassignedAt,

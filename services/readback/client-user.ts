@@ -1,5 +1,5 @@
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { type Decide, decidedEvent } from '../../infra/event-store/decide.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'

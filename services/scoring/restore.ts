@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { isErasure } from '../../infra/event-store/erased.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { type EventSource, readEvents } from '../../infra/event-store/read-events.ts'
 import type { Position } from '../../infra/log/port.ts'
 import { type Part, runTogether } from '../../infra/postgres/arrays.ts'

@@ -1,4 +1,4 @@
-import type { EventMeta, TrafficEvent } from '../../infra/event-store/codec.ts'
+import type { EventMeta, TrafficEvent } from '../../infra/event-store/event.ts'
 import type { Browser, ClientTelemetry, SessionScored } from '../../schemas/events.ts'
 import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
 import type { Trigger } from './decide.ts'

@@ -1,10 +1,11 @@
-import type { EventCodec, TrafficEvent } from '../../infra/event-store/codec.ts'
+import type { EventCodec } from '../../infra/event-store/codec.ts'
 import {
   type Decide,
   type DecideAs,
   type DecidedEvent,
   decidedEvent,
 } from '../../infra/event-store/decide.ts'
+import type { TrafficEvent } from '../../infra/event-store/event.ts'
 import { type DecisionId, derivedHexId, webhookEventId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
 import type { Db } from '../../infra/postgres/pool.ts'

@@ -24,7 +24,7 @@ export interface Endpoint {
   success: number
   /** What a key of another environment, or (where the path names no organization) of another organization gets. */
   elsewhere: number
-  /** Who needs rights in live, because it changes a setting of live and test. */
+  /** Callers that need rights in live, for an operation that changes a setting of live and test. */
   needsLive?: 'everyone' | 'people'
   /** The code of a 410, where that is not about a collect session. */
   gone?: ErrorCode

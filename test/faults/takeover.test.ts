@@ -45,7 +45,7 @@ describe.each(clusterLogs())(
     let receiver: WebhookReceiver
     const approvals: Signup[] = []
     let killedAt = 0
-    /** What so many signups take where nobody is killed. */
+    /** Duration of as many signups without a kill. */
     let usualMs = 0
 
     beforeAll(async () => {
@@ -81,7 +81,7 @@ describe.each(clusterLogs())(
       await receiver?.close()
     })
 
-    /** Whoever dies while a group shares its partitions out anew is missed only after that. */
+    /** Waits until the group has shared its partitions out: a death during that is noticed late. */
     async function bothWork(): Promise<void> {
       const { KAFKA_BROKERS: brokers = '', KAFKA_TOPIC_PREFIX: prefix = '' } =
         world.cluster.settings

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
 import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import {
   type CursorQuery,

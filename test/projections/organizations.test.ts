@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
-import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent, RecordedEvent } from '../../infra/event-store/event.ts'
 import { asId } from '../../infra/ids.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'

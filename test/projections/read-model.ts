@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
-import type { DomainEvent, RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent, RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { runPruner } from '../../infra/event-store/prune.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
 import { type RunningProjection, runProjection } from '../../infra/event-store/runner.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Applied } from '../../infra/event-store/applied.ts'
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { insertDataKeys } from '../../infra/event-store/data-key-table.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { type FindEnded, runPruner } from '../../infra/event-store/prune.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'

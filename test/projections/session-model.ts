@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { buildLock, liveBuild, useSchema } from '../../infra/event-store/builds.ts'
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { attributionKind } from '../../projections/sessions/decision-schemas.ts'

@@ -1,4 +1,4 @@
-import type { DomainEvent, EventMeta } from '../../infra/event-store/codec.ts'
+import type { DomainEvent, EventMeta } from '../../infra/event-store/event.ts'
 import type { SessionScored } from '../../schemas/events.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 

@@ -8,8 +8,8 @@ import {
   dropBuild,
   openPartition,
 } from '../../infra/event-store/builds.ts'
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
 import { compareTable } from '../../infra/event-store/compare.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 

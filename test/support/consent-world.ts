@@ -1,5 +1,6 @@
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
-import { createCodec, type DomainEvent } from '../../infra/event-store/codec.ts'
+import { createCodec } from '../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { derivedId, type GateSessionId, randomId } from '../../infra/ids.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { createPool } from '../../infra/postgres/pool.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { asId, randomId } from '../../infra/ids.ts'
 import { evolveSession, isGateSessionEvent } from '../../projections/gate/evolve.ts'
 import type { AgentTokenRow, GateSessionRow } from '../../projections/gate/tables.ts'

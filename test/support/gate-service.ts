@@ -1,4 +1,4 @@
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { systemService } from '../../services/gate/registry/registered.ts'
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { asId, timeOrderedId } from '../../infra/ids.ts'
 import type { SessionScored } from '../../schemas/events.ts'
 import { sessionScored, visitorLink } from './session-scored.ts'

@@ -1,5 +1,6 @@
 import { readConfig } from '../../infra/config.ts'
-import { createCodec, type DomainEvent, type EventMeta } from '../../infra/event-store/codec.ts'
+import { createCodec } from '../../infra/event-store/codec.ts'
+import type { DomainEvent, EventMeta } from '../../infra/event-store/event.ts'
 import type { Position } from '../../infra/log/port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import type { SessionScored } from '../../schemas/events.ts'

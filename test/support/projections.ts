@@ -1,12 +1,8 @@
 import { type Logger, pino } from 'pino'
 import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
-import {
-  createCodec,
-  type DomainEvent,
-  type EventCodec,
-  type EventMeta,
-} from '../../infra/event-store/codec.ts'
+import { createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
 import { createDecide, type DecideAs } from '../../infra/event-store/decide.ts'
+import type { DomainEvent, EventMeta } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { type RunningProjection, runProjection } from '../../infra/event-store/runner.ts'
 import type { EventLog, Topic } from '../../infra/log/port.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
-import type { DomainEvent } from '../../infra/event-store/codec.ts'
 import { createDecide } from '../../infra/event-store/decide.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import type { RunningProjection } from '../../infra/event-store/runner.ts'
 import { randomId } from '../../infra/ids.ts'

@@ -1,4 +1,4 @@
-import type { EventMeta } from '../../infra/event-store/codec.ts'
+import type { EventMeta } from '../../infra/event-store/event.ts'
 import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type {
   ClientTelemetry,

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { WebhookDeliveryAttempted } from '../../schemas/events.ts'
 import type { Received } from './webhook-receiver.ts'
 import type { Delivery } from './webhook-world.ts'

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import { type EventSource, eventsIn } from '../../../infra/event-store/read-events.ts'
 import type { Batch, LogRecord, Position } from '../../../infra/log/port.ts'
 import { readTopic } from '../../../infra/log/read-topic.ts'

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
-import type { DomainEvent, EventCodec } from '../../../infra/event-store/codec.ts'
+import type { EventCodec } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 
 /** Records what an operator's command did that is of no organization. `idPrefix` begins the event's id. */

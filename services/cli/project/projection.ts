@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { liveBuild } from '../../../infra/event-store/builds.ts'
-import { type RecordedEvent, sessionOf } from '../../../infra/event-store/codec.ts'
 import type { EventName } from '../../../infra/event-store/event.ts'
+import { type RecordedEvent, sessionOf } from '../../../infra/event-store/event.ts'
 import type { EndedData, Projection } from '../../../infra/event-store/projection.ts'
 import type { FindEnded } from '../../../infra/event-store/prune.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'

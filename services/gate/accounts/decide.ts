@@ -1,6 +1,6 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import { type DecidedEvent, eventAbout } from '../../../infra/event-store/decide.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { AgentTokenRow } from '../../../projections/gate/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'

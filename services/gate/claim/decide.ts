@@ -1,6 +1,6 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import type { DecidedEvent } from '../../../infra/event-store/decide.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import type { GateSessionRow } from '../../../projections/gate/tables.ts'
 import { foundSession, pendingSession, phaseOf, rejected, sessionDecision } from '../sessions.ts'
 

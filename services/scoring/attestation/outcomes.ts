@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import type { Part } from '../../../infra/postgres/arrays.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { DocumentOpened, SessionAttestation, SessionOpened } from '../../../schemas/events.ts'

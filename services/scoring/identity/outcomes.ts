@@ -1,6 +1,6 @@
 import { sourceOf } from '../../../infra/access/source.ts'
 import { namedAgent } from '../../../infra/agents/catalogue.ts'
-import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import { isPublicAddressInFull, shortenedAddress } from '../../../infra/ip/network.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { isInForce, isSignedBy } from '../../../infra/wire/web-bot-auth/keys.ts'

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import type { EngineAnswer } from '../../../infra/wire/collect/protocol.ts'
 import type {
   AgentLookedUp,

@@ -1,5 +1,5 @@
-import type { TrafficEvent } from '../../../infra/event-store/codec.ts'
 import { type DecidedEvent, eventAbout } from '../../../infra/event-store/decide.ts'
+import type { TrafficEvent } from '../../../infra/event-store/event.ts'
 import { derivedId } from '../../../infra/ids.ts'
 import type { PostOutcome } from '../../../infra/safe-http/client.ts'
 import type { DeliveryRow, WebhookEventRow } from '../../../projections/webhooks/tables.ts'

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { organizationFor } from '../../../infra/access/organization.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
 import {
   type DecidedEvent,
   decidedEvent,
   eventAbout,
   type NewEvent,
 } from '../../../infra/event-store/decide.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { derivedId, type EndpointId } from '../../../infra/ids.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { liveSecrets } from '../../../infra/wire/webhooks/signature.ts'

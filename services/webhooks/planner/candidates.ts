@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import { webhookEventId } from '../../../infra/ids.ts'
 import {
   type ReassignmentEvent,

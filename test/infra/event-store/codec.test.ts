@@ -2,14 +2,14 @@ import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import { UnreadableRecord } from '../../../infra/event-store/decode.ts'
 import {
-  createCodec,
   type DomainEvent,
   type EventMeta,
   type KnownCause,
   keyOf,
-  UnreadableRecord,
-} from '../../../infra/event-store/codec.ts'
+} from '../../../infra/event-store/event.ts'
 import { openedSchema, readSchemaFiles } from '../../../schemas/generate.ts'
 import ids from '../../../schemas/ids.json' with { type: 'json' }
 import { valuesOf } from '../../schemas/arbitrary.ts'

@@ -1,7 +1,7 @@
 import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type DomainEvent, keyOf, sessionOf } from '../../../infra/event-store/codec.ts'
+import { type DomainEvent, keyOf, sessionOf } from '../../../infra/event-store/event.ts'
 import { openedSchema, readSchemaFiles } from '../../../schemas/generate.ts'
 import { valuesOf } from '../../schemas/arbitrary.ts'
 

@@ -1,10 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  createCodec,
-  type DomainEvent,
-  type RecordedEvent,
-} from '../../../infra/event-store/codec.ts'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { runTogether } from '../../../infra/postgres/arrays.ts'
 import { reassignedLink } from '../../../projections/sessions/apply-reassignments.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import {
   type Attempt,
   batchesOf,

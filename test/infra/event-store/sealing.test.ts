@@ -2,12 +2,9 @@ import { randomBytes } from 'node:crypto'
 import avro, { type Schema } from 'avsc'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  createCodec,
-  type DomainEvent,
-  UnreadableRecord,
-} from '../../../infra/event-store/codec.ts'
-import type { EventName } from '../../../infra/event-store/event.ts'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import { UnreadableRecord } from '../../../infra/event-store/decode.ts'
+import type { DomainEvent, EventName } from '../../../infra/event-store/event.ts'
 import { openedSchema, readSchemaFiles } from '../../../schemas/generate.ts'
 import ids from '../../../schemas/ids.json' with { type: 'json' }
 import { personalFields } from '../../../schemas/personal.ts'

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Schema } from 'avsc'
 import { describe, expect, test } from 'vitest'
-import {
-  createCodec,
-  type DomainEvent,
-  UnreadableRecord,
-} from '../../../infra/event-store/codec.ts'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import { UnreadableRecord } from '../../../infra/event-store/decode.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { eventSchemas } from '../../../infra/event-store/event-schemas.ts'
 import { compatibilityProblems } from '../../../schemas/compatibility.ts'
 import { assignIds, readSchemaFiles, type SchemaFile } from '../../../schemas/generate.ts'

@@ -1,4 +1,4 @@
-import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import { systemService } from '../../../services/gate/registry/registered.ts'
 import { type ReadModel, useReadModel } from '../read-model.ts'

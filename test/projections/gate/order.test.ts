@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
-import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'

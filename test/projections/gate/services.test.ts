@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import {
   activeServicesAt,
   countServices,

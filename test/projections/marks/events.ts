@@ -1,8 +1,5 @@
-import {
-  createCodec,
-  type DomainEvent,
-  type RecordedEvent,
-} from '../../../infra/event-store/codec.ts'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import type { MarkLabel } from '../../../schemas/events.ts'
 import { testCause } from '../../support/projections.ts'
 import { metaOf, sessionScored } from '../../support/session-scored.ts'

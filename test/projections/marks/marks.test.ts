@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { listSessions } from '../../../projections/sessions/list-sessions.ts'
 import { currentMarks, newestMarks, sessionsToMark } from '../../../projections/sessions/marks.ts'
 import { marksOf } from '../../../projections/sessions/person.ts'

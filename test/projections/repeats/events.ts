@@ -1,4 +1,4 @@
-import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import type { CountedSession } from '../../../projections/repeats/counted.ts'
 import { repeatsProjection } from '../../../projections/repeats/projection.ts'
 import type { Environment } from '../../../schemas/events.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Applied } from '../../../infra/event-store/applied.ts'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { createRepeatCounter } from '../../../projections/repeats/queries.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type DomainEvent, keyOf, type RecordedEvent } from '../../../infra/event-store/codec.ts'
+import { type DomainEvent, keyOf, type RecordedEvent } from '../../../infra/event-store/event.ts'
 import { countedTo } from '../../../projections/repeats/counted.ts'
 import { createRepeatCounter } from '../../../projections/repeats/queries.ts'
 import { windows } from '../../../projections/repeats/tables.ts'

@@ -1,4 +1,4 @@
-import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import { derivedHexId } from '../../../infra/ids.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import type {

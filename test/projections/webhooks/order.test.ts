@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import {
   expectOrderIsNothing,

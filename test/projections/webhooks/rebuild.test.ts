@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Applied } from '../../../infra/event-store/applied.ts'
 import { migrate } from '../../../infra/event-store/builds.ts'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { RunningProjection } from '../../../infra/event-store/runner.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { liveBuild, useSchema } from '../../../infra/event-store/builds.ts'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { runTogether } from '../../../infra/postgres/arrays.ts'
 import { type Tx, transaction } from '../../../infra/postgres/pool.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'

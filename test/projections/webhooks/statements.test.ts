@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { applyNew } from '../../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../../infra/event-store/builds.ts'
-import type { DomainEvent } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { type Db, transaction } from '../../../infra/postgres/pool.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import {

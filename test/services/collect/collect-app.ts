@@ -5,7 +5,8 @@ import { type AuthOptions, createAuth } from '../../../infra/access/auth.ts'
 import type { KeyRecord, PublishablePrincipal } from '../../../infra/access/principal.ts'
 import { generateApiKey } from '../../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { createCodec, type RecordedEvent } from '../../../infra/event-store/codec.ts'
+import { createCodec } from '../../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import { type AppOptions, createApp } from '../../../infra/http/app.ts'
 import {
   type CollectClientOptions,

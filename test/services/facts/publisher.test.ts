@@ -1,7 +1,7 @@
 import avro from 'avsc'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Applied } from '../../../infra/event-store/applied.ts'
-import type { DomainEvent, EventMeta } from '../../../infra/event-store/codec.ts'
+import type { DomainEvent, EventMeta } from '../../../infra/event-store/event.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { Periodic } from '../../../infra/flow/periodic.ts'
 import { partitionOfKey } from '../../../infra/log/partition.ts'

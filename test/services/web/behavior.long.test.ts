@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect } from 'vitest'
-import type { RecordedEvent } from '../../../infra/event-store/codec.ts'
+import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { evolve, type SessionState } from '../../../services/scoring/session/state.ts'
 import { evaluate } from '../../../services/scoring/signals/evaluate.ts'

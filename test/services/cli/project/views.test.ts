@@ -6,7 +6,7 @@ import {
   migrateHome,
   openPartition,
 } from '../../../../infra/event-store/builds.ts'
-import type { DomainEvent, EventMeta } from '../../../../infra/event-store/codec.ts'
+import type { DomainEvent, EventMeta } from '../../../../infra/event-store/event.ts'
 import { pruneBuild } from '../../../../infra/event-store/prune.ts'
 import type { EventLog } from '../../../../infra/log/port.ts'
 import { eventTopics } from '../../../../schemas/events.ts'

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createCodec, type DomainEvent } from '../../../../infra/event-store/codec.ts'
+import { createCodec } from '../../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { sessionsProjection } from '../../../../projections/sessions/projection.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import type { FactRow } from '../../../../services/cli/rescore/rehearse.ts'

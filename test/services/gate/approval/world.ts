@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { generateToken, type Token, tokenHashes } from '../../../../infra/crypto/tokens.ts'
-import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
 import { decidedEvent } from '../../../../infra/event-store/decide.ts'
+import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import type { PostOptions, PostOutcome } from '../../../../infra/safe-http/client.ts'
 import {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import type { Projection } from '../../../../infra/event-store/projection.ts'
 import type { Topic } from '../../../../infra/log/port.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'

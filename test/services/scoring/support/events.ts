@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
-import type { EventMeta } from '../../../../infra/event-store/codec.ts'
+import type { EventMeta } from '../../../../infra/event-store/event.ts'
 import { derivedId } from '../../../../infra/ids.ts'
 import type {
   BatchReceived,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { derivedHexId } from '../../../../infra/ids.ts'
 import type { Batch } from '../../../../infra/log/port.ts'
 import { readTopicToEnd } from '../../../../infra/log/read-topic.ts'

@@ -3,7 +3,7 @@ import { type Config, readConfig } from '../../../../infra/config.ts'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import type { Applied } from '../../../../infra/event-store/applied.ts'
 import { lastBefore } from '../../../../infra/event-store/catch-up.ts'
-import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { type Clock, derivedHexId } from '../../../../infra/ids.ts'
 import type { EventLog } from '../../../../infra/log/port.ts'
 import {

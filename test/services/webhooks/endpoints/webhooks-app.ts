@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { sessionsProjection } from '../../../../projections/sessions/projection.ts'

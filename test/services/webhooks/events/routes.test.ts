@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { derivedHexId, hexId, timeOrderedId } from '../../../../infra/ids.ts'
 import { sessionEventTypes } from '../../../../projections/sessions/tables.ts'
 import { webhookRetentionMs } from '../../../../projections/webhooks/tables.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Applied } from '../../../../infra/event-store/applied.ts'
-import type { DomainEvent } from '../../../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import type { EventLog, Position } from '../../../../infra/log/port.ts'
 import { sessionsProjection } from '../../../../projections/sessions/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
