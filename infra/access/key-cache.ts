@@ -25,6 +25,8 @@ interface Answer {
   requestedAt: number
 }
 
+type LookedUp = Promise<KeyRecord | undefined>
+
 const maxKeys = 10_000
 // Together a fraction of the connections: guesses wait for each other, and never for long before a customer's key.
 const lookupsAtOnce = { first: 4, again: 4 }
@@ -39,20 +41,11 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
   const { sourceBudget = createBudget({ clock }), onKeyLookup } = options
   const known = createLru<string, Answer>(maxKeys)
   const unknown = createLru<string, Answer>(maxKeys)
-  const running = new Map<string, Promise<KeyRecord | undefined>>()
+  const running = new Map<string, LookedUp>()
   const first = createConcurrencyLimit({ max: lookupsAtOnce.first, timeoutMs: turnTimeoutMs })
   const again = createConcurrencyLimit({ max: lookupsAtOnce.again, timeoutMs: turnTimeoutMs })
 
-  function isFresh({ requestedAt }: Answer): boolean {
-    const age = clock() - requestedAt
-    // A clock that was set back must not make an answer last longer.
-    return age >= 0 && age < cacheMs
-  }
-
-  async function fetchRecord(
-    key: string,
-    isBelieved: () => boolean,
-  ): Promise<KeyRecord | undefined> {
+  async function fetchRecord(key: string, isBelieved: () => boolean): LookedUp {
     const requestedAt = clock()
     const record = await findKey(lookupHashes(keyring, key))
     onKeyLookup?.(record ? 'found' : 'unknown')
@@ -65,10 +58,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     return record
   }
 
-  function findRecord(
-    key: string,
-    { ip }: { readonly ip: string },
-  ): Promise<KeyRecord | undefined> {
+  function findRecord(key: string, { ip }: { readonly ip: string }): LookedUp {
     // A key that was verified here before is no guess, and spends nothing: else the customers behind one proxy,
     // whose keys all go stale at the same change, would lock each other out.
     const mayBeGuess = !known.has(key)
@@ -82,7 +72,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     // Only guesses spend the budget: not customers behind one address after a restart, nor what is tried again.
     const refund = () => sourceBudget.giveBack(source)
     if (mayBeGuess) answer.then((record) => record && refund(), refund)
-    const lookup: Promise<KeyRecord | undefined> = answer.finally(() => {
+    const lookup: LookedUp = answer.finally(() => {
       if (isBelieved()) running.delete(key)
     })
     running.set(key, lookup)
@@ -101,7 +91,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       source: { readonly ip: string },
     ): KeyRecord | undefined | Promise<KeyRecord | undefined> {
       const answer = known.get(key) ?? unknown.get(key)
-      if (answer && isFresh(answer)) return answer.record
+      if (answer && isFresh(answer, { now: clock(), cacheMs })) return answer.record
       // What is not even a key, by its form and checksum, costs no look-up.
       if (!parseApiKey(key)) return undefined
       return running.get(key) ?? findRecord(key, source)
@@ -111,9 +101,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
      * holds for keys of all organizations.
      */
     invalidate(organizationIds?: readonly string[]): void {
-      const changed = organizationIds && new Set(organizationIds)
-      const isChanged = ({ record }: Answer) =>
-        !changed || (record !== undefined && changed.has(record.principal.organizationId))
+      const isChanged = isOfOne(organizationIds)
       for (const key of running.keys()) {
         const answer = known.get(key)
         // A key that was never found may turn out to be one of a changed organization, so its look-up is not believed.
@@ -125,4 +113,16 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
       if (!organizationIds) unknown.clear()
     },
   }
+}
+
+function isFresh({ requestedAt }: Answer, { now, cacheMs }: { now: number; cacheMs: number }) {
+  const age = now - requestedAt
+  // A clock that was set back must not make an answer last longer.
+  return age >= 0 && age < cacheMs
+}
+
+function isOfOne(organizationIds: readonly string[] | undefined): (answer: Answer) => boolean {
+  if (!organizationIds) return () => true
+  const ids = new Set(organizationIds)
+  return ({ record }) => record !== undefined && ids.has(record.principal.organizationId)
 }

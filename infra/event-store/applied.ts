@@ -50,26 +50,17 @@ export async function createApplied({
   logger,
   pollMs = 500,
 }: AppliedOptions): Promise<Applied> {
-  const known = new Map<string, number>()
-  const waiters = new Map<string, Set<Waiter>>()
+  const offsets = createOffsets()
   const listeners = new Map<string, Set<(next: Position) => void>>()
   const changeListeners = new Map<string, Set<(subjects: Subjects) => void>>()
-  const keyOf = (projection: string, { topic, partition }: Position) =>
-    `${projection}|${topic}|${partition}`
-
-  function advance(projection: string, next: Position): void {
-    const key = keyOf(projection, next)
-    if (next.offset <= (known.get(key) ?? 0)) return
-    known.set(key, next.offset)
-    for (const waiter of waiters.get(key) ?? []) if (waiter.offset < next.offset) waiter.resolve()
-    for (const listener of listeners.get(projection) ?? []) listener(next)
-  }
 
   function receive({ projection, next, subjects }: AppliedNotification): void {
     if (subjects?.length !== 0) {
       for (const listener of changeListeners.get(projection) ?? []) listener(subjects)
     }
-    for (const position of next) advance(projection, position)
+    for (const position of next.filter((one) => offsets.advance(projection, one))) {
+      for (const listener of listeners.get(projection) ?? []) listener(position)
+    }
   }
 
   async function load(): Promise<void> {
@@ -80,7 +71,7 @@ export async function createApplied({
     )
     for (const { projection, ...next } of rows) {
       // Its notification has yet to come, with ids that are not known here.
-      const isNew = next.offset > (known.get(keyOf(projection, next)) ?? 0)
+      const isNew = next.offset > offsets.known(projection, next)
       receive({ projection, next: [next], subjects: isNew ? undefined : [] })
     }
   }
@@ -95,36 +86,16 @@ export async function createApplied({
     onNotification: (_channel, payload) => receive(decodeNotification(payload)),
     // Postgres may have come back without its last commits, so what was known is forgotten.
     onReconnect() {
-      known.clear()
+      offsets.forget()
       for (const some of changeListeners.values()) for (const listener of some) listener(undefined)
       void reload()
     },
   })
   await load()
   const poll = setInterval(() => {
-    if (waiters.size > 0) void reload()
+    if (offsets.isAwaited()) void reload()
   }, pollMs)
   poll.unref()
-
-  function waitForOne(projection: string, position: Position, signal: AbortSignal): Promise<void> {
-    const key = keyOf(projection, position)
-    if ((known.get(key) ?? 0) > position.offset) return Promise.resolve()
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const waiter = { ...position, resolve }
-    const mine = waiters.get(key) ?? new Set()
-    waiters.set(key, mine.add(waiter))
-    const { topic, partition, offset } = position
-    const late = new Error(
-      `${projection} has not applied ${topic}/${partition} offset ${offset} in time`,
-    )
-    const onAbort = () => reject(unavailable(late))
-    signal.addEventListener('abort', onAbort, { once: true })
-    return promise.finally(() => {
-      signal.removeEventListener('abort', onAbort)
-      mine.delete(waiter)
-      if (mine.size === 0 && waiters.get(key) === mine) waiters.delete(key)
-    })
-  }
 
   return {
     advance: receive,
@@ -133,7 +104,7 @@ export async function createApplied({
       const timer = setTimeout(() => timeout.abort(), timeoutMs)
       try {
         await Promise.all(
-          positions.map((position) => waitForOne(projection, position, timeout.signal)),
+          positions.map((position) => offsets.waitFor(projection, position, timeout.signal)),
         )
       } finally {
         clearTimeout(timer)
@@ -144,6 +115,48 @@ export async function createApplied({
     async close() {
       clearInterval(poll)
       await listener.close()
+    },
+  }
+}
+
+/** The next offsets of projections, and who waits for them. */
+function createOffsets() {
+  const known = new Map<string, number>()
+  const waiters = new Map<string, Set<Waiter>>()
+  const keyOf = (projection: string, { topic, partition }: Position) =>
+    `${projection}|${topic}|${partition}`
+
+  return {
+    known: (projection: string, at: Position): number => known.get(keyOf(projection, at)) ?? 0,
+    /** Returns false where as much was known already. */
+    advance(projection: string, next: Position): boolean {
+      const key = keyOf(projection, next)
+      if (next.offset <= (known.get(key) ?? 0)) return false
+      known.set(key, next.offset)
+      for (const waiter of waiters.get(key) ?? []) if (waiter.offset < next.offset) waiter.resolve()
+      return true
+    },
+    forget: () => known.clear(),
+    isAwaited: () => waiters.size > 0,
+    /** Rejects with 503 when the signal is aborted first. */
+    waitFor(projection: string, position: Position, signal: AbortSignal): Promise<void> {
+      const key = keyOf(projection, position)
+      if ((known.get(key) ?? 0) > position.offset) return Promise.resolve()
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const waiter = { ...position, resolve }
+      const mine = waiters.get(key) ?? new Set()
+      waiters.set(key, mine.add(waiter))
+      const { topic, partition, offset } = position
+      const late = new Error(
+        `${projection} has not applied ${topic}/${partition} offset ${offset} in time`,
+      )
+      const onAbort = () => reject(unavailable(late))
+      signal.addEventListener('abort', onAbort, { once: true })
+      return promise.finally(() => {
+        signal.removeEventListener('abort', onAbort)
+        mine.delete(waiter)
+        if (mine.size === 0 && waiters.get(key) === mine) waiters.delete(key)
+      })
     },
   }
 }

@@ -82,47 +82,11 @@ export interface EventConsumer {
  * never skipped.
  */
 export async function consumeEvents(options: EventConsumerOptions): Promise<EventConsumer> {
-  const { who, log, group, topics, types, maxRecords, gatherMs, logger } = options
+  const { log, group, topics, types, maxRecords, gatherMs } = options
   const { clock = () => performance.now() } = options
   const partitions = createPartitions(options, clock)
-  const readFirsts = seldom(
-    1000,
-    () => Promise.all(topics.map((topic) => log.firstPositions(topic))),
-    clock,
-  )
+  const { startOffset, passExpired } = createStarts(options, { partitions, clock })
   const stopping = new AbortController()
-
-  async function firstOf({ topic, partition }: Place): Promise<Position> {
-    const firsts = (await readFirsts()).flat()
-    const first = firsts.find((at) => at.topic === topic && at.partition === partition)
-    return first ?? { topic, partition, offset: 0 }
-  }
-
-  /** Begins at the stored offset, or where that is earlier at the first record that still exists. */
-  async function startAt(first: Position): Promise<number | undefined> {
-    const { offset: to, ...place } = first
-    const from = await options.startOffset?.(first)
-    const next = from === undefined ? undefined : Math.max(from, to)
-    partitions.change(place, { kind: 'started' }, next)
-    if (from === undefined || from >= to) return next
-    const records = to - from
-    logger.error(
-      { consumer: who, ...place, from, to, records },
-      `records expired before ${who} read them`,
-    )
-    options.onExpired?.(records)
-    return next
-  }
-
-  // Offsets have gaps for other reasons, too, so the first record that still exists decides what has expired.
-  async function passExpired(batch: Batch): Promise<void> {
-    const next = partitions.nextOffset(batch)
-    const { offset: start } = startOf(batch)
-    if (!options.startOffset || start <= next) return
-    const first = await firstOf(batch)
-    const offset = Math.min(start, first.offset)
-    if (offset > next) await startAt({ ...first, offset })
-  }
 
   async function handle(batches: Batch[]): Promise<ReadOn[]> {
     const { decoded, results } = await decodeAll(batches)
@@ -164,16 +128,6 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     return all
   }
 
-  async function startOffset(topic: Topic, partition: number): Promise<number | undefined> {
-    const place = partitions.add({ topic, partition })
-    try {
-      return await startAt(await firstOf(place))
-    } catch (error) {
-      partitions.change(place, { kind: 'notStarted', error })
-      throw error
-    }
-  }
-
   const consumer: LogConsumer = await log.consume({
     group,
     topics,
@@ -192,6 +146,61 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     stop() {
       stopping.abort()
       return consumer.stop()
+    },
+  }
+}
+
+/** Where partitions start, and what to do when records expired before they were read. */
+function createStarts(
+  { who, log, topics, logger, ...options }: EventConsumerOptions,
+  { partitions, clock }: { partitions: ReturnType<typeof createPartitions>; clock: () => number },
+) {
+  const readFirsts = seldom(
+    1000,
+    () => Promise.all(topics.map((topic) => log.firstPositions(topic))),
+    clock,
+  )
+
+  async function firstOf({ topic, partition }: Place): Promise<Position> {
+    const firsts = (await readFirsts()).flat()
+    const first = firsts.find((at) => at.topic === topic && at.partition === partition)
+    return first ?? { topic, partition, offset: 0 }
+  }
+
+  /** Starts at the stored offset, or where that is earlier at the first record that still exists. */
+  async function startAt(first: Position): Promise<number | undefined> {
+    const { offset: to, ...place } = first
+    const from = await options.startOffset?.(first)
+    const next = from === undefined ? undefined : Math.max(from, to)
+    partitions.change(place, { kind: 'started' }, next)
+    if (from === undefined || from >= to) return next
+    const records = to - from
+    logger.error(
+      { consumer: who, ...place, from, to, records },
+      `records expired before ${who} read them`,
+    )
+    options.onExpired?.(records)
+    return next
+  }
+
+  return {
+    async startOffset(topic: Topic, partition: number): Promise<number | undefined> {
+      const place = partitions.add({ topic, partition })
+      try {
+        return await startAt(await firstOf(place))
+      } catch (error) {
+        partitions.change(place, { kind: 'notStarted', error })
+        throw error
+      }
+    },
+    // Offsets have gaps for other reasons, too, so the first record that still exists decides what has expired.
+    async passExpired(batch: Batch): Promise<void> {
+      const next = partitions.nextOffset(batch)
+      const { offset: start } = startOf(batch)
+      if (!options.startOffset || start <= next) return
+      const first = await firstOf(batch)
+      const offset = Math.min(start, first.offset)
+      if (offset > next) await startAt({ ...first, offset })
     },
   }
 }

@@ -77,68 +77,35 @@ function refuse(cause: unknown): never {
  * statement.
  */
 export function createDataKeys(options: DataKeysOptions): DataKeys {
-  const { pool, keyring, random, clock, isLogEmbedded = false, max = 20_000 } = options
-  const lasting = {
-    ttl: unusedMs,
-    ttlAutopurge: true,
-    updateAgeOnGet: true,
-    perf: { now: clock },
-    ttlResolution: 0,
-  }
-  const known = createLru<string, { key: KeyObject | null }>(max, lasting)
+  const { pool, keyring, clock, isLogEmbedded = false, max = 20_000 } = options
+  const known = createLru<string, { key: KeyObject | null }>(max, lifetime(clock))
   const unstored = new Map<string, DataKeyRow>()
   const groups = createGroupCommit({ write, maxRecords: maxTogether })
   const prefetch = createPrefetch({ make: drawStored, clock })
 
-  function note(found: FoundKey): void {
-    const key = openDataKey(found, keyring)
-    known.set(found.session_id, { key: key ? createSecretKey(key) : null })
+  function note(found: FoundKey[]): void {
+    for (const one of found) {
+      const key = openDataKey(one, keyring)
+      known.set(one.session_id, { key: key ? createSecretKey(key) : null })
+    }
   }
 
   async function find(sessionIds: readonly string[]): Promise<void> {
     const missing = sessionIds.filter((id) => !known.has(id))
-    if (missing.length > 0) for (const found of await findDataKeys(pool, missing)) note(found)
+    if (missing.length > 0) note(await findDataKeys(pool, missing))
   }
 
-  // A row that another process writes at the same time is neither written nor found the first time.
   async function write(sessionIds: string[]): Promise<boolean[]> {
-    const rows = new Map(sessionIds.map((id) => [id, newRow(id)]))
-    for (let left = [...rows.keys()]; left.length > 0; left = left.filter((id) => !known.has(id))) {
-      const drawn = left.flatMap((id) => rows.get(id) ?? [])
-      const written = await insertDataKeys(
-        pool,
-        drawn.map(({ row }) => row),
-      )
-      for (const one of drawn) if (written.has(one.row.session_id)) remember(one)
-      const others = left.filter((id) => !written.has(id))
-      if (others.length > 0) for (const found of await findDataKeys(pool, others)) note(found)
-    }
+    const drawn = [...new Set(sessionIds)].map((id) => drawKey(id, options))
+    const { inserted, found } = await insertOrFind(pool, drawn)
+    for (const key of inserted) remember(key)
+    note(found)
     return sessionIds.map(() => true)
   }
 
-  function newRow(sessionId: string): NewKey {
-    const key = random(dataKeyBytes)
-    const made_at = clock()
-    return {
-      // Several times as quick as from bytes, each time that it is used.
-      key: createSecretKey(key),
-      row: {
-        session_id: sessionId,
-        made_at,
-        sealed_key: sealDataKey(key, { sessionId, keyring, random, now: made_at }),
-      },
-    }
-  }
-
-  function draw(): DrawnSession {
-    const sessionId = timeOrderedId('sid', clock(), random)
-    return { sessionId, ...newRow(sessionId) }
-  }
-
   async function drawStored(count: number): Promise<DrawnSession[]> {
-    const drawn = Array.from({ length: count }, draw)
-    const rows = drawn.map(({ row }) => row)
-    await insertDataKeys(pool, rows).catch(refuse)
+    const drawn = Array.from({ length: count }, () => drawSession(options))
+    await insertDataKeys(pool, rowsOf(drawn)).catch(refuse)
     return drawn
   }
 
@@ -167,7 +134,7 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
     ensure,
     newSession() {
       if (!isLogEmbedded) return prefetch.take().then(begin)
-      const drawn = draw()
+      const drawn = drawSession(options)
       unstored.set(drawn.sessionId, drawn.row)
       return begin(drawn)
     },
@@ -184,6 +151,58 @@ export function createDataKeys(options: DataKeysOptions): DataKeys {
     forget(sessionIds) {
       if (!sessionIds) known.clear()
       else for (const id of sessionIds) known.delete(id)
+    },
+  }
+}
+
+const rowsOf = (keys: NewKey[]): DataKeyRow[] => keys.map(({ row }) => row)
+
+const lifetime = (clock: Clock) => ({
+  ttl: unusedMs,
+  ttlAutopurge: true,
+  updateAgeOnGet: true,
+  perf: { now: clock },
+  ttlResolution: 0,
+})
+
+/** Stores the keys of sessions that have none, and finds those that another process has stored. */
+async function insertOrFind(
+  pool: pg.Pool,
+  drawn: NewKey[],
+): Promise<{ inserted: NewKey[]; found: FoundKey[] }> {
+  const inserted: NewKey[] = []
+  const found: FoundKey[] = []
+  // A row that another process writes at the same time is neither written nor found the first time.
+  for (let left = drawn; left.length > 0; ) {
+    const rows = rowsOf(left)
+    const written = await insertDataKeys(pool, rows)
+    const others = rows.flatMap(({ session_id: id }) => (written.has(id) ? [] : id))
+    const stored = others.length > 0 ? await findDataKeys(pool, others) : []
+    const settled = new Set([...written, ...stored.map(({ session_id }) => session_id)])
+    inserted.push(...left.filter(({ row }) => written.has(row.session_id)))
+    found.push(...stored)
+    left = left.filter(({ row }) => !settled.has(row.session_id))
+  }
+  return { inserted, found }
+}
+
+type Drawing = Pick<DataKeysOptions, 'keyring' | 'random' | 'clock'>
+
+function drawSession(options: Drawing): DrawnSession {
+  const sessionId = timeOrderedId('sid', options.clock(), options.random)
+  return { sessionId, ...drawKey(sessionId, options) }
+}
+
+function drawKey(sessionId: string, { keyring, random, clock }: Drawing): NewKey {
+  const key = random(dataKeyBytes)
+  const made_at = clock()
+  return {
+    // Several times as quick as from bytes, each time that it is used.
+    key: createSecretKey(key),
+    row: {
+      session_id: sessionId,
+      made_at,
+      sealed_key: sealDataKey(key, { sessionId, keyring, random, now: made_at }),
     },
   }
 }

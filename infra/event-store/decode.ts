@@ -51,12 +51,9 @@ export function createDecoder(parts: CodecParts) {
     if (value.length < prefixBytes || value[0] !== format)
       throw new UnreadableRecord('not in the Confluent wire format')
     const id = value.readUInt32BE(1)
-    const schema = byId.get(id)
-    if (schema) return schema
     // Ids are given in order and never again, so the missing ones are of schemas that no release had.
     const isRetired = ids === schemas.ids && id < newestId
-    const retired = `written by a pre-release; delete the data directory (schema id ${id})`
-    throw new UnreadableRecord(isRetired ? retired : `unknown schema id ${id}`)
+    return byId.get(id) ?? refuseSchema(id, isRetired)
   }
 
   function readRecord(record: LogRecord): CachedEvent {
@@ -120,6 +117,11 @@ export function createDecoder(parts: CodecParts) {
       return true
     },
   }
+}
+
+function refuseSchema(id: number, isRetired: boolean): never {
+  const retired = `written by a pre-release; delete the data directory (schema id ${id})`
+  throw new UnreadableRecord(isRetired ? retired : `unknown schema id ${id}`)
 }
 
 function withNewest(version: SchemaVersion, { newest }: EventSchemas): WrittenSchema {

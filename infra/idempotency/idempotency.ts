@@ -159,39 +159,6 @@ export function createIdempotency({
     return { lease, secrets, createdAt: row.createdAt }
   }
 
-  async function attempt(
-    { lease, secrets, createdAt }: Attempt,
-    work: Work,
-  ): Promise<StoredAnswer> {
-    let answer: StoredAnswer
-    try {
-      answer = answered(await work({ random: secrets.random, now: createdAt }))
-    } catch (error) {
-      await afterFailure(lease, toApiError(error).status)
-      throw error
-    }
-    if (answer.status >= 300) {
-      await afterFailure(lease, answer.status)
-      return answer
-    }
-    try {
-      const stored = await complete(pool, { ...lease, answer: secrets.seal(answer, random) })
-      return stored ? secrets.open(stored) : answer
-    } catch (err) {
-      // The effect is durable: the caller gets the answer, and a repetition finds the effect.
-      logger.warn({ err }, 'the answer of an idempotent command was not stored')
-      return answer
-    }
-  }
-
-  /** Best effort: the lease ends by itself, and the caller has to learn what failed first. */
-  async function afterFailure(lease: CommandLease, status: number): Promise<void> {
-    const end = status < 500 ? forgetCommand : releaseLease
-    await end(pool, lease).catch((err) =>
-      logger.warn({ err }, 'an idempotent command was not let go'),
-    )
-  }
-
   return {
     async run(options, work) {
       const { reply } = options
@@ -199,7 +166,8 @@ export function createIdempotency({
       if (!named) return send(reply, answered(await work({ random, now: clock() })))
       reply.header('cache-control', 'no-store')
       const begun = await started(named)
-      return 'lease' in begun ? send(reply, await attempt(begun, work)) : sendAgain(reply, begun)
+      if (!('lease' in begun)) return sendAgain(reply, begun)
+      return send(reply, await attempt({ pool, random, logger }, begun, work))
     },
     async replay(options) {
       const named = nameOf(options)
@@ -211,6 +179,40 @@ export function createIdempotency({
 }
 
 type Work = (command: Command) => Promise<CommandAnswer>
+
+/** Runs the command and stores its answer if that is a success. Throws what `work` throws. */
+async function attempt(
+  { pool, random, logger }: Pick<IdempotencyOptions, 'pool' | 'random' | 'logger'>,
+  { lease, secrets, createdAt }: Attempt,
+  work: Work,
+): Promise<StoredAnswer> {
+  // Best effort: the lease expires by itself, and the caller has to learn what failed first.
+  const afterFailure = async (status: number) => {
+    const end = status < 500 ? forgetCommand : releaseLease
+    await end(pool, lease).catch((err) =>
+      logger.warn({ err }, 'the lease of an idempotent command was not released'),
+    )
+  }
+  let answer: StoredAnswer
+  try {
+    answer = answered(await work({ random: secrets.random, now: createdAt }))
+  } catch (error) {
+    await afterFailure(toApiError(error).status)
+    throw error
+  }
+  if (answer.status >= 300) {
+    await afterFailure(answer.status)
+    return answer
+  }
+  try {
+    const stored = await complete(pool, { ...lease, answer: secrets.seal(answer, random) })
+    return stored ? secrets.open(stored) : answer
+  } catch (err) {
+    // The effect is durable: the caller gets the answer, and a repetition finds the effect.
+    logger.warn({ err }, 'the answer of an idempotent command was not stored')
+    return answer
+  }
+}
 
 const answered = ({ status, body }: CommandAnswer): StoredAnswer => ({
   status,

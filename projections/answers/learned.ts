@@ -117,24 +117,8 @@ export function learnFrom(
   rows: readonly ClassAnswer[],
   { now, keys }: Bank,
 ): LearnedAnswers & { overview(): EngineLearned[] } {
-  const byQuestion = [...Map.groupBy(rows, keyOf)]
-  const questions = new Map(byQuestion.map(([key, answers]) => [key, questionOf(answers)]))
-  const right = createLru<string, { digests: ReadonlySet<string> | null }>(100_000)
+  const { digestsOf, visitorsOf } = questionsOf(rows)
   const known = new Map<string, LearningProgress>()
-
-  function digestsOf(key: string, tag: string): ReadonlySet<string> | null {
-    const question = questions.get(key)
-    if (!question) return null
-    const of = question.isSameForAll ? key : `${tag} ${key}`
-    const cached = right.get(of)?.digests
-    if (cached !== undefined) return cached
-    const digests = rightOf(
-      question.answers.flatMap((one) => countFor(tag, one)),
-      question,
-    )
-    right.set(of, { digests })
-    return digests
-  }
 
   function progress({ organizationId, ...of }: AnswerClass): LearningProgress {
     const tag = organizationTag(organizationId)
@@ -156,14 +140,6 @@ export function learnFrom(
     )
     const fewest = visitors.toSorted((one, other) => other - one)[frequentNeeded - 1] ?? 0
     return { isLearned: fewest >= least.visitors, visitors: fewest, needed: least.visitors }
-  }
-
-  // All that are needed, once an answer counts.
-  function visitorsOf(of: Parameters<typeof keyOf>[0], tag: string): number {
-    const key = keyOf(of)
-    if (digestsOf(key, tag)) return least.visitors
-    const counted = questions.get(key)?.answers.flatMap((one) => countFor(tag, one)) ?? []
-    return Math.min(least.visitors - 1, Math.floor(Math.max(0, ...counted.map(({ by }) => by))))
   }
 
   function disputedAt(of: Pick<ClassAnswer, 'environment' | 'class'>, tag: string): number {
@@ -211,6 +187,38 @@ export function learnFrom(
         organizationTag(organizationId),
       )
       return digests ? { has: (answer) => digests.has(answerDigest(answer)) } : undefined
+    },
+  }
+}
+
+function questionsOf(rows: readonly ClassAnswer[]) {
+  const byQuestion = [...Map.groupBy(rows, keyOf)]
+  const questions = new Map(byQuestion.map(([key, answers]) => [key, questionOf(answers)]))
+  const right = createLru<string, { digests: ReadonlySet<string> | null }>(100_000)
+
+  /** Returns the digests of the right answers to a question for an organization; null where too few are known. */
+  function digestsOf(key: string, tag: string): ReadonlySet<string> | null {
+    const question = questions.get(key)
+    if (!question) return null
+    const of = question.isSameForAll ? key : `${tag} ${key}`
+    const cached = right.get(of)?.digests
+    if (cached !== undefined) return cached
+    const digests = rightOf(
+      question.answers.flatMap((one) => countFor(tag, one)),
+      question,
+    )
+    right.set(of, { digests })
+    return digests
+  }
+
+  return {
+    digestsOf,
+    /** Returns how many visitors gave the most frequent answer; all that are needed, once an answer counts. */
+    visitorsOf(of: Parameters<typeof keyOf>[0], tag: string): number {
+      const key = keyOf(of)
+      if (digestsOf(key, tag)) return least.visitors
+      const counted = questions.get(key)?.answers.flatMap((one) => countFor(tag, one)) ?? []
+      return Math.min(least.visitors - 1, Math.floor(Math.max(0, ...counted.map(({ by }) => by))))
     },
   }
 }

@@ -38,21 +38,16 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
     summary: 'Which engines are learned',
     async run(request) {
       const { session } = await loggedIn(request, options)
-      const of = {
-        organizationId: session.organization.id,
-        environment: chosenEnvironment(session, request.headers[environmentHeader]),
-      }
-      const { progress } = await readProgress({ pool, now: clock(), keys: keyring.all })
-      const engines = engineFamilies.map((engine) => ({
-        engine,
-        ...progress({ ...of, class: engine }),
-      }))
+      const organizationId = session.organization.id
+      const environment = chosenEnvironment(session, request.headers[environmentHeader])
+      const learned = await readProgress({ pool, now: clock(), keys: keyring.all })
+      const engines = engineFamilies.map((engine) => {
+        const progress = learned.progress({ organizationId, environment, class: engine })
+        const { isLearned: is_learned, visitors, needed: visitors_needed } = progress
+        return { engine, is_learned, visitors, visitors_needed }
+      })
       const data: Engines = {
-        engines: engines.map(({ isLearned: is_learned, needed: visitors_needed, ...one }) => ({
-          ...one,
-          is_learned,
-          visitors_needed,
-        })),
+        engines,
         own_engine: engineVersionOf(userAgentOf(request))?.family ?? null,
         teaches_at_login: options.teachesAtLogin,
       }

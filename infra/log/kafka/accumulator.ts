@@ -47,9 +47,7 @@ export function createAccumulator(deps: AccumulatorDeps) {
     const { promise, resolve: done } = Promise.withResolvers<void>()
     waiting.push({ payload, messages: payload.batch.messages, done })
     void drain()
-    // A handler may take longer than the group waits for a sign of life.
-    const beat = setInterval(() => payload.heartbeat().catch(() => {}), heartbeatEveryMs)
-    await promise.finally(() => clearInterval(beat))
+    await withHeartbeat(payload, promise)
   }
 
   async function drain(): Promise<void> {
@@ -67,7 +65,7 @@ export function createAccumulator(deps: AccumulatorDeps) {
     for (const fetched of waiting) {
       if (!goesOn(fetched)) fetched.done()
       else if (room > 0) {
-        const batch = batchOf(fetched, room)
+        const batch = batchOf(fetched, { topic: callersName(fetched.payload.batch.topic), room })
         room -= batch.records.length
         pieces.push({ fetched, batch })
       }
@@ -101,7 +99,7 @@ export function createAccumulator(deps: AccumulatorDeps) {
       fetched.done()
       return
     }
-    failures.delete(`${topic} ${partition}`)
+    failures.delete(placeName(fetched.payload.batch))
     fetched.payload.resolveOffset(String(last))
     const messages = fetched.messages.slice(batch.records.length)
     if (messages.length > 0) waiting.push({ ...fetched, messages })
@@ -110,24 +108,29 @@ export function createAccumulator(deps: AccumulatorDeps) {
 
   // Pauses only this partition: the others go on, and the group does not see a failure.
   function retryLater(payload: EachBatchPayload): void {
-    const { topic, partition } = payload.batch
-    const count = (failures.get(`${topic} ${partition}`) ?? 0) + 1
-    failures.set(`${topic} ${partition}`, count)
+    const place = placeName(payload.batch)
+    const count = (failures.get(place) ?? 0) + 1
+    failures.set(place, count)
     const resume = payload.pause()
     setTimeout(() => !isStopping() && resume(), backoffMs(count)).unref()
   }
 
-  function batchOf({ payload, messages }: Fetched, room: number): Batch {
-    const { topic: name, partition } = payload.batch
-    const topic = callersName(name)
-    return {
-      topic,
-      partition,
-      records: messages.slice(0, room).map((message) => toRecord(message, topic, partition)),
-    }
-  }
-
   return eachBatch
+}
+
+// A handler may take longer than the group waits for a sign of life.
+function withHeartbeat(payload: EachBatchPayload, work: Promise<void>): Promise<void> {
+  const beat = setInterval(() => payload.heartbeat().catch(() => {}), heartbeatEveryMs)
+  return work.finally(() => clearInterval(beat))
+}
+
+function batchOf(
+  { payload, messages }: Fetched,
+  { topic, room }: { topic: string; room: number },
+): Batch {
+  const { partition } = payload.batch
+  const records = messages.slice(0, room).map((message) => toRecord(message, topic, partition))
+  return { topic, partition, records }
 }
 
 function toRecord(message: KafkaMessage, topic: string, partition: number): LogRecord {

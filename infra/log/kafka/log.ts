@@ -60,16 +60,6 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
     bytesOf: valueBytes,
   })
 
-  async function positionsIn(topic: Topic, which: 'low' | 'high'): Promise<Position[]> {
-    const offsets = await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
-    const positions = offsets.map((of) => ({
-      topic,
-      partition: of.partition,
-      offset: Number(of[which]),
-    }))
-    return positions.sort((a, b) => a.partition - b.partition)
-  }
-
   return {
     async append(records) {
       // No await where all topics are known: appends made one after the other must keep their order.
@@ -91,35 +81,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
       return registered
     },
 
-    firstPositions: (topic) => positionsIn(topic, 'low'),
-
-    endPositions: (topic) => positionsIn(topic, 'high'),
-
-    async positionsSince(topic, time) {
-      const found = await admin.use((connected) =>
-        connected.fetchTopicOffsetsByTimestamp(prefix + topic, time),
-      )
-      const positions = found.map(({ partition, offset }) => ({
-        topic,
-        partition,
-        offset: Number(offset),
-      }))
-      return positions.sort((a, b) => a.partition - b.partition)
-    },
-
-    async committed(group, names) {
-      const query = { groupId: prefix + group, topics: names.map((topic) => prefix + topic) }
-      const found = await admin.use((connected) => connected.fetchOffsets(query))
-      return found.flatMap(({ topic, partitions }) =>
-        partitions
-          .map(({ partition, offset }) => ({
-            topic: topic.slice(prefix.length),
-            partition,
-            offset: Number(offset),
-          }))
-          .filter(({ offset }) => offset >= 0),
-      )
-    },
+    ...positionsOf(admin, prefix),
 
     async identity() {
       const { clusterId } = await admin.use((connected) => connected.describeCluster())
@@ -140,6 +102,46 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
       await Promise.all([producer.close(), admin.close()])
     },
   }
+}
+
+function positionsOf(
+  admin: ReconnectingClient<Admin>,
+  prefix: string,
+): Pick<EventLog, 'firstPositions' | 'endPositions' | 'positionsSince' | 'committed'> {
+  async function positionsIn(topic: Topic, which: 'low' | 'high'): Promise<Position[]> {
+    const offsets = await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
+    return ordered(topic, offsets, (of) => of[which])
+  }
+
+  return {
+    firstPositions: (topic) => positionsIn(topic, 'low'),
+    endPositions: (topic) => positionsIn(topic, 'high'),
+    async positionsSince(topic, time) {
+      const found = await admin.use((connected) =>
+        connected.fetchTopicOffsetsByTimestamp(prefix + topic, time),
+      )
+      return ordered(topic, found, ({ offset }) => offset)
+    },
+    async committed(group, names) {
+      const query = { groupId: prefix + group, topics: names.map((topic) => prefix + topic) }
+      const found = await admin.use((connected) => connected.fetchOffsets(query))
+      return found
+        .flatMap(({ topic, partitions }) =>
+          ordered(topic.slice(prefix.length), partitions, ({ offset }) => offset),
+        )
+        .filter(({ offset }) => offset >= 0)
+    },
+  }
+}
+
+function ordered<T extends { partition: number }>(
+  topic: Topic,
+  offsets: T[],
+  offsetOf: (of: T) => string,
+): Position[] {
+  return offsets
+    .map((of) => ({ topic, partition: of.partition, offset: Number(offsetOf(of)) }))
+    .sort((a, b) => a.partition - b.partition)
 }
 
 // One request at a time: when several connect to a broker at once, kafkajs 2.2.4 breaks off its own TLS and SASL.
@@ -201,17 +203,7 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
       topic: prefix + spec.topic,
       numPartitions: spec.partitions,
       replicationFactor,
-      configEntries: [
-        ...retentionEntries(spec),
-        { name: 'max.message.bytes', value: String(maxMessageBytes) },
-        // A record that was moved from the embedded log keeps its time.
-        { name: 'message.timestamp.type', value: 'CreateTime' },
-        // A broker's own might be one that is not read.
-        { name: 'compression.type', value: 'producer' },
-        ...(minInsyncReplicas
-          ? [{ name: 'min.insync.replicas', value: String(minInsyncReplicas) }]
-          : []),
-      ],
+      configEntries: configEntries(spec, minInsyncReplicas),
     }))
     // kafkajs's own wait ends with an error at a broker that does not show the topic yet, and too early at one that
     // is not its leader yet.
@@ -249,30 +241,54 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
         })),
       }),
     )
-    const copies = Math.min(
-      ...topics.flatMap((topic) => topic.partitions.map((one) => one.replicas.length)),
-    )
+    const copies = topics.flatMap((topic) => topic.partitions.map((one) => one.replicas.length))
     const valuesOf = (name: string) =>
       resources.flatMap(({ configEntries }) =>
         configEntries
           .filter(({ configName }) => configName === name)
           .map(({ configValue }) => configValue),
       )
-    const insync = Math.min(...valuesOf('min.insync.replicas').map(Number))
-    const unreadable = valuesOf('compression.type').filter((type) => !readableTypes.includes(type))
-    return [
-      ...ofRetention,
-      ...(copies < 3
-        ? [`a topic has ${copies} copies: below 3, a lost broker stops or loses records`]
-        : []),
-      ...(insync < 2
-        ? [`min.insync.replicas is ${insync}: below 2, one broker may confirm what it alone has`]
-        : []),
-      ...(unreadable.length > 0
-        ? [`a topic has compression.type ${unreadable[0]}, which is not read: set it to producer`]
-        : []),
-    ]
+    const durability = durabilityWarnings({
+      copies: Math.min(...copies),
+      inSync: Math.min(...valuesOf('min.insync.replicas').map(Number)),
+      compressionTypes: valuesOf('compression.type'),
+    })
+    return [...ofRetention, ...durability]
   }
 
   return { find, ensure, warnings, known: (topic: Topic) => partitions.get(topic) }
+}
+
+const configEntries = (spec: TopicSpec, minInsyncReplicas: number | undefined) => [
+  ...retentionEntries(spec),
+  { name: 'max.message.bytes', value: String(maxMessageBytes) },
+  // A record that was moved from the embedded log keeps its time.
+  { name: 'message.timestamp.type', value: 'CreateTime' },
+  // A broker's own might be one that is not read.
+  { name: 'compression.type', value: 'producer' },
+  ...(minInsyncReplicas ? [{ name: 'min.insync.replicas', value: String(minInsyncReplicas) }] : []),
+]
+
+/** `copies` and `inSync` are the lowest values of all topics. */
+function durabilityWarnings({
+  copies,
+  inSync,
+  compressionTypes,
+}: {
+  copies: number
+  inSync: number
+  compressionTypes: string[]
+}): string[] {
+  const unreadable = compressionTypes.find((type) => !readableTypes.includes(type))
+  return [
+    ...(copies < 3
+      ? [`a topic has ${copies} copies: below 3, a lost broker stops or loses records`]
+      : []),
+    ...(inSync < 2
+      ? [`min.insync.replicas is ${inSync}: below 2, one broker may confirm what it alone has`]
+      : []),
+    ...(unreadable === undefined
+      ? []
+      : [`a topic has compression.type ${unreadable}, which is not read: set it to producer`]),
+  ]
 }

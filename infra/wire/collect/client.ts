@@ -236,9 +236,7 @@ function createBodySender(options: SenderOptions) {
   }
 
   function check(text: string, responseHmac: string) {
-    if (crypto.verifyResponse(keys, text, responseHmac)) return
-    const message = 'responseHmac is wrong'
-    throw new CollectError(200, { code: 'client.bad_response', message, retryable: false })
+    if (!crypto.verifyResponse(keys, text, responseHmac)) throw wrongHmac()
   }
 
   return {
@@ -246,19 +244,12 @@ function createBodySender(options: SenderOptions) {
       inTurn(async () => {
         const { seq, answer } = await send<BatchResponse>('batches', observations)
         const { fingerprint, engineQuestions = [], next } = answer
-        if (fingerprint) {
-          const covered = { ...fingerprint, stateId: fingerprint.state.id }
-          check(
-            fingerprintText(covered, { seq, nonce: answer.nonce }),
-            fingerprint.integrity.responseHmac,
-          )
-        }
-        return {
-          seq,
-          intervalMs: next.intervalMs,
-          engineQuestions,
-          ...(fingerprint ? { fingerprint } : {}),
-        }
+        const ack = { seq, intervalMs: next.intervalMs, engineQuestions }
+        if (!fingerprint) return ack
+        const covered = { ...fingerprint, stateId: fingerprint.state.id }
+        const text = fingerprintText(covered, { seq, nonce: answer.nonce })
+        check(text, fingerprint.integrity.responseHmac)
+        return { ...ack, fingerprint }
       }),
     requestResult: (observations: SentObservations): Promise<HandoffAnswer> =>
       inTurn(async () => {
@@ -268,6 +259,13 @@ function createBodySender(options: SenderOptions) {
       }),
   }
 }
+
+const wrongHmac = () =>
+  new CollectError(200, {
+    code: 'client.bad_response',
+    message: 'responseHmac is wrong',
+    retryable: false,
+  })
 
 // Whether the server said no for good: then it has not accepted the body.
 function isRefusal(error: unknown): boolean {

@@ -43,29 +43,10 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
   const running = new Map<GateSessionId, Promise<void>>()
   const stopping = new AbortController()
 
-  async function work(gateSessionId: GateSessionId): Promise<void> {
-    if (!(await leases.take(gateSessionId))) return
-    const lost = new AbortController()
-    const signal = AbortSignal.any([stopping.signal, lost.signal])
-    const renewing = setInterval(() => void renew(gateSessionId, lost), leaseMs / 3)
-    try {
-      await concludeApproval({ ...options, sleep }, { gateSessionId, signal })
-    } catch (error) {
-      if (!signal.aborted) throw error
-    } finally {
-      clearInterval(renewing)
-      await leases.release(gateSessionId).catch(() => {})
-    }
-  }
-
-  async function renew(gateSessionId: GateSessionId, lost: AbortController): Promise<void> {
-    // While the database does not answer, no other process can take the lease either.
-    const isOurs = await leases.renew(gateSessionId).catch(() => true)
-    if (!isOurs) lost.abort()
-  }
-
   async function start(gateSessionId: GateSessionId): Promise<void> {
-    const done = work(gateSessionId)
+    const conclude = (signal: AbortSignal) =>
+      concludeApproval({ ...options, sleep }, { gateSessionId, signal })
+    const done = underLease({ leases, leaseMs, stopping: stopping.signal }, gateSessionId, conclude)
       .catch((err) =>
         logger.warn({ err, gateSessionId }, 'an approval did not go on, trying again'),
       )
@@ -109,6 +90,42 @@ export function startApprovals(options: ApprovalsOptions): Approvals {
       await leases.releaseAll().catch(() => {})
       outcomes.close()
     },
+  }
+}
+
+/**
+ * Runs `work` if this process can take the approval's lease. The signal of `work` is aborted when the lease is lost or
+ * the process stops, and what `work` throws after that is ignored.
+ */
+async function underLease(
+  {
+    leases,
+    leaseMs,
+    stopping,
+  }: {
+    leases: ReturnType<typeof createApprovalLeases>
+    leaseMs: number
+    stopping: AbortSignal
+  },
+  gateSessionId: GateSessionId,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  if (!(await leases.take(gateSessionId))) return
+  const lost = new AbortController()
+  const signal = AbortSignal.any([stopping, lost.signal])
+  const renew = async () => {
+    // While the database does not answer, no other process can take the lease either.
+    const isOurs = await leases.renew(gateSessionId).catch(() => true)
+    if (!isOurs) lost.abort()
+  }
+  const renewing = setInterval(() => void renew(), leaseMs / 3)
+  try {
+    await work(signal)
+  } catch (error) {
+    if (!signal.aborted) throw error
+  } finally {
+    clearInterval(renewing)
+    await leases.release(gateSessionId).catch(() => {})
   }
 }
 

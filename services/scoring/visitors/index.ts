@@ -120,43 +120,16 @@ function createIndex(tx: Tx, rows: KeyedVisitor[]): VisitorIndex {
 
   return {
     byKey: (key) => [...(byKey.get(key) ?? [])].flatMap((id) => visitors.get(id) ?? []),
-    add({ sessionId, match, at, isNewStorage, wasRecorded = false, ...session }) {
-      const { keys, profile, organizationId: organization_id, environment } = session
-      const known = visitors.get(match.id)
-      // Read from the log already, if the visitors were rebuilt since it was recorded.
-      const added = wasRecorded && known && known.last_seen_at >= at ? 0 : 1
-      const storage_key = storageKeyOf(keys) ?? sessionId
-      const entry = {
-        id: match.id,
-        first_seen_at: Math.min(known?.first_seen_at ?? at, at),
-        last_seen_at: Math.max(known?.last_seen_at ?? at, at),
-        sessions: (known?.sessions ?? 0) + added,
-        profile: profile ?? known?.profile ?? null,
-        storage_key: isNewStorage || !known ? storage_key : known.storage_key,
-        apart_from: known?.apart_from ?? null,
-        organization_id,
-        environment,
-        added: (changed.get(match.id)?.added ?? 0) + added,
+    add(session) {
+      const { id } = session.match
+      const entry = withSession(session, { known: visitors.get(id), changed: changed.get(id) })
+      visitors.set(id, entry)
+      changed.set(id, entry)
+      for (const key of allKeys(session.keys).filter((one) => !idsOf(one).has(id))) {
+        idsOf(key).add(id)
+        newKeys.push({ key, visitor_id: id })
       }
-      visitors.set(entry.id, entry)
-      changed.set(entry.id, entry)
-      const all = allKeys(keys)
-      for (const key of all.filter((one) => !idsOf(one).has(entry.id))) {
-        idsOf(key).add(entry.id)
-        newKeys.push({ key, visitor_id: entry.id })
-      }
-      newLinks.push({
-        session_id: sessionId,
-        visitor_id: entry.id,
-        organization_id,
-        environment,
-        linked_at: at,
-        storage_key,
-        profile,
-        keys: all,
-        apart_from: null,
-        merged_at: null,
-      })
+      newLinks.push(linkOf(session))
       return entry.sessions
     },
     async sessionsOf(visitorId) {
@@ -172,6 +145,41 @@ function createIndex(tx: Tx, rows: KeyedVisitor[]): VisitorIndex {
     save,
   }
 }
+
+/** Returns the visitor of the session's match, with the session added. `changed` is what this batch changed of it before. */
+function withSession(
+  { sessionId, match, at, isNewStorage, wasRecorded = false, ...session }: Added,
+  { known, changed }: { known: KnownVisitor | undefined; changed: Changed | undefined },
+): Changed {
+  // Read from the log already, if the visitors were rebuilt since it was recorded.
+  const added = wasRecorded && known && known.last_seen_at >= at ? 0 : 1
+  const storage_key = storageKeyOf(session.keys) ?? sessionId
+  return {
+    id: match.id,
+    first_seen_at: Math.min(known?.first_seen_at ?? at, at),
+    last_seen_at: Math.max(known?.last_seen_at ?? at, at),
+    sessions: (known?.sessions ?? 0) + added,
+    profile: session.profile ?? known?.profile ?? null,
+    storage_key: isNewStorage || !known ? storage_key : known.storage_key,
+    apart_from: known?.apart_from ?? null,
+    organization_id: session.organizationId,
+    environment: session.environment,
+    added: (changed?.added ?? 0) + added,
+  }
+}
+
+const linkOf = ({ sessionId, match, at, keys, profile, ...session }: Added): Link => ({
+  session_id: sessionId,
+  visitor_id: match.id,
+  organization_id: session.organizationId,
+  environment: session.environment,
+  linked_at: at,
+  storage_key: storageKeyOf(keys) ?? sessionId,
+  profile,
+  keys: allKeys(keys),
+  apart_from: null,
+  merged_at: null,
+})
 
 // Two partitions may find one visitor by different keys, so under different locks: rows are locked in one order.
 function saveVisitors(entries: Changed[]): Part[] {
