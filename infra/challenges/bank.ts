@@ -2,7 +2,7 @@ import { createHmac, hash } from 'node:crypto'
 import type { MasterKey } from '../crypto/keyring.ts'
 import { createLru, memoized } from '../lru.ts'
 import type { EngineQuestion } from '../wire/collect/protocol.ts'
-import { pickPlaces, timesReplaced } from './pick.ts'
+import { pickPlaces, timesReplaced } from './challenges.ts'
 
 // A deployment's own questions. Their parameters come from its master key, so nobody has a table of their answers who
 // has not collected it there. None is about numbers, dates or Intl, because a script in Node could answer it with its own

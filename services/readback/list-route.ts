@@ -6,8 +6,8 @@ import { iso } from '../../projections/sessions/decision-shape.ts'
 import { isExact, type SessionFilters, signalWeight } from '../../projections/sessions/filters.ts'
 import { listSessions, type SessionRowPage } from '../../projections/sessions/list-sessions.ts'
 import { sessionSummary } from './answers.ts'
-import { includeParameter, isIncluded } from './include.ts'
 import type { ReadbackOptions } from './options.ts'
+import { includeParameter, isIncluded } from './options.ts'
 import { sessionListSchema } from './schemas/sessions.ts'
 import {
   appliedFilters,

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
 import type { ReadShares } from '../../infra/access/read-shares.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
@@ -20,3 +21,13 @@ export interface ReadbackOptions {
   clock: Clock
   random: Random
 }
+
+/** The parameter by which members are asked for that are left out otherwise. `does` says what each name adds. */
+export const includeParameter = (does: string) =>
+  z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .describe(`${does} Anything else adds nothing.`)
+
+export const isIncluded = (include: string | string[] | undefined, name: string): boolean =>
+  [include].flat().includes(name)
