@@ -152,7 +152,7 @@ export function limitInFlight(app: FastifyInstance, { refusal, enter, leave }: A
 }
 
 /** Sessions that this process opened and whose first decision nobody can read yet. */
-export interface Begun {
+interface Begun {
   add(sessionId: string): void
   /** The first body of a session came; once the decision about it can be read, the session is decided. */
   awaits(sessionId: string, decisionId: string): void
@@ -168,7 +168,7 @@ const abandonedMs = 5000
 const meanMs = 8000
 const maxSessions = 100_000
 
-export function createBegun(clock: Clock): Begun {
+function createBegun(clock: Clock): Begun {
   // Both are in the order of time, so that abandoned sessions come first.
   const sessions = new Map<string, number>()
   const awaited = createLru<string, string>(maxSessions)

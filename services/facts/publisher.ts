@@ -119,7 +119,7 @@ interface MarkerDeps {
  * and cleans a partition only when something is appended to it. A marker says that its key, which is no session's, has
  * nothing, so that readers pass over it as they are.
  */
-export function createMarkers({ log, config }: MarkerDeps): () => Promise<unknown> {
+function createMarkers({ log, config }: MarkerDeps): () => Promise<unknown> {
   const found = seldom(Infinity, () => markersOf(log))
   return seldom(config.FACTS_GONE_WITHIN_MS / 4, async () => log.append(await found()))
 }
