@@ -179,16 +179,17 @@ const dueBy = {
   codes: { where: `code = 'issued'`, at: 'code_expires_at' },
 } as const
 
+/** In random order, so that sessions of a partition that stands still do not block the others. */
 export async function dueGateSessions(
   db: Db,
   what: keyof typeof dueBy,
-  { now, limit, except = [] }: { now: number; limit: number; except?: string[] },
+  { now, limit }: { now: number; limit: number },
 ): Promise<GateSessionId[]> {
   const { where, at } = dueBy[what]
   const { rows } = await db.query<{ id: string }>(
-    `select gate_session_id as id from read.gate_sessions where ${where} and ${at} <= $1 and gate_session_id <> all($3)
-     order by ${at}, gate_session_id limit $2`,
-    [now, limit, except],
+    `select gate_session_id as id from read.gate_sessions where ${where} and ${at} <= $1
+     order by random() limit $2`,
+    [now, limit],
   )
   return rows.map(({ id }) => asId('gate', id))
 }

@@ -100,19 +100,19 @@ export async function closingFor(db: Db, gateSessionId: string): Promise<number 
   return rows[0]?.ms ?? null
 }
 
-/** Pending sessions whose page has been closing for `forMs`, longest first. */
+/** Pending sessions whose page has been closing for `forMs`, in random order. */
 export async function longClosing(
   db: Db,
-  { forMs, now, limit, except }: { forMs: number; now: number; limit: number; except: string[] },
+  { forMs, now, limit }: { forMs: number; now: number; limit: number },
 ): Promise<GateSessionId[]> {
   const { rows } = await db.query<{ id: string }>(
     `select p.gate_session_id as id
      from tidegate.gate_pages p join read.gate_sessions s using (gate_session_id)
-     where p.closed_at <= ${databaseNow} - $1 and p.gate_session_id <> all($4)
+     where p.closed_at <= ${databaseNow} - $1
        and s.status = 'pending' and s.approval_started_at is null
        and s.claim is distinct from 'waiting' and s.expires_at > $2
-     order by p.closed_at, p.gate_session_id limit $3`,
-    [forMs, now, limit, except],
+     order by random() limit $3`,
+    [forMs, now, limit],
   )
   return rows.map(({ id }) => asId('gate', id))
 }

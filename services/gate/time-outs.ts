@@ -1,3 +1,4 @@
+import { workOffInTurn } from '../../infra/flow/in-turn.ts'
 import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { GateSessionId } from '../../infra/ids.ts'
 import { databaseNow } from '../../infra/postgres/lease.ts'
@@ -11,7 +12,6 @@ import { longClosing } from './store.ts'
 /** Ends what has expired and deletes what is left of it. Several processes may run it; one works at a time. */
 export function runTimeOuts(options: GateParts & { timeOutsMs?: number; purgeMs?: number }) {
   const { logger, timeOutsMs = 1000, purgeMs = 10_000 } = options
-  const failed = createFailedEnds()
   const run = (intervalMs: number, work: () => Promise<boolean>, failure: string) =>
     runPeriodically({
       intervalMs,
@@ -21,7 +21,7 @@ export function runTimeOuts(options: GateParts & { timeOutsMs?: number; purgeMs?
   const workers = [
     run(
       timeOutsMs,
-      async () => (await endOverdue(options, { failed })) > 0,
+      async () => (await endOverdue(options)) > 0,
       'what is past its time did not end',
     ),
     run(
@@ -37,105 +37,38 @@ export function runTimeOuts(options: GateParts & { timeOutsMs?: number; purgeMs?
   }
 }
 
-const maxOfAKind = 100
 const endOf = {
   deliveries: expireDelivery,
   pages: rejectClosed,
   codes: expireCode,
   sessions: expireSession,
 } satisfies Record<string, (deps: GateDeps, id: GateSessionId) => Promise<boolean>>
-type EndKind = keyof typeof endOf
-const kinds = ['deliveries', 'pages', 'codes', 'sessions'] as const satisfies EndKind[]
-
-export interface End {
-  kind: EndKind
-  gateSessionId: GateSessionId
-}
+const kinds = ['deliveries', 'pages', 'codes', 'sessions'] as const
 
 /**
- * Ends what has expired, a hundred of each kind. Resolves to how many ended. After `budgetMs` the next kind is due, but
- * at least one of each is tried. What fails is tried again after all else, and the first failure is thrown at the end.
+ * Ends what has expired, up to a hundred of each kind, and returns how many ended. What fails keeps nothing else from
+ * it: the first failure is thrown at the end.
  */
-export async function endOverdue(
-  parts: GateParts,
-  { failed = createFailedEnds(), budgetMs = 1000 }: { failed?: FailedEnds; budgetMs?: number } = {},
-): Promise<number> {
-  const errors: unknown[] = []
+export async function endOverdue(parts: GateParts): Promise<number> {
+  const { pool, clock, decideAs } = parts
+  const deps = { ...parts, decide: decideAs({ type: 'scheduler', id: 'gate-time-outs' }) }
+  const failures: unknown[] = []
   let ended = 0
-  await transaction(parts.pool, async (tx) => {
-    if (!(await tryLock(tx, 'gate-time-outs'))) return
-    const deps = { ...parts, decide: parts.decideAs({ type: 'scheduler', id: 'gate-time-outs' }) }
-    const attempt = async (end: End): Promise<boolean> => {
-      // The transaction is idle while others decide, and the server's connections may be so for 15 seconds only.
-      await tx.query('select')
-      try {
-        if (await endOf[end.kind](deps, end.gateSessionId)) ended++
-        failed.remove(end)
-        return true
-      } catch (error) {
-        errors.push(error)
-        failed.add(end)
-        return false
-      }
-    }
-    const before = failed.all()
-    for (const kind of kinds) {
-      const ids = await dueEnds(tx, kind, {
-        now: parts.clock(),
-        except: failed.of(kind),
-        limit: maxOfAKind,
-      })
-      const ends = ids.map((gateSessionId) => ({ kind, gateSessionId }))
-      await inTime(ends, budgetMs, async (end) => void (await attempt(end)))
-    }
-    // The first failure ends this, because the others would most probably fail, too.
-    await inTime(before, budgetMs, attempt)
-  })
-  if (errors.length > 0) throw errors[0]
+  for (const kind of kinds) {
+    ended += await workOffInTurn(pool, `gate-time-outs-${kind}`, {
+      findDue: (tx, limit) => dueEnds(tx, kind, { now: clock(), limit }),
+      work: (id) => endOf[kind](deps, id),
+    }).catch((error) => {
+      failures.push(error)
+      return 0
+    })
+  }
+  if (failures.length > 0) throw failures[0]
   return ended
 }
 
-async function inTime(
-  ends: End[],
-  budgetMs: number,
-  attempt: (end: End) => Promise<boolean | undefined>,
-): Promise<void> {
-  const endAt = performance.now() + budgetMs
-  for (const end of ends) if ((await attempt(end)) === false || performance.now() >= endAt) return
-}
-
-function dueEnds(
-  db: Db,
-  kind: EndKind,
-  due: { now: number; except: GateSessionId[]; limit: number },
-) {
-  return kind === 'pages'
-    ? longClosing(db, { ...due, forMs: reloadMs })
-    : dueGateSessions(db, kind, due)
-}
-
-type FailedEnds = ReturnType<typeof createFailedEnds>
-
-/**
- * What failed at the last attempt, so that it does not block the rest. The oldest attempt is first. Beyond `max` the
- * oldest are forgotten, and tried again as new ones.
- */
-export function createFailedEnds({ max = 10_000 }: { max?: number } = {}) {
-  const ends = new Map<string, End>()
-  const nameOf = ({ kind, gateSessionId }: End) => `${kind} ${gateSessionId}`
-  return {
-    of: (kind: EndKind) =>
-      [...ends.values()].filter((end) => end.kind === kind).map((end) => end.gateSessionId),
-    all: () => [...ends.values()],
-    add(end: End) {
-      // A map is in the order of insertion.
-      ends.delete(nameOf(end))
-      ends.set(nameOf(end), end)
-      for (const oldest of ends.keys()) if (ends.size > max) ends.delete(oldest)
-    },
-    remove: (end: End) => void ends.delete(nameOf(end)),
-  }
-}
+const dueEnds = (db: Db, kind: keyof typeof endOf, due: { now: number; limit: number }) =>
+  kind === 'pages' ? longClosing(db, { ...due, forMs: reloadMs }) : dueGateSessions(db, kind, due)
 
 const maxRows = 1000
 const hourMs = 60 * 60 * 1000

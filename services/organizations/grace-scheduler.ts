@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
+import { workOffInTurn } from '../../infra/flow/in-turn.ts'
 import { runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { endedGraces } from '../../projections/organizations/queries.ts'
 import { endGrace } from './commands.ts'
-import { workOffInTurn } from './scheduled.ts'
 
 interface GraceSchedulerOptions {
   pool: pg.Pool

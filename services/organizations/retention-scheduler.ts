@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Config } from '../../infra/config.ts'
 import type { DecideAs } from '../../infra/event-store/decide.ts'
+import { workOffInTurn } from '../../infra/flow/in-turn.ts'
 import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
 import type { Logger } from '../../infra/telemetry.ts'
@@ -8,7 +9,6 @@ import { listRetention } from '../../projections/policies/queries.ts'
 import type { RetentionDays } from '../../projections/policies/tables.ts'
 import { expireData } from './data-policies.ts'
 import { decideExpiration, retentionOf } from './decide-data-policy.ts'
-import { workOffInTurn } from './scheduled.ts'
 
 interface RetentionOptions {
   pool: pg.Pool

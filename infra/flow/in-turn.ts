@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
+import { type Tx, transaction, tryLock } from '../postgres/pool.ts'
 
 const maxAtOnce = 100
 // The transaction is idle during the work. The server's connections may be idle for 15 seconds.
