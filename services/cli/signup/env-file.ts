@@ -38,7 +38,7 @@ export async function requireNewFile(file: string): Promise<void> {
 }
 
 /**
- * Writes a file that only its owner can read, and returns its name, which has a number where another text has the name.
+ * Writes a file that only its owner can read, and returns its name, which has a number where another file has the name.
  * On disk when it resolves.
  */
 export async function writeNewFile(file: string, text: string): Promise<string> {
@@ -48,12 +48,12 @@ export async function writeNewFile(file: string, text: string): Promise<string> 
   }
 }
 
-// False where the name has another text. The same text is there where an earlier try failed at a later file.
+// False where something has the name.
 async function isWritten(file: string, text: string): Promise<boolean> {
   const handle = await open(file, 'wx', 0o600).catch((error: unknown) => {
     if (systemCode(error) !== 'EEXIST') throw error
   })
-  if (!handle) return (await lstat(file)).isFile() && (await readFile(file, 'utf8')) === text
+  if (!handle) return false
   try {
     await handle.writeFile(text)
     await handle.sync()

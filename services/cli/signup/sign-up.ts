@@ -18,10 +18,8 @@ import { openPage, type PageFlags, printConsent, type SignupReport } from './rep
 import {
   acceptedOutputs,
   agentTokenVariable,
-  type Delivery,
   type Outputs,
   printedText,
-  type Stored,
   storeValues,
 } from './store.ts'
 
@@ -70,7 +68,10 @@ export async function signUp(
   const { values, skipped } = outputs
   const accepted = new Set(approved.accepted_env_vars)
   const received = { ...owner, gateSessionId: session.id, values, announced, accepted }
-  const stored = envFile === undefined ? [] : await storePatiently(envFile, received, parts)
+  const stored =
+    envFile === undefined
+      ? []
+      : await storeValues(envFile, received).catch((error) => notWritten(envFile, error))
   if (envFile === undefined) await parts.print(printedText(received))
   const missing = missingNames(announced, outputs)
   if (missing.length > 0)
@@ -159,27 +160,10 @@ const tooLate =
   'It was decided already and cannot be cancelled. The credentials can be opened by this process alone, which waits ' +
   'for them; Ctrl-C once more gives them up.'
 
-const retryFileMs = 3000
-const filePatienceMs = 2 * 60 * 1000
-
-// Only this process can open the delivery. So it leaves time to mend a file that cannot be written.
-async function storePatiently(
-  envFile: string,
-  delivery: Delivery,
-  { report, sleep, now, stop }: SignupParts,
-): Promise<Stored[]> {
-  const until = now() + filePatienceMs
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await storeValues(envFile, delivery)
-    } catch (error) {
-      const why = `${envFile} cannot be written: ${errorMessage(error)}`
-      if (stop.aborted || now() > until)
-        throw new SignupFailed('not_written', `${why}. Nothing was acknowledged.`)
-      if (attempt === 1) report.warning(`${why}. It is tried again for two minutes.`)
-      await sleep(retryFileMs, stop)
-    }
-  }
+// Only this process can open the delivery, and it ends.
+function notWritten(envFile: string, error: unknown): never {
+  const why = `${envFile} cannot be written: ${errorMessage(error)}`
+  throw new SignupFailed('not_written', `${why}. Nothing was acknowledged; sign up again.`)
 }
 
 // Whether the server knows that the credentials have arrived. It says so where the answer to an earlier try was lost.

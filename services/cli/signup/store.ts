@@ -36,7 +36,7 @@ export interface Delivery extends Owner {
 /**
  * Writes a new env file with what was announced and accepted, or is under the verified name. The rest goes to an env file
  * next to it, and what no env file can hold to a file for each. On disk when it resolves; rejects when a file cannot be
- * written, and may then be repeated.
+ * written.
  */
 export async function storeValues(envFile: string, delivery: Delivery): Promise<Stored[]> {
   const { letIn, others, raw } = sorted(delivery)

@@ -42,7 +42,6 @@ interface World {
   /** null = printed. */
   file?: string | null
   onPoll?: () => Promise<void>
-  onSleep?: (ms: number) => Promise<void>
   acknowledge?: () => Promise<void>
   /** What a person types; the last one is the code of the page. */
   typed?: string[]
@@ -138,7 +137,6 @@ async function run(world: World = {}) {
     print: async (text: string) => void printed.push(text),
     async sleep(ms: number) {
       time += ms
-      await world.onSleep?.(ms)
     },
   }
   const envFile = world.file === null ? undefined : (world.file ?? env())
@@ -368,32 +366,12 @@ describe('nothing is created', () => {
   })
 })
 
-describe('a folder that went away meanwhile', () => {
-  const away = async () => {
-    await mkdir(path.join(folder, 'away'), { recursive: true })
-    await rename(path.join(folder, 'place'), path.join(folder, 'away', 'place'))
-  }
-
-  test('is waited for: only this process can open the delivery', async () => {
-    await mkdir(path.join(folder, 'place'))
-    const onSleep = () => rename(path.join(folder, 'away', 'place'), path.join(folder, 'place'))
-    const { failure, warnings, calls } = await run({
-      file: env('place/.env'),
-      gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' },
-      onPoll: away,
-      onSleep,
-    })
-    expect(failure).toBeUndefined()
-    expect(warnings).toEqual([expect.stringMatching(/cannot be written.*tried again/)])
-    expect(calls).toEqual(['create', 'acknowledge'])
-  })
-
-  test('is given up after two minutes, and nothing is acknowledged', async () => {
-    await mkdir(path.join(folder, 'place'))
-    const { failure, calls } = await run({ file: env('place/.env'), onPoll: away })
-    expect(failure).toMatch(/cannot be written.*Nothing was acknowledged/)
-    expect(calls).toEqual(['create'])
-  })
+test('nothing is acknowledged when the folder went away meanwhile', async () => {
+  await mkdir(path.join(folder, 'place'))
+  const onPoll = () => rename(path.join(folder, 'place'), path.join(folder, 'away'))
+  const { failure, calls } = await run({ file: env('place/.env'), onPoll })
+  expect(failure).toMatch(/cannot be written.*Nothing was acknowledged; sign up again/)
+  expect(calls).toEqual(['create'])
 })
 
 test('an acknowledgement that was received, though nobody heard the answer, counts', async () => {
