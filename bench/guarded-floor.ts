@@ -12,7 +12,6 @@ import { createKeyring } from '../infra/crypto/keyring.ts'
 import { asId } from '../infra/ids.ts'
 import { runMigrations } from '../infra/postgres/migrations.ts'
 import { createPool, transaction } from '../infra/postgres/pool.ts'
-import { createRandom } from '../infra/random.ts'
 import { addAppend, openFloor } from './floor-app.ts'
 
 // The floor's append twice: as it is, and behind the key and rate limit checks of a collect endpoint. One process
@@ -30,7 +29,7 @@ const record: KeyRecord = {
     clientTarget: 'browser',
     allowedOrigins: [],
     shortensAddresses: false,
-    // About what one machine can send: a bucket is renewed as often as under a load at its limit.
+    // About what one machine can send.
     rateLimit: 600_000,
   },
   status: 'active',
@@ -41,7 +40,7 @@ const [hash = ''] = lookupHashes(keyring, key)
 const limitPool = createPool({ url, ...rateLimitPoolOptions })
 await transaction(limitPool, (tx) => runMigrations(tx, [rateLimitMigrations]))
 const limiter = createRateLimiter({
-  store: createPostgresStore(limitPool, { random: createRandom() }),
+  store: createPostgresStore(limitPool),
 })
 const auth = createAuth({
   findKey: async (hashes) => (hashes.includes(hash) ? record : undefined),

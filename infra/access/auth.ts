@@ -38,7 +38,7 @@ import {
   type SecretPrincipal,
   type SharedSetting,
 } from './principal.ts'
-import type { BucketName } from './rate-limit/bucket.ts'
+import type { BucketName } from './rate-limit/limiter.ts'
 
 type EndpointScope = Exclude<Scope, '*'>
 

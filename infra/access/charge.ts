@@ -14,8 +14,12 @@ import { parsedJson } from '../text.ts'
 import { type Budget, overBudget } from './budget.ts'
 import { createFairShare, type FairShare } from './fair-share.ts'
 import type { Principal } from './principal.ts'
-import type { BucketName, RateLimitRequest, RateLimitResult } from './rate-limit/bucket.ts'
-import type { RateLimiter } from './rate-limit/limiter.ts'
+import type {
+  BucketName,
+  RateLimiter,
+  RateLimitRequest,
+  RateLimitResult,
+} from './rate-limit/limiter.ts'
 import { sourceOf } from './source.ts'
 
 export interface ChargeOptions {

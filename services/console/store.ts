@@ -1,5 +1,5 @@
 import type { KeyRecord } from '../../infra/access/principal.ts'
-import { bucketIdOf } from '../../infra/access/rate-limit/bucket.ts'
+import { bucketIdOf } from '../../infra/access/rate-limit/limiter.ts'
 import { asId, type ConsoleSessionId, type OrganizationId } from '../../infra/ids.ts'
 import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import type { Db } from '../../infra/postgres/pool.ts'

@@ -51,10 +51,10 @@ export function createAccessControl(
 }
 
 // The limiter has connections of its own, so that a limit does not wait for commands that use all others.
-function createLimiter({ databaseUrl, random }: Core, undo: AsyncDisposableStack) {
+function createLimiter({ databaseUrl }: Core, undo: AsyncDisposableStack) {
   const pool = createPool({ url: databaseUrl, ...rateLimitPoolOptions })
   undo.defer(() => pool.end())
-  const limiter = createRateLimiter({ store: createPostgresStore(pool, { random }) })
+  const limiter = createRateLimiter({ store: createPostgresStore(pool) })
   undo.defer(() => limiter.close())
   return limiter
 }

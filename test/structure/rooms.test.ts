@@ -80,7 +80,7 @@ test('the reader of imports sees the arrows that it judges', () => {
 })
 
 test('a file of a folder belongs to that room, whatever is below', () => {
-  expect(roomOf('infra/access/rate-limit/bucket.ts')).toBe('infra/access')
+  expect(roomOf('infra/access/rate-limit/limiter.ts')).toBe('infra/access')
   expect(roomOf('infra/ids.ts')).toBe('infra')
   expect(roomOf('schemas/gate/x.ts')).toBe('schemas')
 })

@@ -1,5 +1,4 @@
-import type { RateLimitRequest } from '../../infra/access/rate-limit/bucket.ts'
-import type { RateLimiter } from '../../infra/access/rate-limit/limiter.ts'
+import type { RateLimiter, RateLimitRequest } from '../../infra/access/rate-limit/limiter.ts'
 
 export interface MemoryLimiter extends RateLimiter {
   /** Everything asked for, refunds with a negative cost. */

@@ -1,39 +1,64 @@
-import type { Clock } from '../../ids.ts'
+import type { KeyType } from '../../../schemas/events.ts'
+import { createGroupCommit } from '../../flow/group-commit.ts'
+import type { Clock, ConsoleSessionId, OrganizationId } from '../../ids.ts'
 import { createLru } from '../../lru.ts'
-import {
-  admitReserved,
-  advance,
-  applyAnswer,
-  type Balance,
-  type BucketName,
-  bucketIdOf,
-  decideByBalance,
-  type LocalBucket,
-  localBucket,
-  mustRenew,
-  owe,
-  type RateLimitRequest,
-  type RateLimitResult,
-  type Report,
-  startReport,
-  unit,
-} from './bucket.ts'
+
+/**
+ * All keys of one type of an organization share a bucket. What an edge has scored has one of its own, and so has each
+ * console session.
+ */
+export type BucketName = KeyType | 'requests' | 'person'
+
+type Owner = OrganizationId | ConsoleSessionId
+
+export const bucketIdOf = (owner: Owner, bucket: BucketName): string => `${owner}:${bucket}`
+
+export interface RateLimitRequest {
+  owner: Owner
+  bucket: BucketName
+  /** Units in 60 seconds, at least 1; also what the bucket holds at most. */
+  limit: number
+  cost: number
+}
+
+export interface RateLimitResult {
+  admitted: boolean
+  limit: number
+  remaining: number
+  cost: number
+  /** Whole seconds until the same request would be admitted, at least 1; 0 when it was. */
+  retryAfterSeconds: number
+}
 
 export interface RateLimiter {
-  /**
-   * Answers at once where this process has units reserved. It refuses only by a balance that was just read from the
-   * store.
-   */
+  /** Admits at once by the last balance while little is unreported. Only the store refuses. */
   consume(request: RateLimitRequest): RateLimitResult | Promise<RateLimitResult>
   refund(request: RateLimitRequest): void
   /** Whole units that are left of the request's bucket, as far as this process knows; negative where it owes some. */
   remaining(request: RateLimitRequest): number
+  /** Reports what is left to report. */
   close(): Promise<void>
 }
 
-/** Charges a report to the bucket that all processes share. Rejects when the store cannot be reached. */
+/**
+ * A unit is counted in 60,000 parts. A bucket of `limit` units in 60 seconds then gains `limit` parts a millisecond,
+ * and all arithmetic is in whole numbers, exact up to a limit of 10^11.
+ */
+export const unit = 60_000
+
+export interface Report {
+  bucketId: string
+  limit: number
+  /** Parts; negative when more was refunded than spent. */
+  charge: number
+}
+
 export interface BucketStore {
-  charge(report: Report): Promise<Balance>
+  /**
+   * Charges buckets that all processes share, each named once. Returns the parts that each has then, in their order.
+   * They may be below `-limit` or above `limit` until the next charge. Rejects when the store cannot be reached.
+   */
+  charge(reports: Report[]): Promise<number[]>
 }
 
 export interface RateLimiterOptions {
@@ -42,141 +67,172 @@ export interface RateLimiterOptions {
   clock?: Clock
   /** Calls `run` every `ms` until the function it returned is called. Default: an interval that keeps nothing alive. */
   every?: (ms: number, run: () => void) => () => void
-  /** Buckets remembered of each name. */
   maxBuckets?: number
 }
 
+interface Bucket {
+  readonly id: string
+  limit: number
+  /** The store's last answer, by the clock of this process; undefined before the first one and after a failure. */
+  balance: { parts: number; at: number } | undefined
+  /** Parts spent here that `balance` lacks; negative when more was refunded. */
+  unreported: number
+}
+
+/** A request that waits for the store's answer. A cost of 0 only reports. */
 interface Waiting {
+  bucket: Bucket
   cost: number
-  answer: (result: RateLimitResult) => void
-  fail: (error: unknown) => void
 }
 
-interface KnownBucket extends LocalBucket {
-  /** Requests that wait for the next round trip. */
-  queue: Waiting[]
-  roundTrips: Promise<void> | undefined
+/** The row of a bucket in a statement. */
+interface Charge {
+  bucket: Bucket
+  /** Parts of `charge` that requests are waiting for. */
+  waits: number
+  charge: number
 }
 
-const sweepMs = 100
-const busyMs = 1000
-// Other processes spend in between, so an older balance would promise too short a wait. The sweep reads it more often
-// while requests are refused.
-const freshMs = 150
+const reportMs = 50
+// So n processes together admit at most n twentieths more than the limit.
+const mostUnreported = 1 / 20
 
-/**
- * Token buckets shared by all processes with the same store (docs/internals/architecture.md, Rate limits). Where the store does
- * not answer, requests that need it fail.
- */
+/** Token buckets shared by all processes with the same store (docs/internals/architecture.md, Rate limits). */
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
-  const { store, clock = processClock, every = unrefInterval, maxBuckets = 10_000 } = options
-  const { find, active } = createKnownBuckets(maxBuckets)
-  let isClosed = false
-  let sweeping: Promise<void> | undefined
+  const { store, clock = processClock, every = unrefInterval, maxBuckets = 40_000 } = options
+  const recent = createLru<string, Bucket>(maxBuckets)
+  // By id, because `recent` may drop a bucket before its report, and a statement can name a bucket only once.
+  const dirty = new Map<string, Bucket>()
+  const statements = createGroupCommit({ write, maxRecords: Number.POSITIVE_INFINITY })
+  let reporting: Promise<void> | undefined
 
-  function synchronize(bucket: KnownBucket): Promise<void> {
-    bucket.roundTrips ??= roundTrips(bucket)
-    return bucket.roundTrips
-  }
-
-  async function roundTrips(bucket: KnownBucket): Promise<void> {
-    do await roundTrip(bucket)
-    while (bucket.queue.length > 0)
-    bucket.roundTrips = undefined
-  }
-
-  async function roundTrip(bucket: KnownBucket): Promise<void> {
-    advance(bucket, bucket.limit, clock())
-    const sentAt = bucket.at
-    const waiting = bucket.queue.splice(0)
-    const costs = waiting.map(({ cost }) => cost)
-    const isIdle = isClosed || sentAt - bucket.usedAt >= busyMs
-    const report = startReport(bucket, { costs, isIdle })
+  async function write(waiting: Waiting[]): Promise<RateLimitResult[]> {
+    const charges = startCharges(waiting)
+    for (const { bucket } of charges) dirty.delete(bucket.id)
+    let balances: number[] = []
     try {
-      const balance = await store.charge(report)
-      advance(bucket, bucket.limit, clock())
-      const results = applyAnswer(bucket, { ...balance, retained: report.retained, costs, sentAt })
-      for (const [i, result] of results.entries()) waiting[i]?.answer(result)
-      answerQueue(bucket)
-    } catch (error) {
-      // What was reported is not reported again, because it may have been charged.
-      bucket.syncedAt = sentAt
-      for (const { fail } of [...waiting, ...bucket.queue.splice(0)]) fail(error)
+      balances = await store.charge(
+        charges.map(({ bucket: { id, limit }, charge }) => ({ bucketId: id, limit, charge })),
+      )
+    } finally {
+      settle(charges, balances, clock())
     }
+    return decideInOrder(waiting, balancesBefore(charges, balances))
   }
 
-  // They are decided from the new reservation, because a bucket in steady use would else always have some that wait.
-  function answerQueue(bucket: KnownBucket): void {
-    const { queue } = bucket
-    for (let first = queue[0]; first; first = queue[0]) {
-      const result = decideByBalance(bucket, first.cost)
-      if (!result) return
-      queue.shift()
-      first.answer(result)
-    }
+  async function askStore(waiting: Waiting): Promise<RateLimitResult> {
+    const [result] = await statements.append([waiting])
+    if (!result) throw new Error(`no answer for bucket ${waiting.bucket.id}`)
+    return result
   }
 
-  async function sweep(): Promise<void> {
-    for (const bucket of [...active]) {
-      if (bucket.roundTrips) continue
-      const now = clock()
-      const owes = bucket.owed !== 0
-      if (!owes && bucket.reserved === 0) active.delete(bucket)
-      else if (owes || now - bucket.syncedAt >= busyMs) await synchronize(bucket)
-    }
+  async function report(): Promise<void> {
+    const reports = [...dirty.values()].map((bucket) => ({ bucket, cost: 0 }))
+    await statements.append(reports).catch(() => undefined)
   }
 
-  const stopSweeping = every(sweepMs, () => {
-    sweeping ??= sweep().finally(() => {
-      sweeping = undefined
+  const stopReporting = every(reportMs, () => {
+    if (dirty.size === 0) return
+    reporting ??= report().finally(() => {
+      reporting = undefined
     })
   })
 
-  async function release(bucket: KnownBucket): Promise<void> {
-    await bucket.roundTrips
-    await synchronize(bucket)
+  function find({ owner, bucket: name, limit }: RateLimitRequest): Bucket {
+    const id = bucketIdOf(owner, name)
+    const found = recent.get(id)
+    if (found) return found
+    const bucket = dirty.get(id) ?? { id, limit, balance: undefined, unreported: 0 }
+    recent.set(id, bucket)
+    return bucket
   }
 
   return {
     consume(request) {
       const { limit, cost } = request
-      const now = clock()
-      const bucket = find(request, now)
-      advance(bucket, limit, now)
-      bucket.isBusy = now - bucket.usedAt < busyMs
-      bucket.usedAt = now
-      active.add(bucket)
-      const decide = now - bucket.syncedAt < freshMs ? decideByBalance : admitReserved
-      const result = bucket.queue.length > 0 ? undefined : decide(bucket, cost)
-      if (!result) {
-        const { promise, resolve: answer, reject: fail } = Promise.withResolvers<RateLimitResult>()
-        bucket.queue.push({ cost, answer, fail })
-        void synchronize(bucket)
-        return promise
-      }
-      if (result.admitted && mustRenew(bucket)) void synchronize(bucket)
-      return result
+      const bucket = find(request)
+      // The store clips what a lower limit doesn't hold.
+      if (bucket.limit !== limit) bucket.balance = undefined
+      bucket.limit = limit
+      dirty.set(bucket.id, bucket)
+      const unreported = bucket.unreported + cost * unit
+      const parts = partsOf(bucket, limit, clock()) - cost * unit
+      if (!bucket.balance || parts < 0 || unreported >= limit * unit * mostUnreported)
+        return askStore({ bucket, cost })
+      bucket.unreported = unreported
+      return resultOf({ limit, cost, parts })
     },
     refund(request) {
-      const now = clock()
-      const bucket = find(request, now)
-      advance(bucket, request.limit, now)
-      owe(bucket, -request.cost * unit)
-      active.add(bucket)
+      const bucket = find(request)
+      const free = request.limit * unit - partsOf(bucket, request.limit, clock())
+      bucket.unreported -= Math.min(request.cost * unit, free)
+      dirty.set(bucket.id, bucket)
     },
-    remaining(request) {
-      const now = clock()
-      const bucket = find(request, now)
-      advance(bucket, request.limit, now)
-      return Math.floor((bucket.shared + bucket.reserved) / unit)
-    },
+    remaining: (request) => Math.floor(partsOf(find(request), request.limit, clock()) / unit),
     async close() {
-      stopSweeping()
-      isClosed = true
-      await sweeping
-      await Promise.all([...active].map(release))
+      stopReporting()
+      await reporting
+      await report()
     },
   }
+}
+
+/** Sums a statement by bucket. Until the answer comes, everything in it counts as spent. */
+function startCharges(waiting: Waiting[]): Charge[] {
+  return [...Map.groupBy(waiting, ({ bucket }) => bucket)].map(([bucket, requests]) => {
+    const waits = requests.reduce((sum, { cost }) => sum + cost * unit, 0)
+    bucket.unreported += waits
+    return { bucket, waits, charge: bucket.unreported }
+  })
+}
+
+/** Takes over the balances, none after a failure. A statement that failed may have charged, so it isn't repeated. */
+function settle(charges: Charge[], balances: number[], at: number): void {
+  for (const [i, { bucket, charge }] of charges.entries()) {
+    const parts = balances[i]
+    bucket.unreported -= charge
+    bucket.balance = parts === undefined ? undefined : { parts, at }
+  }
+}
+
+/** Returns what each bucket had before the requests that waited. */
+function balancesBefore(charges: Charge[], balances: number[]): Map<Bucket, number> {
+  return new Map(
+    charges.map(({ bucket, waits }, i) => [
+      bucket,
+      Math.min(bucket.limit * unit, (balances[i] ?? 0) + waits),
+    ]),
+  )
+}
+
+function decideInOrder(waiting: Waiting[], left: Map<Bucket, number>): RateLimitResult[] {
+  return waiting.map(({ bucket, cost }) => {
+    const parts = (left.get(bucket) ?? 0) - cost * unit
+    left.set(bucket, parts)
+    return resultOf({ limit: bucket.limit, cost, parts })
+  })
+}
+
+/** Returns what is left of a bucket as far as this process knows. A clock that steps back only stands still. */
+function partsOf({ balance, unreported }: Bucket, limit: number, now: number): number {
+  const full = limit * unit
+  if (!balance) return full - unreported
+  const { parts, at } = balance
+  const refilled = Math.max(-full, parts) + limit * Math.max(0, now - at)
+  return Math.min(full, refilled) - unreported
+}
+
+/** `parts`: what is left after the charge. */
+function resultOf({
+  limit,
+  cost,
+  parts,
+}: Pick<RateLimitResult, 'limit' | 'cost'> & { parts: number }): RateLimitResult {
+  const admitted = parts >= 0
+  const missing = cost * unit - Math.max(-limit * unit, parts)
+  const retryAfterSeconds = admitted ? 0 : Math.max(1, Math.ceil(missing / limit / 1000))
+  const remaining = Math.min(limit, Math.max(0, Math.floor(parts / unit)))
+  return { admitted, limit, remaining, cost, retryAfterSeconds }
 }
 
 const processClock: Clock = () => Math.trunc(performance.now())
@@ -184,30 +240,4 @@ const processClock: Clock = () => Math.trunc(performance.now())
 function unrefInterval(ms: number, run: () => void): () => void {
   const timer = setInterval(run, ms).unref()
   return () => clearInterval(timer)
-}
-
-// The buckets of a process. `active` are those that have something reserved or owe something.
-function createKnownBuckets(maxBuckets: number) {
-  const active = new Set<KnownBucket>()
-  // The sweep reports what a forgotten bucket owes, unless too many wait for that.
-  const dispose = (bucket: KnownBucket) =>
-    void (active.size > 3 * maxBuckets && active.delete(bucket))
-  const createMap = () => createLru<RateLimitRequest['owner'], KnownBucket>(maxBuckets, { dispose })
-  const known: Record<BucketName, ReturnType<typeof createMap>> = {
-    secret: createMap(),
-    publishable: createMap(),
-    requests: createMap(),
-    person: createMap(),
-  }
-  return {
-    active,
-    find({ owner, bucket: name, limit }: RateLimitRequest, now: number): KnownBucket {
-      const found = known[name].get(owner)
-      if (found) return found
-      const local = localBucket(bucketIdOf(owner, name), limit, now)
-      const bucket = { ...local, queue: [], roundTrips: undefined }
-      known[name].set(owner, bucket)
-      return bucket
-    },
-  }
 }

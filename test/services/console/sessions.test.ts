@@ -339,7 +339,7 @@ describe('a session', () => {
       )
       return rows[0].n
     }
-    await pool.query(`insert into tidegate.rate_limits values ($1, 0, 0, '{}')`, [
+    await pool.query(`insert into tidegate.rate_limits values ($1, 0, 0, 0)`, [
       `${admin.id}:person`,
     ])
     await loginCode(world.deps, { organizationId, role: 'viewer' })

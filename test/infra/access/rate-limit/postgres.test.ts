@@ -3,14 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
-  type RateLimitRequest,
-  type Report,
-  unit,
-} from '../../../../infra/access/rate-limit/bucket.ts'
-import {
   type BucketStore,
   createRateLimiter,
   type RateLimiter,
+  type RateLimitRequest,
+  type Report,
+  unit,
 } from '../../../../infra/access/rate-limit/limiter.ts'
 import {
   createPostgresStore,
@@ -18,14 +16,20 @@ import {
 } from '../../../../infra/access/rate-limit/postgres-store.ts'
 import { toApiError } from '../../../../infra/http/error-response.ts'
 import { createPool } from '../../../../infra/postgres/pool.ts'
-import { createRandom } from '../../../../infra/random.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
 import { startTcpProxy } from '../../../support/tcp-proxy.ts'
 import { charged, type Row } from './support/memory-store.ts'
-import { createModel } from './support/model.ts'
 
 const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
 console.log(`rate limiter in Postgres: SEED=${seed}`)
+
+const shuffled = fc.sample(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {
+  seed,
+  numRuns: 10_000,
+})
+let next = 0
+/** Returns a whole number below `below` that follows from the seed. */
+const drawn = (below: number) => Math.floor((shuffled[next++ % shuffled.length] ?? 0) * below)
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -36,18 +40,18 @@ afterAll(() => database.drop())
 /** A process with connections of its own. */
 function createProcess(url = database.url, timeouts = {}) {
   const pool = createPool({ url, ...rateLimitPoolOptions, ...timeouts })
-  const inner = createPostgresStore(pool, { random: createRandom() })
-  let roundTrips = 0
+  const inner = createPostgresStore(pool)
+  let statements = 0
   const store: BucketStore = {
-    charge(report) {
-      roundTrips++
-      return inner.charge(report)
+    charge(reports) {
+      statements++
+      return inner.charge(reports)
     },
   }
   const limiter = createRateLimiter({ store })
   return {
     limiter,
-    roundTrips: () => roundTrips,
+    statements: () => statements,
     async close() {
       await limiter.close()
       await pool.end()
@@ -64,101 +68,99 @@ const requestOf = (name: string, limit: number): RateLimitRequest => ({
 
 async function rowOf(bucketId: string): Promise<Row | undefined> {
   const { rows } = await database.pool.query<Row>(
-    'select parts::float8, at::float8, reservations from tidegate.rate_limits where bucket = $1',
+    'select parts::float8, at::float8 from tidegate.rate_limits where bucket = $1',
     [bucketId],
   )
   return rows[0]
 }
 
 const amounts = fc.integer({ min: 0, max: 700 }).map((units) => units * unit)
-const reports = fc.record({
-  node: fc.constantFrom(0, 1, 2),
+const charges = fc.record({
   limit: fc.constantFrom(1, 99, 100, 600, 100_000),
   charge: fc.oneof(
     amounts,
     fc.integer({ min: -10, max: 10 }).map((units) => units * unit),
   ),
-  returned: fc.constantFrom(0, 0, unit, 3 * unit),
-  retained: fc.constantFrom(0, 0, unit, 3 * unit),
-  reserves: fc.boolean(),
 })
+// Of up to four buckets, in any order, each at most once.
+const statement = fc
+  .tuple(fc.shuffledSubarray(['a', 'b', 'c', 'd'], { minLength: 1 }), fc.infiniteStream(charges))
+  .map(([names, drawn]) => names.map((name) => ({ name, ...drawn.next().value })))
 
-test('the statement charges and reserves as the rule written a second time does', async () => {
-  const stores = [0, 1, 2].map((index) =>
-    createPostgresStore(database.pool, { random: () => Buffer.from([index]) }),
-  )
+test('the statement charges as the rule written a second time does', async () => {
+  const store = createPostgresStore(database.pool)
   let buckets = 0
   await fc.assert(
-    fc.asyncProperty(fc.array(reports, { minLength: 1, maxLength: 12 }), async (drawn) => {
-      const bucketId = `model ${buckets++}`
-      let row: Row | undefined
-      for (const { node, ...asked } of drawn) {
-        const report: Report = { bucketId, ...asked }
-        const answer = await stores[node]?.charge(report)
-        const stored = await rowOf(bucketId)
-        const expected = charged(row, { report, node: `0${node}`, now: stored?.at ?? 0 })
-        expect(stored).toEqual(expected.row)
-        expect(answer).toEqual({ parts: expected.row.parts, granted: expected.granted })
-        row = expected.row
+    fc.asyncProperty(fc.array(statement, { minLength: 1, maxLength: 8 }), async (statements) => {
+      const run = `model ${buckets++}`
+      const rows = new Map<string, Row>()
+      for (const drawn of statements) {
+        const reports: Report[] = drawn.map(({ name, ...rest }) => ({
+          bucketId: `${run} ${name}`,
+          ...rest,
+        }))
+        const left = await store.charge(reports)
+        for (const [i, report] of reports.entries()) {
+          const stored = await rowOf(report.bucketId)
+          const expected = charged(rows.get(report.bucketId), report, stored?.at ?? 0)
+          expect(stored).toEqual(expected)
+          expect(left[i]).toBe(expected.parts)
+          rows.set(report.bucketId, expected)
+        }
       }
     }),
     { seed, numRuns: 50 },
   )
 })
 
-test('a reservation is void after 3 seconds, and one from a clock that was set back', async () => {
-  const [store] = [createPostgresStore(database.pool, { random: () => Buffer.from('a') })]
-  const report = {
-    bucketId: 'void',
+test('statements over the same buckets in different orders never wait for each other in a circle', async () => {
+  const store = createPostgresStore(database.pool)
+  const reports = Array.from({ length: 200 }, (_, i) => ({
+    bucketId: `ordered ${i}`,
     limit: 600,
-    charge: 0,
-    returned: 0,
-    retained: 0,
-    reserves: true,
-  }
-  await store.charge(report)
-  const hold = (until: string) =>
-    database.pool.query(
-      `update tidegate.rate_limits set reservations = jsonb_build_object('b',
-         jsonb_build_array(6 * 60000, floor(extract(epoch from clock_timestamp()) * 1000)::bigint + $1::int))
-       where bucket = 'void'`,
-      [until],
-    )
-  await hold('2000')
-  expect(await store.charge(report)).toMatchObject({ granted: 0 })
-  for (const until of ['-1', '60000']) {
-    await hold(until)
-    expect(await store.charge(report)).toMatchObject({ granted: 6 * unit })
-  }
+    charge: unit,
+  }))
+  const rounds = 100
+  await Promise.all(
+    Array.from({ length: rounds }, (_, i) =>
+      store.charge(i % 2 === 0 ? reports : reports.toReversed()),
+    ),
+  )
+  const left = await store.charge(reports.map((report) => ({ ...report, charge: 0 })))
+  for (const parts of left) expect(parts / unit).toBeLessThan(600 - rounds + 60)
 })
 
-test('two processes at 3 times the limit admit what one bucket would, within 1 %', async () => {
-  const limit = 6000
-  const request = requestOf('two', limit)
-  const processes = [createProcess(), createProcess()]
-  const model = createModel(limit, Date.now())
-  let admitted = 0
-  let expected = 0
-  const waiting: Promise<void>[] = []
-  // About two seconds, in gusts: all of one gust come before any answer of the store to it.
-  for (let offered = 0; offered < 3 * limit; ) {
-    for (let i = 0; i < 90; i++, offered++) {
-      if (model.request(1, limit, Date.now()).admitted) expected++
-      const taken = processes[offered % 2]?.limiter.consume(request)
-      waiting.push(Promise.resolve(taken).then((one) => void (one?.admitted && admitted++)))
+test('four processes in bursts admit the limit and four twentieths at most, one process the limit', async () => {
+  const limit = 2000
+  for (const count of [1, 4]) {
+    const request = requestOf(`burst_${count}`, limit)
+    const processes = Array.from({ length: count }, () => createProcess())
+    // Every process knows the bucket before the bursts.
+    for (const { limiter } of processes) await limiter.consume(request)
+    const started = performance.now()
+    let admitted = count
+    const waiting: Promise<void>[] = []
+    for (let offered = 0; offered < 3 * limit; ) {
+      const at = drawn(processes.length)
+      // All requests of a burst come before any answer of the store to it.
+      for (let i = drawn(200); i >= 0; i--, offered++) {
+        const taken = processes[at]?.limiter.consume(request)
+        waiting.push(Promise.resolve(taken).then((one) => void (one?.admitted && admitted++)))
+      }
+      await delay(drawn(20))
     }
-    await delay(10)
+    await Promise.all(waiting)
+    const gained = ((performance.now() - started) * limit) / 60_000
+    const statements = processes.reduce((sum, one) => sum + one.statements(), 0)
+    console.log(
+      `${count} processes admitted ${admitted} of ${waiting.length} by ${statements} statements, ` +
+        `the limit and what it gained are ${(limit + gained).toFixed(0)}`,
+    )
+    const beyond = count === 1 ? 0 : (count * limit) / 20
+    expect(admitted).toBeLessThanOrEqual(limit + gained + beyond + 1)
+    expect(admitted).toBeGreaterThanOrEqual(limit)
+    await Promise.all(processes.map((one) => one.close()))
   }
-  await Promise.all(waiting)
-  const roundTrips = processes.reduce((sum, one) => sum + one.roundTrips(), 0)
-  console.log(
-    `admitted ${admitted}, one bucket ${expected}, ${roundTrips} round trips for ${waiting.length} requests`,
-  )
-  expect(Math.abs(admitted - expected)).toBeLessThanOrEqual(expected / 100)
-  expect(roundTrips).toBeLessThan(limit / 10)
-  await Promise.all(processes.map((one) => one.close()))
-  const { reservations = {} } = (await rowOf(`${request.owner}:publishable`)) ?? {}
-  expect(Object.values(reservations).map(([parts]) => parts)).toEqual([0, 0])
 }, 60_000)
 
 test('many processes that see a bucket first at once make one bucket of it', async () => {
@@ -171,7 +173,7 @@ test('many processes that see a bucket first at once make one bucket of it', asy
   await Promise.all(processes.map((one) => one.close()))
 })
 
-/** A process behind a proxy, which has just shared a bucket. */
+/** A process behind a proxy, which knows a bucket. */
 async function createDistant(request: RateLimitRequest) {
   const proxy = await startTcpProxy(database.url)
   const { limiter, close } = createProcess(proxy.url, { queryTimeoutMs: 250 })
@@ -191,7 +193,7 @@ const gainedSince = (started: number) =>
   Math.ceil(((performance.now() - started) * 100) / 60_000) + 1
 
 test('while the database is away requests are refused with 503', async () => {
-  const request = requestOf('away', 100)
+  const request = { ...requestOf('away', 100), cost: 5 }
   const { limiter, close, proxy } = await createDistant(request)
   await proxy.close()
   for (let i = 0; i < 3; i++)
@@ -200,7 +202,7 @@ test('while the database is away requests are refused with 503', async () => {
 })
 
 test('behind a line that has gone silent nobody waits for long, and buckets are shared when it is back', async () => {
-  const request = requestOf('silent', 100)
+  const request = { ...requestOf('silent', 100), cost: 5 }
   const started = performance.now()
   const { limiter, close, proxy } = await createDistant(request)
   proxy.freeze()
@@ -212,6 +214,6 @@ test('behind a line that has gone silent nobody waits for long, and buckets are 
   await proxy.close()
   const { parts = 0 } = (await rowOf('org_silent:publishable')) ?? {}
   // Statements that nobody heard of are not made again.
-  expect(parts / unit).toBeGreaterThanOrEqual(98)
-  expect(parts / unit).toBeLessThanOrEqual(98 + gainedSince(started))
+  expect(parts / unit).toBeGreaterThanOrEqual(90)
+  expect(parts / unit).toBeLessThanOrEqual(90 + gainedSince(started))
 })

@@ -26,14 +26,14 @@ const step = fc.record({
   ),
 })
 
-test('one process decides as one bucket does, or refuses a hundredth or one unit too early', async () => {
+test('one process decides as one bucket does, or refuses a thousandth or one unit too early', async () => {
   let compared = 0
   let early = 0
   await fc.assert(
     fc.asyncProperty(limits, fc.array(step, { maxLength: 120 }), async (limit, steps) => {
       const { time, limiter } = createProcesses()
       const model = createModel(limit, time.clock())
-      const slack = Math.max(1, limit / 100)
+      const slack = Math.max(1, limit / 1000)
       for (const { gap, cost: drawn, burst } of steps) {
         const cost = Math.min(drawn, limit)
         await time.runUntil(time.clock() + gap)

@@ -1,4 +1,4 @@
-import type { RateLimitResult } from '../../../../../infra/access/rate-limit/bucket.ts'
+import type { RateLimitResult } from '../../../../../infra/access/rate-limit/limiter.ts'
 import { createProcesses, requestOf } from './processes.ts'
 
 export interface Arrival {
@@ -23,7 +23,7 @@ export interface ClusterOptions {
   travelMs: () => number
 }
 
-/** Several processes with one store in virtual time; resolves once everything is answered and given back. */
+/** Several processes with one store in virtual time; resolves once everything is answered and reported. */
 export async function runCluster({ nodes, limit, arrivals, travelMs }: ClusterOptions) {
   const processes = createProcesses({ count: nodes, travel: (after) => after(travelMs()) })
   const { time, limiters } = processes
@@ -44,6 +44,5 @@ export async function runCluster({ nodes, limit, arrivals, travelMs }: ClusterOp
   }
   arrive(0)
   await time.runUntil(start + (arrivals.at(-1)?.at ?? 0) + 4500)
-  const reserved = processes.reserved('org_0:secret').reduce((sum, units) => sum + units, 0)
-  return { decided, roundTrips: processes.roundTrips(), reserved }
+  return { decided, statements: processes.statements() }
 }

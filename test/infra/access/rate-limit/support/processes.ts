@@ -1,40 +1,31 @@
 import { setImmediate as settled } from 'node:timers/promises'
-import type {
-  RateLimitRequest,
-  RateLimitResult,
-} from '../../../../../infra/access/rate-limit/bucket.ts'
 import {
   createRateLimiter,
   type RateLimiter,
+  type RateLimitRequest,
+  type RateLimitResult,
 } from '../../../../../infra/access/rate-limit/limiter.ts'
 import { createMemoryStore } from './memory-store.ts'
 import { createVirtualTime } from './virtual-time.ts'
 
 export interface ProcessesOptions {
   count?: number
-  /** Processes whose timers never come, as if they had been killed after their last request. */
-  dead?: number[]
   maxBuckets?: number
   travel?: (ms: (ms: number) => Promise<void>) => Promise<void>
 }
 
 /** Processes with one store in virtual time. However slow this machine is, nothing is late by itself. */
-export function createProcesses({
-  count = 1,
-  dead = [],
-  travel,
-  maxBuckets,
-}: ProcessesOptions = {}) {
+export function createProcesses({ count = 1, travel, maxBuckets }: ProcessesOptions = {}) {
   const time = createVirtualTime()
   const shared = createMemoryStore({
     clock: time.clock,
     ...(travel ? { travel: () => travel(time.after) } : {}),
   })
-  const limiters = Array.from({ length: count }, (_, index) =>
+  const limiters = Array.from({ length: count }, () =>
     createRateLimiter({
-      store: shared.storeOf(`process ${index}`),
+      store: shared.store,
       clock: time.clock,
-      every: dead.includes(index) ? () => () => {} : time.every,
+      every: time.every,
       ...(maxBuckets ? { maxBuckets } : {}),
     }),
   )

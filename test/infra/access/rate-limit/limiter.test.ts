@@ -1,82 +1,73 @@
+import { setImmediate as settled } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { unit } from '../../../../infra/access/rate-limit/bucket.ts'
-import type { RateLimiter } from '../../../../infra/access/rate-limit/limiter.ts'
+import { type RateLimiter, unit } from '../../../../infra/access/rate-limit/limiter.ts'
+import type { Row } from './support/memory-store.ts'
 import { admittedOf, createProcesses, requestOf, takeMany } from './support/processes.ts'
 
 const one = requestOf('0')
 const bucketId = 'org_0:secret'
+const unitsOf = (row?: Row) => Math.floor((row?.parts ?? 0) / unit)
 
-describe('reservations', () => {
-  test('a process in steady use holds a hundredth of the limit, two share it', async () => {
-    const { limiters, reserved, wait } = createProcesses({ count: 2 })
-    await takeMany(limiters[0], 2)
-    expect(reserved(bucketId)).toEqual([6])
-    await takeMany(limiters[1], 2)
-    await takeMany(limiters[0], 20)
-    await takeMany(limiters[1], 20)
-    await wait(10)
-    expect(reserved(bucketId)).toEqual([3, 3])
+describe('what is unreported', () => {
+  test('stays below a twentieth of the limit; a request that would reach it waits for the store', async () => {
+    const { limiter, statements } = createProcesses()
+    await takeMany(limiter, 1)
+    const before = statements()
+    for (let i = 0; i < 29; i++) expect(limiter.consume(one)).toMatchObject({ admitted: true })
+    expect(statements()).toBe(before)
+    const waiting = limiter.consume(one)
+    expect(waiting).toBeInstanceOf(Promise)
+    expect(await waiting).toMatchObject({ admitted: true, remaining: 569 })
+    expect(statements()).toBe(before + 1)
+    expect(limiter.consume(one)).toMatchObject({ admitted: true, remaining: 568 })
   })
 
-  test('however many processes come and go, they hold no more than that together', async () => {
-    const { limiters, reserved, wait } = createProcesses({ count: 8 })
-    for (let i = 0; i < 200; i++) {
-      await takeMany(limiters[(i * i) % 8], 1 + (i % 5))
-      await wait(i % 40)
-      expect(reserved(bucketId).reduce((sum, units) => sum + units, 0)).toBeLessThanOrEqual(6)
-    }
+  test('is reported within 50 ms, all buckets in one statement', async () => {
+    const { limiter, statements, wait, row } = createProcesses()
+    for (const name of ['0', '1', '2']) await takeMany(limiter, 5, requestOf(name))
+    const before = statements()
+    await wait(50)
+    expect(statements()).toBe(before + 1)
+    for (const id of ['org_0:secret', 'org_1:secret', 'org_2:secret'])
+      expect(unitsOf(row(id))).toBe(595)
+    await wait(5000)
+    expect(statements()).toBe(before + 1)
   })
 
-  test('a single request holds nothing back', async () => {
-    const { limiter, reserved } = createProcesses()
-    expect(await limiter.consume(one)).toMatchObject({ admitted: true, remaining: 599 })
-    expect(reserved(bucketId)).toEqual([])
+  test('counts while its report is on the way', async () => {
+    const { limiter, wait } = createProcesses({ travel: (after) => after(20) })
+    const first = limiter.consume(one)
+    await settled()
+    await wait(40)
+    await first
+    await takeMany(limiter, 29)
+    // The report left at 50 ms and is answered at 90.
+    await wait(30)
+    const waiting = limiter.consume(one)
+    expect(waiting).toBeInstanceOf(Promise)
+    await wait(100)
+    expect(await waiting).toMatchObject({ admitted: true, remaining: 569 })
+    expect(limiter.consume(one)).toMatchObject({ admitted: true })
   })
 
-  test('with them requests are answered at once', async () => {
-    const { limiter, roundTrips } = createProcesses()
-    await takeMany(limiter, 2)
-    const before = roundTrips()
-    for (let i = 0; i < 3; i++) expect(limiter.consume(one)).toMatchObject({ admitted: true })
-    expect(roundTrips()).toBe(before)
-  })
-
-  test('units that are not used go back after a second', async () => {
-    const { limiter, reserved, wait, row } = createProcesses()
-    await takeMany(limiter, 3)
-    await wait(900)
-    expect(reserved(bucketId)).toEqual([6])
-    await wait(300)
-    expect(reserved(bucketId)).toEqual([0])
-    expect(row(bucketId)?.parts).toBeGreaterThan(597 * unit)
-  })
-
-  test('closing gives back what is held, and what was used is not lost', async () => {
+  test('is reported by close()', async () => {
     const { limiter, row } = createProcesses()
     await takeMany(limiter, 10)
     await limiter.close()
     expect(row(bucketId)).toMatchObject({ parts: 590 * unit })
-    expect(await limiter.consume(one)).toMatchObject({ admitted: true })
   })
 
-  test('what a dead process held is refilled for others 3 seconds later', async () => {
-    const { limiters, wait } = createProcesses({ count: 2, dead: [0] })
-    await takeMany(limiters[0], 2)
-    expect(admittedOf(await takeMany(limiters[1], 600))).toBe(592)
-    await wait(90_000)
-    expect((await takeMany(limiters[1], 1))[0]).toMatchObject({ remaining: 599 })
-  })
-
-  test('organizations pushed out by others give back what they hold, each with a bucket of its own', async () => {
-    const { limiter, reserved, wait, row } = createProcesses({ maxBuckets: 10 })
+  test('is reported of buckets that others have pushed out, each a bucket of its own', async () => {
+    const { limiter, wait, row } = createProcesses({ maxBuckets: 10 })
     for (let i = 0; i < 30; i++) await takeMany(limiter, 2, requestOf(`${i}`))
     expect(await limiter.consume({ ...one, bucket: 'publishable' })).toMatchObject({
       remaining: 599,
     })
-    expect(reserved(bucketId)).toEqual([6])
-    for (let i = 0; i < 40; i++) await wait(50)
-    expect(reserved(bucketId)).toEqual([0])
-    expect(row(bucketId)?.parts).toBeGreaterThan(598 * unit)
+    expect(limiter.remaining(one)).toBe(598)
+    expect(await limiter.consume(one)).toMatchObject({ admitted: true, remaining: 597 })
+    await wait(50)
+    expect(unitsOf(row(bucketId))).toBe(597)
+    expect(unitsOf(row('org_29:secret'))).toBe(598)
   })
 })
 
@@ -89,14 +80,19 @@ describe('debt', () => {
     // 300 owed less 2 refilled, and this one.
     expect(refused).toMatchObject({ admitted: false, remaining: 0, retryAfterSeconds: 30 })
     await takeMany(limiters[1], 2000)
-    expect((await takeMany(limiters[0], 1))[0]).toMatchObject({ retryAfterSeconds: 30 })
-    await wait(200)
-    await takeMany(limiters[0], 1)
-    await wait(100)
-    expect((await takeMany(limiters[0], 1))[0]).toMatchObject({
-      admitted: false,
-      retryAfterSeconds: 61,
-    })
+    for (const limiter of limiters)
+      expect((await takeMany(limiter, 1))[0]).toMatchObject({
+        admitted: false,
+        retryAfterSeconds: 61,
+      })
+  })
+
+  test('is clipped before a charge and not after it, so that a group of refusals admits nobody', async () => {
+    const { limiter } = createProcesses()
+    const all = await Promise.all(Array.from({ length: 1300 }, () => limiter.consume(one)))
+    expect(admittedOf(all)).toBe(600)
+    expect(all.findIndex(({ admitted }) => !admitted)).toBe(600)
+    expect(all.at(-1)).toMatchObject({ remaining: 0, retryAfterSeconds: 61 })
   })
 
   /** Spends until a refusal, and returns the wait that it asks for. */
@@ -139,15 +135,16 @@ describe('debt', () => {
     }
   })
 
-  test('a flood of refusals is reported a few times a second, not once each', async () => {
-    const { limiter, wait, roundTrips } = createProcesses()
+  test('refusals that come together are one statement', async () => {
+    const { limiter, wait, statements } = createProcesses()
     await takeMany(limiter, 600)
-    const before = roundTrips()
-    for (let i = 0; i < 100; i++) {
-      await takeMany(limiter, 50)
+    const before = statements()
+    for (let i = 0; i < 10; i++) {
+      const all = await Promise.all(Array.from({ length: 50 }, () => limiter.consume(one)))
+      expect(admittedOf(all)).toBe(0)
       await wait(10)
     }
-    expect(roundTrips() - before).toBeLessThanOrEqual(12)
+    expect(statements() - before).toBe(10)
   })
 })
 
