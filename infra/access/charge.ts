@@ -63,34 +63,16 @@ export type Charges = ReturnType<typeof createCharges>
 
 export function createCharges(options: ChargeOptions) {
   const { clock, limiter, perSource, onRateLimited } = options
-  const defaultLimits = { ...standardLimits, ...options.defaultLimits }
-
-  function requestOf(
-    principal: Principal,
-    { cost, bucket = principal.type }: Omit<Charge, 'reply'>,
-  ): RateLimitRequest {
-    if (principal.type === 'person')
-      return {
-        owner: principal.consoleSessionId,
-        bucket: 'person',
-        limit: defaultLimits.person,
-        cost,
-      }
-    const own = bucket === principal.type ? principal.rateLimit : null
-    return { owner: principal.organizationId, bucket, limit: own ?? defaultLimits[bucket], cost }
-  }
+  const requestOf = requestsOf({ ...standardLimits, ...options.defaultLimits })
 
   // Set on the reply and not on the error: a request that fails later has been charged too and has to say so.
   function announce(
-    result: RateLimitResult,
+    { admitted, limit, remaining, cost, retryAfterSeconds }: RateLimitResult,
     reply: FastifyReply,
     callerType: Principal['type'],
   ): void {
-    reply
-      .header(limitHeader, result.limit)
-      .header(remainingHeader, result.remaining)
-      .header(costHeader, result.cost)
-    if (!result.admitted) refuse(callerType, overBudget(result.retryAfterSeconds))
+    reply.header(limitHeader, limit).header(remainingHeader, remaining).header(costHeader, cost)
+    if (!admitted) refuse(callerType, overBudget(retryAfterSeconds))
   }
 
   function refuse(callerType: Principal['type'], error: ApiError): never {
@@ -158,6 +140,23 @@ export function createCharges(options: ChargeOptions) {
     },
   }
 }
+
+const requestsOf =
+  (defaultLimits: Record<BucketName, number>) =>
+  (
+    principal: Principal,
+    { cost, bucket = principal.type }: Omit<Charge, 'reply'>,
+  ): RateLimitRequest => {
+    if (principal.type === 'person')
+      return {
+        owner: principal.consoleSessionId,
+        bucket: 'person',
+        limit: defaultLimits.person,
+        cost,
+      }
+    const own = bucket === principal.type ? principal.rateLimit : null
+    return { owner: principal.organizationId, bucket, limit: own ?? defaultLimits[bucket], cost }
+  }
 
 /** Units of a request, at least 1, from its parsed body. undefined stands for a body that is no JSON. */
 export type CostOf = (body: unknown) => number

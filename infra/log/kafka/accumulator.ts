@@ -31,6 +31,7 @@ interface Piece {
 }
 
 const heartbeatEveryMs = 1000
+const defaultMaxRecords = 1000
 
 /**
  * kafkajs's eachBatch, called for each partition at once. All of them wait in one place, and what waits is handed over
@@ -38,7 +39,6 @@ const heartbeatEveryMs = 1000
  */
 export function createAccumulator(deps: AccumulatorDeps) {
   const { consumer, commits, starts, callersName, options, isStopping } = deps
-  const { maxRecords = 1000 } = options
   const failures = new Map<string, number>()
   let waiting: Fetched[] = []
   let isDraining = false
@@ -61,7 +61,7 @@ export function createAccumulator(deps: AccumulatorDeps) {
 
   function take(): Piece[] {
     const pieces: Piece[] = []
-    let room = maxRecords
+    let room = options.maxRecords ?? defaultMaxRecords
     for (const fetched of waiting) {
       if (!goesOn(fetched)) fetched.done()
       else if (room > 0) {
