@@ -12,29 +12,35 @@ import {
   type ReadOn,
   type Topic,
 } from '../port.ts'
-import type { Session } from './session.ts'
-import type { Limits, Tail } from './tail.ts'
+import type { Limits, Session } from './session.ts'
 
 export interface GroupDeps {
   session: Session
-  tail: Tail
   partitions: Place[]
 }
 
 export interface GroupConsumer extends LogConsumer {
-  topics: Topic[]
-  wake(): void
+  /** There are records before these offsets, by the names of their places. */
+  appended(ends: ReadonlyMap<string, number>): void
+  /** There may be new records of the topics. Default: of all. */
+  wake(topics?: Topic[]): void
 }
 
+// A partition that a group reads. Times are those of performance.now.
 interface Reading extends Place {
   // The next offset to read; undefined until it is known where to start.
   next: number | undefined
+  // There are records before this offset. Infinity = there may be some.
+  end: number
   // Handled and not committed yet.
   uncommitted: number | undefined
   failures: number
-  // Not touched before this time (performance.now), after a failure.
+  // Not touched before this time, after a failure.
   notBefore: number
 }
+
+// By the names of their places.
+type Readings = ReadonlyMap<string, Reading>
 
 // How long a group without an owner waits at most for a member that stands by.
 const standByMs = 1000
@@ -47,127 +53,73 @@ const maxBytes = 4 * 1024 * 1024
  * are handled in one call at a time. Whatever came while the handler ran is the next call.
  */
 export function startGroup(
-  { session, tail, partitions }: GroupDeps,
+  { session, partitions }: GroupDeps,
   options: ConsumeOptions,
 ): GroupConsumer {
-  const { group, maxRecords = 1000, onError } = options
+  const { group, maxRecords, keepsNoOffsets = false, onError } = options
   const me = Symbol(group)
-  const bell = createBell()
-  let readings: Reading[] = []
+  const stopping = Promise.withResolvers<void>()
+  let woken = Promise.withResolvers<void>()
+  let readings = newReadings([])
   let generation: number | undefined
-  let ahead: { from: string; records: Promise<LogRecord[]> } | undefined
   let isStopping = false
   let failures = 0
   let nextCommit = 0
-  const stopped = Promise.withResolvers<void>()
   const finished = run()
 
   async function run(): Promise<void> {
     while (!isStopping) {
       try {
-        const isBusy = await turn()
+        await turn()
         failures = 0
-        if (!isBusy) await bell.wait(msToWait())
+        if (!isStopping && !hasWork()) await wait()
       } catch (error) {
         onError?.(error)
         failures += 1
-        // Not ended by the bell: what rings may be what fails.
-        await Promise.race([delay(backoffMs(failures), undefined, { ref: false }), stopped.promise])
+        for (const reading of readings.values()) reading.end = Infinity
+        // Not ended by a wake: what wakes may be what fails.
+        const backOffEnds = delay(backoffMs(failures), undefined, { ref: false })
+        await Promise.race([backOffEnds, stopping.promise])
       }
     }
     await leave().catch((error) => onError?.(error))
   }
 
-  // Returns whether there may be more to do at once.
-  async function turn(): Promise<boolean> {
+  async function turn(): Promise<void> {
     const owned = await session.own(group, me)
-    if (owned !== generation) readings = partitions.map(newReading)
+    if (owned !== generation) readings = newReadings(owned === undefined ? [] : partitions)
     generation = owned
-    if (owned === undefined) return false
-    await findStarts()
-    const batches = await take()
+    await findStarts(session, readings, options)
+    const batches = await readOnce(session, readings, maxRecords)
     if (batches.length > 0) await deal(batches)
     if (performance.now() >= nextCommit) await commit()
-    return batches.length > 0
-  }
-
-  async function findStarts(): Promise<void> {
-    const fresh = readings.filter((reading) => reading.next === undefined && isDue(reading))
-    if (fresh.length === 0) return
-    const committed = new Map(
-      (await session.committed(group)).map((at) => [placeName(at), at.offset]),
-    )
-    await Promise.all(fresh.map((reading) => findStart(reading, { options, committed })))
-  }
-
-  // What has come to the partitions whose turn it is, the one that waited longest first.
-  async function take(): Promise<Batch[]> {
-    const room = { records: maxRecords, bytes: maxBytes }
-    const older: Position[] = []
-    const taken: LogRecord[] = []
-    for (const reading of readings.filter(isDue)) {
-      if (reading.next === undefined || room.records <= 0 || room.bytes <= 0) continue
-      const position = { ...placeOf(reading), offset: reading.next }
-      const recent = tail.read(position, room)
-      if (!recent) older.push(position)
-      for (const record of recent ?? []) taken.push(record)
-      room.records -= recent?.length ?? 0
-      room.bytes -= recent?.reduce((sum, { value }) => sum + value.length, 0) ?? 0
-    }
-    if (older.length > 0) taken.push(...(await readOlder(older)))
-    return [...Map.groupBy(taken, placeName).values()].flatMap(batchOf)
-  }
-
-  // What follows is read while these are handled, as a group that is far behind would wait for one and then the other.
-  async function readOlder(positions: Position[]): Promise<LogRecord[]> {
-    const read = () => session.read(positions, shareOf(positions.length, maxRecords))
-    const records = await (ahead?.from === nameOf(positions) ? ahead.records : read()).finally(
-      () => {
-        ahead = undefined
-      },
-    )
-    const next = positions.map((position) => behind(position, records))
-    if (records.length > 0) {
-      ahead = { from: nameOf(next), records: session.read(next, shareOf(next.length, maxRecords)) }
-      ahead.records.catch(() => {})
-    }
-    return records
   }
 
   async function deal(batches: Batch[]): Promise<void> {
     const readOn = await handOver(options, batches)
-    for (const batch of batches) settle(batch, readOn.get(placeName(batch)))
-  }
-
-  function settle(batch: Batch, chosen: ReadOn | undefined): void {
-    const reading = readings.find((one) => placeName(one) === placeName(batch))
-    if (!reading) return
-    readings = [...readings.filter((one) => one !== reading), reading]
-    reading.next = chosen?.offset ?? (batch.records.at(-1)?.offset ?? 0) + 1
-    if (!options.keepsNoOffsets) reading.uncommitted = reading.next
-    if (chosen?.failed) backOff(reading)
-    else reading.failures = 0
+    for (const batch of batches) {
+      const reading = readings.get(placeName(batch))
+      if (reading) settle(reading, batch, readOn.get(placeName(batch)))
+    }
   }
 
   async function commit(): Promise<void> {
-    const changed = readings.flatMap((reading): Position[] =>
-      reading.uncommitted === undefined
-        ? []
-        : [{ ...placeOf(reading), offset: reading.uncommitted }],
-    )
+    const changed = keepsNoOffsets ? [] : uncommittedOf(readings)
     if (changed.length === 0) return
     nextCommit = performance.now() + commitEveryMs
     await session.commit(group, changed)
-    for (const reading of readings) reading.uncommitted = undefined
+    for (const reading of readings.values()) reading.uncommitted = undefined
   }
 
-  function msToWait(): number {
-    const now = performance.now()
-    const backOffs = readings.flatMap(({ notBefore }) => (notBefore > now ? [notBefore - now] : []))
-    const commits = readings.some(({ uncommitted }) => uncommitted !== undefined)
-      ? [nextCommit - now]
-      : []
-    return Math.max(0, Math.min(standByMs, ...backOffs, ...commits))
+  const hasWork = () => [...readings.values()].some(isReady)
+
+  async function wait(): Promise<void> {
+    woken = Promise.withResolvers()
+    const hasToCommit = !keepsNoOffsets && uncommittedOf(readings).length > 0
+    const msToCommit = hasToCommit ? nextCommit - performance.now() : Infinity
+    const timer = setTimeout(woken.resolve, Math.min(standByMs, msToCommit, msToRetry(readings)))
+    await woken.promise
+    clearTimeout(timer)
   }
 
   async function leave(): Promise<void> {
@@ -177,55 +129,37 @@ export function startGroup(
   }
 
   return {
-    topics: options.topics,
-    wake: bell.ring,
+    appended(ends) {
+      for (const [name, end] of ends) {
+        const reading = readings.get(name)
+        if (reading) reading.end = Math.max(reading.end, end)
+      }
+      if (hasWork()) woken.resolve()
+    },
+    wake(topics = options.topics) {
+      for (const reading of readings.values())
+        if (topics.includes(reading.topic)) reading.end = Infinity
+      if (hasWork()) woken.resolve()
+    },
     async stop() {
       isStopping = true
-      stopped.resolve()
-      bell.ring()
+      stopping.resolve()
+      woken.resolve()
       await finished
     },
   }
 }
 
-const placeOf = ({ topic, partition }: Place): Place => ({ topic, partition })
-
-const newReading = ({ topic, partition }: Place): Reading => ({
-  topic,
-  partition,
-  next: undefined,
-  uncommitted: undefined,
-  failures: 0,
-  notBefore: 0,
-})
-
-function behind(position: Position, records: LogRecord[]): Position {
-  const last = records.findLast((record) => placeName(record) === placeName(position))
-  return last ? { ...position, offset: last.offset + 1 } : position
-}
-
-// In whatever order they come.
-const nameOf = (positions: Position[]): string =>
-  positions
-    .map((position) => `${placeName(position)}/${position.offset}`)
-    .sort()
-    .join()
-
-const isDue = ({ notBefore }: Reading): boolean => notBefore <= performance.now()
-
-function backOff(reading: Reading): void {
-  reading.failures += 1
-  reading.notBefore = performance.now() + backoffMs(reading.failures)
-}
-
-const shareOf = (partitions: number, records: number): Limits => ({
-  records: Math.ceil(records / partitions),
-  bytes: Math.ceil(maxBytes / partitions),
-})
-
-function batchOf(records: Batch['records']): Batch[] {
-  const [first] = records
-  return first ? [{ topic: first.topic, partition: first.partition, records }] : []
+async function findStarts(
+  session: Session,
+  readings: Readings,
+  options: ConsumeOptions,
+): Promise<void> {
+  const fresh = [...readings.values()].filter((one) => one.next === undefined && isDue(one))
+  if (fresh.length === 0) return
+  const positions = await session.committed(options.group)
+  const committed = new Map(positions.map((at) => [placeName(at), at.offset]))
+  await Promise.all(fresh.map((reading) => findStart(reading, { options, committed })))
 }
 
 // Where to start: the caller's choice, else the committed offset, else the beginning.
@@ -244,26 +178,72 @@ async function findStart(
   }
 }
 
-// `ring` ends the wait, or the next one if nobody waits.
-function createBell() {
-  let isRung = false
-  let wake: (() => void) | undefined
+// One read for all partitions that may have records.
+async function readOnce(session: Session, readings: Readings, maxRecords = 1000): Promise<Batch[]> {
+  const ready = [...readings.values()].filter(isReady)
+  if (ready.length === 0) return []
+  const limits = limitsOf(ready.length, maxRecords)
+  const positions = ready.map(({ topic, partition, next }) => ({ topic, partition, offset: next }))
+  // Before the read: what is appended from now on may be in it, or not.
+  for (const reading of ready) reading.end = 0
+  const found = await session.read(positions, limits)
+  return ready.flatMap((reading, i): Batch[] => {
+    const { topic, partition } = reading
+    const records = found[i] ?? []
+    if (isFull(records, limits)) reading.end = Infinity
+    return records.length > 0 ? [{ topic, partition, records }] : []
+  })
+}
 
-  return {
-    ring(): void {
-      isRung = true
-      wake?.()
-    },
-    async wait(ms: number): Promise<void> {
-      if (!isRung) {
-        const { promise, resolve } = Promise.withResolvers<void>()
-        const timer = setTimeout(resolve, ms)
-        wake = resolve
-        await promise
-        clearTimeout(timer)
-      }
-      wake = undefined
-      isRung = false
-    },
+function newReadings(places: Place[]): Readings {
+  const fresh = {
+    next: undefined,
+    end: Infinity,
+    uncommitted: undefined,
+    failures: 0,
+    notBefore: 0,
   }
+  return new Map(places.map((place) => [placeName(place), { ...place, ...fresh }]))
+}
+
+const isDue = ({ notBefore }: Reading): boolean => notBefore <= performance.now()
+
+const isReady = (reading: Reading): reading is Reading & { next: number } =>
+  reading.next !== undefined && reading.next < reading.end && isDue(reading)
+
+// Returns an equal share of one read for each partition.
+const limitsOf = (partitions: number, maxRecords: number): Limits => ({
+  records: Math.ceil(maxRecords / partitions),
+  bytes: Math.ceil(maxBytes / partitions),
+})
+
+// Returns whether the limits may have left some.
+const isFull = (records: LogRecord[], limits: Limits): boolean =>
+  records.length >= limits.records ||
+  records.reduce((sum, { value }) => sum + value.length, 0) >= limits.bytes
+
+// Moves behind the records, or to where the handler wants to go on.
+function settle(reading: Reading, { records }: Batch, chosen: ReadOn | undefined): void {
+  reading.next = chosen?.offset ?? (records.at(-1)?.offset ?? 0) + 1
+  reading.uncommitted = reading.next
+  if (chosen) reading.end = Infinity
+  if (chosen?.failed) backOff(reading)
+  else reading.failures = 0
+}
+
+function backOff(reading: Reading): void {
+  reading.failures += 1
+  reading.notBefore = performance.now() + backoffMs(reading.failures)
+}
+
+const uncommittedOf = (readings: Readings): Position[] =>
+  [...readings.values()].flatMap(({ topic, partition, uncommitted }) =>
+    uncommitted === undefined ? [] : [{ topic, partition, offset: uncommitted }],
+  )
+
+// Milliseconds until a partition is due again; Infinity = none waits.
+function msToRetry(readings: Readings): number {
+  const now = performance.now()
+  const waits = [...readings.values()].map(({ notBefore }) => notBefore - now)
+  return Math.min(Infinity, ...waits.filter((ms) => ms > 0))
 }

@@ -13,10 +13,9 @@ import {
   type Topic,
 } from '../port.ts'
 import { startGroup } from './consumer.ts'
-import { createFeed } from './feed.ts'
 import { createSession } from './session.ts'
 import { createLogSchema, createTopics, type TopicInfo } from './tables.ts'
-import { createTail } from './tail.ts'
+import { createWakes } from './wakes.ts'
 import { openWriter, writerConnections } from './writer.ts'
 
 export interface PostgresLogOptions<Guard = never> {
@@ -61,10 +60,9 @@ export async function openPostgresLog<Guard = never>(
   const { keepsExpired = isReadOnly } = options
   if (!isReadOnly) await createLogSchema(pool, schema)
   const topics = createTopics(pool, schema)
-  const session = createSession({ url, schema, isReadOnly, onLost: () => feed.wakeAll() })
-  const tail = createTail()
-  const feed = createFeed({ pool, url, schema, logger, session, tail })
-  const writer = openWriter({ url, schema, onWritten: feed.appended, storedWith, guardedBy })
+  const wakes = createWakes({ pool, url, schema, logger })
+  const session = createSession({ url, schema, isReadOnly, onLost: wakes.wakeAll })
+  const writer = openWriter({ url, schema, onWritten: wakes.appended, storedWith, guardedBy })
   const consumers = new Set<LogConsumer>()
   const retention = keepsExpired ? undefined : startRetention(options, schema)
   let closing: Promise<void> | undefined
@@ -86,16 +84,14 @@ export async function openPostgresLog<Guard = never>(
     async consume(consumeOptions) {
       const { topics: names } = consumeOptions
       const infos = await Promise.all(names.map((name) => topics.find(name)))
-      await feed.open(names).catch(unavailable)
-      const consumer = startGroup(
-        { session, tail, partitions: infos.flatMap(placesOf) },
-        consumeOptions,
-      )
-      feed.add(consumer)
+      await wakes.open().catch(unavailable)
+      const partitions = infos.flatMap(placesOf)
+      const consumer = startGroup({ session, partitions }, consumeOptions)
+      wakes.add(consumer)
       const registered = {
         async stop() {
           await consumer.stop()
-          feed.remove(consumer)
+          wakes.remove(consumer)
           consumers.delete(registered)
         },
       }
@@ -165,7 +161,7 @@ export async function openPostgresLog<Guard = never>(
     clearInterval(retention)
     await Promise.all([...consumers].map((consumer) => consumer.stop()))
     await writer.close()
-    await feed.close()
+    await wakes.close()
     await session.close()
   }
 }

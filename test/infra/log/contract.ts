@@ -47,9 +47,9 @@ export function describeLog(title: string, testLog: TestLog): void {
     })
     afterAll(() => testLog.cleanup())
 
-    async function newTopic(): Promise<string> {
+    async function newTopic(count = partitions): Promise<string> {
       const topic = unique('topic')
-      await log.ensureTopics([{ topic, partitions }])
+      await log.ensureTopics([{ topic, partitions: count }])
       return topic
     }
 
@@ -223,7 +223,7 @@ export function describeLog(title: string, testLog: TestLog): void {
     })
 
     test('a batch whose handler throws is delivered again and nothing after it first', async () => {
-      const topic = await newTopic()
+      const topic = await newTopic(1)
       await appendAll(topic, 'a', ['1', '2', '3', '4'])
       const delivered: string[][] = []
       const errors: unknown[] = []

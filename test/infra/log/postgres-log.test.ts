@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type EventLog, type LogRecord, LogUnavailable } from '../../../infra/log/port.ts'
 import { deleteExpiredRecords, openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import { createSession } from '../../../infra/log/postgres/session.ts'
 import { openListener } from '../../../infra/postgres/listen.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { eachBatch } from '../../support/each-batch.ts'
@@ -102,41 +104,134 @@ test('deletes what is older than its topic keeps, and nothing else; offsets go o
   await drop()
 })
 
-test('tells other processes of new records only where one consumes', async () => {
+test('tells other processes of new records while it hears one', async () => {
+  const { pool, url, drop } = await createTestDatabase()
   const heard: string[] = []
   const onNotification = (_: string, payload: string) => heard.push(payload)
   const channels = ['tidegate_log_wake']
-  const listener = await openListener({ url: database.url, channels, onNotification, logger })
-  const alone = await openPostgresLog({ ...database, logger })
-  // What it does before it knows is to tell.
-  await alone.append([record])
-  await expect.poll(() => heard.length).toBeGreaterThan(0)
-  const other = await openPostgresLog({ ...database, logger })
+  const listener = await openListener({ url, channels, onNotification, logger })
+  const openConsuming = async (values: string[]) => {
+    const log = await openPostgresLog({ pool, url, logger })
+    await log.ensureTopics([{ topic, partitions: 1 }])
+    const handle = eachBatch(({ records }) => values.push(...records.map(({ key }) => key)))
+    await log.consume({ group: randomUUID(), topics: [topic], handle })
+    return log
+  }
+  const isTold = () => heard.some((payload) => payload.includes(topic))
   const values: string[] = []
-  const consumer = await other.consume({
-    group: 'others',
-    topics: [topic],
-    handle: eachBatch(({ records }) => values.push(...records.map(({ key }) => key))),
-  })
-  await alone.append([{ ...record, key: 'from another' }])
+  const alone = await openConsuming([])
+  // At first it assumes that there are others. What it has to tell goes with its next sign of life.
+  const isSilent = async () => {
+    heard.length = 0
+    await alone.append([record])
+    await expect.poll(() => heard.length, { timeout: 5000 }).toBeGreaterThan(1)
+    return !isTold()
+  }
+  await expect.poll(isSilent, { timeout: 20_000 }).toBe(true)
+  const other = await openConsuming(values)
+  const isToldOfAppend = async () => {
+    await alone.append([{ ...record, key: 'from another' }])
+    return isTold()
+  }
+  await expect.poll(isToldOfAppend, { timeout: 5000 }).toBe(true)
   await expect.poll(() => values).toContain('from another')
+  await Promise.all([alone.close(), other.close(), listener.close()])
+  await drop()
+}, 30_000)
+
+test('a group finds records that nobody notified it of', async () => {
+  const values: string[] = []
+  const handle = eachBatch(({ records }) => values.push(...records.map(({ key }) => key)))
+  const consumer = await log.consume({ group: 'unnotified', topics: [topic], handle })
+  await log.append([{ ...record, key: 'notified' }])
+  await expect.poll(() => values).toContain('notified')
+  await database.pool.query(
+    `select tidegate_log.append_records('{${topic}}', '{0}', '{1}', '{1}', '{0}', '{silent}', '{"{}"}', '{v}')`,
+  )
+  await expect.poll(() => values, { timeout: 5000 }).toContain('silent')
   await consumer.stop()
-  await other.close()
-  // It asks once a second at most.
-  await expect
-    .poll(
-      async () => {
-        const before = heard.length
-        await alone.append([record])
-        await database.pool.query("select pg_notify('tidegate_log_wake', 'marker')")
-        await expect.poll(() => heard.slice(before)).toContain('marker')
-        return heard.length - before
-      },
-      { timeout: 10_000, interval: 300 },
-    )
-    .toBe(1)
-  await alone.close()
-  await listener.close()
+})
+
+test.for([0, 1])('partition %i with much to read does not hold up the other', async (first) => {
+  const behind = `behind ${first}`
+  await log.ensureTopics([{ topic: behind, partitions: 2 }])
+  const keys = await twoKeysApart(behind)
+  const isFirst = (await log.partitionOf(behind, keys[0])) === first
+  const [much, little] = isFirst ? keys : [keys[1], keys[0]]
+  const appendOne = (key: string) => log.append([{ ...record, topic: behind, key }])
+  await log.append(Array.from({ length: 1000 }, () => ({ ...record, topic: behind, key: much })))
+  const calls: string[][] = []
+  const consumer = await log.consume({
+    group: behind,
+    topics: [behind],
+    maxRecords: 10,
+    async handle(batches) {
+      calls.push(batches.flatMap(({ records }) => records.map(({ key }) => key)))
+      if (calls.length === 3) await appendOne(little)
+      return undefined
+    },
+  })
+  await expect.poll(() => calls.flat().length).toBe(1001)
+  expect(calls.findIndex((keys) => keys.includes(little))).toBe(3)
+  await consumer.stop()
+})
+
+async function twoKeysApart(topic: string): Promise<[string, string]> {
+  const first = await log.partitionOf(topic, 'key-0')
+  for (let i = 1; ; i++)
+    if ((await log.partitionOf(topic, `key-${i}`)) !== first) return ['key-0', `key-${i}`]
+}
+
+describe('a read', () => {
+  const read = 'read'
+  const session = () =>
+    createSession({ url: database.url, schema: 'tidegate_log', isReadOnly: false, onLost() {} })
+  beforeAll(async () => {
+    await log.ensureTopics([{ topic: read, partitions: 2 }])
+    const [key, other] = await twoKeysApart(read)
+    const keys = [key, key, key, other]
+    await log.append(keys.map((key) => ({ ...record, topic: read, key, value: Buffer.alloc(100) })))
+  })
+
+  test.for([
+    { limits: { records: 1000, bytes: 1000 }, counts: [1, 3] },
+    { limits: { records: 2, bytes: 1000 }, counts: [1, 2] },
+    { limits: { records: 1000, bytes: 150 }, counts: [1, 2] },
+    { limits: { records: 1000, bytes: 1 }, counts: [1, 1] },
+  ])(
+    'has as many records of each position as $limits, and one at least',
+    async ({ limits, counts }) => {
+      const reading = session()
+      const found = await reading.read(await log.firstPositions(read), limits)
+      expect(found.map((records) => records.length).sort()).toEqual(counts)
+      await reading.close()
+    },
+  )
+
+  test('is shared by groups that are at the same position', async () => {
+    const reading = session()
+    const from = await log.firstPositions(read)
+    const limits = { records: 10, bytes: 1000 }
+    const [all, same, last] = await Promise.all([
+      reading.read(from, limits),
+      reading.read(from, limits),
+      reading.read(
+        from.map((at) => ({ ...at, offset: at.offset + 1 })),
+        limits,
+      ),
+    ])
+    const places = (found: LogRecord[][]) =>
+      found.map((records) => records.map(({ partition, offset }) => `${partition}/${offset}`))
+    expect(all.flat()).toHaveLength(4)
+    expect(same.flat().map((record, i) => record === all.flat()[i])).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ])
+    expect(places(last)).toEqual(places(all).map((some) => some.slice(1)))
+    await reading.close()
+  })
 })
 
 test('a group goes on past records that expired before it read them', async () => {
