@@ -19,7 +19,7 @@ export interface CodecOptions {
 export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) {
   const { schemas = committedSchemas, sealing } = options
   const ids = registered ?? schemas.ids
-  const parts = { schemas, ids, sealing, plaintexts: new WeakMap<Buffer, Buffer>() }
+  const parts = { schemas, ids, sealing }
   return {
     ...createEncoder(parts),
     ...createDecoder(parts),

@@ -147,9 +147,7 @@ function decodeValue(
   const personal =
     value[0] === openedFormat
       ? sealed
-      : sealed &&
-        dataKey &&
-        (parts.plaintexts.get(value) ?? sealer.open(value, sealed, { dataKey, eventId }))
+      : sealed && dataKey && sealer.open(value, sealed, { dataKey, eventId })
   // 3. Put the personal fields back, or blanks.
   if (!sealed || !personal) {
     sealer.close(data)

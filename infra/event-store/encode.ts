@@ -17,11 +17,9 @@ export interface CodecParts {
   schemas: EventSchemas
   ids: SchemaIds
   sealing: Sealing | undefined
-  /** The personal fields of events that this codec encrypted: the embedded log hands over what was appended. */
-  plaintexts: WeakMap<Buffer, Buffer>
 }
 
-export function createEncoder({ schemas, ids, sealing, plaintexts }: CodecParts) {
+export function createEncoder({ schemas, ids, sealing }: CodecParts) {
   // Binds encrypted fields to the event's id, so that they open in no other event.
   function encode(event: DomainEvent, cause?: Cause, eventId = ''): Buffer {
     // 1. Take the schema version that the release before reads, too.
@@ -39,10 +37,7 @@ export function createEncoder({ schemas, ids, sealing, plaintexts }: CodecParts)
       throw unavailable(new Error(`the data key of ${session} was not looked up`))
     if (!dataKey) return encodeUnder(id, schema.type(), sealer.withoutPersonal(data))
     // 4. Encrypt the personal fields.
-    const { random } = sealing
-    const { value, personal } = sealer.seal(data, { id, dataKey, eventId, random })
-    plaintexts.set(value, personal)
-    return value
+    return sealer.seal(data, { id, dataKey, eventId, random: sealing.random })
   }
 
   function recordOf(event: DomainEvent, meta: EventMeta, cause?: Cause): NewRecord {

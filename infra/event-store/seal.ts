@@ -47,7 +47,10 @@ export function createEventSealer({ name, key, type, opened }: EventSchema) {
     /** The fields with the personal ones null. */
     withoutPersonal: (data: object): EventFields => withoutPersonal(name, data),
     /** Encodes the event under the schema id with its personal fields encrypted, and those alone. */
-    seal(data: object, { id, dataKey, eventId, random }: Binding & { id: number; random: Random }) {
+    seal(
+      data: object,
+      { id, dataKey, eventId, random }: Binding & { id: number; random: Random },
+    ): Buffer {
       // 1. Encode the event with room for what is encrypted, which is the last field.
       const personal = encodeBehind(0, personalType, data)
       const length = personal.length + headerBytes
@@ -57,7 +60,7 @@ export function createEventSealer({ name, key, type, opened }: EventSchema) {
       const context = contextOf(value, length, eventId)
       const sealed = sealGcm(personal, { key: dataKey, context, iv: random(12), prefix: nothing })
       sealed.copy(value, value.length - length)
-      return { value, personal }
+      return value
     },
     /** The personal fields, encoded. undefined where another key encrypted them, or the event was changed. */
     open: (value: Buffer, sealed: Buffer, { dataKey, eventId }: Binding): Buffer | undefined =>
