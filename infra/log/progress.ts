@@ -1,13 +1,22 @@
 import { type Position, placeName } from './port.ts'
 
-/**
- * Returns the next record that a consumer can read, for each partition of `firsts`: where it stored that it goes on, or
- * the first record that still exists where it stored nothing or an earlier one.
- */
-export function progressOf(stored: Position[], firsts: Position[]): Position[] {
-  const next = new Map(stored.map((at) => [placeName(at), at.offset]))
-  return firsts.map((first) => ({
-    ...first,
-    offset: Math.max(first.offset, next.get(placeName(first)) ?? 0),
-  }))
+interface Progress {
+  stored: Position[]
+  firsts: Position[]
+  ends: Position[]
 }
+
+/**
+ * Returns how far a consumer has come in each partition of `ends`. `first` is the first record that still exists, and
+ * `next` the one to read next: where the consumer stored that it goes on, or `first` where that is later.
+ */
+export function progressOf({ stored, firsts, ends }: Progress) {
+  const [storedAt, firstAt] = [offsetsOf(stored), offsetsOf(firsts)]
+  return ends.map(({ offset: end, ...place }) => {
+    const first = firstAt.get(placeName(place)) ?? 0
+    return { place, first, next: Math.max(first, storedAt.get(placeName(place)) ?? 0), end }
+  })
+}
+
+const offsetsOf = (positions: Position[]) =>
+  new Map(positions.map((at) => [placeName(at), at.offset]))

@@ -84,15 +84,12 @@ function createReader(stage: Stage): (clock: () => number) => Promise<number[]> 
   return async (clock) => {
     // Read apart, because each read at the same time takes a connection.
     const firsts = await stage.firsts()
-    const [ends, done] = await Promise.all([stage.ends(), stage.done()])
-    const nextOf = new Map(
-      progressOf(done, firsts).map(({ partition, offset }) => [partition, offset]),
-    )
+    const [ends, stored] = await Promise.all([stage.ends(), stage.done()])
     const now = clock()
-    return ends.map(({ partition, offset: end }) => {
-      const ageOf = known.get(partition) ?? createAge()
-      known.set(partition, ageOf)
-      return ageOf({ end, done: nextOf.get(partition) ?? 0, now })
+    return progressOf({ stored, firsts, ends }).map(({ place, next, end }) => {
+      const ageOf = known.get(place.partition) ?? createAge()
+      known.set(place.partition, ageOf)
+      return ageOf({ end, done: next, now })
     })
   }
 }

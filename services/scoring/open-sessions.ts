@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { unavailable } from '../../infra/errors/errors.ts'
-import { lastBefore } from '../../infra/event-store/catch-up.ts'
-import type { EventLog, Position } from '../../infra/log/port.ts'
+import type { EventLog } from '../../infra/log/port.ts'
 import { progressOf } from '../../infra/log/progress.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
@@ -61,21 +60,17 @@ export async function scoringFollows(
   { pool, log }: { pool: Db; log: Pick<EventLog, 'firstPositions' | 'endPositions'> },
   { timeoutMs = 10_000, everyMs = 50 } = {},
 ): Promise<void> {
-  const firsts = await log.firstPositions(eventTopics.BatchReceived)
-  const records = lastBefore(await log.endPositions(eventTopics.BatchReceived))
+  const topic = eventTopics.BatchReceived
+  const firsts = await log.firstPositions(topic)
+  const ends = await log.endPositions(topic)
+  const isBehind = async () =>
+    progressOf({ stored: await readOffsets(pool, topic), firsts, ends }).some(
+      ({ next, end }) => next < end,
+    )
   const until = performance.now() + timeoutMs
-  while (await isBehind(pool, { records, firsts })) {
+  while (await isBehind()) {
     if (performance.now() > until)
       throw unavailable(new Error('scoring has not read the log in time'))
     await delay(everyMs)
   }
-}
-
-async function isBehind(
-  pool: Db,
-  { records, firsts }: { records: Position[]; firsts: Position[] },
-): Promise<boolean> {
-  const read = progressOf(await readOffsets(pool, eventTopics.BatchReceived), firsts)
-  const next = new Map(read.map(({ partition, offset }) => [partition, offset]))
-  return records.some(({ partition, offset }) => (next.get(partition) ?? 0) <= offset)
 }

@@ -68,8 +68,10 @@ export function watchStall(options: StallOptions) {
   async function work(): Promise<false> {
     const stored = await readStored()
     const firsts = await log.firstPositions(topic)
-    const [read, end] = [sumOf(stored), sumOf(await log.endPositions(topic))]
-    const waiting = end - sumOf(progressOf(stored, firsts))
+    const ends = await log.endPositions(topic)
+    const [read, end] = [sumOf(stored), sumOf(ends)]
+    const progress = progressOf({ stored, firsts, ends })
+    const waiting = progress.reduce((sum, { next, end }) => sum + end - next, 0)
     const seconds = stall({ end, waiting, read, now: clock() }) / 1000
     gauge.set(seconds)
     const wasStalled = reason !== undefined

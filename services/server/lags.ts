@@ -72,19 +72,15 @@ export function createLags(core: Pick<Core, 'pool' | 'log'>): Lags {
     // What is done is read before the ends, so that no lag is negative.
     const stored = await done()
     const firsts = (await Promise.all(topics.map((topic) => log.firstPositions(topic)))).flat()
-    const nextOf = new Map(progressOf(stored, firsts).map((next) => [placeName(next), next.offset]))
     const ends = (await Promise.all(topics.map((topic) => log.endPositions(topic)))).flat()
-    return ends.map((end) => {
-      const { topic, partition, offset } = end
-      const next = nextOf.get(placeName(end)) ?? 0
-      const place = `${name} ${placeName(end)}`
-      const ageOf = ages.get(place) ?? createAge()
-      ages.set(place, ageOf)
-      const age = ageOf({ end: offset, done: next, now: performance.now() })
+    return progressOf({ stored, firsts, ends }).map(({ place, next, end }) => {
+      const key = `${name} ${placeName(place)}`
+      const ageOf = ages.get(key) ?? createAge()
+      ages.set(key, ageOf)
       return {
-        labels: { group: name, topic, partition },
-        records: Math.max(0, offset - next),
-        seconds: age / 1000,
+        labels: { group: name, topic: place.topic, partition: place.partition },
+        records: Math.max(0, end - next),
+        seconds: ageOf({ end, done: next, now: performance.now() }) / 1000,
       }
     })
   }

@@ -7,6 +7,7 @@ import { pruneBuild, runPruner } from '../../../infra/event-store/prune.ts'
 import { type RunningProjection, runProjection } from '../../../infra/event-store/runner.ts'
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
 import { type Position, placeName } from '../../../infra/log/port.ts'
+import { progressOf } from '../../../infra/log/progress.ts'
 import { lockKey } from '../../../infra/postgres/pool.ts'
 import { systemCode } from '../../../infra/thrown.ts'
 import { onStopSignals } from '../lifetime.ts'
@@ -169,17 +170,14 @@ async function lagOf({
   projection,
 }: Project): Promise<{ done: number; behind: number }> {
   const build = await findBuild(pool, projection)
-  const stored = new Map((await buildOffsets(pool, build)).map((at) => [placeName(at), at.offset]))
+  const stored = await buildOffsets(pool, build)
   const lag = { done: 0, behind: 0 }
   for (const topic of projection.topics) {
-    const firsts = new Map(
-      (await log.firstPositions(topic)).map((at) => [placeName(at), at.offset]),
-    )
-    for (const end of await log.endPositions(topic)) {
-      const first = firsts.get(placeName(end)) ?? 0
-      const next = Math.max(stored.get(placeName(end)) ?? 0, first)
+    const firsts = await log.firstPositions(topic)
+    const ends = await log.endPositions(topic)
+    for (const { first, next, end } of progressOf({ stored, firsts, ends })) {
       lag.done += next - first
-      lag.behind += Math.max(0, end.offset - next)
+      lag.behind += Math.max(0, end - next)
     }
   }
   return lag
