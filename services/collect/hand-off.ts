@@ -120,12 +120,13 @@ interface RecipientsOptions {
   findKeys: (tenant: Tenant) => Promise<{ keyId: KeyId; secretHashSealed: Buffer }[]>
   keyring: Keyring
   clock: Clock
-  /** Milliseconds for which an answer is cached (default 5000), in case a change is not heard of. */
-  cacheMs?: number
 }
 
+// In case a change is not heard of.
+const cacheMs = 5000
+
 /** Hashes of the secret keys that can open tokens of an organization in an environment. */
-export function createRecipients({ findKeys, keyring, clock, cacheMs = 5000 }: RecipientsOptions) {
+export function createRecipients({ findKeys, keyring, clock }: RecipientsOptions) {
   const cached = createLru<string, { hashes: Promise<string[]>; expiresAt: number }>(10_000)
   const idOf = ({ organizationId, environment }: Tenant) => `${organizationId}/${environment}`
 

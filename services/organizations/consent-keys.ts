@@ -6,6 +6,7 @@ import { currentOnly, type Keyring } from '../../infra/crypto/keyring.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import type { Decide, DecideAs } from '../../infra/event-store/decide.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
+import { seldom } from '../../infra/timing.ts'
 import {
   activePublishableKeys,
   findOrganization,
@@ -54,10 +55,12 @@ export function createConsentKeys({ decideAs, ...rest }: ConsentKeysOptions) {
   // Only test keys may be bound to an http origin, as a server on one's own machine has.
   const environment: Environment = protocol === 'https:' ? 'live' : 'test'
   return {
-    publishableKey: remembered(options.clock, () =>
-      publishableKey(options, { origin, environment }),
+    publishableKey: seldom(
+      rememberMs,
+      () => publishableKey(options, { origin, environment }),
+      options.clock,
     ),
-    secretHashes: remembered(options.clock, () => secretHashes(options, environment)),
+    secretHashes: seldom(rememberMs, () => secretHashes(options, environment), options.clock),
   }
 }
 
@@ -122,18 +125,5 @@ async function ensureOrganization(options: ConsentDeps): Promise<void> {
     if (!(error instanceof ApiError && error.code === 'request.conflict')) throw error
     // Somebody had the slug before the first consent page was opened.
     await createOrganization(own, { name, slug: `${slug}-${options.random(4).toString('hex')}` })
-  }
-}
-
-function remembered<T>(clock: Clock, find: () => Promise<T>): () => Promise<T> {
-  let last: { answer: Promise<T>; since: number } | undefined
-  return () => {
-    if (last && clock() - last.since < rememberMs) return last.answer
-    const found = { answer: find(), since: clock() }
-    last = found
-    found.answer.catch(() => {
-      if (last === found) last = undefined
-    })
-    return found.answer
   }
 }

@@ -2,6 +2,7 @@ import { Gauge, type Registry } from 'prom-client'
 import { liveOffsets } from '../../infra/event-store/builds.ts'
 import { type Position, placeName, type Topic } from '../../infra/log/port.ts'
 import { progressOf } from '../../infra/log/progress.ts'
+import { seldom } from '../../infra/timing.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { createAge } from '../collect/backlog.ts'
 import { readOffsets } from '../scoring/store.ts'
@@ -85,12 +86,5 @@ export function createLags(core: Pick<Core, 'pool' | 'log'>): Lags {
     })
   }
 
-  const readAll = async () => (await Promise.all(groupsOf(core).map(lagsOf))).flat()
-  let reading: Promise<Lag[]> | undefined
-  return () => {
-    reading ??= readAll().finally(() => {
-      reading = undefined
-    })
-    return reading
-  }
+  return seldom(0, async () => (await Promise.all(groupsOf(core).map(lagsOf))).flat())
 }

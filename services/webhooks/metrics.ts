@@ -1,5 +1,6 @@
 import { Gauge, Histogram, type Registry } from 'prom-client'
 import { createCounter } from '../../infra/counter.ts'
+import { seldom } from '../../infra/timing.ts'
 import type { QueueReadings } from '../../projections/webhooks/queries.ts'
 import type { WebhookAttemptOutcome } from '../../schemas/events.ts'
 
@@ -61,14 +62,8 @@ export function measureWebhooks(
 }
 
 function measureQueue(registry: Registry, queue: () => Promise<QueueReading>): void {
-  let reading: Promise<QueueReading> | undefined
   // The gauges of a scrape share one reading.
-  const read = () => {
-    reading ??= queue().finally(() => {
-      reading = undefined
-    })
-    return reading
-  }
+  const read = seldom(0, queue)
   const gauge = (
     name: string,
     { help, of }: { help: string; of: (reading: QueueReading) => number },

@@ -6,6 +6,7 @@ import { matchesEtag } from '../../../infra/http/pages.ts'
 import { refusingOffset } from '../../../infra/http/pagination.ts'
 import { single } from '../../../infra/http/schemas.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
+import { seldom } from '../../../infra/timing.ts'
 import { listRegistry, registryVersion } from '../../../projections/gate/queries.ts'
 import type { GateContext } from '../context.ts'
 import {
@@ -72,7 +73,6 @@ interface RegistryList {
 /** Reads the list again only when its version changed, once for all concurrent requests. */
 export function createRegistryList(db: Db, publicUrl: string): () => Promise<RegistryList> {
   let cached: RegistryList | undefined
-  let reading: Promise<RegistryList> | undefined
 
   async function read(): Promise<RegistryList> {
     const { version, services } = await listRegistry(db)
@@ -80,13 +80,11 @@ export function createRegistryList(db: Db, publicUrl: string): () => Promise<Reg
     return cached
   }
 
+  const readShared = seldom(0, read)
   return async () => {
     const version = await registryVersion(db)
     if (cached?.version === version) return cached
-    reading ??= read().finally(() => {
-      reading = undefined
-    })
-    const shared = await reading
+    const shared = await readShared()
     // A reading that began before this request may be of an earlier state.
     return shared.version === version ? shared : read()
   }
