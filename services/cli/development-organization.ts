@@ -17,8 +17,8 @@ const slug = 'development'
 const fileName = 'credentials.json'
 
 /**
- * The development organization's keys: those in credentials.json, and new ones for what is not in it (a secret key
- * cannot be printed twice). They are made by the commands that the API uses.
+ * Returns the development organization's keys: those in credentials.json, or new ones where there is no such file (a
+ * secret key cannot be printed twice). They are made by the commands that the API uses.
  */
 export async function developmentCredentials({
   core,
@@ -30,36 +30,28 @@ export async function developmentCredentials({
   baseUrl: string
 }): Promise<DevelopmentCredentials> {
   const file = path.join(dataDir, fileName)
-  const known: StoredCredentials = existsSync(file) ? JSON.parse(await readFile(file, 'utf8')) : {}
-  const credentials = isComplete(known) ? known : await completed(asOperator(core, 'dev'), known)
-  await writePrivate({
-    dataDir,
-    name: fileName,
-    text: `${JSON.stringify({ ...credentials, base_url: baseUrl }, null, 2)}\n`,
-  })
-  return { ...credentials, base_url: baseUrl }
+  const issued = existsSync(file) ? await readIssued(file) : await issueAll(asOperator(core, 'dev'))
+  const credentials = { ...issued, base_url: baseUrl }
+  const text = `${JSON.stringify(credentials, null, 2)}\n`
+  await writePrivate({ dataDir, name: fileName, text })
+  return credentials
 }
 
 type Issued = Omit<DevelopmentCredentials, 'base_url'>
 
-// Less than all where an earlier start was stopped between two keys.
-interface StoredCredentials {
-  organization_id?: string
-  live?: Partial<EnvironmentKeys>
-  test?: Partial<EnvironmentKeys>
+async function readIssued(file: string): Promise<Issued> {
+  const text = await readFile(file, 'utf8')
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new Error(`${file} is not valid JSON: delete it, and the next start issues new keys`, {
+      cause,
+    })
+  }
 }
 
-function isComplete(known: StoredCredentials): known is Issued {
-  const has = (keys: Partial<EnvironmentKeys> = {}) =>
-    Object.keys(keyKinds).every((name) => name in keys)
-  return known.organization_id !== undefined && has(known.live) && has(known.test)
-}
-
-async function completed(
-  core: OperatorCore,
-  { organization_id, live, test }: StoredCredentials,
-): Promise<Issued> {
-  const organizationId = organization_id ?? (await developmentOrganization(core))
+async function issueAll(core: OperatorCore): Promise<Issued> {
+  const organizationId = await developmentOrganization(core)
   await changeOrganization(core, organizationId, (organization, at) =>
     decideCapability(organization, { capability: 'ip_rotation', enabled: true, ...at }),
   )
@@ -67,8 +59,8 @@ async function completed(
     await setDataPolicy(core, { organizationId, changes: { facts_topic: true } })
   return {
     organization_id: organizationId,
-    live: await completedKeys(live, core, { organizationId, environment: 'live' }),
-    test: await completedKeys(test, core, { organizationId, environment: 'test' }),
+    live: await issueKeys(core, { organizationId, environment: 'live' }),
+    test: await issueKeys(core, { organizationId, environment: 'test' }),
   }
 }
 
@@ -84,19 +76,14 @@ const keyKinds = {
   android_publishable_key: { type: 'publishable', client_target: 'native_android' },
 } satisfies Record<keyof EnvironmentKeys, Pick<KeyRequest, 'type' | 'scopes' | 'client_target'>>
 
-async function completedKeys(
-  known: Partial<EnvironmentKeys> = {},
+async function issueKeys(
   core: OperatorCore,
-  { organizationId, environment }: { organizationId: string; environment: Environment },
+  about: { organizationId: string; environment: Environment },
 ): Promise<EnvironmentKeys> {
-  const issue = {
-    organizationId,
-    environment,
-    name: `Development ${environment}`,
-    by: 'operator',
-  } as const
-  const key = async (name: keyof EnvironmentKeys) =>
-    known[name] ?? (await issueApiKey(core, { ...issue, ...keyKinds[name] })).revealedKey
+  const key = async (name: keyof EnvironmentKeys) => {
+    const request = { ...about, name: `Development ${about.environment}`, by: 'operator' } as const
+    return (await issueApiKey(core, { ...request, ...keyKinds[name] })).revealedKey
+  }
   return {
     publishable_key: await key('publishable_key'),
     secret_key: await key('secret_key'),

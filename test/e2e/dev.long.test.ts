@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { describe, expect, inject, it } from 'vitest'
@@ -27,14 +27,6 @@ function keysOf(environment: string) {
     ios_publishable_key: publishable,
     android_publishable_key: publishable,
   }
-}
-
-/** Leaves the file as versions wrote it that had one publishable key for all clients. */
-async function forgetNativeKeys(dataDir: string): Promise<void> {
-  const file = path.join(dataDir, 'credentials.json')
-  const text = await readFile(file, 'utf8')
-  await writeFile(file, text.replaceAll(/,\s*"(ios|android)_publishable_key": "\w+"/g, ''))
-  expect(await readFile(file, 'utf8')).not.toContain('ios')
 }
 
 /** 404 where the organization lacks the capability; 503 where what is known of addresses is missing. */
@@ -71,13 +63,17 @@ async function startStopStart(env: Record<string, string>): Promise<void> {
     const before = await listSessions(first.baseUrl, first.credentials.live.secret_key)
     expect(before).toHaveLength(12)
     expect(await first.stop()).toBe(0)
-    await forgetNativeKeys(dataDir)
 
     const second = await startTidegate({ dataDir, env })
-    const { publishable_key, secret_key } = first.credentials.live
-    expect(second.credentials.live).toEqual({ ...keysOf('live'), publishable_key, secret_key })
+    expect(second.credentials).toEqual({ ...first.credentials, base_url: second.baseUrl })
     expect(await listSessions(second.baseUrl, second.credentials.live.secret_key)).toEqual(before)
     expect(await second.stop()).toBe(0)
+
+    const file = path.join(dataDir, 'credentials.json')
+    await writeFile(file, '{"organization_id": ')
+    const third = await cli(['dev'], { DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', ...env })
+    expect(third.code).toBe(1)
+    expect(third.stderr + third.stdout).toContain(`${file} is not valid JSON: delete it`)
   } finally {
     await rm(dataDir, { recursive: true, force: true })
   }
