@@ -46,11 +46,7 @@ const codes = table('tidegate.console_codes', {
   used_at: nullable(column.bigint()),
 })
 
-export const consoleMigrations: Migrations = {
-  name: 'console',
-  create: ddlOf(sessions, codes),
-  changes: ['alter table tidegate.console_codes add column used_at bigint'],
-}
+export const consoleMigrations: Migrations = { name: 'console', create: ddlOf(sessions, codes) }
 
 export interface LoginLink {
   organizationId: OrganizationId

@@ -4,7 +4,7 @@ import { databaseNow, leaseColumns } from '../../infra/postgres/lease.ts'
 import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { column, constrained, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
-import { type StoreOptions, vaultDdl, vaultLogged } from './vault.ts'
+import { type StoreOptions, vaultDdl } from './vault.ts'
 
 // What Gate stores outside the log, and what happens where a row of it is lost. gate_approve_tokens: the consent page is
 // reloaded. gate_pages: it is not closed. gate_leases: an approval is resumed. gate_vault: the agent signs up again.
@@ -48,7 +48,6 @@ const limits = table(
 export const gateMigrations: Migrations = {
   name: 'gate',
   create: vaultDdl + ddlOf(pages, approveTokens, leases, limits),
-  changes: [vaultLogged],
 }
 
 export type Pages = ReturnType<typeof createPages>

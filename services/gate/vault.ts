@@ -34,9 +34,6 @@ const vault = table(
  */
 export const vaultDdl = `${vault.ddl}alter table tidegate.gate_vault alter column data_key_sealed set statistics 0;\n`
 
-/** Step 2: it was unlogged. */
-export const vaultLogged = `alter table tidegate.gate_vault set logged, set (${vacuumedAtOnce})`
-
 export interface StoreOptions {
   pool: Db
   keyring: Keyring

@@ -59,7 +59,6 @@ export const identityMigrations: Migrations = {
   name: 'identity',
   schema: 'scoring',
   create: ddlOf(agentLookups, usedNonces),
-  changes: ['alter table scoring.agent_lookups add column last_failure text'],
 }
 
 /** What is known of the subjects and has not ended. */
