@@ -39,14 +39,12 @@ function fieldIssues({ path, message, ...issue }: z.core.$ZodIssue): FieldIssue[
  * is as in the standard model, and a signal that this release does not have is left out.
  */
 export function storedModel(text: string): ScoringModel {
-  const { proven = standardModel.proven, ...own } = scoringModel
-    .partial({ proven: true })
-    .parse(JSON.parse(text))
+  const own = scoringModel.parse(JSON.parse(text))
   const signals = Object.entries(standardModel.signals).map(([slug, standard]) => [
     slug,
     own.signals[slug] ?? standard,
   ])
-  return { ...own, proven, signals: Object.fromEntries(signals) }
+  return { ...own, signals: Object.fromEntries(signals) }
 }
 
 type Rule = [holds: boolean, name: string, expected: string]
