@@ -56,9 +56,9 @@ export interface DocumentCache {
   serverKeys: ServerKeys
 }
 
-/** Holds up to `max` documents. Losing one costs a key agreement, and storing a repeat once more. */
-export function createDocumentCache(max: number): DocumentCache {
-  return { documents: createLru(max), serverKeys: createServerKeys() }
+/** Losing a document costs a key agreement, and storing a repeat once more. */
+export function createDocumentCache(): DocumentCache {
+  return { documents: createLru(20_000), serverKeys: createServerKeys() }
 }
 
 export function createDocumentState(

@@ -52,8 +52,6 @@ export interface CollectDeps extends VolumeLimits {
   countDocument?: (keyId: string, step: 'opened' | 'used') => void
   /** How signatures of requests are checked. */
   signatures: Pick<SignatureRules, 'baseUrls' | 'maxLifetimeMs'>
-  /** Documents whose keys and last answer a process holds in memory (default 20,000). */
-  rememberedDocuments?: number
 }
 
 export const binaryType = 'application/octet-stream'

@@ -41,7 +41,7 @@ const tag = 'Collect'
 
 /** The collect protocol (docs/reference/collect-protocol.md), in a scope of its own for CORS and the binary parser. */
 export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
-  const cache = createDocumentCache(deps.rememberedDocuments ?? 20_000)
+  const cache = createDocumentCache()
   const handOffs = createBudget({ clock: deps.clock, ...handOffsOfDocument })
   app.addErrorHeaders(errorCors)
   app.addHook('onRequest', answerStrayPreflight)
