@@ -6,8 +6,8 @@ import type { KeyType } from '../../schemas/events.ts'
 export type Cell = string | number | null
 
 /**
- * A table, where it fits the terminal; else a paragraph for each row, with a line for each cell, so that ids stay in
- * one piece. What is piped on is as wide as it needs to be.
+ * A table, where it fits the terminal; else a paragraph for each row, with a line for each cell, so that ids can be
+ * copied. The terminal wraps longer lines. What is piped on is as wide as it needs to be.
  */
 export function textTable(
   head: string[],
@@ -21,41 +21,14 @@ export function textTable(
   const drawn = new Table({ head, style: { head: [], border: [], compact: true } })
   drawn.push(...texts)
   if (drawn.width <= width) return drawn.toString()
-  return texts.map((row) => paragraph(head, row, width)).join('\n\n') || 'None.'
+  return texts.map((row) => paragraph(head, row)).join('\n\n') || 'None.'
 }
 
-function paragraph(head: string[], row: string[], width: number): string {
+function paragraph(head: string[], row: string[]): string {
   const indent = Math.max(...head.map((name) => name.length)) + 2
-  const lines = row.flatMap((cell, i) => {
-    const [first, ...rest] = cell
-      .split('\n')
-      .flatMap((line) => folded(line, Math.max(1, width - indent)))
-    return [
-      (head[i] ?? '').padEnd(indent) + first,
-      ...rest.map((line) => ' '.repeat(indent) + line),
-    ]
-  })
-  return lines.map((line) => line.trimEnd()).join('\n')
-}
-
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
-// Drawn two columns wide.
-const wide =
-  /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}\u3000-\u303f\uff01-\uff60]/u
-
-function folded(text: string, width: number): string[] {
-  const lines = ['']
-  let used = 0
-  for (const { segment } of graphemes.segment(text)) {
-    const columns = wide.test(segment) ? 2 : 1
-    if (used > 0 && used + columns > width) {
-      lines.push('')
-      used = 0
-    }
-    lines.push((lines.pop() ?? '') + segment)
-    used += columns
-  }
-  return lines
+  const line = (cell: string, i: number) =>
+    (head[i] ?? '').padEnd(indent) + cell.replaceAll('\n', `\n${' '.repeat(indent)}`)
+  return row.map(line).join('\n')
 }
 
 /** Replaces what would steer a terminal, because names are the customers'. Line ends stay: a list has one for each entry. */

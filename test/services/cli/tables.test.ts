@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { RegistryEntry } from '../../../services/cli/signup/gate-api.ts'
 import { printServices } from '../../../services/cli/signup/run.ts'
@@ -15,7 +14,6 @@ import { publishableKey, secretKey } from '../organizations/given.ts'
 const columnsOf = (line: string) =>
   [...line].reduce((sum, one) => sum + (/[\p{sc=Han}😀]/u.test(one) ? 2 : 1), 0)
 const widest = (text: string) => Math.max(...text.split('\n').map(columnsOf))
-const without = (text: string) => text.replace(/\s/g, '')
 
 describe('a table', () => {
   const head = ['id', 'gives out', 'website']
@@ -46,27 +44,9 @@ describe('a table', () => {
     expect(textTable(head, [], 10)).toBe('None.')
   })
 
-  test('fits whatever is in it, and leaves nothing out', () => {
-    const seed = Date.now()
-    console.log('fast-check seed', seed)
-    const cell = fc.string({
-      unit: fc.constantFrom(...'aZ-\n', '漢', '😀', 'e\u0301'),
-      maxLength: 60,
-    })
-    fc.assert(
-      fc.property(
-        fc.array(fc.tuple(cell, cell, cell), { minLength: 1 }),
-        fc.integer({ min: 13 }),
-        (rows, width) => {
-          const text = textTable(head, rows, width)
-          if (!text.startsWith('┌'))
-            expect(without(text)).toContain(without(rows.at(-1)?.[2] ?? ''))
-          const measured = text.normalize('NFC')
-          expect(widest(measured)).toBeLessThanOrEqual(width)
-        },
-      ),
-      { seed },
-    )
+  test('leaves the wrapping of long cells to the terminal', () => {
+    const name = `${'漢'.repeat(40)}😀e\u0301`
+    expect(textTable(head, [[id, name, null]], 20)).toContain(`\ngives out  ${name}\n`)
   })
 })
 
@@ -95,15 +75,19 @@ describe('in a terminal', () => {
     return String(log.mock.lastCall?.[0])
   }
 
-  test.each([30, 60, 80, 120, 300])('of %d columns every table fits', async (columns) => {
-    process.stdout.columns = columns
-    const tables = [
-      keyTable([secretKey, publishableKey]),
-      organizationTable([organization], { secret: 600, publishable: 3000 }),
-      serviceTable([service]),
-      await registry(),
-    ]
-    for (const table of tables) expect(widest(table)).toBeLessThanOrEqual(columns)
-    if (columns >= 60) expect(tables[0]).toContain(secretKey.id)
-  })
+  test.each([30, 60, 80, 120, 300])(
+    'of %d columns a table is drawn where it fits',
+    async (columns) => {
+      process.stdout.columns = columns
+      const tables = [
+        keyTable([secretKey, publishableKey]),
+        organizationTable([organization], { secret: 600, publishable: 3000 }),
+        serviceTable([service]),
+        await registry(),
+      ]
+      for (const table of tables)
+        if (table.startsWith('┌')) expect(widest(table)).toBeLessThanOrEqual(columns)
+      expect(tables[0]).toContain(secretKey.id)
+    },
+  )
 })
