@@ -12,7 +12,6 @@ import { lockKey } from '../../../infra/postgres/pool.ts'
 import { systemCode } from '../../../infra/thrown.ts'
 import { onStopSignals } from '../lifetime.ts'
 import { type Stores, withStores } from '../operator/core.ts'
-import { progress } from '../progress.ts'
 import { untilBothAnswer } from './away.ts'
 import { namingRecords } from './poison.ts'
 import { endedIn, projectionOf } from './projection.ts'
@@ -147,18 +146,20 @@ async function follow(
   project: Project,
   { running, once, until }: { running: RunningProjection; once: boolean; until: AbortSignal },
 ): Promise<undefined> {
-  const print = progress()
   let reportedAt = Number.NEGATIVE_INFINITY
+  let hasCaughtUp = false
   while (!until.aborted) {
     const { done, behind } = await lagOf(project)
     project.onAnswer()
-    const line = `${done} records read, ${behind} to go`
     const stalled = running.status().find(({ stopped }) => stopped !== null)
-    if (behind > 0) print(stalled ? `${line}; ${placeName(stalled)} ${stalled.stopped}` : line)
-    else if (once || performance.now() - reportedAt > reportEveryMs) {
-      console.error(`${line}: the view is up to date`)
+    const stall = stalled ? `; ${placeName(stalled)} ${stalled.stopped}` : ''
+    const isFirstCatchUp = behind === 0 && !hasCaughtUp
+    if (isFirstCatchUp || performance.now() - reportedAt > reportEveryMs) {
+      const state = behind === 0 ? ': the view is up to date' : stall
+      console.error(`${done} records read, ${behind} to go${state}`)
       reportedAt = performance.now()
     }
+    hasCaughtUp ||= isFirstCatchUp
     if (once && behind === 0) return
     await delay(pollMs, undefined, { signal: until }).catch(() => {})
   }

@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import { sessions } from '../../../projections/sessions/tables.ts'
 import type { Environment } from '../../../schemas/events.ts'
-import { progress } from '../progress.ts'
+import { readByCursor } from '../cursor.ts'
+import { progressBar } from '../progress.ts'
 import {
   type FactRow,
   factFields,
@@ -9,7 +10,6 @@ import {
   type Rehearsal,
   startRehearsal,
 } from './rehearse.ts'
-import { numberText } from './report.ts'
 
 export interface RehearsedSessions {
   /** Epoch milliseconds of the newest decision. */
@@ -22,47 +22,38 @@ export interface RehearsedSessions {
   environment?: Environment | undefined
 }
 
-/** Says on standard error how far it is. */
+/** Draws on standard error how far it is. */
 export async function rehearseRows(
   pool: pg.Pool,
   those: RehearsedSessions,
   models: Models,
 ): Promise<Rehearsal> {
   const rehearsal = startRehearsal(models)
-  const onProgress = progress()
-  let rows = 0
-  for await (const batch of factRows(pool, those)) {
-    for (const row of batch) rehearsal.add(row)
-    rows += batch.length
-    onProgress(`${numberText(rows)} sessions`)
+  const { chosen, values } = chosenRows(those)
+  const { rows: counts } = await pool.query<{ total: number }>(
+    `select count(*)::float8 as total ${chosen}`,
+    values,
+  )
+  const bar = progressBar(counts[0]?.total ?? 0)
+  try {
+    for await (const batch of factRows(pool, those)) {
+      for (const row of batch) rehearsal.add(row)
+      bar.add(batch.length)
+    }
+  } finally {
+    bar.end()
   }
   return rehearsal.result()
 }
 
-const batchSize = 5000
-
-/** Reads batch by batch by a cursor, so that all are of one moment and never all in memory. */
-export async function* factRows(
-  pool: pg.Pool,
-  those: RehearsedSessions,
-): AsyncGenerator<FactRow[]> {
-  const tx = await pool.connect()
-  try {
-    // Planned for all rows. Without the setting it would be for the first ones, which an index gives sooner.
-    await tx.query('begin read only; set local cursor_tuple_fraction = 1')
-    await tx.query(declaration(those))
-    for (;;) {
-      const { rows } = await tx.query<FactRow>(`fetch ${batchSize} from rehearsed`)
-      if (rows.length === 0) return
-      yield rows
-    }
-  } finally {
-    // Whatever went wrong in it, it is not used again.
-    tx.release(true)
-  }
+export function factRows(pool: pg.Pool, those: RehearsedSessions): AsyncGenerator<FactRow[]> {
+  const { chosen, values } = chosenRows(those)
+  const text = `select ${sessions.select('s', ...factFields)}, array_to_string(s.signals, ' ') as signals, s.model
+    ${chosen}`
+  return readByCursor<FactRow>(pool, { text, values }, 5000)
 }
 
-function declaration({
+function chosenRows({
   since,
   until,
   organizationId,
@@ -70,9 +61,7 @@ function declaration({
   environment,
 }: RehearsedSessions) {
   return {
-    text: `declare rehearsed no scroll cursor for
-      select ${sessions.select('s', ...factFields)}, array_to_string(s.signals, ' ') as signals, s.model
-      from read.sessions s
+    chosen: `from read.sessions s
       where evaluated_at >= $1 and evaluated_at < $2
         and ($3::text is null or organization_id = $3)
         and ($4::text is null or environment = $4)

@@ -9,7 +9,7 @@ import {
   readCredentials,
   required,
 } from '../credentials.ts'
-import { progress } from '../progress.ts'
+import { progressBar } from '../progress.ts'
 import { chooseClients, type KeyFlags } from './client-keys.ts'
 import type { TrafficMix } from './generate/plan.ts'
 import { errorReport, formatReport } from './report.ts'
@@ -35,17 +35,17 @@ export interface SimulateFlags extends KeyFlags {
 export async function runSimulation(flags: SimulateFlags): Promise<void> {
   const known = await readCredentials()
   const options = toOptions(flags, known)
-  const show = !flags.json && process.stderr.isTTY ? progress() : undefined
+  const bar = flags.json ? undefined : progressBar(options.sessions)
   const interrupted = new AbortController()
   process.once('SIGINT', () => interrupted.abort())
   // A JSON line for each acknowledged body, which must be in the log whatever happens to the server.
   const acks = flags.acks ? createWriteStream(flags.acks) : undefined
   const report = await simulate({
     ...options,
-    onProgress: (done) => show?.(`${done} of ${options.sessions} sessions`),
+    onProgress: (done) => bar?.reach(done),
     onAcknowledged: acks && ((body) => acks.write(`${JSON.stringify(body)}\n`)),
     signal: interrupted.signal,
-  })
+  }).finally(() => bar?.end())
   if (acks) await finished(acks.end())
   const { publishableKey, iosKey, androidKey, secretKey } = flags
   const hasOwnKey = publishableKey ?? iosKey ?? androidKey ?? secretKey
