@@ -29,68 +29,37 @@ export async function deleteEndedVisitors(
     )
 }
 
-const pageSize = 5000
+// A visitor has several keys and links, and all that a page deletes is one transaction.
+const pageSize = 1000
 
-// Each function goes through a table in the order of its key, because an index on when visitors were last seen would cost
-// each session.
-async function pruneVisitorsPage(
-  tx: Tx,
-  of: EndedVisitors,
-  after = '',
-): Promise<string | undefined> {
+/**
+ * Deletes the ended visitors of a page with their keys and links, and what an erasure that failed halfway left of hidden
+ * ones. A visitor that is seen again meanwhile stays, because Postgres checks a locked row again. The page is one of ids,
+ * because an index on when visitors were last seen would cost each session.
+ */
+async function prunePage(tx: Tx, of: EndedVisitors, after: string): Promise<string | undefined> {
+  // Erasures and corrections take the same rows in another order: a page waits for them, and they for it.
+  await tx.query('lock table scoring.offsets in row share mode')
+  const idsOf = (table: string) =>
+    `(select distinct visitor_id from ${table} where visitor_id > $3 order by visitor_id limit ${pageSize})`
   const { rows } = await tx.query<{ last: string }>({
     name: 'prune-visitors-page',
     text: `with page as materialized (
-        select visitor_id from scoring.visitors where visitor_id > $3 order by visitor_id limit ${pageSize}
+        ${idsOf('scoring.visitors')} union ${idsOf('scoring.links')} order by visitor_id limit ${pageSize}
       ),
       gone as (
         delete from scoring.visitors v using page, ${ended} where v.visitor_id = page.visitor_id
           and v.organization_id = ended.organization_id and v.last_seen_at < ended.before
-      )
+        returning v.visitor_id
+      ),
+      forgotten as materialized (
+        select visitor_id from gone union all select visitor_id from page
+        where not exists (select from scoring.visitors v where v.visitor_id = page.visitor_id)
+      ),
+      keys as (delete from scoring.visitor_keys k using forgotten f where k.visitor_id = f.visitor_id),
+      links as (delete from scoring.links l using forgotten f where l.visitor_id = f.visitor_id)
       select visitor_id as last from page order by visitor_id offset ${pageSize - 1}`,
     values: [[...of.keys()], [...of.values()], after],
-  })
-  return rows[0]?.last
-}
-
-interface KeyPlace {
-  key: Buffer
-  visitor_id: string
-}
-
-const firstKey: KeyPlace = { key: Buffer.alloc(0), visitor_id: '' }
-
-async function pruneKeysPage(tx: Tx, after = firstKey): Promise<KeyPlace | undefined> {
-  const { rows } = await tx.query<KeyPlace>({
-    name: 'prune-visitor-keys-page',
-    text: `with page as materialized (
-        select key, visitor_id from scoring.visitor_keys where (key, visitor_id) > ($1, $2)
-        order by key, visitor_id limit ${pageSize}
-      ),
-      gone as (
-        delete from scoring.visitor_keys k using page where k.key = page.key and k.visitor_id = page.visitor_id
-          and not exists (select from scoring.visitors v where v.visitor_id = page.visitor_id)
-      )
-      select key, visitor_id from page order by key, visitor_id offset ${pageSize - 1}`,
-    values: [after.key, after.visitor_id],
-  })
-  return rows[0]
-}
-
-async function pruneLinksPage(tx: Tx, after = ''): Promise<string | undefined> {
-  const { rows } = await tx.query<{ last: string }>({
-    name: 'prune-links-page',
-    text: `with page as materialized (
-        select session_id, visitor_id from scoring.links where session_id > $1
-        order by session_id limit ${pageSize}
-      ),
-      gone as (
-        delete from scoring.links l using page where l.session_id = page.session_id
-          and l.visitor_id = page.visitor_id
-          and not exists (select from scoring.visitors v where v.visitor_id = page.visitor_id)
-      )
-      select session_id as last from page order by session_id offset ${pageSize - 1}`,
-    values: [after],
   })
   return rows[0]?.last
 }
@@ -99,23 +68,6 @@ interface PrunerOptions {
   pool: pg.Pool
   logger: Logger
   intervalMs?: number
-}
-
-type Walk = { of: 'visitors' | 'links'; after?: string } | { of: 'keys'; after?: KeyPlace }
-
-async function walkOn(tx: Tx, ended: EndedVisitors, walk: Walk): Promise<Walk | undefined> {
-  if (walk.of === 'visitors') {
-    const after = await pruneVisitorsPage(tx, ended, walk.after)
-    return after === undefined ? { of: 'keys' } : { of: 'visitors', after }
-  }
-  if (walk.of === 'keys') {
-    const after = await pruneKeysPage(tx, walk.after)
-    return after ? { of: 'keys', after } : { of: 'links' }
-  }
-  const after = await pruneLinksPage(tx, walk.after)
-  if (after !== undefined) return { of: 'links', after }
-  await pruneDevices(tx, ended, 'scoring.attested_devices')
-  return undefined
 }
 
 /** Deletes attested devices that were not seen since. */
@@ -132,18 +84,21 @@ const restMs = 50
 
 /** Deletes ended visitors: once through all, whenever more have ended. One process works at a time. */
 export function runVisitorPruner({ pool, logger, intervalMs = 60_000 }: PrunerOptions): Periodic {
-  let walk: Walk | undefined
+  /** undefined = no walk is under way. */
+  let after: string | undefined
   let walkedFor = ''
 
   async function step(tx: Tx): Promise<boolean> {
     if (!(await tryLock(tx, 'tidegate:prune:scoring'))) return false
     const ended = endedVisitors(await findEndedData(tx))
     const name = JSON.stringify([...ended])
-    if (ended.size > 0 && name !== walkedFor) walk ??= { of: 'visitors' }
-    if (!walk) return false
-    walk = await walkOn(tx, ended, walk)
-    if (!walk) walkedFor = name
-    return walk !== undefined
+    if (ended.size > 0 && name !== walkedFor) after ??= ''
+    if (after === undefined) return false
+    after = await prunePage(tx, ended, after)
+    if (after !== undefined) return true
+    await pruneDevices(tx, ended, 'scoring.attested_devices')
+    walkedFor = name
+    return false
   }
 
   return runPeriodically({

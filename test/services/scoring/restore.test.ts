@@ -11,7 +11,7 @@ import { transaction } from '../../../infra/postgres/pool.ts'
 import { policiesProjection } from '../../../projections/policies/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { OrganizationDataExpired, VisitorErased } from '../../../schemas/events.ts'
-import { eraseStates } from '../../../services/scoring/erase.ts'
+import { eraseStates, hideVisitors } from '../../../services/scoring/erase.ts'
 import { rebuildVisitors, restoreVisitors } from '../../../services/scoring/restore.ts'
 import { runVisitorPruner } from '../../../services/scoring/visitors/prune.ts'
 import { runScoring } from '../../../services/scoring/worker.ts'
@@ -303,6 +303,60 @@ describe('visitors whose time is over', () => {
     expect(report).toMatchObject({ visitors: 2, differences: 0, switched: true })
     expect(await keyCount()).toBe(report.keys)
     expect(await read()).toEqual(rows)
+  })
+
+  it('stay with their keys and links when scoring sees them again while they are forgotten', async () => {
+    await visit(one, two)
+    const [id, ended] = [visitorOf(one), visitorOf(two)]
+    await expire(now + 500)
+    const { pool } = database
+    const counts = async () => {
+      const { rows } = await pool.query<{ keys: number; links: number }>(
+        `select (select count(*)::integer from scoring.visitor_keys where visitor_id = $1) as keys,
+           (select count(*)::integer from scoring.links where visitor_id = $1) as links`,
+        [id],
+      )
+      return rows[0]
+    }
+    const before = await counts()
+    const scoring = await pool.connect()
+    await scoring.query('begin')
+    await scoring.query('update scoring.visitors set last_seen_at = $2 where visitor_id = $1', [
+      id,
+      now + day,
+    ])
+    await scoring.query(`insert into scoring.visitor_keys values ('\\xab', $1)`, [id])
+
+    const pruner = runVisitorPruner({ pool, logger, intervalMs: 20 })
+    await eventually(async () => {
+      const { rowCount } = await pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      expect(rowCount).toBe(1)
+    })
+    await scoring.query('commit')
+    scoring.release()
+    await eventually(async () =>
+      expect((await read()).map(({ visitor_id }) => visitor_id)).not.toContain(ended),
+    )
+    await pruner.stop()
+    expect((await read()).map(({ visitor_id }) => visitor_id)).toEqual([id])
+    expect(before).toMatchObject({ links: 1 })
+    expect(await counts()).toEqual({ keys: (before?.keys ?? 0) + 1, links: 1 })
+    expect(await orphans()).toBe(0)
+  })
+
+  it('are forgotten with what an erasure that failed halfway left of others', async () => {
+    await visit(one, two)
+    const hidden = { visitorIds: [visitorOf(one) ?? ''], continuityIds: [] }
+    const scope = { organizationId, environment: 'live' } as const
+    await transaction(database.pool, (tx) => hideVisitors(tx, { scope, ...hidden }))
+    expect(await orphans()).toBe(1)
+    await expire(startedAt)
+    const pruner = runVisitorPruner({ pool: database.pool, logger, intervalMs: 20 })
+    await eventually(async () => expect(await orphans()).toBe(0))
+    await pruner.stop()
+    expect((await read()).map(({ visitor_id }) => visitor_id)).toEqual([visitorOf(two)])
   })
 
   it('go with a rebuild and a restore that come before they are forgotten', async () => {
