@@ -159,7 +159,7 @@ async function follow(
       console.error(`${done} records read, ${behind} to go${state}`)
       reportedAt = performance.now()
     }
-    hasCaughtUp ||= isFirstCatchUp
+    hasCaughtUp ||= behind === 0
     if (once && behind === 0) return
     await delay(pollMs, undefined, { signal: until }).catch(() => {})
   }
