@@ -3,7 +3,6 @@ import { derivedId } from '../../infra/ids.ts'
 import { webhookBody } from '../../infra/wire/webhooks/events.ts'
 import { signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
 import type { WebhookEventRaised } from '../../schemas/events.ts'
-import { enqueue } from '../../services/webhooks/queue.ts'
 import { type Child, startChild } from '../child.ts'
 import { measureRound, type Round, sideOf } from '../compare.ts'
 import type { Measurement } from '../measurement.ts'
@@ -82,7 +81,6 @@ async function raise(
       route: 'queued',
     }),
   )
-  await enqueue(core.pool, events)
   await core.codec.prepare(events.map((event) => ({ type: 'WebhookEventRaised', data: event })))
   const records = events.map((raised) => {
     const meta = {

@@ -19,6 +19,8 @@ interface GetOptions {
 export interface PostOptions extends GetOptions {
   headers: Record<string, string>
   body: string
+  /** Called when there is a connection, before the first byte of the request. Nothing is sent where it returns false. */
+  mayBegin?: () => boolean
 }
 
 interface PostResponse {
@@ -88,22 +90,23 @@ function failed(error: unknown): PostFailure {
   return { kind: 'failure', reason, message }
 }
 
-type Exchange = GetOptions & { method: 'GET' | 'POST'; body?: string; timeoutMs: number }
+type Exchange = GetOptions &
+  Partial<Pick<PostOptions, 'body' | 'mayBegin'>> & { method: 'GET' | 'POST'; timeoutMs: number }
 
 // Rejects with DeliveryFailure; when the time is over also before there is a connection, for which undici waits.
 async function exchange(
   agent: Agent,
-  { url, timeoutMs, maxBytes, ...request }: Exchange,
+  { url, timeoutMs, maxBytes, mayBegin, ...request }: Exchange,
 ): Promise<PostResponse> {
   const { origin, pathname, search } = receiverOf(url)
-  const { handler, whole, fail } = createResponse(maxBytes ?? maxBodyBytes)
+  const { handler, whole, fail } = createResponse(maxBytes ?? maxBodyBytes, mayBegin)
   const overdue = () => fail(new DeliveryFailure('timeout', 'The receiver did not answer in time.'))
   const timer = setTimeout(overdue, timeoutMs)
   agent.dispatch({ origin, path: pathname + search, ...request }, handler)
   return whole.finally(() => clearTimeout(timer))
 }
 
-function createResponse(maxBytes: number) {
+function createResponse(maxBytes: number, mayBegin: () => boolean = () => true) {
   const { promise: whole, resolve, reject } = Promise.withResolvers<PostResponse>()
   const chunks: Buffer[] = []
   let size = 0
@@ -118,6 +121,7 @@ function createResponse(maxBytes: number) {
     onRequestStart(started) {
       controller = started
       if (failure) started.abort(failure)
+      else if (!mayBegin()) fail(new DeliveryFailure('dropped', 'The request was not sent.'))
     },
     onResponseStart(_controller, status, headers) {
       // 1xx come before the response.

@@ -2,9 +2,17 @@ import { errors } from 'undici'
 
 /**
  * Why there was no response, for operators. timeout: in whatever phase once there was an address; reset: the connection
- * broke off.
+ * broke off; dropped: nothing was sent, because the caller did not want it any more (`mayBegin`).
  */
-export type FailureReason = 'address' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol'
+export type FailureReason =
+  | 'address'
+  | 'dns'
+  | 'connect'
+  | 'tls'
+  | 'timeout'
+  | 'reset'
+  | 'protocol'
+  | 'dropped'
 
 /** The message is for the endpoint's owner. It names no address, since DNS may know internal ones. */
 export class DeliveryFailure extends Error {

@@ -81,7 +81,7 @@ function rowWrites(histories: History[]): Part[] {
   return [...insertRows(webhookEvents, raised.map(eventRow)), ...saveDeliveries(states)]
 }
 
-function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> {
+function eventRow({ data, meta, position }: RaisedEvent): RowOf<typeof webhookEvents> {
   const {
     event_id: id,
     organization_id,
@@ -99,6 +99,7 @@ function eventRow({ data, position }: RaisedEvent): RowOf<typeof webhookEvents> 
     type,
     ...subject,
     created_at,
+    traceparent: meta.traceparent ?? null,
     log_partition: position.partition,
   }
 }

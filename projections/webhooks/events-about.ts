@@ -8,7 +8,7 @@ export async function eventsAbout(
   { organizationId, environment, sessionIds }: WebhookScope & { sessionIds: string[] },
 ): Promise<(WebhookEventRow & { deliveries: number })[]> {
   const { rows } = await db.query<WebhookEventRow & { deliveries: number }>(
-    `select ${webhookEvents.selectWithout('e', 'log_partition')},
+    `select ${webhookEvents.selectWithout('e', 'log_partition', 'traceparent')},
       (select count(*) from read.webhook_deliveries d where d.event_id = e.event_id)::float8 as deliveries
      from read.webhook_events e where organization_id = $1 and environment = $2 and subject_type in ('session', 'gate_session')
        and subject_id = any($3) order by e.created_at, e.event_id`,

@@ -105,7 +105,7 @@ export async function subscribedEndpoints(
   return subscribers
 }
 
-const eventFields = webhookEvents.selectWithout('e', 'log_partition')
+const eventFields = webhookEvents.selectWithout('e', 'log_partition', 'traceparent')
 
 export async function raisedEventIds(db: Db, ids: string[]): Promise<Set<string>> {
   const { rows } = await db.query<{ event_id: string }>({

@@ -66,10 +66,15 @@ export const webhookEvents = table('webhook_events', {
   subject_id: foreign(column.id()),
   data: foreign(column.text()),
   created_at: column.bigint(),
+  /** The trace that its attempts belong to; null where nobody traces it. */
+  traceparent: nullable(column.text()),
   /** The newest event of the same partition decides how old rows may get. */
   log_partition: column.integer(),
 })
-export type WebhookEventRow = Omit<RowOf<typeof webhookEvents>, 'log_partition' | 'type'> & {
+export type WebhookEventRow = Omit<
+  RowOf<typeof webhookEvents>,
+  'log_partition' | 'traceparent' | 'type'
+> & {
   type: DeliveryType
 }
 

@@ -48,7 +48,7 @@ import { attestationMigrations } from '../scoring/attestation/tables.ts'
 import { eraseStates } from '../scoring/erase.ts'
 import { identityMigrations } from '../scoring/identity/tables.ts'
 import { scoringMigrations } from '../scoring/tables.ts'
-import { queueMigrations } from '../webhooks/queue-table.ts'
+import { leaseMigrations } from '../webhooks/leases.ts'
 import type { Connections } from './connections.ts'
 import { checkMasterKeys } from './master-keys.ts'
 import { probeMigrations, probeTopicSpec } from './write-probe.ts'
@@ -225,7 +225,7 @@ const servingMigrations = [
   scoringMigrations,
   identityMigrations,
   attestationMigrations,
-  queueMigrations,
+  leaseMigrations,
   gateMigrations,
   consoleMigrations,
   probeMigrations,

@@ -20,6 +20,8 @@ export interface AttemptOf {
   event: WebhookEventRow
   endpoint: EndpointRow
   timeoutMs?: number
+  /** Called before the first byte is sent; where it returns false, the outcome is `dropped`. */
+  mayBegin?: () => boolean
 }
 
 export interface PostedAttempt {
@@ -30,7 +32,7 @@ export interface PostedAttempt {
 /** Posts the event once, signed with the live secrets. Rejects only when a secret cannot be opened; nothing is sent then. */
 export async function makeAttempt(
   { client, secrets, clock }: AttemptDeps,
-  { event, endpoint, timeoutMs }: AttemptOf,
+  { event, endpoint, timeoutMs, mayBegin }: AttemptOf,
 ): Promise<PostedAttempt> {
   const attemptedAt = clock()
   const body = webhookBody(event)
@@ -53,6 +55,7 @@ export async function makeAttempt(
     headers,
     body,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(mayBegin === undefined ? {} : { mayBegin }),
   }
   return { attemptedAt, outcome: await client.post(request) }
 }

@@ -1,7 +1,7 @@
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { type Decide, type DecidedEvent, eventAbout } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId, type Random, timeOrderedId } from '../../../infra/ids.ts'
-import type { Db, Tx } from '../../../infra/postgres/pool.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import { deliveriesOf, findEndpoints, findEvents } from '../../../projections/webhooks/queries.ts'
@@ -11,11 +11,10 @@ import type {
   WebhookEventRow,
 } from '../../../projections/webhooks/tables.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import { enqueuePending } from '../queue.ts'
 
 /** Without `endpointId`: for every endpoint that did not get the event. Returns the ids of the deliveries. */
 export async function redeliver(
-  { decide, pool, clock, random }: { decide: Decide; pool: Db; clock: Clock; random: Random },
+  { decide, clock, random }: { decide: Decide; clock: Clock; random: Random },
   { eventId, endpointId }: { eventId: string; endpointId?: string | undefined },
 ): Promise<string[]> {
   const now = clock()
@@ -28,9 +27,7 @@ export async function redeliver(
     load: (tx) => load(tx, eventId),
     decide: (state) => decideRedelivery(state, { endpointId, requestId, now }),
   })
-  const ids = events.flatMap(({ data }) => ('delivery_id' in data ? [data.delivery_id] : []))
-  await enqueuePending(pool, ids)
-  return ids
+  return events.flatMap(({ data }) => ('delivery_id' in data ? [data.delivery_id] : []))
 }
 
 async function load(tx: Tx, eventId: string): Promise<RedeliveryState> {

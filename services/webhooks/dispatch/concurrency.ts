@@ -1,5 +1,5 @@
 import { createLru } from '../../../infra/lru.ts'
-import { type DueEndpoint, maxPerEndpoint, type Quota } from '../queue.ts'
+import { type DueEndpoint, maxPerEndpoint, type Quota } from '../leases.ts'
 
 export const maxRequests = 256
 // The limit of an endpoint that this process knows nothing of: it may be dead.

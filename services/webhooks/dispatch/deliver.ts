@@ -22,8 +22,8 @@ import {
   type MadeAttempt,
   skippedEvent,
 } from '../deliveries/decide.ts'
+import type { TakenDelivery } from '../leases.ts'
 import type { WebhookMeter } from '../metrics.ts'
-import type { TakenDelivery } from '../queue.ts'
 import type { Ended } from './recorder.ts'
 
 interface DeliverDeps extends AttemptDeps {
@@ -40,16 +40,24 @@ export interface MadeDelivery extends Ended {
   report(): void
 }
 
-/** Makes one attempt of a taken delivery, or skips it. */
-export async function deliver(deps: DeliverDeps, job: Job): Promise<MadeDelivery> {
+/** Makes one attempt of a taken delivery, or skips it. Returns undefined where `mayBegin` kept it from being sent. */
+export async function deliver(
+  deps: DeliverDeps,
+  job: Job,
+  mayBegin: () => boolean,
+): Promise<MadeDelivery | undefined> {
   const { delivery, event, endpoint } = job
   const deliveryId = delivery.id
   const reason = skipReason(job)
   if (reason !== undefined) {
     const decision = skip(job, { reason, now: deps.clock() })
-    return { deliveryId, decision, nextAttemptAt: null, report: () => {} }
+    return { deliveryId, decision, report: () => {} }
   }
-  const posted = await postedAttempt(deps, { event, endpoint })
+  const posted = await postedAttempt(deps, { event, endpoint, mayBegin })
+  if (posted.outcome.kind === 'failure' && posted.outcome.reason === 'dropped') {
+    deps.logger.warn({ deliveryId }, 'webhook not sent: its lease expired first')
+    return undefined
+  }
   const result = attemptResult({
     outcome: posted.outcome,
     attemptsInRound: delivery.attemptsInRound + 1,
@@ -58,14 +66,7 @@ export async function deliver(deps: DeliverDeps, job: Job): Promise<MadeDelivery
     random: deps.random(4).readUInt32BE() / 2 ** 32,
   })
   const made = { event, endpoint, ...posted, deliveryId, attempt: delivery.attempts + 1, ...result }
-  const decision = attemptedEvent(made)
-  return {
-    deliveryId,
-    decision,
-    nextAttemptAt: result.nextAttemptAt,
-    made,
-    report: () => report(deps, made),
-  }
+  return { deliveryId, decision: attemptedEvent(made), made, report: () => report(deps, made) }
 }
 
 function skipReason({ event, endpoint, organizationStatus }: Job): string | undefined {

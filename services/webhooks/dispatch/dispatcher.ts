@@ -17,12 +17,12 @@ import { within } from '../../../infra/timing.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { createSigningSecrets } from '../deliveries/attempt.ts'
 import { createGiveUp } from '../endpoints/give-up.ts'
+import { putBack } from '../leases.ts'
 import type { WebhookMeter } from '../metrics.ts'
-import { putBack } from '../queue.ts'
 import { createConcurrencyLimits } from './concurrency.ts'
 import { deliver } from './deliver.ts'
+import { keepLeases } from './keep-leases.ts'
 import { createRecorder } from './recorder.ts'
-import { keepQueue } from './sweep.ts'
 import { tracedDelivery } from './traced-delivery.ts'
 import { createWork } from './work.ts'
 
@@ -48,16 +48,22 @@ export interface RunningDispatcher {
 }
 
 /**
- * A database that crashes may lose leases, and only together with all that was written after them. Rows of
- * queues come and go by the thousand. An index scan marks those that are gone and stops at its limit, where a bitmap
- * scan would fetch all of them each time.
+ * A database that crashes may lose leases, and only together with all that was written after them. Leases come
+ * and go by the thousand. An index scan marks those that are gone and stops at its limit, where a bitmap
+ * scan would fetch all of them each time. A merge join would compare each delivery with all leases that are due at the
+ * same moment.
  */
 export const dispatchPoolOptions = {
   max: 4,
   applicationName: 'tidegate webhooks',
   queryTimeoutMs: 10_000,
   idleInTransactionMs: 15_000,
-  settings: { synchronous_commit: 'off', enable_bitmapscan: 'off', enable_seqscan: 'off' },
+  settings: {
+    synchronous_commit: 'off',
+    enable_bitmapscan: 'off',
+    enable_seqscan: 'off',
+    enable_mergejoin: 'off',
+  },
 }
 
 // A delivery is skipped where its organization is not active.
@@ -71,7 +77,7 @@ const gapMs = 25
 const pollMs = 500
 
 /**
- * Makes the deliveries that are due, until stopped. Any number of processes may do so: a delivery is visible to one at
+ * Makes the deliveries that are due, until stopped. Any number of processes may do so: a delivery is leased to one at
  * a time. At least once: it is made again when the process that made it died before its record was on the log.
  */
 export async function runDispatcher(options: DispatcherOptions): Promise<RunningDispatcher> {
@@ -97,7 +103,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     ...shared,
     limits: createConcurrencyLimits(),
     caughtUp: createCaughtUp({ ...shared, readModels }),
-    deliver: tracedDelivery((job) => deliver(attempting, job), options.tracing),
+    deliver: tracedDelivery((job, mayBegin) => deliver(attempting, job, mayBegin), options.tracing),
     recorder,
     giveUp,
     onFree: () => loop.wake(),
@@ -114,13 +120,13 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     onError: health.failed,
   })
   const stopListening = applied.onAdvance('webhooks', () => loop.wake())
-  const keeping = keepQueue({ ...shared, work, onSwept: () => loop.wake() })
+  const keeping = keepLeases({ ...shared, work, onReleased: () => loop.wake() })
 
   /**
    * Waits for what is in flight, then ends it. A request that is cut off is not recorded: it says nothing about its
    * receiver, which would be charged an attempt of the schedule. Its delivery is put back after the request has ended,
    * so that there are never two at once. A receiver that had accepted it gets it twice, with the same id. What was
-   * answered and not recorded in time stays hidden until its lease expires, because it may have been recorded after all.
+   * answered and not recorded in time is leased until its lease expires, because it may have been recorded after all.
    */
   async function drain(): Promise<void> {
     await isSoon(() => work.inFlight().length === 0, limitMs.requests)
@@ -128,7 +134,7 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     await client.close()
     if (deliveryIds.length > 0) {
       logger.info({ deliveries: deliveryIds.length }, 'webhook requests cut off, to be made again')
-      await within(putBack(pool, { ...own, deliveryIds }), limitMs.queue).catch(() => {})
+      await within(putBack(pool, { ...own, deliveryIds }), limitMs.putBack).catch(() => {})
     }
     await isSoon(() => work.inFlight().length === 0, limitMs.records)
     await briefly(giveUp.idle())
@@ -153,7 +159,7 @@ function briefly(ending: Promise<void>): Promise<void> {
 }
 
 // Together less than a stopping server has for all that it closes.
-const limitMs = { requests: 1000, queue: 300, records: 500 }
+const limitMs = { requests: 1000, putBack: 300, records: 500 }
 const checkEveryMs = 10
 
 async function isSoon(condition: () => boolean, ms: number): Promise<void> {

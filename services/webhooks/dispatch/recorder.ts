@@ -6,7 +6,7 @@ import type { TrafficEvent } from '../../../infra/event-store/event.ts'
 import { createGroupCommit } from '../../../infra/flow/group-commit.ts'
 import type { EventLog, NewRecord } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import { finish } from '../queue.ts'
+import { markRecorded } from '../leases.ts'
 
 interface RecorderOptions {
   owner: string
@@ -14,23 +14,22 @@ interface RecorderOptions {
   log: Pick<EventLog, 'append'>
   codec: EventCodec
   logger: Logger
-  /** Ends tries to record; what is not recorded by then stays hidden until its lease expires. */
+  /** Ends tries to record; a delivery that is not recorded by then is leased until its lease expires. */
   signal: AbortSignal
 }
 
 export interface Ended {
   deliveryId: string
   decision: DecidedEvent<TrafficEvent>
-  /** Epoch milliseconds; null when no attempt follows. */
-  nextAttemptAt: number | null
 }
 
 export interface Recorder {
-  /** Resolves when the record is on the log and the queue knows; rejects when tries have ended. */
+  /** Resolves when the record is on the log and its lease is marked; rejects when tries have ended. */
   record(ended: Ended): Promise<void>
 }
 
-interface Encoded extends Omit<Ended, 'decision'> {
+interface Encoded {
+  deliveryId: string
   record: NewRecord
 }
 
@@ -38,7 +37,7 @@ const maxRecords = 1000
 const appendRetryMs = { first: 100, most: 2000 }
 
 /**
- * Appends what became of deliveries, and then tells the queue: one append and one statement for all that ended
+ * Appends the outcomes of deliveries, and then marks their leases: one append and one statement for all that ended
  * meanwhile. While the log is away records wait here. Appended twice it is the same record: the read model takes the
  * first of an attempt's number.
  */
@@ -63,19 +62,20 @@ export function createRecorder({
     }
   }
 
-  async function write(finished: Encoded[]): Promise<undefined[]> {
-    await append(finished.map(({ record }) => record))
-    await finish(pool, { owner, finished }).catch((err) => {
-      logger.debug({ err }, 'the queue was not told of webhook attempts, a sweep will')
+  async function write(encoded: Encoded[]): Promise<undefined[]> {
+    await append(encoded.map(({ record }) => record))
+    const deliveryIds = encoded.map(({ deliveryId }) => deliveryId)
+    await markRecorded(pool, { owner, deliveryIds }).catch((err) => {
+      logger.debug({ err }, 'failed to mark webhook leases as recorded; they will expire')
     })
-    return finished.map(() => undefined)
+    return encoded.map(() => undefined)
   }
 
   const commit = createGroupCommit<Encoded, undefined>({ write, maxRecords })
   return {
-    async record({ decision: { event, meta }, ...ended }) {
+    async record({ deliveryId, decision: { event, meta } }) {
       await codec.prepare([event])
-      await commit.append([{ ...ended, record: codec.toRecord(event, meta) }])
+      await commit.append([{ deliveryId, record: codec.toRecord(event, meta) }])
     },
   }
 }

@@ -1,17 +1,19 @@
 import type { SpanAttributes, Tracing } from '../../../infra/otlp/port.ts'
 import type { Job, MadeDelivery } from './deliver.ts'
 
-type Deliver = (job: Job) => Promise<MadeDelivery>
+/** `mayBegin`: called before the first byte is sent; where it returns false, nothing is. */
+export type Deliver = (job: Job, mayBegin: () => boolean) => Promise<MadeDelivery | undefined>
 
 /** Each attempt is a span below the event that it delivers, and its record below that. */
 export function tracedDelivery(deliver: Deliver, tracing: Tracing | undefined): Deliver {
   if (!tracing) return deliver
-  return (job) => {
+  return (job, mayBegin) => {
     const parent = job.delivery.traceparent ?? undefined
     return tracing.run(
       { name: 'webhook attempt', parent, attributes: attributesOf(job) },
       async (span) => {
-        const delivered = await deliver(job)
+        const delivered = await deliver(job, mayBegin)
+        if (!delivered) return undefined
         span.set(resultOf(delivered))
         if (delivered.made && delivered.made.result !== 'succeeded') span.fail()
         const { event, meta } = delivered.decision

@@ -18,7 +18,6 @@ import {
 } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { loadDeliveries } from '../events/routes.ts'
-import { enqueuePending } from '../queue.ts'
 import { createEndpoint, type EndpointPath, rotateSecret, updateEndpoint } from './commands.ts'
 import { endpointFor, noSuchEndpoint } from './decide.ts'
 import {
@@ -202,7 +201,6 @@ function testRoute(app: FastifyInstance, context: Context): void {
         const { eventId: event_id } = await sendTest(commandDeps(context, request, command), path)
         const deliveries = (await loadDeliveries(pool, [event_id])).get(event_id) ?? []
         const delivery_ids = deliveries.map(({ id }) => id)
-        await enqueuePending(pool, delivery_ids)
         const latest_delivery = deliveries.at(-1) ?? null
         return answer({ data: { object: 'webhook_test', event_id, delivery_ids, latest_delivery } })
       })

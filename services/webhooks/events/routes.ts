@@ -21,7 +21,7 @@ import {
   type WebhookScope,
 } from '../../../projections/webhooks/queries.ts'
 import { type WebhookEventRow, webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
-import { inFlightDeliveries } from '../queue.ts'
+import { inFlightDeliveries } from '../leases.ts'
 import { unsentEvent } from './payloads.ts'
 import { deliveryJson, eventParams, eventSchema, eventsQuery } from './schemas.ts'
 

@@ -22,7 +22,6 @@ import {
 } from '../../../projections/sessions/session-events.ts'
 import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
 import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
-import { enqueue } from '../queue.ts'
 import {
   candidateOfReassignment,
   candidatesOf,
@@ -154,7 +153,6 @@ function createRaising({
   async function append(due: Due[], now: number): Promise<void> {
     const events = await eventsOf(due, now)
     const traces = new Map(due.map(({ candidate }) => [candidate.id, candidate.traceparent]))
-    await enqueue(pool, events, traces)
     await codec.prepare(events.map((data) => ({ type: 'WebhookEventRaised', data })))
     await log.append(events.map((event) => recordOf(codec, event, traces.get(event.event_id))))
   }

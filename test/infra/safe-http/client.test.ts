@@ -45,6 +45,16 @@ describe('the request', () => {
     expect(Buffer.from(body ?? '', 'latin1').toString()).toBe('{"a":"ä"}')
   })
 
+  it('is sent only if it still may be when there is a connection', async () => {
+    const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'fine')))
+    const client = createTestClient({ timeoutMs: 10_000 })
+    const post = postTo(`http://127.0.0.1:${receiver.port}/hook`)
+    const dropped = await client.post({ ...post, mayBegin: () => false })
+    expect(dropped).toMatchObject({ kind: 'failure', reason: 'dropped' })
+    expect(await client.post({ ...post, mayBegin: () => true })).toMatchObject({ status: 200 })
+    expect(receiver.requests).toHaveLength(1)
+  })
+
   it('is a GET without a body, where something is to be read', async () => {
     const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'the file')))
     const client = createTestClient({ timeoutMs: 10_000 })

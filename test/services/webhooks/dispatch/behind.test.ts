@@ -4,7 +4,7 @@ import { derivedHexId } from '../../../../infra/ids.ts'
 import { createAddressRules } from '../../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../../infra/safe-http/client.ts'
 import { createConcurrencyLimits } from '../../../../services/webhooks/dispatch/concurrency.ts'
-import type { Job } from '../../../../services/webhooks/dispatch/deliver.ts'
+import type { Deliver } from '../../../../services/webhooks/dispatch/traced-delivery.ts'
 import { createWork } from '../../../../services/webhooks/dispatch/work.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
@@ -34,7 +34,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
   async function hasLease(eventId: string, { id }: Endpoint): Promise<boolean> {
     const values = [derivedHexId('wdlv', eventId, id)]
     const { rowCount } = await world.pool.query(
-      'select from tidegate.webhook_queue where delivery_id = $1 and owner is not null',
+      'select from tidegate.webhook_leases where delivery_id = $1',
       values,
     )
     return rowCount === 1
@@ -89,42 +89,64 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(received()).toEqual([other])
   })
 
+  /** Work whose requests last for ever, by a clock that the test turns. */
+  function openWork(monotonic: () => number) {
+    const begun: Parameters<Deliver>[] = []
+    const work = createWork({
+      pool: world.pool,
+      owner: 'me',
+      leaseMs: 1000,
+      limits: createConcurrencyLimits(),
+      caughtUp: { waitUntilCaughtUp: async () => {} },
+      deliver: (...job) => {
+        begun.push(job)
+        return new Promise(() => {})
+      },
+      recorder: { record: async () => {} },
+      giveUp: { judge: async () => {} },
+      clock: Date.now,
+      logger: silent,
+      meter: { onSending: () => {} },
+      signal: new AbortController().signal,
+      onFree: () => {},
+      monotonic,
+    })
+    return { work, begun }
+  }
+
   test.each([
     [499, 1],
     [500, 0],
   ])(
     'of a timeout of 1,000 ms that began %i ms ago %i is begun, and what is not is put back',
-    async (age, begun) => {
+    async (age, count) => {
       await world.project()
       const endpoint = await world.endpoint(receiver.url('/'))
       const [eventId = ''] = await world.raise(endpoint)
       const ages = [0, age]
-      const made: Job[] = []
-      const work = createWork({
-        pool: world.pool,
-        owner: 'me',
-        leaseMs: 1000,
-        limits: createConcurrencyLimits(),
-        caughtUp: { waitUntilCaughtUp: async () => {} },
-        deliver: (job) => {
-          made.push(job)
-          return new Promise(() => {})
-        },
-        recorder: { record: async () => {} },
-        giveUp: { judge: async () => {} },
-        clock: Date.now,
-        logger: silent,
-        meter: { onSending: () => {} },
-        signal: new AbortController().signal,
-        onFree: () => {},
-        monotonic: () => ages.shift() ?? age,
-      })
+      const { work, begun } = openWork(() => ages.shift() ?? age)
       await work.takeDue()
-      expect(made).toHaveLength(begun)
-      expect(work.inFlight()).toHaveLength(begun)
-      expect(await hasLease(eventId, endpoint)).toBe(begun === 1)
+      expect(begun).toHaveLength(count)
+      expect(work.inFlight()).toHaveLength(count)
+      expect(await hasLease(eventId, endpoint)).toBe(count === 1)
     },
   )
+
+  test('a request may begin until its lease expires, which a renewal puts off', async () => {
+    await world.project()
+    await world.raise(await world.endpoint(receiver.url('/')))
+    let elapsed = 0
+    const { work, begun } = openWork(() => elapsed)
+    await work.takeDue()
+    const mayBegin = (at: number) => {
+      elapsed = at
+      return begun.map(([, may]) => may())
+    }
+    expect([mayBegin(999), mayBegin(1000)]).toEqual([[true], [false]])
+    elapsed = 1200
+    await work.renewLeases()
+    expect([mayBegin(2199), mayBegin(2200)]).toEqual([[true], [false]])
+  })
 
   test('with default settings nothing connects to loopback, and the attempt says why', async () => {
     let connections = 0

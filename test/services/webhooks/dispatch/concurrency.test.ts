@@ -4,7 +4,7 @@ import {
   createConcurrencyLimits,
   nextLimit,
 } from '../../../../services/webhooks/dispatch/concurrency.ts'
-import { type DueEndpoint, maxPerEndpoint } from '../../../../services/webhooks/queue.ts'
+import { type DueEndpoint, maxPerEndpoint } from '../../../../services/webhooks/leases.ts'
 
 const answered = { answered: true, durationMs: 20 }
 const silence = { answered: false, durationMs: 15_000 }

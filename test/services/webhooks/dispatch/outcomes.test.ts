@@ -9,7 +9,6 @@ import {
   createGiveUp,
   type JudgedAttempt,
 } from '../../../../services/webhooks/endpoints/give-up.ts'
-import { enqueuePending } from '../../../../services/webhooks/queue.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
 import { openTestLogs } from '../../../support/logs.ts'
@@ -236,9 +235,7 @@ for (const testLog of openTestLogs()) {
       next_attempt_at: Date.now() + day,
     })
     await world.readable()
-    await world.pool.query('delete from tidegate.webhook_queue where delivery_id = $1', [
-      derivedHexId('wdlv', eventId, endpoint.id),
-    ])
+    await world.pool.query('delete from tidegate.webhook_leases where event_id = $1', [eventId])
     return eventId
   }
 
@@ -286,7 +283,6 @@ for (const testLog of openTestLogs()) {
       requested_at: Date.now(),
     } as const
     await world.happen({ type: 'WebhookRedeliveryRequested', data: again }, endpoint.organizationId)
-    await enqueuePending(world.pool, [delivery_id])
     expect(await world.ended(endpoint)).toEqual({ skipped: 1 })
     await world.released()
     expect(requestsAt('/off')).toEqual([])

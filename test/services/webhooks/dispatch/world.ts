@@ -24,7 +24,6 @@ import {
   type RunningDispatcher,
   runDispatcher,
 } from '../../../../services/webhooks/dispatch/dispatcher.ts'
-import { enqueue } from '../../../../services/webhooks/queue.ts'
 import { eventually } from '../../../support/eventually.ts'
 import type { TestLog } from '../../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../../support/projections.ts'
@@ -61,6 +60,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
   await ensureTopics(log, 3)
   const applied: Applied = await world.openApplied()
   const dispatchers = new Set<RunningDispatcher>()
+  const openedAt = Date.now()
 
   const decideAs = await world.openDecide(log)
 
@@ -125,7 +125,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
       subject_type: 'session',
       subject_id: 'sid_1',
       data: JSON.stringify({ object: 'session', note: 'ünïcode' }),
-      created_at: Date.now(),
+      created_at: openedAt,
       endpoint_ids: [id],
       route: 'queued',
       ...some,
@@ -138,7 +138,6 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     some: Partial<WebhookEventRaised> = {},
   ): Promise<string[]> {
     const all = Array.from({ length: count }, () => raisedEvent(endpoint, some))
-    await enqueue(pool, all)
     const positions = await world.append(
       log,
       all.map((data) => ({
@@ -230,16 +229,10 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     leaseMs: number,
   ): Promise<void> {
     await pool.query(
-      `insert into tidegate.webhook_queue (delivery_id, endpoint_id, organization_id, due_at, attempts, owner, expires_at)
-       values ($1, $2, $3, $4, 0, 'dead', extract(epoch from clock_timestamp()) * 1000 + $5)
-       on conflict (delivery_id) do update set owner = excluded.owner, expires_at = excluded.expires_at`,
-      [
-        derivedHexId('wdlv', eventId, endpoint.id),
-        endpoint.id,
-        endpoint.organizationId,
-        Date.now(),
-        leaseMs,
-      ],
+      `insert into tidegate.webhook_leases (delivery_id, attempt, due_at, event_id, endpoint_id, state, owner, expires_at)
+       values ($1, 1, $2, $3, $4, 'sending', 'dead', extract(epoch from clock_timestamp()) * 1000 + $5)
+       on conflict (delivery_id, attempt, due_at) do update set expires_at = excluded.expires_at`,
+      [derivedHexId('wdlv', eventId, endpoint.id), openedAt, eventId, endpoint.id, leaseMs],
     )
   }
 
@@ -277,7 +270,7 @@ export async function openDispatchWorld(testLog: TestLog, keyring = newKeyring()
     async released(): Promise<void> {
       await eventually(async () => {
         const { rowCount } = await pool.query(
-          'select from tidegate.webhook_queue where owner is not null',
+          `select from tidegate.webhook_leases where state = 'sending'`,
         )
         if (rowCount !== 0) throw new Error(`${rowCount} are in flight`)
       }, patience)

@@ -151,10 +151,10 @@ describe('an event', () => {
     await attempt(done)
     const lease = (id: string) =>
       world.pool.query(
-        `insert into tidegate.webhook_queue
-           (delivery_id, endpoint_id, organization_id, due_at, attempts, owner, expires_at)
-         values ($1, $2, 'org', 0, 0, 'test', extract(epoch from now()) * 1000 + 3600000)`,
-        [derivedHexId('wdlv', id, first), first],
+        `insert into tidegate.webhook_leases
+           (delivery_id, attempt, due_at, event_id, endpoint_id, state, owner, expires_at)
+         values ($1, 1, 0, $2, $3, 'sending', 'test', extract(epoch from now()) * 1000 + 3600000)`,
+        [derivedHexId('wdlv', id, first), id, first],
       )
     await lease(raised.event_id)
     await lease(done.event_id)

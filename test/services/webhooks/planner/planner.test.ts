@@ -65,29 +65,6 @@ describe.each(openTestLogs())('$name', (testLog) => {
     ])
   })
 
-  test('deliveries are queued before their events are on the log, each once', async () => {
-    const queuedAtAppend: number[] = []
-    const who = tenant()
-    const endpoint = await world.endpoint(who.organization_id)
-    const queued = async () => {
-      const text = 'select from tidegate.webhook_queue where endpoint_id = $1 and owner is null'
-      return (await world.pool.query(text, [endpoint])).rowCount ?? 0
-    }
-    const log: EventLog = {
-      ...world.log,
-      async append(records: NewRecord[]) {
-        queuedAtAppend.push(await queued())
-        return world.log.append(records)
-      },
-    }
-    await visit(who)
-    await world.start({ log })
-    await world.planned()
-    expect(typesRaised(who.session_id)).toEqual([fingerprint, result])
-    expect(queuedAtAppend.some((count) => count > 0)).toBe(true)
-    expect(await queued()).toBe(2)
-  })
-
   test('what is appended again because the read model is behind plans nothing twice', async () => {
     const seen = new Set<string>()
     const crashing: EventLog = {

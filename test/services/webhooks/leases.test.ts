@@ -2,21 +2,23 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import {
   dueEndpoints,
-  enqueue,
-  finish,
+  expiredLeases,
   inFlightDeliveries,
+  markRecorded,
+  purgeRecorded,
   putBack,
+  release,
   renew,
   take,
-} from '../../../services/webhooks/queue.ts'
+} from '../../../services/webhooks/leases.ts'
 import { createNumbers } from '../../support/hand.ts'
-import { hex, openQueueWorld, type QueueWorld } from './dispatch/queue-world.ts'
+import { hex, type LeaseWorld, openLeaseWorld } from './dispatch/lease-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
-let world: QueueWorld
+let world: LeaseWorld
 
 beforeAll(async () => {
-  world = await openQueueWorld()
+  world = await openLeaseWorld()
 })
 afterAll(async () => {
   await world?.close()
@@ -32,7 +34,7 @@ function request(endpointIds: string[], some: Partial<TakeRequest> = {}): TakeRe
 
 async function dueEndpoint(count: number, dueAt = now - 10_000): Promise<string> {
   const endpointId = `we_${hex(16)}`
-  await world.due({ endpointId, count, dueAt })
+  await world.show({ endpointId, count, dueAt })
   return endpointId
 }
 
@@ -41,7 +43,7 @@ const takeIds = async (...args: Parameters<typeof request>) =>
   idsOf(await take(world.pool, request(...args)))
 
 describe('taking', () => {
-  test('hides what is due, oldest first, and not what is not', async () => {
+  test('leases what is due, oldest first, and not what is not', async () => {
     const endpointId = await dueEndpoint(3, now - 2)
     const taken = await take(world.pool, request([endpointId]))
     const about = {
@@ -60,13 +62,12 @@ describe('taking', () => {
     )
   })
 
-  test('gives nothing twice, and at most ten of an endpoint', async () => {
+  test('gives nothing twice, and at most ten of an endpoint; recorded attempts do not count', async () => {
     const endpointId = await dueEndpoint(25)
     const first = await takeIds([endpointId])
     expect(first).toHaveLength(10)
     expect(await takeIds([endpointId], { owner: 'you' })).toEqual([])
-    const finished = first.slice(0, 4).map((deliveryId) => ({ deliveryId, nextAttemptAt: null }))
-    await finish(world.pool, { owner: 'me', finished })
+    await markRecorded(world.pool, { owner: 'me', deliveryIds: first.slice(0, 4) })
     const second = await takeIds([endpointId], { owner: 'you' })
     expect(second).toEqual([11, 12, 13, 14].map((n) => `${endpointId}/${n}`))
   })
@@ -80,78 +81,87 @@ describe('taking', () => {
     expect([...counts.values()].toSorted()).toEqual(Array(21).fill(2))
   })
 
-  test('passes what the read model does not show, has ended there, or was attempted more often', async () => {
-    const endpointId = `we_${hex(16)}`
-    await world.queue({ endpointId, count: 4, dueAt: now - 10_000 })
-    expect(await takeIds([endpointId])).toEqual([])
-    await world.show({ endpointId, count: 3, dueAt: now - 10_000 })
-    await world.apply(`${endpointId}/1`, { status: 'succeeded', attempts: 1 })
-    await world.apply(`${endpointId}/2`, { attempts: 1, nextAttemptAt: now - 5 })
-    expect(await takeIds([endpointId])).toEqual([`${endpointId}/3`])
-  })
-
-  test('waits for the read model to show the attempt before', async () => {
+  test('waits for the read model to show a recorded attempt', async () => {
     const endpointId = await dueEndpoint(1)
     const [deliveryId = ''] = await takeIds([endpointId])
-    await finish(world.pool, { owner: 'me', finished: [{ deliveryId, nextAttemptAt: now - 1 }] })
+    await markRecorded(world.pool, { owner: 'me', deliveryIds: [deliveryId] })
+    await purgeRecorded(world.pool)
     expect(await takeIds([endpointId])).toEqual([])
     await world.apply(deliveryId, { attempts: 1, nextAttemptAt: now - 1 })
     expect(await take(world.pool, request([endpointId]))).toMatchObject([
       { attempts: 1, dueAt: now - 1 },
     ])
   })
-})
 
-describe('a delivery in flight', () => {
-  test('is put back, finished or renewed only by its owner', async () => {
-    const endpointId = await dueEndpoint(2)
-    const [a = '', b = ''] = await takeIds([endpointId])
-    await putBack(world.pool, { owner: 'you', deliveryIds: [a, b] })
-    await finish(world.pool, { owner: 'you', finished: [{ deliveryId: a, nextAttemptAt: null }] })
-    expect(await renew(world.pool, { owner: 'you', deliveryIds: [a], leaseMs: 1 })).toEqual(
-      new Set(),
-    )
-    expect(await inFlightDeliveries(world.pool, [a, b])).toEqual(new Set([a, b]))
-    expect(
-      await renew(world.pool, { owner: 'me', deliveryIds: [a, 'unknown'], leaseMs: 1 }),
-    ).toEqual(new Set([a]))
-    await putBack(world.pool, { owner: 'me', deliveryIds: [a, b] })
-    expect(await takeIds([endpointId])).toEqual([a, b])
+  test('takes a skipped attempt again that is requested again', async () => {
+    const endpointId = await dueEndpoint(1)
+    const [deliveryId = ''] = await takeIds([endpointId])
+    await markRecorded(world.pool, { owner: 'me', deliveryIds: [deliveryId] })
+    await world.apply(deliveryId, { status: 'skipped' })
+    expect(await takeIds([endpointId])).toEqual([])
+    await world.apply(deliveryId, { nextAttemptAt: now - 1 })
+    expect(await takeIds([endpointId])).toEqual([deliveryId])
   })
 })
 
-test('an event is queued once for each endpoint, and one that is called directly never', async () => {
-  const own = await openQueueWorld()
-  const event = {
-    event_id: 'evt_1',
-    organization_id: 'org_1',
-    environment: 'live' as const,
-    type: 'webhook.test',
-    subject_type: 'session',
-    subject_id: 'sid_1',
-    data: '{}',
-    created_at: 5,
-    endpoint_ids: ['we_1', 'we_2'],
-    route: 'queued' as const,
+describe('a lease', () => {
+  let own: LeaseWorld
+
+  beforeEach(async () => {
+    own = await openLeaseWorld()
+    return () => own.close()
+  })
+
+  async function taken(count: number, leaseMs = 60_000): Promise<string[]> {
+    await own.show({ endpointId: 'we', count, dueAt: now - 10_000 })
+    return idsOf(await take(own.pool, request(['we'], { leaseMs })))
   }
-  await enqueue(own.pool, [event, event, { ...event, event_id: 'evt_2', route: 'direct' as const }])
-  await enqueue(own.pool, [event])
-  expect(Object.values(await own.rows())).toEqual(
-    Array(2).fill({ dueAt: 5, attempts: 0, owner: null }),
-  )
-  await own.close()
+
+  test('is put back, recorded or renewed only by its owner', async () => {
+    const [a = '', b = ''] = await taken(2)
+    await putBack(own.pool, { owner: 'you', deliveryIds: [a, b] })
+    await markRecorded(own.pool, { owner: 'you', deliveryIds: [a] })
+    const renewal = { deliveryIds: [a, 'unknown'], leaseMs: 1 }
+    expect(await renew(own.pool, { owner: 'you', ...renewal })).toEqual(new Set())
+    expect(await renew(own.pool, { owner: 'me', ...renewal })).toEqual(new Set([a]))
+    expect(await own.leases()).toEqual(['we/1 1 sending', 'we/2 1 sending'])
+    await putBack(own.pool, { owner: 'me', deliveryIds: [a, b] })
+    expect(idsOf(await take(own.pool, request(['we'])))).toEqual([a, b])
+  })
+
+  test('of a recorded attempt is deleted once the read model shows the attempt', async () => {
+    const deliveryIds = await taken(4)
+    await markRecorded(own.pool, { owner: 'me', deliveryIds: deliveryIds.slice(0, 3) })
+    await own.apply('we/1', { status: 'succeeded', attempts: 1 })
+    await own.apply('we/2', { attempts: 1, nextAttemptAt: now + 5 })
+    await own.apply('we/4', { status: 'succeeded', attempts: 1 })
+    expect(await purgeRecorded(own.pool)).toBe(false)
+    expect(await own.leases()).toEqual(['we/3 1 recorded', 'we/4 1 sending'])
+  })
+
+  test('that expired is released, unless it was renewed or taken again since', async () => {
+    const deliveryIds = await taken(3, -1)
+    const { leases, asOf } = await expiredLeases(own.pool, ['we/9'])
+    expect(leases.map(({ deliveryId }) => deliveryId).toSorted()).toEqual(deliveryIds)
+    await renew(own.pool, { owner: 'me', deliveryIds: ['we/1'], leaseMs: 60_000 })
+    await putBack(own.pool, { owner: 'me', deliveryIds: ['we/2'] })
+    const again = request(['we'], { owner: 'you', leaseMs: 1 })
+    expect(idsOf(await take(own.pool, again))).toEqual(['we/2'])
+    expect(await release(own.pool, { deliveryIds, asOf })).toBe(1)
+    expect(await own.leases()).toEqual(['we/1 1 sending', 'we/2 1 sending'])
+  })
 })
 
 describe('what is due', () => {
   const ids = Array.from({ length: 12 }, (_, i) => `we_${String.fromCharCode(97 + i)}`)
   const dueOf = (i: number) => 1 + 4 * i
-  let own: QueueWorld
+  let own: LeaseWorld
 
   beforeEach(async () => {
-    own = await openQueueWorld()
+    own = await openLeaseWorld()
     for (const [i, endpointId] of ids.entries())
-      await own.due({ endpointId, count: dueOf(i), dueAt: now - 1000 })
-    await own.due({ endpointId: 'we_b1', count: 3, dueAt: now + 70 })
+      await own.show({ endpointId, count: dueOf(i), dueAt: now - 1000 })
+    await own.show({ endpointId: 'we_b1', count: 3, dueAt: now + 70 })
     return () => own.close()
   })
 
@@ -172,38 +182,43 @@ describe('what is due', () => {
 
   test('is nothing when nothing waits, and when all is taken', async () => {
     expect(await dueEndpoints(own.pool, { now: now - 5000 })).toEqual([])
-    await own.pool.query(`update tidegate.webhook_queue set owner = 'you' where due_at <= $1`, [
-      now,
-    ])
+    await own.pool.query(
+      `insert into tidegate.webhook_leases
+       select delivery_id, 1, next_attempt_at, event_id, endpoint_id, 'sending', 'you', 0
+       from read.webhook_deliveries where next_attempt_at <= $1`,
+      [now],
+    )
     expect(await dueEndpoints(own.pool, { now })).toEqual([])
   })
 })
 
-test('many processes at once: no delivery is taken twice, and no endpoint ever has more than ten requests', async () => {
+test('many processes at once: no attempt is taken twice, and no endpoint has more than ten in flight', async () => {
   const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)
   console.log(`takers: seed ${seed}`)
   const next = createNumbers(seed)
-  const own = await openQueueWorld()
+  const own = await openLeaseWorld()
   const endpoints = Array.from({ length: 2 }, (_, i) => `we_${i}`)
   for (const endpointId of endpoints)
-    await own.due({ endpointId, count: 400, dueAt: now - 100_000 })
+    await own.show({ endpointId, count: 200, dueAt: now - 100_000 })
   const pool = createPool({ url: own.pool.options.connectionString ?? '', max: 24 })
   const made: string[] = []
   const running = new Map<string, number>()
   let most = 0
 
-  async function make(
-    { id, endpointId }: { id: string; endpointId: string },
-    owner: string,
-  ): Promise<void> {
+  type Taken = Awaited<ReturnType<typeof take>>[number]
+  async function make({ id, endpointId, attempts }: Taken, owner: string): Promise<void> {
     const count = (running.get(endpointId) ?? 0) + 1
     running.set(endpointId, count)
     most = Math.max(most, count)
-    await pool.query('select pg_sleep($1)', [next() / 100])
+    await pool.query('select pg_sleep($1)', [next() / 200])
     running.set(endpointId, (running.get(endpointId) ?? 0) - 1)
     if (next() < 0.1) return putBack(pool, { owner, deliveryIds: [id] })
-    made.push(id)
-    await finish(pool, { owner, finished: [{ deliveryId: id, nextAttemptAt: null }] })
+    made.push(`${id} ${attempts}`)
+    await markRecorded(pool, { owner, deliveryIds: [id] })
+    const isLast = attempts === 1
+    const shown = { attempts: attempts + 1, nextAttemptAt: isLast ? null : now - 1 }
+    await own.apply(id, { ...shown, status: isLast ? 'succeeded' : 'pending' })
+    await purgeRecorded(pool)
   }
 
   async function taker(owner: string): Promise<void> {
@@ -219,12 +234,13 @@ test('many processes at once: no delivery is taken twice, and no endpoint ever h
   }
 
   await Promise.all(Array.from({ length: 12 }, (_, i) => taker(`taker ${i}`)))
+  await purgeRecorded(pool)
   await pool.end()
-  const left = await own.rows()
+  const left = await own.leases()
   await own.close()
   expect(new Set(made).size).toBe(800)
   expect(made).toHaveLength(800)
-  expect(left).toEqual({})
+  expect(left).toEqual([])
   expect(most).toBeGreaterThan(5)
   expect(most).toBeLessThanOrEqual(10)
 })

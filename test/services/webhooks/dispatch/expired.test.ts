@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { unavailable } from '../../../../infra/errors/errors.ts'
+import { releaseExpired } from '../../../../services/webhooks/dispatch/keep-leases.ts'
+import { markRecorded, renew, take } from '../../../../services/webhooks/leases.ts'
+import { type LeaseWorld, openLeaseWorld } from './lease-world.ts'
+
+const now = Date.UTC(2026, 10, 21, 12)
+let world: LeaseWorld
+
+beforeEach(async () => {
+  world = await openLeaseWorld()
+  await world.show({ endpointId: 'we', count: 3, dueAt: now - 60_000 })
+})
+afterEach(() => world.close())
+
+const takeAs = (owner: string, leaseMs: number) =>
+  take(world.pool, { owner, leaseMs, quotas: [{ endpointId: 'we', max: 10 }], free: 10, now })
+
+/** Releases as on a log of which the read model lacks the records of these partitions. */
+function releaseBehind(
+  partitions: readonly number[] = [],
+  { inFlight = [], onLook }: { inFlight?: string[]; onLook?: () => Promise<unknown> } = {},
+): Promise<number> {
+  const log = {
+    async endPositions(topic: string) {
+      await onLook?.()
+      return partitions.map((partition) => ({ topic, partition, offset: 1 }))
+    },
+    partitionOf: async (_topic: string, eventId: string) => (eventId === 'evt_1' ? 1 : 0),
+  }
+  const applied = { waitFor: () => Promise.reject(unavailable(new Error('behind'))) }
+  return releaseExpired({ pool: world.pool, log, applied }, inFlight)
+}
+
+test('what a dead process had taken is taken again as the read model shows it', async () => {
+  await takeAs('dead', -1)
+  await world.apply('we/1', { status: 'succeeded', attempts: 1 })
+  await world.apply('we/2', { attempts: 1, nextAttemptAt: now - 1 })
+  expect(await releaseBehind()).toBe(3)
+  const taken = await takeAs('me', 60_000)
+  expect(taken.map(({ id, attempts }) => [id, attempts])).toEqual([
+    ['we/3', 0],
+    ['we/2', 1],
+  ])
+})
+
+test('nothing is taken again while the read model lacks records of its partition', async () => {
+  await takeAs('dead', -1)
+  expect(await releaseBehind([1])).toBe(2)
+  expect(await world.leases()).toEqual(['we/1 1 sending'])
+  expect(await releaseBehind([0])).toBe(1)
+})
+
+test('leases stay that have not expired, are recorded, or are of this process', async () => {
+  await takeAs('dead', -1)
+  await markRecorded(world.pool, { owner: 'dead', deliveryIds: ['we/1'] })
+  await renew(world.pool, { owner: 'dead', deliveryIds: ['we/2'], leaseMs: 60_000 })
+  expect(await releaseBehind([], { inFlight: ['we/3'] })).toBe(0)
+  expect(await world.leases()).toEqual(['we/1 1 recorded', 'we/2 1 sending', 'we/3 1 sending'])
+})
+
+test('a lease that is renewed while the log is read stays', async () => {
+  await takeAs('slow', -1)
+  const deliveryIds = ['we/1', 'we/2']
+  const onLook = () => renew(world.pool, { owner: 'slow', deliveryIds, leaseMs: 60_000 })
+  expect(await releaseBehind([], { onLook })).toBe(1)
+  expect(await world.leases()).toEqual(['we/1 1 sending', 'we/2 1 sending'])
+})

@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto'
+import { createTestDatabase } from '../../../support/postgres.ts'
+
+export const hex = (bytes: number) => randomBytes(bytes).toString('hex')
+
+export interface DueRows {
+  endpointId: string
+  count: number
+  /** When they are due (epoch milliseconds), one millisecond apart. */
+  dueAt: number
+}
+
+/** A delivery as the read model shows it. */
+export interface Shown {
+  status?: 'pending' | 'succeeded' | 'failed' | 'skipped'
+  attempts?: number
+  nextAttemptAt?: number | null
+}
+
+export type LeaseWorld = Awaited<ReturnType<typeof openLeaseWorld>>
+
+/** The read model's tables, filled by hand, and the leases: what taking does depends on rows alone. */
+export async function openLeaseWorld() {
+  const database = await createTestDatabase()
+  const { pool } = database
+  const { rows } = await pool.query<{ schema: string }>(
+    `select schema_name as schema from tidegate.projection_builds where projection = 'webhooks' and status = 'live'`,
+  )
+  const schema = rows[0]?.schema ?? ''
+
+  return {
+    pool,
+    schema,
+    /** Deliveries `${endpointId}/1` and on. */
+    async show({ endpointId, count, dueAt }: DueRows): Promise<void> {
+      await pool.query(
+        `insert into ${schema}.webhook_deliveries (delivery_id, event_id, endpoint_id, organization_id, environment,
+           event_type, status, attempts, attempts_in_round, next_attempt_at, created_at, updated_at)
+         select $1 || '/' || n, 'evt_' || n, $1, 'org', 'live', 'webhook.test', 'pending', 0, 0, $3::bigint + n, $3, $3
+         from generate_series(1, $2::integer) n`,
+        [endpointId, count, dueAt],
+      )
+    },
+    /** As the projection does when it applies what happened. */
+    async apply(deliveryId: string, shown: Shown): Promise<void> {
+      const { status = 'pending', attempts = 0, nextAttemptAt = null } = shown
+      await pool.query(
+        `update ${schema}.webhook_deliveries set status = $2, attempts = $3, next_attempt_at = $4
+         where delivery_id = $1`,
+        [deliveryId, status, attempts, nextAttemptAt],
+      )
+    },
+    /** As `delivery attempt state`. */
+    async leases(): Promise<string[]> {
+      const { rows: found } = await pool.query<{ lease: string }>(
+        `select concat_ws(' ', delivery_id, attempt, state) as lease from tidegate.webhook_leases order by 1`,
+      )
+      return found.map(({ lease }) => lease)
+    },
+    close: () => database.drop(),
+  }
+}
