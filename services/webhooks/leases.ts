@@ -246,7 +246,7 @@ export async function expiredLeases(db: Db, except: readonly string[]): Promise<
 }
 
 /** Makes deliveries due again whose leases had expired by `asOf`; those that were renewed or taken since stay. */
-export async function release(
+export async function releaseLeases(
   db: Db,
   { deliveryIds, asOf }: { deliveryIds: readonly string[]; asOf: number },
 ): Promise<number> {

@@ -5,7 +5,7 @@ import { runPeriodically } from '../../../infra/flow/periodic.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import { expiredLeases, purgeRecorded, release } from '../leases.ts'
+import { expiredLeases, purgeRecorded, releaseLeases } from '../leases.ts'
 import type { Dispatch } from './work.ts'
 
 interface ReleaseOptions {
@@ -39,7 +39,7 @@ export async function releaseExpired(
     behind.has(await log.partitionOf(topic, eventId)) ? [] : [deliveryId],
   )
   const deliveryIds = (await Promise.all(checked)).flat()
-  return deliveryIds.length === 0 ? 0 : release(pool, { deliveryIds, asOf })
+  return deliveryIds.length === 0 ? 0 : releaseLeases(pool, { deliveryIds, asOf })
 }
 
 interface KeepOptions extends ReleaseOptions {

@@ -7,7 +7,7 @@ import {
   markRecorded,
   purgeRecorded,
   putBack,
-  release,
+  releaseLeases,
   renew,
   take,
 } from '../../../services/webhooks/leases.ts'
@@ -147,7 +147,7 @@ describe('a lease', () => {
     await putBack(own.pool, { owner: 'me', deliveryIds: ['we/2'] })
     const again = request(['we'], { owner: 'you', leaseMs: 1 })
     expect(idsOf(await take(own.pool, again))).toEqual(['we/2'])
-    expect(await release(own.pool, { deliveryIds, asOf })).toBe(1)
+    expect(await releaseLeases(own.pool, { deliveryIds, asOf })).toBe(1)
     expect(await own.leases()).toEqual(['we/1 1 sending', 'we/2 1 sending'])
   })
 })
