@@ -99,30 +99,10 @@ export async function openPostgresLog<Guard = never>(
       return registered
     },
 
-    firstPositions: (topic) => positionsIn(topic, firstOffset(schema)),
-
-    endPositions: (topic) => positionsIn(topic, 'next_offset'),
-
-    async positionsSince(topic, time) {
-      const { rows } = await within(pool.query(sinceText(schema), [topic, time]), timeoutMs).catch(
-        unavailable,
-      )
-      return offsetRows.parse(rows).map((row) => ({ topic, ...row }))
-    },
-
-    async committed(group, names) {
-      const text = `select topic, partition, next_offset::float8 as "offset" from ${schema}.group_offsets
-        where group_name = $1 and topic = any($2)`
-      return (
-        await within(pool.query<Position>(text, [group, names]), timeoutMs).catch(unavailable)
-      ).rows
-    },
+    ...positionsOf(pool, schema),
 
     async identity() {
-      const { rows } = await within(
-        pool.query(`select id from ${schema}.identity`),
-        timeoutMs,
-      ).catch(unavailable)
+      const rows = await ask(pool, `select id from ${schema}.identity`)
       return `embedded log ${identityRows.parse(rows)[0].id}`
     },
 
@@ -136,8 +116,8 @@ export async function openPostgresLog<Guard = never>(
 
     async check() {
       const text = `select pg_is_in_recovery() as read_only from ${schema}.topics limit 1`
-      const { rows } = await within(pool.query(text), timeoutMs).catch(unavailable)
-      if (rows[0]?.read_only) throw new LogUnavailable('the log is read-only')
+      const [row] = await ask<{ read_only: boolean }>(pool, text)
+      if (row?.read_only) throw new LogUnavailable('the log is read-only')
     },
 
     close: () => {
@@ -151,18 +131,45 @@ export async function openPostgresLog<Guard = never>(
     return placeRecord({ ...record, value }, topics.known(record.topic)?.partitions)
   }
 
-  async function positionsIn(topic: Topic, offset: string): Promise<Position[]> {
-    const text = `select partition, ${offset} as "offset" from ${schema}.partitions p where topic = $1 order by 1`
-    const { rows } = await within(pool.query(text, [topic]), timeoutMs).catch(unavailable)
-    return offsetRows.parse(rows).map((row) => ({ topic, ...row }))
-  }
-
   async function close(): Promise<void> {
     clearInterval(retention)
     await Promise.all([...consumers].map((consumer) => consumer.stop()))
     await writer.close()
     await wakes.close()
     await session.close()
+  }
+}
+
+async function ask<Row extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const { rows } = await within(pool.query<Row>(text, values), timeoutMs).catch(unavailable)
+  return rows
+}
+
+function positionsOf(
+  pool: pg.Pool,
+  schema: string,
+): Pick<EventLog, 'firstPositions' | 'endPositions' | 'positionsSince' | 'committed'> {
+  async function positionsIn(topic: Topic, offset: string): Promise<Position[]> {
+    const text = `select partition, ${offset} as "offset" from ${schema}.partitions p where topic = $1 order by 1`
+    return offsetRows.parse(await ask(pool, text, [topic])).map((row) => ({ topic, ...row }))
+  }
+
+  return {
+    firstPositions: (topic) => positionsIn(topic, firstOffset(schema)),
+    endPositions: (topic) => positionsIn(topic, 'next_offset'),
+    async positionsSince(topic, time) {
+      const rows = await ask(pool, sinceText(schema), [topic, time])
+      return offsetRows.parse(rows).map((row) => ({ topic, ...row }))
+    },
+    committed(group, names) {
+      const text = `select topic, partition, next_offset::float8 as "offset" from ${schema}.group_offsets
+        where group_name = $1 and topic = any($2)`
+      return ask<Position>(pool, text, [group, names])
+    },
   }
 }
 

@@ -35,53 +35,13 @@ const offsetRows = z.array(
  */
 export function createSession({ schema, onLost, ...options }: SessionOptions) {
   const owners = new Map<string, symbol>()
-  let connection: Promise<pg.Client> | undefined
   // Counts connections: what was known under an earlier one may belong to another process by now.
   let generation = 0
-  let last: Promise<unknown> = Promise.resolve()
-
-  function lost(client: Promise<pg.Client>): void {
-    if (connection !== client) return
-    connection = undefined
+  const { query, end } = createConnection(options, () => {
     owners.clear()
     generation += 1
     onLost()
-  }
-
-  function open(): Promise<pg.Client> {
-    if (connection) return connection
-    const opening = connect(options)
-    connection = opening
-    opening.then(
-      (client) => client.once('end', () => lost(opening)),
-      () => {
-        if (connection === opening) connection = undefined
-      },
-    )
-    return opening
-  }
-
-  // One query at a time, in the order asked.
-  function query<Row extends pg.QueryResultRow>(statement: Statement): Promise<Row[]> {
-    const answer = last.then(() => queryNow<Row>(statement))
-    last = answer.catch(() => {})
-    return answer
-  }
-
-  async function queryNow<Row extends pg.QueryResultRow>(statement: Statement): Promise<Row[]> {
-    const opened = open()
-    const client = await opened
-    try {
-      return (await client.query<Row>(statement)).rows
-    } catch (error) {
-      if (!(error instanceof pg.DatabaseError)) {
-        // Without an answer it may still hold the locks, and nobody could go on.
-        lost(opened)
-        void client.end().catch(() => {})
-      }
-      throw error
-    }
-  }
+  })
 
   return {
     /**
@@ -130,9 +90,62 @@ export function createSession({ schema, onLost, ...options }: SessionOptions) {
     read: createReads(query, schema),
 
     async close(): Promise<void> {
+      owners.clear()
+      await end()
+    },
+  }
+}
+
+type ConnectionOptions = Pick<SessionOptions, 'url' | 'isReadOnly'>
+
+/** Connects when it is needed, and anew after a connection was lost. One query at a time, in the order asked. */
+function createConnection(options: ConnectionOptions, onLost: () => void) {
+  let connection: Promise<pg.Client> | undefined
+  let last: Promise<unknown> = Promise.resolve()
+
+  function lost(client: Promise<pg.Client>): void {
+    if (connection !== client) return
+    connection = undefined
+    onLost()
+  }
+
+  function open(): Promise<pg.Client> {
+    if (connection) return connection
+    const opening = connect(options)
+    connection = opening
+    opening.then(
+      (client) => client.once('end', () => lost(opening)),
+      () => {
+        if (connection === opening) connection = undefined
+      },
+    )
+    return opening
+  }
+
+  async function queryNow<Row extends pg.QueryResultRow>(statement: Statement): Promise<Row[]> {
+    const opened = open()
+    const client = await opened
+    try {
+      return (await client.query<Row>(statement)).rows
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError)) {
+        // Without an answer it may still hold the locks, and nobody could go on.
+        lost(opened)
+        void client.end().catch(() => {})
+      }
+      throw error
+    }
+  }
+
+  return {
+    query<Row extends pg.QueryResultRow>(statement: Statement): Promise<Row[]> {
+      const answer = last.then(() => queryNow<Row>(statement))
+      last = answer.catch(() => {})
+      return answer
+    },
+    async end(): Promise<void> {
       const closing = connection
       connection = undefined
-      owners.clear()
       await closing?.then((client) => client.end()).catch(() => {})
     },
   }
@@ -148,10 +161,7 @@ const byPrimaryKey = {
   enable_bitmapscan: 'off',
 }
 
-async function connect({
-  url,
-  isReadOnly,
-}: Pick<SessionOptions, 'url' | 'isReadOnly'>): Promise<pg.Client> {
+async function connect({ url, isReadOnly }: ConnectionOptions): Promise<pg.Client> {
   const config = connectionConfig({
     url,
     applicationName: 'tidegate consumer',

@@ -1,3 +1,4 @@
+import type { LRUCache } from 'lru-cache'
 import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { type Clock, derivedId } from '../../../infra/ids.ts'
 import { createLru } from '../../../infra/lru.ts'
@@ -43,19 +44,6 @@ export function createGiveUp({
   const judging = new Set<Promise<void>>()
   const checked = createLru<string, true>(10_000, { ttl: checkEveryMs })
 
-  async function reasonFor({
-    endpoint,
-    outcome,
-  }: JudgedAttempt): Promise<EndpointFlaggedReason | undefined> {
-    const isGone = outcome.kind === 'response' && outcome.status === goneStatus
-    if (isGone && endpoint.flagged_reason === null) return 'gone'
-    if (checked.has(endpoint.id)) return undefined
-    checked.set(endpoint.id, true)
-    if (isGone) return 'gone'
-    const since = await failingSince(db, endpoint.id)
-    return since !== undefined && clock() - since >= failingMs ? 'failing' : undefined
-  }
-
   async function giveUp(
     { endpoint, attemptedAt }: JudgedAttempt,
     reason: EndpointFlaggedReason,
@@ -95,7 +83,7 @@ export function createGiveUp({
   async function conclude(made: JudgedAttempt): Promise<void> {
     const { endpoint, result } = made
     if (result === 'succeeded') return endpoint.flagged_reason === null ? undefined : recover(made)
-    const reason = await reasonFor(made)
+    const reason = await reasonFor(made, { db, checked, now: clock() })
     if (reason) await giveUp(made, reason)
   }
 
@@ -117,6 +105,20 @@ export function createGiveUp({
       await Promise.all(judging)
     },
   }
+}
+
+/** `checked` has the endpoints that were looked up within the last minute. */
+async function reasonFor(
+  { endpoint, outcome }: JudgedAttempt,
+  { db, checked, now }: { db: Db; checked: LRUCache<string, true>; now: number },
+): Promise<EndpointFlaggedReason | undefined> {
+  const isGone = outcome.kind === 'response' && outcome.status === goneStatus
+  if (isGone && endpoint.flagged_reason === null) return 'gone'
+  if (checked.has(endpoint.id)) return undefined
+  checked.set(endpoint.id, true)
+  if (isGone) return 'gone'
+  const since = await failingSince(db, endpoint.id)
+  return since !== undefined && now - since >= failingMs ? 'failing' : undefined
 }
 
 const pathOf = ({ id: endpointId, organization_id: organizationId, environment }: EndpointRow) => ({
