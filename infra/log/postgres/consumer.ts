@@ -138,7 +138,7 @@ export function startGroup(
     },
     wake(topics = options.topics) {
       for (const reading of readings.values())
-        if (topics.includes(reading.topic)) reading.end = Infinity
+        if (topics.includes(reading.topic)) probe(reading)
       if (hasWork()) woken.resolve()
     },
     async stop() {
@@ -182,7 +182,7 @@ async function findStart(
 async function readOnce(session: Session, readings: Readings, maxRecords = 1000): Promise<Batch[]> {
   const ready = [...readings.values()].filter(isReady)
   if (ready.length === 0) return []
-  const limits = limitsOf(ready.length, maxRecords)
+  const limits = limitsOf(ready, maxRecords)
   const positions = ready.map(({ topic, partition, next }) => ({ topic, partition, offset: next }))
   // Before the read: what is appended from now on may be in it, or not.
   for (const reading of ready) reading.end = 0
@@ -211,11 +211,17 @@ const isDue = ({ notBefore }: Reading): boolean => notBefore <= performance.now(
 const isReady = (reading: Reading): reading is Reading & { next: number } =>
   reading.next !== undefined && reading.next < reading.end && isDue(reading)
 
-// Returns an equal share of one read for each partition.
-const limitsOf = (partitions: number, maxRecords: number): Limits => ({
-  records: Math.ceil(maxRecords / partitions),
-  bytes: Math.ceil(maxBytes / partitions),
-})
+// There may be a record, or none.
+function probe(reading: Reading): void {
+  if (reading.next !== undefined) reading.end = Math.max(reading.end, reading.next + 1)
+}
+
+// The partitions with more than an equal share of one read divide it among them. The others need less than that.
+function limitsOf(ready: { next: number; end: number }[], maxRecords: number): Limits {
+  const share = maxRecords / ready.length
+  const sharers = Math.max(1, ready.filter(({ next, end }) => end - next > share).length)
+  return { records: Math.ceil(maxRecords / sharers), bytes: Math.ceil(maxBytes / sharers) }
+}
 
 // Returns whether the limits may have left some.
 const isFull = (records: LogRecord[], limits: Limits): boolean =>

@@ -234,6 +234,38 @@ describe('a read', () => {
   })
 })
 
+test('a partition with much to read gets the whole of a read while others have little', async () => {
+  const { pool, url, drop } = await createTestDatabase()
+  const log = await openPostgresLog({ pool, url, logger })
+  const record = { topic: 'skewed', value: Buffer.from('x'), headers: {} }
+  await log.ensureTopics([{ topic: 'skewed', partitions: 4 }])
+  const keys = new Map<number, string>()
+  for (let i = 0; keys.size < 2; i++) keys.set(await log.partitionOf('skewed', `k${i}`), `k${i}`)
+  const [[behind = 0, key = ''] = [], [, otherKey = ''] = []] = [...keys]
+  await log.append(Array.from({ length: 1000 }, () => ({ ...record, key })))
+  const sizes: number[] = []
+  const { promise: allRead, resolve } = Promise.withResolvers<void>()
+  const consumer = await log.consume({
+    group: 'skewed',
+    topics: ['skewed'],
+    maxRecords: 100,
+    async handle(batches) {
+      const records = batches.find(({ partition }) => partition === behind)?.records ?? []
+      sizes.push(records.length)
+      if ((records.at(-1)?.offset ?? 0) === 999) resolve()
+      else await log.append([{ ...record, key: otherKey }])
+      return []
+    },
+  })
+  await allRead
+  // The first read shares equally, because nothing is known yet.
+  expect(sizes.slice(0, 2)).toEqual([25, 100])
+  expect(sizes.length).toBeLessThan(13)
+  await consumer.stop()
+  await log.close()
+  await drop()
+})
+
 test('a group goes on past records that expired before it read them', async () => {
   const { pool, url, drop } = await createTestDatabase()
   const writer = await openPostgresLog({ pool, url, logger })
