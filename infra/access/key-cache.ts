@@ -25,7 +25,7 @@ interface Answer {
   requestedAt: number
 }
 
-type LookedUp = Promise<KeyRecord | undefined>
+type PendingLookup = Promise<KeyRecord | undefined>
 
 const maxKeys = 10_000
 // Together a fraction of the connections: guesses wait for each other, and never for long before a customer's key.
@@ -41,11 +41,11 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
   const { sourceBudget = createBudget({ clock }), onKeyLookup } = options
   const known = createLru<string, Answer>(maxKeys)
   const unknown = createLru<string, Answer>(maxKeys)
-  const running = new Map<string, LookedUp>()
+  const running = new Map<string, PendingLookup>()
   const first = createConcurrencyLimit({ max: lookupsAtOnce.first, timeoutMs: turnTimeoutMs })
   const again = createConcurrencyLimit({ max: lookupsAtOnce.again, timeoutMs: turnTimeoutMs })
 
-  async function fetchRecord(key: string, isBelieved: () => boolean): LookedUp {
+  async function fetchRecord(key: string, isBelieved: () => boolean): PendingLookup {
     const requestedAt = clock()
     const record = await findKey(lookupHashes(keyring, key))
     onKeyLookup?.(record ? 'found' : 'unknown')
@@ -58,7 +58,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     return record
   }
 
-  function findRecord(key: string, { ip }: { readonly ip: string }): LookedUp {
+  function findRecord(key: string, { ip }: { readonly ip: string }): PendingLookup {
     // A key that was verified here before is no guess, and spends nothing: else the customers behind one proxy,
     // whose keys all go stale at the same change, would lock each other out.
     const mayBeGuess = !known.has(key)
@@ -72,7 +72,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
     // Only guesses spend the budget: not customers behind one address after a restart, nor what is tried again.
     const refund = () => sourceBudget.giveBack(source)
     if (mayBeGuess) answer.then((record) => record && refund(), refund)
-    const lookup: LookedUp = answer.finally(() => {
+    const lookup: PendingLookup = answer.finally(() => {
       if (isBelieved()) running.delete(key)
     })
     running.set(key, lookup)
@@ -101,7 +101,7 @@ export function createKeyCache({ findKey, keyring, clock, cacheMs, ...options }:
      * holds for keys of all organizations.
      */
     invalidate(organizationIds?: readonly string[]): void {
-      const isChanged = isOfOne(organizationIds)
+      const isChanged = isOfOrganizations(organizationIds)
       for (const key of running.keys()) {
         const answer = known.get(key)
         // A key that was never found may turn out to be one of a changed organization, so its look-up is not believed.
@@ -121,7 +121,9 @@ function isFresh({ requestedAt }: Answer, { now, cacheMs }: { now: number; cache
   return age >= 0 && age < cacheMs
 }
 
-function isOfOne(organizationIds: readonly string[] | undefined): (answer: Answer) => boolean {
+function isOfOrganizations(
+  organizationIds: readonly string[] | undefined,
+): (answer: Answer) => boolean {
   if (!organizationIds) return () => true
   const ids = new Set(organizationIds)
   return ({ record }) => record !== undefined && ids.has(record.principal.organizationId)

@@ -209,7 +209,7 @@ function answerOf({ family, major }: EngineVersion, question: number): string | 
 
 const weekMs = 7 * 24 * 60 * 60 * 1000
 
-/** Different places of so many, one by each two bytes: one that was picked before gives way to the next. */
+/** Picks a different place for each two bytes. A place that was picked before gives way to the next. */
 export function pickPlaces(bytes: Buffer, count: number): number[] {
   const picked = new Set<number>()
   for (let i = 0; i < bytes.length; i += 2) {
@@ -220,7 +220,7 @@ export function pickPlaces(bytes: Buffer, count: number): number[] {
   return [...picked]
 }
 
-/** How often what stands in a place was replaced by a time, in epoch milliseconds: places take turns, week by week. */
+/** Counts how often a place got another question by `now` (epoch milliseconds): places take turns, week by week. */
 export function timesReplaced(
   place: number,
   { everyWeeks, now }: { everyWeeks: number; now: number },

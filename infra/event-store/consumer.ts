@@ -150,7 +150,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
   }
 }
 
-/** Where partitions start, and what to do when records expired before they were read. */
+/** Starts partitions, and passes over records that expired before they were read: an error line and a count name them. */
 function createStarts(
   { who, log, topics, logger, ...options }: EventConsumerOptions,
   { partitions, clock }: { partitions: ReturnType<typeof createPartitions>; clock: () => number },

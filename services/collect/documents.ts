@@ -56,9 +56,11 @@ export interface DocumentCache {
   serverKeys: ServerKeys
 }
 
+const maxDocuments = 20_000
+
 /** Losing a document costs a key agreement, and storing a repeat once more. */
 export function createDocumentCache(): DocumentCache {
-  return { documents: createLru(20_000), serverKeys: createServerKeys() }
+  return { documents: createLru(maxDocuments), serverKeys: createServerKeys() }
 }
 
 export function createDocumentState(

@@ -51,7 +51,7 @@ export interface DueEndpoint {
   due: number
 }
 
-/** How many deliveries may be taken for an endpoint. */
+/** Maximum number of deliveries to take for an endpoint. */
 export interface Quota {
   endpointId: string
   max: number

@@ -54,7 +54,7 @@ describe.each(clusterLogs())('a process is killed, %s', (log) => {
     }, patience)
   }
 
-  /** How often the receiver got each event, in the order of the first requests. */
+  /** Returns the number of requests for each event, in the order of the first requests. */
   function received(): number[] {
     const counts = new Map<string, number>()
     for (const { eventId } of receiver.requests) counts.set(eventId, (counts.get(eventId) ?? 0) + 1)

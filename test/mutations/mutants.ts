@@ -58,7 +58,7 @@ export function mutantsOf(file: string, source: string): Mutant[] {
   return found
 }
 
-// What a guard does: it ends the function or throws.
+// A guard ends the function or throws.
 function isGuard(consequent: unknown): boolean {
   return isNode(consequent) && /^(ThrowStatement|ReturnStatement)$/.test(consequent.type)
 }

@@ -3,6 +3,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { createSeededRandom } from '../../services/cli/simulate/generate/random.ts'
 import { type Mutant, mutantsOf } from './mutants.ts'
 
 // Breaks rules of the services, one at a time, in a copy of the last commit, and says which breaks no test notices:
@@ -16,31 +17,19 @@ const { values } = parseArgs({
     count: { type: 'string', default: '40' },
   },
 })
-const seed = Number(values.seed)
+const { seed } = values
 const count = Number(values.count)
-
-// mulberry32
-function randomNumbers(from: number): () => number {
-  let state = from
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 /** Draws as many of each service, so that a large one doesn't have them all. */
 function draw(): Mutant[] {
-  const random = randomNumbers(seed)
-  const pick = <T>(from: T[]): T | undefined => from[Math.floor(random() * from.length)]
+  const random = createSeededRandom(seed, 'mutants')
   const files = globSync('services/**/*.{ts,tsx}', { cwd: root }).sort()
   const services = [...Map.groupBy(files, (file) => file.split('/')[1] ?? '').values()]
   const drawn: Mutant[] = []
   for (let i = 0; drawn.length < count; i++) {
-    const file = pick(services[i % services.length] ?? [])
-    const mutant = file && pick(mutantsOf(file, readFileSync(path.join(root, file), 'utf8')))
-    if (mutant) drawn.push(mutant)
+    const file = random.pick(services[i % services.length] ?? [])
+    const mutants = mutantsOf(file, readFileSync(path.join(root, file), 'utf8'))
+    if (mutants.length > 0) drawn.push(random.pick(mutants))
   }
   return drawn
 }

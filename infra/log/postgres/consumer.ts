@@ -137,8 +137,7 @@ export function startGroup(
       if (hasWork()) woken.resolve()
     },
     wake(topics = options.topics) {
-      for (const reading of readings.values())
-        if (topics.includes(reading.topic)) probe(reading)
+      for (const reading of readings.values()) if (topics.includes(reading.topic)) probe(reading)
       if (hasWork()) woken.resolve()
     },
     async stop() {
@@ -162,7 +161,7 @@ async function findStarts(
   await Promise.all(fresh.map((reading) => findStart(reading, { options, committed })))
 }
 
-// Where to start: the caller's choice, else the committed offset, else the beginning.
+// Starts at the caller's choice, else at the committed offset, else at the beginning.
 async function findStart(
   reading: Reading,
   { options, committed }: { options: ConsumeOptions; committed: Map<string, number> },
@@ -178,7 +177,7 @@ async function findStart(
   }
 }
 
-// One read for all partitions that may have records.
+// Reads all partitions that may have records, by one statement.
 async function readOnce(session: Session, readings: Readings, maxRecords = 1000): Promise<Batch[]> {
   const ready = [...readings.values()].filter(isReady)
   if (ready.length === 0) return []

@@ -12,7 +12,7 @@ export interface SessionOptions {
   onLost: () => void
 }
 
-/** How much is read of a position. */
+/** Limits of one read, for each position. */
 export interface Limits {
   records: number
   bytes: number

@@ -2,7 +2,7 @@ import { namedAgent } from '../../../infra/agents/catalogue.ts'
 import { type Facts, userAgentsOf } from '../session/facts.ts'
 import { signals } from './signal.ts'
 
-/** What sessions say of themselves that are programs, and what checks of that said. */
+/** Signals of programs that name themselves, and of the checks of that name. */
 export const agentSignals = signals({
   verified_agent: {
     name: 'Agent whose identity was proven',
@@ -40,7 +40,7 @@ const reasonOf = ({ attestation }: Facts) => attestation?.reason?.replaceAll('_'
 const isCloned = invalidBy('counter')
 const isDistrusted = invalidBy('device')
 
-/** What Apple or Google say of an app. One of them fires unless they vouch for it. */
+/** Signals of Apple's and Google's attestations of an app. One of them fires unless they vouch for it. */
 export const attestationSignals = signals({
   app_unattested: {
     name: 'App that nothing attests',

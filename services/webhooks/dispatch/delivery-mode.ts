@@ -20,7 +20,7 @@ export type DeliveryMode =
    */
   | 'recording'
 
-/** What is done with a delivery that was taken. */
+/** Next step for a delivery that was taken. */
 export type TakenStep =
   /** Nothing. It is in flight here: a database that lost its last commits gave it once more. */
   | 'ignore'

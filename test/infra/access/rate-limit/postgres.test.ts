@@ -82,7 +82,7 @@ const charges = fc.record({
     fc.integer({ min: -10, max: 10 }).map((units) => units * unit),
   ),
 })
-// Of up to four buckets, in any order, each at most once.
+// Names up to four buckets, in any order, each at most once.
 const statement = fc
   .tuple(fc.shuffledSubarray(['a', 'b', 'c', 'd'], { minLength: 1 }), fc.infiniteStream(charges))
   .map(([names, drawn]) => names.map((name) => ({ name, ...drawn.next().value })))

@@ -4,7 +4,7 @@ import {
   unit,
 } from '../../../../../infra/access/rate-limit/limiter.ts'
 
-/** What becomes of a statement: `lost` = charged, without anybody hearing of it. */
+/** Outcome of a statement: `lost` = it charged, and its answer never came. */
 export type Fate = 'healthy' | 'refused' | 'lost'
 
 export interface MemoryStoreOptions {
@@ -18,7 +18,7 @@ export interface Row {
   at: number
 }
 
-/** Buckets in memory, with the rule of the store written a second time; what becomes of statements can be scripted. */
+/** Buckets in memory, with the rule of the store written a second time. Outcomes of statements can be scripted. */
 export function createMemoryStore({ clock, travel = async () => {} }: MemoryStoreOptions) {
   const rows = new Map<string, Row>()
   let script: () => Fate = () => 'healthy'
