@@ -8,22 +8,25 @@ import { type Mutant, mutantsOf } from './mutants.ts'
 
 // Breaks rules of the services, one at a time, in a copy of the last commit, and says which breaks no test notices:
 // `npm run mutations -- --seed 7 --count 40`. The tests that import the file run first, and all short ones where none
-// of those fails.
+// of those fails. `--under services/gate --related` breaks rules of one folder, and runs the tests that import the file
+// alone.
 
 const root = path.resolve(import.meta.dirname, '../..')
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1e9)) },
     count: { type: 'string', default: '40' },
+    under: { type: 'string', default: 'services' },
+    related: { type: 'boolean', default: false },
   },
 })
-const { seed } = values
+const { seed, under } = values
 const count = Number(values.count)
 
 /** Draws as many of each service, so that a large one doesn't have them all. */
 function draw(): Mutant[] {
   const random = createSeededRandom(seed, 'mutants')
-  const files = globSync('services/**/*.{ts,tsx}', { cwd: root }).sort()
+  const files = globSync(`${under}/**/*.{ts,tsx}`, { cwd: root }).sort()
   const services = [...Map.groupBy(files, (file) => file.split('/')[1] ?? '').values()]
   const drawn: Mutant[] = []
   for (let i = 0; drawn.length < count; i++) {
@@ -49,7 +52,8 @@ function isNoticed(folder: string, { file }: Mutant): boolean {
     return spawnSync(process.execPath, command, { cwd: folder, timeout: 900_000 }).status !== 0
   }
   const short = ['unit', 'database', 'process', 'browser'].flatMap((name) => ['--project', name])
-  return vitest(['related', '--run', file, ...short]) || vitest(['run', ...short])
+  if (vitest(['related', '--run', file, ...short])) return true
+  return !values.related && vitest(['run', ...short])
 }
 
 console.log(`SEED=${seed}, ${count} mutants`)
