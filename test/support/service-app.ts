@@ -61,11 +61,15 @@ export async function createServiceApp(
       }),
       decideByKey: (request: FastifyRequest) => deps.decideAs(auth.actor(request), request),
     },
-    send: (request: Send) => send(app, request),
+    send: (request: Send) => sendTo(app, request),
   }
 }
 
-async function send(app: FastifyInstance, { method = 'GET', url, key, ip, ...content }: Send) {
+/** Sends a request without a socket. Returns the answer, its body read as JSON. */
+export async function sendTo(
+  app: FastifyInstance,
+  { method = 'GET', url, key, ip, ...content }: Send,
+) {
   const {
     body,
     headers = {},

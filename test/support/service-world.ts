@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
+import { lastBefore } from '../../infra/event-store/catch-up.ts'
 import { createDecide } from '../../infra/event-store/decide.ts'
-import type { DomainEvent } from '../../infra/event-store/event.ts'
+import type { DomainEvent, RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import type { RunningProjection } from '../../infra/event-store/runner.ts'
 import { randomId } from '../../infra/ids.ts'
@@ -11,21 +12,33 @@ import { gateProjection } from '../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../projections/webhooks/projection.ts'
 import type { Environment } from '../../schemas/events.ts'
+import { createMemoryLog } from './memory-log.ts'
 import { ensureTopics, openProjectionWorld, silent, testCause, tester } from './projections.ts'
 
 export interface ServiceWorldOptions {
   /** The read models that run (default: all but that of sessions). */
   projections?: Projection[]
+  /** Default: in Postgres, as tests need that look into its tables. */
+  log?: 'memory' | 'postgres'
 }
 
 const most = [organizationsProjection, webhooksProjection, gateProjection]
 
-/** What services decide with: a log in Postgres, read models, master keys of its own and a clock that the test sets. */
-export async function openServiceWorld({ projections = most }: ServiceWorldOptions = {}) {
+interface About {
+  organizationId: string | null
+  environment: Environment | null
+}
+
+/** What services decide with: a log, read models, master keys of its own and a clock that the test sets. */
+export async function openServiceWorld({
+  projections = most,
+  log: logKind = 'postgres',
+}: ServiceWorldOptions = {}) {
   const world = await openProjectionWorld()
   const { codec } = world
   const { pool, url } = world.database
-  const log = await openPostgresLog({ pool, url, logger: silent })
+  const memoryLog = logKind === 'memory' ? createMemoryLog() : undefined
+  const log = memoryLog ?? (await openPostgresLog({ pool, url, logger: silent }))
   await ensureTopics(log)
   const applied = await world.openApplied()
   const running = new Map<Projection, RunningProjection>()
@@ -39,12 +52,20 @@ export async function openServiceWorld({ projections = most }: ServiceWorldOptio
   const decideAs = createDecide({ pool, log, codec, applied, timeoutMs: 30_000 })
 
   /** Events of one organization, whether or not anyone can read them. */
-  function write(
-    of: { organizationId: string; environment: Environment },
-    ...events: DomainEvent[]
-  ) {
-    const meta = () => ({ eventId: randomId('evt', randomBytes), time: now.ms, ...of })
-    return log.append(events.map((event) => codec.toCausedRecord(event, meta(), testCause)))
+  function write(of: About, ...events: DomainEvent[]) {
+    const meta = ({ data }: DomainEvent) => {
+      const eventId = 'event_id' in data ? data.event_id : randomId('evt', randomBytes)
+      return { eventId, time: now.ms, ...of }
+    }
+    return log.append(events.map((event) => codec.toCausedRecord(event, meta(event), testCause)))
+  }
+
+  /** Resolves once every read model that runs has applied what is on the log. */
+  async function caughtUp(): Promise<void> {
+    for (const { name, topics } of running.keys()) {
+      const ends = await Promise.all(topics.map((topic) => log.endPositions(topic)))
+      await applied.waitFor(name, lastBefore(ends.flat()), { timeoutMs: 20_000 })
+    }
   }
 
   return {
@@ -59,12 +80,14 @@ export async function openServiceWorld({ projections = most }: ServiceWorldOptio
     /** What commands need. */
     deps: { ...base, decideAs, decide: decideAs(tester), rules: createAddressRules([]) },
     write,
+    caughtUp,
+    /** Everything on a log in memory, in order. */
+    async events(): Promise<RecordedEvent[]> {
+      if (!memoryLog) throw new Error('only a log in memory can be looked at')
+      return memoryLog.records.map((record) => codec.fromRecord(record))
+    },
     /** Events of one organization; resolves once the read model shows them. */
-    async append(
-      projection: Projection,
-      of: { organizationId: string; environment: Environment },
-      ...events: DomainEvent[]
-    ): Promise<void> {
+    async append(projection: Projection, of: About, ...events: DomainEvent[]): Promise<void> {
       const positions = await write(of, ...events)
       await applied.waitFor(projection.name, positions, { timeoutMs: 20_000 })
     },
@@ -79,6 +102,10 @@ export async function openServiceWorld({ projections = most }: ServiceWorldOptio
     },
     /** How often an event with that key is on the log. */
     async count(type: DomainEvent['type'], key: string): Promise<number> {
+      if (memoryLog) {
+        const ofKey = memoryLog.records.filter((record) => record.key === key)
+        return ofKey.filter((record) => codec.fromRecord(record).type === type).length
+      }
       const { rows } = await pool.query<{ count: number }>(
         `select count(*)::int as count from tidegate_log.records where key = $1 and headers->>'event_type' = $2`,
         [key, type],

@@ -1,0 +1,267 @@
+import { randomBytes } from 'node:crypto'
+import { Registry } from 'prom-client'
+import { expect } from 'vitest'
+import { type AuthOptions, createAuth } from '../../infra/access/auth.ts'
+import { createCharges } from '../../infra/access/charge.ts'
+import { createReadShares } from '../../infra/access/read-shares.ts'
+import { readConfig } from '../../infra/config.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
+import { createApp } from '../../infra/http/app.ts'
+import { createMissingProxy } from '../../infra/http/missing-proxy.ts'
+import { createIdempotency } from '../../infra/idempotency/idempotency.ts'
+import { timeOrderedId } from '../../infra/ids.ts'
+import { type NetworkSource, noNetwork } from '../../infra/ip/network.ts'
+import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
+import type { GateOptions } from '../../services/gate/context.ts'
+import { startGate } from '../../services/gate/gate.ts'
+import type { KeyRequest } from '../../services/organizations/checked-input.ts'
+import { createOrganization, issueApiKey } from '../../services/organizations/commands.ts'
+import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
+import { signUpOrganization } from '../../services/organizations/sign-up.ts'
+import { openRecipients } from '../../services/server/collect.ts'
+import { type Core, projections } from '../../services/server/dependencies.ts'
+import type { Role } from '../../services/server/roles.ts'
+import { type AgentKnowledge, addRoutes } from '../../services/server/routes.ts'
+import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
+import { createDirectCalls } from '../../services/webhooks/direct-calls.ts'
+import { validateResponses } from './described.ts'
+import { createMemoryClaims } from './memory-claims.ts'
+import { createMemoryDataKeys } from './memory-data-keys.ts'
+import { createMemoryLimiter } from './memory-limiter.ts'
+import { noSkips } from './no-skips.ts'
+import { openAdmission } from './open-admission.ts'
+import { publicUrl, type Send, sendTo } from './service-app.ts'
+import { openServiceWorld, type ServiceWorld } from './service-world.ts'
+
+export interface ApiOptions {
+  /** Those of the roles; default `api` and `gate`. */
+  roles?: readonly Role[]
+  /** Settings of a server. */
+  env?: Record<string, string>
+  /** Default: in memory, and nobody looks into the log's tables. */
+  log?: 'memory' | 'postgres'
+  /** Default: limits in memory that nobody meets by accident. */
+  auth?: Partial<Pick<AuthOptions, 'onKeyUsed' | 'limiter' | 'defaultLimits'>>
+  network?: NetworkSource
+  agents?: AgentKnowledge
+  /** Other than a Gate whose services do not answer, and whose domains show nothing. */
+  gate?: Partial<GateOptions>
+}
+
+/** An organization and its secret key, which may do everything. */
+export interface ApiOrganization {
+  organizationId: `org_${string}`
+  slug: string
+  environment: 'live' | 'test'
+  key: string
+  keyId: string
+  /** Its REST path. */
+  path: string
+}
+
+/** A request that `when` sends, or anything else that it does. */
+type Act<Result> = Send | (() => Promise<Result>)
+
+interface Outcome {
+  /** What the answer has, body included; more members are allowed. */
+  answer?: object
+  /** All that was appended meanwhile, in order; members that are not named may be anything. */
+  events?: object[]
+  /** What SQL finds in the read models afterwards. */
+  rows?: Record<string, object[]>
+}
+
+/**
+ * The routes of a server in this process, as its roles have them, over read models in a database of its own. Closing
+ * it throws where an answer differed from the description.
+ *
+ *     await api.given(...events).when({ method: 'POST', url, key, body }).thenExpect({ answer, events, rows })
+ */
+export async function startApi(options: ApiOptions = {}) {
+  const { roles = ['api', 'gate'], network = noNetwork } = options
+  const world = await openServiceWorld({ projections, log: options.log ?? 'memory' })
+  const core = coreOf(world, options.env)
+  const app = await createApp({
+    ...world.base,
+    publicUrl,
+    trustedProxies: core.config.TRUSTED_PROXIES,
+  })
+  validateResponses(app)
+  const accessControl = createAccess(world, options.auth)
+  const gate = roles.includes('gate') ? startGate(gateOptionsOf(core, options)) : undefined
+  const registry = new Registry()
+  const missingProxy = createMissingProxy(core)
+  await using undo = new AsyncDisposableStack()
+  const handOff = await addRoutes(app, {
+    core,
+    accessControl,
+    network,
+    roles,
+    demo: undefined,
+    gate,
+    collect: roles.includes('collect')
+      ? {
+          claims: createMemoryClaims().open(),
+          admission: openAdmission(),
+          recipients: openRecipients(core, undo),
+          countDocument: () => {},
+          missingProxy,
+          exemptsLoopback: false,
+        }
+      : undefined,
+    publicUrl,
+    agents: options.agents ?? { directories: noDirectories, findTrusted: () => null },
+    registry,
+    consoleApp: app,
+    missingProxy,
+    isDevelopment: false,
+  })
+  await app.ready()
+  const undoing = undo.move()
+  const send = (request: Send) => sendTo(app, request)
+
+  /** Appends what happened before, once the organizations that it is about are known. */
+  async function happen(events: DomainEvent[]): Promise<void> {
+    for (const event of events) await world.write(aboutOf(event), event)
+    await world.caughtUp()
+  }
+
+  return {
+    ...world,
+    app,
+    core,
+    gate,
+    auth: accessControl.auth,
+    send,
+    newId: <P extends string>(prefix: P) => timeOrderedId(prefix, world.now.ms, randomBytes),
+    async organization({ environment = 'live' as 'live' | 'test' } = {}): Promise<ApiOrganization> {
+      const slug = `org-${randomBytes(6).toString('hex')}`
+      const { organizationId } = await createOrganization(world.deps, { name: 'Acme', slug })
+      const owner = { organizationId, environment, name: 'Owner', scopes: ['*'] }
+      const { keyId, revealedKey: key } = await issueKey(world, owner)
+      return {
+        organizationId,
+        slug,
+        environment,
+        key,
+        keyId,
+        path: `/v1/organizations/${organizationId}`,
+      }
+    },
+    issue: (request: Partial<KeyRequest> & { organizationId: string }) => issueKey(world, request),
+    given: (...events: DomainEvent[]) => ({
+      when: <Result>(act: Act<Result>) => ({
+        /** Returns the answer, or what the command returned. */
+        async thenExpect(expected: Outcome) {
+          await happen(events)
+          const before = (await world.events()).length
+          const answer = typeof act === 'function' ? await act() : await send(act)
+          if (expected.answer) expect(answer).toMatchObject(expected.answer)
+          await world.caughtUp()
+          const appended = (await world.events()).slice(before)
+          if (expected.events) expect(appended).toMatchObject(expected.events)
+          for (const [sql, rows] of Object.entries(expected.rows ?? {}))
+            expect((await world.pool.query(sql)).rows).toMatchObject(rows)
+          return answer
+        },
+      }),
+    }),
+    async stop() {
+      await app.close()
+      handOff?.close()
+      await gate?.stop()
+      await undoing.disposeAsync()
+      await world.close()
+    },
+  }
+}
+
+export type Api = Awaited<ReturnType<typeof startApi>>
+
+const noDirectories = { find: () => undefined, stop: async () => {} }
+
+function coreOf(world: ServiceWorld, env: Record<string, string> = {}): Core {
+  const { pool, url, log, codec, applied, base, deps } = world
+  return {
+    ...base,
+    config: readConfig(env),
+    databaseUrl: url,
+    readPool: pool,
+    shares: createReadShares({ clock: base.clock, connections: 10 }),
+    log,
+    logRefusal: () => undefined,
+    codec,
+    dataKeys: createMemoryDataKeys(),
+    skips: { ...noSkips, close: async () => {} },
+    applied,
+    decideAs: deps.decideAs,
+    tracing: undefined,
+    pool,
+    close: async () => {},
+  }
+}
+
+function createAccess({ pool, base, applied }: ServiceWorld, options: ApiOptions['auth'] = {}) {
+  const { clock } = base
+  const limits = {
+    limiter: createMemoryLimiter(clock),
+    defaultLimits: { secret: 1_000_000, publishable: 1_000_000 },
+    // All requests come from one address, and many of their keys are unknown.
+    sourceBudget: { spend: () => true, giveBack: () => {} },
+    ...options,
+  }
+  const findKey = (hashes: string[]) => findKeyByLookupHash(pool, hashes)
+  const auth = createAuth({ ...base, findKey, ...limits })
+  applied.onChange('organizations', auth.invalidate)
+  applied.onChange('policies', auth.invalidate)
+  return {
+    auth,
+    idempotency: createIdempotency(base),
+    personCharges: createCharges({ clock, limiter: limits.limiter }),
+  }
+}
+
+function gateOptionsOf(core: Core, { gate, network = noNetwork }: ApiOptions): GateOptions {
+  const client = { post: async () => Promise.reject(new Error('no receiver')) }
+  return {
+    ...core,
+    publicUrl,
+    network,
+    leaseMs: 3000,
+    integratorTimeoutMs: 10_000,
+    directCalls: createDirectCalls({
+      ...core,
+      client,
+      secrets: createSigningSecrets(core.keyring),
+    }),
+    consentKeys: createConsentKeys({ ...core, publicUrl }),
+    domainReader: { txtRecords: async () => [], fileAt: async () => undefined },
+    signUpOrganization: ({ startedAt, ...signup }) => {
+      const decide = core.decideAs({ type: 'operator', id: 'test' })
+      return signUpOrganization({ ...core, decide, idTime: startedAt }, signup)
+    },
+    eraseSession: async () => false,
+    eraseSessions: async () => {},
+    retentionMs: Number.MAX_SAFE_INTEGER,
+    ...gate,
+  }
+}
+
+const issueKey = (
+  { deps }: ServiceWorld,
+  request: Partial<KeyRequest> & { organizationId: string },
+) =>
+  issueApiKey(deps, {
+    name: 'Key',
+    environment: 'live',
+    type: 'secret',
+    by: 'operator',
+    ...request,
+  })
+
+function aboutOf({ data }: DomainEvent) {
+  return {
+    organizationId: 'organization_id' in data ? data.organization_id : null,
+    environment: 'environment' in data ? data.environment : null,
+  }
+}
