@@ -59,8 +59,12 @@ export interface ApiOrganization {
   path: string
 }
 
-/** A request that `when` sends, or anything else that it does. */
-type Act<Result> = Send | (() => Promise<Result>)
+type Answer = Awaited<ReturnType<typeof sendTo>>
+
+interface Deed<Result> {
+  /** Returns the answer, or what the command returned. */
+  thenExpect(expected: Outcome): Promise<Result>
+}
 
 interface Outcome {
   /** What the answer has, body included; more members are allowed. */
@@ -126,6 +130,29 @@ export async function startApi(options: ApiOptions = {}) {
     await world.caughtUp()
   }
 
+  function given(...events: DomainEvent[]) {
+    function when(request: Send): Deed<Answer>
+    function when<Result>(command: () => Promise<Result>): Deed<Result>
+    function when(act: Send | (() => Promise<unknown>)): Deed<unknown> {
+      const run = typeof act === 'function' ? act : () => send(act)
+      return {
+        async thenExpect(expected) {
+          await happen(events)
+          const before = (await world.events()).length
+          const answer = await run()
+          if (expected.answer) expect(answer).toMatchObject(expected.answer)
+          await world.caughtUp()
+          const appended = (await world.events()).slice(before)
+          if (expected.events) expect(appended).toMatchObject(expected.events)
+          for (const [sql, rows] of Object.entries(expected.rows ?? {}))
+            expect((await world.pool.query(sql)).rows).toMatchObject(rows)
+          return answer
+        },
+      }
+    }
+    return { when }
+  }
+
   return {
     ...world,
     app,
@@ -149,23 +176,7 @@ export async function startApi(options: ApiOptions = {}) {
       }
     },
     issue: (request: Partial<KeyRequest> & { organizationId: string }) => issueKey(world, request),
-    given: (...events: DomainEvent[]) => ({
-      when: <Result>(act: Act<Result>) => ({
-        /** Returns the answer, or what the command returned. */
-        async thenExpect(expected: Outcome) {
-          await happen(events)
-          const before = (await world.events()).length
-          const answer = typeof act === 'function' ? await act() : await send(act)
-          if (expected.answer) expect(answer).toMatchObject(expected.answer)
-          await world.caughtUp()
-          const appended = (await world.events()).slice(before)
-          if (expected.events) expect(appended).toMatchObject(expected.events)
-          for (const [sql, rows] of Object.entries(expected.rows ?? {}))
-            expect((await world.pool.query(sql)).rows).toMatchObject(rows)
-          return answer
-        },
-      }),
-    }),
+    given,
     async stop() {
       await app.close()
       handOff?.close()
