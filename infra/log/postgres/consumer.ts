@@ -20,8 +20,8 @@ export interface GroupDeps {
 }
 
 export interface GroupConsumer extends LogConsumer {
-  /** There are records before these offsets, by the names of their places. */
-  appended(ends: ReadonlyMap<string, number>): void
+  /** Records that this process appended, by the names of their places, in order. */
+  appended(batches: ReadonlyMap<string, LogRecord[]>): void
   /** There may be new records of the topics. Default: of all. */
   wake(topics?: Topic[]): void
 }
@@ -32,6 +32,12 @@ interface Reading extends Place {
   next: number | undefined
   // There are records before this offset. Infinity = there may be some.
   end: number
+  // There may be a record, or none, behind all that is known.
+  mayHaveMore: boolean
+  // Records that this process appended, which need no statement to be read.
+  ahead: LogRecord[]
+  // The offset behind all that was read or is ahead; undefined while that is not known.
+  aheadEnd: number | undefined
   // Handled and not committed yet.
   uncommitted: number | undefined
   failures: number
@@ -47,6 +53,8 @@ const standByMs = 1000
 // Handled offsets are committed together, at most this often. After a crash that much is delivered again.
 const commitEveryMs = 1000
 const maxBytes = 4 * 1024 * 1024
+// How much of a partition a group keeps ahead. More than that is read by a statement.
+const maxAhead = { records: 1000, bytes: 1024 * 1024 }
 
 /**
  * Consumes for a group while no other process does. One process works for a group at a time, and all of its partitions
@@ -76,7 +84,7 @@ export function startGroup(
       } catch (error) {
         onError?.(error)
         failures += 1
-        for (const reading of readings.values()) reading.end = Infinity
+        for (const reading of readings.values()) readFromLog(reading)
         // Not ended by a wake: what wakes may be what fails.
         const backOffEnds = delay(backoffMs(failures), undefined, { ref: false })
         await Promise.race([backOffEnds, stopping.promise])
@@ -129,15 +137,16 @@ export function startGroup(
   }
 
   return {
-    appended(ends) {
-      for (const [name, end] of ends) {
+    appended(batches) {
+      for (const [name, records] of batches) {
         const reading = readings.get(name)
-        if (reading) reading.end = Math.max(reading.end, end)
+        if (reading) keepAhead(reading, records)
       }
       if (hasWork()) woken.resolve()
     },
     wake(topics = options.topics) {
-      for (const reading of readings.values()) if (topics.includes(reading.topic)) probe(reading)
+      for (const reading of readings.values())
+        if (topics.includes(reading.topic)) reading.mayHaveMore = true
       if (hasWork()) woken.resolve()
     },
     async stop() {
@@ -177,43 +186,91 @@ async function findStart(
   }
 }
 
-// Reads all partitions that may have records, by one statement.
+// Takes what is ahead, and reads all other partitions that may have records by one statement.
 async function readOnce(session: Session, readings: Readings, maxRecords = 1000): Promise<Batch[]> {
   const ready = [...readings.values()].filter(isReady)
-  if (ready.length === 0) return []
-  const limits = limitsOf(ready, maxRecords)
-  const positions = ready.map(({ topic, partition, next }) => ({ topic, partition, offset: next }))
+  const ahead = takeAhead(ready, maxRecords)
+  const room = maxRecords - ahead.reduce((sum, { records }) => sum + records.length, 0)
+  const others = ready.filter((one) => !ahead.some((batch) => isSamePlace(batch, one)))
+  if (others.length === 0 || room === 0) return ahead
+  const limits = limitsOf(others, room)
+  const positions = others.map(({ topic, partition, next }) => ({ topic, partition, offset: next }))
   // Before the read: what is appended from now on may be in it, or not.
-  for (const reading of ready) reading.end = 0
+  for (const reading of others) {
+    reading.end = 0
+    reading.mayHaveMore = false
+    forgetAhead(reading)
+  }
   const found = await session.read(positions, limits)
-  return ready.flatMap((reading, i): Batch[] => {
+  const read = others.flatMap((reading, i): Batch[] => {
     const { topic, partition } = reading
     const records = found[i] ?? []
+    reading.aheadEnd = (records.at(-1)?.offset ?? reading.next - 1) + 1
     if (isFull(records, limits)) reading.end = Infinity
     return records.length > 0 ? [{ topic, partition, records }] : []
   })
+  return [...ahead, ...read]
+}
+
+function takeAhead(ready: ReadyReading[], maxRecords: number): Batch[] {
+  let room = maxRecords
+  return ready.flatMap((reading): Batch[] => {
+    const { topic, partition, next, ahead } = reading
+    const records = ahead.slice(0, room)
+    if (records[0]?.offset !== next) return []
+    reading.ahead = ahead.slice(room)
+    room -= records.length
+    return [{ topic, partition, records }]
+  })
+}
+
+function keepAhead(reading: Reading, records: LogRecord[]): void {
+  const [first, last] = [records[0], records.at(-1)]
+  if (!first || !last) return
+  reading.end = Math.max(reading.end, last.offset + 1)
+  // Without what another process appended in between, it is read by a statement.
+  if (first.offset !== reading.aheadEnd) return
+  const ahead = [...reading.ahead, ...records]
+  if (ahead.length > maxAhead.records || bytesOf(ahead) > maxAhead.bytes) return
+  reading.ahead = ahead
+  reading.aheadEnd = last.offset + 1
+}
+
+function forgetAhead(reading: Reading): void {
+  reading.ahead = []
+  reading.aheadEnd = undefined
+}
+
+// There may be any number of records from `next` on.
+function readFromLog(reading: Reading): void {
+  reading.end = Infinity
+  forgetAhead(reading)
 }
 
 function newReadings(places: Place[]): Readings {
   const fresh = {
     next: undefined,
     end: Infinity,
+    mayHaveMore: false,
+    aheadEnd: undefined,
     uncommitted: undefined,
     failures: 0,
     notBefore: 0,
   }
-  return new Map(places.map((place) => [placeName(place), { ...place, ...fresh }]))
+  return new Map(places.map((place) => [placeName(place), { ...place, ...fresh, ahead: [] }]))
 }
 
 const isDue = ({ notBefore }: Reading): boolean => notBefore <= performance.now()
 
-const isReady = (reading: Reading): reading is Reading & { next: number } =>
-  reading.next !== undefined && reading.next < reading.end && isDue(reading)
+type ReadyReading = Reading & { next: number }
 
-// There may be a record, or none.
-function probe(reading: Reading): void {
-  if (reading.next !== undefined) reading.end = Math.max(reading.end, reading.next + 1)
-}
+const isReady = (reading: Reading): reading is ReadyReading =>
+  reading.next !== undefined &&
+  (reading.next < reading.end || reading.mayHaveMore) &&
+  isDue(reading)
+
+const isSamePlace = (one: Place, other: Place): boolean =>
+  one.topic === other.topic && one.partition === other.partition
 
 // The partitions with more than an equal share of one read divide it among them. The others need less than that.
 function limitsOf(ready: { next: number; end: number }[], maxRecords: number): Limits {
@@ -224,14 +281,16 @@ function limitsOf(ready: { next: number; end: number }[], maxRecords: number): L
 
 // Returns whether the limits may have left some.
 const isFull = (records: LogRecord[], limits: Limits): boolean =>
-  records.length >= limits.records ||
-  records.reduce((sum, { value }) => sum + value.length, 0) >= limits.bytes
+  records.length >= limits.records || bytesOf(records) >= limits.bytes
+
+const bytesOf = (records: LogRecord[]): number =>
+  records.reduce((sum, { value }) => sum + value.length, 0)
 
 // Moves behind the records, or to where the handler wants to go on.
 function settle(reading: Reading, { records }: Batch, chosen: ReadOn | undefined): void {
   reading.next = chosen?.offset ?? (records.at(-1)?.offset ?? 0) + 1
   reading.uncommitted = reading.next
-  if (chosen) reading.end = Infinity
+  if (chosen) readFromLog(reading)
   if (chosen?.failed) backOff(reading)
   else reading.failures = 0
 }

@@ -79,8 +79,8 @@ export function createWakes({ pool, url, schema, logger }: WakesOptions) {
   return {
     /** Records of this process, in the order of their partitions. */
     appended(records: LogRecord[]): void {
-      const ends = new Map(records.map((record) => [placeName(record), record.offset + 1]))
-      for (const consumer of consumers) consumer.appended(ends)
+      const batches = Map.groupBy(records, placeName)
+      for (const consumer of consumers) consumer.appended(batches)
       // A process that does not listen itself cannot know.
       if (listener && !isHeard()) return
       for (const { topic } of records) toNotify.add(topic)
