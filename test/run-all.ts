@@ -1,21 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { stripVTControlCharacters } from 'node:util'
 import { partCount, selectFiles } from './support/ci-files.ts'
-import type { FileDuration } from './support/file-durations.ts'
 import type { Missing } from './support/needs/provide.ts'
+import type { RunReport } from './support/run-report.ts'
 import {
   filesToRepeat,
   flakyFiles,
   flakyLines,
-  type Report,
   type Run,
   summary,
   type WholeRun,
 } from './support/run-summary.ts'
-import { isLongFile, root, testFiles } from './support/test-projects.ts'
+import { root, testFiles } from './support/test-projects.ts'
 
 // Runs every test, or CI's selection with --ci, and ends with what a reader has to know. A long file that failed is
 // repeated alone: if it passes then, it doesn't lose a landing, and it is reported as flaky.
@@ -28,39 +27,16 @@ async function runTests(
   env: Record<string, string> = {},
 ): Promise<Run> {
   const report = path.join(folder, 'report.json')
-  const durations = path.join(folder, 'durations.json')
-  await Promise.all([report, durations].map((file) => rm(file, { force: true })))
-  const reporters = ['default', 'json', './test/support/file-durations.ts'].map(
-    (name) => `--reporter=${name}`,
-  )
-  const args = [...files, ...reporters, `--outputFile.json=${report}`]
-  const { code, output } = await vitest(args, { ...env, TEST_DURATIONS: durations })
-  return {
-    code,
-    output,
-    report: await readJson<Report>(report),
-    durations: (await readJson<FileDuration[]>(durations)) ?? [],
-  }
-}
-
-/** Runs vitest, shows what it prints, and keeps it. */
-async function vitest(
-  args: string[],
-  env: Record<string, string>,
-): Promise<Pick<Run, 'code' | 'output'>> {
-  const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...args], {
+  await rm(report, { force: true })
+  const reporters = ['--reporter=default', '--reporter=./test/support/run-report.ts']
+  const args = ['node_modules/vitest/vitest.mjs', 'run', ...files, ...reporters]
+  const child = spawn(process.execPath, args, {
     cwd: root,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env, TEST_REPORT: report },
+    stdio: 'inherit',
   })
-  const { promise: ended, resolve } = Promise.withResolvers<number | null>()
-  child.once('close', resolve)
-  let output = ''
-  for await (const part of child.stdout.setEncoding('utf8')) {
-    process.stdout.write(part)
-    output += stripVTControlCharacters(part)
-  }
-  return { code: await ended, output }
+  const [code] = await once(child, 'exit')
+  return { code, report: await readJson<RunReport>(report) }
 }
 
 const readJson = <T>(file: string): Promise<T | undefined> =>
@@ -103,11 +79,10 @@ async function keepFlaky(whole: WholeRun): Promise<string[]> {
   await mkdir(flakyFolder, { recursive: true })
   const time = new Date().toISOString().replaceAll(':', '-')
   for (const file of flakyFiles(whole)) {
-    const name = `${path.basename(file.name, '.ts')} ${time}.log`
-    await writeFile(path.join(flakyFolder, name), `${flakyLines(file, whole.run).join('\n')}\n`)
+    const name = `${path.basename(file.file, '.ts')} ${time}.log`
+    await writeFile(path.join(flakyFolder, name), `${flakyLines(file).join('\n')}\n`)
     // An annotation of GitHub's.
-    if (process.env.GITHUB_ACTIONS)
-      console.log(`::warning file=${path.relative(root, file.name)}::flaky`)
+    if (process.env.GITHUB_ACTIONS) console.log(`::warning file=${file.file}::flaky`)
   }
   const kept = (await readdir(flakyFolder)).sort()
   return kept.length > 0
@@ -126,7 +101,7 @@ try {
   const run = await runTests(folder, files, { ...all, TEST_NOT_TESTED: notTested })
   const missing = (await readJson<Missing[]>(notTested)) ?? []
   const again = new Map<string, Run>()
-  for (const file of filesToRepeat(run, (name) => isLongFile(path.relative(root, name)))) {
+  for (const file of filesToRepeat(run)) {
     console.log(`\nOnce more, alone: ${file}`)
     again.set(file, await runTests(folder, [file], { ...all, FRESH: '' }))
   }

@@ -1,176 +1,96 @@
-import { describe, expect, test } from 'vitest'
-import type { Missing } from './needs/provide.ts'
-import { filesToRepeat, type Report, type Run, summary, type WholeRun } from './run-summary.ts'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { expect, test } from 'vitest'
+import type { FileReport, RunReport } from './run-report.ts'
+import { filesToRepeat, type Run, summary, type WholeRun } from './run-summary.ts'
+import { root } from './test-projects.ts'
 
-const closing =
-  ' Test Files  2 passed (2)\n      Tests  9 passed (9)\n   Duration  3.20s (tests 90%)\n'
-const good: Run = {
-  code: 0,
-  output: ` ✓ test/a.test.ts (4 tests) 12ms\n\n${closing}\nJSON report written to /tmp/1.json\n`,
-  report: { numPassedTests: 9, testResults: [] },
-  durations: [],
-}
-const long = '/here/test/faults/kill.test.ts'
-const isLongRun = (file: string) => file.includes('/faults/') || file.includes('.long.')
-
-const passing = (fullName: string) => ({ status: 'passed', fullName })
-const failing = (fullName: string, ...failureMessages: string[]) => ({
-  status: 'failed',
-  fullName,
-  failureMessages,
+const long = 'test/faults/kill.test.ts'
+const file = (some: Partial<FileReport>): FileReport => ({
+  file: 'test/a.test.ts',
+  seconds: 1,
+  passed: 0,
+  failures: [],
+  output: '',
+  ...some,
 })
-const failedFile = (
-  name: string,
-  ...assertionResults: Report['testResults'][number]['assertionResults']
-) => ({
-  name,
-  status: 'failed',
-  assertionResults,
+const failed = (name: string, passed = 0): FileReport =>
+  file({ file: name, passed, failures: [{ name: 'kill', message: 'lost one\nat 9' }] })
+const runOf = (code: number | null, ...files: FileReport[]): Run => ({
+  code,
+  report: { files, unhandled: [] },
 })
+const good = runOf(0, file({ passed: 9 }))
+const whole = (some: Partial<WholeRun>) =>
+  summary({ run: good, again: new Map(), missing: [], isCi: false, ...some })
 
-/** A run in which these failed, and `passed` tests did not. */
-const failed = (passed: number, ...testResults: Report['testResults']): Run => ({
-  code: 1,
-  output: `stdout | test/faults/kill.test.ts > kill\nseed 17\n\nstdout | test/b.test.ts > b\nseed 18\n\n${closing}`,
-  report: { numPassedTests: passed, testResults },
-  durations: [],
-})
-
-const whole = (change: Partial<WholeRun>) =>
-  summary({ run: good, again: new Map(), missing: [], isCi: false, ...change })
-
-test('ends with the totals alone on a line, after the closing lines of vitest', () => {
-  const { lines, isGood } = whole({})
-  expect(isGood).toBe(true)
-  expect(lines).toEqual([...closing.trimEnd().split('\n'), '', '9 passed, 0 failed'])
-})
-
-test('the ten slowest files are named before what failed', () => {
-  const durations = Array.from({ length: 12 }, (_, n) => ({
-    file: `test/${n}.test.ts`,
-    seconds: n + 0.4,
-    hookErrors: [],
-  }))
-  const { lines } = whole({ run: { ...failed(1, failedFile('a', failing('adds'))), durations } })
-  const start = lines.indexOf('Slowest files:')
-  expect(lines[start + 1]).toBe('    11 s  test/11.test.ts')
-  expect(lines[start + 10]).toBe('     2 s  test/2.test.ts')
-  expect(lines.slice(start + 11)).toEqual(['', 'FAILED a > adds', '1 passed, 1 failed'])
-})
-
-test('failed tests, and files that failed without one, are counted', () => {
-  const run = failed(
-    2,
-    failedFile('a', failing('adds', 'expected 2\n    at a.test.ts:4'), passing('counts')),
-    failedFile('b', passing('is')),
-    { ...failedFile('c'), message: 'no such module' },
+test('the ten slowest files and what failed stand before the totals', () => {
+  const files = Array.from({ length: 12 }, (_, n) =>
+    file({ file: `test/${n}.test.ts`, seconds: n + 0.4, passed: 1 }),
   )
-  const { lines, isGood } = whole({ run })
+  const { lines, isGood } = whole({ run: runOf(1, ...files, failed('test/b.test.ts', 2)) })
   expect(isGood).toBe(false)
-  expect(lines.at(-1)).toBe('2 passed, 3 failed')
-  expect(lines).toEqual(
-    expect.arrayContaining(['FAILED a > adds', '    expected 2', 'FAILED c', '    no such module']),
-  )
-})
-
-test('what a hook threw is shown beside its file', () => {
-  const file = '/here/test/a.test.ts'
-  const durations = [
-    { file: 'test/a.test.ts', seconds: 1, hookErrors: ['suite: Error: no broker\n    at a:1'] },
-  ]
-  const { lines } = whole({ run: { ...failed(1, failedFile(file)), durations } })
-  expect(lines.slice(-4)).toEqual([
-    `FAILED ${file}`,
-    '    suite: Error: no broker',
-    '        at a:1',
-    '1 passed, 1 failed',
+  expect(lines.slice(0, 2)).toEqual(['Slowest files:', '    11 s  test/11.test.ts'])
+  expect(lines.slice(10)).toEqual([
+    '     2 s  test/2.test.ts',
+    '',
+    'FAILED test/b.test.ts > kill',
+    '    lost one',
+    '    at 9',
+    '14 passed, 1 failed',
   ])
 })
 
-test.each<[string, Partial<Run>, string]>([
-  ['a run that failed otherwise', { code: 1 }, 'vitest ended with 1'],
-  ['a run that was killed', { code: null }, 'vitest ended with null'],
-  ['a run without a report', { report: undefined }, 'vitest left no report'],
-  ['a run without tests', { report: { numPassedTests: 0, testResults: [] } }, 'no test ran'],
-])('%s is no success, and said before the totals', (_, change, line) => {
-  const { lines, isGood } = whole({ run: { ...good, ...change } })
-  expect(isGood).toBe(false)
-  expect(lines).toContain(line)
+test.each<[string, Run, string]>([
+  ['a run that failed otherwise', { ...good, code: 1 }, 'vitest ended with 1'],
+  ['a run that was killed', { ...good, code: null }, 'vitest ended with null'],
+  ['a run without a report', { code: 0, report: undefined }, 'vitest left no report'],
+  ['a run without tests', runOf(0), 'no test ran'],
+  [
+    'an error beside tests',
+    { code: 1, report: { files: [failed(long)], unhandled: ['a bug'] } },
+    '    a bug',
+  ],
+])('%s is no success', (_, run, line) => {
+  const { lines, isGood } = whole({ run, again: new Map([[long, good]]) })
+  expect([isGood, lines.includes(line)]).toEqual([false, true])
   expect(lines.at(-1)).toMatch(/^\d+ passed, 0 failed$/)
 })
 
-describe('a long run that failed', () => {
-  const run = failed(
-    5,
-    failedFile(long, passing('starts'), failing('kill', 'lost one\n    at kill.test.ts:9')),
-  )
-  const passesAlone: Run = { ...good, report: { numPassedTests: 2, testResults: [] } }
-
-  test('and passes alone is flaky, with all its output, and no failure', () => {
-    const { lines, isGood } = whole({ run, again: new Map([[long, passesAlone]]) })
-    expect(isGood).toBe(true)
-    expect(lines).toEqual(
-      expect.arrayContaining([
-        expect.stringMatching(/^FLAKY \/here\/test\/faults\/kill\.test\.ts: /),
-        '    lost one',
-        '        at kill.test.ts:9',
-        '    seed 17',
-      ]),
-    )
-    expect(lines).not.toContain('    seed 18')
-    expect(lines.at(-1)).toBe('6 passed, 0 failed')
-  })
-
-  test('and fails again has failed', () => {
-    const { lines, isGood } = whole({ run, again: new Map([[long, run]]) })
-    expect(isGood).toBe(false)
-    expect(lines).toContain(`FAILED ${long} > kill`)
-    expect(lines.at(-1)).toBe('5 passed, 1 failed')
-  })
-
-  test('and of which nothing runs alone has failed', () => {
-    const nothing: Run = { ...good, report: { numPassedTests: 0, testResults: [] } }
-    expect(whole({ run, again: new Map([[long, nothing]]) }).isGood).toBe(false)
-  })
-
-  test('does not excuse an error beside tests', () => {
-    const output = closing.replace('   Duration', '     Errors  1 error\n   Duration')
-    const { lines, isGood } = whole({
-      run: { ...run, output },
-      again: new Map([[long, passesAlone]]),
-    })
-    expect(isGood).toBe(false)
-    expect(lines).toContain('beside tests:     Errors  1 error')
-  })
-
-  test('does not excuse vitest when it was killed', () => {
-    expect(
-      whole({ run: { ...run, code: null }, again: new Map([[long, passesAlone]]) }).isGood,
-    ).toBe(false)
-  })
+test('a long file that passes alone is flaky, with all its output; one that does not has failed', () => {
+  const run = runOf(1, { ...failed(long, 1), output: 'seed 17' }, file({ passed: 4 }))
+  const flaky = whole({ run, again: new Map([[long, runOf(0, file({ passed: 2 }))]]) })
+  expect(flaky.isGood).toBe(true)
+  expect(flaky.lines.slice(-6)).toEqual([
+    expect.stringMatching(/^FLAKY test\/faults\/kill\.test\.ts: /),
+    '    kill',
+    '    lost one',
+    '    at 9',
+    '    seed 17',
+    '6 passed, 0 failed',
+  ])
+  for (const again of [run, runOf(0)])
+    expect(whole({ run, again: new Map([[long, again]]) }).isGood).toBe(false)
 })
 
-describe('what is run once more', () => {
-  const longOnes = (count: number) =>
-    Array.from({ length: count }, (_, n) => failedFile(`/t/${n}.long.test.ts`))
-  test.each([
-    ['nothing, where nothing failed', good, []],
-    ['a long run', failed(1, failedFile(long)), [long]],
-    ['no other file', failed(1, failedFile('/t/a.test.ts')), []],
-    [
-      'no long run either, where another file failed',
-      failed(1, failedFile(long), failedFile('/t/a.test.ts')),
-      [],
-    ],
-    ['nothing, where so many failed that it is no chance', failed(1, ...longOnes(5)), []],
-    ['nothing, where there is no report', { ...good, report: undefined }, []],
-  ])('%s', (_, run, files) => {
-    expect(filesToRepeat(run, isLongRun)).toEqual(files)
-  })
+test.each<[string, Run, string[]]>([
+  ['nothing, where nothing failed', good, []],
+  ['a long file', runOf(1, failed(long)), [long]],
+  ['nothing, where another file failed', runOf(1, failed(long), failed('test/a.test.ts')), []],
+  [
+    'nothing, where so many failed that it is no chance',
+    runOf(1, ...[1, 2, 3, 4, 5].map((n) => failed(`test/${n}.long.test.ts`))),
+    [],
+  ],
+  ['nothing, where there is no report', { code: 1, report: undefined }, []],
+])('what is run once more: %s', (_, run, files) => {
+  expect(filesToRepeat(run)).toEqual(files)
 })
 
-test('what was not tested stands right before the totals, and fails where CI could have had it', () => {
-  const chart: Missing = {
+test('what was not tested stands before the totals, and fails where CI could have had it', () => {
+  const missing = {
     name: 'helm',
     tests: 'the chart',
     files: ['test/chart.test.ts'],
@@ -178,13 +98,42 @@ test('what was not tested stands right before the totals, and fails where CI cou
     remedy: 'sudo apt-get install golang-go',
     couldBe: true,
   }
-  const { lines, isGood } = whole({ missing: [chart] })
-  expect(isGood).toBe(true)
-  expect(lines.slice(-3)).toEqual([
-    'NOT TESTED: the chart (helm; test/chart.test.ts)',
-    '    Go does not run. What helps: sudo apt-get install golang-go',
-    '9 passed, 0 failed',
-  ])
-  expect(whole({ missing: [chart], isCi: true }).isGood).toBe(false)
-  expect(whole({ missing: [{ ...chart, couldBe: false }], isCi: true }).isGood).toBe(true)
+  const { lines, isGood } = whole({ missing: [missing] })
+  expect([isGood, lines.at(-3)]).toEqual([true, 'NOT TESTED: the chart (helm; test/chart.test.ts)'])
+  expect(whole({ missing: [missing], isCi: true }).isGood).toBe(false)
+  expect(whole({ missing: [{ ...missing, couldBe: false }], isCi: true }).isGood).toBe(true)
 })
+
+const failing = `import { beforeAll, describe, it } from 'vitest'
+describe('a server', () => {
+  beforeAll(() => { throw new Error('the broker did not start') })
+  it('answers', () => {})
+})
+it('prints a seed', () => { console.log('seed 17') })
+it('fails', () => { throw new Error('lost one') })`
+
+test('the reporter has what tests and hooks threw, and what was printed', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-report-'))
+  await writeFile(path.join(folder, 'one.test.ts'), failing)
+  const report = path.join(folder, 'report.json')
+  const reporter = `--reporter=${path.join(root, 'test/support/run-report.ts')}`
+  const vitest = path.join(root, 'node_modules/vitest/vitest.mjs')
+  const options = { cwd: folder, env: { ...process.env, TEST_REPORT: report } }
+  const args = [vitest, 'run', '--root', folder, reporter]
+  const code = await new Promise((resolve) =>
+    execFile(process.execPath, args, options, (error) => resolve(error?.code)),
+  )
+  expect(code).toBe(1)
+  const { files }: RunReport = JSON.parse(await readFile(report, 'utf8'))
+  expect(files).toMatchObject([
+    {
+      passed: 1,
+      failures: [
+        { name: 'a server', message: expect.stringContaining('the broker did not start') },
+        { name: 'fails', message: expect.stringContaining('lost one') },
+      ],
+      output: 'seed 17\n',
+    },
+  ])
+  await rm(folder, { recursive: true })
+}, 60_000)
