@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import type { Reporter, SerializedError, TestModule, UserConsoleLog } from 'vitest/node'
+import type { UserConsoleLog } from 'vitest'
+import type { Reporter, SerializedError, TestModule } from 'vitest/node'
 import { root } from './test-projects.ts'
 
 export interface FileReport {
@@ -44,9 +45,9 @@ export default class RunReporter implements Reporter {
 
   private reportOf(module: TestModule): FileReport {
     const tests = [...module.children.allTests()]
-    const holders = [module, ...module.children.allSuites()]
-    const ofHolders = holders.flatMap((holder) =>
-      holder.errors().map((error) => ({ name: nameOf(holder), message: textOf(error) })),
+    const ofFile = module.errors().map((error) => ({ name: 'the file', message: textOf(error) }))
+    const ofSuites = [...module.children.allSuites()].flatMap((suite) =>
+      suite.errors().map((error) => ({ name: suite.fullName, message: textOf(error) })),
     )
     const ofTests = tests.flatMap((test) => {
       const { state, errors = [] } = test.result()
@@ -54,7 +55,7 @@ export default class RunReporter implements Reporter {
         ? [{ name: test.fullName, message: errors.map(textOf).join('\n') }]
         : []
     })
-    const failures = [...ofHolders, ...ofTests]
+    const failures = [...ofFile, ...ofSuites, ...ofTests]
     const mine = this.printed.filter(({ taskId }) => taskId?.startsWith(module.id))
     return {
       file: path.relative(root, module.moduleId),
@@ -65,8 +66,6 @@ export default class RunReporter implements Reporter {
     }
   }
 }
-
-const nameOf = (holder: { fullName?: string }): string => holder.fullName ?? 'the file'
 
 const textOf = ({ stack, message }: Pick<SerializedError, 'stack' | 'message'>): string =>
   stripVTControlCharacters(stack ?? message)
