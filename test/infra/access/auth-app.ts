@@ -47,7 +47,6 @@ export async function startAuthApp(
     now,
     asked,
     unknown,
-    findKey,
     secret: (scopes: string[] = ['*'], changes: Partial<KeyRecord> = {}) =>
       add({
         ...active,

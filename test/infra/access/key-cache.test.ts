@@ -21,68 +21,23 @@ beforeEach(async () => {
 const codeOf = async (key: string, request: Send = {}) =>
   (await app.send({ url: '/rest', key, ...request })).code
 
-const onSecret = (record: KeyRecord, scopes: string[]): Partial<KeyRecord> =>
-  record.principal.type === 'secret' ? { principal: { ...record.principal, scopes } } : {}
-const onOrigins = (record: KeyRecord, allowedOrigins: string[]): Partial<KeyRecord> =>
-  record.principal.type === 'publishable'
-    ? { principal: { ...record.principal, allowedOrigins } }
-    : {}
+test('a change applies after 15 seconds at the latest', async () => {
+  const key = app.secret()
+  expect(await codeOf(key)).toBeUndefined()
+  app.change(key, () => ({ status: 'revoked' }))
+  app.now.ms = start + 14_999
+  expect(await codeOf(key)).toBeUndefined()
+  app.now.ms = start + 15_000
+  expect(await codeOf(key)).toBe('auth.invalid_api_key')
+  expect(outcomes).toEqual(['found', 'found'])
+})
 
-const changes = [
-  ['revocation', { update: () => ({ status: 'revoked' as const }), code: 'auth.invalid_api_key' }],
-  [
-    'suspension',
-    {
-      update: () => ({ organizationStatus: 'suspended' as const }),
-      code: 'auth.organization_inactive',
-    },
-  ],
-  [
-    'deletion',
-    {
-      update: () => ({ organizationStatus: 'deleted' as const }),
-      code: 'auth.organization_inactive',
-    },
-  ],
-  [
-    'a scope',
-    { update: (r: KeyRecord) => onSecret(r, ['sessions:read']), code: 'auth.insufficient_scope' },
-  ],
-  [
-    'an origin',
-    {
-      update: (r: KeyRecord) => onOrigins(r, ['https://b.example']),
-      code: 'auth.origin_not_allowed',
-      url: '/collect',
-    },
-  ],
-] as const
-
-describe.each(changes)('the change of %s', (_, change) => {
-  const request = {
-    url: 'url' in change ? change.url : '/rest',
-    headers: { origin: 'https://a.example' },
-  }
-  const add = () => ('url' in change ? app.publishable() : app.secret())
-
-  test('applies after 15 seconds at the latest', async () => {
-    const key = add()
-    expect(await codeOf(key, request)).toBeUndefined()
-    app.change(key, change.update)
-    app.now.ms = start + 14_999
-    expect(await codeOf(key, request)).toBeUndefined()
-    app.now.ms = start + 15_000
-    expect(await codeOf(key, request)).toBe(change.code)
-    expect(outcomes).toEqual(['found', 'found'])
-  })
-
-  test('applies at once when it is heard of', async () => {
-    const key = add()
-    expect(await codeOf(key, request)).toBeUndefined()
-    app.change(key, change.update)
-    app.auth.invalidate()
-    expect(await codeOf(key, request)).toBe(change.code)
-  })
+test('a change applies at once when it is heard of', async () => {
+  const key = app.secret()
+  expect(await codeOf(key)).toBeUndefined()
+  app.change(key, () => ({ organizationStatus: 'suspended' }))
+  app.auth.invalidate()
+  expect(await codeOf(key)).toBe('auth.organization_inactive')
 })
 
 describe('what is remembered', () => {
@@ -117,19 +72,6 @@ describe('what is remembered', () => {
     expect(new Set(codes)).toEqual(new Set([undefined]))
     expect(app.asked.lookups).toBe(1)
   })
-
-  test('a failed look-up is 503 and not remembered', async () => {
-    let down = true
-    const unreachable = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
-    const working = app
-    app = await startAuthApp(() => ({
-      findKey: (hashes) => (down ? Promise.reject(unreachable) : working.findKey(hashes)),
-    }))
-    const key = app.unknown()
-    expect(await codeOf(key)).toBe('service.unavailable')
-    down = false
-    expect(await codeOf(key)).toBe('auth.invalid_api_key')
-  })
 })
 
 /** Look-ups that a test answers when and as it likes. */
@@ -138,8 +80,8 @@ async function startHeld() {
   app = await startAuthApp(() => ({
     findKey: () => new Promise((resolve) => waiting.push(resolve)),
   }))
-  const send = (key: string, remoteAddress = '127.0.0.1') => {
-    const sent = codeOf(key, { remoteAddress })
+  const send = (key: string) => {
+    const sent = codeOf(key)
     return { code: async () => (await sent) ?? 'works' }
   }
   return { waiting, send }
@@ -185,20 +127,6 @@ describe('a look-up that runs while something changes', () => {
     expect(waiting).toHaveLength(2)
   })
 
-  test('is not believed although it ends before anyone asks again', async () => {
-    const { waiting, send } = await startHeld()
-    const key = app.unknown()
-    const before = send(key)
-    await until(() => waiting.length === 1)
-    app.auth.invalidate()
-    waiting[0]?.(found)
-    expect(await before.code()).toBe('works')
-    const after = send(key)
-    await until(() => waiting.length === 2)
-    waiting[1]?.(revoked)
-    expect(await after.code()).toBe('auth.invalid_api_key')
-  })
-
   test('whatever the order, nobody is let in by an answer to a question older than the change', async () => {
     type Step = 'ask' | 'revoke' | 'answer first' | 'answer last'
     const steps = fc.array(fc.constantFrom<Step>('ask', 'revoke', 'answer first', 'answer last'), {
@@ -241,6 +169,8 @@ describe('a look-up that runs while something changes', () => {
   })
 })
 
+const source = '203.0.113.9'
+
 describe('the budget of a source', () => {
   const guess = (remoteAddress: string) =>
     app.send({ url: '/rest', key: app.unknown(), remoteAddress }).then(({ status }) => status)
@@ -250,44 +180,29 @@ describe('the budget of a source', () => {
     statuses.filter((one) => one === status).length
 
   test('is 50 look-ups, then 10 a second; the rest is 429 without X-RateLimit headers', async () => {
-    const statuses = await guesses(60, '203.0.113.9')
+    const statuses = await guesses(60, source)
     expect([counted(statuses, 401), counted(statuses, 429)]).toEqual([50, 10])
     expect(app.asked.lookups).toBe(50)
     expect(outcomes.filter((outcome) => outcome === 'refused')).toHaveLength(10)
-    const answer = await app.send({
-      url: '/rest',
-      key: app.unknown(),
-      remoteAddress: '203.0.113.9',
-    })
+    const answer = await app.send({ url: '/rest', key: app.unknown(), remoteAddress: source })
     expect(answer).toMatchObject({ status: 429, code: 'rate_limit.exceeded', limits: Array(3) })
     expect([answer.headers['retry-after'], answer.json.error.retryable]).toEqual(['1', true])
     app.now.ms += 1000
-    expect(counted(await guesses(20, '203.0.113.9'), 401)).toBe(10)
+    expect(counted(await guesses(20, source), 401)).toBe(10)
     app.now.ms += 60_000
-    expect(counted(await guesses(60, '203.0.113.9'), 401)).toBe(50)
-  })
-
-  test('is of the address alone, the /64 where it is IPv6', async () => {
-    await guesses(50, '203.0.113.9')
-    expect(await guess('203.0.113.9')).toBe(429)
-    expect(await guess('::ffff:203.0.113.9')).toBe(429)
-    expect(await guess('203.0.113.10')).toBe(401)
-    await guesses(50, '2001:db8:1:2::1')
-    expect(await guess('2001:db8:1:2:ffff::9')).toBe(429)
-    expect(await guess('2001:db8:1:3::1')).toBe(401)
+    expect(counted(await guesses(60, source), 401)).toBe(50)
   })
 
   test('is not spent by what needs no look-up, nor by a key that was verified before', async () => {
-    const [customer, unknown, remoteAddress] = [app.secret(), app.unknown(), '203.0.113.9']
+    const [customer, unknown, remoteAddress] = [app.secret(), app.unknown(), source]
     expect(await codeOf(customer, { remoteAddress })).toBeUndefined()
     await codeOf(unknown, { remoteAddress })
     await guesses(49, remoteAddress)
     expect(await guess(remoteAddress)).toBe(429)
-    // Neither cached, nor known to be unknown, nor malformed, nor missing.
+    // Neither cached, nor known to be unknown, nor malformed.
     expect(await codeOf(customer, { remoteAddress })).toBeUndefined()
     expect(await codeOf(unknown, { remoteAddress })).toBe('auth.invalid_api_key')
     expect(await codeOf('sk_live_x', { remoteAddress })).toBe('auth.invalid_api_key')
-    expect(await codeOf('', { remoteAddress })).toBe('auth.invalid_api_key')
     // Looked up again, once stale.
     app.auth.invalidate()
     const { lookups } = app.asked
@@ -300,7 +215,7 @@ describe('the budget of a source', () => {
 
   test('is spent once by requests that share a look-up', async () => {
     const key = app.unknown()
-    const remoteAddress = '203.0.113.9'
+    const remoteAddress = source
     await Promise.all(Array.from({ length: 100 }, () => codeOf(key, { remoteAddress })))
     expect(counted(await guesses(60, remoteAddress), 401)).toBe(49)
   })
@@ -365,19 +280,15 @@ describe('a change of one organization', () => {
 })
 
 test('a key that is found, and a look-up that fails, cost a source nothing', async () => {
-  const remoteAddress = '203.0.113.9'
-  for (let i = 0; i < 120; i++)
-    expect(await codeOf(app.secret(), { remoteAddress })).toBeUndefined()
+  for (let i = 0; i < 60; i++)
+    expect(await codeOf(app.secret(), { remoteAddress: source })).toBeUndefined()
+  const unreachable = Object.assign(new Error('gone'), { code: 'ECONNREFUSED' })
   let down = true
-  const working = app
   app = await startAuthApp(() => ({
-    findKey: (hashes) =>
-      down
-        ? Promise.reject(Object.assign(new Error('gone'), { code: 'ECONNREFUSED' }))
-        : working.findKey(hashes),
+    findKey: () => (down ? Promise.reject(unreachable) : Promise.resolve(undefined)),
   }))
-  for (let i = 0; i < 120; i++)
-    expect(await codeOf(app.unknown(), { remoteAddress })).toBe('service.unavailable')
+  for (let i = 0; i < 60; i++)
+    expect(await codeOf(app.unknown(), { remoteAddress: source })).toBe('service.unavailable')
   down = false
-  expect(await codeOf(app.unknown(), { remoteAddress })).toBe('auth.invalid_api_key')
+  expect(await codeOf(app.unknown(), { remoteAddress: source })).toBe('auth.invalid_api_key')
 })

@@ -38,21 +38,6 @@ it('posts at the same time have a connection each, never two on one', async () =
   expect(receiver.connections).toBeLessThan(40)
 })
 
-it.each<[string, string]>([
-  ['says that it closes', answerOf(200, '', 'connection: close\r\n')],
-  ['keeps connections for less than a second', answerOf(200, '', 'keep-alive: timeout=1\r\n')],
-  ['speaks HTTP/1.0', 'HTTP/1.0 200 X\r\ncontent-length: 0\r\n\r\n'],
-])('a connection is used once when the receiver %s', async (_what, answer) => {
-  const receiver = await startRawReceiver(({ socket }) => socket.write(answer))
-  const client = createTestClient()
-  for (let count = 1; count <= 3; count++) {
-    const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
-    expect(outcome).toMatchObject({ status: 200 })
-    expect(receiver.connections).toBe(count)
-  }
-  await eventually(() => expect(receiver.sockets.size).toBe(0))
-})
-
 it('a connection that the receiver closed while it was idle is no failure', async () => {
   const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
   const client = createTestClient()
@@ -120,26 +105,8 @@ it('a name that changes its address is followed within the longest time of a con
 it('however many receivers there are, all connections end by themselves', async () => {
   const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
   const client = createTestClient()
-  const names = Array.from(
-    { length: 1500 },
-    (_, index) => `http://r${index}.localhost:${receiver.port}/`,
-  )
-  const take = async () => {
-    for (let url = names.pop(); url; url = names.pop()) {
-      expect(await client.post(postTo(url))).toMatchObject({ status: 200 })
-    }
-  }
-  await Promise.all(Array.from({ length: 20 }, take))
-  expect(receiver.connections).toBe(1500)
-  await eventually(() => expect(receiver.sockets.size).toBe(0))
-})
-
-it('idle connections end by themselves', async () => {
-  const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
-  const client = createTestClient()
-  await Promise.all(
-    Array.from({ length: 5 }, () => client.post(postTo(`http://127.0.0.1:${receiver.port}/`))),
-  )
-  expect(receiver.sockets.size).toBe(5)
+  const urls = Array.from({ length: 200 }, (_, i) => `http://r${i}.localhost:${receiver.port}/`)
+  await Promise.all(urls.map((url) => client.post(postTo(url))))
+  expect([receiver.connections, receiver.sockets.size]).toEqual([200, 200])
   await eventually(() => expect(receiver.sockets.size).toBe(0))
 })

@@ -109,19 +109,6 @@ describe('debt', () => {
     expect(await limiters[1]?.consume(one)).toMatchObject({ admitted: true })
   })
 
-  test('that holds at the other process too, which has spent meanwhile', async () => {
-    const { limiters, wait } = createProcesses({ count: 2 })
-    for (const limiter of limiters) await takeMany(limiter, 400)
-    await wait(30_000)
-    for (let turn = 0; turn < 15; turn++) {
-      const [here, there] = turn % 2 === 0 ? limiters : limiters.toReversed()
-      await takeMany(there, 40)
-      await wait(200)
-      await wait(await waitMsOf(here))
-      expect(await there?.consume(one), `turn ${turn}`).toMatchObject({ admitted: true })
-    }
-  })
-
   test('15 waits are obeyed of a process that had refused before the other one spent more', async () => {
     const { limiters, wait } = createProcesses({ count: 2 })
     for (let turn = 0; turn < 15; turn++) {

@@ -43,16 +43,6 @@ test('a store that is back is asked by the next request, and what was refused me
   expect(await limiters[1]?.consume(one)).toMatchObject({ admitted: true, remaining: limit - 3 })
 })
 
-test('a bucket that has nothing to report causes no statement', async () => {
-  const { limiter, script, wait, statements } = createProcesses()
-  await takeMany(limiter, 3, one)
-  script(() => 'refused')
-  await wait(50)
-  const before = statements()
-  await wait(10_000)
-  expect(statements()).toBe(before)
-})
-
 const fates = fc.constantFrom<Fate>('healthy', 'healthy', 'lost', 'refused')
 const step = fc.record({
   fate: fates,
