@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
+import type pg from 'pg'
 import pino from 'pino'
 import { z } from 'zod'
 import { createKeyring, type Keyring } from '../../../infra/crypto/keyring.ts'
@@ -14,25 +16,22 @@ import { createTestDatabase } from '../../support/postgres.ts'
 export const masterKey = () => randomBytes(32).toString('base64')
 
 export interface Post {
-  key?: string | undefined
-  /** null = none. */
+  key?: string
   body?: object | null
   path?: string
-  organization?: `org_${string}`
-  environment?: 'live' | 'test'
+  /** Organization and environment. */
+  tenant?: string
+  method?: 'POST' | 'PUT'
 }
 
 /** A shop whose orders are commands: it knows its own orders again by their id, as every decider does. */
-export async function startShop({
-  keyring = createKeyring(masterKey()),
-}: {
-  keyring?: Keyring
-} = {}) {
+export async function startShop() {
   const database = await createTestDatabase()
   const { pool } = database
   const clock = { now: 1_760_000_000_000 }
   const orders = new Map<string, { id: string; secret: string; at: number }>()
-  const shop = { runs: 0, running: 0, mostAtOnce: 0, work: order, keyring, clock, orders }
+  const keyring = createKeyring(masterKey())
+  const shop = { runs: 0, running: 0, mostAtOnce: 0, work: order, clock, orders }
 
   /** The effect that happens once however often the command runs. */
   async function order({ random, now }: Command): Promise<CommandAnswer> {
@@ -52,21 +51,13 @@ export async function startShop({
     }
   }
 
+  const apps: FastifyInstance[] = []
   /** A server process; all share the database. */
-  async function open({ keyring = shop.keyring, reach = pool } = {}) {
-    const logger = pino({ level: 'silent' })
-    const idempotency = createIdempotency({
-      pool: reach,
-      keyring,
-      clock: () => clock.now,
-      random: randomBytes,
-      logger,
-    })
-    const app = await createApp({
-      logger,
-      random: randomBytes,
-      publicUrl: 'https://tidegate.example',
-    })
+  async function open(options: { keyring?: Keyring; pool?: pg.Pool } = {}) {
+    const common = { logger: pino({ level: 'silent' }), random: randomBytes }
+    const now = () => clock.now
+    const idempotency = createIdempotency({ pool, keyring, clock: now, ...common, ...options })
+    const app = await createApp({ ...common, publicUrl: 'https://tidegate.example' })
     app.addHook('onRequest', async (request) => {
       const [organizationId, environment] = String(request.headers['x-tenant']).split('/')
       request.principal = {
@@ -80,46 +71,36 @@ export async function startShop({
         origins: [],
       }
     })
-    app.post('/orders', (request, reply) => idempotency.run({ request, reply }, counted))
-    app.post('/orders/:id', (request, reply) => idempotency.run({ request, reply }, counted))
-    const schema = { body: z.looseObject({}) }
-    app.post('/described', { schema }, (request, reply) =>
-      idempotency.run({ request, reply }, counted),
-    )
-    app.put('/orders', (request, reply) => idempotency.run({ request, reply }, counted))
+    const run: RouteHandlerMethod = (request, reply) => idempotency.run({ request, reply }, counted)
+    app.post('/orders', run)
+    app.post('/orders/:id', run)
+    app.post('/described', { schema: { body: z.looseObject({}) } }, run)
+    app.put('/orders', run)
     app.post('/public', (request, reply) =>
       idempotency.run({ request, reply, scope: 'public' }, counted),
     )
+    apps.push(app)
     return app
   }
 
   const app = await open()
-  type App = typeof app
 
-  async function send(
-    method: 'POST' | 'PUT',
-    { key, body = { name: 'a' }, ...rest }: Post,
-    on: App = app,
-  ) {
-    const { path = '/orders', organization = 'org_1', environment = 'live' } = rest
+  /** Orders; the body null is none. */
+  async function post({ key, body = { name: 'a' }, ...rest }: Post = {}, on = app) {
+    const { path = '/orders', tenant = '1/live', method = 'POST' } = rest
     const response = await on.inject({
       method,
       url: path,
       headers: {
         'content-type': 'application/json',
-        'x-tenant': `${organization.slice(4)}/${environment}`,
+        'x-tenant': tenant,
         ...(key !== undefined && { 'idempotency-key': key }),
       },
       ...(body && { payload: JSON.stringify(body) }),
     })
     const { statusCode: status, headers, body: text } = response
-    return {
-      status,
-      headers,
-      text,
-      json: response.json(),
-      replayed: headers['idempotent-replayed'],
-    }
+    const replayed = headers['idempotent-replayed'] === 'true'
+    return { status, headers, text, json: response.json(), replayed }
   }
 
   return {
@@ -127,10 +108,9 @@ export async function startShop({
     pool,
     open,
     order,
-    post: (post: Post = {}, on?: App) => send('POST', post, on),
-    put: (post: Post = {}) => send('PUT', post),
+    post,
     async stop() {
-      await app.close()
+      await Promise.all(apps.map((one) => one.close()))
       await database.drop()
     },
   }

@@ -85,20 +85,6 @@ test('a new key whose answer was lost is shown by the repetition: the same key, 
   expect(used.status).toBe(200)
 })
 
-test('a rotation whose answer was lost has one replacement, and the repetition shows it', async () => {
-  const own = await world.organization()
-  const { keyId } = await world.issue({
-    organizationId: own.organizationId,
-    type: 'secret',
-    scopes: ['organizations:read'],
-  })
-  const made = await repeated({ url: `${own.path}/api-keys/${keyId}/rotations`, key: own.key })
-  const keys = await keysOf(own)
-  expect(keys).toHaveLength(3)
-  expect(keys.find(({ id }) => id === keyId)?.status).toBe('rotating')
-  expect((await world.send({ url: own.path, key: made.revealed_key })).status).toBe(200)
-})
-
 test('an organization whose creation was lost is not a conflict with itself', async () => {
   const own = await world.organization()
   const slug = `lost-${randomBytes(4).toString('hex')}`
