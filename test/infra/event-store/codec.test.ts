@@ -4,12 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { UnreadableRecord } from '../../../infra/event-store/decode.ts'
-import {
-  type DomainEvent,
-  type EventMeta,
-  type KnownCause,
-  keyOf,
-} from '../../../infra/event-store/event.ts'
+import type { DomainEvent, EventMeta, KnownCause } from '../../../infra/event-store/event.ts'
 import { openedSchema, readSchemaFiles } from '../../../schemas/generate.ts'
 import ids from '../../../schemas/ids.json' with { type: 'json' }
 import { valuesOf } from '../../schemas/arbitrary.ts'
@@ -154,17 +149,3 @@ test.each([65_000, 65_536, 200_000])(
     expect(encoded.map(codec.decode)).toEqual([event, small])
   },
 )
-
-test.each([
-  ['SessionScored', 'session_id'],
-  ['NetworkChecked', 'check_id'],
-  ['ApiKeyIssued', 'organization_id'],
-  ['WebhookEndpointSecretRotated', 'organization_id'],
-  ['WebhookEventRaised', 'event_id'],
-  ['WebhookDeliveryAttempted', 'event_id'],
-  ['WebhookDeliverySkipped', 'event_id'],
-  ['WebhookRedeliveryRequested', 'event_id'],
-])('%s is about its %s', (name, member) => {
-  const [data] = fc.sample(dataOf(name), { numRuns: 1, seed: 1 })
-  expect(keyOf(asEvent(name, data))).toBe(Object(data)[member])
-})

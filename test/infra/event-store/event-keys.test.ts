@@ -29,37 +29,6 @@ describe.each(newest.map((file) => [file.name, file] as const))('%s', (_, file) 
   })
 })
 
-const event = (type: string, data: object) => ({ type, data }) as DomainEvent
-
-test.each([
-  [event('RecordSkipped', { skipped_topic: 'collect', skipped_partition: 3 }), 'collect/3'],
-  [event('ScoringModelChanged', { event_id: 'e', organization_id: null }), 'everybody'],
-  [event('ScoringModelChanged', { event_id: 'e', organization_id: 'org_1' }), 'org_1'],
-  [event('EngineAnswersLearned', { engine_family: 'blink', organization_id: 'org_1' }), 'blink'],
-  [event('VisitorErased', { event_id: 'e', organization_id: 'org_1' }), 'org_1'],
-  [event('GateSessionOpened', { gate_session_id: 'gate_1', service_id: 'a' }), 'gate_1'],
-  [event('GateServiceChanged', { service_id: 'acme', organization_id: 'org_1' }), 'acme'],
-  [event('WebhookEventRaised', { event_id: 'e', organization_id: 'org_1' }), 'e'],
-])('$type is in the partition of $1', (happened, key) => {
-  expect(keyOf(happened)).toBe(key)
-})
-
-test.each([
-  [event('WebhookEventRaised', { subject_type: 'session', subject_id: 'sid_1' }), 'sid_1'],
-  [event('WebhookEventRaised', { subject_type: 'gate_session', subject_id: 'gate_1' }), 'gate_1'],
-  [
-    event('WebhookEventRaised', { subject_type: 'webhook_endpoint', subject_id: 'we_1' }),
-    undefined,
-  ],
-  [event('WebhookDeliveryAttempted', { session_subject_id: 'sid_1' }), 'sid_1'],
-  [event('WebhookDeliveryAttempted', { session_subject_id: null }), undefined],
-  [event('SessionIdled', { session_id: 'sid_1', organization_id: 'org_1' }), 'sid_1'],
-  [event('GateSessionApproved', { gate_session_id: 'gate_1' }), 'gate_1'],
-  [event('GateServiceChanged', { service_id: 'acme', organization_id: 'org_1' }), undefined],
-])('$type %# is under the data key of $1', (happened, session) => {
-  expect(sessionOf(happened)).toBe(session)
-})
-
 function firstSessionOf({ type, data }: DomainEvent): string | undefined {
   if (type === 'WebhookEventRaised')
     return ['session', 'gate_session'].includes(data.subject_type) ? data.subject_id : undefined

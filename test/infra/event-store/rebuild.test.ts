@@ -14,7 +14,7 @@ import {
 } from '../../../infra/event-store/builds.ts'
 import { startLoader } from '../../../infra/event-store/loader.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
-import { loadShare, type RebuildReport, rebuild } from '../../../infra/event-store/rebuild.ts'
+import { loadShare, rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { RunningProjection } from '../../../infra/event-store/runner.ts'
 import { type EventLog, type Place, type Position, placeName } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
@@ -31,6 +31,8 @@ import {
   silent,
 } from '../../support/projections.ts'
 
+const projection = sessionsProjection
+const switched = { equal: true, switched: true }
 const scope = { organizationId: id('org', 1), environment: 'live' } as const
 
 describe.each(openTestLogs())('rebuild on $name', (testLog) => {
@@ -45,7 +47,7 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     log = await testLog.open()
     await ensureTopics(log)
     applied = await world.openApplied()
-    running = await world.run(log, sessionsProjection, { applied })
+    running = await world.run(log, projection, { applied })
     appended = await world.append(log, decisions(1, 300, 100))
     await applied.waitFor('sessions', appended)
   })
@@ -61,31 +63,39 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     expect(rows[0].n, 'schemas of builds').toBe(1)
   })
 
-  function run(
-    projection: Projection = sessionsProjection,
-    acceptDifferences = false,
-  ): Promise<RebuildReport> {
+  const sources = () => {
     const { codec, database } = world
-    return rebuild({
-      projection,
-      log,
-      pool: database.pool,
-      codec,
-      logger: silent,
-      skips: noSkips,
-      acceptDifferences,
-    })
+    return { projection, log, pool: database.pool, codec, logger: silent, skips: noSkips }
+  }
+  const run = (some: Partial<Parameters<typeof rebuild>[0]> = {}) =>
+    rebuild({ ...sources(), ...some })
+
+  async function live(): Promise<Build> {
+    const build = await liveBuild(world.database.pool, 'sessions')
+    if (!build) throw new Error('no live build')
+    return build
   }
 
+  /** Makes a build that has all records, and goes on loading it. */
+  async function startBuild() {
+    const { pool } = world.database
+    const build = await transaction(pool, (tx) => createBuild(tx, projection, 'building'))
+    const loader = await startLoader({ ...sources(), build, live: await live() })
+    await loader.waitFor(await buildOffsets(pool, await live()))
+    return { build, loader }
+  }
+
+  const schemas = async () =>
+    (
+      await world.database.pool.query<{ name: string }>(
+        `select nspname as name from pg_namespace where nspname like 'sessions_b%'`,
+      )
+    ).rows.map(({ name }) => name)
+
   test('equals the live build, and readers and runners go on with it', async () => {
-    const before = await liveBuild(world.database.pool, 'sessions')
+    const before = await live()
     const report = await run()
-    expect(report).toMatchObject({
-      projection: 'sessions',
-      equal: true,
-      switched: true,
-      records: 300,
-    })
+    expect(report).toMatchObject({ projection: 'sessions', ...switched, records: 300 })
     expect(Object.fromEntries(report.tables.map(({ table, rows }) => [table, rows]))).toEqual({
       sessions: 100,
       decisions: 300,
@@ -96,25 +106,16 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
       session_events: 100,
       visitor_sessions: 100,
     })
-    expect((await liveBuild(world.database.pool, 'sessions'))?.build).toBe((before?.build ?? 0) + 1)
+    expect((await live()).build).toBe(before.build + 1)
     await applied.waitFor('sessions', await world.append(log, [decision(9000)]))
     expect(await findSession(world.database.pool, scope, id('sid', 9000))).toBeDefined()
   })
 
   test('applies again what a crash of the database took from the new build', async () => {
     const { pool } = world.database
-    const live = await liveBuild(pool, 'sessions')
-    if (!live) throw new Error('no live build')
-    const build = await transaction(pool, (tx) => createBuild(tx, sessionsProjection, 'building'))
-    const loading = { projection: sessionsProjection, build, live, log, pool, codec: world.codec }
-    const loader = await startLoader({
-      ...loading,
-      logger: silent,
-      skips: noSkips,
-    })
-    await loader.waitFor(await buildOffsets(pool, live))
+    const { build, loader } = await startBuild()
     await pool.query(
-      sessionsProjection.tables.map((table) => `truncate ${build.schema}.${table}`).join('; '),
+      projection.tables.map((table) => `truncate ${build.schema}.${table}`).join('; '),
     )
     await pool.query(`update tidegate.projection_offsets set next_offset = 0 where build = $1`, [
       build.build,
@@ -125,100 +126,57 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     await transaction(pool, (tx) => dropBuild(tx, build))
   })
 
-  /** Makes a build that has all records and indexes, as a rebuild that is killed before it compares leaves one. */
+  /** Leaves a build as a rebuild that is killed before it compares does. */
   async function leave(): Promise<Build> {
-    const { codec, database } = world
-    const { pool } = database
-    const build = await transaction(pool, (tx) => createBuild(tx, sessionsProjection, 'building'))
-    const live = await liveOne()
-    const loading = { projection: sessionsProjection, log, pool, codec, logger: silent }
-    const loader = await startLoader({ ...loading, live, build, skips: noSkips })
-    await loader.waitFor(await buildOffsets(pool, live))
+    const { build, loader } = await startBuild()
     await loader.stop()
-    await transaction(pool, (tx) => createIndexes(tx, sessionsProjection, build))
+    await transaction(world.database.pool, (tx) => createIndexes(tx, projection, build))
     return build
   }
-
-  async function liveOne(): Promise<Build> {
-    const live = await liveBuild(world.database.pool, 'sessions')
-    if (!live) throw new Error('no live build')
-    return live
-  }
-
-  const schemas = async () =>
-    (
-      await world.database.pool.query<{ name: string }>(
-        `select nspname as name from pg_namespace where nspname like 'sessions_b%'`,
-      )
-    ).rows.map(({ name }) => name)
 
   test('drops what a killed rebuild left: the build that it filled, or the old one after the switch', async () => {
     const { pool } = world.database
     await leave()
-    expect(await run()).toMatchObject({ equal: true, switched: true })
+    expect(await run()).toMatchObject(switched)
     expect(await schemas()).toHaveLength(1)
     const build = await leave()
-    await transaction(pool, (tx) => makeLive(tx, sessionsProjection, build))
+    await transaction(pool, (tx) => makeLive(tx, projection, build))
     expect(await schemas()).toHaveLength(2)
-    expect(await run()).toMatchObject({ equal: true, switched: true })
-    expect(await schemas()).toEqual([(await liveOne()).schema])
+    expect(await run()).toMatchObject(switched)
+    expect(await schemas()).toEqual([(await live()).schema])
   })
 
   test('is equal when others load their shares of it, each over a connection of its own', async () => {
-    const { codec, database } = world
-    const { pool } = database
-    const about = { projection: sessionsProjection, log, pool, codec, logger: silent }
     let loaded = 0
-    const report = await rebuild({
-      ...about,
-      skips: noSkips,
-      loadBeside: async (target) => {
+    const report = await run({
+      async loadBeside(target) {
         const load = async (index: number) => {
-          await loadShare({ ...about, skips: noSkips }, { index, of: 3 })
+          await loadShare(sources(), { index, of: 3 })
           loaded += 1
         }
         await Promise.all([0, 1, 2].map(load))
-        const [next] = await findLeftBuilds(pool, 'sessions')
+        const [next] = await findLeftBuilds(world.database.pool, 'sessions')
         if (!next) throw new Error('nothing is being built')
-        expect(await buildOffsets(pool, next)).toEqual(
+        expect(await buildOffsets(world.database.pool, next)).toEqual(
           expect.arrayContaining(target.map((at) => expect.objectContaining(at))),
         )
       },
     })
     expect(loaded).toBe(3)
-    expect(report).toMatchObject({ equal: true, switched: true })
+    expect(report).toMatchObject(switched)
   })
 
   test('whose share cannot be loaded is dropped', async () => {
-    const { codec, database } = world
-    const { pool } = database
-    const loadBeside = () => Promise.reject(new Error('a worker was killed'))
-    const about = { projection: sessionsProjection, log, pool, codec, logger: silent }
-    const failing = rebuild({ ...about, skips: noSkips, loadBeside })
+    const failing = run({ loadBeside: () => Promise.reject(new Error('a worker was killed')) })
     await expect(failing).rejects.toThrow('a worker was killed')
-    expect(await schemas()).toEqual([(await liveOne()).schema])
+    expect(await schemas()).toEqual([(await live()).schema])
   })
 
   async function counts(schema: string): Promise<unknown> {
     const one = (table: string) => `(select count(*) from ${schema}.${table}) as ${table}`
-    return (
-      await world.database.pool.query(`select ${sessionsProjection.tables.map(one).join(', ')}`)
-    ).rows[0]
+    return (await world.database.pool.query(`select ${projection.tables.map(one).join(', ')}`))
+      .rows[0]
   }
-
-  test('reads again what could not be written for a moment', async () => {
-    let attempts = 0
-    const report = await run({
-      ...sessionsProjection,
-      apply(tx, events) {
-        attempts++
-        if (attempts === 1) throw Object.assign(new Error('deadlock detected'), { code: '40P01' })
-        return sessionsProjection.apply(tx, events)
-      },
-    })
-    expect(report).toMatchObject({ equal: true, switched: true })
-    expect(attempts).toBeGreaterThan(1)
-  })
 
   test('is equal while events keep arriving and readers keep reading', async () => {
     let stopped = false
@@ -250,7 +208,7 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
       stopped = true
       return Promise.all(traffic)
     })
-    expect(report).toMatchObject({ equal: true, switched: true })
+    expect(report).toMatchObject(switched)
     expect(lost, 'partitions that seem to have gone back').toEqual([])
     expect(reads.length).toBeGreaterThan(0)
     expect(reads.every((row) => row !== undefined)).toBe(true)
@@ -261,9 +219,9 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
   })
 
   test('refuses to switch to a build that differs, and shows the rows', async () => {
-    const live = await liveBuild(world.database.pool, 'sessions')
+    const { schema, build } = await live()
     await world.database.pool.query(
-      `update ${live?.schema}.sessions set risk_score = 101 where session_id = '${id('sid', 7)}'`,
+      `update ${schema}.sessions set risk_score = 101 where session_id = '${id('sid', 7)}'`,
     )
     const report = await run()
     expect(report).toMatchObject({ equal: false, switched: false })
@@ -273,29 +231,24 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     expect(report.tables.filter(({ equal }) => !equal).map(({ table }) => table)).toEqual([
       'sessions',
     ])
-    expect((await liveBuild(world.database.pool, 'sessions'))?.build).toBe(live?.build)
-    expect(await run(sessionsProjection, true)).toMatchObject({ equal: false, switched: true })
-    expect(await run()).toMatchObject({ equal: true, switched: true })
+    expect((await live()).build).toBe(build)
+    expect(await run({ acceptDifferences: true })).toMatchObject({ equal: false, switched: true })
+    expect(await run()).toMatchObject(switched)
   })
 
   test('one at a time, and a build that cannot be filled is dropped', async () => {
     const both = await Promise.allSettled([run(), run()])
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-    const defective: Projection = {
-      ...sessionsProjection,
-      apply: async () => {
-        throw new Error('this handler has a defect')
-      },
-    }
-    await expect(run(defective)).rejects.toThrow(/cannot apply/)
+    const apply = () => Promise.reject(new Error('this handler has a defect'))
+    await expect(run({ projection: { ...projection, apply } })).rejects.toThrow(/cannot apply/)
   })
 
   test('a runner whose code has another version than the live build waits for a rebuild', async () => {
     await running.stop()
     const next: Projection = {
-      ...sessionsProjection,
-      version: sessionsProjection.version + 1,
-      ddl: sessionsProjection.ddl.replace(
+      ...projection,
+      version: projection.version + 1,
+      ddl: projection.ddl.replace(
         'page_text bytea',
         'added integer not null default 7, page_text bytea',
       ),
@@ -304,8 +257,11 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
     const waiting = await world.append(log, [decision(30_000)])
     const late = applied.waitFor('sessions', waiting, { timeoutMs: 300 })
     await expect(late).rejects.toMatchObject({ code: 'service.unavailable' })
-    expect(await run(next)).toMatchObject({ equal: false, switched: false })
-    expect(await run(next, true)).toMatchObject({ equal: false, switched: true })
+    expect(await run({ projection: next })).toMatchObject({ equal: false, switched: false })
+    expect(await run({ projection: next, acceptDifferences: true })).toMatchObject({
+      equal: false,
+      switched: true,
+    })
     await applied.waitFor('sessions', waiting, { timeoutMs: 20_000 })
     const { rows } = await world.database.pool.query(`select distinct added from read.sessions`)
     expect(rows).toEqual([{ added: 7 }])

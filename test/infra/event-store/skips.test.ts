@@ -161,33 +161,3 @@ it('a partition of which nobody knows whether its record is skipped fails alone'
   expect(applied.map(({ partition, events }) => [partition, events.length])).toEqual([[1, 1]])
   expect(stoppedIn(consumer)).toEqual([])
 })
-
-it('failures that repeat for ten seconds are standing still, until one try succeeds', async () => {
-  const now = { ms: 0 }
-  let isAway = true
-  const { consumer, handOver } = await startConsumer({
-    clock: () => now.ms,
-    async apply(batches) {
-      if (isAway) throw new Error('the database is away')
-      return batches.map(({ partition, end: offset }) => ({ topic, partition, offset }))
-    },
-  })
-  const tryAt = async (ms: number) => {
-    now.ms = ms
-    await handOver(batch(0, readable()))
-    return stoppedIn(consumer)
-  }
-  expect(await tryAt(0)).toEqual([])
-  expect(await tryAt(9999)).toEqual([])
-  expect(await tryAt(10_000)).toEqual([0])
-  expect(consumer.status()[0]?.stopped).toBe('failed 3 times in a row: Error: the database is away')
-  // Nobody tries it here any more: another process has it.
-  now.ms = 80_000
-  expect(stoppedIn(consumer)).toEqual([])
-  expect(await tryAt(80_001)).toEqual([])
-  expect(await tryAt(90_001)).toEqual([0])
-  isAway = false
-  expect(await tryAt(90_002)).toEqual([])
-  isAway = true
-  expect(await tryAt(90_003)).toEqual([])
-})
