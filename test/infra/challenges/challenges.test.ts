@@ -67,47 +67,21 @@ describe('drawings', () => {
   })
 })
 
+const windows = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)'
+const phone = 'Mozilla/5.0 (Linux; Android 15; wv) AppleWebKit/537.36 (KHTML, like Gecko)'
+const mac = 'Mozilla/5.0 (Macintosh) AppleWebKit/605.1.15 (KHTML, like Gecko)'
+const iphone = 'Mozilla/5.0 (iPhone; CPU iPhone OS 17_6 like Mac OS X) AppleWebKit/605.1.15'
+const linux = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko)'
+
 test.each([
-  [
-    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0',
-    'blink',
-    140,
-  ],
-  [
-    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36 OPR/115.0.0.0',
-    'blink',
-    130,
-  ],
-  [
-    'Mozilla/5.0 (Linux; Android 15; Pixel 8 Build/AP4A; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/139.0.0.0 Mobile Safari/537.36',
-    'blink',
-    139,
-  ],
-  [
-    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15',
-    'webkit',
-    18,
-  ],
-  [
-    'Mozilla/5.0 (iPhone; CPU iPhone OS 17_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/140.0.0.0 Mobile/15E148 Safari/604.1',
-    'webkit',
-    17,
-  ],
-  [
-    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/60.5 Safari/605.1.15',
-    'webkitgtk',
-    60,
-  ],
-  [
-    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko)',
-    'webkit',
-    0,
-  ],
-  [
-    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/605.1.15 (KHTML, like Gecko) ShopApp/4.2',
-    'webkitgtk',
-    0,
-  ],
+  [`${windows} Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0`, 'blink', 140],
+  [`${windows} Chrome/130.0.0.0 Safari/537.36 OPR/115.0.0.0`, 'blink', 130],
+  [`${phone} Version/4.0 Chrome/139.0.0.0 Mobile Safari/537.36`, 'blink', 139],
+  [`${mac} Version/18.5 Safari/605.1.15`, 'webkit', 18],
+  [`${iphone} CriOS/140.0.0.0 Mobile/15E148 Safari/604.1`, 'webkit', 17],
+  [mac, 'webkit', 0],
+  [`${linux} Version/60.5 Safari/605.1.15`, 'webkitgtk', 60],
+  [`${linux} ShopApp/4.2`, 'webkitgtk', 0],
   ['Mozilla/5.0 (Android 14; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0', 'gecko', 140],
 ])('the engine of %s', (userAgent, family, major) => {
   expect(engineVersionOf(userAgent)).toEqual({ family, major })

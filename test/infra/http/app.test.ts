@@ -1,17 +1,14 @@
-import { randomBytes } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ApiError, type ErrorCode, errorTable } from '../../../infra/errors/errors.ts'
-import { createApp } from '../../../infra/http/app.ts'
 import { NotReady, type ReadinessCheck } from '../../../infra/http/health.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
 import { sendRaw } from '../../support/raw-http.ts'
+import { createTestApp } from './test-app.ts'
 
-const publicUrl = 'https://tidegate.example'
-const options = { logger: pino({ level: 'silent' }), random: randomBytes, publicUrl }
 const lines: string[] = []
 let app: FastifyInstance
 let ready = true
@@ -32,7 +29,7 @@ const choices = z
 beforeAll(async () => {
   const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) })
   const check = () => (ready ? Promise.resolve() : Promise.reject(new Error('password is hunter2')))
-  app = await createApp({ ...options, logger, checks: [{ name: 'log', check }] })
+  app = await createTestApp({ logger, checks: [{ name: 'log', check }] })
   const body = z.strictObject({ name: z.string().max(5), kind: z.enum(['a', 'b']) })
   app.post('/things', { schema: { body }, config: { parameterSet: 'thing_create' } }, () => ({
     ok: true,
@@ -66,88 +63,65 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-interface Failure {
-  code: ErrorCode
-  path: string
-  method?: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS' | 'HEAD'
-  body?: string | Buffer
+interface Sent {
+  body?: string
   contentType?: string
 }
 
 const json = 'application/json'
-const failures: Failure[] = [
-  { code: 'request.not_found', path: '/nowhere' },
-  { code: 'request.not_found', path: `/things/${'x'.repeat(3000)}`, method: 'DELETE' },
-  { code: 'request.malformed', path: '/things/%zz', method: 'DELETE' },
-  { code: 'request.method_not_allowed', path: '/things', method: 'PUT' },
-  { code: 'request.method_not_allowed', path: '/things', method: 'OPTIONS' },
-  { code: 'request.validation_failed', path: '/things?limit=x' },
-  { code: 'request.validation_failed', path: '/things', method: 'POST' },
-  { code: 'request.malformed_body', path: '/things', method: 'POST', body: '{', contentType: json },
-  { code: 'request.malformed_body', path: '/things', method: 'POST', body: '', contentType: json },
-  {
-    code: 'request.invalid_content_type',
-    path: '/things',
-    method: 'POST',
-    body: 'a',
-    contentType: 'text/plain',
-  },
-  {
-    code: 'request.invalid_content_type',
-    path: '/things',
-    method: 'POST',
-    body: 'a',
-    contentType: '???',
-  },
-  {
-    code: 'request.payload_too_large',
-    path: '/things',
-    method: 'POST',
-    body: `"${'x'.repeat(256 * 1024)}"`,
-    contentType: json,
-  },
-  { code: 'internal.error', path: '/broken' },
-  { code: 'service.unavailable', path: '/log-down' },
-  { code: 'service.unavailable', path: '/database-down' },
-  { code: 'rate_limit.exceeded', path: '/refused' },
+const large = `"${'x'.repeat(256 * 1024)}"`
+const failures: [ErrorCode, string, Sent?][] = [
+  ['request.not_found', 'GET /nowhere'],
+  ['request.not_found', `DELETE /things/${'x'.repeat(3000)}`],
+  ['request.malformed', 'DELETE /things/%zz'],
+  ['request.method_not_allowed', 'PUT /things'],
+  ['request.method_not_allowed', 'OPTIONS /things'],
+  ['request.validation_failed', 'GET /things?limit=x'],
+  ['request.validation_failed', 'POST /things'],
+  ['request.malformed_body', 'POST /things', { body: '{', contentType: json }],
+  ['request.malformed_body', 'POST /things', { body: '', contentType: json }],
+  ['request.invalid_content_type', 'POST /things', { body: 'a', contentType: 'text/plain' }],
+  ['request.invalid_content_type', 'POST /things', { body: 'a', contentType: '???' }],
+  ['request.payload_too_large', 'POST /things', { body: large, contentType: json }],
+  ['internal.error', 'GET /broken'],
+  ['service.unavailable', 'GET /log-down'],
+  ['service.unavailable', 'GET /database-down'],
+  ['rate_limit.exceeded', 'GET /refused'],
 ]
 
-function inject({ path, method = 'GET', body, contentType }: Omit<Failure, 'code'>) {
+const methods = ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'HEAD'] as const
+
+/** Sends a request such as `GET /things`. */
+function inject(line: string, { body, contentType }: Sent = {}) {
+  const [name, url = ''] = line.split(' ')
+  const method = methods.find((one) => one === name) ?? 'GET'
   const headers = {
     'x-request-id': 'req_mine',
     ...(contentType && { 'content-type': contentType }),
   }
-  return app.inject({ url: path, method, headers, ...(body !== undefined && { payload: body }) })
+  return app.inject({ url, method, headers, ...(body !== undefined && { payload: body }) })
 }
+const postJson = (url: string, body: object) =>
+  inject(`POST ${url}`, { body: JSON.stringify(body), contentType: json })
 
 describe('the error envelope', () => {
-  test.each(failures)('$method $path: $code', async ({ code, ...request }) => {
-    const response = await inject(request)
+  test.each(failures)('%s: %s', async (code, line, sent) => {
+    const response = await inject(line, sent)
     const { status, retryable = false } = errorTable[code]
     const id = response.headers['x-request-id']
     expect(id).toMatch(/^req_[0-9a-f]{32}$/)
     expect(response.statusCode).toBe(status)
     expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
-    expect(response.json()).toMatchObject({
-      error: {
-        code,
-        status,
-        retryable,
-        request_id: id,
-        docs_url: `${publicUrl}/docs/errors#${code}`,
-      },
-    })
+    const docs_url = `https://tidegate.example/docs/errors#${code}`
+    const error = { code, status, retryable, request_id: id, docs_url }
+    expect(response.json()).toMatchObject({ error })
     if (status === 503) expect(response.headers['retry-after']).toBe('1')
     if (status === 405) expect(response.headers.allow).toBe('GET, HEAD, POST')
   })
 
   test('names every bad field, the parameter set and the allowed values', async () => {
-    const response = await inject({
-      path: '/things',
-      method: 'POST',
-      body: '{"name":"longer than five","kind":"c","rate_limit":1}',
-      contentType: json,
-    })
+    const body = { name: 'longer than five', kind: 'c', rate_limit: 1 }
+    const response = await postJson('/things', body)
     const { details } = response.json().error
     expect(details.parameter_set).toBe('thing_create')
     expect(details.allowed_values).toEqual(['a', 'b'])
@@ -176,12 +150,7 @@ describe('the error envelope', () => {
     ],
     ["the author's words", { tag: 'x' }, { expected: ['a tag of the catalogue'], allowed: ['T'] }],
   ])('%s of values is told once', async (_, body, { expected, allowed }) => {
-    const response = await inject({
-      path: '/choices',
-      method: 'POST',
-      body: JSON.stringify(body),
-      contentType: json,
-    })
+    const response = await postJson('/choices', body)
     const { details } = response.json().error
     expect(details.fields.map((field: { expected: string }) => field.expected)).toEqual(expected)
     expect(details.allowed_values).toEqual(allowed)
@@ -189,7 +158,7 @@ describe('the error envelope', () => {
 
   test('an unexpected error tells the caller nothing and the operator everything', async () => {
     lines.length = 0
-    const response = await inject({ path: '/broken' })
+    const response = await inject('GET /broken')
     expect(response.body).not.toContain('secret detail')
     const line = JSON.parse(lines.find((one) => one.includes('request failed')) ?? '{}')
     expect(line).toMatchObject({
@@ -200,64 +169,41 @@ describe('the error envelope', () => {
   })
 })
 
-describe('every response', () => {
-  test('204 and HEAD carry a request id', async () => {
-    const deleted = await inject({ path: '/things/1', method: 'DELETE' })
-    expect(deleted.statusCode).toBe(204)
-    expect(deleted.headers['x-request-id']).toMatch(/^req_/)
-    const head = await inject({ path: '/things?limit=1', method: 'HEAD' })
-    expect(head).toMatchObject({ statusCode: 200, body: '' })
-    expect(head.headers['x-request-id']).toMatch(/^req_/)
-  })
-
-  test('an empty JSON body is fine where there is no body to send', async () => {
-    const response = await inject({
-      path: '/things/1',
-      method: 'DELETE',
-      body: '',
-      contentType: json,
-    })
-    expect(response.statusCode).toBe(204)
-  })
-
-  test('is logged in one line without address or URL', async () => {
-    lines.length = 0
-    const response = await inject({ path: '/things/personal-name?limit=1', method: 'DELETE' })
-    expect(lines).toHaveLength(1)
-    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
-      request_id: response.headers['x-request-id'],
-      method: 'DELETE',
-      route: '/things/:id',
-      status: 204,
-      organization_id: null,
-      duration_ms: expect.any(Number),
-    })
-    expect(lines[0]).not.toMatch(/personal-name|127\.0\.0\.1/)
-  })
+test('204 and HEAD carry a request id', async () => {
+  const deleted = await inject('DELETE /things/1', { body: '', contentType: json })
+  const head = await inject('HEAD /things?limit=1')
+  expect([deleted.statusCode, head.statusCode, head.body]).toEqual([204, 200, ''])
+  for (const { headers } of [deleted, head]) expect(headers['x-request-id']).toMatch(/^req_/)
 })
 
-test('of a frequent route only what was refused is logged', async () => {
+test('a response is logged in one line without address or URL', async () => {
   lines.length = 0
-  await inject({ path: '/frequent/fine' })
-  await inject({ path: '/frequent/refused' })
+  const response = await inject('DELETE /things/personal-name?limit=1')
+  expect(lines).toHaveLength(1)
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+    request_id: response.headers['x-request-id'],
+    method: 'DELETE',
+    route: '/things/:id',
+    status: 204,
+    organization_id: null,
+    duration_ms: expect.any(Number),
+  })
+  expect(lines[0]).not.toMatch(/personal-name|127\.0\.0\.1/)
+})
+
+test('probes are not logged, and of a frequent route only what was refused', async () => {
+  lines.length = 0
+  for (const path of ['/livez', '/readyz', '/frequent/fine', '/frequent/refused'])
+    await inject(`GET ${path}`)
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     { route: '/frequent/:how', status: 404 },
   ])
-})
-
-test('probes are not logged', async () => {
-  lines.length = 0
-  await inject({ path: '/livez' })
-  await inject({ path: '/readyz' })
-  expect(lines).toEqual([])
 })
 
 describe('what the HTTP parser refuses', () => {
   const host = 'Host: a\r\n'
   test.each([
     { raw: 'nonsense\r\n\r\n', code: 'request.malformed' },
-    { raw: 'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n', code: 'request.malformed' },
-    { raw: `GET /nowhere HTTP/1.1\r\n${host}Connection: close\r\n\r\n`, code: 'request.not_found' },
     { raw: `OPTIONS * HTTP/1.1\r\n${host}Connection: close\r\n\r\n`, code: 'request.not_found' },
     {
       raw: `GET / HTTP/1.1\r\n${host}Expect: magic\r\nConnection: close\r\n\r\n`,
@@ -278,10 +224,10 @@ describe('what the HTTP parser refuses', () => {
 
 describe('health and description', () => {
   test('readyz names what is down and nothing more', async () => {
-    expect((await inject({ path: '/livez' })).json()).toEqual({ status: 'ok' })
-    expect((await inject({ path: '/readyz' })).json()).toEqual({ status: 'ok' })
+    expect((await inject('GET /livez')).json()).toEqual({ status: 'ok' })
+    expect((await inject('GET /readyz')).json()).toEqual({ status: 'ok' })
     ready = false
-    const down = await inject({ path: '/readyz' })
+    const down = await inject('GET /readyz')
     ready = true
     expect(down.statusCode).toBe(503)
     expect(down.json().error.message).toBe('Not ready: log.')
@@ -293,7 +239,7 @@ describe('health and description', () => {
       throw new NotReady('nothing was read for 75 s')
     }
     const answerOf = async (checks: ReadinessCheck[]) => {
-      await using probed = await createApp({ ...options, checks })
+      await using probed = await createTestApp({ checks })
       const { statusCode, body } = await probed.inject('/readyz')
       return { statusCode, body: JSON.parse(body) }
     }
@@ -308,10 +254,10 @@ describe('health and description', () => {
   })
 
   test('the description has its version and the error reference every code', async () => {
-    const description = (await inject({ path: '/openapi.json' })).json()
+    const description = (await inject('GET /openapi.json')).json()
     expect(description).toMatchObject({ openapi: '3.1.0', info: { version: '2026-03-25' } })
     expect(Object.keys(description.paths)).toContain('/things')
-    const reference = (await inject({ path: '/docs/errors' })).body
+    const reference = (await inject('GET /docs/errors')).body
     for (const code of Object.keys(errorTable)) expect(reference).toContain(`id="${code}"`)
   })
 
@@ -324,7 +270,7 @@ describe('health and description', () => {
   ])(
     '%s is made once: it is the same for everybody, packed, and known by its version',
     async (path) => {
-      const [first, second] = [await inject({ path }), await inject({ path })]
+      const [first, second] = [await inject(`GET ${path}`), await inject(`GET ${path}`)]
       expect([first.statusCode, second.rawPayload.equals(first.rawPayload)]).toEqual([200, true])
       const { etag } = first.headers
       expect(etag).toMatch(/^W\/"[\w-]{22}"$/)
@@ -338,7 +284,7 @@ describe('health and description', () => {
   test.each(['/docs/api', '/docs/api/', '/docs/api/static/start.js'])(
     '%s is guarded as the consent page is',
     async (path) => {
-      const { headers } = await inject({ path })
+      const { headers } = await inject(`GET ${path}`)
       expect(headers['content-security-policy']).toMatch(
         /^default-src 'none'; script-src 'self'; style-src 'self';/,
       )

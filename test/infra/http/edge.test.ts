@@ -1,23 +1,20 @@
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { createApp } from '../../../infra/http/app.ts'
 import { metricsRoutes } from '../../../infra/http/metrics.ts'
 import { sendRaw } from '../../support/raw-http.ts'
+import { createTestApp } from './test-app.ts'
 
 let app: FastifyInstance
 const lines: string[] = []
 const json = { 'content-type': 'application/json' }
 
 beforeAll(async () => {
-  app = await createApp({
+  app = await createTestApp({
     logger: pino({ base: null }, { write: (line: string) => void lines.push(line) }),
-    random: randomBytes,
-    publicUrl: 'https://tidegate.example',
     trustedProxies: ['127.0.0.1', '10.0.0.0/8'],
   })
   metricsRoutes(app, { projectionLags: async () => [] })
@@ -46,11 +43,8 @@ describe('members that JavaScript means something by', () => {
 
   test.each(members)('%s is refused by name where unknown members are', async (member) => {
     const response = await post('/strict', `{"name":"a",${member}}`)
-    const name = member.split('"')[1]
-    expect([response.statusCode, response.json().error.details.fields]).toEqual([
-      422,
-      [{ name, issue: 'not_allowed' }],
-    ])
+    const fields = [{ name: member.split('"')[1], issue: 'not_allowed' }]
+    expect(response.json()).toMatchObject({ error: { status: 422, details: { fields } } })
   })
 
   test('a free object keeps its prototype', async () => {
@@ -59,53 +53,22 @@ describe('members that JavaScript means something by', () => {
   })
 })
 
-describe('the method QUERY', () => {
-  const headers = 'Host: a\r\nConnection: close\r\n'
-
-  test.each([
-    ['without a body', '\r\n'],
-    ['with one', 'Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'],
-    ['with one of a strange type', 'Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}'],
-  ])('%s is 405 with Allow', async (_, rest) => {
-    const answer = await sendRaw(app, `QUERY /strict HTTP/1.1\r\n${headers}${rest}`)
-    expect([answer.status, answer.headers.allow]).toEqual([405, 'POST'])
-    expect(JSON.parse(answer.body).error.code).toBe('request.method_not_allowed')
-  })
-
-  test('is 404 where there is nothing', async () => {
-    const answer = await sendRaw(app, `QUERY /nowhere HTTP/1.1\r\n${headers}\r\n`)
-    expect(JSON.parse(answer.body).error.code).toBe('request.not_found')
-  })
-})
-
 describe('a body', () => {
   test('that is not UTF-8 is 400', async () => {
     const response = await post('/loose', Buffer.from('{"name":"\xe9"}', 'latin1'))
-    expect([response.statusCode, response.json().error.code]).toEqual([
-      400,
-      'request.malformed_body',
-    ])
+    const { code } = response.json().error
+    expect([response.statusCode, code]).toEqual([400, 'request.malformed_body'])
   })
 
   test('may begin with a byte order mark', async () => {
     expect((await post('/loose', '\ufeff{"name":"\u00e9"}')).json()).toEqual({ name: '\u00e9' })
   })
 
-  test.each(['gzip', 'br', 'GZIP', 'identity, deflate', 'x'])(
-    'with the encoding %s is 415',
-    async (coding) => {
-      const response = await post('/loose', '{"name":"a"}', { ...json, 'content-encoding': coding })
-      expect([response.statusCode, response.headers['accept-encoding']]).toEqual([415, 'identity'])
-      expect(response.json().error).toMatchObject({
-        code: 'request.invalid_content_type',
-        message: 'The Content-Encoding must be identity: bodies are not sent compressed.',
-        details: {
-          fields: [{ name: 'Content-Encoding', issue: 'unsupported', expected: 'identity' }],
-          header_name: 'Content-Encoding',
-        },
-      })
-    },
-  )
+  test.each(['GZIP', 'identity, deflate'])('with the encoding %s is 415', async (coding) => {
+    const response = await post('/loose', '{"name":"a"}', { ...json, 'content-encoding': coding })
+    expect([response.statusCode, response.headers['accept-encoding']]).toEqual([415, 'identity'])
+    expect(response.json().error.details.header_name).toBe('Content-Encoding')
+  })
 
   test.each(['identity', ' Identity ', ''])('with the encoding %j is read', async (coding) => {
     const response = await post('/loose', '{"name":"a"}', { ...json, 'content-encoding': coding })
@@ -129,32 +92,6 @@ describe('a client that hangs up', () => {
       expect((await app.inject('/metrics')).body).not.toContain('http_response_status_code="503"')
     },
   )
-})
-
-describe('X-Forwarded-For', () => {
-  test.each([
-    ['203.0.113.9', '203.0.113.9'],
-    ['198.51.100.1, 203.0.113.9', '203.0.113.9'],
-    ['198.51.100.1, 203.0.113.9, 10.1.2.3', '203.0.113.9'],
-    ['2001:db8::1', '2001:db8::1'],
-    ['203.0.113.9, unknown', '127.0.0.1'],
-    ['203.0.113.9, unknown, 10.1.2.3', '10.1.2.3'],
-    ['203.0.113.9, 198.51.100.7:4711, 10.1.2.3', '198.51.100.7'],
-    ['203.0.113.9, 198.51.100.07', '127.0.0.1'],
-    ['203.0.113.9, 167772161, 10.1.2.3', '10.1.2.3'],
-    ['_hidden', '127.0.0.1'],
-    ['', '127.0.0.1'],
-    [' , 203.0.113.9 ,, ', '203.0.113.9'],
-  ])('%j: the client is %s', async (header, ip) => {
-    const response = await app.inject({ url: '/ip', headers: { 'x-forwarded-for': header } })
-    expect(response.json()).toEqual({ ip })
-  })
-
-  test('of a stranger is not believed', async () => {
-    const headers = { 'x-forwarded-for': '203.0.113.9' }
-    const response = await app.inject({ url: '/ip', headers, remoteAddress: '192.0.2.1' })
-    expect(response.json()).toEqual({ ip: '192.0.2.1' })
-  })
 })
 
 describe('a request without Host', () => {

@@ -1,11 +1,9 @@
-import { randomBytes } from 'node:crypto'
-import pino from 'pino'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { createApp } from '../../../infra/http/app.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
 import { single } from '../../../infra/http/schemas.ts'
+import { createTestApp } from './test-app.ts'
 
 const about = { auth: [], tag: 'Operations', summary: 'Of the test' }
 
@@ -14,11 +12,7 @@ function refuseClosed({ params }: { params: { shop: string } }): void {
 }
 
 async function start() {
-  const app = await createApp({
-    logger: pino({ level: 'silent' }),
-    random: randomBytes,
-    publicUrl: 'https://tidegate.example',
-  })
+  const app = await createTestApp()
   endpoint(app, {
     ...about,
     route: 'POST /shops/:shop/orders',

@@ -1,19 +1,15 @@
-import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createApp } from '../../../infra/http/app.ts'
 import { cpuTimeOf } from '../../support/cpu-time.ts'
+import { createTestApp } from './test-app.ts'
 
 // As many networks as a content delivery network publishes.
 const networks = Array.from({ length: 20 }, (_, i) => `2001:db8:${i}::/48`)
 let app: FastifyInstance
 
 beforeAll(async () => {
-  const logger = pino({ level: 'silent' })
   const trustedProxies = [...networks, '127.0.0.1', '::1', '10.0.0.0/8']
-  const publicUrl = 'https://tidegate.example'
-  app = await createApp({ logger, random: randomBytes, publicUrl, trustedProxies })
+  app = await createTestApp({ trustedProxies })
   app.get('/ip', ({ ip, ips }) => ({ ip, hops: ips?.length }))
 })
 afterAll(() => app.close())
@@ -23,9 +19,13 @@ const ask = async (forwardedFor: string) => {
   return response.json()
 }
 
-test('the client of a chain of proxies is found', async () => {
-  const proxies = Array.from({ length: 15 }, (_, i) => `10.0.0.${i}`)
-  expect(await ask(['203.0.113.9', ...proxies].join(', '))).toMatchObject({ ip: '203.0.113.9' })
+test('the client of a chain of proxies is found, and what it says itself is not believed', async () => {
+  const proxies = Array.from({ length: 14 }, (_, i) => `10.0.0.${i}`)
+  const chain = ['198.51.100.1', '203.0.113.9', '', ...proxies].join(', ')
+  expect(await ask(chain)).toMatchObject({ ip: '203.0.113.9' })
+  const headers = { 'x-forwarded-for': '203.0.113.9' }
+  const strange = await app.inject({ url: '/ip', headers, remoteAddress: '192.0.2.1' })
+  expect(strange.json()).toMatchObject({ ip: '192.0.2.1' })
 })
 
 test('of a longer chain the last 16 entries are read', async () => {
@@ -52,6 +52,8 @@ test.each([
 test.each([
   'unknown',
   '_hidden',
+  '198.51.100.07',
+  '167772161',
   '203.0.113',
   '203.0.113.9:',
   '[203.0.113.9',
@@ -70,13 +72,7 @@ test.each([
   ['2000::/3', '::ffff:203.0.113.1', false],
   ['::/1', '10.0.0.1', false],
 ])('the network %s of proxies has %s: %j', async (network, proxy, isTrusted) => {
-  const logger = pino({ level: 'silent' })
-  const own = await createApp({
-    logger,
-    random: randomBytes,
-    publicUrl: 'https://tidegate.example',
-    trustedProxies: ['127.0.0.1', network],
-  })
+  const own = await createTestApp({ trustedProxies: ['127.0.0.1', network] })
   own.get('/ip', ({ ip }) => ({ ip }))
   const headers = { 'x-forwarded-for': `198.51.100.7, ${proxy}` }
   const { ip } = (await own.inject({ url: '/ip', headers })).json()

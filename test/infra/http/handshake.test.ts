@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createApp } from '../../../infra/http/app.ts'
+import { createTestApp } from './test-app.ts'
 
 const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
 const http2 = '1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p'
@@ -11,10 +9,7 @@ const nothing = { ja4: null, http2: null }
 let app: FastifyInstance
 
 beforeAll(async () => {
-  app = await createApp({
-    logger: pino({ level: 'silent' }),
-    random: randomBytes,
-    publicUrl: 'https://tidegate.example',
+  app = await createTestApp({
     trustedProxies: ['10.0.0.0/8'],
     edgeHeaders: { ja4: 'x-ja4', http2: 'x-http2' },
   })
@@ -52,11 +47,8 @@ describe('what an edge says of a handshake', () => {
   })
 
   test('has further forms that count', async () => {
-    expect(
-      await seen({ ...forwarded, 'x-ja4': 'q13i0312h3_55b375c5d22e_06cda9e17597' }),
-    ).toMatchObject({
-      ja4: 'q13i0312h3_55b375c5d22e_06cda9e17597',
-    })
+    const quic = 'q13i0312h3_55b375c5d22e_06cda9e17597'
+    expect(await seen({ ...forwarded, 'x-ja4': quic })).toMatchObject({ ja4: quic })
     const firefox = '1:65536,4:131072,5:16384|12517377|3:0:0:201,5:0:0:101|m,p,a,s'
     expect(await seen({ ...forwarded, 'x-http2': firefox })).toMatchObject({ http2: firefox })
   })

@@ -1,16 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import fastify from 'fastify'
-import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { createApp } from '../../../infra/http/app.ts'
 import { metricsRoutes } from '../../../infra/http/metrics.ts'
+import { createTestApp } from './test-app.ts'
 
 test('metrics count requests by route pattern and show the lag of projections', async () => {
-  const app = await createApp({
-    logger: pino({ level: 'silent' }),
-    random: randomBytes,
-    publicUrl: 'http://x',
-  })
+  const app = await createTestApp()
   const labels = { projection: 'sessions', topic: 'tidegate.sessions.v1', partition: 3 }
   const counters = metricsRoutes(app, { projectionLags: async () => [{ labels, value: 17 }] })
   counters.onRateLimited('secret')
@@ -36,11 +30,8 @@ test('metrics count requests by route pattern and show the lag of projections', 
   expect(body).toContain('process_cpu_seconds_total')
 })
 
-const newApp = () =>
-  createApp({ logger: pino({ level: 'silent' }), random: randomBytes, publicUrl: 'http://x' })
-
 test('they are made once for all who ask within a second', async () => {
-  const app = await newApp()
+  const app = await createTestApp()
   let reads = 0
   const projectionLags = async () => {
     reads++
@@ -53,7 +44,7 @@ test('they are made once for all who ask within a second', async () => {
 })
 
 test('on a port of their own they are not on that of the interface', async () => {
-  const [app, on] = [await newApp(), fastify()]
+  const [app, on] = [await createTestApp(), fastify()]
   metricsRoutes(app, { projectionLags: async () => [], on })
   expect((await app.inject('/metrics')).json().error.code).toBe('request.not_found')
   expect((await on.inject('/metrics')).body).toContain('process_cpu_seconds_total')

@@ -1,18 +1,13 @@
-import { randomBytes } from 'node:crypto'
-import pino from 'pino'
+import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { createApp } from '../../../infra/http/app.ts'
+import { createTestApp } from './test-app.ts'
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
-let app: Awaited<ReturnType<typeof createApp>>
+let app: FastifyInstance
 
 beforeAll(async () => {
-  app = await createApp({
-    logger: pino({ level: 'silent' }),
-    random: randomBytes,
-    publicUrl: 'https://tidegate.example',
-  })
+  app = await createTestApp()
   const missing = () => {
     throw new ApiError('request.not_found')
   }

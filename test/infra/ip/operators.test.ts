@@ -13,8 +13,7 @@ const namesOf = ({ tag, aliases }: (typeof operators)[number]) => [tag, ...alias
 const sorted = (names: string[]) => [...names].sort()
 
 describe('the operator catalogue', () => {
-  it('has a version, sources, and a source for each operator', () => {
-    expect(operatorCatalogue.version).toBeGreaterThanOrEqual(1)
+  it('has a source for each operator', () => {
     expect(operatorCatalogue.sources.length).toBeGreaterThan(0)
     expect(operators.filter(({ source }) => source.length < 10)).toEqual([])
   })
@@ -45,32 +44,19 @@ describe('the operator catalogue', () => {
   })
 
   it.each([
-    ['BYTEFUL', 'BYTEFUL'],
     ['BYTEFUL_ISP', 'BYTEFUL'],
-    ['BYTEFUL_DATA', 'BYTEFUL'],
     ['PINGPROXIES', 'BYTEFUL'],
-    ['OPENAI', 'OPENAI'],
     ['OPENAI_GPTBOT', 'OPENAI'],
     ['NORDVPN', 'NORDVPN'],
-    ['ICLOUD', 'ICLOUD'],
     ['APPLE_PRIVATE_RELAY', 'ICLOUD'],
   ])('%s is %s', (name, tag) => {
     expect(findOperator(name)?.tag).toBe(tag)
   })
 
-  it.each([
-    '',
-    'BYTEFUL_',
-    'BYTEFUL_MOBILE',
-    'OPENAI_',
-    'byteful',
-    'NordVPN',
-    ' NORDVPN',
-    'NORD',
-    'toString',
-  ])('%j is nobody', (name) => {
-    expect(findOperator(name)).toBeUndefined()
-  })
+  it.each(['', 'BYTEFUL_', 'OPENAI_', 'byteful', ' NORDVPN', 'NORD', 'toString'])(
+    '%j is nobody',
+    (name) => expect(findOperator(name)).toBeUndefined(),
+  )
 
   it('knows a provider in the spelling of a database, but not by a part of its name', () => {
     expect(operatorNamed('NordVPN')?.tag).toBe('NORDVPN')
