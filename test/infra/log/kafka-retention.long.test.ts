@@ -107,10 +107,8 @@ describe('how long topics keep their records', () => {
     })
     const before = await configOf('days')
     await (await open()).ensureTopics([{ topic: 'days', partitions: 1, retentionMs: 2 * day }])
-    const shorter = {
-      'retention.ms': String(2 * day),
-      'segment.ms': String(Math.floor((2 * day) / 7)),
-    }
+    const segment = String(Math.floor((2 * day) / 7))
+    const shorter = { 'retention.ms': String(2 * day), 'segment.ms': segment }
     await applied(async () => expect(await configOf('days')).toEqual({ ...before, ...shorter }))
     expect(before['max.message.bytes']).toBe(String(4 * 1024 * 1024))
     expect(await ofRetention(log)).toEqual([])
@@ -120,21 +118,17 @@ describe('how long topics keep their records', () => {
     const log = await open()
     await log.ensureTopics([{ topic: 'ever', partitions: 1 }])
     expect(await configOf('ever')).toMatchObject({ 'retention.ms': '-1' })
-    const entry = { name: 'retention.ms', value: String(day) }
-    const resource = {
-      type: kafkajs.ConfigResourceTypes.TOPIC,
-      name: 'ever',
-      configEntries: [entry],
-    }
-    await asOperator((admin) => admin.alterConfigs({ validateOnly: false, resources: [resource] }))
-    await applied(async () =>
-      expect(await configOf('ever')).toMatchObject({ [entry.name]: entry.value }),
-    )
+    const configEntries = [{ name: 'retention.ms', value: String(day) }]
+    const type = kafkajs.ConfigResourceTypes.TOPIC
+    const resources = [{ type, name: 'ever', configEntries }]
+    await asOperator((admin) => admin.alterConfigs({ validateOnly: false, resources }))
+    const shorter = { 'retention.ms': String(day) }
+    await applied(async () => expect(await configOf('ever')).toMatchObject(shorter))
     await log.ensureTopics([{ topic: 'ever', partitions: 1 }])
     expect(await ofRetention(log)).toEqual([
       `topic ever: retention.ms is ${day}, so it loses what is kept for ever otherwise`,
     ])
-    expect(await configOf('ever')).toMatchObject({ 'retention.ms': String(day) })
+    expect(await configOf('ever')).toMatchObject(shorter)
   })
 
   it('makes a compacted topic so that what is replaced is gone in time, and follows another time', async () => {

@@ -9,6 +9,7 @@ import { transaction } from '../../../infra/postgres/pool.ts'
 import { eachBatch } from '../../support/each-batch.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import { twoKeysApart } from './contract.ts'
 
 const logger = pino({ level: 'silent' })
 const topic = 'fates'
@@ -24,6 +25,25 @@ afterAll(async () => {
   await log.close()
   await database.drop()
 })
+
+/** A database of its own, and logs on it. */
+async function createOwn() {
+  const { pool, url, drop } = await createTestDatabase()
+  const logs: EventLog[] = []
+  return {
+    pool,
+    url,
+    async open() {
+      const opened = await openPostgresLog({ pool, url, logger })
+      logs.push(opened)
+      return opened
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(logs.map((one) => one.close()))
+      await drop()
+    },
+  }
+}
 
 const nextOffset = async () => (await log.endPositions(topic))[0]?.offset
 
@@ -80,16 +100,17 @@ async function waitingWrites(): Promise<number> {
 }
 
 test('deletes what is older than its topic keeps, and nothing else; offsets go on', async () => {
-  const { pool, url, drop } = await createTestDatabase()
-  const log = await openPostgresLog({ pool, url, logger: pino({ level: 'silent' }) })
-  const record = (topic: string) => ({ topic, key: 'a', value: Buffer.from('x'), headers: {} })
+  await using own = await createOwn()
+  const { pool } = own
+  const log = await own.open()
+  const recordOf = (topic: string) => ({ ...record, topic })
   await log.ensureTopics([
     { topic: 'days', partitions: 1, retentionMs: 60_000 },
     { topic: 'forever', partitions: 1 },
   ])
-  await log.append(['days', 'days', 'forever'].map(record))
+  await log.append(['days', 'days', 'forever'].map(recordOf))
   await pool.query('update tidegate_log.records set stored_at = stored_at - 120000')
-  await log.append([record('days')])
+  await log.append([recordOf('days')])
   expect(await deleteExpiredRecords(pool, 'tidegate_log')).toBe(2)
   const { rows } = await pool.query(
     'select topic, "offset"::int from tidegate_log.records order by 1',
@@ -98,20 +119,18 @@ test('deletes what is older than its topic keeps, and nothing else; offsets go o
     { topic: 'days', offset: 2 },
     { topic: 'forever', offset: 0 },
   ])
-  const [position] = await log.append([record('days')])
+  const [position] = await log.append([recordOf('days')])
   expect(position?.offset).toBe(3)
-  await log.close()
-  await drop()
 })
 
 test('tells other processes of new records while it hears one', async () => {
-  const { pool, url, drop } = await createTestDatabase()
+  await using own = await createOwn()
   const heard: string[] = []
   const onNotification = (_: string, payload: string) => heard.push(payload)
   const channels = ['tidegate_log_wake']
-  const listener = await openListener({ url, channels, onNotification, logger })
+  const listener = await openListener({ url: own.url, channels, onNotification, logger })
   const openConsuming = async (values: string[]) => {
-    const log = await openPostgresLog({ pool, url, logger })
+    const log = await own.open()
     await log.ensureTopics([{ topic, partitions: 1 }])
     const handle = eachBatch(({ records }) => values.push(...records.map(({ key }) => key)))
     await log.consume({ group: randomUUID(), topics: [topic], handle })
@@ -128,15 +147,14 @@ test('tells other processes of new records while it hears one', async () => {
     return !isTold()
   }
   await expect.poll(isSilent, { timeout: 20_000 }).toBe(true)
-  const other = await openConsuming(values)
+  await openConsuming(values)
   const isToldOfAppend = async () => {
     await alone.append([{ ...record, key: 'from another' }])
     return isTold()
   }
   await expect.poll(isToldOfAppend, { timeout: 5000 }).toBe(true)
   await expect.poll(() => values).toContain('from another')
-  await Promise.all([alone.close(), other.close(), listener.close()])
-  await drop()
+  await listener.close()
 }, 30_000)
 
 test('a group finds records that nobody notified it of', async () => {
@@ -155,7 +173,7 @@ test('a group finds records that nobody notified it of', async () => {
 test.for([0, 1])('partition %i with much to read does not hold up the other', async (first) => {
   const behind = `behind ${first}`
   await log.ensureTopics([{ topic: behind, partitions: 2 }])
-  const keys = await twoKeysApart(behind)
+  const keys = await twoKeysApart(log, behind)
   const isFirst = (await log.partitionOf(behind, keys[0])) === first
   const [much, little] = isFirst ? keys : [keys[1], keys[0]]
   const appendOne = (key: string) => log.append([{ ...record, topic: behind, key }])
@@ -176,19 +194,13 @@ test.for([0, 1])('partition %i with much to read does not hold up the other', as
   await consumer.stop()
 })
 
-async function twoKeysApart(topic: string): Promise<[string, string]> {
-  const first = await log.partitionOf(topic, 'key-0')
-  for (let i = 1; ; i++)
-    if ((await log.partitionOf(topic, `key-${i}`)) !== first) return ['key-0', `key-${i}`]
-}
-
 describe('a read', () => {
   const read = 'read'
   const session = () =>
     createSession({ url: database.url, schema: 'tidegate_log', isReadOnly: false, onLost() {} })
   beforeAll(async () => {
     await log.ensureTopics([{ topic: read, partitions: 2 }])
-    const [key, other] = await twoKeysApart(read)
+    const [key, other] = await twoKeysApart(log, read)
     const keys = [key, key, key, other]
     await log.append(keys.map((key) => ({ ...record, topic: read, key, value: Buffer.alloc(100) })))
   })
@@ -223,26 +235,20 @@ describe('a read', () => {
     const places = (found: LogRecord[][]) =>
       found.map((records) => records.map(({ partition, offset }) => `${partition}/${offset}`))
     expect(all.flat()).toHaveLength(4)
-    expect(same.flat().map((record, i) => record === all.flat()[i])).toEqual([
-      true,
-      true,
-      true,
-      true,
-    ])
+    for (const [i, one] of same.flat().entries()) expect(one).toBe(all.flat()[i])
     expect(places(last)).toEqual(places(all).map((some) => some.slice(1)))
     await reading.close()
   })
 })
 
 test('a partition with much to read gets the whole of a read while others have little', async () => {
-  const { pool, url, drop } = await createTestDatabase()
-  const log = await openPostgresLog({ pool, url, logger })
-  const record = { topic: 'skewed', value: Buffer.from('x'), headers: {} }
+  await using own = await createOwn()
+  const log = await own.open()
+  const recordOf = (key: string) => ({ ...record, topic: 'skewed', key })
   await log.ensureTopics([{ topic: 'skewed', partitions: 4 }])
-  const keys = new Map<number, string>()
-  for (let i = 0; keys.size < 2; i++) keys.set(await log.partitionOf('skewed', `k${i}`), `k${i}`)
-  const [[behind = 0, key = ''] = [], [, otherKey = ''] = []] = [...keys]
-  await log.append(Array.from({ length: 1000 }, () => ({ ...record, key })))
+  const [key, otherKey] = await twoKeysApart(log, 'skewed')
+  const behind = await log.partitionOf('skewed', key)
+  await log.append(Array.from({ length: 1000 }, () => recordOf(key)))
   const sizes: number[] = []
   const { promise: allRead, resolve } = Promise.withResolvers<void>()
   const consumer = await log.consume({
@@ -253,7 +259,7 @@ test('a partition with much to read gets the whole of a read while others have l
       const records = batches.find(({ partition }) => partition === behind)?.records ?? []
       sizes.push(records.length)
       if ((records.at(-1)?.offset ?? 0) === 999) resolve()
-      else await log.append([{ ...record, key: otherKey }])
+      else await log.append([recordOf(otherKey)])
       return []
     },
   })
@@ -263,8 +269,6 @@ test('a partition with much to read gets the whole of a read while others have l
   expect(sizes[1]).toBeGreaterThan(90)
   expect(sizes.length).toBeLessThan(13)
   await consumer.stop()
-  await log.close()
-  await drop()
 })
 
 test('a group gets what its process and others append, each record once and in order', async () => {
@@ -304,15 +308,9 @@ test('a group gets what its process and others append, each record once and in o
 })
 
 test('a group goes on past records that expired before it read them', async () => {
-  const { pool, url, drop } = await createTestDatabase()
-  const writer = await openPostgresLog({ pool, url, logger })
-  const reader = await openPostgresLog({ pool, url, logger })
-  const one = (value: string) => ({
-    topic: 'days',
-    key: 'a',
-    value: Buffer.from(value),
-    headers: {},
-  })
+  await using own = await createOwn()
+  const [writer, reader] = [await own.open(), await own.open()]
+  const one = (value: string) => ({ ...record, topic: 'days', value: Buffer.from(value) })
   await writer.ensureTopics([{ topic: 'days', partitions: 1, retentionMs: 60_000 }])
   const values: string[] = []
   const consumer = await reader.consume({
@@ -320,16 +318,12 @@ test('a group goes on past records that expired before it read them', async () =
     topics: ['days'],
     handle: eachBatch(({ records }) => values.push(...records.map(({ value }) => String(value)))),
   })
-  await transaction(pool, async (tx) => {
-    await tx.query(
-      `update tidegate_log.partitions set next_offset = next_offset + 5 where topic = 'days'`,
-    )
-  })
+  await own.pool.query(
+    `update tidegate_log.partitions set next_offset = next_offset + 5 where topic = 'days'`,
+  )
   await writer.append([one('first')])
   await expect.poll(() => values).toEqual(['first'])
   await writer.append([one('second')])
   await expect.poll(() => values).toEqual(['first', 'second'])
   await consumer.stop()
-  await Promise.all([writer.close(), reader.close()])
-  await drop()
 })

@@ -17,6 +17,7 @@ import { clientDataHash } from '../../../../infra/wire/attestation/client-data.t
 import {
   type Apple,
   type AttestOptions,
+  type Authority,
   appAssertion,
   appAttestation,
   certify,
@@ -52,6 +53,23 @@ const attest = (some: Partial<AttestOptions> = {}) =>
 const verified = (some: Partial<AttestOptions> = {}) =>
   verifyAppAttest(attest(some), expectedBy(apple, key.keyId))
 
+/** From and until so many days from now. */
+const lasting = (from: number, until: number) => ({
+  from: Date.now() + from * day,
+  until: Date.now() + until * day,
+})
+const swapped = (authData: Buffer, own: Buffer) =>
+  createHash('sha256').update(own).update(authData).digest()
+/** A certificate that is no authority, by one that is. */
+const deviceBy = (by: Authority) =>
+  certify({ subject: 'Device', keys: makeKeys(), by, isAuthority: false })
+
+function withOneBetween(): Partial<AttestOptions> {
+  const between = certify({ subject: 'Between', keys: makeKeys(), by: apple.authority })
+  const made = { ...apple, authority: between }
+  return { apple: made, x5cOf: (leaf) => [leaf, between, apple.authority] }
+}
+
 describe('an attestation of a key', () => {
   it('gives the key and the app', () => {
     const found = verified()
@@ -61,67 +79,29 @@ describe('an attestation of a key', () => {
 
   it.each<[string, () => Partial<AttestOptions>, string]>([
     ['another document', () => ({ hash: hashOfDocument('other', 'client key', 'id') }), 'nonce'],
-    [
-      'the nonce in the wrong order',
-      () => ({
-        nonceOf: (authData, own) => createHash('sha256').update(own).update(authData).digest(),
-      }),
-      'nonce',
-    ],
+    ['the nonce in the wrong order', () => ({ nonceOf: swapped }), 'nonce'],
     ['another app', () => ({ appId: 'ABCDE12345.com.example.third' }), 'app'],
     ['the same app of another team', () => ({ appId: appId.replace('ABCDE', 'ZZZZZ') }), 'app'],
     ['a development build', () => ({ isDevelopment: true }), 'environment'],
     ['a key that was used', () => ({ counter: 1 }), 'counter'],
     ['another credential', () => ({ credentialId: Buffer.alloc(32, 7) }), 'key'],
-    [
-      'an expired certificate',
-      () => ({ from: Date.now() - 3 * day, until: Date.now() - day }),
-      'certificates',
-    ],
-    [
-      'a certificate of tomorrow',
-      () => ({ from: Date.now() + day, until: Date.now() + 2 * day }),
-      'certificates',
-    ],
+    ['an expired certificate', () => lasting(-3, -1), 'certificates'],
+    ['a certificate of tomorrow', () => lasting(1, 2), 'certificates'],
     ['no authority', () => ({ x5cOf: (leaf) => [leaf] }), 'certificates'],
     [
       'one authority too many',
       () => ({ x5cOf: (leaf) => [leaf, apple.authority, apple.authority] }),
       'certificates',
     ],
-    [
-      'a further authority in between',
-      () => {
-        const between = certify({ subject: 'Between', keys: makeKeys(), by: apple.authority })
-        const made = { ...apple, authority: between }
-        return { apple: made, x5cOf: (leaf) => [leaf, between, apple.authority] }
-      },
-      'certificates',
-    ],
+    ['a further authority in between', withOneBetween, 'certificates'],
     [
       'a certificate by that of another device',
-      () => {
-        const device = certify({
-          subject: 'Device',
-          keys: makeKeys(),
-          by: apple.authority,
-          isAuthority: false,
-        })
-        return { apple: { ...apple, authority: device } }
-      },
+      () => ({ apple: { ...apple, authority: deviceBy(apple.authority) } }),
       'certificates',
     ],
     [
       'a certificate below the root that is no authority',
-      () => {
-        const device = certify({
-          subject: 'Device',
-          keys: makeKeys(),
-          by: apple.top,
-          isAuthority: false,
-        })
-        return { apple: { ...apple, authority: device } }
-      },
+      () => ({ apple: { ...apple, authority: deviceBy(apple.top) } }),
       'certificates',
     ],
     ['another root', () => ({ apple: createApple() }), 'certificates'],
@@ -135,7 +115,7 @@ describe('an attestation of a key', () => {
   })
 
   it('is refused under an expired authority', () => {
-    const old = createApple({ from: Date.now() - 3 * day, until: Date.now() - day })
+    const old = createApple(lasting(-3, -1))
     const found = verifyAppAttest(attest({ apple: old }), expectedBy(old, key.keyId))
     expect(found).toEqual({ problem: 'certificates' })
   })
@@ -182,9 +162,10 @@ it('may have a little more in it than is read, and no more', () => {
 
 describe("an attestation of Apple's", () => {
   const at = Date.UTC(2024, 1, 7)
+  const theirApp = 'V8H6LQ9448.io.uebelacker.AppAttestExample'
   const root = new X509Certificate(appleRoot)
   const of = ({ challenge, keyId }: typeof productionFixture) => ({
-    appIds: ['V8H6LQ9448.io.uebelacker.AppAttestExample'],
+    appIds: [theirApp],
     keyId,
     root,
     at,
@@ -195,28 +176,21 @@ describe("an attestation of Apple's", () => {
 
   it('counts at its time', () => {
     const found = verifyAppAttest(bytesOf(productionFixture), of(productionFixture))
-    expect(found).toMatchObject({ appId: 'V8H6LQ9448.io.uebelacker.AppAttestExample' })
+    expect(found).toMatchObject({ appId: theirApp })
   })
 
   it('of a development build counts for these only', () => {
     const bytes = bytesOf(developmentFixture)
     expect(verifyAppAttest(bytes, of(developmentFixture))).toEqual({ problem: 'environment' })
-    expect(
-      verifyAppAttest(bytes, { ...of(developmentFixture), allowsDevelopment: true }),
-    ).toMatchObject({
-      appId: 'V8H6LQ9448.io.uebelacker.AppAttestExample',
-    })
+    const allowing = { ...of(developmentFixture), allowsDevelopment: true }
+    expect(verifyAppAttest(bytes, allowing)).toMatchObject({ appId: theirApp })
   })
 
   it('is refused years later, and under another root', () => {
     const bytes = bytesOf(productionFixture)
     const expected = of(productionFixture)
-    expect(verifyAppAttest(bytes, { ...expected, at: Date.UTC(2026, 1, 5) })).toEqual({
-      problem: 'certificates',
-    })
-    expect(verifyAppAttest(bytes, { ...expected, root: apple.root })).toEqual({
-      problem: 'certificates',
-    })
+    for (const other of [{ at: Date.UTC(2026, 1, 5) }, { root: apple.root }])
+      expect(verifyAppAttest(bytes, { ...expected, ...other })).toEqual({ problem: 'certificates' })
   })
 
   it('comes with assertions of its key', () => {
@@ -229,7 +203,7 @@ describe("an attestation of Apple's", () => {
     const payload =
       '{"subject":"Lorem ipsum","message":"Lorem ipsum dolor sit amet, consectetur adipiscing elit."}'
     const expected = {
-      appIds: ['V8H6LQ9448.io.uebelacker.AppAttestExample'],
+      appIds: [theirApp],
       clientDataHash: createHash('sha256').update(payload).digest(),
       publicKey: createPublicKey({ key: Buffer.from(key, 'base64'), format: 'der', type: 'spki' }),
     }
@@ -252,9 +226,7 @@ describe('an assertion', () => {
     expect(assertion({ hash: Buffer.alloc(32) })).toEqual({ problem: 'signature' })
     expect(assertion({ key: createDeviceKey() })).toEqual({ problem: 'signature' })
     expect(assertion({ appId: 'ABCDE12345.com.example.third' })).toEqual({ problem: 'app' })
-    const nonceOf = (authData: Buffer, own: Buffer) =>
-      createHash('sha256').update(own).update(authData).digest()
-    expect(assertion({ nonceOf })).toEqual({ problem: 'signature' })
+    expect(assertion({ nonceOf: swapped })).toEqual({ problem: 'signature' })
   })
 })
 

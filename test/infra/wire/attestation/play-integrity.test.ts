@@ -41,12 +41,19 @@ const details = (some: object) => ({
   },
 })
 
+const ofApp = (appRecognitionVerdict: string, name = packageName) => ({
+  appIntegrity: { appRecognitionVerdict, packageName: name },
+})
+const ofDevice = (...deviceRecognitionVerdict: string[]) => ({
+  deviceIntegrity: { deviceRecognitionVerdict },
+})
+const at = (minutes: number) => details({ timestampMillis: String(Date.now() + minutes * minute) })
+
 describe('a verdict', () => {
   it('counts of a genuine device and app', () => {
     expect(problem()).toBeUndefined()
     expect(problem(details({ nonce: `${nonce.toString('base64url')}=` }))).toBeUndefined()
-    const strong = { deviceIntegrity: { deviceRecognitionVerdict: ['MEETS_STRONG_INTEGRITY'] } }
-    expect(problem(strong)).toBeUndefined()
+    expect(problem(ofDevice('MEETS_STRONG_INTEGRITY'))).toBeUndefined()
   })
 
   it.each<[string, object, string]>([
@@ -57,45 +64,19 @@ describe('a verdict', () => {
       'malformed',
     ],
     ['of another package', details({ requestPackageName: 'com.example.other' }), 'app'],
-    [
-      'about another package',
-      {
-        appIntegrity: {
-          appRecognitionVerdict: 'PLAY_RECOGNIZED',
-          packageName: 'com.example.other',
-        },
-      },
-      'app',
-    ],
-    [
-      'of a changed app',
-      { appIntegrity: { appRecognitionVerdict: 'UNRECOGNIZED_VERSION', packageName } },
-      'app',
-    ],
-    [
-      'of before the document',
-      details({ timestampMillis: String(Date.now() - 2 * minute) }),
-      'time',
-    ],
-    ['of the future', details({ timestampMillis: String(Date.now() + 2 * minute) }), 'time'],
-    ['about no genuine device', { deviceIntegrity: { deviceRecognitionVerdict: [] } }, 'device'],
-    [
-      'without labels',
-      { deviceIntegrity: {}, appIntegrity: { appRecognitionVerdict: 'UNEVALUATED' } },
-      'device',
-    ],
-    [
-      'about a device with basic integrity only',
-      { deviceIntegrity: { deviceRecognitionVerdict: ['MEETS_BASIC_INTEGRITY'] } },
-      'device',
-    ],
+    ['about another package', ofApp('PLAY_RECOGNIZED', 'com.example.other'), 'app'],
+    ['of a changed app', ofApp('UNRECOGNIZED_VERSION'), 'app'],
+    ['of before the document', at(-2), 'time'],
+    ['of the future', at(2), 'time'],
+    ['about no genuine device', ofDevice(), 'device'],
+    ['without labels', { deviceIntegrity: {}, ...ofApp('UNEVALUATED') }, 'device'],
+    ['about a device with basic integrity only', ofDevice('MEETS_BASIC_INTEGRITY'), 'device'],
   ])('%s is refused', (_name, some, expected) => {
     expect(problem(some)).toBe(expected)
   })
 
   it('of a build that Google does not know counts where these do', () => {
-    const unknown = { appIntegrity: { appRecognitionVerdict: 'UNRECOGNIZED_VERSION', packageName } }
-    expect(problem(unknown, true)).toBeUndefined()
+    expect(problem(ofApp('UNRECOGNIZED_VERSION'), true)).toBeUndefined()
   })
 
   it.each([[null], ['text'], [[]], [{ requestDetails: null }]])('%j is malformed', (verdict) => {
@@ -109,10 +90,8 @@ describe('a token', () => {
     const token = await playToken({ some: 'verdict' }, google)
     const other = keysOf(createGoogle())
     expect(await openPlayToken(token, keys)).toEqual({ some: 'verdict' })
-    expect(
-      await openPlayToken(token, { ...keys, verification: other.verification }),
-    ).toBeUndefined()
-    expect(await openPlayToken(token, { ...keys, decryption: other.decryption })).toBeUndefined()
+    for (const one of [{ verification: other.verification }, { decryption: other.decryption }])
+      expect(await openPlayToken(token, { ...keys, ...one })).toBeUndefined()
   })
 
   it('by another algorithm is not opened', async () => {

@@ -53,23 +53,11 @@ describe('components', () => {
     expect(outcomeOf(request(lines, { Dict: dict }))).toBe('verified')
   })
 
-  test.each([
-    [
-      'a field',
-      [
-        ['"x0"', 'v0'],
-        ['"x0"', 'v0'],
-      ],
-    ],
+  test.each<[string, [string, string][]]>([
+    ['a field', Array(2).fill(['"x0"', 'v0'])],
     ['a derived component', [['"@authority"', 'shop0.example']]],
-    [
-      'a member',
-      [
-        ['"dict";key="a"', '1'],
-        ['"dict";key="a"', '1'],
-      ],
-    ],
-  ] as [string, [string, string][]][])('%s covered twice is refused', (_, lines) => {
+    ['a member', Array(2).fill(['"dict";key="a"', '1'])],
+  ])('%s covered twice is refused', (_, lines) => {
     expect(outcomeOf(request(lines, { X0: 'v0', Dict: 'a=1' }))).toBe('component')
   })
 
@@ -105,36 +93,17 @@ const inputs = (components: string, labels = 1): Headers => {
   }
 }
 
+const members = (count: number) => covered((i) => `"d";key="k${i}"`, count)
+const agents = Array.from({ length: 400 }, (_, i) => `a${i}="x:"`).join(',')
 const hostile: [string, Headers][] = [
-  [
-    'members of a long dictionary',
-    { ...inputs(covered((i) => `"d";key="k${i}"`, 210)), d: dictionary },
-  ],
+  ['members of a long dictionary', { ...inputs(members(210)), d: dictionary }],
   ['one member again and again', { ...inputs(covered(() => '"d";key="k9"', 230)), d: dictionary }],
-  ['30 members of a dictionary', { ...inputs(covered((i) => `"d";key="k${i}"`, 30)), d: short }],
-  [
-    '30 members of a dictionary, by four signatures',
-    {
-      ...inputs(
-        covered((i) => `"d";key="k${i}"`, 30),
-        4,
-      ),
-      d: short,
-    },
-  ],
+  ['30 members of a dictionary', { ...inputs(members(30)), d: short }],
+  ['30 members of a dictionary, by four signatures', { ...inputs(members(30), 4), d: short }],
   ['a field again and again', { ...inputs(covered(() => '"d"', 900)), d: dictionary }],
   ['the same line of a field', { ...inputs(covered(() => '"@target-uri"', 250)), d: dictionary }],
-  [
-    'an unreadable dictionary',
-    { ...inputs(covered((i) => `"d";key="k${i}"`, 30)), d: `${short},(` },
-  ],
-  [
-    'many agents',
-    {
-      ...inputs(''),
-      'Signature-Agent': Array.from({ length: 400 }, (_, i) => `a${i}="x:"`).join(','),
-    },
-  ],
+  ['an unreadable dictionary', { ...inputs(members(30)), d: `${short},(` }],
+  ['many agents', { ...inputs(''), 'Signature-Agent': agents }],
 ]
 
 it.each(hostile)(

@@ -37,11 +37,8 @@ describe('a key of a directory', () => {
   })
 
   it('that ends while its directory is remembered is asked for again, and proves nothing', () => {
-    const { Signature = '' } = agentSignature({
-      key,
-      lines: [['"@authority"', 'own.example']],
-      created: seconds,
-    })
+    const lines: [string, string][] = [['"@authority"', 'own.example']]
+    const { Signature = '' } = agentSignature({ key, lines, created: seconds })
     const signed = { key_id: key.keyId, bases: ['b'], bytes: Signature.slice('sig1=:'.length, -1) }
     const known = {
       subject: 'https://agent.example',
@@ -50,13 +47,10 @@ describe('a key of a directory', () => {
       last_failure: null,
       result: { keys: keysWith({ exp: seconds + 60 }) },
     }
-    expect(judge(signed, known, now + 59_000).outcome).toMatchObject({
-      status: 'invalid',
-      reason: 'signature',
-    })
-    expect(judge(signed, known, now + 600_000)).toMatchObject({
-      outcome: { status: 'unknown_key', reason: 'key' },
-      isWaiting: true,
-    })
+    const invalid = { status: 'invalid', reason: 'signature' }
+    expect(judge(signed, known, now + 59_000)).toMatchObject({ outcome: invalid })
+    const unknown = { status: 'unknown_key', reason: 'key' }
+    const later = judge(signed, known, now + 600_000)
+    expect(later).toMatchObject({ outcome: unknown, isWaiting: true })
   })
 })

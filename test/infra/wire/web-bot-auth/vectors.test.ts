@@ -40,14 +40,11 @@ const hourMs = 60 * 60 * 1000
 const requestOf = ({ signature, signature_input, signature_agent }: (typeof named)[number]) => ({
   method: 'GET',
   target: '/path/to/resource',
-  rawHeaders: [
-    'Signature',
-    signature,
-    'Signature-Input',
-    signature_input,
-    'Signature-Agent',
-    signature_agent,
-  ],
+  rawHeaders: Object.entries({
+    Signature: signature,
+    'Signature-Input': signature_input,
+    'Signature-Agent': signature_agent,
+  }).flat(),
 })
 
 function signatureIn(vector: (typeof named)[number]): RequestSignature {
@@ -83,12 +80,10 @@ describe.each(ofAgents)('vector $index', (vector) => {
     const expected =
       lasts > hourMs ? { status: 'invalid', reason: 'lifetime' } : { status: 'signed' }
     expect(checkSignature(requestOf(vector), rules)).toMatchObject(expected)
-    expect(checkSignature(requestOf(vector), { ...rules, maxLifetimeMs: lasts })).toMatchObject({
-      status: 'signed',
-    })
-    expect(
-      lifetimeProblem(signatureIn(vector), { maxLifetimeMs: lasts, now: vector.created_ms }),
-    ).toBe(undefined)
+    const longer = { ...rules, maxLifetimeMs: lasts }
+    expect(checkSignature(requestOf(vector), longer)).toMatchObject({ status: 'signed' })
+    const atOnce = { maxLifetimeMs: lasts, now: vector.created_ms }
+    expect(lifetimeProblem(signatureIn(vector), atOnce)).toBe(undefined)
   })
 
   it('is not signed by its key with any bit changed in base or signature', () => {
@@ -100,17 +95,14 @@ describe.each(ofAgents)('vector $index', (vector) => {
       return changed
     }
     const bits = fc.integer({ min: 0, max: 7 })
+    const anyBit = () => fc.sample(bits, 1)[0] ?? 0
     for (let at = 0; at < base.length; at++) {
-      const [bit = 0] = fc.sample(bits, 1)
-      const bases = [changedAt(base, at, bit).toString('latin1')]
-      expect(isSigned({ ...signature, bases }), `byte ${at} of the base, bit ${bit}`).toBe(false)
+      const bases = [changedAt(base, at, anyBit()).toString('latin1')]
+      expect(isSigned({ ...signature, bases }), `byte ${at} of the base`).toBe(false)
     }
     for (let at = 0; at < signature.bytes.length; at++) {
-      const [bit = 0] = fc.sample(bits, 1)
-      const bytes = changedAt(signature.bytes, at, bit)
-      expect(isSigned({ ...signature, bytes }), `byte ${at} of the signature, bit ${bit}`).toBe(
-        false,
-      )
+      const bytes = changedAt(signature.bytes, at, anyBit())
+      expect(isSigned({ ...signature, bytes }), `byte ${at} of the signature`).toBe(false)
     }
   })
 })

@@ -43,13 +43,9 @@ test.each([
     // It may turn out that there was time for more: one that timed out would have been the last all the same.
     expect(last).not.toEqual([])
     expect(last[0]).toBeGreaterThanOrEqual(begun.length - 2)
+    if (tookMs === 10_000) expect(last).toEqual([begun.length - 1])
   },
 )
-
-test('the last attempt says so when receivers time out', () => {
-  const { begun, last } = attempts({ tookMs: 10_000, deadline: 15 * minute, timeoutMs: 10_000 })
-  expect(last).toEqual([begun.length - 1])
-})
 
 test('is over when there is no time for a whole attempt', () => {
   const schedule = { attempts: 0, since: 1000, timeoutMs: 10_000 }

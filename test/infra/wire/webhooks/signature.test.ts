@@ -43,31 +43,25 @@ describe('the golden vector', () => {
     expect(made['X-Foil-Signature']).toBe(vector.signature)
   })
 
-  const received = {
-    body: vector.raw_body,
-    secrets: [vector.secret],
-    now: vector.now_seconds * 1000,
-  }
-  const plain = (time: string, signature: string) => ({
-    'X-Foil-Timestamp': time,
-    'X-Foil-Signature': signature,
-  })
+  const verify = (time: string, signature: string) =>
+    verifySignature({
+      headers: { 'X-Foil-Timestamp': time, 'X-Foil-Signature': signature },
+      body: vector.raw_body,
+      secrets: [vector.secret],
+      now: vector.now_seconds * 1000,
+    })
 
   it('verifies', () => {
-    const result = verifySignature({
-      ...received,
-      headers: plain(vector.timestamp, vector.signature),
-    })
-    expect(result).toEqual({ valid: true })
+    expect(verify(vector.timestamp, vector.signature)).toEqual({ valid: true })
   })
 
   it.each([
-    ['an invalid signature', plain(vector.timestamp, vector.invalid_signature)],
-    ['another time', plain(vector.expired_timestamp, vector.signature)],
-    ['an upper-case signature', plain(vector.timestamp, vector.signature.toUpperCase())],
-    ['two signatures', plain(vector.timestamp, `${vector.signature},${vector.signature}`)],
-  ])('does not with %s', (_what, changed) => {
-    expect(verifySignature({ ...received, headers: changed }).valid).toBe(false)
+    ['an invalid signature', vector.timestamp, vector.invalid_signature],
+    ['another time', vector.expired_timestamp, vector.signature],
+    ['an upper-case signature', vector.timestamp, vector.signature.toUpperCase()],
+    ['two signatures', vector.timestamp, `${vector.signature},${vector.signature}`],
+  ])('does not with %s', (_what, time, signature) => {
+    expect(verify(time, signature).valid).toBe(false)
   })
 })
 
@@ -88,39 +82,27 @@ describe('a delivery during a rotation', () => {
   it.each([
     ['new', newSecret],
     ['old', oldSecret],
-  ])('verifies with the %s secret by the library standardwebhooks', (_which, secret) => {
-    expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
-  })
-
-  it.each([
-    ['new', newSecret],
-    ['old', oldSecret],
-  ])('verifies with the %s secret by our own verifier', (_which, secret) => {
-    expect(verifySignature({ headers, body, secrets: [secret], now })).toEqual({ valid: true })
-  })
+  ])(
+    'verifies with the %s secret by our verifier and the library standardwebhooks',
+    (_, secret) => {
+      expect(verifySignature({ headers, body, secrets: [secret], now })).toEqual({ valid: true })
+      expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body))
+    },
+  )
 
   it('does not verify with a secret that is neither', () => {
     expect(() => new Webhook(otherSecret).verify(body, headers)).toThrow('No matching signature')
     expect(verifySignature({ headers, body, secrets: [otherSecret], now }).valid).toBe(false)
   })
 
-  it('verifies without one of the forms', () => {
-    const only = (prefix: string) =>
-      Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith(prefix)))
-    for (const some of [only('X-'), only('webhook-')]) {
-      expect(verifySignature({ headers: some, body, secrets: [newSecret], now })).toEqual({
-        valid: true,
-      })
+  it('verifies with one of the forms, and with lower-case names and lists, as servers hand them on', () => {
+    const entries = Object.entries(headers)
+    const only = (prefix: string) => entries.filter(([name]) => name.startsWith(prefix))
+    const listed = entries.map(([name, value]) => [name.toLowerCase(), [value]])
+    for (const some of [only('X-'), only('webhook-'), listed]) {
+      const given = { headers: Object.fromEntries(some), body, secrets: [newSecret], now }
+      expect(verifySignature(given)).toEqual({ valid: true })
     }
-  })
-
-  it('is verified with header names in lower case and values in lists, as servers hand them on', () => {
-    const listed = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value]]),
-    )
-    expect(verifySignature({ headers: listed, body, secrets: [newSecret], now })).toEqual({
-      valid: true,
-    })
   })
 })
 
@@ -150,33 +132,32 @@ describe('what does not verify', () => {
 
   test.each([
     [-301, 'future'],
+    [-298, undefined],
+    [298, undefined],
     [301, 'old'],
-  ])('a delivery that is %i seconds away', (seconds, word) => {
+  ])('a delivery that is %i seconds away: %s', (seconds, word) => {
     const at = now + seconds * 1000
     const result = verifySignature({ headers, body, secrets: [newSecret], now: at })
-    expect(result).toMatchObject({ valid: false, problem: expect.stringContaining(word) })
+    const invalid = { valid: false, problem: expect.stringContaining(word ?? '') }
+    expect(result).toEqual(word ? invalid : { valid: true })
   })
 
-  test.each([-298, 298])('but one that is %i seconds away does', (seconds) => {
-    const at = now + seconds * 1000
-    expect(verifySignature({ headers, body, secrets: [newSecret], now: at })).toEqual({
-      valid: true,
-    })
+  const foil = (time: string | string[]) => ({
+    'X-Foil-Timestamp': time,
+    'X-Foil-Signature': 'a'.repeat(64),
   })
-
+  const standard = (signature: string) => ({
+    'webhook-id': '1',
+    'webhook-timestamp': '1',
+    'webhook-signature': signature,
+  })
   test.each([
     ['no headers', {}],
     ['half of each form', { 'X-Foil-Timestamp': '1', 'webhook-id': 'evt_1' }],
-    ['a time that is no number', { 'X-Foil-Timestamp': '1e9', 'X-Foil-Signature': 'a'.repeat(64) }],
-    ['empty signatures', { 'webhook-id': '1', 'webhook-timestamp': '1', 'webhook-signature': '' }],
-    [
-      'another version',
-      { 'webhook-id': '1', 'webhook-timestamp': '1', 'webhook-signature': 'v2,aaaa' },
-    ],
-    [
-      'a header that came twice',
-      { 'X-Foil-Timestamp': ['1', '1'], 'X-Foil-Signature': 'a'.repeat(64) },
-    ],
+    ['a time that is no number', foil('1e9')],
+    ['empty signatures', standard('')],
+    ['another version', standard('v2,aaaa')],
+    ['a header that came twice', foil(['1', '1'])],
   ])('%s', (_what, few) => {
     const result = verifySignature({ headers: few, body, secrets: [newSecret], now })
     expect(result).toMatchObject({ valid: false, problem: expect.stringMatching(/\w/) })
@@ -207,29 +188,21 @@ describe('signing secrets', () => {
 
   it('are told from texts of another shape, such as a part of one', () => {
     expect(isSigningSecret(newSecret)).toBe(true)
-    const others = [
-      newSecret.slice(0, -1),
-      newSecret.slice(0, -4),
-      `${newSecret}AAAA`,
-      newSecret.slice(6),
-      `${newSecret} `,
-    ]
+    const cut = [newSecret.slice(0, -1), newSecret.slice(0, -4), newSecret.slice(6), '']
+    const longer = [`${newSecret}AAAA`, `${newSecret} `]
     const notBase64 = `${newSecret.slice(0, -1)}-`
-    expect([...others, notBase64, ''].filter(isSigningSecret)).toEqual([])
+    expect([...cut, ...longer, notBase64].filter(isSigningSecret)).toEqual([])
   })
 
   it('open under the keyring that sealed them, for their endpoint', () => {
-    const sealed = sealSigningSecret({
-      keyring,
-      random: randomBytes,
-      secret: newSecret,
-      endpointId: 'we_1',
-    })
+    const about = { keyring, endpointId: 'we_1' }
+    const sealed = sealSigningSecret({ ...about, random: randomBytes, secret: newSecret })
     expect(sealed.includes(Buffer.from(newSecret))).toBe(false)
-    expect(openSigningSecret({ keyring, sealed, endpointId: 'we_1' })).toBe(newSecret)
-    expect(() => openSigningSecret({ keyring, sealed, endpointId: 'we_2' })).toThrow('we_2')
+    expect(openSigningSecret({ ...about, sealed })).toBe(newSecret)
+    const elsewhere = { ...about, endpointId: 'we_2' }
+    expect(() => openSigningSecret({ ...elsewhere, sealed })).toThrow('we_2')
     const other = createKeyring(randomBytes(32).toString('base64'))
-    expect(() => openSigningSecret({ keyring: other, sealed, endpointId: 'we_1' })).toThrow('we_1')
+    expect(() => openSigningSecret({ ...about, keyring: other, sealed })).toThrow('we_1')
   })
 
   it('sign until the moment they expire', () => {
