@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest'
 import { inventions } from '../../bench/detection/inventions.ts'
-import { noNetwork } from '../../infra/ip/network.ts'
-import type { LearnedAnswers } from '../../projections/answers/learned.ts'
+import { type LearnedAnswers, nothingLearned } from '../../projections/answers/learned.ts'
 import { snapshotSchema } from '../../schemas/observations.ts'
-import { evaluate } from '../../services/scoring/signals/evaluate.ts'
-import { batch, opened, testSession } from '../services/scoring/support/events.ts'
-import { stateAfter } from '../services/scoring/support/sessions.ts'
+import { testSession } from '../services/scoring/support/events.ts'
+import { evaluateState, stateOf } from '../services/scoring/support/sessions.ts'
 import { proofsOf } from '../services/scoring/support/snapshots.ts'
 
 // The deployment knows what engines answer to its own questions, which nobody can look up.
@@ -17,14 +15,12 @@ const taught: LearnedAnswers = {
 
 type Invention = (typeof inventions)[number]
 
-function verdictOf({ name, platform, body }: Invention, learned?: LearnedAnswers): string {
+function verdictOf({ name, platform, body }: Invention, learned: LearnedAnswers): string {
   const snapshot = snapshotSchema.parse(body(`seed of ${name}`).snapshot)
   const proofs = proofsOf(snapshot.navigator.user_agent ?? '')
   const client = { snapshot: platform === 'web' ? { ...snapshot, proofs } : snapshot }
-  const session = testSession(name, { client, platform })
-  const state = stateAfter([...opened(session), batch(session)])
-  const network = noNetwork.lookup(session.ip, 0)
-  return evaluate({ state, network, ...(learned ? { learned } : {}) }).score.verdict
+  const state = stateOf(testSession(name, { client, platform }))
+  return evaluateState(state, { learned }).score.verdict
 }
 
 test('there are more than 40, of pages and of apps', () => {
@@ -44,6 +40,6 @@ test.each(inventions.map((one) => [one.name, one] as const))(
 test.each(inventions.filter(({ isFresh }) => isFresh).map((one) => [one.name, one] as const))(
   '%s leaves something out, and is human nowhere',
   (_, one) => {
-    expect(verdictOf(one)).not.toBe('human')
+    expect(verdictOf(one, nothingLearned)).not.toBe('human')
   },
 )

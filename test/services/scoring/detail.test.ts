@@ -1,70 +1,31 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { noNetwork } from '../../../infra/ip/network.ts'
 import { snapshotSchema } from '../../../schemas/observations.ts'
 import { deviceOf, nativeDetailOf } from '../../../services/scoring/device.ts'
 import { browserOf } from '../../../services/scoring/scored-event.ts'
-import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
 import { profileOf, vectorOf } from '../../../services/scoring/visitors/profile.ts'
 import { batch, opened, testSession } from './support/events.ts'
-import { decisionAbout, evaluateClient, stateAfter } from './support/sessions.ts'
+import { decisionAbout, evaluateClient, evaluateState, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
 describe('detail', () => {
-  it('names browser, system and app', () => {
-    const shown = (client: clients.Client) => {
-      const { facts } = evaluateClient(client)
-      const { name, version } = deviceOf(facts).operating_system
-      const { name: browser, major_version, engine, app_name } = browserOf(facts)
-      return [browser, major_version, engine, app_name, name, version, deviceOf(facts).form_factor]
-    }
-    expect(shown(clients.desktopChrome)).toEqual([
-      'Google Chrome',
-      '140',
-      'blink',
-      null,
-      'macOS',
-      '15.6.0',
-      'desktop',
-    ])
-    expect(shown(clients.desktopSafari)).toEqual([
-      'Safari',
-      '18',
-      'webkit',
-      null,
-      'macOS',
-      '10.15.7',
-      'desktop',
-    ])
-    expect(shown(clients.chromebook)).toEqual([
-      'Google Chrome',
-      '140',
-      'blink',
-      null,
-      'Chrome OS',
-      '16371.0.0',
-      'desktop',
-    ])
-    expect(shown(clients.resistingFirefox)).toEqual([
-      'Firefox',
-      '140',
-      'gecko',
-      null,
-      'Windows',
-      '10.0',
-      'desktop',
-    ])
-    expect(shown(clients.iphoneSafari)).toEqual([
-      'Safari',
-      '18',
-      'webkit',
-      null,
-      'iOS',
-      '18.5',
-      'mobile',
-    ])
-    expect(shown(clients.androidWebView).slice(2, 4)).toEqual(['blink', 'Instagram'])
-    expect(shown(clients.headlessChrome)[0]).toBe('HeadlessChrome')
+  it.each([
+    [clients.desktopChrome, 'Google Chrome 140 blink', null, 'macOS 15.6.0 desktop'],
+    [clients.desktopSafari, 'Safari 18 webkit', null, 'macOS 10.15.7 desktop'],
+    [clients.chromebook, 'Google Chrome 140 blink', null, 'Chrome OS 16371.0.0 desktop'],
+    [clients.resistingFirefox, 'Firefox 140 gecko', null, 'Windows 10.0 desktop'],
+    [clients.iphoneSafari, 'Safari 18 webkit', null, 'iOS 18.5 mobile'],
+    [clients.androidWebView, expect.stringContaining('blink'), 'Instagram', expect.any(String)],
+    [clients.headlessChrome, expect.stringContaining('HeadlessChrome'), null, expect.any(String)],
+  ])('names browser, system and app', (client, browser, app, device) => {
+    const { facts } = evaluateClient(client)
+    const { name, major_version, engine, app_name } = browserOf(facts)
+    const { operating_system: system, form_factor } = deviceOf(facts)
+    expect([
+      [name, major_version, engine].join(' '),
+      app_name,
+      [system.name, system.version, form_factor].join(' '),
+    ]).toEqual([browser, app, device])
   })
 
   it('of an app fills what only apps have, of the web nothing of it', () => {
@@ -78,7 +39,7 @@ describe('detail', () => {
     }
     const session = testSession('app', { platform: 'ios', client: { snapshot: { native } } })
     const { native_app, install_id, native_runtime_integrity, browser, evidence, ...decision } =
-      decisionAbout(stateAfter([...opened(session), batch(session)]))
+      decisionAbout(session)
     expect(native_app?.bundle_id).toBe('com.example.shop')
     expect(install_id).toBe('i-1')
     expect(native_runtime_integrity?.jailbreak_or_root.detected).toBe(true)
@@ -92,37 +53,24 @@ describe('detail', () => {
   })
 
   it.each([
-    [null, null],
-    [
-      { status: 'signed', reason: null },
-      { status: 'unknown_key', domain: 'agent.example' },
-    ],
-    [
-      { status: 'unknown_key', reason: 'algorithm' },
-      { status: 'unknown_key', domain: 'agent.example' },
-    ],
-    [
-      { status: 'invalid', reason: 'lifetime' },
-      { status: 'invalid', domain: 'agent.example' },
-    ],
-    [
-      { status: 'absent', reason: null },
-      { status: 'absent', domain: 'agent.example' },
-    ],
-  ] as const)('of a signature %j names Web Bot Auth as %j', (found, expected) => {
-    const signature = found && { ...found, signed: null }
-    const session = testSession('signed', { signature, signatureAgent: 'agent.example' })
-    expect(decisionAbout(stateAfter([...opened(session), batch(session)])).web_bot_auth).toEqual(
-      expected,
+    [null, null, null],
+    ['signed', null, 'unknown_key'],
+    ['unknown_key', 'algorithm', 'unknown_key'],
+    ['invalid', 'lifetime', 'invalid'],
+    ['absent', null, 'absent'],
+  ] as const)('of a signature that is %s names Web Bot Auth', (found, reason, status) => {
+    const signature = found && { status: found, reason, signed: null }
+    const session = testSession('signed', {
+      document: { signature, signature_agent: 'agent.example' },
+    })
+    expect(decisionAbout(session).web_bot_auth).toEqual(
+      status && { status, domain: 'agent.example' },
     )
   })
 
   it('shows the handshake of which an edge told', () => {
     const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
-    const session = testSession('handshake', { ja4 })
-    const { connection_fingerprint } = decisionAbout(
-      stateAfter([...opened(session), batch(session)]),
-    )
+    const { connection_fingerprint } = decisionAbout(testSession('edge', { document: { ja4 } }))
     expect(connection_fingerprint.ja4.hash).toBe(ja4)
   })
 
@@ -151,14 +99,10 @@ describe('detail', () => {
     fc.assert(
       fc.property(snapshots, (snapshot) => {
         const session = testSession('any')
-        const observations = JSON.parse(
-          JSON.stringify({ version: 1, elapsed_ms: 1, snapshot, behavior: snapshot }),
-        )
+        const observations = { snapshot, behavior: snapshot }
         const state = stateAfter([...opened(session), batch(session, { observations })])
         expect(JSON.stringify(decisionAbout(state))).not.toContain('\\u0000')
-        const vector = vectorOf(
-          profileOf(evaluate({ state, network: noNetwork.lookup('', 0) }).facts),
-        )
+        const vector = vectorOf(profileOf(evaluateState(state).facts))
         expect(vector.every((value) => value === -1 || (value >= 0 && value <= 1))).toBe(true)
       }),
       { numRuns: 100 },

@@ -2,17 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { type AddressNetwork, noNetwork } from '../../../infra/ip/network.ts'
 import type { Snapshot } from '../../../schemas/observations.ts'
 import { sessionScored } from '../../support/session-scored.ts'
-import { batch, opened, startedAt, type TestSession, testSession } from './support/events.ts'
+import { opened, startedAt, type TestSession, testSession } from './support/events.ts'
 import { decisionAbout, stateAfter } from './support/sessions.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
 
 const skipped = noNetwork.lookup('203.0.113.9', startedAt)
 
-function scored(session: TestSession, network: AddressNetwork = skipped) {
-  const withSnapshot = Object.keys(session.client.snapshot).length > 0
-  const state = stateAfter([...opened(session), ...(withSnapshot ? [batch(session)] : [])])
-  return decisionAbout(state, network)
-}
+const scored = (session: TestSession, network: AddressNetwork = skipped) =>
+  decisionAbout(session, { network })
 
 const runtimeNames = Object.keys(sessionScored().runtime_integrity)
 const uncheckedRuntime = (event: ReturnType<typeof scored>) =>
@@ -80,7 +77,7 @@ describe('the runtime', () => {
   })
 
   it('of no snapshot is not checked at all', () => {
-    const event = scored(testSession('none', { client: { snapshot: {} } }))
+    const event = decisionAbout(stateAfter(opened(testSession('none'))))
     expect(event.evidence.sources).toEqual(['request_headers'])
     expect(uncheckedRuntime(event)).toEqual(runtimeNames)
     expect(event.analysis_coverage.runtime).toBe(false)

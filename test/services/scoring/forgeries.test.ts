@@ -3,16 +3,29 @@ import { answersOf } from '../../../bench/recorded-answers.ts'
 import { bankNumberOf, bankNumbersOf } from '../../../infra/challenges/bank.ts'
 import { questionsOf, recordedAnswer } from '../../../infra/challenges/challenges.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
-import { noNetwork } from '../../../infra/ip/network.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
 import { type LearnedAnswers, nothingLearned } from '../../../projections/answers/learned.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
-import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
-import { batch, handOff, opened, startedAt, testSession } from './support/events.ts'
-import { decisionAbout, evaluateClient, stateAfter } from './support/sessions.ts'
+import {
+  batch,
+  documentOpened,
+  handOff,
+  opened,
+  startedAt,
+  testSession,
+  visitOf,
+} from './support/events.ts'
+import { naturalInput } from './support/natural-input.ts'
+import {
+  decisionAbout,
+  evaluateClient,
+  evaluateState,
+  signalsOf,
+  stateAfter,
+} from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
-import { naturalInput, ownIdsOf, rightAnswers, rightTo, taught } from './support/taught.ts'
+import { ownIdsOf, rightAnswers, rightTo, taught } from './support/taught.ts'
 
 const { answers, desktopChrome, desktopFirefox, desktopSafari, proofsOf, withParts } = clients
 const echo = { ...answers, canvas_challenge_hash: null, engine_answers: [], answer_mac: null }
@@ -73,27 +86,18 @@ describe('a forgery is not human', () => {
 
   it('an empty report of an app on the session of a page', () => {
     const session = testSession('native', { client: { snapshot: { native: {} } } })
-    const state = stateAfter([...opened(session), batch(session)])
-    expect(decisionAbout(state).verdict).toBe('bot')
+    expect(decisionAbout(session).verdict).toBe('bot')
   })
 
-  it('a snapshot of a person sent for other documents, as it is and with other values', () => {
-    for (let i = 0; i < 5; i++) {
-      const parts =
-        i < 3 ? {} : { canvas: { hash: `edited ${i}` }, environment: { screen_width: 1000 + i } }
-      const session = testSession(`replay-${i}`, { client: withParts(desktopChrome, parts) })
-      const events = opened(session).map((event) =>
-        event.type === 'DocumentOpened'
-          ? {
-              ...event,
-              data: { ...event.data, challenge: `other-${i}`, timing_nonce: `other-${i}` },
-            }
-          : event,
-      )
-      const decision = decisionAbout(stateAfter([...events, batch(session)]))
-      expect(decision.verdict).not.toBe('human')
-      expect(decision.signals_fired.map(({ signal }) => signal)).toContain('stale_snapshot')
-    }
+  it.each([
+    ['as it is', {}],
+    ['with other values', { canvas: { hash: 'edited' }, environment: { screen_width: 1001 } }],
+  ])('a snapshot of a person sent for another document, %s', (_, parts) => {
+    const document = { challenge: 'other', timing_nonce: 'other' }
+    const client = withParts(desktopChrome, parts)
+    const decision = decisionAbout(testSession('replay', { client, document }))
+    expect(decision.verdict).not.toBe('human')
+    expect(signalsOf(decision)).toContain('stale_snapshot')
   })
 })
 
@@ -102,8 +106,7 @@ test('what is missing and what is impossible is named', () => {
     environment: { timezone: null, timezone_offset_min: 9999 },
     storage: { cookies: null },
   })
-  const session = testSession('named', { client })
-  const { evidence, verdict } = decisionAbout(stateAfter([...opened(session), batch(session)]))
+  const { evidence, verdict } = decisionAbout(testSession('named', { client }))
   expect(evidence).toMatchObject({
     missing: ['environment.timezone', 'storage.cookies'],
     impossible: ['environment.timezone_offset_min'],
@@ -282,35 +285,20 @@ describe('where the deployment has learned the answers to its own questions', ()
     const client = keyed({ ...recorded, engine_answers: ofRepository })
     const session = testSession('asked later', { client })
     const elsewhere = { challenge: 'another document', timingNonce: answers.timing_nonce }
+    const engineQuestions = questionsOf(elsewhere.challenge)
+    const proofs = answersOf(agent, { ...elsewhere, engineQuestions })
     const next = {
       ...session,
-      client: withParts(desktopChrome, {
-        proofs: answersOf(agent, {
-          ...elsewhere,
-          engineQuestions: questionsOf(elsewhere.challenge),
-        }),
-      }),
+      client: withParts(desktopChrome, { proofs }),
       documentHash: 'f'.repeat(64),
+      document: { challenge: elsewhere.challenge },
     }
-    const answering = (challenge: string) => ({
-      version: 1,
-      elapsed_ms: 900,
-      engine_answers: rightAnswers(challenge),
-    })
+    const answering = (challenge: string) => ({ engine_answers: rightAnswers(challenge) })
     const right = answering(answers.challenge)
-    const without = { version: 1, elapsed_ms: 900 }
-    const first = [...opened(session), batch(session)]
-    const second = [
-      ...opened(next).flatMap((event) =>
-        event.type === 'DocumentOpened'
-          ? { ...event, data: { ...event.data, challenge: elsewhere.challenge } }
-          : [],
-      ),
-      batch(next),
-    ]
-    const network = noNetwork.lookup(session.ip, startedAt)
+    const first = visitOf(session)
+    const second = [documentOpened(next), batch(next)]
     const judgedAfter = (...events: SessionEvent[]) => {
-      const { facts, score } = evaluate({ state: stateAfter(events), learned, network })
+      const { facts, score } = evaluateState(stateAfter(events), { learned })
       return [facts.answers.engine, score.verdict]
     }
 
@@ -324,21 +312,16 @@ describe('where the deployment has learned the answers to its own questions', ()
 
     it('who sends the next body without them, or asks for the result at once, has not answered', () => {
       const unanswered = ['unanswered', 'inconclusive']
-      expect(judgedAfter(...first, batch(session, { seq: 2, observations: without }))).toEqual(
-        unanswered,
-      )
-      expect(
-        judgedAfter(
-          ...opened(session),
-          handOff(session, { observations: { ...without, snapshot: client.snapshot } }),
-        ),
-      ).toEqual(unanswered)
+      const next = batch(session, { seq: 2, observations: {} })
+      expect(judgedAfter(...first, next)).toEqual(unanswered)
+      const atOnce = handOff(session, { observations: { snapshot: client.snapshot } })
+      expect(judgedAfter(...opened(session), atOnce)).toEqual(unanswered)
     })
 
     it("the session's next page counts as proven until its own answers are due", () => {
       const proven = [...first, batch(session, { seq: 2, observations: right })]
       expect(judgedAfter(...proven, ...second)).toEqual(['as_claimed', 'human'])
-      const due = batch(next, { seq: 2, observations: without })
+      const due = batch(next, { seq: 2, observations: {} })
       expect(judgedAfter(...proven, ...second, due)).toEqual(['unanswered', 'inconclusive'])
       const answered = batch(next, { seq: 2, observations: answering(elsewhere.challenge) })
       expect(judgedAfter(...proven, ...second, answered)).toEqual(['as_claimed', 'human'])

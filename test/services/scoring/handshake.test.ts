@@ -1,23 +1,26 @@
 import { createSecretKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { noNetwork } from '../../../infra/ip/network.ts'
 import {
   type LearnedAnswers,
   learnFrom,
   nothingLearned,
 } from '../../../projections/answers/learned.ts'
 import { answerRows, mergeAnswers } from '../../../projections/answers/projection.ts'
-import type { SessionScored, VisitorLink } from '../../../schemas/events.ts'
-import { scoredEvent } from '../../../services/scoring/scored-event.ts'
+import type { SessionScored } from '../../../schemas/events.ts'
 import { judgeHandshake, recordedHandshake } from '../../../services/scoring/session/handshake.ts'
-import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
-import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
 import hellos from '../../fixtures/tls-hellos/hellos.json' with { type: 'json' }
-import { sessionScored } from '../../support/session-scored.ts'
-import { batch, opened, organizationId, startedAt, testSession } from './support/events.ts'
-import { naturalKeys, naturalMouse } from './support/natural-input.ts'
-import { decisionAbout, stateAfter } from './support/sessions.ts'
+import { visitorLink } from '../../support/session-scored.ts'
+import { opened, organizationId, startedAt, testSession } from './support/events.ts'
+import { naturalInput, naturalKeys, naturalMouse } from './support/natural-input.ts'
+import {
+  decisionAbout,
+  evaluateState,
+  scored,
+  signalsOf,
+  stateAfter,
+  stateOf,
+} from './support/sessions.ts'
 import {
   type Client,
   desktopChrome,
@@ -26,7 +29,7 @@ import {
   headlessChrome,
   withParts,
 } from './support/snapshots.ts'
-import { naturalInput, taught } from './support/taught.ts'
+import { taught } from './support/taught.ts'
 
 const go = 't13d1312h2_f57a46bbacb6_ab7e3b40a677'
 const chromium = 't13d1517h2_8daaf6152771_cb7bf5808d99'
@@ -60,7 +63,9 @@ describe('a handshake', () => {
     learned = nothingLearned,
     isApp = false,
   }) => {
-    const [document = null] = stateAfter(opened(testSession('aligned', { ja4 }))).documents
+    const [document = null] = stateAfter(
+      opened(testSession('aligned', { document: { ja4 } })),
+    ).documents
     const platform = isApp ? 'ios' : 'web'
     return judgeHandshake({
       document,
@@ -121,17 +126,8 @@ describe('a browser that speaks TLS like a tool', () => {
   // Input as a person produces it, behind a proxy that opens TLS.
   const behavior = { mouse: naturalMouse, keyboard: naturalKeys }
 
-  const decision = (ja4: string | null, input?: object) => {
-    const session = testSession('spoken', { ja4 })
-    const { snapshot } = session.client
-    const observations = {
-      version: 1,
-      elapsed_ms: 500,
-      snapshot,
-      ...(input && { behavior: input }),
-    }
-    return decisionAbout(stateAfter([...opened(session), batch(session, { observations })]))
-  }
+  const decision = (ja4: string | null, input?: object) =>
+    decisionAbout(stateOf(testSession('spoken', { document: { ja4 } }), input))
 
   it('is not human by that alone, and no bot either', () => {
     expect(decision(null).verdict).toBe('human')
@@ -161,9 +157,6 @@ const hourMs = 60 * 60 * 1000
 describe('handshakes that are learned', () => {
   const countingKey = createSecretKey(Buffer.alloc(32, 1))
   const master = createKeyring(Buffer.alloc(32, 7).toString('base64')).current
-  const example = sessionScored().visitor
-  if (!example) throw new Error('the example has a visitor')
-  const visitor: VisitorLink = example
 
   /** The final decision about a session of visitor `n`, with natural input and from a network of its own, in hour `n`. */
   function decided(
@@ -172,42 +165,21 @@ describe('handshakes that are learned', () => {
     ja4: string,
     learned = nothingLearned,
   ): SessionScored {
-    const session = testSession(`learned-${n}`, { client, ja4, ip: `10.${n >> 8}.${n & 255}.7` })
-    const observations = {
-      version: 1,
-      elapsed_ms: 500,
-      snapshot: client.snapshot,
-      behavior: naturalInput,
-    }
-    const state = stateAfter([...opened(session), batch(session, { observations })])
-    const network = noNetwork.lookup(state.ip_address, startedAt)
-    const evaluation = evaluate({
-      state,
-      network,
+    const ip = `10.${n >> 8}.${n & 255}.7`
+    const state = stateOf(
+      testSession(`learned-${n}`, { client, ip, document: { ja4 } }),
+      naturalInput,
+    )
+    const evaluation = evaluateState(state, {
       learned: {
         // Nobody has taught Apple's engine.
         ...(client === desktopSafari ? nothingLearned : taught),
         right: (of) => taught.right(of) ?? learned.right(of),
       },
     })
-    const trigger = {
-      decisionId: 'evt_x',
-      reason: 'first' as const,
-      final: true,
-      onlyOnChange: false,
-    }
-    const { event } = scoredEvent({
-      state,
-      evaluation,
-      countingKey,
-      hashes: hashesOf(evaluation.facts),
-      trigger: { ...trigger, at: startedAt },
-      visitor: { ...visitor, id: `vid_${n}` },
-      durationMs: 1,
-      evaluatedAt: startedAt + n * hourMs,
-    })
-    if (event.type !== 'SessionScored') throw new Error(event.type)
-    return event.data
+    const visitor = visitorLink({ id: `vid_${n}` })
+    const evaluatedAt = startedAt + n * hourMs
+    return scored(state, evaluation, { countingKey, visitor, evaluatedAt }).data
   }
 
   /** What is known once so many visitors of each client came, whose handshake is that. */
@@ -222,9 +194,7 @@ describe('handshakes that are learned', () => {
   const alignment = (client: Client, ja4: string, learned: LearnedAnswers) =>
     decided(9999, client, ja4, learned).connection_fingerprint.user_agent_alignment
   const says = (learned: LearnedAnswers, client = desktopChrome) =>
-    decided(9999, client, go, learned).signals_fired.some(
-      ({ signal }) => signal === 'browser_with_tool_handshake',
-    )
+    signalsOf(decided(9999, client, go, learned)).includes('browser_with_tool_handshake')
 
   it('of a browser are those of its engine, for who says that it is another one, too', () => {
     const learned = learnedOf(unrecorded, [desktopFirefox, 30])

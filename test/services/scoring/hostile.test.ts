@@ -1,15 +1,15 @@
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { noNetwork } from '../../../infra/ip/network.ts'
 import { createBreather } from '../../../infra/timing.ts'
 import { behaviorOf } from '../../../services/cli/simulate/generate/behavior.ts'
 import { createSeededRandom } from '../../../services/cli/simulate/generate/random.ts'
-import { startDecisions } from '../../../services/scoring/decide.ts'
-import { batch, opened, startedAt, testSession } from './support/events.ts'
+import { batch, opened, testSession } from './support/events.ts'
+import { decisionsAfter } from './support/sessions.ts'
 import { desktopChrome } from './support/snapshots.ts'
-import { taught } from './support/taught.ts'
 
 const limit = 512 * 1024
+const bodies = (count: number, payload: Buffer) =>
+  Array.from({ length: count }, (_, i) => batch(testSession(`hostile-${i}`), { payload }))
 const names = (length: number) =>
   Array.from({ length: Math.floor(length / 80) }, (_, i) => `"k${i}${'x'.repeat(60)}":1`).join()
 
@@ -39,20 +39,12 @@ function cpuMs(): number {
   return (user + system) / 1000
 }
 
-/** What it costs to decision ten sessions with such a body; the least of some runs, as others collect garbage. */
+/** The cost of deciding ten sessions with such a body; the least of some runs, as others collect garbage. */
 function cost(text: string): number {
-  const payload = deflateRawSync(text)
-  const events = Array.from({ length: 10 }, (_, i) =>
-    batch(testSession(`hostile-${i}`), { payload }),
-  )
+  const events = bodies(10, deflateRawSync(text))
   const runs = Array.from({ length: 5 }, () => {
-    const { apply } = startDecisions(new Map(), {
-      learned: taught,
-      network: noNetwork,
-      now: startedAt,
-    })
     const before = cpuMs()
-    for (const event of events) apply(event)
+    decisionsAfter(events)
     return cpuMs() - before
   })
   return Math.min(...runs)
@@ -69,15 +61,7 @@ describe.each(hostile)('bodies %s', (_, bodyOf) => {
 })
 
 it('other work has its turn between bodies, however many there are', async () => {
-  const payload = deflateRawSync(`[${'0,'.repeat(limit / 2 - 2)}0]`)
-  const events = Array.from({ length: 40 }, (_, i) =>
-    batch(testSession(`hostile-${i}`), { payload }),
-  )
-  const { apply } = startDecisions(new Map(), {
-    learned: taught,
-    network: noNetwork,
-    now: startedAt,
-  })
+  const events = bodies(40, deflateRawSync(`[${'0,'.repeat(limit / 2 - 2)}0]`))
   const breathe = createBreather()
   let turns = 0
   let isOver = false
@@ -89,7 +73,7 @@ it('other work has its turn between bodies, however many there are', async () =>
   const pieces: number[] = []
   for (const event of events) {
     const started = performance.now()
-    apply(event)
+    decisionsAfter([event])
     pieces.push(performance.now() - started)
     await breathe()
   }
@@ -136,14 +120,12 @@ const observations = { snapshot: desktopChrome.snapshot, behavior }
 
 it.each(odd)('%s in any member leave the session its decision', (_, replace) => {
   const session = testSession('odd-members')
-  let bodies = 0
+  let sent = 0
   for (const body of withOne(observations, replace)) {
-    const sources = { learned: taught, network: noNetwork, now: startedAt }
-    const { apply, decisions } = startDecisions(new Map(), { ...sources })
     const payload = deflateRawSync(JSON.stringify({ version: 1, elapsed_ms: 900, ...Object(body) }))
-    for (const event of [...opened(session), batch(session, { payload })]) apply(event)
+    const { decisions } = decisionsAfter([...opened(session), batch(session, { payload })])
     expect(decisions).toHaveLength(1)
-    bodies++
+    sent++
   }
-  expect(bodies).toBeGreaterThan(40)
+  expect(sent).toBeGreaterThan(40)
 })

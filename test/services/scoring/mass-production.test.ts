@@ -1,13 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
+import { nothingLearned } from '../../../projections/answers/learned.ts'
 import { countRepeats } from '../../../projections/repeats/queries.ts'
 import type { Behavior } from '../../../schemas/observations.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
-import {
-  type Evaluation,
-  evaluate,
-  withHistory,
-} from '../../../services/scoring/signals/evaluate.ts'
+import { type Evaluation, withHistory } from '../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
 import { useReadModel } from '../../projections/read-model.ts'
 import {
@@ -20,8 +17,8 @@ import {
 } from '../../projections/repeats/events.ts'
 import { createNumbers } from '../../support/hand.ts'
 import { peoplesHands, withNoise } from '../../support/hands.ts'
-import { batch, opened, testSession } from './support/events.ts'
-import { slugs, stateAfter } from './support/sessions.ts'
+import { testSession } from './support/events.ts'
+import { evaluateState, slugs, stateOf } from './support/sessions.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
 
 const world = useReadModel(repeatsProjection, (event) => recorded(event))
@@ -38,14 +35,11 @@ interface Came {
 /** What is made of each of these new visitors, one after the other; by default of one address and one image. */
 async function judged(sessions: Came[]): Promise<Evaluation[]> {
   const found: Evaluation[] = []
-  for (const [
-    session,
-    { hands, at, ip = '203.0.113.9', client = desktopChrome },
-  ] of sessions.entries()) {
+  for (const [session, came] of sessions.entries()) {
+    const { hands, at, ip = '203.0.113.9', client = desktopChrome } = came
     const test = testSession(`session ${session}`, { client })
-    const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior: hands }
-    const state = stateAfter([...opened(test), batch(test, { observations })])
-    const own = evaluate({ state, network: noNetwork.lookup(ip, start) })
+    const network = noNetwork.lookup(ip, start)
+    const own = evaluateState(stateOf(test, hands), { network, learned: nothingLearned })
     const { snapshot_hash: snapshot, behavior_hash: behavior } = hashesOf(own.facts)
     const about: About = { session, visitor: session, snapshot, behavior, ip, at: start + at }
     const [counted] = await countRepeats(world.database.pool, [askedAbout(about)])

@@ -1,22 +1,29 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { derivedId } from '../../../infra/ids.ts'
+import { repeatsProjection } from '../../../projections/repeats/projection.ts'
+import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { type Behavior, behaviorSchema } from '../../../schemas/observations.ts'
 import { createNumbers } from '../../support/hand.ts'
 import { consistent, peoplesInput, withNoise, withSomeChanged } from '../../support/hands.ts'
-import { type Decisions, openDecisions } from './support/decisions.ts'
 import { startedAt, testSession } from './support/events.ts'
+import { openScoringDatabase, type ScoringDatabase } from './support/scoring.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
 
 // Each of nine people is alike to a copy by chance in one of some thousand runs.
 const seed = Number(process.env.SEED ?? 54)
 const next = createNumbers(seed)
 
-let decisions: Decisions
+let world: ScoringDatabase
+let stop: () => Promise<void>
 beforeAll(async () => {
-  decisions = await openDecisions()
+  world = await openScoringDatabase(sessionsProjection, repeatsProjection)
+  stop = (await world.score()).stop
 })
-afterAll(() => decisions?.close())
+afterAll(async () => {
+  await stop()
+  await world.close()
+})
 
 interface Came {
   behavior?: Behavior | undefined
@@ -41,7 +48,7 @@ async function decided(came: Came[]): Promise<SessionScored[]> {
       continuityId: `${organizationId} ${n}`,
     }
     const session = testSession(`${organizationId} ${n}`, { ...about, ...rest })
-    judged.push(await decisions.decided(session, { behavior }))
+    judged.push(await world.decided(session, behavior))
   }
   return judged
 }
@@ -79,24 +86,18 @@ describe(`by the seed ${seed}, a mass run of 16 sessions`, () => {
     }),
   }
 
+  const decidedRun = (run: (n: number) => Partial<Came>) =>
+    decided(Array.from({ length: 16 }, (_, n) => ({ ip: '198.51.100.7', at: n * 300, ...run(n) })))
+
   it.each(Object.entries(runs))('%s has no human from the tenth on', async (_, run) => {
-    const came = Array.from({ length: 16 }, (_, n) => ({
-      ip: '198.51.100.7',
-      at: n * 300,
-      ...run(n),
-    }))
-    const judged = await decided(came)
+    const judged = await decidedRun(run)
     expect(judged[0]?.verdict).toBe('human')
     expect(verdicts(judged.slice(9))).not.toContain('human')
   })
 
   it('of five recordings with 15 % noise has no human once each came three times', async () => {
-    const came = Array.from({ length: 16 }, (_, n) => ({
-      ip: '198.51.100.7',
-      at: n * 300,
-      behavior: noisy(recording(n), 0.15),
-    }))
-    expect(verdicts((await decided(came)).slice(10))).not.toContain('human')
+    const judged = await decidedRun((n) => ({ behavior: noisy(recording(n), 0.15) }))
+    expect(verdicts(judged.slice(10))).not.toContain('human')
   })
 })
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { profileOf } from '../../../services/scoring/visitors/profile.ts'
-import { batch, opened, testSession } from './support/events.ts'
-import { decisionAbout, evaluateClient, slugs, stateAfter } from './support/sessions.ts'
+import { testSession } from './support/events.ts'
+import { decisionAbout, evaluateClient, slugs } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
 const allowsMinimal = () => true
@@ -49,11 +49,8 @@ describe('where the organization allows the minimal mode', () => {
 
   it('a decision says what nobody looked at', () => {
     const session = testSession('minimal', { client: minimal(clients.desktopChrome) })
-    const { evidence, runtime_integrity, client_telemetry } = decisionAbout(
-      stateAfter([...opened(session), batch(session)]),
-      undefined,
-      allowsMinimal,
-    )
+    const decision = decisionAbout(session, { allowsMinimal })
+    const { evidence, runtime_integrity, client_telemetry } = decision
     expect(evidence?.missing).toEqual([])
     const telemetry = ['canvas', 'graphics', 'audio', 'fonts', 'media']
     expect(evidence?.unchecked).toEqual(

@@ -1,6 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { createCodec } from '../../../infra/event-store/codec.ts'
-import { noNetwork } from '../../../infra/ip/network.ts'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { nothingLearned } from '../../../projections/answers/learned.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
@@ -9,18 +7,14 @@ import type { SessionScored } from '../../../schemas/events.ts'
 import { switchModel, switchModelBack } from '../../../services/scoring/model/commands.ts'
 import { followModels } from '../../../services/scoring/model/follow.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
-import type { SessionEvent } from '../../../services/scoring/session/state.ts'
-import { runScoring } from '../../../services/scoring/worker.ts'
-import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
-import { noSkips } from '../../support/no-skips.ts'
 import { openServiceWorld, type ServiceWorld } from '../../support/service-world.ts'
-import { batch, metaOf, opened, organizationId, testSession } from './support/events.ts'
+import { batch, opened, organizationId, testSession } from './support/events.ts'
+import { naturalInput } from './support/natural-input.ts'
+import { decisionsOn, loseScoring, recordsOf, startScoring } from './support/scoring.ts'
+import { signalsOf } from './support/sessions.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
-import { naturalInput } from './support/taught.ts'
 
-const codec = createCodec()
-const silent = createLogger('silent')
 // One signal and nothing that makes up for it.
 const client = withParts(desktopChrome, { automation: { globals: ['emit'] } })
 const strict: ScoringModel = {
@@ -55,9 +49,7 @@ beforeEach(() => {
 afterEach(async () => {
   for (const stop of stops) await stop()
   stops = []
-  await world.pool.query(
-    'truncate scoring.offsets, scoring.sessions, scoring.visitors, scoring.links, scoring.visitor_keys',
-  )
+  await loseScoring(world.pool)
 })
 afterAll(() => world.close())
 
@@ -72,38 +64,17 @@ async function follow(some: Partial<Parameters<typeof followModels>[0]> = {}) {
 
 async function scoring({ clock = world.base.clock }: { clock?: () => number } = {}) {
   const { modelsAt } = await follow({ clock })
-  const worker = await runScoring({
-    learned: nothingLearned,
-    log,
-    codec,
-    pool: world.pool,
-    dataKeys: createMemoryDataKeys(),
-    clock,
-    network: noNetwork,
-    applied: { waitFor: async () => {} },
-    logger: silent,
-    skips: noSkips,
-    modelsAt,
-  })
-  stops.push(worker.stop)
+  const parts = { log, pool: world.pool, learned: nothingLearned, clock, modelsAt }
+  stops.push((await startScoring(parts)).stop)
 }
 
 async function decisionOfNew(): Promise<SessionScored> {
   const session = testSession(`model ${sessions++}`, { client, openedAt: world.now.ms })
-  const observations = {
-    version: 1,
-    elapsed_ms: 500,
-    snapshot: client.snapshot,
-    behavior: naturalInput,
-  }
-  const events: SessionEvent[] = [...opened(session), batch(session, { observations })]
-  await log.append(events.map((event) => codec.toRecord(event, metaOf(event))))
+  const observations = { snapshot: client.snapshot, behavior: naturalInput }
+  await log.append(recordsOf(...opened(session), batch(session, { observations })))
   await log.settled()
-  const made = log.records
-    .filter((record) => record.topic === 'tidegate.sessions.v1')
-    .map(codec.fromRecord)
-  const last = made.flatMap((event) => (event.type === 'SessionScored' ? [event.data] : [])).at(-1)
-  if (last?.session_id !== session.id) throw new Error('nothing was decided')
+  const last = decisionsOn(log, session.id).at(-1)
+  if (!last) throw new Error('nothing was decided')
   return last
 }
 
@@ -115,22 +86,15 @@ test('the model of a decision is that of its moment, and going back is as before
   expect(changed).toEqual({ modelId: modelId(strict), effectiveAt: world.now.ms + 30_000 })
   expect(await switchModel(world.deps, { ...request, model: strict })).toBeUndefined()
   world.now.ms += 29_999
-  expect(await decisionOfNew()).toMatchObject({
-    model: 'tidegate-6',
-    risk_score: before.risk_score,
-  })
+  const asBefore = { model: 'tidegate-6', risk_score: before.risk_score }
+  expect(await decisionOfNew()).toMatchObject(asBefore)
   world.now.ms += 1
   const after = await decisionOfNew()
   expect(after).toMatchObject({ model: modelId(strict), verdict: 'inconclusive' })
-  expect(after.signals_fired.map(({ signal: slug }) => slug)).toEqual(
-    before.signals_fired.map(({ signal: slug }) => slug),
-  )
+  expect(signalsOf(after)).toEqual(signalsOf(before))
   expect(await switchModelBack(world.deps, request)).toMatchObject({ modelId: null })
   world.now.ms += 30_000
-  expect(await decisionOfNew()).toMatchObject({
-    model: 'tidegate-6',
-    risk_score: before.risk_score,
-  })
+  expect(await decisionOfNew()).toMatchObject(asBefore)
 })
 
 test('a decision that lasts beyond the moment is of the time of its model', async () => {

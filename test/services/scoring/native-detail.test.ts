@@ -4,16 +4,15 @@ import { nativeDetail } from '../../../schemas/native-detail.ts'
 import { type Snapshot, snapshotSchema } from '../../../schemas/observations.ts'
 import { nativeRuntimeIntegrity } from '../../../services/readback/schemas/native.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
-import { batch, opened, testSession } from './support/events.ts'
-import { decisionAbout, evaluateClient, stateAfter } from './support/sessions.ts'
+import { testSession } from './support/events.ts'
+import { decisionAbout, evaluateClient } from './support/sessions.ts'
 
 const axes = { bias: [0.1, 0.2, 0.3], noise: [1, 2, 3] }
 const app = { device_model: 'Pixel 9', bundle_id: 'com.example.shop' }
 
 const sessionOf = (native: object) => {
   const snapshot = snapshotSchema.parse({ native: { ...app, ...native } })
-  const session = testSession('app', { platform: 'android', client: { snapshot } })
-  return decisionAbout(stateAfter([...opened(session), batch(session)]))
+  return decisionAbout(testSession('app', { platform: 'android', client: { snapshot } }))
 }
 
 describe('what an app found', () => {

@@ -1,29 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createCodec } from '../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
-import { type RunningScoring, runScoring } from '../../../services/scoring/worker.ts'
+import type { RunningScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
-import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
-import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import { silent } from '../../support/projections.ts'
-import {
-  batch,
-  handOff,
-  metaOf,
-  opened,
-  scoringTopics,
-  startedAt,
-  testSession,
-} from './support/events.ts'
-import { taught } from './support/taught.ts'
+import { handOff, scoringTopics, testSession, visitOf } from './support/events.ts'
+import { recordsOf, startScoring } from './support/scoring.ts'
 
 const topic = 'tidegate.collect.v1'
-const codec = createCodec()
 
 describe.each(openTestLogs())('$name', (testLog) => {
   let database: TestDatabase
@@ -46,38 +34,20 @@ describe.each(openTestLogs())('$name', (testLog) => {
   })
   afterEach(() => running.stop())
 
-  function start(some: Partial<Parameters<typeof runScoring>[0]> = {}): Promise<RunningScoring> {
+  function start(network = noNetwork): Promise<RunningScoring> {
     const logger = silent.child({}, { level: 'silent' })
     logger.error = (...args: unknown[]) => errors.push(args)
-    return runScoring({
-      learned: taught,
-      log,
-      pool: database.pool,
-      codec,
-      dataKeys: createMemoryDataKeys(),
-      clock: () => startedAt,
-      network: noNetwork,
-      applied: { waitFor: async () => {} },
-      logger,
-      skips: noSkips,
-      ...some,
-    })
+    return startScoring({ log, pool: database.pool, logger, network })
   }
 
-  const append = (...events: SessionEvent[]) =>
-    log.append(events.map((event) => codec.toRecord(event, metaOf(event))))
-
-  const append1 = async (...events: SessionEvent[]): Promise<Position> => {
-    const position = (await append(...events)).at(-1)
+  /** Returns the place of the last event. */
+  async function append(...events: SessionEvent[]): Promise<Position> {
+    const position = (await log.append(recordsOf(...events))).at(-1)
     if (!position) throw new Error('nothing appended')
     return position
   }
 
-  const visit = (name: string) => [
-    ...opened(testSession(name)),
-    batch(testSession(name)),
-    handOff(testSession(name)),
-  ]
+  const visit = (name: string) => [...visitOf(testSession(name)), handOff(testSession(name))]
 
   const scored = ({ offset, ...place }: Position) =>
     eventually(async () => expect(await readOffset(database.pool, place)).toBeGreaterThan(offset))
@@ -89,6 +59,17 @@ describe.each(openTestLogs())('$name', (testLog) => {
     )
     return rows[0] && JSON.parse(rows[0].state).decisions
   }
+
+  const forget = (name: string) =>
+    database.pool.query('delete from scoring.sessions where session_id = $1', [
+      testSession(name).id,
+    ])
+
+  const goOnAfter = ({ offset, partition }: Position) =>
+    database.pool.query(
+      'update scoring.offsets set next_offset = $1 where topic = $2 and partition = $3',
+      [offset + 1, topic, partition],
+    )
 
   const statusOf = ({ topic, partition }: Position) =>
     running.status().find((status) => status.topic === topic && status.partition === partition)
@@ -109,34 +90,26 @@ describe.each(openTestLogs())('$name', (testLog) => {
   test('scores again what was lost with the last commits of Postgres', async () => {
     const { same } = await names('lost')
     const [first = '', second = '', third = ''] = same
-    const before = await append1(...visit(first))
+    const before = await append(...visit(first))
     await scored(before)
-    const last = await append1(...visit(second))
+    const last = await append(...visit(second))
     await scored(last)
-    await database.pool.query('delete from scoring.sessions where session_id = $1', [
-      testSession(second).id,
-    ])
-    await database.pool.query(
-      'update scoring.offsets set next_offset = $1 where topic = $2 and partition = $3',
-      [before.offset + 1, topic, before.partition],
-    )
-    await scored(await append1(...visit(third)))
+    await forget(second)
+    await goOnAfter(before)
+    await scored(await append(...visit(third)))
     expect(await Promise.all(same.slice(0, 3).map(decisionsOf))).toEqual([2, 2, 2])
   })
 
   test('goes on from a state that somebody else wrote meanwhile, or took away', async () => {
     const { same } = await names('changed')
     const [counted = '', gone = ''] = same
-    for (const name of [counted, gone])
-      await scored(await append1(...opened(testSession(name)), batch(testSession(name))))
+    for (const name of [counted, gone]) await scored(await append(...visitOf(testSession(name))))
     await database.pool.query(
       `update scoring.sessions set state = jsonb_set(state::jsonb, '{decisions}', '40') where session_id = $1`,
       [testSession(counted).id],
     )
-    await database.pool.query('delete from scoring.sessions where session_id = $1', [
-      testSession(gone).id,
-    ])
-    for (const name of [counted, gone]) await scored(await append1(handOff(testSession(name))))
+    await forget(gone)
+    for (const name of [counted, gone]) await scored(await append(handOff(testSession(name))))
     expect(await Promise.all([counted, gone].map(decisionsOf))).toEqual([41, 1])
   })
 
@@ -148,8 +121,8 @@ describe.each(openTestLogs())('$name', (testLog) => {
       { topic, key: testSession(key).id, value: Buffer.from('not ours'), headers: {} },
     ])
     if (!bad) throw new Error('nothing appended')
-    const last = await append1(...visit(after))
-    await scored(await append1(...visit(other)))
+    const last = await append(...visit(after))
+    await scored(await append(...visit(other)))
     await eventually(() =>
       expect(statusOf(bad)).toMatchObject({
         nextOffset: bad.offset,
@@ -160,10 +133,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(running.status().filter(({ stopped }) => stopped !== null)).toHaveLength(1)
     expect(errors).toHaveLength(1)
     expect(JSON.stringify(errors)).toContain(`"offset":${bad.offset}`)
-    await database.pool.query(
-      'update scoring.offsets set next_offset = $1 where topic = $2 and partition = $3',
-      [bad.offset + 1, topic, bad.partition],
-    )
+    await goOnAfter(bad)
     await scored(last)
     await eventually(() =>
       expect(statusOf(bad)).toMatchObject({ nextOffset: last.offset + 1, stopped: null }),
@@ -183,9 +153,9 @@ describe.each(openTestLogs())('$name', (testLog) => {
         return noNetwork.lookup(ip, now)
       },
     }
-    running = await start({ network: broken })
-    const first = await append1(...visit(before), ...opened(poison), batch(poison))
-    const last = await append1(...visit(after))
+    running = await start(broken)
+    const first = await append(...visit(before), ...visitOf(poison))
+    const last = await append(...visit(after))
     await eventually(() =>
       expect(statusOf(first)).toMatchObject({
         nextOffset: first.offset,

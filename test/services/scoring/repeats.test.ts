@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { noNetwork } from '../../../infra/ip/network.ts'
+import { repeatsProjection } from '../../../projections/repeats/projection.ts'
+import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { Repeats } from '../../../schemas/events.ts'
-import { evaluate, withHistory } from '../../../services/scoring/signals/evaluate.ts'
+import { withHistory } from '../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
 import { repeatsOf } from '../../support/session-scored.ts'
-import { type Decisions, openDecisions } from './support/decisions.ts'
-import { batch, opened, startedAt, type TestSession, testSession } from './support/events.ts'
-import { slugs, stateAfter } from './support/sessions.ts'
+import { type TestSession, testSession } from './support/events.ts'
+import { openScoringDatabase, type ScoringDatabase } from './support/scoring.ts'
+import { evaluateState, signalsOf, slugs, stateOf } from './support/sessions.ts'
 import {
   type Client,
   desktopChrome,
@@ -14,7 +15,6 @@ import {
   resistingFirefox,
   withParts,
 } from './support/snapshots.ts'
-import { taught } from './support/taught.ts'
 
 const mouse = {
   events: 42,
@@ -27,17 +27,15 @@ const mouse = {
 }
 const keyboard = { events: 24, keys: 12, interval_mean: 120.5, interval_std: 31.2 }
 
-function evaluated(client: Client, behavior?: object) {
-  const session = testSession('evaluated', { client })
-  const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior }
-  const state = stateAfter([...opened(session), batch(session, { observations })])
-  return evaluate({ state, network: noNetwork.lookup(session.ip, startedAt), learned: taught })
-}
+const evaluated = (client: Client, behavior?: object) =>
+  evaluateState(stateOf(testSession('evaluated', { client }), behavior))
 const hashes = (client: Client, behavior?: object) => hashesOf(evaluated(client, behavior).facts)
-const slugsWith = (repeats: Repeats | null) =>
-  slugs(withHistory(evaluated(desktopChrome), { visitorSessions: 0, repeats, near: null }))
-const judged = (repeats: Repeats) =>
-  withHistory(evaluated(desktopChrome), { visitorSessions: 0, repeats, near: null }).score
+const behaviorHash = (behavior?: object, client = desktopChrome) =>
+  hashes(client, behavior).behavior_hash
+const withRepeats = (repeats: Repeats | null) =>
+  withHistory(evaluated(desktopChrome), { visitorSessions: 0, repeats, near: null })
+const slugsWith = (repeats: Repeats | null) => slugs(withRepeats(repeats))
+const judged = (repeats: Repeats) => withRepeats(repeats).score
 
 const hashed = /^[0-9a-f]{64}(\.[0-9a-f]{16}){4}\.[\w-]+$/
 // Compared within a burst of one address only.
@@ -58,25 +56,21 @@ describe('what is compared', () => {
   })
 
   it('input, once there are 20 events whose intervals differ', () => {
-    expect(hashes(desktopChrome, { mouse }).behavior_hash).toMatch(hashed)
-    expect(
-      hashes(desktopChrome, { mouse: { ...mouse, interval_std: 8.6 } }).behavior_hash,
-    ).not.toBe(hashes(desktopChrome, { mouse }).behavior_hash)
-    expect(hashes(desktopChrome, { mouse: { ...mouse, events: 19 } }).behavior_hash).toMatch(
-      onlyNumbers,
+    expect(behaviorHash({ mouse })).toMatch(hashed)
+    expect(behaviorHash({ mouse: { ...mouse, interval_std: 8.6 } })).not.toBe(
+      behaviorHash({ mouse }),
     )
-    expect(
-      hashes(desktopChrome, { mouse: { ...mouse, events: 10 }, keyboard }).behavior_hash,
-    ).toMatch(hashed)
-    expect(hashes(desktopChrome, { mouse: { ...mouse, interval_std: 0 } }).behavior_hash).toBeNull()
-    expect(hashes(desktopChrome, { scroll: mouse }).behavior_hash).toBeNull()
-    expect(hashes(desktopChrome).behavior_hash).toBeNull()
+    expect(behaviorHash({ mouse: { ...mouse, events: 19 } })).toMatch(onlyNumbers)
+    expect(behaviorHash({ mouse: { ...mouse, events: 10 }, keyboard })).toMatch(hashed)
+    expect(behaviorHash({ mouse: { ...mouse, interval_std: 0 } })).toBeNull()
+    expect(behaviorHash({ scroll: mouse })).toBeNull()
+    expect(behaviorHash()).toBeNull()
   })
 
   it('keys alone are not enough where the clock is rounded to 100 ms', () => {
-    expect(hashes(desktopChrome, { keyboard }).behavior_hash).toMatch(/^[0-9a-f]{64}/)
-    expect(hashes(resistingFirefox, { keyboard }).behavior_hash).toBeNull()
-    expect(hashes(resistingFirefox, { keyboard, mouse }).behavior_hash).toMatch(hashed)
+    expect(behaviorHash({ keyboard })).toMatch(/^[0-9a-f]{64}/)
+    expect(behaviorHash({ keyboard }, resistingFirefox)).toBeNull()
+    expect(behaviorHash({ keyboard, mouse }, resistingFirefox)).toMatch(hashed)
   })
 })
 
@@ -126,15 +120,19 @@ describe('what repeats as evidence', () => {
 })
 
 describe('on a real database', () => {
-  let decisions: Decisions
+  let world: ScoringDatabase
+  let stop: () => Promise<void>
 
   beforeAll(async () => {
-    decisions = await openDecisions()
+    world = await openScoringDatabase(sessionsProjection, repeatsProjection)
+    stop = (await world.score()).stop
   })
-  afterAll(() => decisions?.close())
+  afterAll(async () => {
+    await stop()
+    await world.close()
+  })
 
-  const decided = (session: TestSession, behavior: object) =>
-    decisions.decided(session, { behavior })
+  const decided = (session: TestSession, behavior: object) => world.decided(session, behavior)
 
   it('a recorded session that is sent again under fresh keys is doubted, and the first stays what it was', async () => {
     const human = await decided(testSession('human'), { mouse })
@@ -174,6 +172,6 @@ describe('on a real database', () => {
       network_sessions: { day: 2 },
       behavior_sessions: { day: 1 },
     })
-    expect(colleague.signals_fired.map(({ signal }) => signal)).toContain('replayed_snapshot')
+    expect(signalsOf(colleague)).toContain('replayed_snapshot')
   })
 })

@@ -1,12 +1,10 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { noNetwork } from '../../../infra/ip/network.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
 import { scoreOf } from '../../../services/scoring/model/score.ts'
-import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
 import { plainRisk, plainScore } from '../../support/plain-score.ts'
-import { batch, opened, platformOf, startedAt, testSession } from './support/events.ts'
-import { decisionAbout, stateAfter } from './support/sessions.ts'
+import { batch, opened, platformOf, testSession } from './support/events.ts'
+import { decisionAbout, evaluateState, signalsOf, slugs, stateAfter } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
 const flag = fc.constantFrom(true, false, null)
@@ -61,8 +59,10 @@ const generated = fc
   .map(({ base, parts, behavior, hasInput, hasSnapshot }) => {
     const client = clients.withParts(base, parts)
     const session = testSession('rescored', { client, platform: platformOf(client) })
-    const snapshot = hasSnapshot ? client.snapshot : undefined
-    const observations = { version: 1, elapsed_ms: 500, snapshot, ...(hasInput && { behavior }) }
+    const observations = {
+      ...(hasSnapshot && { snapshot: client.snapshot }),
+      ...(hasInput && { behavior }),
+    }
     return stateAfter([...opened(session), batch(session, { observations })])
   })
 const runs = { numRuns: 500 }
@@ -71,16 +71,12 @@ it('a recorded score follows from the signals that fired and the model that the 
   const verdicts = new Set<string>()
   fc.assert(
     fc.property(generated, (state) => {
-      const { model, signals_fired, has_snapshot, risk_score, verdict, score_breakdown } =
-        decisionAbout(state)
-      const signals = signals_fired.map(({ signal }) => signal)
+      const decision = decisionAbout(state)
+      const { has_snapshot, risk_score: risk, verdict, score_breakdown: breakdown } = decision
+      const signals = signalsOf(decision)
       const score = scoreOf(standardModel, { signals, hasSnapshot: has_snapshot === true })
-      expect(model).toBe(modelId(standardModel))
-      expect([score.risk, score.verdict, score.breakdown]).toEqual([
-        risk_score,
-        verdict,
-        score_breakdown,
-      ])
+      expect(decision.model).toBe(modelId(standardModel))
+      expect(score).toMatchObject({ risk, verdict, breakdown })
       verdicts.add(verdict)
     }),
     runs,
@@ -93,13 +89,10 @@ it('another model decides as it says of the signals that fired by this one', () 
   const other: ScoringModel = { ...standardModel, name: 'other', caps }
   fc.assert(
     fc.property(generated, (state) => {
-      const input = { state, network: noNetwork.lookup(state.ip_address, startedAt) }
-      const { fired, facts } = evaluate(input)
-      const rehearsed = scoreOf(other, {
-        signals: fired.map(({ slug }) => slug),
-        hasSnapshot: facts.snapshot !== null,
-      })
-      expect(evaluate(input, other).score).toEqual(rehearsed)
+      const { fired, facts } = evaluateState(state)
+      const hasSnapshot = facts.snapshot !== null
+      const rehearsed = scoreOf(other, { signals: slugs({ fired }), hasSnapshot })
+      expect(evaluateState(state, {}, other).score).toEqual(rehearsed)
     }),
     runs,
   )

@@ -1,19 +1,15 @@
 import { createSecretKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { questionsOf } from '../../../infra/challenges/challenges.ts'
-import { noNetwork } from '../../../infra/ip/network.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
 import { type SimulationKey, simulationProof } from '../../../infra/wire/collect/simulation.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { simulatedAnswers } from '../../../services/cli/simulate/generate/answers.ts'
-import { scoredEvent } from '../../../services/scoring/scored-event.ts'
-import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
-import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
-import { sessionScored } from '../../support/session-scored.ts'
-import { batch, opened, startedAt, testSession } from './support/events.ts'
-import { stateAfter } from './support/sessions.ts'
+import { visitorLink } from '../../support/session-scored.ts'
+import { testSession } from './support/events.ts'
+import { naturalInput } from './support/natural-input.ts'
+import { evaluateState, scored, stateOf } from './support/sessions.ts'
 import { answers, desktopChrome, proofsOf, withParts } from './support/snapshots.ts'
-import { naturalInput, taught } from './support/taught.ts'
 
 const serversKey: SimulationKey = Buffer.alloc(32, 7)
 const ofDocument = { sessionId: testSession('script').id, challenge: answers.challenge }
@@ -29,31 +25,10 @@ interface Given {
 /** What a server that would learn of it decides about a script that plays a Chrome. */
 function decide({ proofs, key }: Given): SessionScored {
   const client = withParts(desktopChrome, { proofs: { ...recorded, ...proofs } })
-  const session = testSession('script', { client })
-  const observations = {
-    version: 1,
-    elapsed_ms: 500,
-    snapshot: client.snapshot,
-    behavior: naturalInput,
-  }
-  const state = stateAfter([...opened(session), batch(session, { observations })])
-  const network = noNetwork.lookup(state.ip_address, startedAt)
-  const evaluation = evaluate({ state, network, simulationKey: key, learned: taught })
-  const trigger = {
-    decisionId: 'evt_x',
-    reason: 'first' as const,
-    final: true,
-    onlyOnChange: false,
-    at: startedAt,
-  }
-  const learning = {
-    visitor: sessionScored().visitor,
-    countingKey: createSecretKey(Buffer.alloc(32)),
-  }
-  const about = { state, trigger, evaluation, hashes: hashesOf(evaluation.facts), ...learning }
-  const { event } = scoredEvent({ ...about, evaluatedAt: startedAt, durationMs: 1 })
-  if (event.type !== 'SessionScored') throw new Error(event.type)
-  return event.data
+  const state = stateOf(testSession('script', { client }), naturalInput)
+  const countingKey = createSecretKey(Buffer.alloc(32))
+  const evaluation = evaluateState(state, { simulationKey: key })
+  return scored(state, evaluation, { visitor: visitorLink(), countingKey }).data
 }
 
 const sources = ({ evidence }: SessionScored) =>
@@ -77,39 +52,28 @@ describe('a script', () => {
     expect(decide({ proofs }).given_answers?.is_consistent).toBe(true)
   })
 
-  it.each<[given: string, Given]>([
-    ['no key', { proofs: simulatedAnswers(asked, undefined), key: serversKey }],
-    ['another key', { proofs: simulatedAnswers(asked, Buffer.alloc(32, 8)), key: serversKey }],
-    ['an empty key', { proofs: simulatedAnswers(asked, Buffer.alloc(0)), key: serversKey }],
-    ['a server that has no key', { proofs: simulatedAnswers(asked, serversKey) }],
-    [
-      'the proof of another document',
-      {
-        proofs: simulatedAnswers({ ...asked, challenge: 'another' }, serversKey),
-        key: serversKey,
-      },
-    ],
-    [
-      'the proof of another session',
-      {
-        proofs: simulatedAnswers({ ...asked, sessionId: testSession('another').id }, serversKey),
-        key: serversKey,
-      },
-    ],
-    [
-      'a proof as the answer to a question',
-      {
-        proofs: {
-          engine_answers: questionsOf(answers.challenge).map(({ id }) => ({
-            ...simulationProof(serversKey, ofDocument),
-            id,
-          })),
-        },
-        key: serversKey,
-      },
-    ],
-  ])('given %s, when it proves itself, then it is not human', (_, given) => {
-    const decision = decide(given)
+  const another = (some: Partial<typeof asked>) =>
+    simulatedAnswers({ ...asked, ...some }, serversKey)
+  const asAnswers = questionsOf(answers.challenge).map(({ id }) => ({
+    ...simulationProof(serversKey, ofDocument),
+    id,
+  }))
+
+  it.each<[given: string, proofs: Given['proofs']]>([
+    ['no key', simulatedAnswers(asked, undefined)],
+    ['another key', simulatedAnswers(asked, Buffer.alloc(32, 8))],
+    ['an empty key', simulatedAnswers(asked, Buffer.alloc(0))],
+    ['the proof of another document', another({ challenge: 'another' })],
+    ['the proof of another session', another({ sessionId: testSession('another').id })],
+    ['a proof as the answer to a question', { engine_answers: asAnswers }],
+  ])('given %s, when it proves itself, then it is not human', (_, proofs) => {
+    const decision = decide({ proofs, key: serversKey })
+    expect(decision.verdict).not.toBe('human')
+    expect(sources(decision)).not.toContain('simulated_answers')
+  })
+
+  it('given a server that has no key, when it proves itself, then it is not human', () => {
+    const decision = decide({ proofs: another({}) })
     expect(decision.verdict).not.toBe('human')
     expect(sources(decision)).not.toContain('simulated_answers')
   })

@@ -1,61 +1,27 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { noNetwork } from '../../../infra/ip/network.ts'
-import type { EventLog } from '../../../infra/log/port.ts'
-import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import {
   createLinkExplainer,
   type LinkExplanation,
 } from '../../../services/scoring/visitors/explain.ts'
-import { runScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
-import { noSkips } from '../../support/no-skips.ts'
-import { openProjectionWorld, type ProjectionWorld, silent } from '../../support/projections.ts'
-import {
-  batch,
-  metaOf,
-  opened,
-  scoringTopics,
-  startedAt,
-  type TestSession,
-  testSession,
-} from './support/events.ts'
+import { batch, opened, startedAt, type TestSession, testSession } from './support/events.ts'
+import { openScoringDatabase, type ScoringDatabase } from './support/scoring.ts'
 import { androidWebView, type Client, desktopChrome, withParts } from './support/snapshots.ts'
-import { taught } from './support/taught.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 
-let world: ProjectionWorld
-let log: EventLog
+let world: ScoringDatabase
 let stop: () => Promise<void>
 let now = startedAt
 
 beforeAll(async () => {
-  world = await openProjectionWorld()
-  const { pool, url } = world.database
-  log = await openPostgresLog({ pool, url, logger: silent })
-  await log.ensureTopics(scoringTopics)
-  const applied = await world.openApplied()
-  await world.run(log, sessionsProjection, { applied })
-  const dataKeys = createMemoryDataKeys()
-  const base = {
-    log,
-    pool,
-    dataKeys,
-    codec: world.codec,
-    clock: () => now,
-    network: noNetwork,
-    applied,
-    skips: noSkips,
-  }
-  const worker = await runScoring({ ...base, learned: taught, logger: silent })
-  stop = worker.stop
+  world = await openScoringDatabase(sessionsProjection)
+  stop = (await world.score({ clock: () => now })).stop
 })
 afterAll(async () => {
   await stop()
-  await log.close()
   await world.close()
 })
 
@@ -77,14 +43,13 @@ interface Visit extends Partial<TestSession> {
 async function visit(name: string, { after = 48 * hour, ...some }: Visit = {}): Promise<string> {
   now += after
   const session = testSession(name, { openedAt: now - 1000, ...some })
-  const events = [...opened(session), batch(session, { at: now })]
-  await log.append(events.map((event) => world.codec.toRecord(event, metaOf(event))))
+  await world.append(...opened(session), batch(session, { at: now }))
   await eventually(async () => expect(await visitorOf(session.id)).toMatch(/^vid_/))
   return session.id
 }
 
 async function visitorOf(sessionId: string): Promise<string | undefined> {
-  const { rows } = await world.database.pool.query(
+  const { rows } = await world.pool.query(
     'select visitor_id from read.sessions where session_id = $1',
     [sessionId],
   )
@@ -94,7 +59,7 @@ async function visitorOf(sessionId: string): Promise<string | undefined> {
 /** Counts anew each time. Scoring commits the link behind the decision. */
 function explain(sessionId: string): Promise<LinkExplanation> {
   return eventually(async () => {
-    const explanation = await createLinkExplainer(world.database.pool)(sessionId)
+    const explanation = await createLinkExplainer(world.pool)(sessionId)
     if (!explanation) throw new Error('no explanation')
     return explanation
   })
@@ -126,53 +91,15 @@ describe('why a session is of its visitor', () => {
     expect(of_visitors).toBeGreaterThan(0)
   })
 
-  it('it brought a kept id, and the next one is never weighed', async () => {
-    const first = await visit('kept-1', { client: machine('kept') })
-    const other = await visit('kept-2', {
-      client: machine('kept'),
-      ip: '198.51.100.1',
-      after: minute,
-    })
-    const again = await visit('kept-3', {
-      client: machine('kept'),
-      continuityIds: ['continuity-kept-1'],
-    })
-    const [mine, theirs] = [await visitorOf(first), await visitorOf(other)]
-    const explanation = await explain(again)
-    expect(explanation).toMatchObject({ decided_by: 'kept_id', chosen: { visitor_id: mine } })
-    expect(explanation.next).toMatchObject({ visitor_id: theirs, lost_because: 'kept_id_decides' })
-    expect(theirs).not.toBe(mine)
-  })
-
   it('the one before was there within the hour', async () => {
-    const first = await visit('away-1', { client: machine('away') })
-    const there = await visit('away-2', {
-      client: machine('away'),
-      ip: '198.51.100.2',
-      after: minute,
-    })
+    const client = machine('away')
+    const first = await visit('away-1', { client })
+    const there = await visit('away-2', { client, ip: '198.51.100.2', after: minute })
+    const next = { same_network: false, lost_because: 'present_elsewhere' }
     expect(await explain(there)).toMatchObject({
       decided_by: 'doubt',
       chosen: null,
-      next: {
-        visitor_id: await visitorOf(first),
-        same_network: false,
-        lost_because: 'present_elsewhere',
-      },
-    })
-  })
-
-  it('the one before began only hours before', async () => {
-    const first = await visit('young-1', { client: machine('young') })
-    const there = await visit('young-2', { client: machine('young'), after: 20 * hour })
-    expect(await explain(there)).toMatchObject({
-      decided_by: 'doubt',
-      chosen: null,
-      next: {
-        visitor_id: await visitorOf(first),
-        same_network: true,
-        lost_because: 'known_too_briefly',
-      },
+      next: { ...next, visitor_id: await visitorOf(first) },
     })
   })
 
@@ -182,37 +109,15 @@ describe('why a session is of its visitor', () => {
       await visit('twin-1', { client }),
       await visit('twin-2', { client, ip: '198.51.100.3', after: minute }),
     ]
+    const second = { client, ip: '198.51.100.3', continuityIds: ['continuity-twin-2'] }
     await visit('twin-3', { client, continuityIds: ['continuity-twin-1'] })
-    await visit('twin-4', {
-      client,
-      ip: '198.51.100.3',
-      continuityIds: ['continuity-twin-2'],
-      after: minute,
-    })
+    await visit('twin-4', { ...second, after: minute })
     const third = await visit('twin-5', { client, ip: '192.0.2.9' })
     const { decided_by, chosen, next } = await explain(third)
     expect({ decided_by, chosen }).toEqual({ decided_by: 'doubt', chosen: null })
     expect(next?.lost_because).toBe('look_of_several')
     expect(await Promise.all(twins.map(visitorOf))).toContain(next?.visitor_id)
     expect(next?.components?.agreed).toContainEqual({ name: 'canvas', visitors_with_it: 3 })
-  })
-
-  it('too much of the one before is another', async () => {
-    const many = { screen_width: 800, screen_height: 600, pixel_ratio: 1, timezone: 'Asia/Tokyo' }
-    const other = {
-      environment: many,
-      navigator: { languages: ['ja'] },
-      fonts: { enumeration_hash: 'none' },
-    }
-    await visit('unlike-1', { client: machine('unlike') })
-    const session = await visit('unlike-2', {
-      client: machine('unlike', other),
-      ip: '198.51.100.4',
-    })
-    const { decided_by, next } = await explain(session)
-    expect([decided_by, next?.lost_because]).toEqual(['doubt', 'too_little_evidence'])
-    expect(next?.bits).toBeLessThan(0)
-    expect(names(next?.components?.changed)).toEqual(expect.arrayContaining(['screen', 'fonts']))
   })
 
   it('a correction gave it its visitor, and took it from the likelier one', async () => {
@@ -253,7 +158,7 @@ describe('why a session is of its visitor', () => {
   })
 
   it('of a session that is not known, nothing', async () => {
-    const explainLink = createLinkExplainer(world.database.pool)
+    const explainLink = createLinkExplainer(world.pool)
     expect(await explainLink(testSession('nobody').id)).toBeNull()
   })
 })

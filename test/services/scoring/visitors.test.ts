@@ -18,8 +18,8 @@ import {
   profileOf,
   vectorOf,
 } from '../../../services/scoring/visitors/profile.ts'
-import { batch, opened, testSession } from './support/events.ts'
-import { evaluateClient, stateAfter } from './support/sessions.ts'
+import { testSession } from './support/events.ts'
+import { evaluateClient, stateOf } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
 const hour = 60 * 60 * 1000
@@ -86,7 +86,7 @@ describe('which visitor', () => {
     expect(found).toMatchObject({ id: 'vid_a', method: 'continuity', basis: 'deterministic' })
   })
 
-  it('given an id that another device was given, not its visitor, but whoever matchKeys like it', () => {
+  it('given an id that another device was given, not its visitor, but whoever looks like it', () => {
     const presented = { keys: { ...keys, presented: ['kept'] } }
     const phone = profileFor(clients.iphoneSafari)
     expect(match({ kept: [visitor('vid_a', phone)] }, presented)).toMatchObject({
@@ -268,9 +268,8 @@ describe('a profile', () => {
       clients.desktopFirefox,
       ['machine', 'drawing', 'fonts', 'place', 'network'],
     ],
-  ])('of %s is looked for by its matchKeys', (_, client, expected) => {
-    const session = testSession('s', { client })
-    const shown = clientIdsOf(stateAfter([...opened(session), batch(session)]))
+  ])('of %s is looked for by its keys', (_, client, expected) => {
+    const shown = clientIdsOf(stateOf(testSession('s', { client })))
     expect(visitorKeysOf(shown, profileFor(client)).matchKeys.map(({ kind }) => kind)).toEqual(
       expected,
     )
@@ -285,7 +284,7 @@ describe('a profile', () => {
   })
 
   it('keeps tenants apart: keys of other organizations and environments differ', () => {
-    const state = clientIdsOf(stateAfter([...opened(testSession('s')), batch(testSession('s'))]))
+    const state = clientIdsOf(stateOf(testSession('s')))
     const live = visitorKeysOf(state, mac)
     const test = visitorKeysOf({ ...state, environment: 'test' }, mac)
     const foreign = visitorKeysOf({ ...state, organization_id: 'org_other' }, mac)

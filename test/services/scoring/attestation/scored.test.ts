@@ -1,7 +1,4 @@
-import pino from 'pino'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createCodec } from '../../../../infra/event-store/codec.ts'
-import { noNetwork } from '../../../../infra/ip/network.ts'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { runTogether } from '../../../../infra/postgres/arrays.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
@@ -10,8 +7,6 @@ import { judgeAttestation } from '../../../../services/scoring/attestation/judge
 import { attestationsOf } from '../../../../services/scoring/attestation/outcomes.ts'
 import { eraseStates } from '../../../../services/scoring/erase.ts'
 import { rebuildVisitors } from '../../../../services/scoring/restore.ts'
-import type { SessionEvent } from '../../../../services/scoring/session/state.ts'
-import { runScoring } from '../../../../services/scoring/worker.ts'
 import {
   type Apple,
   type AttestOptions,
@@ -28,87 +23,48 @@ import {
 } from '../../../support/attestation.ts'
 import { visitorErased } from '../../../support/erased.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { createMemoryDataKeys } from '../../../support/memory-data-keys.ts'
-import { createMemoryLog, type MemoryLog } from '../../../support/memory-log.ts'
 import { noSkips } from '../../../support/no-skips.ts'
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
 import {
   batch,
   clientPublicKey,
+  documentOpened,
   handOff,
-  metaOf,
   opened,
   organizationId,
   type TestSession,
   testSession,
 } from '../support/events.ts'
-import { taught } from '../support/taught.ts'
+import { asRecorded, loseScoring, useScoring } from '../support/scoring.ts'
+import { signalsOf } from '../support/sessions.ts'
 
-const codec = createCodec()
-const logger = pino({ level: 'silent' })
 const appId = 'ABCDE12345.com.example.shop'
 const packageName = 'com.example.shop'
-// Certificates and verdicts are of now.
-const now = Date.now()
 
-let database: TestDatabase
-let log: MemoryLog
-let worker: Awaited<ReturnType<typeof runScoring>>
+// Certificates and verdicts are of now.
+const world = useScoring(Date.now())
 let apple: Apple
 let google: Google
 let key: DeviceKey
 
-beforeAll(async () => {
-  database = await createTestDatabase()
+beforeAll(() => {
   apple = createApple()
   google = createGoogle()
 })
 beforeEach(async () => {
   key = createDeviceKey()
-  log = createMemoryLog({ now: () => now })
   await start()
 })
-afterEach(async () => {
-  await worker.stop()
-  await loseDatabase()
-})
-afterAll(() => database.drop())
 
-const loseDatabase = () =>
-  database.pool.query(`truncate scoring.offsets, scoring.sessions, scoring.visitors, scoring.links,
-    scoring.visitor_keys, scoring.attested_devices`)
-
-const apps = (organization = organizationId) => {
+function attesting(organization = organizationId) {
   const { decryption_key, verification_key } = google
   const ios = { platform: 'ios', organization, app_id: appId }
-  const android = {
-    platform: 'android',
-    organization,
-    package_name: packageName,
-    decryption_key,
-    verification_key,
-  }
-  return readAttestedApps(JSON.stringify({ apps: [ios, android], apple_root: apple.pem }))
+  const android = { platform: 'android', organization, package_name: packageName }
+  const keys = { decryption_key, verification_key }
+  const file = { apps: [ios, { ...android, ...keys }], apple_root: apple.pem }
+  return { apps: readAttestedApps(JSON.stringify(file)), judge: judgeAttestation }
 }
 
-const attesting = () => ({ apps: apps(), judge: judgeAttestation })
-
-async function start(own = apps()): Promise<void> {
-  const attesting = { apps: own, judge: judgeAttestation }
-  worker = await runScoring({
-    log,
-    codec,
-    logger,
-    attesting,
-    pool: database.pool,
-    network: noNetwork,
-    skips: noSkips,
-    learned: taught,
-    dataKeys: createMemoryDataKeys(),
-    clock: () => now,
-    applied: { waitFor: async () => {} },
-  })
-}
+const start = (organization?: string) => world.start({ attesting: attesting(organization) })
 
 const native = {
   device_model: 'iPhone15,2',
@@ -117,18 +73,16 @@ const native = {
   jailbreak_or_root: false,
 }
 const appSession = (name: string, some: Partial<TestSession> = {}) =>
-  testSession(name, { platform: 'ios', client: { snapshot: { native } }, openedAt: now, ...some })
+  testSession(name, {
+    platform: 'ios',
+    client: { snapshot: { native } },
+    openedAt: world.now,
+    document: { challenge: `challenge of ${name}` },
+    ...some,
+  })
 
-const challengeOf = ({ id }: TestSession) => `challenge of ${id}`
-const hashFor = (session: TestSession, keyId = key.keyId) =>
-  hashOfDocument(challengeOf(session), clientPublicKey, keyId)
-
-const begun = (session: TestSession): SessionEvent[] =>
-  opened(session).map((event) =>
-    event.type === 'DocumentOpened'
-      ? { ...event, data: { ...event.data, challenge: challengeOf(session) } }
-      : event,
-  )
+const hashFor = ({ document }: TestSession, keyId = key.keyId) =>
+  hashOfDocument(document.challenge ?? '', clientPublicKey, keyId)
 
 interface Attestation {
   type: string
@@ -147,41 +101,31 @@ const asserted = (session: TestSession, counter: number): Attestation => ({
   data: appAssertion({ key, appId, counter, hash: hashFor(session) }).toString('base64'),
 })
 
-async function append(...events: SessionEvent[]): Promise<void> {
-  await log.append(events.map((event) => codec.toRecord(event, metaOf(event))))
-  await log.settled()
-}
-
-let received = now
-const recordedOf = (event: SessionEvent) => {
-  const { value, ...record } = codec.toRecord(event, metaOf(event))
-  const at = { partition: 0, offset: 0, timestamp: now }
-  return codec.fromRecord({ ...record, ...at, value: value ?? Buffer.alloc(0) })
-}
-
-const withAttestation = (session: TestSession, attestation?: unknown) => ({
-  at: ++received,
-  observations: { version: 1, elapsed_ms: 9, snapshot: session.client.snapshot, attestation },
-})
-
-function decisionsOf({ id }: TestSession): SessionScored[] {
-  return log.records
-    .filter(({ topic }) => topic === 'tidegate.sessions.v1')
-    .map((record) => codec.fromRecord(record))
-    .flatMap(({ type, data }) => (type === 'SessionScored' && data.session_id === id ? [data] : []))
-}
+let received = world.now
+const sending = (attestation: unknown) => ({ at: ++received, observations: { attestation } })
+const snapshotWith = (session: TestSession, attestation?: unknown) =>
+  batch(session, {
+    at: ++received,
+    observations: { snapshot: session.client.snapshot, attestation },
+  })
 
 /** The decision about a session that sends the attestation with its snapshot. */
 async function scored(session: TestSession, attestation?: unknown): Promise<SessionScored> {
-  await append(...begun(session), batch(session, withAttestation(session, attestation)))
-  const [decision] = decisionsOf(session)
+  await world.append(...opened(session), snapshotWith(session, attestation))
+  return lastOf(session)
+}
+
+function lastOf(session: TestSession): SessionScored {
+  const decision = world.decisions(session).at(-1)
   if (!decision) throw new Error('nothing was decided')
   return decision
 }
 
-const firedIn = ({ signals_fired }: SessionScored) =>
-  signals_fired.map(({ signal }) => signal).filter((signal) => /attest|trusted/.test(signal))
+const firedIn = (decision: SessionScored) =>
+  signalsOf(decision).filter((signal) => /attest|trusted/.test(signal))
 const judged = ({ attestation }: SessionScored) => [attestation?.status, attestation?.reason]
+const valid = ['valid', null]
+const devices = async () => (await world.pool.query('select * from scoring.attested_devices')).rows
 
 describe('an app with App Attest', () => {
   it('is no more than inconclusive without, and human with a valid attestation', async () => {
@@ -203,46 +147,41 @@ describe('an app with App Attest', () => {
 
   it('says so in any body, and the session is decided anew', async () => {
     const session = appSession('later')
-    const body = {
-      seq: 2,
-      at: ++received,
-      observations: { version: 1, attestation: attested(session) },
-    }
     await scored(session)
-    await append(batch(session, body))
-    expect(decisionsOf(session).map(({ verdict }) => verdict)).toEqual(['inconclusive', 'human'])
+    await world.append(batch(session, { seq: 2, ...sending(attested(session)) }))
+    const verdicts = world.decisions(session).map(({ verdict }) => verdict)
+    expect(verdicts).toEqual(['inconclusive', 'human'])
   })
 
   it('is known again by assertions of its key, after a restart and after the database was lost, too', async () => {
     const first = appSession('first')
     const { device_identity: device } = await scored(first, attested(first))
-    const counters = [1, 5]
-    for (const counter of counters) {
+    for (const counter of [1, 5]) {
       const session = appSession(`counter-${counter}`)
-      expect(judged(await scored(session, asserted(session, counter)))).toEqual(['valid', null])
-      await worker.stop()
-      if (counter === 5) await loseDatabase()
+      expect(judged(await scored(session, asserted(session, counter)))).toEqual(valid)
+      await world.stop()
+      if (counter === 5) await loseScoring(world.pool)
       await start()
     }
-    const again = appSession('again')
-    expect(firedIn(await scored(again, asserted(again, 5)))).toEqual(['attestation_counter'])
-    const lower = appSession('lower')
-    expect(firedIn(await scored(lower, asserted(lower, 4)))).toEqual(['attestation_counter'])
+    for (const counter of [5, 4]) {
+      const session = appSession(`again-${counter}`)
+      const decision = await scored(session, asserted(session, counter))
+      expect(firedIn(decision)).toEqual(['attestation_counter'])
+    }
     const next = appSession('next')
     const { device_identity } = await scored(next, asserted(next, 6))
-    expect(device_identity).toMatchObject({ id: device?.id, lifecycle: { seen_count: 4 } })
-    expect(device_identity?.lifecycle.first_seen_at).toBe(device?.lifecycle.first_seen_at)
+    const first_seen_at = device?.lifecycle.first_seen_at
+    expect(device_identity).toMatchObject({
+      id: device?.id,
+      lifecycle: { seen_count: 4, first_seen_at },
+    })
   })
 
   it('with a key that nobody attested is as one without', async () => {
     const session = appSession('unknown')
     const decision = await scored(session, asserted(session, 1))
     expect(judged(decision)).toEqual(['unverified', 'unknown_key'])
-    expect(decision).toMatchObject({
-      verdict: 'inconclusive',
-      risk_score: 40,
-      device_identity: null,
-    })
+    expect(decision).toMatchObject({ risk_score: 40, device_identity: null })
     expect(decision.highlights.flatMap(({ evidence }) => evidence)).toContainEqual({
       signal: 'app_unattested',
       name: 'App that nothing attests: unknown key',
@@ -250,52 +189,32 @@ describe('an app with App Attest', () => {
   })
 
   it('of an organization without apps is as one without, and nothing is kept', async () => {
-    await worker.stop()
-    await start(apps('org_other'))
+    await world.stop()
+    await start('org_other')
     const session = appSession('foreign')
     expect(judged(await scored(session, attested(session)))).toEqual(['unverified', 'unknown_app'])
-    expect((await database.pool.query('select from scoring.attested_devices')).rowCount).toBe(0)
+    expect(await devices()).toEqual([])
   })
 
   it('counts a development build with a test key only', async () => {
     const live = appSession('live')
     const test = appSession('test', { environment: 'test' })
     const isDevelopment = true
-    expect(judged(await scored(live, attested(live, { isDevelopment })))).toEqual([
-      'invalid',
-      'environment',
-    ])
-    expect(judged(await scored(test, attested(test, { isDevelopment })))).toEqual(['valid', null])
+    const refused = ['invalid', 'environment']
+    expect(judged(await scored(live, attested(live, { isDevelopment })))).toEqual(refused)
+    expect(judged(await scored(test, attested(test, { isDevelopment })))).toEqual(valid)
   })
 
-  it.each<[string, (session: TestSession) => Attestation, string]>([
-    ['of another session', () => attested(appSession('original')), 'nonce'],
-    [
-      'of another app',
-      (session) => attested(session, { appId: 'ABCDE12345.com.example.other' }),
-      'app',
-    ],
-    ['under another name', (session) => ({ ...attested(session), key_id: 'other' }), 'nonce'],
-    ['that is none', () => ({ type: 'app_attest', key_id: key.keyId, data: 'AAAA' }), 'malformed'],
-  ])('is refused with an attestation %s', async (_name, attestation, reason) => {
-    const session = appSession(`refused-${reason}`)
-    const decision = await scored(session, attestation(session))
-    expect(judged(decision)).toEqual(['invalid', reason])
+  it('is refused with an attestation of another session, whatever its document sends next', async () => {
+    const session = appSession('refused')
+    const decision = await scored(session, attested(appSession('original')))
+    expect(judged(decision)).toEqual(['invalid', 'nonce'])
     expect(firedIn(decision)).toEqual(['attestation_invalid'])
     expect(decision).toMatchObject({ verdict: 'inconclusive', device_identity: null })
     expect(decision.risk_score).toBeGreaterThan(45)
-  })
-
-  it('stays refused, whatever the document sends next', async () => {
-    const session = appSession('second-try')
-    const body = {
-      seq: 2,
-      at: ++received,
-      observations: { version: 1, attestation: attested(session) },
-    }
-    await scored(session, { ...attested(session), data: 'AAAA' })
-    await append(batch(session, body), handOff(session, { seq: 3 }))
-    expect(judged(decisionsOf(session).at(-1) as SessionScored)).toEqual(['invalid', 'malformed'])
+    const good = batch(session, { seq: 2, ...sending(attested(session)) })
+    await world.append(good, handOff(session, { seq: 3 }))
+    expect(judged(lastOf(session))).toEqual(['invalid', 'nonce'])
   })
 
   it('may send the same again, which counts once', async () => {
@@ -304,31 +223,22 @@ describe('an app with App Attest', () => {
     const session = appSession('twice')
     const same = asserted(session, 3)
     await scored(session, same)
-    const repeat = { seq: 2, at: ++received, observations: { version: 1, attestation: same } }
-    await append(batch(session, withAttestation(session, same)), handOff(session, repeat))
-    expect(judged(decisionsOf(session).at(-1) as SessionScored)).toEqual(['valid', null])
+    await world.append(snapshotWith(session, same), handOff(session, sending(same)))
+    expect(judged(lastOf(session))).toEqual(valid)
   })
 
   it('vouches for no other document of its session', async () => {
     const session = appSession('two')
     await scored(session, attested(session))
     const other = { ...session, documentHash: 'doc-of-a-script' }
-    const [, document] = begun(other)
-    if (!document) throw new Error('no document')
-    await append(document, handOff(other, { seq: 1 }))
-    const last = decisionsOf(session).at(-1)
-    expect(last).toMatchObject({
-      verdict: 'inconclusive',
-      attestation: null,
-      device_identity: null,
-    })
+    await world.append(documentOpened(other), handOff(other, { seq: 1 }))
+    const without = { verdict: 'inconclusive', attestation: null, device_identity: null }
+    expect(lastOf(session)).toMatchObject(without)
   })
 
   it('is read of apps only, and costs pages no statement', async () => {
-    const page = testSession('page', { openedAt: now })
-    const events = [...begun(page), batch(page, withAttestation(page, attested(page)))].map(
-      recordedOf,
-    )
+    const page = testSession('page', { openedAt: world.now })
+    const events = asRecorded(...opened(page), snapshotWith(page, attested(page)))
     const query = () => Promise.reject(new Error('a statement'))
     const none = await attestationsOf({ query } as never, { events, known: new Map() }, attesting())
     expect(none.outcomes.size).toBe(0)
@@ -338,41 +248,33 @@ describe('an app with App Attest', () => {
   it('is forgotten with the session that was erased, and rebuilt from the log otherwise', async () => {
     const first = appSession('kept')
     await scored(first, attested(first))
-    const known = () => database.pool.query('select * from scoring.attested_devices')
-    const before = (await known()).rows
-    const rebuilt = await rebuildVisitors(
-      { pool: database.pool, log, codec, skips: noSkips },
-      { acceptDifferences: false },
-    )
-    expect(rebuilt.switched).toBe(true)
-    expect((await known()).rows).toEqual(before)
-    const erased = visitorErased([first.id])
-    await transaction(database.pool, (tx) => eraseStates(tx, [erased]))
-    expect((await known()).rowCount).toBe(0)
+    const before = await devices()
+    const sources = { ...world.parts, skips: noSkips }
+    const { switched } = await rebuildVisitors(sources, { acceptDifferences: false })
+    expect(switched).toBe(true)
+    expect(await devices()).toEqual(before)
+    await transaction(world.pool, (tx) => eraseStates(tx, [visitorErased([first.id])]))
+    expect(await devices()).toEqual([])
   })
 })
 
 it('of two assertions with one counter that are scored at once one counts', async () => {
   const first = appSession('start')
   await scored(first, attested(first))
-  const transactions = await Promise.all([database.pool.connect(), database.pool.connect()])
+  const transactions = await Promise.all([world.pool.connect(), world.pool.connect()])
   const [one, other] = transactions
   for (const tx of transactions) await tx.query('begin')
-  const judgedIn = async (tx: typeof one, name: string) => {
+  const judgedIn = (tx: typeof one, name: string) => {
     const session = appSession(name)
-    const events = [
-      ...begun(session),
-      batch(session, withAttestation(session, asserted(session, 7))),
-    ]
-    const recorded = events.map(recordedOf)
-    return attestationsOf(tx, { events: recorded, known: new Map() }, attesting())
+    const events = asRecorded(...opened(session), snapshotWith(session, asserted(session, 7)))
+    return attestationsOf(tx, { events, known: new Map() }, attesting())
   }
   const isWaiting = `select from pg_locks where locktype = 'advisory' and not granted
     and database = (select oid from pg_database where datname = current_database())`
   try {
     const before = await judgedIn(one, 'before')
     const waiting = judgedIn(other, 'after')
-    await eventually(async () => expect((await database.pool.query(isWaiting)).rowCount).toBe(1))
+    await eventually(async () => expect((await world.pool.query(isWaiting)).rowCount).toBe(1))
     await runTogether(one, before.save())
     await one.query('commit')
     const statuses = [before, await waiting].map(({ outcomes }) =>
@@ -387,11 +289,9 @@ it('of two assertions with one counter that are scored at once one counts', asyn
 
 describe('an app with Play Integrity', () => {
   const install = 'i-1'
-  const play = async (session: TestSession, some: object = {}): Promise<Attestation> => ({
-    type: 'play_integrity',
-    key_id: install,
-    data: await playToken(playVerdict(packageName, hashFor(session, install), some), google),
-  })
+  const ofData = (data: string): Attestation => ({ type: 'play_integrity', key_id: install, data })
+  const play = async (session: TestSession, some: object = {}) =>
+    ofData(await playToken(playVerdict(packageName, hashFor(session, install), some), google))
   const android = (name: string) => appSession(name, { platform: 'android' })
 
   it('is human, and the same device at its next session', async () => {
@@ -416,17 +316,13 @@ describe('an app with Play Integrity', () => {
     expect(decision).toMatchObject({ verdict: 'inconclusive', risk_score: 40 })
   })
 
-  it('is refused with a token of another session, and with none', async () => {
-    const replayed = android('replayed')
-    expect(judged(await scored(replayed, await play(android('original'))))).toEqual([
-      'invalid',
-      'nonce',
-    ])
-    const forged = android('forged')
-    const data = 'a'.repeat(10_000)
-    expect(judged(await scored(forged, { type: 'play_integrity', key_id: install, data }))).toEqual(
-      ['invalid', 'malformed'],
-    )
+  it('is refused with a token of another session, and with none; one that is too large is as none', async () => {
+    const refused = async (name: string, attestation: Attestation) =>
+      judged(await scored(android(name), attestation))
+    expect(await refused('replayed', await play(android('original')))).toEqual(['invalid', 'nonce'])
+    expect(await refused('forged', ofData('a'.repeat(10_000)))).toEqual(['invalid', 'malformed'])
+    const large = await scored(android('large'), ofData('a'.repeat(20_000)))
+    expect(large).toMatchObject({ attestation: null, risk_score: 40 })
   })
 
   it('counts for no app of Apple', async () => {
@@ -435,11 +331,5 @@ describe('an app with Play Integrity', () => {
       'unverified',
       'unknown_app',
     ])
-  })
-
-  it('that is too large is as none', async () => {
-    const session = android('large')
-    const attestation = { type: 'play_integrity', key_id: install, data: 'a'.repeat(20_000) }
-    expect(await scored(session, attestation)).toMatchObject({ attestation: null, risk_score: 40 })
   })
 })

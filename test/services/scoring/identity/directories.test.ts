@@ -1,4 +1,3 @@
-import pino from 'pino'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import {
   type Directories,
@@ -7,11 +6,11 @@ import {
 import { readLookups, saveLookup } from '../../../../services/scoring/identity/tables.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
+import { silent } from '../../../support/projections.ts'
 
 let database: TestDatabase
 let following: Directories | undefined
 let now = 1_800_000_000_000
-const logger = pino({ level: 'silent' })
 
 beforeAll(async () => {
   database = await createTestDatabase()
@@ -32,16 +31,15 @@ const directory = {
   last_failure: null,
 }
 
+function follow(): Directories {
+  const clock = () => now
+  const options = { pool: database.pool, clock, logger: silent, preferred: () => [preferred] }
+  following = followDirectories({ ...options, intervalMs: 20 })
+  return following
+}
+
 test('what scoring fetched is in memory soon after, and until it ends', async () => {
-  const options = {
-    pool: database.pool,
-    clock: () => now,
-    logger,
-    preferred: () => [preferred],
-    intervalMs: 20,
-  }
-  const directories = followDirectories(options)
-  following = directories
+  const directories = follow()
   expect(directories.find(subject)).toBeUndefined()
   await saveLookup(database.pool, { ...directory, subject: '192.0.2.1', result: { host: null } })
   await saveLookup(database.pool, directory)
@@ -66,15 +64,7 @@ test('neither failures nor new directories displace keys', async () => {
       [JSON.stringify(result), now, now + 1000],
     )
   await fill({ failure: 'timeout' }, 'failing')
-  const options = {
-    pool: database.pool,
-    clock: () => now,
-    logger,
-    preferred: () => [preferred],
-    intervalMs: 20,
-  }
-  const directories = followDirectories(options)
-  following = directories
+  const directories = follow()
   await eventually(() =>
     expect([preferred, subject].map((one) => directories.find(one)?.result)).toEqual([
       directory.result,

@@ -168,20 +168,6 @@ it.each<[string, (n: number) => Sender, Sender]>([
   },
 )
 
-it('a directory that is in the table stays when it cannot be read again', async () => {
-  let result: LookupResult = found
-  const { request, answered, fetched } = start(() => result)
-  request(directory, 'sid_1')
-  await eventually(() => expect(answered.length).toBe(1))
-  result = { failure: 'timeout' }
-  now += 6 * minute
-  request(directory, 'sid_2')
-  await eventually(() => expect(fetched.length).toBe(2))
-  request('https://other.test/', 'sid_3')
-  await eventually(() => expect(fetched.length).toBe(3))
-  expect((await readLookups(database.pool, [directory], now)).get(directory)?.result).toEqual(found)
-})
-
 it('a failure beside a directory keeps other processes from fetching it for five minutes', async () => {
   let result: LookupResult = found
   const first = start(() => result)

@@ -4,7 +4,7 @@ import type { EventMeta } from '../../../../infra/event-store/event.ts'
 import { derivedId } from '../../../../infra/ids.ts'
 import type {
   BatchReceived,
-  DocumentSignature,
+  DocumentOpened,
   Environment,
   Platform,
   ResultRequested,
@@ -36,11 +36,8 @@ export interface TestSession {
   continuityId: string
   /** Epoch milliseconds. */
   openedAt: number
-  /** Names of further request headers. */
-  headers: string[]
-  signatureAgent: string | null
-  ja4: string | null
-  signature: DocumentSignature | null
+  /** Where its document differs from others. */
+  document: Partial<DocumentOpened>
 }
 
 /** A session of a client; everything else by its name. */
@@ -54,10 +51,7 @@ export function testSession(name: string, some: Partial<TestSession> = {}): Test
     environment: 'live',
     platform: 'web',
     continuityIds: [],
-    headers: [],
-    signatureAgent: null,
-    ja4: null,
-    signature: null,
+    document: {},
     openedAt: startedAt,
     continuityId: `continuity-${name}`,
     ...some,
@@ -80,12 +74,12 @@ function identity(session: TestSession) {
 }
 
 export function opened(session: TestSession): SessionEvent[] {
-  const common = { ...identity(session), opened_at: session.openedAt }
   return [
     {
       type: 'SessionOpened',
       data: {
-        ...common,
+        ...identity(session),
+        opened_at: session.openedAt,
         key_id: 'key_0123456789abcdefghjkmnpqrs',
         platform: session.platform,
         sdk_name: 'tidegate-js',
@@ -94,43 +88,45 @@ export function opened(session: TestSession): SessionEvent[] {
         continuity_id: session.continuityId,
       },
     },
-    {
-      type: 'DocumentOpened',
-      data: {
-        ...common,
-        document_id_hash: session.documentHash,
-        resumed: false,
-        url: 'https://shop.example/signup',
-        referrer: null,
-        user_agent: userAgentOf(session),
-        ip_address: session.ip,
-        accept_language: session.client.snapshot.navigator?.languages?.join() ?? null,
-        client_hints: session.client.clientHints ?? {},
-        header_order: [
-          'host',
-          'user-agent',
-          'accept',
-          'accept-encoding',
-          'accept-language',
-          ...session.headers,
-        ],
-        signature_agent: session.signatureAgent,
-        ja4: session.ja4,
-        http2_fingerprint: null,
-        signature: session.signature,
-        client_public_key: session.platform === 'web' ? null : clientPublicKey,
-        ...answers,
-        canvas_seed: 'seed-1',
-      },
-    },
+    documentOpened(session),
   ]
+}
+
+/** The opening of a document, alone: of another page of a session. */
+export function documentOpened(session: TestSession): SessionEvent {
+  const { client, ip, platform, documentHash, openedAt } = session
+  return {
+    type: 'DocumentOpened',
+    data: {
+      ...identity(session),
+      opened_at: openedAt,
+      document_id_hash: documentHash,
+      resumed: false,
+      url: 'https://shop.example/signup',
+      referrer: null,
+      user_agent: userAgentOf(session),
+      ip_address: ip,
+      accept_language: client.snapshot.navigator?.languages?.join() ?? null,
+      client_hints: client.clientHints ?? {},
+      header_order: ['host', 'user-agent', 'accept', 'accept-encoding', 'accept-language'],
+      signature_agent: null,
+      ja4: null,
+      http2_fingerprint: null,
+      signature: null,
+      client_public_key: platform === 'web' ? null : clientPublicKey,
+      ...answers,
+      canvas_seed: 'seed-1',
+      ...session.document,
+    },
+  }
 }
 
 export interface BodyOptions {
   seq?: number
   at?: number
-  /** Observations as the client sends them, or the raw payload. */
-  observations?: unknown
+  /** What the client observed. Default: of a batch its snapshot, of a hand-off nothing. */
+  observations?: object
+  /** The body as it was sent. */
   payload?: Buffer
 }
 
@@ -138,7 +134,9 @@ function body(
   session: TestSession,
   { seq = 1, at = startedAt + 200, observations, payload }: BodyOptions,
 ) {
-  const sent = payload ?? deflateRawSync(JSON.stringify(observations ?? snapshotOnly(session)))
+  const { snapshot } = session.client
+  const whole = { version: 1, elapsed_ms: 500, ...(observations ?? { snapshot }) }
+  const sent = payload ?? deflateRawSync(JSON.stringify(whole))
   const body_hash = createHash('sha256').update(sent).digest('hex')
   return {
     ...identity(session),
@@ -155,10 +153,6 @@ function body(
 /** The platform whose SDK would send it. */
 export const platformOf = ({ snapshot }: Client): Platform => (snapshot.native ? 'android' : 'web')
 
-function snapshotOnly({ client }: TestSession) {
-  return { version: 1, elapsed_ms: 120, snapshot: client.snapshot }
-}
-
 export function batch(
   session: TestSession,
   options: BodyOptions = {},
@@ -168,12 +162,17 @@ export function batch(
   return { type: 'BatchReceived', data: { ...data, event_id } }
 }
 
+/** The opening of a session and its snapshot. */
+export const visitOf = (session: TestSession): SessionEvent[] => [
+  ...opened(session),
+  batch(session),
+]
+
 export function handOff(
   session: TestSession,
   options: BodyOptions = {},
 ): { type: 'ResultRequested'; data: ResultRequested } {
-  const nothing = { version: 1, elapsed_ms: 900 }
-  const data = body(session, { seq: 2, at: startedAt + 1000, observations: nothing, ...options })
+  const data = body(session, { seq: 2, at: startedAt + 1000, observations: {}, ...options })
   const event_id = derivedId('res', session.documentHash, String(data.seq), data.body_hash)
   return {
     type: 'ResultRequested',

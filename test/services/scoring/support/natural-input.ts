@@ -15,3 +15,4 @@ export const naturalKeys = {
   hold_mean: 90,
   hold_std: 20,
 }
+export const naturalInput = { mouse: naturalMouse }

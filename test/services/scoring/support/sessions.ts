@@ -1,11 +1,11 @@
 import { createCodec } from '../../../../infra/event-store/codec.ts'
-import { type AddressNetwork, noNetwork } from '../../../../infra/ip/network.ts'
-import type { LearnedAnswers } from '../../../../projections/answers/learned.ts'
+import { noNetwork } from '../../../../infra/ip/network.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
+import { startDecisions } from '../../../../services/scoring/decide.ts'
 import { standardModel } from '../../../../services/scoring/model/model.ts'
 import { scoreOf } from '../../../../services/scoring/model/score.ts'
 import { scoredEvent } from '../../../../services/scoring/scored-event.ts'
-import type { AllowsMinimal, Facts } from '../../../../services/scoring/session/facts.ts'
+import type { Facts } from '../../../../services/scoring/session/facts.ts'
 import {
   evolve,
   type SessionEvent,
@@ -19,7 +19,7 @@ import {
   judgedBy,
 } from '../../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../../services/scoring/signals/repeats.ts'
-import { batch, opened, platformOf, startedAt, testSession } from './events.ts'
+import { batch, opened, platformOf, startedAt, type TestSession, testSession } from './events.ts'
 import type { Client } from './snapshots.ts'
 import { taught } from './taught.ts'
 
@@ -33,73 +33,98 @@ export function stateAfter(events: SessionEvent[]): SessionState {
   return state
 }
 
+/** The state after a session's opening and its snapshot, with the behavior that came with it, channel by channel. */
+export function stateOf(session: TestSession, behavior?: object): SessionState {
+  const observations = { snapshot: session.client.snapshot, behavior }
+  return stateAfter([...opened(session), batch(session, { observations })])
+}
+
+type Sources = Partial<Parameters<typeof evaluate>[0]>
+
+/** Evaluates a state on a server that was taught and knows no networks. */
+export function evaluateState(
+  state: SessionState,
+  sources: Sources = {},
+  model = standardModel,
+): Evaluation {
+  const network = noNetwork.lookup(state.ip_address, startedAt)
+  return evaluate({ network, learned: taught, ...sources, state }, model)
+}
+
+/** Evaluates a client's snapshot and the behavior that came with it, as after another body. */
+export function evaluateClient(
+  client: Client,
+  { behavior, ...sources }: Sources & { behavior?: object } = {},
+): Evaluation {
+  const session = testSession('evaluated', { client, platform: platformOf(client) })
+  const state = stateAfter([
+    ...opened(session),
+    batch(session, { observations: { snapshot: client.snapshot, behavior } }),
+    batch(session, { seq: 2, observations: {} }),
+  ])
+  return evaluateState(state, sources)
+}
+
+/** The decisions that events lead to, each a batch of records of its own. */
+export function decisionsAfter(
+  events: SessionEvent[],
+  sources: Partial<Parameters<typeof startDecisions>[1]> = {},
+): Pick<ReturnType<typeof startDecisions>, 'changed' | 'decisions'> {
+  const of = { learned: taught, network: noNetwork, now: startedAt, ...sources }
+  const { apply, ...made } = startDecisions(new Map(), of)
+  for (const event of events) apply(event)
+  return made
+}
+
+const trigger = {
+  decisionId: 'evt_x',
+  reason: 'first' as const,
+  final: true,
+  onlyOnChange: false,
+  at: startedAt,
+}
+
+/** The final decision about a state, as scoring appends it. */
+export function scored(
+  state: SessionState,
+  evaluation: Evaluation,
+  some: Partial<Parameters<typeof scoredEvent>[0]> = {},
+): { data: SessionScored } & ReturnType<typeof scoredEvent> {
+  const hashes = hashesOf(evaluation.facts)
+  const about = { state, evaluation, trigger, hashes, visitor: null }
+  const made = scoredEvent({ ...about, evaluatedAt: startedAt, durationMs: 1, ...some })
+  if (made.event.type !== 'SessionScored') throw new Error(made.event.type)
+  return { ...made, data: made.event.data }
+}
+
 const codec = createCodec()
 
-/** The decision about a state as readers get it: encoded and decoded. */
-export function decisionAbout(
-  state: SessionState,
-  network: AddressNetwork = noNetwork.lookup(state.ip_address, startedAt),
-  allowsMinimal?: AllowsMinimal,
-): SessionScored {
-  const evaluation = evaluate({ state, network, allowsMinimal, learned: taught })
-  const trigger = {
-    decisionId: 'evt_x',
-    reason: 'first' as const,
-    final: true,
-    onlyOnChange: false,
-    at: startedAt,
-  }
-  const about = {
-    state,
-    trigger,
-    evaluation,
-    visitor: null,
-    hashes: hashesOf(evaluation.facts),
-  }
-  const decision = { ...about, evaluatedAt: startedAt, durationMs: 1 }
-  const decoded = codec.decode(codec.encode(scoredEvent(decision).event))
+/** A decision as readers get it. */
+export function asRead({ event }: Pick<ReturnType<typeof scored>, 'event'>): SessionScored {
+  const decoded = codec.decode(codec.encode(event))
   if (decoded.type !== 'SessionScored') throw new Error(decoded.type)
   return decoded.data
 }
 
-export interface Seen {
-  /** Behaviour as the client sends it, channel by channel. */
-  behavior?: object
-  network?: AddressNetwork
-  learned?: LearnedAnswers
-  allowsMinimal?: AllowsMinimal
+/** The decision about a session or its state, as readers get it. */
+export function decisionAbout(of: TestSession | SessionState, sources?: Sources): SessionScored {
+  const state = 'session_id' in of ? of : stateOf(of)
+  return asRead(scored(state, evaluateState(state, sources)))
 }
 
-/** Evaluates a client's snapshot and the behaviour that came with it, as after another body. */
-export function evaluateClient(
-  client: Client,
-  { behavior, network, learned = taught, allowsMinimal }: Seen = {},
-): Evaluation {
-  const session = testSession('evaluated', { client, platform: platformOf(client) })
-  const observations = { version: 1, elapsed_ms: 500, snapshot: client.snapshot, behavior }
-  const state = stateAfter([
-    ...opened(session),
-    batch(session, { observations }),
-    batch(session, { seq: 2, observations: { version: 1, elapsed_ms: 900 } }),
-  ])
-  return evaluate({
-    state,
-    learned,
-    allowsMinimal,
-    network: network ?? noNetwork.lookup(session.ip, startedAt),
-  })
-}
+export const slugs = ({ fired }: Pick<Evaluation, 'fired'>): string[] =>
+  fired.map(({ slug }) => slug)
 
-export function slugs({ fired }: Evaluation): string[] {
-  return fired.map(({ slug }) => slug)
-}
+/** The signals that a decision names. */
+export const signalsOf = (decision: Pick<SessionScored, 'signals_fired'> | undefined) =>
+  (decision?.signals_fired ?? []).map(({ signal }) => signal)
 
 /** Every signal as the standard model judges it. */
 export const judgedSignals: FiredSignal[] = judgedBy(standardModel, signalCatalogue)
 
 /** As if these signals had fired, whatever the facts are. */
 export function evaluationOf(fired: FiredSignal[], facts: Facts): Evaluation {
-  const signals = fired.map(({ slug }) => slug)
+  const signals = slugs({ fired })
   const score = scoreOf(standardModel, { signals, hasSnapshot: facts.snapshot !== null })
   return { model: standardModel, facts, fired, score }
 }

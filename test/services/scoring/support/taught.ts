@@ -23,19 +23,6 @@ export const rightAnswers = (challenge: string): EngineAnswer[] =>
 export const ownIdsOf = (challenge: string): number[] =>
   bankNumbersOf(challenge, startedAt).map((number) => bankIdOf(number, master))
 
-/** A pointer as a person moves it. */
-export const naturalInput = {
-  mouse: {
-    events: 120,
-    moves: 110,
-    clicks: 4,
-    presses: 4,
-    coalesced: 30,
-    straightness: 1.12,
-    speed_std: 0.6,
-  },
-}
-
 /** A deployment that has learned its own questions of every engine, and nothing else. */
 export const taught: LearnedAnswers = {
   ownQuestions: (number) => [bankQuestion(number, master)],
