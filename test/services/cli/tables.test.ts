@@ -8,7 +8,7 @@ import {
   textTable,
 } from '../../../services/cli/tables.ts'
 import { organization } from '../../support/organization-rows.ts'
-import { service } from '../gate/registry/given.ts'
+import { service } from '../gate/given.ts'
 import { publishableKey, secretKey } from '../organizations/given.ts'
 
 const columnsOf = (line: string) =>

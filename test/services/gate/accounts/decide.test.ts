@@ -9,8 +9,7 @@ import {
   ownToken,
   usableToken,
 } from '../../../../services/gate/accounts/decide.ts'
-import { day, now, token } from '../../../support/gate-rows.ts'
-import { eventsOf, refusalOf, scope, strangers } from './given.ts'
+import { day, eventsOf, now, outcome, scope, strangers, token } from '../given.ts'
 
 const subject = { gate_session_id: token.gate_session_id, gate_account_id: token.gate_account_id }
 const revoked: AgentTokenRow = { ...token, status: 'revoked' }
@@ -29,21 +28,17 @@ test('a token is seen by its organization and environment alone', () => {
   expect(ownToken({ ...token, organization_id: null }, scope)).toBeUndefined()
 })
 
-test('given a token, when it is used within a day, then nothing happens; after it, then it has 90 days again', () => {
+test('a token that is used within a day stays as it is; after it, it has 90 days again', () => {
   expect(decideRenewal(token, { now: now + day })).toEqual([])
   const at = now + day + 1
   expect(eventsOf(decideRenewal(token, { now: at }))).toEqual([
     { type: 'AgentTokenRenewed', data: { ...subject, expires_at: at + 90 * day, renewed_at: at } },
   ])
-})
-
-test('given a token that is revoked, over or unknown, when it is used, then nothing happens', () => {
-  for (const state of [revoked, { ...token, expires_at: now + 2 * day }, undefined]) {
+  for (const state of [revoked, { ...token, expires_at: now + 2 * day }, undefined])
     expect(decideRenewal(state, { now: now + 2 * day })).toEqual([])
-  }
 })
 
-test('given a token, when it is revoked, then it is; again, then nothing happens, also once its time is over', () => {
+test('a token is revoked once, also when its time is over', () => {
   const command = { ...scope, now: now + 5 }
   const expected = [{ type: 'AgentTokenRevoked', data: { ...subject, revoked_at: now + 5 } }]
   expect(eventsOf(decideRevocation(token, command))).toEqual(expected)
@@ -51,67 +46,50 @@ test('given a token, when it is revoked, then it is; again, then nothing happens
   expect(decideRevocation(revoked, command)).toEqual([])
 })
 
-test("given no token or another's, when it is revoked, then it is not found", () => {
-  expect(refusalOf(() => decideRevocation(undefined, { ...scope, now })).code).toBe(
-    'request.not_found',
-  )
-  for (const stranger of strangers) {
-    for (const state of [token, revoked]) {
-      expect(refusalOf(() => decideRevocation(state, { ...stranger, now }))).toEqual({
-        status: 404,
-        code: 'request.not_found',
-      })
-    }
-  }
+test("no token, and another's, is not found to be revoked", () => {
+  const revocation = (state: AgentTokenRow | undefined, by: Parameters<typeof ownToken>[1]) =>
+    outcome(() => decideRevocation(state, { ...by, now }))
+  expect(revocation(undefined, scope)).toBe('request.not_found')
+  for (const stranger of strangers)
+    for (const state of [token, revoked])
+      expect(revocation(state, stranger)).toBe('request.not_found')
 })
 
-type Step = { wait: number; does: 'use' | 'revoke' }
-
-/** What is promised: good for at least 89 days after the last use, never more than 90, never after a revocation. */
-interface Promised {
-  usedAt: number
-  revoked: boolean
-}
-
+/** Good for at least 89 days after the last use, never more than 90, never after a revocation. */
 test('a token in use never ends and one out of use does, whenever it is used', () => {
   const step = fc.record({
     wait: fc.oneof(fc.integer({ min: 0, max: 2 * day }), fc.integer({ min: 0, max: 100 * day })),
-    does: fc.constantFrom<Step['does'][]>('use', 'use', 'use', 'use', 'revoke'),
+    does: fc.constantFrom('use', 'use', 'use', 'use', 'revoke'),
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       let state: AgentTokenRow = token
-      let renewals: number[] = []
-      const promised: Promised = { usedAt: now, revoked: false }
-      let at = now
+      let [at, usedAt, renewedAt, isRevoked] = [now, now, now, false]
       for (const { wait, does } of steps) {
         at += wait
         const isGood = usableToken(state, at) !== undefined
-        if (promised.revoked || at - promised.usedAt >= 90 * day) expect(isGood).toBe(false)
-        else if (at - promised.usedAt < 89 * day) expect(isGood).toBe(true)
-        const decisions =
-          does === 'use'
-            ? decideRenewal(state, { now: at })
-            : decideRevocation(state, { ...scope, now: at })
-        for (const { event, meta } of decisions) {
+        if (isRevoked || at - usedAt >= 90 * day) expect(isGood).toBe(false)
+        else if (at - usedAt < 89 * day) expect(isGood).toBe(true)
+        const decide = does === 'use' ? decideRenewal : decideRevocation
+        for (const { event, meta } of decide(state, { ...scope, now: at })) {
           const position = { topic: 'tidegate.gate.v1', partition: 0, offset: 0 } as const
           const recorded = { ...event, meta, value: Buffer.alloc(0), position }
           if (!isTokenEvent(recorded)) throw new Error(`${event.type} is not about a token`)
           if (recorded.type === 'AgentTokenRenewed') {
             // An event a day at most.
-            expect(at - (renewals.at(-1) ?? now)).toBeGreaterThan(day)
-            renewals = [...renewals, at]
+            expect(at - renewedAt).toBeGreaterThan(day)
+            renewedAt = at
           }
           state = evolveAgentToken(state, recorded, undefined) ?? state
         }
-        if (does === 'use' && isGood) promised.usedAt = at
-        if (does === 'revoke') promised.revoked = true
+        if (does === 'use' && isGood) usedAt = at
+        if (does === 'revoke') isRevoked = true
       }
     }),
   )
 })
 
-test('what follows from the same use has the same event id, from another use another', () => {
+test('the same use has the same event id, another use another', () => {
   const idAt = (at: number, of = token) => decideRenewal(of, { now: at })[0]?.meta.eventId
   expect(idAt(now + 2 * day)).toBe(idAt(now + 2 * day))
   expect(idAt(now + 2 * day)).not.toBe(idAt(now + 3 * day))

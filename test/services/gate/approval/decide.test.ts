@@ -4,148 +4,108 @@ import {
   decideApproval,
   decideApprovalFailure,
   decideApprovalStart,
-  isStarted,
 } from '../../../../services/gate/approval/decide.ts'
 import {
+  approval,
+  approvedSignup,
+  claimingSignup,
+  credentials,
+  eventsOf,
   minute,
   now as opened,
+  outcome,
   pendingSignup,
   proof,
+  proven,
   startedSignup,
-} from '../../../support/gate-rows.ts'
+} from '../given.ts'
 
 const now = opened + 5 * minute
-const gateAccountId = `gacct_${'2'.repeat(26)}` as const
-const endpointId = `we_${'1'.repeat(32)}`
-const command = {
-  approveTokenHashes: ['approve', 'approve-under-an-older-key'] as [string, ...string[]],
-  proof,
-  gateAccountId,
-  isSameNetwork: true,
-  claimCodeHash: 'claim',
-  now,
-}
-const given = (session: GateSessionRow | undefined) => ({
-  session,
-  endpointId,
-  isClaimRequired: false,
-})
-const code = (expected: string) => expect.objectContaining({ code: expected })
+const pending = pendingSignup()
+const { id: gate_session_id } = pending
+const { gateAccountId: gate_account_id } = approval
+const decided = { gate_session_id, gate_account_id }
+
+type State = Partial<Parameters<typeof decideApprovalStart>[0]>
+type Command = Partial<Parameters<typeof decideApprovalStart>[1]>
+const start = (state: State = {}, changes: Command = {}) =>
+  decideApprovalStart(
+    { session: pending, endpointId: 'we_1', isClaimRequired: false, ...state },
+    { ...approval, now, ...changes },
+  )
 
 describe('start of an approval', () => {
   test('says who is asked, and what the person was taken for', () => {
-    const [decision, ...others] = decideApprovalStart(given(pendingSignup()), command)
+    const [decision, ...others] = start()
+    const data = { ...decided, ...proven, webhook_endpoint_id: 'we_1', started_at: now }
     expect(others).toEqual([])
-    expect(decision?.event).toEqual({
-      type: 'GateSessionApprovalStarted',
-      data: {
-        gate_session_id: pendingSignup().id,
-        gate_account_id: gateAccountId,
-        webhook_endpoint_id: endpointId,
-        approve_token_hash: 'approve',
-        verdict: 'human',
-        risk_score: 12,
-        proof_session_id: proof.sessionId,
-        proof_decision_id: proof.decisionId,
-        started_at: now,
-      },
-    })
-    expect(decision?.meta).toMatchObject({
-      organizationId: pendingSignup().organization_id,
-      environment: 'live',
-      time: now,
+    expect(decision).toMatchObject({
+      event: { type: 'GateSessionApprovalStarted', data },
+      meta: { organizationId: pending.organization_id, environment: 'live', time: now },
     })
   })
 
   test('says which variables the person lets into the env file, once each', () => {
-    const accepting = { ...command, acceptedEnvVars: ['ACME_KEY', 'ACME_ID', 'ACME_KEY'] }
-    const [, accepted, ...others] = decideApprovalStart(given(pendingSignup()), accepting)
-    expect(others).toEqual([])
-    expect(accepted?.event).toEqual({
-      type: 'GateVariablesAccepted',
-      data: {
-        gate_session_id: pendingSignup().id,
-        gate_account_id: gateAccountId,
-        env_vars: ['ACME_KEY', 'ACME_ID'],
-        accepted_at: now,
-      },
-    })
-    expect(decideApprovalStart(given(startedSignup()), accepting)).toEqual([])
+    const acceptedEnvVars = ['ACME_KEY', 'ACME_ID', 'ACME_KEY']
+    const data = { ...decided, env_vars: ['ACME_KEY', 'ACME_ID'], accepted_at: now }
+    const [, ...accepted] = eventsOf(start({}, { acceptedEnvVars }))
+    expect(accepted).toEqual([{ type: 'GateVariablesAccepted', data }])
   })
 
-  test('of the built-in service asks nobody', () => {
-    const session = pendingSignup({ organization_id: null })
-    const [decision] = decideApprovalStart({ ...given(session), endpointId: null }, command)
-    expect(decision).toMatchObject({
-      event: { data: { webhook_endpoint_id: null } },
-      meta: { organizationId: null },
-    })
-  })
-
-  test.each([
-    ['has started', startedSignup()],
-    ['has started, and the time is over', startedSignup({ expires_at: now - 1 })],
-    ['was approved', startedSignup({ status: 'approved' })],
-    ['came to nothing', startedSignup({ status: 'rejected' })],
-  ])('nothing happens when it %s by this token', (_name, session) => {
-    expect(decideApprovalStart(given(session), command)).toEqual([])
-  })
-
-  test('nothing happens when another token of the page started it', () => {
-    const session = startedSignup({ approve_token_hash: 'other' })
-    expect(decideApprovalStart(given(session), command)).toEqual([])
-  })
-
-  test.each([
-    ['gate.session_not_found', undefined],
-    ['gate.session_expired', pendingSignup({ expires_at: now })],
-    ['gate.session_expired', pendingSignup({ status: 'expired' })],
-    ['gate.session_already_resolved', pendingSignup({ status: 'rejected' })],
+  const supported = { session: pendingSignup({ claim: 'supported' }) }
+  const unsure = { proof: { ...proof, verdict: 'inconclusive' as const } }
+  const claim = 'GateSessionClaimRequested'
+  test.each<[string, State, Command, string]>([
+    ['in the network of the agent', supported, {}, 'GateSessionApprovalStarted'],
+    ['from another network', supported, { isSameNetwork: false }, claim],
+    ['from nobody knows where', supported, { isSameNetwork: null }, claim],
+    ['that may be of a program', supported, unsure, claim],
+    ['at a service that demands it', { ...supported, isClaimRequired: true }, {}, claim],
     [
-      'gate.session_already_resolved',
-      startedSignup({ status: 'approved', approve_token_hash: 'other' }),
+      'of an agent that cannot, whatever speaks for it',
+      { isClaimRequired: true },
+      { ...unsure, isSameNetwork: false },
+      'GateSessionApprovalStarted',
     ],
-  ])('%s', (refusal, session) => {
-    expect(() => decideApprovalStart(given(session), command)).toThrow(code(refusal))
+  ])('asks for a claim where it must: %s', (_name, state, changes, expected) => {
+    expect(outcome(() => start(state, changes))).toBe(expected)
+  })
+
+  const another = { approve_token_hash: 'other' }
+  const resolved = 'gate.session_already_resolved'
+  test.each<[string, GateSessionRow | undefined, string]>([
+    ['has started', startedSignup(), 'nothing'],
+    ['has started, and the time is over', startedSignup({ expires_at: now - 1 }), 'nothing'],
+    ['was approved by this token', approvedSignup(), 'nothing'],
+    ['came to nothing', startedSignup({ status: 'rejected' }), 'nothing'],
+    ['was started by another token of the page', startedSignup(another), 'nothing'],
+    ['waits for the code', claimingSignup(another), 'nothing'],
+    ['is none', undefined, 'gate.session_not_found'],
+    ['is past its time', pendingSignup({ expires_at: now }), 'gate.session_expired'],
+    ['has expired', pendingSignup({ status: 'expired' }), 'gate.session_expired'],
+    ['was declined', pendingSignup({ status: 'rejected' }), resolved],
+    ['was approved by another token', { ...approvedSignup(), ...another }, resolved],
+  ])('of a signup that %s', (_name, session, expected) => {
+    expect(outcome(() => start({ session }))).toBe(expected)
   })
 })
 
-const credentials = {
-  delivery_sealed: Buffer.from('sealed'),
-  delivery_expires_at: now + 1,
-  ack_token_hash: 'ack',
-  agent_token_hash: 'agent',
-  agent_token_expires_at: now + 2,
-  approved_at: now,
-}
-const failure = { problem: 'The service answered with status 400.', now }
-
 describe('end of an approval', () => {
+  const failure = { problem: 'The service answered with status 400.', now }
+
   test('with credentials: all in one event', () => {
-    const [decision, ...others] = decideApproval(startedSignup(), credentials)
-    expect(others).toEqual([])
-    expect(decision?.event).toEqual({
-      type: 'GateSessionApproved',
-      data: {
-        gate_session_id: startedSignup().id,
-        gate_account_id: startedSignup().gate_account_id,
-        ...credentials,
-      },
-    })
+    const data = { ...decided, ...credentials }
+    expect(eventsOf(decideApproval(startedSignup(), credentials))).toEqual([
+      { type: 'GateSessionApproved', data },
+    ])
   })
 
   test('without: the session is rejected, with what was wrong', () => {
-    const [decision, ...others] = decideApprovalFailure(startedSignup(), failure)
-    expect(others).toEqual([])
-    expect(decision?.event).toEqual({
-      type: 'GateSessionRejected',
-      data: {
-        gate_session_id: startedSignup().id,
-        reason: 'integrator_failed',
-        problem: failure.problem,
-        rejected_at: now,
-      },
-    })
+    const { problem } = failure
+    const data = { gate_session_id, reason: 'integrator_failed', problem, rejected_at: now }
+    expect(eventsOf(decideApprovalFailure(startedSignup(), failure))).toEqual([
+      { type: 'GateSessionRejected', data },
+    ])
   })
 
   test('an answer that came after the time of the session counts', () => {
@@ -154,12 +114,12 @@ describe('end of an approval', () => {
 
   test.each([
     ['unknown', undefined],
-    ['not started', pendingSignup()],
-    ['approved', startedSignup({ status: 'approved' })],
+    ['not started', pending],
+    ['waiting for the code', claimingSignup()],
+    ['approved', approvedSignup()],
     ['rejected', startedSignup({ status: 'rejected' })],
-    ['a login', pendingSignup({ kind: 'login' })],
+    ['a login', startedSignup({ kind: 'login' })],
   ])('nothing happens to a session that is %s', (_name, session) => {
-    expect(isStarted(session)).toBe(false)
     expect(decideApproval(session, credentials)).toEqual([])
     expect(decideApprovalFailure(session, failure)).toEqual([])
   })

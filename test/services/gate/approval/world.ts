@@ -19,7 +19,7 @@ import { foundSession, serviceStream, sessionStream } from '../../../../services
 import { findBundle } from '../../../../services/gate/vault.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../../../services/webhooks/direct-calls.ts'
-import { proof, signupOpened } from '../../../support/gate-rows.ts'
+import { proof, signupOpened } from '../given.ts'
 import { gateOwner } from '../../../support/gate-world.ts'
 import { openServiceWorld } from '../../../support/service-world.ts'
 import { gateOptions, gateParts } from '../parts.ts'

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import type { ErasableSession } from '../../../../projections/gate/queries.ts'
 import { eraseAged } from '../../../../services/gate/erasure/retention.ts'
-import { day, loginOpened, minute, signedUp } from '../../../support/gate-rows.ts'
+import { day, loginOpened, minute, signedUp } from '../given.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { type ApprovalWorld, openApprovalWorld } from '../approval/world.ts'
 

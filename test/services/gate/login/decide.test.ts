@@ -8,40 +8,41 @@ import {
   decideCodeConsumption,
   decideLoginApproval,
   decideLoginOpening,
-  type LoginOpeningState,
 } from '../../../../services/gate/login/decide.ts'
-import {
-  type RegisteredService as Service,
-  systemService,
-} from '../../../../services/gate/registry/registered.ts'
+import { systemService } from '../../../../services/gate/registry/registered.ts'
 import { codeTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
-import { approvedLogin, login, now, token } from '../../../support/gate-rows.ts'
 import { organization, organizationId } from '../../../support/organization-rows.ts'
-import { eventsOf, keyring, refusalOf, scope, strangers } from '../accounts/given.ts'
+import {
+  approval,
+  approvedLogin,
+  eventsOf,
+  service as listed,
+  login,
+  now,
+  outcome,
+  proven,
+  scope,
+  strangers,
+  token,
+} from '../given.ts'
 
-const builtIn = systemService('https://tidegate.example')
-const service: Service = {
-  ...builtIn,
-  id: 'acme',
-  organization_id: organizationId,
-  definition: { ...builtIn.definition, dashboard_login_url: 'https://acme.example/auth/gate' },
-}
-const requester = { requested_ip: '203.0.113.9', requested_user_agent: 'agent' }
-const opening = { gateSessionId: login.id, requester, confirmationCode: 'K4-7M9', now }
-const state = { token, service, organization, session: undefined }
-const changed = (definition: Partial<Service['definition']>): Service => ({
-  ...service,
-  definition: { ...service.definition, ...definition },
-})
+const dashboard_login_url = 'https://acme.example/auth/gate'
+const service = { ...listed, definition: { ...listed.definition, dashboard_login_url } }
 const revoked = { ...token, status: 'revoked' } as const
 
-test('given a good token, when a login is opened, then it waits 15 minutes for the account of the token', () => {
-  expect(eventsOf(decideLoginOpening(state, opening))).toEqual([
+const requester = { requested_ip: '203.0.113.9', requested_user_agent: 'agent' }
+const opening = { gateSessionId: login.id, requester, confirmationCode: 'K4-7M9', now }
+type Opening = Parameters<typeof decideLoginOpening>[0]
+const open = (changes: Partial<Opening> = {}) =>
+  decideLoginOpening({ token, service, organization, session: undefined, ...changes }, opening)
+
+test('a login waits 15 minutes for the account of its token', () => {
+  expect(eventsOf(open())).toEqual([
     {
       type: 'LoginSessionOpened',
       data: {
         gate_session_id: login.id,
-        service_id: 'acme',
+        service_id: service.id,
         organization_id: organizationId,
         environment: 'live',
         gate_account_id: token.gate_account_id,
@@ -50,158 +51,109 @@ test('given a good token, when a login is opened, then it waits 15 minutes for t
         opened_at: now,
         expires_at: now + sessionTtlMs,
         confirmation_code: 'K4-7M9',
-        dashboard_login_url: 'https://acme.example/auth/gate',
+        dashboard_login_url,
       },
     },
   ])
 })
 
-test('given the login is there, when the command is repeated, then nothing happens', () => {
-  expect(decideLoginOpening({ ...state, session: login }, opening)).toEqual([])
+const builtIn = systemService('https://tidegate.example')
+const [noKey, notFound] = ['auth.invalid_api_key', 'request.not_found']
+test.each<[string, Partial<Opening>, string]>([
+  ['a second time', { session: login }, 'nothing'],
+  ['by no token', { token: undefined }, noKey],
+  ['by a revoked token', { token: revoked }, noKey],
+  ['by a token that has expired', { token: { ...token, expires_at: now } }, noKey],
+  ['by a token of another service', { token: { ...token, service_id: 'other' } }, noKey],
+  ['a second time, by a token revoked since', { session: login, token: revoked }, noKey],
+  ['to no service', { service: undefined }, notFound],
+  ['to a disabled service', { service: { ...service, status: 'disabled' } }, notFound],
+  [
+    'to a hidden service',
+    { service: { ...service, definition: { ...service.definition, discoverable: false } } },
+    notFound,
+  ],
+  ['to a service without a dashboard', { service: listed }, notFound],
+  ['to the built-in service', { service: builtIn }, notFound],
+  ['to a suspended one', { organization: { ...organization, status: 'suspended' } }, notFound],
+])('a login is opened %s', (_how, changes, expected) => {
+  expect(outcome(() => open(changes))).toBe(expected)
 })
 
-test('given a token that is not good, or of another service, then it is no key to this one', () => {
-  for (const bad of [
-    undefined,
-    revoked,
-    { ...token, expires_at: now },
-    { ...token, service_id: 'other' },
-  ]) {
-    expect(refusalOf(() => decideLoginOpening({ ...state, token: bad }, opening))).toEqual({
-      status: 401,
-      code: 'auth.invalid_api_key',
-    })
-  }
-  // Whatever was made before.
-  const repeated = { ...state, session: login, token: revoked }
-  expect(refusalOf(() => decideLoginOpening(repeated, opening)).status).toBe(401)
-})
-
-test('given a service that is not open, or has no dashboard, then it is not found', () => {
-  const closed: Pick<LoginOpeningState, 'service' | 'organization'>[] = [
-    { organization, service: undefined },
-    { organization, service: { ...service, status: 'disabled' } },
-    { organization, service: changed({ discoverable: false }) },
-    { organization, service: changed({ dashboard_login_url: null }) },
-    { organization, service: builtIn },
-    { service, organization: { ...organization, status: 'suspended' } },
-  ]
-  for (const part of closed) {
-    expect(refusalOf(() => decideLoginOpening({ ...state, ...part }, opening))).toEqual({
-      status: 404,
-      code: 'request.not_found',
-    })
-  }
-})
-
-const command = { ...scope, consumptionId: 'this', now: now + 1 }
+const consumption = { ...scope, consumptionId: 'this', now: now + 1 }
 const approved = { session: approvedLogin, token }
-const consumed = { ...approvedLogin, code: 'consumed', code_consumption_id: 'this' } as const
+const consumed = {
+  session: { ...approvedLogin, code: 'consumed', code_consumption_id: 'this' } as const,
+  token,
+}
 
-test('given a code, when it is used, then it is used up', () => {
-  expect(eventsOf(decideCodeConsumption(approved, command))).toEqual([
-    {
-      type: 'LoginCodeConsumed',
-      data: { gate_session_id: login.id, consumption_id: 'this', consumed_at: now + 1 },
-    },
+test('a code that is used is used up', () => {
+  const data = { gate_session_id: login.id, consumption_id: 'this', consumed_at: now + 1 }
+  expect(eventsOf(decideCodeConsumption(approved, consumption))).toEqual([
+    { type: 'LoginCodeConsumed', data },
   ])
 })
 
-test('given a code that was used, when that request is repeated, then nothing happens; by another, then it is told', () => {
-  expect(decideCodeConsumption({ session: consumed, token }, command)).toEqual([])
-  const later = { ...command, now: now + codeTtlMs }
-  expect(decideCodeConsumption({ session: consumed, token: revoked }, later)).toEqual([])
-  expect(
-    refusalOf(() =>
-      decideCodeConsumption({ session: consumed, token }, { ...command, consumptionId: 'other' }),
-    ),
-  ).toEqual({
-    status: 410,
-    code: 'gate.session_already_resolved',
-  })
+const [other, late] = [{ consumptionId: 'other' }, { now: now + codeTtlMs }]
+const [used, over] = ['gate.session_already_resolved', 'gate.session_expired']
+type Consumption = Parameters<typeof decideCodeConsumption>
+test.each<[string, Consumption[0], Partial<Consumption[1]>, string]>([
+  ['used by the same request', consumed, {}, 'nothing'],
+  ['used by it, later and by a revoked token', { ...consumed, token: revoked }, late, 'nothing'],
+  ['used by another request', consumed, other, used],
+  ['of nobody', { session: undefined, token }, {}, over],
+  ['of a login that nobody approved', { session: login, token }, {}, over],
+  ['that has expired', { session: { ...approvedLogin, code: 'expired' }, token }, {}, over],
+  ['past its time', approved, late, over],
+  ['of an agent whose token was revoked', { ...approved, token: revoked }, {}, over],
+  ['of an agent without a token', { ...approved, token: undefined }, {}, over],
+  ...strangers.flatMap((stranger): [string, Consumption[0], Partial<Consumption[1]>, string][] => [
+    [`of others: ${stranger.environment}`, approved, stranger, over],
+    [`of others, who used it: ${stranger.environment}`, consumed, stranger, over],
+  ]),
+])('a code %s', (_which, state, changes, expected) => {
+  expect(outcome(() => decideCodeConsumption(state, { ...consumption, ...changes }))).toBe(expected)
 })
 
-test("given a code that is old, another's or of nobody, or whose agent was shut out, then it has expired", () => {
-  const expired = [
-    [{ session: undefined, token }, command],
-    [{ session: login, token }, command],
-    [{ session: { ...approvedLogin, code: 'expired' }, token }, command],
-    [approved, { ...command, now: now + codeTtlMs }],
-    [{ session: approvedLogin, token: revoked }, command],
-    [{ session: approvedLogin, token: undefined }, command],
-    ...strangers.map((stranger) => [approved, { ...command, ...stranger }] as const),
-    ...strangers.map(
-      (stranger) =>
-        [
-          { session: consumed, token },
-          { ...command, ...stranger },
-        ] as const,
-    ),
-  ] as const
-  for (const [given, when] of expired) {
-    expect(refusalOf(() => decideCodeConsumption(given, when))).toEqual({
-      status: 410,
-      code: 'gate.session_expired',
-    })
-  }
-})
+const loginApproval = { ...approval, codeHash: 'code', now: now + 1000 }
 
-const approval = {
-  approveTokenHashes: ['approve', 'approve under an older master key'] as [string, ...string[]],
-  proof: { verdict: 'human' as const, riskScore: 7, sessionId: 'sid_1', decisionId: 'evt_1' },
-  codeHash: 'code',
-  now: now + 1000,
-}
-const codeOf = (decide: () => unknown) => refusalOf(decide).code
-
-test('given a login, when a token of its page approves, then a code may be used for five minutes', () => {
-  expect(eventsOf(decideLoginApproval(login, approval))).toEqual([
+test('once a token of its page approves, a code may be used for five minutes', () => {
+  expect(eventsOf(decideLoginApproval(login, loginApproval))).toEqual([
     {
       type: 'LoginSessionApproved',
       data: {
         gate_session_id: login.id,
         code_hash: 'code',
         code_expires_at: now + 1000 + codeTtlMs,
-        approve_token_hash: 'approve',
-        verdict: 'human',
-        risk_score: 7,
-        proof_session_id: 'sid_1',
-        proof_decision_id: 'evt_1',
+        ...proven,
         approved_at: now + 1000,
       },
     },
   ])
 })
 
-test('given no login, or one that has ended, then it is refused whatever the token', () => {
-  const refused = (session: typeof login | undefined, at = now) =>
-    codeOf(() => decideLoginApproval(session, { ...approval, now: at }))
-  expect(refused(undefined)).toBe('gate.session_not_found')
-  expect(refused({ ...login, status: 'expired' })).toBe('gate.session_expired')
-  expect(refused(login, now + sessionTtlMs)).toBe('gate.session_expired')
-  expect(refused({ ...login, status: 'rejected' })).toBe('gate.session_already_resolved')
-})
-
-test('given an approved login, when the token that approved asks again, then nothing happens', () => {
-  expect(decideLoginApproval(approvedLogin, approval)).toEqual([])
-})
-
-test('given an approved login, when another token approves, then it is resolved', () => {
-  const other = { ...approval, approveTokenHashes: ['other'] as [string, ...string[]] }
-  expect(codeOf(() => decideLoginApproval(approvedLogin, other))).toBe(
-    'gate.session_already_resolved',
+type Approval = Partial<typeof loginApproval>
+const another: Approval = { approveTokenHashes: ['other'] }
+test.each<[string, typeof login | undefined, Approval, string]>([
+  ['none', undefined, {}, 'gate.session_not_found'],
+  ['one that has expired', { ...login, status: 'expired' }, {}, over],
+  ['one past its time', login, { now: now + sessionTtlMs }, over],
+  ['one that was declined', { ...login, status: 'rejected' }, {}, used],
+  ['one that this token approved', approvedLogin, {}, 'nothing'],
+  ['one that another token approved', approvedLogin, another, used],
+  ['one whose code was used', { ...approvedLogin, code: 'consumed' }, {}, used],
+  ['one whose code has expired', { ...approvedLogin, code: 'expired' }, {}, over],
+  ['one whose code is past its time', approvedLogin, late, over],
+])('a login is approved: %s', (_which, session, changes, expected) => {
+  expect(outcome(() => decideLoginApproval(session, { ...loginApproval, ...changes }))).toBe(
+    expected,
   )
 })
 
-test('given an approved login whose code is gone, when its token asks again, then it is told why there is none', () => {
-  const asked = (session: typeof login, at = now) =>
-    codeOf(() => decideLoginApproval(session, { ...approval, now: at }))
-  expect(asked({ ...approvedLogin, code: 'consumed' })).toBe('gate.session_already_resolved')
-  expect(asked({ ...approvedLogin, code: 'expired' })).toBe('gate.session_expired')
-  expect(asked(approvedLogin, now + codeTtlMs)).toBe('gate.session_expired')
-})
+const masterKey = () => randomBytes(32).toString('base64')
 
 test('a code follows from session and approve token, and only its hash is needed to know it', () => {
+  const keyring = createKeyring(masterKey())
   const asked = { keyring, gateSessionId: login.id, approveToken: 'gtapr_a' }
   const { code, hash } = loginCode(asked)
   expect(isToken('gtcode', code)).toBe(true)
@@ -210,16 +162,16 @@ test('a code follows from session and approve token, and only its hash is needed
   const others = [
     loginCode({ ...asked, approveToken: 'gtapr_b' }),
     loginCode({ ...asked, gateSessionId: `gate_${'6'.repeat(26)}` }),
-    loginCode({ ...asked, keyring: createKeyring(randomBytes(32).toString('base64')) }),
+    loginCode({ ...asked, keyring: createKeyring(masterKey()) }),
   ]
-  expect(new Set([code, ...others.map((other) => other.code)]).size).toBe(4)
+  expect(new Set([code, ...others.map((made) => made.code)]).size).toBe(4)
 })
 
 test('a code is told again after the master keys were rotated, as long as the one that made it is known', () => {
-  const [older, newer] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
+  const older = masterKey()
   const asked = { gateSessionId: login.id, approveToken: 'gtapr_a' }
   const first = loginCode({ ...asked, keyring: createKeyring(older) })
-  const rotated = createKeyring(`${newer},${older}`)
+  const rotated = createKeyring(`${masterKey()},${older}`)
   expect(loginCode({ ...asked, keyring: rotated, codeHash: first.hash })).toEqual(first)
   expect(isTokenOf(rotated, { token: first.code, hash: first.hash })).toBe(true)
 })

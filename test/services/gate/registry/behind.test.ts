@@ -11,7 +11,7 @@ import { updateEndpoint } from '../../../../services/webhooks/endpoints/commands
 import { endsAsked } from '../../../support/ends-asked.ts'
 import { type GateTenant, gateTenant, registration } from '../../../support/gate-world.ts'
 import { openServiceWorld, type ServiceWorld } from '../../../support/service-world.ts'
-import { definition } from './given.ts'
+import { definition } from '../given.ts'
 
 // Whoever decided last was killed, or gave up, before the read model showed it.
 

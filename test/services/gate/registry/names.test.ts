@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { GateServiceDefinition } from '../../../../schemas/events.ts'
 import { refuseForbidden } from '../../../../services/gate/registry/forbidden.ts'
 import { refusal } from '../../organizations/given.ts'
-import { definition } from './given.ts'
+import { definition } from '../given.ts'
 
 // Which letters a test means does not show in them, so that they are written out.
 
@@ -24,20 +24,39 @@ function problemOf(claims: Claims, known: Known = {}): string | undefined {
 
 const labelled = (name: string): Claims => ({ env_vars: [{ name, key: 'ACME_KEY', secret: true }] })
 
-describe('a name that looks like ours, however it is written', () => {
-  test.each([
-    'Tidegate',
-    'TlDEGATE', // a small L
-    'T1degate',
-    'Tide\u00ADgate', // a soft hyphen; refused as unseen
-    'Tidegat\u00e9',
-    't i d e g a t e',
-    '\u1d1b\u026a\u1d05\u1d07\u0262\u1d00\u1d1b\u1d07', // small capitals
-    '\u{1f183}\u{1f178}\u{1f173}\u{1f174}\u{1f176}\u{1f170}\u{1f183}\u{1f174}', // in squares
-    '\u{1d4e3}\u{1d4f2}\u{1d4ed}\u{1d4ee}\u{1d4f0}\u{1d4ea}\u{1d4fd}\u{1d4ee}', // mathematical script
-    '\uff34idegate Mail',
-  ])('%s', (name) => expect(problemOf({ name })).toMatch(/^name (not_allowed|invalid)$/))
+test.each([
+  ['is Latin', ['Acme Mail', 'AT&T', 'C++ Cloud', 'Café Zürich', 'Łódź Pay', '1Password', 'Tidal']],
+  ['has symbols', ['Acme™', 'I ♥ Mail']],
+  [
+    'is of another script',
+    ['Яндекс', 'Ελληνική', 'بريد', 'דואר', 'डाक', 'ไปรษณีย์', '株式会社メール'],
+  ],
+  ['is of scripts that are written together', ['NTTドコモ', '네이버 Pay', '微信 Pay']],
+])('a name that %s is one', (_what, names) => {
+  for (const name of names) expect(problemOf({ name }), name).toBeUndefined()
 })
+
+test.each(['Acme Maiⅼ Τ', 'Αcme', 'Pаypal', 'Яndex', 'Acme Почта', 'ドコモ 네이버'])(
+  '%s mixes scripts',
+  (name) => expect(problemOf({ name })).toBe('name invalid'),
+)
+
+test.each([
+  'Tidegate',
+  'TIDEGATE Mail',
+  'tide-gate',
+  'TlDEGATE', // a small L
+  'T1degate',
+  'Tide\u00ADgate', // a soft hyphen; refused as unseen
+  'Tidegat\u00e9',
+  't i d e g a t e',
+  '\u1d1b\u026a\u1d05\u1d07\u0262\u1d00\u1d1b\u1d07', // small capitals
+  '\u{1f183}\u{1f178}\u{1f173}\u{1f174}\u{1f176}\u{1f170}\u{1f183}\u{1f174}', // in squares
+  '\u{1d4e3}\u{1d4f2}\u{1d4ed}\u{1d4ee}\u{1d4f0}\u{1d4ea}\u{1d4fd}\u{1d4ee}', // mathematical script
+  '\uff34idegate Mail',
+])('%s looks like ours, however it is written', (name) =>
+  expect(problemOf({ name })).toMatch(/^name (not_allowed|invalid)$/),
+)
 
 describe('a name that looks like that of a verified service of others', () => {
   const verifiedNames = ['Harbour Mail', 'NTT ドコモ']

@@ -8,7 +8,7 @@ import {
   findProof,
   ownedPrefix,
 } from '../../../../services/gate/registry/ownership.ts'
-import { service } from './given.ts'
+import { service } from '../given.ts'
 
 test.each([
   ['https://acme.dev', 'acme.dev', 'ACME_'],

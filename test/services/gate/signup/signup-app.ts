@@ -14,7 +14,7 @@ import { deliveryTtlMs, sessionStream } from '../../../../services/gate/sessions
 import { signupRoutes } from '../../../../services/gate/signup/routes.ts'
 import { sealBundle } from '../../../../services/gate/vault.ts'
 import { freshAddress } from '../../../support/gate-flow.ts'
-import { loginOpened, proof } from '../../../support/gate-rows.ts'
+import { loginOpened, proof } from '../given.ts'
 import { setStatus } from '../../../support/organization-status.ts'
 import { tester } from '../../../support/projections.ts'
 import { createServiceApp, type Send } from '../../../support/service-app.ts'
