@@ -25,7 +25,7 @@ export const promises = {
   'make run': 'test/e2e/make-run.long.test.ts',
   'the README works as written': 'test/e2e/readme.long.test.ts',
   'the SDK in a browser': 'test/e2e/browser.long.test.ts',
-  'the consent page in a browser': 'test/e2e/gate-page-closing.long.test.ts',
+  'the consent page in a browser': 'test/e2e/gate-page.long.test.ts',
   'the console in a browser': 'test/e2e/console-walk.long.test.ts',
   'the docs in a browser': 'test/e2e/api-page.long.test.ts',
   'the documented opener of tokens': 'test/e2e/sealed-token-docs.long.test.ts',

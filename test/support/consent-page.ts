@@ -1,12 +1,41 @@
-import { mkdir } from 'node:fs/promises'
-import path from 'node:path'
+import { randomBytes } from 'node:crypto'
 import axe from 'axe-core'
 import type { BrowserContext, Page, Route } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { asId, type GateSessionId } from '../../infra/ids.ts'
-import { createProfile, openHeadless } from './chromium.ts'
-import { acme, type ConsentWorld, openConsentWorld } from './consent-world.ts'
+import { createCodec } from '../../infra/event-store/codec.ts'
+import { asId, derivedId, type GateSessionId, randomId } from '../../infra/ids.ts'
+import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
+import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
+import { systemServiceId } from '../../infra/wire/gate.ts'
+import { findGateSession, findService } from '../../projections/gate/queries.ts'
+import type { GateServiceDefinition } from '../../schemas/events.ts'
+import { systemService } from '../../services/gate/registry/registered.ts'
+import { createProfile, openHeadless, type Profile } from './chromium.ts'
+import { startCluster } from './cluster.ts'
 import { eventually } from './eventually.ts'
+import { silent, testCause } from './projections.ts'
+
+/** A service that says all that one can say. */
+export const acme: GateServiceDefinition = {
+  ...systemService('https://acme.example').definition,
+  name: 'Acme Mail',
+  description: 'Transactional mail for products and their agents. Free for 3,000 messages a month.',
+  website: 'https://acme.example',
+  dashboard_login_url: 'https://app.acme.example/auth/gate',
+  webhook_endpoint_id: derivedId('we', 'acme'),
+  env_vars: [
+    { name: 'API key', key: 'ACME_API_KEY', secret: true },
+    { name: 'Sending domain', key: 'ACME_DOMAIN', secret: false },
+  ],
+  branding: {
+    logo_url: null,
+    primary_color: '#5b3df5',
+    secondary_color: '#f53d8a',
+    ascii_art: null,
+  },
+  consent: { terms_url: 'https://acme.example/terms', privacy_url: 'https://acme.example/privacy' },
+}
 
 export const unknownId = asId('gate', 'gate_00000000000000000000000001')
 
@@ -61,13 +90,17 @@ export interface Answer {
   details?: unknown
   data?: unknown
   retryAfter?: number
-  /** No answer at all. */
-  lost?: boolean
 }
 
 export const ok = (data: unknown): Answer => ({ status: 200, data })
-export const refused = (status: number, code: string, retryAfter?: number): Answer =>
-  retryAfter === undefined ? { status, code } : { status, code, retryAfter }
+export const approved = (more: object = {}): Answer =>
+  ok({ object: 'gate_session', id: unknownId, status: 'approved', ...more })
+export const rejected = ok({ object: 'gate_session', id: unknownId, status: 'rejected' })
+export const refused = (status: number, code: string, retryAfter?: number): Answer => ({
+  status,
+  code,
+  ...(retryAfter !== undefined && { retryAfter }),
+})
 /** What the consent of a request answers that has ended so. */
 export const ended = (status: string, kind = 'signup'): Answer => ({
   ...refused(409, 'gate.session_already_resolved'),
@@ -78,21 +111,15 @@ export const ended = (status: string, kind = 'signup'): Answer => ({
     ],
   },
 })
-export const lost: Answer = { status: 0, lost: true }
+/** No answer at all. */
+export const lost: Answer = { status: 0 }
 
+/** What the page's requests are answered, one after the other, the last one again and again. */
 interface Answers {
   /** A function is called for each request, where it may be asked more often than the test says. */
   consent?: Answer[] | (() => Answer)
   approve?: Answer[]
   cancel?: Answer[]
-}
-
-interface Opened {
-  page: Page
-  /** Paths of what the page posted, with its bodies. */
-  posted: { path: string; body: string | null }[]
-  /** Whatever the page asked anyone for. */
-  requested: string[]
 }
 
 interface Opening {
@@ -102,51 +129,88 @@ interface Opening {
   observed?: boolean
 }
 
-/** A server, and a browser that shows its consent page. */
-interface ConsentPages {
-  world: ConsentWorld
-  /** Opens the page; what it asks the Gate API is answered one after the other, the last one again and again. */
-  open(answers?: Answers, opening?: Opening): Promise<Opened>
-  /** One that shows nothing yet. */
-  newPage(): Promise<Page>
-  closeAll(): Promise<void>
-  stop(): Promise<void>
-}
-
-async function openConsentPages(): Promise<ConsentPages> {
-  const world = await openConsentWorld()
-  const profile = await createProfile()
-  const context = await openHeadless(profile)
+/** A server and a browser for the tests of a file; each test begins without the pages of the one before. */
+export function useConsentPages() {
+  let world: Awaited<ReturnType<typeof startServer>>
+  let profile: Profile
+  let context: BrowserContext
+  beforeAll(async () => {
+    world = await startServer()
+    profile = await createProfile()
+    context = await openHeadless(profile)
+  }, 120_000)
+  afterEach(async () => {
+    // The first page stays: without one the browser ends.
+    for (const page of context.pages().slice(1)) await page.close()
+  })
+  afterAll(async () => {
+    await context?.close()
+    await profile?.remove()
+    await world?.stop()
+  })
   return {
-    world,
-    open: (...given) => open({ world, context }, ...given),
-    newPage: () => context.newPage(),
-    async closeAll() {
-      // The first page stays: without one the browser ends.
-      for (const page of context.pages().slice(1)) await page.close()
+    get world() {
+      return world
     },
-    async stop() {
-      await context.close()
-      await profile.remove()
-      await world.stop()
+    async open(answers: Answers = {}, { id = unknownId, ...opening }: Opening = {}) {
+      const page = await context.newPage()
+      const seen = await prepare(page, answers, opening)
+      await page.goto(world.pageUrl(id))
+      return { page, ...seen }
     },
   }
 }
 
-/** A server and a browser for the tests of a file; each test begins without the pages of the one before. */
-export function useConsentPages(): Pick<ConsentPages, 'world' | 'open' | 'newPage'> {
-  let pages: ConsentPages
-  beforeAll(async () => {
-    pages = await openConsentPages()
-  }, 120_000)
-  afterEach(() => pages.closeAll())
-  afterAll(() => pages?.stop())
+async function startServer() {
+  const cluster = await startCluster({ log: 'postgres', processes: 1 })
+  const url = String(cluster.settings.DATABASE_URL)
+  const pool = createPool({ url })
+  const log = await openPostgresLog({ pool, url, logger: silent })
+  const baseUrl = String(cluster.baseUrls[0])
+  const { organizationId } = cluster.owner
+
   return {
-    get world() {
-      return pages.world
+    baseUrl,
+    pageUrl: (id: GateSessionId) => `${baseUrl}/gate/consent/${id}`,
+    session: (id: GateSessionId) => findGateSession(pool, id),
+    async isOpen(id: GateSessionId): Promise<boolean> {
+      const page = 'from tidegate.gate_pages where gate_session_id = $1 and closed_at is null'
+      return (await pool.query(`select ${page}`, [id])).rowCount === 1
     },
-    open: (...given) => pages.open(...given),
-    newPage: () => pages.newPage(),
+    /** A service as the log has it, past what the API would take. */
+    async service(definition: Partial<GateServiceDefinition> = {}): Promise<string> {
+      const scope = { organizationId, environment: 'live' as const }
+      const data = {
+        service_id: `acme-${randomBytes(4).toString('hex')}`,
+        organization_id: organizationId,
+        environment: scope.environment,
+        definition: { ...acme, ...definition },
+        registered_at: Date.now(),
+      }
+      const meta = { ...scope, eventId: randomId('evt', randomBytes), time: Date.now() }
+      const event = { type: 'GateServiceRegistered', data } as const
+      await log.append([createCodec().toCausedRecord(event, meta, testCause)])
+      await eventually(async () => expect(await findService(pool, data.service_id)).toBeDefined())
+      return data.service_id
+    },
+    /** A signup from this machine that waits for consent. */
+    async signup(service_id: string = systemServiceId): Promise<GateSessionId> {
+      // An address may ask five times a minute.
+      await pool.query('truncate tidegate.gate_limits')
+      const { delivery } = generateDeliveryKeys()
+      const response = await cluster.fetch(0, '/v1/gate/sessions', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ service_id, account_name: 'Harbour Notes', delivery }),
+      })
+      expect(response.status).toBe(201)
+      return JSON.parse(await response.text()).data.id
+    },
+    async stop() {
+      await log.close()
+      await pool.end()
+      await cluster.stop()
+    },
   }
 }
 
@@ -154,14 +218,14 @@ export function useConsentPages(): Pick<ConsentPages, 'world' | 'open' | 'newPag
 const unobserved = `let proofs = 0
 export const start = async () => ({ getSession: async () => ({ sealedToken: 'proof ' + ++proofs }) })`
 
-/** The clock of the page for how long it is in front can be put forward: see `reviewed`. */
-async function open(
-  { world, context }: { world: ConsentWorld; context: BrowserContext },
-  answers: Answers = {},
-  { id = unknownId, init, observed = Object.keys(answers).length === 0 }: Opening = {},
-): Promise<Opened> {
-  const page = await context.newPage()
-  const posted: Opened['posted'] = []
+async function prepare(
+  page: Page,
+  answers: Answers,
+  { init, observed = Object.keys(answers).length === 0 }: Opening,
+) {
+  /** Paths of what the page posted, with its bodies. */
+  const posted: { path: string; body: string | null }[] = []
+  /** Whatever the page asked anyone for. */
   const requested: string[] = []
   page.on('request', (request) => {
     requested.push(request.url())
@@ -169,9 +233,14 @@ async function open(
     if (request.method() === 'POST' && pathname.startsWith('/v1/gate/'))
       posted.push({ path: pathname.split('/').at(-1) + search, body: request.postData() })
   })
-  for (const [name, given] of Object.entries(answers))
-    await answer(page, name, typeof given === 'function' ? given : oneAfterTheOther(given))
+  for (const [name, given] of Object.entries(answers)) {
+    const list = typeof given === 'function' ? [] : [...given]
+    const next = () => (list.length > 1 ? list.shift() : list[0])
+    const answerOf = typeof given === 'function' ? given : next
+    await page.route(`**/v1/gate/sessions/*/${name}*`, (route) => fulfil(route, answerOf() ?? lost))
+  }
   if (!observed) {
+    // The clock of the page for how long it is in front can be put forward: see `reviewed`.
     await page.addInitScript(`
       const now = performance.now.bind(performance)
       let ahead = 0
@@ -183,37 +252,29 @@ async function open(
     )
   }
   await init?.(page)
-  await page.goto(world.pageUrl(id))
-  return { page, posted, requested }
+  return { posted, requested }
 }
 
-function oneAfterTheOther(given: Answer[]): () => Answer | undefined {
-  const list = [...given]
-  return () => (list.length > 1 ? list.shift() : list[0])
-}
-
-async function answer(page: Page, name: string, answerOf: () => Answer | undefined): Promise<void> {
-  await page.route(`**/v1/gate/sessions/*/${name}*`, (route) => {
-    const next = answerOf()
-    return next && !next.lost ? fulfil(route, next) : route.abort('connectionfailed')
-  })
-}
-
-function fulfil(route: Route, { status, code, details, data, retryAfter }: Answer): Promise<void> {
-  const body = code
-    ? { error: { code, message: 'Refused.', status, details } }
-    : { data, meta: { request_id: 'req_x' } }
+function fulfil(route: Route, answer: Answer): Promise<void> {
+  if (answer === lost) return route.abort('connectionfailed')
+  const { status, code, details, data, retryAfter } = answer
   return route.fulfill({
     status,
-    contentType: 'application/json',
     headers: retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) },
-    body: JSON.stringify(body),
+    json: code
+      ? { error: { code, message: 'Refused.', status, details } }
+      : { data, meta: { request_id: 'req_x' } },
   })
 }
 
 export const heading = (page: Page, name: string | RegExp) =>
   page.getByRole('heading', { level: 1, name })
 export const press = (page: Page, name: string) => page.getByRole('button', { name }).click()
+export const textOf = (page: Page) => page.getByRole('main').textContent()
+/** Waits for what stands above the buttons. */
+export const notice = (page: Page, hasText: string) =>
+  page.getByRole('alert').filter({ hasText }).waitFor()
+export const focused = (page: Page) => page.evaluate<string>('document.activeElement.id')
 
 /** Waits until pressing Approve counts: the page must have been in front for a moment. */
 export async function reviewed(page: Page): Promise<void> {
@@ -223,15 +284,19 @@ export async function reviewed(page: Page): Promise<void> {
     : new Promise((resolve) => setTimeout(resolve, 750))`)
 }
 
+/** Presses Approve on a page that has been read. */
+export async function approve(page: Page, name = 'Approve'): Promise<void> {
+  await reviewed(page)
+  await press(page, name)
+}
+
 /** What axe has looked at: states differ in their words, and in colours and a button by their kind. */
 const judged = new Set<unknown>()
 
 /** Waits for the heading, and looks at what every state must have: focus on it, a title, no fault that axe finds. */
 export async function shows(page: Page, name: string | RegExp): Promise<void> {
   await heading(page, name).waitFor()
-  await eventually(async () => {
-    expect(await page.evaluate('document.activeElement.tagName')).toBe('H1')
-  })
+  await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1')
   expect(await page.locator('h1').count()).toBe(1)
   expect(await page.title()).toMatch(/ · Tidegate$/)
   const look = await page.evaluate(
@@ -253,30 +318,8 @@ export async function accessible(page: Page): Promise<void> {
   expect(found).toEqual([])
 }
 
-const folder = process.env.GATE_SCREENSHOTS
-
-export async function screenshot(page: Page, name: string): Promise<void> {
-  if (!folder) return
-  await mkdir(folder, { recursive: true })
-  // The heading has the focus, and the caret of nothing blinks.
-  await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage: true })
-}
-
-export async function inSight(page: Page, name: string): Promise<void> {
-  const box = await page.getByRole('button', { name }).boundingBox()
-  const bottom = (box?.y ?? Number.POSITIVE_INFINITY) + (box?.height ?? 0)
-  expect(bottom).toBeLessThanOrEqual(page.viewportSize()?.height ?? 0)
-}
-
 export async function fitsIn(page: Page, width: number): Promise<void> {
   await page.setViewportSize({ width, height: 700 })
   const wide = await page.evaluate('document.documentElement.scrollWidth')
   expect(wide).toBeLessThanOrEqual(width)
-}
-
-/** As when the window comes to the front after a while; waits until the page has asked what became of the request. */
-export async function toFront(page: Page): Promise<void> {
-  const asked = page.waitForResponse('**/consent')
-  await page.evaluate("putForward(10_000), dispatchEvent(new Event('focus'))")
-  await (await asked).finished()
 }

@@ -1,13 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { z } from 'zod'
-import { asId, type Clock, randomId } from '../../infra/ids.ts'
+import { asId, type Clock, type GateSessionId, randomId } from '../../infra/ids.ts'
 import type { PostOptions, PostOutcome } from '../../infra/safe-http/client.ts'
 import {
   type DeliveryKeys,
-  type DeliveryPayload,
-  deliveryEnvelopeSchema,
-  deliveryRequestSchema,
   generateDeliveryKeys,
   openEnvelope,
   sealEnvelope,
@@ -17,7 +13,7 @@ import { sealToken } from '../../infra/wire/sealed-token.ts'
 import type { ConsentKeys } from '../../services/gate/context.ts'
 import { handOffFor } from './gate-proof.ts'
 
-export interface GateFlowOptions {
+interface GateFlowOptions {
   app: FastifyInstance
   publicUrl: string
   clock: Clock
@@ -25,13 +21,14 @@ export interface GateFlowOptions {
 }
 
 export interface OpenedSession {
-  id: string
+  id: GateSessionId
   pollToken: string
   keys: DeliveryKeys
 }
 
 /** A signup that was approved and whose credentials wait. */
 export interface ApprovedSignup extends OpenedSession {
+  gateAccountId: string
   ackToken: string
   /** Where the service has a dashboard. */
   agentToken: string | undefined
@@ -43,6 +40,7 @@ export interface ProofChanges {
   of?: string
   /** Milliseconds. */
   age?: number
+  handOff?: object
 }
 
 let requests = 0
@@ -53,51 +51,51 @@ export function freshAddress(): string {
   return `10.${(requests >> 16) & 255}.${(requests >> 8) & 255}.${requests & 255}`
 }
 
-const created = z.object({
-  data: z.looseObject({ id: z.string(), poll_token: z.string().optional() }),
-})
-const consented = z.object({ data: z.looseObject({ approve_token: z.string() }) })
-const approvedLogin = z.object({ data: z.looseObject({ code: z.string() }) })
-const bundle = z.object({
-  data: z.looseObject({
-    delivery_bundle: z.object({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema }),
-  }),
-})
+interface Sent {
+  method?: 'GET' | 'POST'
+  token?: string
+  body?: object
+  ip?: string
+}
 
 /** The steps of signups and logins, by HTTP, with proofs as a person's consent page makes them. */
 export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions) {
-  async function send(
-    method: 'GET' | 'POST',
-    path: string,
-    { token, body }: { token?: string; body?: object },
-  ) {
+  async function send(path: string, { method = 'POST', token, body, ip = freshAddress() }: Sent) {
     const response = await app.inject({
       method,
       url: `/v1/gate/${path}`,
-      remoteAddress: freshAddress(),
+      remoteAddress: ip,
       headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }) },
       ...(body && { payload: body }),
     })
     if (response.statusCode >= 300)
       throw new Error(`${method} ${path}: ${response.statusCode} ${response.body}`)
-    return response.json()
+    return response.json().data
   }
 
-  async function open(serviceId: string): Promise<OpenedSession> {
+  async function open(
+    serviceId: string,
+    { ip, ...changes }: { ip?: string; [member: string]: unknown } = {},
+  ): Promise<OpenedSession> {
     const keys = generateDeliveryKeys()
-    const body = { service_id: serviceId, account_name: 'Robin', delivery: keys.delivery }
-    const { data } = created.parse(await send('POST', 'sessions', { body }))
-    return { id: data.id, pollToken: data.poll_token ?? '', keys }
+    const body = {
+      service_id: serviceId,
+      account_name: 'Robin',
+      delivery: keys.delivery,
+      ...changes,
+    }
+    const { id, poll_token: pollToken } = await send('sessions', { body, ...(ip && { ip }) })
+    return { id, pollToken, keys }
   }
 
-  const approveToken = async (id: string) =>
-    consented.parse(await send('GET', `sessions/${id}/consent`, {})).data.approve_token
+  const approveToken = async (id: string): Promise<string> =>
+    (await send(`sessions/${id}/consent`, { method: 'GET' })).approve_token
 
   /** What the consent page of the session gets from scoring. */
   async function proof(
     id: string,
     token: string,
-    { verdict = 'human', of = id, age = 1000 }: ProofChanges = {},
+    { verdict = 'human', of = id, age = 1000, handOff }: ProofChanges = {},
   ) {
     const payload = {
       session_id: randomId('sid', randomBytes),
@@ -108,13 +106,10 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
         evaluated_at: new Date(clock() - age).toISOString(),
       },
       request: { url: consentUrl(publicUrl, asId('gate', of)) },
-      hand_off: handOffFor(token),
+      hand_off: { ...handOffFor(token), ...handOff },
     }
-    return sealToken({
-      payload,
-      secretHashes: await consentKeys.secretHashes(),
-      random: randomBytes,
-    })
+    const secretHashes = await consentKeys.secretHashes()
+    return sealToken({ payload, secretHashes, random: randomBytes })
   }
 
   /** What the page posts when a person approves. */
@@ -123,21 +118,25 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
     return { approve_token, sealed_token: await proof(id, approve_token, changes) }
   }
 
-  const approve = async (id: string) =>
-    send('POST', `sessions/${id}/approve`, { body: await approval(id) })
+  const approve = async (id: string) => send(`sessions/${id}/approve`, { body: await approval(id) })
 
   async function signUp(serviceId: string): Promise<ApprovedSignup> {
     const session = await open(serviceId)
     await approve(session.id)
-    const polled = await send('GET', `sessions/${session.id}`, { token: session.pollToken })
-    const { gate } = bundle.parse(polled).data.delivery_bundle
-    const { ack_token: ackToken = '', outputs } = openEnvelope(gate, session.keys.privateKey)
-    return { ...session, ackToken, agentToken: Object.values(outputs)[0] }
+    const poll = { method: 'GET', token: session.pollToken } as const
+    const { gate_account_id: gateAccountId, delivery_bundle } = await send(
+      `sessions/${session.id}`,
+      poll,
+    )
+    const { ack_token: ackToken = '', outputs } = openEnvelope(
+      delivery_bundle.gate,
+      session.keys.privateKey,
+    )
+    return { ...session, gateAccountId, ackToken, agentToken: Object.values(outputs)[0] }
   }
 
-  async function openLogin(serviceId: string, agentToken: string): Promise<string> {
-    const body = { service_id: serviceId }
-    return created.parse(await send('POST', 'login-sessions', { token: agentToken, body })).data.id
+  async function openLogin(serviceId: string, token: string): Promise<GateSessionId> {
+    return (await send('login-sessions', { token, body: { service_id: serviceId } })).id
   }
 
   return {
@@ -149,24 +148,20 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
     signUp,
     openLogin,
     /** The one-time code of a login that a person approved. */
-    loginCode: async (serviceId: string, agentToken: string) =>
-      approvedLogin.parse(await approve(await openLogin(serviceId, agentToken))).data.code,
+    loginCode: async (serviceId: string, agentToken: string): Promise<string> =>
+      (await approve(await openLogin(serviceId, agentToken))).code,
   }
 }
 
-export type GateFlow = ReturnType<typeof gateFlow>
-
-const approvedEvent = z.object({ data: z.looseObject({ delivery: deliveryRequestSchema }) })
-
-/** A service that answers an approval as it should, in place of a client that would send it. */
+/** A service that makes an account by the id that it is sent, in place of a client that would send it. */
 export async function answeringService({ body }: Pick<PostOptions, 'body'>): Promise<PostOutcome> {
-  const { delivery } = approvedEvent.parse(JSON.parse(String(body))).data
-  const payload: DeliveryPayload = { version: 1, outputs: { ACME_API_KEY: 'secret' } }
-  const answer = { encrypted_delivery: sealEnvelope(payload, { delivery, random: randomBytes }) }
+  const { gate_account_id, delivery } = JSON.parse(body).data
+  const outputs = { ACME_API_KEY: `key of ${gate_account_id}` }
+  const sealed = sealEnvelope({ version: 1, outputs }, { delivery, random: randomBytes })
   return {
     kind: 'response',
     status: 200,
-    body: Buffer.from(JSON.stringify(answer)),
+    body: Buffer.from(JSON.stringify({ encrypted_delivery: sealed })),
     durationMs: 1,
     retryAfter: undefined,
   }

@@ -1,202 +1,132 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { generateToken } from '../../../infra/crypto/tokens.ts'
-import { generateDeliveryKeys } from '../../../infra/wire/delivery-envelope.ts'
-import { systemServiceId } from '../../../infra/wire/gate.ts'
-import { bearer, secretKey } from '../../authorization/credential.ts'
-import { startWorld, type World } from '../../authorization/world.ts'
 import { freshAddress } from '../../support/gate-flow.ts'
+import type { GateOwner } from '../../support/gate-world.ts'
+import type { Send } from '../../support/service-app.ts'
+import { type GateApi, startGateApi } from './gate-api.ts'
 
-interface Request {
-  method: 'GET' | 'POST'
-  path: string
-  headers?: Record<string, string>
-  body?: object
-  /** The address that the proxy says; default: one that nobody else has. */
-  from?: string
-}
-
-interface Limited {
-  operation: string
-  most: number
-  /** Two requests that count together, as everything that counts for them is the same. */
-  same: () => Promise<Request>
-  /** The same but for one part of what is counted for. */
-  others: (request: Request) => Promise<Request[]>
-}
-
-let world: World
-let secret: Record<string, string>
-let foreign: Record<string, string>
-let serviceId: string
-
+let gate: GateApi
+let owner: GateOwner
+let stranger: GateOwner
 beforeAll(async () => {
-  world = await startWorld({ trustedProxies: ['127.0.0.1'] })
-  const own = await world.organization('limited')
-  secret = await secretKey(world, { organizationId: own })
-  foreign = await secretKey(world, { organizationId: await world.organization('foreign') })
-  serviceId = await world.service(own)
+  gate = await startGateApi()
+  owner = await gate.owner()
+  stranger = await gate.owner()
 })
-afterAll(() => world.stop())
+afterAll(() => gate?.stop())
 
-async function send({ method, path, headers, body, from = freshAddress() }: Request) {
-  const response = await world.app.inject({
-    method,
-    url: `/v1/gate/${path}`,
-    remoteAddress: '127.0.0.1',
-    headers: { 'x-forwarded-for': `198.51.100.1, ${from}`, ...headers },
-    ...(body && { payload: body }),
-  })
-  return {
-    status: response.statusCode,
-    headers: response.headers,
-    code: response.json()?.error?.code,
-  }
-}
-
-const open = () => world.gate.open(systemServiceId)
-const withToken = (path: string, token: string, body?: object): Request => ({
-  method: body ? 'POST' : 'GET',
+type Request = Omit<Send, 'url'> & { path: string }
+const send = async ({ path, ...request }: Request) => gate.ask(path, request)
+const open = () => gate.flow.open('tidegate')
+const post = (path: string, more: Omit<Request, 'path'> = {}): Request => ({
+  method: 'POST',
   path,
-  headers: bearer(token),
-  ...(body && { body }),
+  ...more,
 })
 
-/** A body with one value, sent with a key: counted by both. */
-function keyed(
-  operation: string,
-  path: string,
-  { most, value }: { most: number; value: () => object },
-): Limited {
-  return {
-    operation,
-    most,
-    same: async () => ({ method: 'POST', path, headers: secret, body: value() }),
-    others: async (request) => [
-      { ...request, headers: foreign },
-      { ...request, body: value() },
-    ],
-  }
-}
+/** A request, and those that differ from it in one part of what is counted for. */
+type Limited = () => Promise<[Request, ...Request[]]>
 
-const limits: Limited[] = [
-  {
-    operation: 'createGateSession',
-    most: 5,
-    async same() {
-      const { delivery } = generateDeliveryKeys()
-      const body = { service_id: systemServiceId, account_name: 'Robin', delivery }
-      return { method: 'POST', path: 'sessions', from: freshAddress(), body }
-    },
-    others: async (request) => [{ ...request, from: freshAddress() }],
-  },
-  {
-    operation: 'pollGateSession',
-    most: 30,
-    async same() {
-      const { id, pollToken } = await open()
-      return withToken(`sessions/${id}`, pollToken)
-    },
-    async others() {
-      const { id, pollToken } = await open()
-      return [withToken(`sessions/${id}`, pollToken)]
-    },
-  },
-  {
-    operation: 'getGateSessionConsent',
-    most: 30,
-    same: async () => ({
-      method: 'GET',
-      path: `sessions/${(await open()).id}/consent`,
-      from: freshAddress(),
+const byAddress = (make: () => Promise<Request>) => async (): Promise<[Request, Request]> => {
+  const request = await make()
+  return [
+    { ...request, ip: freshAddress() },
+    { ...request, ip: freshAddress() },
+  ]
+}
+const byToken = (make: () => Promise<Request>) => async (): Promise<[Request, Request]> => [
+  await make(),
+  await make(),
+]
+const byKeyAndValue =
+  (path: string, value: () => object) => async (): Promise<[Request, ...Request[]]> => {
+    const request = post(path, { key: owner.secretKey, body: value() })
+    return [request, { ...request, key: stranger.secretKey }, { ...request, body: value() }]
+  }
+
+const agentToken = () => ({ agent_token: generateToken('agt', randomBytes) })
+const limits: [string, number, Limited][] = [
+  // Whatever is sent.
+  ['sign up', 5, byAddress(async () => post('sessions', { body: {} }))],
+  [
+    'poll',
+    30,
+    byToken(async () => {
+      const { id, pollToken: key } = await open()
+      return { path: `sessions/${id}`, key }
     }),
-    others: async (request) => [{ ...request, from: freshAddress() }],
-  },
-  {
-    operation: 'approveGateSession',
-    most: 3,
-    same: async () => ({
-      method: 'POST',
-      path: `sessions/${(await open()).id}/approve`,
-      from: freshAddress(),
-      body: {},
+  ],
+  ['consent', 30, byAddress(async () => ({ path: `sessions/${(await open()).id}/consent` }))],
+  [
+    'approve',
+    3,
+    async () => {
+      const approve = async () => post(`sessions/${(await open()).id}/approve`, { body: {} })
+      const request = { ...(await approve()), ip: freshAddress() }
+      return [request, { ...request, ip: freshAddress() }, { ...(await approve()), ip: request.ip }]
+    },
+  ],
+  ['cancel', 60, byAddress(async () => post(`sessions/${(await open()).id}/cancel?closing=1`))],
+  [
+    'ack',
+    20,
+    byToken(async () => {
+      const { id, pollToken: key } = await open()
+      return post(`sessions/${id}/ack`, { key, body: {} })
     }),
-    others: async (request) => [
-      { ...request, from: freshAddress() },
-      { ...request, path: `sessions/${(await open()).id}/approve` },
-    ],
-  },
-  {
-    operation: 'cancelGateSession',
-    most: 60,
-    same: async () => ({
-      method: 'POST',
-      path: `sessions/${(await open()).id}/cancel?closing=1`,
-      from: freshAddress(),
+  ],
+  [
+    'claim',
+    20,
+    byToken(async () => {
+      const { id, pollToken: key } = await open()
+      return post(`sessions/${id}/claim`, { key, body: { code: '000 000' } })
     }),
-    others: async (request) => [{ ...request, from: freshAddress() }],
-  },
-  {
-    operation: 'acknowledgeGateSessionDelivery',
-    most: 20,
-    async same() {
-      const { id, pollToken } = await open()
-      return withToken(`sessions/${id}/ack`, pollToken, {})
-    },
-    async others() {
-      const { id, pollToken } = await open()
-      return [withToken(`sessions/${id}/ack`, pollToken, {})]
-    },
-  },
-  {
-    operation: 'createGateLoginSession',
-    most: 10,
-    async same() {
-      const { agentToken = '' } = await world.gate.signUp(serviceId)
-      return withToken('login-sessions', agentToken, { service_id: serviceId })
-    },
-    async others() {
-      const { agentToken = '' } = await world.gate.signUp(serviceId)
-      return [withToken('login-sessions', agentToken, { service_id: serviceId })]
-    },
-  },
-  keyed('verifyGateAgentToken', 'agent-tokens/verify', {
-    most: 60,
-    value: () => ({ agent_token: generateToken('agt', randomBytes) }),
-  }),
-  keyed('revokeGateAgentToken', 'agent-tokens/revoke', {
-    most: 20,
-    value: () => ({ agent_token: generateToken('agt', randomBytes) }),
-  }),
-  keyed('consumeGateLoginSessionCode', 'login-sessions/consume', {
-    most: 30,
-    value: () => ({ code: generateToken('gtcode', randomBytes) }),
-  }),
+  ],
+  [
+    'erase',
+    10,
+    byAddress(async () =>
+      post(`sessions/${(await open()).id}/erase`, { body: { receipt_token: 'x' } }),
+    ),
+  ],
+  [
+    'log in',
+    10,
+    byToken(async () => {
+      const { agentToken: key } = await gate.flow.signUp(owner.serviceId)
+      return post('login-sessions', { key, body: { service_id: owner.serviceId } })
+    }),
+  ],
+  ['verify a token', 60, byKeyAndValue('agent-tokens/verify', agentToken)],
+  ['revoke a token', 20, byKeyAndValue('agent-tokens/revoke', agentToken)],
+  [
+    'consume a code',
+    30,
+    byKeyAndValue('login-sessions/consume', () => ({ code: generateToken('gtcode', randomBytes) })),
+  ],
+  [
+    'verify a domain',
+    30,
+    byToken(async () => {
+      const { serviceId, secretKey: key } = await gate.owner()
+      return post(`services/${serviceId}/domain/verify`, { key })
+    }),
+  ],
 ]
 
-describe.each(limits)('$operation', ({ most, same, others }) => {
-  test(`is answered ${most} times, then 429 until Retry-After is over, whoever else asks`, async () => {
-    const request = await same()
+test.each(limits)(
+  '%s: %i times, then 429 until Retry-After is over, whoever else asks',
+  async (_what, most, requestsOf) => {
+    const [request, ...others] = await requestsOf()
     const answers = await Promise.all(Array.from({ length: most + 2 }, () => send(request)))
     const refused = answers.filter(({ status }) => status === 429)
-    expect(refused.map(({ code }) => code)).toEqual(['gate.rate_limit', 'gate.rate_limit'])
+    expect(refused.map(({ outcome }) => outcome)).toEqual(Array(2).fill('429 gate.rate_limit'))
     for (const { headers } of refused)
       expect(String(headers['retry-after'])).toMatch(/^[1-9]\d{0,2}$/)
-    for (const other of await others(request)) expect((await send(other)).status).not.toBe(429)
-    await world.deps.pool.query('update tidegate.gate_limits set expire = 0')
+    for (const other of others) expect((await send(other)).status).not.toBe(429)
+    await gate.pool.query('update tidegate.gate_limits set expire = 0')
     expect((await send(request)).status).not.toBe(429)
-  })
-})
-
-test('only what the trusted proxy says is an address', async () => {
-  const { id } = await open()
-  const request: Request = {
-    method: 'POST',
-    path: `sessions/${id}/approve`,
-    from: freshAddress(),
-    body: {},
-  }
-  for (let i = 0; i < 3; i++) await send(request)
-  const pretended = { 'x-forwarded-for': `192.0.2.99, ${request.from}` }
-  expect((await send({ ...request, headers: pretended })).status).toBe(429)
-})
+  },
+)

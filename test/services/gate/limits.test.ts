@@ -1,126 +1,82 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { ApiError } from '../../../infra/errors/errors.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { toApiError } from '../../../infra/http/error-response.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { createGateLimits, type GateLimits } from '../../../services/gate/limits.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
-type Limit = Parameters<GateLimits['count']>[0]
-
-interface Specified {
-  name: Limit
-  /** Requests. */
-  most: number
-  /** Seconds until the first is forgotten, as far as callers are told. */
-  wait: number
-  /** What the count is for. */
-  key: string[]
-}
-
-/** As the specification has them; that of cancels is our own. */
-const limits: Specified[] = [
-  { name: 'create_session', most: 5, wait: 60, key: ['address'] },
-  { name: 'poll', most: 30, wait: 60, key: ['token'] },
-  { name: 'consent', most: 30, wait: 60, key: ['address'] },
-  { name: 'approve', most: 3, wait: 900, key: ['address', 'session'] },
-  { name: 'cancel', most: 60, wait: 60, key: ['address'] },
-  { name: 'ack', most: 20, wait: 60, key: ['token'] },
-  { name: 'create_login', most: 10, wait: 60, key: ['token'] },
-  { name: 'verify', most: 60, wait: 60, key: ['organization', 'token'] },
-  { name: 'revoke', most: 20, wait: 60, key: ['organization', 'token'] },
-  { name: 'consume', most: 30, wait: 60, key: ['organization', 'code'] },
-]
-
 let database: TestDatabase
+let other: ReturnType<typeof createPool>
 /** Of two processes. */
 let processes: [GateLimits, GateLimits]
-let closeOther: () => Promise<void>
-
 beforeAll(async () => {
   database = await createTestDatabase()
-  const other = createPool({ url: database.url, max: 4 })
-  closeOther = () => other.end()
+  other = createPool({ url: database.url, max: 4 })
   processes = [createGateLimits(database.pool), createGateLimits(other)]
 })
 afterAll(async () => {
-  await closeOther()
+  await other.end()
   await database.drop()
 })
 
-type Key = [string, ...string[]]
+type Key = [string, string]
+const freshKey = (): Key => [randomBytes(6).toString('hex'), randomBytes(6).toString('hex')]
 
-/** Nobody else's, one value for each part. */
-function freshKey(parts: string[]): Key {
-  const [first = '', ...rest] = parts.map((part) => `${part}-${randomBytes(6).toString('hex')}`)
-  return [first, ...rest]
-}
-
-/** So many requests at once, to both processes in turn; those that were refused. */
-async function refusedOf(name: Limit, key: Key, count: number): Promise<ApiError[]> {
+/** How long those wait that are refused, of so many at once. */
+async function waitsOf(key: Key, count: number, limit: 'verify' | 'approve' = 'verify') {
   const taken = Array.from({ length: count }, (_, i) =>
-    processes[i % 2 === 0 ? 0 : 1].count(name, ...key),
+    processes[i % 2 === 0 ? 0 : 1].count(limit, ...key),
   )
-  const results = await Promise.allSettled(taken)
-  return results.flatMap((result) =>
-    result.status === 'rejected' ? [toApiError(result.reason)] : [],
-  )
+  const refused = (await Promise.allSettled(taken)).filter(({ status }) => status === 'rejected')
+  return refused.map((result) => {
+    const error = toApiError('reason' in result && result.reason)
+    expect([error.code, error.status]).toEqual(['gate.rate_limit', 429])
+    return Number(error.headers['retry-after'])
+  })
 }
 
 /** As if so many seconds had gone by. */
-async function wait(seconds: number): Promise<void> {
-  await database.pool.query('update tidegate.gate_limits set expire = expire - $1', [
-    seconds * 1000,
-  ])
-}
+const pass = (seconds: number) =>
+  database.pool.query('update tidegate.gate_limits set expire = expire - $1', [seconds * 1000])
 
-const waitOf = (error: ApiError | undefined) => Number(error?.headers['retry-after'])
+test('as many pass in two processes together, and not one more', async () => {
+  const waits = await waitsOf(freshKey(), 67)
+  expect(waits).toHaveLength(7)
+  for (const wait of waits) expect(wait > 50 && wait <= 60).toBe(true)
+})
 
-describe.each(limits)(
-  '$name: $most in $wait s by $key',
-  ({ name, most, wait: window, key: parts }) => {
-    test('as many pass, in two processes together, and not one more', async () => {
-      const key = freshKey(parts)
-      const refused = await refusedOf(name, key, most + 7)
-      expect(refused.map(({ code, status }) => [code, status])).toEqual(
-        Array(7).fill(['gate.rate_limit', 429]),
-      )
-      for (const one of refused) {
-        expect(waitOf(one)).toBeGreaterThan(window - 10)
-        expect(waitOf(one)).toBeLessThanOrEqual(window)
-      }
-    })
+test('each part of the key has counts of its own, and so has each limit', async () => {
+  const key = freshKey()
+  await waitsOf(key, 60)
+  expect(await waitsOf([key[0], 'other'], 1)).toEqual([])
+  expect(await waitsOf(['other', key[1]], 1)).toEqual([])
+  expect(await waitsOf(key, 1, 'approve')).toEqual([])
+  expect(await waitsOf(key, 1)).toHaveLength(1)
+})
 
-    test('each part of the key has counts of its own, and so has each limit', async () => {
-      const key = freshKey(parts)
-      await refusedOf(name, key, most)
-      for (const i of key.keys()) {
-        const other: Key = [...key]
-        other[i] = `other-${key[i]}`
-        expect(await refusedOf(name, other, 1)).toEqual([])
-      }
-      const others = limits.filter((limit) => limit.name !== name)
-      for (const one of others) expect(await refusedOf(one.name, key, 1)).toEqual([])
-      expect(await refusedOf(name, key, 1)).toHaveLength(1)
-    })
+test('a window is over after its time, which what was refused does not lengthen', async () => {
+  const key = freshKey()
+  await waitsOf(key, 60)
+  await pass(40)
+  const [wait = 0] = await waitsOf(key, 1)
+  expect(wait).toBeLessThanOrEqual(20)
+  await pass(20)
+  expect(await waitsOf(key, 60)).toEqual([])
+  expect(await waitsOf(key, 1)).toHaveLength(1)
+})
 
-    test('is free again when its window is over, which what was refused does not lengthen', async () => {
-      const key = freshKey(parts)
-      await refusedOf(name, key, most)
-      await wait(window - 20)
-      const [refused] = await refusedOf(name, key, 1)
-      expect(waitOf(refused)).toBeLessThanOrEqual(name === 'approve' ? 80 : 20)
-      // That of approvals is a minute longer than a session: clocks of two processes may differ.
-      await wait(name === 'approve' ? 80 : 20)
-      expect(await refusedOf(name, key, most)).toEqual([])
-      expect(await refusedOf(name, key, 1)).toHaveLength(1)
-    })
-  },
-)
+test('approvals are counted a minute longer than a session lives, and nobody is told to wait longer than that', async () => {
+  const key = freshKey()
+  expect(await waitsOf(key, 4, 'approve')).toEqual([900])
+  await pass(900)
+  expect(await waitsOf(key, 1, 'approve')).toHaveLength(1)
+  await pass(60)
+  expect(await waitsOf(key, 1, 'approve')).toEqual([])
+})
 
 test('a key is stored as a hash: tokens are among them', async () => {
-  const key = freshKey(['organization', 'token'])
-  await refusedOf('verify', key, 1)
+  const key = freshKey()
+  await waitsOf(key, 1)
   const { rows } = await database.pool.query<{ key: string }>(
     'select key from tidegate.gate_limits',
   )

@@ -6,8 +6,10 @@ import {
 } from '../../../../services/gate/approval/approvals.ts'
 import type { Approvals } from '../../../../services/gate/context.ts'
 import { eventually } from '../../../support/eventually.ts'
+import { answeringService as account } from '../../../support/gate-flow.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
-import { type ApprovalWorld, account, openApprovalWorld, responding, type Signup } from './world.ts'
+import { responding } from '../gate-api.ts'
+import { type ApprovalWorld, openApprovalWorld, type Signup } from './world.ts'
 
 let world: ApprovalWorld
 let owner: GateOwner
@@ -32,18 +34,6 @@ function startProcess(changes: Partial<ApprovalsOptions> = {}): Approvals {
   return approvals
 }
 
-/** The service's answer is kept back until it is let go. */
-function holdAnswers() {
-  const { promise, resolve: letGo } = Promise.withResolvers<void>()
-  const { promise: asked, resolve } = Promise.withResolvers<void>()
-  world.script.answer = async (sent) => {
-    resolve()
-    await promise
-    return account(sent)
-  }
-  return { asked, letGo }
-}
-
 const patience = 20_000
 
 test('an approval that nobody works on is found and finished', async () => {
@@ -54,7 +44,7 @@ test('an approval that nobody works on is found and finished', async () => {
 
 test('64 who drive the same approval in two processes have the service asked once', async () => {
   const both = [startProcess(), startProcess()]
-  const { asked, letGo } = holdAnswers()
+  const { asked, letGo } = world.holdAnswers()
   const signup = await world.started(owner)
   const outcomes = Array.from({ length: 64 }, (_, i) => {
     const approvals = both[i % 2] ?? startProcess()
@@ -71,7 +61,7 @@ test('64 who drive the same approval in two processes have the service asked onc
 
 test('the outcome is pending while the service has not answered in the time of who asks', async () => {
   const approvals = startProcess()
-  const { asked, letGo } = holdAnswers()
+  const { asked, letGo } = world.holdAnswers()
   const signup = await world.started(owner)
   approvals.run(signup.id)
   await asked
@@ -101,7 +91,7 @@ test('what somebody works on is left to him until his lease has run out', async 
 })
 
 test('a lease is renewed while the service takes longer than it lasts', async () => {
-  const { asked, letGo } = holdAnswers()
+  const { asked, letGo } = world.holdAnswers()
   const signup = await world.started(owner)
   const slow = startProcess({ leaseMs: 300 })
   slow.run(signup.id)
@@ -165,7 +155,7 @@ test('a process that stops ends its waits, and another goes on at once', async (
 })
 
 test('an answer that comes after its process has stopped changes nothing that another decided', async () => {
-  const { asked, letGo } = holdAnswers()
+  const { asked, letGo } = world.holdAnswers()
   const signup = await world.started(owner)
   const first = startProcess({ leaseMs: 600_000 })
   first.run(signup.id)

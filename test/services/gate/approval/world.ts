@@ -1,172 +1,84 @@
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
-import { generateToken, type Token, tokenHashes } from '../../../../infra/crypto/tokens.ts'
-import { decidedEvent } from '../../../../infra/event-store/decide.ts'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
-import type { PostOptions, PostOutcome } from '../../../../infra/safe-http/client.ts'
+import { noNetwork } from '../../../../infra/ip/network.ts'
 import {
   type DeliveryKeys,
-  deliveryRequestSchema,
   generateDeliveryKeys,
   openEnvelope,
-  sealEnvelope,
 } from '../../../../infra/wire/delivery-envelope.ts'
+import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { findGateSession } from '../../../../projections/gate/queries.ts'
+import type { GateSessionOpened } from '../../../../schemas/events.ts'
 import type { ApprovalDeps } from '../../../../services/gate/approval/account-request.ts'
 import { startSignupApproval } from '../../../../services/gate/approval/commands.ts'
-import { foundSession, serviceStream, sessionStream } from '../../../../services/gate/sessions.ts'
-import { findBundle } from '../../../../services/gate/vault.ts'
+import { concludeApproval } from '../../../../services/gate/approval/conclude.ts'
+import type { GateParts } from '../../../../services/gate/context.ts'
+import { createGateLimits } from '../../../../services/gate/limits.ts'
+import { foundSession } from '../../../../services/gate/sessions.ts'
+import { createPages } from '../../../../services/gate/store.ts'
+import { createVault, findBundle } from '../../../../services/gate/vault.ts'
+import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
 import { createSigningSecrets } from '../../../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../../../services/webhooks/direct-calls.ts'
-import { proof, signupOpened } from '../given.ts'
 import { gateOwner } from '../../../support/gate-world.ts'
-import { openServiceWorld } from '../../../support/service-world.ts'
-import { gateOptions, gateParts } from '../parts.ts'
-
-export type Answer = (options: PostOptions) => Promise<PostOutcome> | PostOutcome
+import { publicUrl } from '../../../support/service-app.ts'
+import { openServiceWorld, type ServiceWorld } from '../../../support/service-world.ts'
+import { scriptedServices } from '../gate-api.ts'
+import { proof, signupOpened } from '../given.ts'
 
 export interface Signup {
   id: GateSessionId
   keys: DeliveryKeys
-  pollToken: Token<'gtpoll'>
 }
 
-const sentSchema = z.object({
-  id: z.string(),
-  data: z.object({ gate_account_id: z.string(), delivery: deliveryRequestSchema }),
-})
-
-/** What was sent, as the service reads it. */
-export const sentBy = ({ body }: PostOptions) => sentSchema.parse(JSON.parse(body))
-
-/** A response of the service. */
-export function responding(status: number, content: unknown = ''): Answer {
-  const body = Buffer.from(typeof content === 'string' ? content : JSON.stringify(content))
-  return () => ({ kind: 'response', status, retryAfter: undefined, body, durationMs: 0 })
-}
-
-/** The service's good answer: an account by the id that it was sent. */
-export const account: Answer = (sent) => {
-  const { gate_account_id, delivery } = sentBy(sent).data
-  const outputs = { ACME_API_KEY: `key of ${gate_account_id}` }
-  const encrypted_delivery = sealEnvelope(
-    { version: 1, outputs },
-    { delivery, random: randomBytes },
-  )
-  return responding(200, { encrypted_delivery })(sent)
-}
-
-export const timeOut: Answer = () => ({
-  kind: 'failure',
-  reason: 'timeout',
-  message: 'The receiver took too long.',
-  durationMs: 10_000,
-})
-
-/** Gate over a real log, database and webhook calls, whose receiver is the test's script; so is the clock. */
+/** What a Gate works with that nobody has started; the clock is the test's, and services answer as its script says. */
 export async function openApprovalWorld() {
-  const world = await openServiceWorld()
-  const { pool, log, codec, now, base, deps } = world
-  const { keyring } = base
-  const { decide } = deps
-  const sent: PostOptions[] = []
-  const script: { answer: Answer } = { answer: account }
-  const client = {
-    post: async (options: PostOptions) => {
-      sent.push(options)
-      return script.answer(options)
-    },
-  }
-  const secretHash = randomBytes(32).toString('hex')
-  const options = gateOptions(world, {
-    directCalls: createDirectCalls({
-      ...deps,
-      log,
-      codec,
-      client,
-      secrets: createSigningSecrets(keyring),
-    }),
-    consentKeys: {
-      publishableKey: async () => 'pk_live_x',
-      secretHashes: async () => [secretHash],
-    },
-  })
-  const parts = gateParts(options)
-  const { vault, pages } = parts
+  const world = await openServiceWorld({ log: 'memory' })
+  const { now, deps } = world
+  const { client, ...services } = scriptedServices()
+  const parts = partsOf(world, client)
 
-  /** Something happens to a service. */
-  async function happenTo(serviceId: string, event: DomainEvent): Promise<void> {
-    const eventId = randomId('evt', randomBytes)
-    const about = { organizationId: null, environment: null, now: now.ms }
-    await decide({
-      ...serviceStream(serviceId),
-      load: async () => undefined,
-      decide: () => [decidedEvent(event, { ...about, eventId })],
-    })
-  }
-
-  async function happen(event: DomainEvent, id: GateSessionId): Promise<void> {
-    const about = { organizationId: null, environment: null, now: now.ms }
-    const eventId = randomId('evt', randomBytes)
-    await decide({
-      ...sessionStream(id),
-      load: async () => undefined,
-      decide: () => [decidedEvent(event, { ...about, eventId })],
-    })
-  }
+  const happen = (...events: DomainEvent[]) =>
+    world.append(gateProjection, { organizationId: null, environment: null }, ...events)
 
   /** A signup that waits for consent; without an owner, for the built-in service. */
   async function signup(
     owner?: { serviceId: string; organizationId: string },
-    name = 'Robin',
-    changes: { claim?: 'supported'; requested_ip?: string } = {},
+    changes: Partial<GateSessionOpened> = {},
   ): Promise<Signup> {
     const id = randomId('gate', randomBytes)
     const keys = generateDeliveryKeys()
-    const pollToken = generateToken('gtpoll', randomBytes)
-    const opened = signupOpened({
-      poll_token_hash: tokenHashes(keyring, pollToken)[0],
-      gate_session_id: id,
-      service_id: owner?.serviceId ?? 'tidegate',
-      organization_id: owner?.organizationId ?? null,
-      account_name: name,
-      metadata: JSON.stringify({ team: 'blue' }),
-      delivery_key_id: keys.delivery.key_id,
-      delivery_public_key: keys.delivery.public_key,
-      opened_at: now.ms,
-      ...changes,
-    })
-    await happen(opened, id)
-    return { id, keys, pollToken }
+    const { key_id: delivery_key_id, public_key: delivery_public_key } = keys.delivery
+    await happen(
+      signupOpened({
+        gate_session_id: id,
+        service_id: owner?.serviceId ?? 'tidegate',
+        organization_id: owner?.organizationId ?? null,
+        metadata: JSON.stringify({ team: 'blue' }),
+        delivery_key_id,
+        delivery_public_key,
+        opened_at: now.ms,
+        ...changes,
+      }),
+    )
+    return { id, keys }
   }
 
-  const find = async (id: GateSessionId) => foundSession(await findGateSession(pool, id))
+  const find = async (id: GateSessionId) => foundSession(await findGateSession(world.pool, id))
 
   /** A person approves. */
   async function approve({ id }: Signup): Promise<void> {
-    const token = await pages.open(id)
-    await startSignupApproval(
-      { ...parts, decide },
-      { session: await find(id), token, proof, isSameNetwork: true, acceptedEnvVars: [] },
-    )
+    const token = await parts.pages.open(id)
+    const approval = { token, proof, isSameNetwork: true, acceptedEnvVars: [] }
+    const { decide } = deps
+    await startSignupApproval({ ...parts, decide }, { session: await find(id), ...approval })
   }
 
-  /** A signup that a person has approved. */
   async function started(...args: Parameters<typeof signup>): Promise<Signup> {
     const made = await signup(...args)
     await approve(made)
     return made
-  }
-
-  /** What whoever signed up can read of an approved signup. */
-  async function delivered({ id, keys }: Signup) {
-    const bundle = await findBundle(vault, await find(id))
-    if (!bundle) throw new Error(`nothing is delivered to ${id}`)
-    return {
-      integrator: openEnvelope(bundle.integrator, keys.privateKey),
-      gate: openEnvelope(bundle.gate, keys.privateKey),
-    }
   }
 
   /** How long was waited each time. */
@@ -181,30 +93,56 @@ export async function openApprovalWorld() {
     ...changes,
   })
 
-  /** As after a restore from a dump, which has no keys. */
-  const loseKeys = () => pool.query('truncate tidegate.gate_vault')
-
   return {
     ...world,
-    loseKeys,
-    secretHash,
-    options,
+    ...services,
     parts,
     waits,
     approvalDeps,
-    script,
-    /** Requests to services, in their order. */
-    sent,
-    sentTo: (id: GateSessionId) => sent.filter(({ body }) => body.includes(id)),
     owner: (fields?: Parameters<typeof gateOwner>[1]) => gateOwner(deps, fields),
+    happen,
     signup,
     approve,
     started,
     find,
-    delivered,
-    happen,
-    happenTo,
+    conclude: ({ id: gateSessionId }: { id: GateSessionId }, given = approvalDeps()) =>
+      concludeApproval(given, { gateSessionId, signal: new AbortController().signal }),
+    /** What whoever signed up can read of an approved signup. */
+    async delivered({ id, keys }: Signup) {
+      const bundle = await findBundle(parts.vault, await find(id))
+      if (!bundle) throw new Error(`nothing is delivered to ${id}`)
+      return {
+        integrator: openEnvelope(bundle.integrator, keys.privateKey),
+        gate: openEnvelope(bundle.gate, keys.privateKey),
+      }
+    },
   }
 }
 
 export type ApprovalWorld = Awaited<ReturnType<typeof openApprovalWorld>>
+
+type Client = Parameters<typeof createDirectCalls>[0]['client']
+
+function partsOf({ deps, log, codec, applied }: ServiceWorld, client: Client): GateParts {
+  const secrets = createSigningSecrets(deps.keyring)
+  return {
+    ...deps,
+    applied,
+    log,
+    publicUrl,
+    leaseMs: 3000,
+    integratorTimeoutMs: 10_000,
+    directCalls: createDirectCalls({ ...deps, log, codec, client, secrets }),
+    network: noNetwork,
+    domainReader: { txtRecords: async () => [], fileAt: async () => undefined },
+    consentKeys: { publishableKey: async () => 'pk_live_x', secretHashes: async () => [] },
+    signUpOrganization: ({ startedAt, ...signup }) =>
+      signUpOrganization({ ...deps, idTime: startedAt }, signup),
+    eraseSession: async () => false,
+    eraseSessions: async () => {},
+    retentionMs: Number.MAX_SAFE_INTEGER,
+    vault: createVault(deps),
+    pages: createPages(deps),
+    limits: createGateLimits(deps.pool),
+  }
+}

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import type { ErasableSession } from '../../../../projections/gate/queries.ts'
 import { eraseAged } from '../../../../services/gate/erasure/retention.ts'
-import { day, loginOpened, minute, signedUp } from '../given.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { type ApprovalWorld, openApprovalWorld } from '../approval/world.ts'
+import { day, loginOpened, minute } from '../given.ts'
 
 let world: ApprovalWorld
 let owner: GateOwner
@@ -16,81 +16,52 @@ beforeAll(async () => {
 afterAll(() => world?.close())
 
 const days = 30
-const account = () => randomId('gacct', randomBytes)
 
 /** Those that would be erased now. */
 async function due(): Promise<Set<string>> {
   const erased: ErasableSession[] = []
   await eraseAged({
-    ...world.options,
+    ...world.parts,
     retentionMs: days * day,
     eraseSessions: async (_decide, sessions) => void erased.push(...sessions),
   })
   return new Set(erased.map(({ id }) => id))
 }
 
-async function ended(): Promise<GateSessionId> {
-  const { id } = await world.signup(owner)
-  await world.happen(
-    { type: 'GateSessionExpired', data: { gate_session_id: id, expired_at: 1 } },
-    id,
-  )
-  return id
-}
+const ended = (gate_session_id: GateSessionId) =>
+  world.happen({ type: 'GateSessionExpired', data: { gate_session_id, expired_at: 1 } })
 
-async function withToken(): Promise<{ id: GateSessionId; accountId: string }> {
-  const [id, accountId] = [randomId('gate', randomBytes), account()]
-  const of = {
-    gate_session_id: id,
-    gate_account_id: accountId,
-    agent_token_hash: id,
-    at: world.now.ms,
-  }
-  const [opened, approved] = signedUp(owner, of)
-  const started = {
-    gate_session_id: id,
-    gate_account_id: accountId,
-    webhook_endpoint_id: null,
-    approve_token_hash: 'approve',
-    verdict: 'human',
-    risk_score: 1,
-    proof_session_id: randomId('sid', randomBytes),
-    proof_decision_id: randomId('evt', randomBytes),
-    started_at: world.now.ms,
-  }
-  await world.happen(opened, id)
-  await world.happen({ type: 'GateSessionApprovalStarted', data: started }, id)
-  await world.happen(approved, id)
-  await world.happen(
-    { type: 'GateDeliveryExpired', data: { gate_session_id: id, expired_at: 1 } },
-    id,
-  )
-  return { id, accountId }
+/** A signup whose delivery has ended, and which has an agent token. */
+async function withToken() {
+  const signup = await world.started(owner)
+  await world.conclude(signup)
+  const about = { gate_session_id: signup.id }
+  await world.happen({ type: 'GateDeliveryExpired', data: { ...about, expired_at: 1 } })
+  const { id, gate_account_id } = await world.find(signup.id)
+  return { id, gate_account_id: gate_account_id ?? '' }
 }
 
 test('who asked and approved is known for so many days after the end, and while the agent token works', async () => {
-  const closed = await ended()
-  const waiting = (await world.signup(owner)).id
+  const [closed, waiting] = [await world.signup(owner), await world.signup(owner)]
+  await ended(closed.id)
   const [working, revoked] = [await withToken(), await withToken()]
   const login = randomId('gate', randomBytes)
-  const opened = {
-    opened_at: world.now.ms,
-    gate_session_id: login,
-    gate_account_id: working.accountId,
-  }
-  await world.happen(loginOpened(opened), login)
+  const { gate_account_id } = working
   await world.happen(
-    { type: 'GateSessionExpired', data: { gate_session_id: login, expired_at: 1 } },
-    login,
+    loginOpened({ opened_at: world.now.ms, gate_session_id: login, gate_account_id }),
   )
-  const about = { gate_session_id: revoked.id, gate_account_id: revoked.accountId, revoked_at: 1 }
-  await world.happen({ type: 'AgentTokenRevoked', data: about }, revoked.id)
+  await ended(login)
+  const revocation = { gate_account_id: revoked.gate_account_id, revoked_at: 1 }
+  await world.happen({
+    type: 'AgentTokenRevoked',
+    data: { gate_session_id: revoked.id, ...revocation },
+  })
 
   world.now.ms += days * day
   expect(await due()).toEqual(new Set())
   world.now.ms += 16 * minute
-  expect(await due()).toEqual(new Set([closed, revoked.id, login]))
+  expect(await due()).toEqual(new Set([closed.id, revoked.id, login]))
   world.now.ms += 90 * day
-  expect(await due()).toEqual(new Set([closed, revoked.id, login, working.id]))
-  expect((await world.find(waiting)).status).toBe('pending')
+  expect(await due()).toEqual(new Set([closed.id, revoked.id, login, working.id]))
+  expect((await world.find(waiting.id)).status).toBe('pending')
 })

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import type { Projection } from '../../../../infra/event-store/projection.ts'
-import type { Topic } from '../../../../infra/log/port.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
@@ -16,30 +15,26 @@ import { definition } from '../given.ts'
 // Whoever decided last was killed, or gave up, before the read model showed it.
 
 let world: ServiceWorld
-let own: GateTenant
+let tenant: GateTenant
 beforeAll(async () => {
   world = await openServiceWorld()
 })
 beforeEach(async () => {
-  own = await gateTenant(world.deps)
+  tenant = await gateTenant(world.deps)
 })
 afterAll(() => world?.close())
 
 const newId = () => `late-${randomBytes(6).toString('hex')}`
 
-interface Behind {
-  projection: Projection
-  topic: Topic
-  /** What is on the log and cannot be read. */
-  event: DomainEvent
-}
-
-/** What becomes of the command that begins while the read model does not show the event. */
-async function behind({ projection, topic, event }: Behind, command: () => Promise<unknown>) {
+/** The outcome of the command that begins while the event is on the log and not in the read model. */
+async function behind(
+  projection: Projection,
+  { event, command }: { event: DomainEvent; command: () => Promise<unknown> },
+) {
   let outcome: Promise<string> | undefined
   await world.without(projection, async () => {
-    await world.write(own, event)
-    const asked = endsAsked(world.log, { topic })
+    await world.write(tenant, event)
+    const asked = endsAsked(world.log, { topic: eventTopics[event.type] })
     outcome = command().then(
       () => 'done',
       (error) => error.code,
@@ -49,61 +44,58 @@ async function behind({ projection, topic, event }: Behind, command: () => Promi
   return outcome
 }
 
-const registered = (): Behind => ({
-  projection: gateProjection,
-  topic: eventTopics.GateServiceRegistered,
-  event: {
-    type: 'GateServiceRegistered',
-    data: {
-      service_id: newId(),
-      organization_id: own.organizationId,
-      environment: own.environment,
-      definition: { ...definition, webhook_endpoint_id: own.endpointId },
-      registered_at: world.now.ms,
-    },
+const registered = (): DomainEvent => ({
+  type: 'GateServiceRegistered',
+  data: {
+    service_id: newId(),
+    organization_id: tenant.organizationId,
+    environment: tenant.environment,
+    definition: { ...definition, webhook_endpoint_id: tenant.endpointId },
+    registered_at: world.now.ms,
   },
 })
 
-test('an endpoint that a service names stays as it is', async () => {
-  const off = () => updateEndpoint(world.deps, { ...own, status: 'disabled' })
-  expect(await behind(registered(), off)).toBe('request.conflict')
-  own = await gateTenant(world.deps)
-  const unsubscribe = () =>
-    updateEndpoint(world.deps, { ...own, event_types: ['session.result.persisted'] })
-  expect(await behind(registered(), unsubscribe)).toBe('request.conflict')
+type Changes = Omit<Parameters<typeof updateEndpoint>[1], keyof GateTenant>
+test.each<[string, Changes, string]>([
+  ['is not disabled', { status: 'disabled' }, 'request.conflict'],
+  [
+    'stays subscribed to approvals',
+    { event_types: ['session.result.persisted'] },
+    'request.conflict',
+  ],
+])('an endpoint that a service names %s', async (_what, changes, expected) => {
+  const command = () => updateEndpoint(world.deps, { ...tenant, ...changes })
+  expect(await behind(gateProjection, { event: registered(), command })).toBe(expected)
 })
 
 test('other changes of an endpoint do not wait for services', async () => {
-  const rename = () => updateEndpoint(world.deps, { ...own, name: 'Others' })
-  let outcome: unknown
   await world.without(gateProjection, async () => {
-    await world.write(own, registered().event)
-    outcome = await rename().then(() => 'done')
+    await world.write(tenant, registered())
+    await updateEndpoint(world.deps, { ...tenant, name: 'Others' })
   })
-  expect(outcome).toBe('done')
 })
 
-test('a service does not get an endpoint that was disabled', async () => {
-  const disabled = (): Behind => ({
-    projection: webhooksProjection,
-    topic: eventTopics.WebhookEndpointDisabled,
-    event: {
+test.each(['registered', 'changed'])(
+  'no service is %s to have an endpoint that was disabled',
+  async (how) => {
+    const { organizationId, environment, endpointId } = tenant
+    const serviceId = newId()
+    const service = { organizationId, environment, serviceId, webhook_endpoint_id: endpointId }
+    if (how === 'changed')
+      await createService(world.deps, { ...registration(tenant), id: serviceId })
+    const command = () =>
+      how === 'changed'
+        ? changeService(world.deps, service)
+        : createService(world.deps, { ...registration(tenant), id: serviceId })
+    const event: DomainEvent = {
       type: 'WebhookEndpointDisabled',
       data: {
-        organization_id: own.organizationId,
-        endpoint_id: own.endpointId,
+        organization_id: organizationId,
+        endpoint_id: endpointId,
         reason: 'manual',
         disabled_at: world.now.ms,
       },
-    },
-  })
-  const register = () => createService(world.deps, { ...registration(own), id: newId() })
-  expect(await behind(disabled(), register)).toBe('gate.validation_failed')
-  own = await gateTenant(world.deps)
-  const serviceId = newId()
-  await createService(world.deps, { ...registration(own), id: serviceId })
-  const { organizationId, environment, endpointId: webhook_endpoint_id } = own
-  const change = () =>
-    changeService(world.deps, { organizationId, environment, serviceId, webhook_endpoint_id })
-  expect(await behind(disabled(), change)).toBe('gate.validation_failed')
-})
+    }
+    expect(await behind(webhooksProjection, { event, command })).toBe('gate.validation_failed')
+  },
+)

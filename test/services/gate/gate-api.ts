@@ -1,0 +1,90 @@
+import { asId } from '../../../infra/ids.ts'
+import type { PostOptions, PostOutcome } from '../../../infra/safe-http/client.ts'
+import type { DirectCalls } from '../../../infra/wire/webhooks/direct-call.ts'
+import { findGateSession } from '../../../projections/gate/queries.ts'
+import { createSigningSecrets } from '../../../services/webhooks/deliveries/attempt.ts'
+import { createDirectCalls } from '../../../services/webhooks/direct-calls.ts'
+import { type ApiOptions, startApi } from '../../support/api.ts'
+import { answeringService, freshAddress, gateFlow } from '../../support/gate-flow.ts'
+import { gateOwner } from '../../support/gate-world.ts'
+import { setStatus } from '../../support/organization-status.ts'
+import { publicUrl, type Send } from '../../support/service-app.ts'
+
+export type ServiceAnswer = (sent: PostOptions) => Promise<PostOutcome> | PostOutcome
+
+export function responding(status: number, content: unknown = ''): ServiceAnswer {
+  const body = Buffer.from(typeof content === 'string' ? content : JSON.stringify(content))
+  return () => ({ kind: 'response', status, retryAfter: undefined, body, durationMs: 0 })
+}
+
+/** Services that answer as the script says, and what they were sent. */
+export function scriptedServices() {
+  const script: { answer: ServiceAnswer } = { answer: answeringService }
+  const sent: PostOptions[] = []
+  return {
+    script,
+    sentTo: (gateSessionId: string) => sent.filter(({ body }) => body.includes(gateSessionId)),
+    /** Keeps the good answer back until it is let go; `asked` resolves with the first request. */
+    holdAnswers() {
+      const { promise: released, resolve: letGo } = Promise.withResolvers<void>()
+      const { promise: asked, resolve } = Promise.withResolvers<void>()
+      script.answer = async (request) => {
+        resolve()
+        await released
+        return answeringService(request)
+      }
+      return { asked, letGo }
+    },
+    client: {
+      post: async (options: PostOptions) => {
+        sent.push(options)
+        return script.answer(options)
+      },
+    },
+  }
+}
+
+/** A server in this process, whose services answer as a test says. */
+export async function startGateApi(options: Pick<ApiOptions, 'gate' | 'log'> = {}) {
+  const { client, ...services } = scriptedServices()
+  // Made of the log and keys of the server that it is given to.
+  const directCalls = {} as DirectCalls
+  const api = await startApi({ ...options, gate: { directCalls, ...options.gate } })
+  if (!api.gate) throw new Error('there is no Gate')
+  const { parts } = api.gate
+  const secrets = createSigningSecrets(parts.keyring)
+  Object.assign(directCalls, createDirectCalls({ ...api.core, client, secrets }))
+  const flow = gateFlow({
+    app: api.app,
+    publicUrl,
+    clock: parts.clock,
+    consentKeys: parts.consentKeys,
+  })
+
+  /** A request below /v1/gate, from an address of its own unless told. */
+  async function ask(path: string, { ip = freshAddress(), ...request }: Omit<Send, 'url'> = {}) {
+    const { status, headers, body } = await api.send({ ...request, ip, url: `/v1/gate/${path}` })
+    const { data, error } = body ?? {}
+    /** The status, the code of the refusal, and the fields that it names. */
+    const names = (error?.details?.fields ?? []).map(({ name }: { name: string }) => name)
+    const outcome = [status, ...(error ? [error.code, ...names] : [])].join(' ')
+    return { status, headers, body, data, error, outcome }
+  }
+  const post = (path: string, body?: unknown, more: Omit<Send, 'url'> = {}) =>
+    ask(path, { method: 'POST', body, ...more })
+
+  return {
+    ...api,
+    ...services,
+    parts,
+    flow,
+    ask,
+    post,
+    owner: (fields?: Parameters<typeof gateOwner>[1]) => gateOwner(api.deps, fields),
+    setStatus: (organizationId: string, status: 'active' | 'suspended' | 'deleted') =>
+      setStatus(api.deps, organizationId, status),
+    session: (id: string) => findGateSession(api.pool, asId('gate', id)),
+  }
+}
+
+export type GateApi = Awaited<ReturnType<typeof startGateApi>>
