@@ -9,7 +9,14 @@ import {
 } from '../../../services/collect/admission.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { openAdmission } from '../../support/open-admission.ts'
-import { type CollectApp, clientOf, quiet, sendAgain, startCollectApp } from './collect-app.ts'
+import {
+  type CollectApp,
+  clientOf,
+  lastSent,
+  quiet,
+  sendAgain,
+  startCollectApp,
+} from './collect-app.ts'
 
 const limits = { maxBacklogMs: 1000, maxInFlight: 100 }
 const late = [0, 1001]
@@ -167,13 +174,17 @@ describe('while what waits is too old', () => {
     now += 250
   }
 
-  test('a new session gets 503 with Retry-After, and nothing of it is stored', async () => {
+  test('a new session gets 503 with Retry-After and is not stored, and is opened later', async () => {
     const key = await start()
+    const client = clientOf(app, key, once)
     become([2000])
-    await expect(clientOf(app, key, once).open()).rejects.toMatchObject(busy)
-    expect(['1', '2', '3']).toContain(app.exchanges[0]?.answer.headers['retry-after'])
-    expect(app.events()).toEqual([])
+    await expect(client.open()).rejects.toMatchObject(busy)
+    expect(['1', '2', '3']).toContain(app.sent[0]?.answer?.headers['retry-after'])
+    expect(app.log.records).toEqual([])
     expect(shed).toEqual(['session'])
+    become([])
+    await client.open()
+    expect((await client.sendBatch(quiet)).seq).toBe(1)
   })
 
   test('batches, further documents and results of running sessions go on', async () => {
@@ -197,125 +208,95 @@ describe('while what waits is too old', () => {
     await expect(clientOf(app, key, once).open()).rejects.toMatchObject(busy)
     await clientOf(app, other, once).open()
   })
-
-  test('the reference client waits as long as it is told, and its session is opened by a later try', async () => {
-    const key = await start()
-    become([2000])
-    const waits: number[] = []
-    const wait = async (ms: number) => {
-      waits.push(ms)
-      if (waits.length === 2) become([])
-    }
-    await clientOf(app, key, { retry: { attempts: 4, wait } }).open()
-    const told = app.exchanges
-      .slice(0, 2)
-      .map(({ answer }) => Number(answer.headers['retry-after']) * 1000)
-    expect(waits).toEqual(told)
-  })
-
-  test('a client that gave up opens its session when it is asked again', async () => {
-    const key = await start()
-    const client = clientOf(app, key, once)
-    become([2000])
-    await expect(client.open()).rejects.toMatchObject(busy)
-    become([])
-    await client.open()
-    expect((await client.sendBatch(quiet)).seq).toBe(1)
-  })
 })
 
-describe('while the process has its limit of requests in flight', () => {
-  /** An app whose log takes nothing until it is told to. */
-  async function startHeld() {
-    const memory = createMemoryLog()
-    const gate = { opened: Promise.resolve() }
-    let appending = 0
-    const append = async (records: NewRecord[]) => {
-      appending++
-      await gate.opened
+/** A log that takes nothing while it is held. */
+function createHeldLog(isHeld: (record: NewRecord) => boolean = () => true) {
+  const memory = createMemoryLog()
+  let gate = Promise.withResolvers<void>()
+  gate.resolve()
+  let appending = 0
+  return {
+    records: memory.records,
+    async append(records: NewRecord[]) {
+      if (records.some(isHeld)) {
+        appending++
+        await gate.promise
+      }
       return memory.append(records)
-    }
+    },
+    hold() {
+      gate = Promise.withResolvers()
+      appending = 0
+    },
+    release: () => gate.resolve(),
+    heldUp: (count: number) => expect.poll(() => appending).toBe(count),
+  }
+}
+
+describe('while the process has its limit of requests in flight', () => {
+  /** Five clients with a session each, of an app that takes four requests at once. */
+  async function startHeld() {
+    const log = createHeldLog()
     const admission = openAdmission({ maxInFlight: 4 })
-    app = await startCollectApp({ log: { append }, admission })
+    app = await startCollectApp({ log, admission })
     const key = app.publishable()
-    const clients = Array.from({ length: 5 }, () => clientOf(app, key, once))
+    const newClient = () => clientOf(app, key, once)
+    const clients = Array.from({ length: 5 }, newClient)
     for (const client of clients) await client.open()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    gate.opened = promise
-    appending = 0
-    const heldUp = (count: number) => expect.poll(() => appending).toBe(count)
-    return { admission, key, clients, release: resolve, heldUp }
+    log.hold()
+    return { admission, clients, log, newClient }
   }
 
   test('everything gets 503 before its body is read, and the same bytes are taken later', async () => {
-    const { admission, key, clients, release, heldUp } = await startHeld()
+    const { admission, clients, log, newClient } = await startHeld()
     const last = clients.pop()
     const held = clients.map((client) => client.sendBatch(quiet))
-    await heldUp(4)
+    await log.heldUp(4)
     expect(admission.inFlight()).toBe(4)
-    await expect(last?.sendBatch(quiet)).rejects.toMatchObject(busy)
     await expect(last?.requestResult(quiet)).rejects.toMatchObject(busy)
-    await expect(clientOf(app, key, once).open()).rejects.toMatchObject(busy)
-    const refused = app.inFlight('batches')
-    // Who read it would say 413.
+    await expect(newClient().open()).rejects.toMatchObject(busy)
+    await expect(last?.sendBatch(quiet)).rejects.toMatchObject(busy)
+    const refused = lastSent(app, 'batches')
+    // It would be 413 if it was read.
     const large = await sendAgain(app, refused, { payload: Buffer.alloc(2 * 1024 * 1024) })
     expect(large.status).toBe(503)
-    release()
+    log.release()
     await Promise.all(held)
     expect((await sendAgain(app, refused)).status).toBe(200)
     await expect.poll(() => admission.inFlight()).toBe(0)
   })
 
   test('new sessions are shed before running ones are', async () => {
-    const { key, clients, release, heldUp } = await startHeld()
-    const [one, other, third, fourth] = clients
-    const held = [one, other, third].map((client) => client?.sendBatch(quiet))
-    await heldUp(3)
-    const opens = Array.from({ length: 40 }, () =>
-      clientOf(app, key, once)
-        .open()
-        .then(
-          () => 'opened',
-          ({ status }) => status,
-        ),
-    )
-    await expect.poll(() => app.exchanges.some(({ answer }) => answer.status === 503)).toBe(true)
-    release()
+    const { clients, log, newClient } = await startHeld()
+    const held = clients.slice(0, 3).map((client) => client.sendBatch(quiet))
+    await log.heldUp(3)
+    const opens = Promise.allSettled(Array.from({ length: 40 }, () => newClient().open()))
+    await expect.poll(() => app.sent.some(({ answer }) => answer?.status === 503)).toBe(true)
+    log.release()
     await Promise.all(held)
-    expect(await Promise.all(opens)).toContain(503)
-    expect((await fourth?.sendBatch(quiet))?.seq).toBe(1)
+    expect(await opens).toContainEqual(expect.objectContaining({ status: 'rejected' }))
+    expect((await clients[3]?.sendBatch(quiet))?.seq).toBe(1)
   })
 })
 
-describe('a hand-off that takes longer than its limit', () => {
-  test('is 503 with Retry-After, and the same bytes get the answer without a second record', async () => {
+test.each(['decision', 'log'])(
+  'a hand-off whose %s takes longer than its limit is 503 with Retry-After, and the same bytes get the answer later',
+  async (slow) => {
     const decided = Promise.withResolvers<string>()
-    app = await startCollectApp({ handOffTimeoutMs: 20, sealResult: () => decided.promise })
+    const log = createHeldLog(({ headers }) => headers.event_type === 'ResultRequested')
+    const sealResult = () => decided.promise
+    app = await startCollectApp({ handOffTimeoutMs: 20, log, sealResult })
     const client = clientOf(app, app.publishable(), once)
     await client.open()
+    if (slow === 'log') log.hold()
     await expect(client.requestResult(quiet)).rejects.toMatchObject(busy)
-    expect(['1', '2', '3']).toContain(app.exchanges.at(-1)?.answer.headers['retry-after'])
+    const refused = lastSent(app, 'results')
+    expect(['1', '2', '3']).toContain(refused.answer?.headers['retry-after'])
+    log.release()
     decided.resolve('sealed:late')
-    expect((await sendAgain(app, app.inFlight('results'))).json.sealedToken).toBe('sealed:late')
-    expect(app.events().filter(({ type }) => type === 'ResultRequested')).toHaveLength(1)
-  })
-
-  test('is 503 as well where the log is what takes so long', async () => {
-    const memory = createMemoryLog()
-    const stored = Promise.withResolvers<void>()
-    const append = async (records: NewRecord[]) => {
-      if (records.some(({ headers }) => headers.event_type === 'ResultRequested'))
-        await stored.promise
-      return memory.append(records)
-    }
-    app = await startCollectApp({ handOffTimeoutMs: 20, log: { append } })
-    const client = clientOf(app, app.publishable(), once)
-    await client.open()
-    await expect(client.requestResult(quiet)).rejects.toMatchObject(busy)
-    stored.resolve()
-    expect((await sendAgain(app, app.inFlight('results'))).status).toBe(200)
-    expect(
-      memory.records.filter(({ headers }) => headers.event_type === 'ResultRequested'),
-    ).toHaveLength(1)
-  })
-})
+    expect((await sendAgain(app, refused)).json.sealedToken).toBe('sealed:late')
+    const asked = log.records.filter(({ headers }) => headers.event_type === 'ResultRequested')
+    expect(asked).toHaveLength(1)
+  },
+)

@@ -14,27 +14,17 @@ beforeEach(async () => {
 })
 afterEach(() => app.close())
 
-const ended = { status: 410, code: 'session.invalid_or_expired', nextAction: 'new_session' }
-
-test('a session that was erased has ended, and nothing more of it is recorded', async () => {
-  const client = clientOf(app, app.publishable())
-  const { sessionId } = await client.open()
+test('a session that was erased has ended: nothing more of it is recorded, and the browser gets another', async () => {
+  const key = app.publishable()
+  const client = clientOf(app, key)
+  const { sessionId, resumeToken } = await client.open()
   await client.sendBatch(quiet)
   dataKeys.erase(sessionId)
   const recorded = app.log.records.length
+  const ended = { status: 410, code: 'session.invalid_or_expired', nextAction: 'new_session' }
   await expect(client.sendBatch(quiet)).rejects.toMatchObject(ended)
   await expect(client.requestResult(quiet)).rejects.toMatchObject(ended)
   expect(app.log.records.length).toBe(recorded)
-})
-
-test('it cannot be resumed: the browser gets another', async () => {
-  const key = app.publishable()
-  const { sessionId, resumeToken } = await clientOf(app, key).open()
-  expect(await clientOf(app, key, { resumeToken }).open()).toMatchObject({
-    sessionId,
-    resumed: true,
-  })
-  dataKeys.erase(sessionId)
   const next = await clientOf(app, key, { resumeToken }).open()
   expect(next.resumed).toBe(false)
   expect(next.sessionId).not.toBe(sessionId)
@@ -50,9 +40,8 @@ test('no session is opened while its key cannot be stored', async () => {
 })
 
 test('addresses, pages and what was observed are not among the bytes of the log', async () => {
-  const client = clientOf(app, app.publishable(), {
-    page: { url: 'https://shop.example/my-own-page' },
-  })
+  const page = { url: 'https://shop.example/my-own-page' }
+  const client = clientOf(app, app.publishable(), { page })
   await client.open()
   await client.sendBatch({ ...quiet, binding: 'my-own-binding' })
   const bytes = Buffer.concat(app.log.records.map(({ value }) => value))

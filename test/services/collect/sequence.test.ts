@@ -11,7 +11,6 @@ import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
 import {
   openRawDocument,
   outcomeOf,
-  type RawAnswer,
   type RawDocument,
   type RawRequest,
 } from '../../support/sequence-race.ts'
@@ -43,78 +42,60 @@ afterEach(() => Promise.all(running.map((process) => process.close())))
 
 const outcome = async (process: CollectProcess, request: RawRequest) =>
   outcomeOf(await process.post(request))
-const counted = () => {
-  const { batches, conflicts } = stateOf(document.sessionId, log.records)
-  return { batches, conflicts }
+
+function expectCounted(batches: number): void {
+  expect(stateOf(document.sessionId, log.records)).toMatchObject({ batches, conflicts: 0 })
 }
 
-interface Sent {
-  request: RawRequest
-  answer: RawAnswer
-  /** For the body after it. */
-  nonce: string
-}
-
-/** The document's first bodies, all taken by the first process. */
-async function sendBodies(count: number): Promise<[Sent, ...Sent[]]> {
-  const one = await sendBody(1, document.nonce)
-  const sent: [Sent, ...Sent[]] = [one]
-  for (let seq = 2; seq <= count; seq++) sent.push(await sendBody(seq, sent.at(-1)?.nonce ?? ''))
-  return sent
-}
-
-async function sendBody(seq: number, nonce: string): Promise<Sent> {
-  const request = document.body(seq, nonce)
-  const answer = await first.post(request)
-  expect(answer.status).toBe(200)
-  return { request, answer, nonce: answer.json.nonce ?? '' }
+/** Bodies of the document, all taken by the first process, and the nonce of the next one. */
+async function sendBodies(count: number) {
+  const sent: RawRequest[] = []
+  let { nonce } = document
+  for (let seq = 1; seq <= count; seq++) {
+    const request = document.body(seq, nonce)
+    const { status, json } = await first.post(request)
+    expect(status).toBe(200)
+    sent.push(request)
+    nonce = json.nonce ?? ''
+  }
+  return { sent, nonce }
 }
 
 describe('a process that does not remember the document', () => {
-  test('refuses an older body, and says which number is expected', async () => {
-    const [older] = await sendBodies(2)
-    const answer = await (await start()).post(older.request)
-    expect(outcomeOf(answer)).toBe(refused)
-    expect(answer.json.error).toMatchObject({
-      details: { fields: [{ expected: '3', received: '1' }] },
-    })
-    expect(counted()).toEqual({ batches: 2, conflicts: 0 })
-  })
-
-  test('refuses another body under a number that was taken', async () => {
-    await sendBodies(1)
-    expect(await outcome(await start(), document.body(1, document.nonce))).toBe(refused)
-    expect(counted()).toEqual({ batches: 1, conflicts: 0 })
-  })
-
-  test('answers the last body as before, to the byte, however much later', async () => {
-    const [{ request, answer }] = await sendBodies(1)
+  test('refuses older bodies, at once too, and says which number is expected', async () => {
+    const { sent } = await sendBodies(4)
     const other = await start()
-    other.now.ms += 60_000
-    const { status, json } = await other.post(request)
-    expect([status, json]).toEqual([200, answer.json])
-    expect(counted()).toEqual({ batches: 1, conflicts: 0 })
+    const answers = await Promise.all(sent.map(other.post))
+    expect(answers.map(outcomeOf)).toEqual([refused, refused, refused, '200'])
+    const field = { expected: '5', received: '1' }
+    expect(answers[0]?.json.error).toMatchObject({ details: { fields: [field] } })
+    expectCounted(4)
   })
 
-  test('takes the next body', async () => {
-    const [{ nonce }] = await sendBodies(1)
-    expect(await outcome(await start(), document.body(2, nonce))).toBe('200')
-    expect(counted()).toEqual({ batches: 2, conflicts: 0 })
+  test('refuses another body under a number that was taken, and takes the next one', async () => {
+    const { nonce } = await sendBodies(1)
+    const other = await start()
+    expect(await outcome(other, document.body(1, document.nonce))).toBe(refused)
+    expect(await outcome(other, document.body(2, nonce))).toBe('200')
+    expectCounted(2)
   })
+
+  test.each(['batches', 'results'] as const)(
+    'answers the last of %s as before, to the byte, however much later',
+    async (kind) => {
+      const request = document.body(1, document.nonce, kind)
+      const answer = await first.post(request)
+      const other = await start()
+      other.now.ms += 60_000
+      expect(await other.post(request)).toMatchObject({ status: 200, json: answer.json })
+    },
+  )
 })
 
 test('a process refuses what was the last body that it saw, once another process took a later one', async () => {
-  const [one] = await sendBodies(1)
-  const other = await start()
-  expect(await outcome(other, document.body(2, one.nonce))).toBe('200')
-  expect(await outcome(first, one.request)).toBe(refused)
-})
-
-test('older bodies that come at once to a process that remembers none of them are all refused', async () => {
-  const sent = await sendBodies(4)
-  const other = await start()
-  const outcomes = await Promise.all(sent.map(({ request }) => outcome(other, request)))
-  expect(outcomes).toEqual([refused, refused, refused, '200'])
+  const { sent, nonce } = await sendBodies(1)
+  expect(await outcome(await start(), document.body(2, nonce))).toBe('200')
+  for (const request of sent) expect(await outcome(first, request)).toBe(refused)
 })
 
 describe('a body that took its number and did not get to the log', () => {
@@ -124,20 +105,18 @@ describe('a body that took its number and did not get to the log', () => {
     expect(await outcome(first, body)).toBe('503 service.unavailable')
     log.setDown(false)
     const other = await start()
-    expect(await outcome(first, another)).toBe(refused)
-    expect(await outcome(other, another)).toBe(refused)
-    expect(await outcome(other, body)).toBe('200')
-    expect(await outcome(first, body)).toBe('200')
-    expect(counted()).toEqual({ batches: 1, conflicts: 0 })
+    for (const process of [first, other]) expect(await outcome(process, another)).toBe(refused)
+    for (const process of [other, first]) expect(await outcome(process, body)).toBe('200')
+    expectCounted(1)
   })
 
   test('is one event, even when both processes append it', async () => {
-    const [one] = await sendBodies(1)
-    expect(await outcome(await start(), one.request)).toBe('200')
+    const { sent } = await sendBodies(1)
+    const other = await start()
+    for (const request of sent) expect(await outcome(other, request)).toBe('200')
     const bodies = log.records.filter(({ headers }) => headers.event_type === 'BatchReceived')
-    const ids = bodies.map((record) => codec.fromRecord(record).meta)
-    expect(ids).toHaveLength(2)
-    expect(ids[1]).toEqual(ids[0])
+    const [one, again, ...more] = bodies.map((record) => codec.fromRecord(record).meta)
+    expect([again, more]).toEqual([one, []])
   })
 })
 
@@ -146,29 +125,24 @@ test('what is refused before it counts takes no number', async () => {
     checkRecipients: () => Promise.reject(new ApiError('request.conflict')),
   })
   const body = document.body(1, document.nonce)
-  const asResult = await strict.post({ ...body, path: body.path.replace(/batches$/, 'results') })
   // The tag is that of a batch.
-  expect(outcomeOf(asResult)).toBe('409 transport.session_reset_required')
+  const asResult = { ...body, path: body.path.replace(/batches$/, 'results') }
+  expect(await outcome(strict, asResult)).toBe('409 transport.session_reset_required')
   const result = document.body(1, document.nonce, 'results')
   expect(await outcome(strict, result)).toBe('409 request.conflict')
   expect(await outcome(first, body)).toBe('200')
 })
 
-test('a result that is asked for again asks for the same decision', async () => {
-  const result = document.body(1, document.nonce, 'results')
-  const answer = await first.post(result)
-  expect(await (await start()).post(result)).toMatchObject({ status: 200, json: answer.json })
-})
-
 test('while the database is away no body is acknowledged, and the same ones are taken when it is back', async () => {
-  const [{ nonce }] = await sendBodies(1)
+  const { nonce } = await sendBodies(1)
   const [next, another] = [document.body(2, nonce), document.body(2, nonce)]
+  const other = await start()
   claims.setDown(true)
-  for (const process of [first, await start()])
+  for (const process of [first, other])
     expect(await outcome(process, next)).toBe('503 service.unavailable')
-  expect(counted()).toEqual({ batches: 1, conflicts: 0 })
+  expectCounted(1)
   claims.setDown(false)
   expect(await outcome(first, next)).toBe('200')
-  expect(await outcome(await start(), another)).toBe(refused)
-  expect(counted()).toEqual({ batches: 2, conflicts: 0 })
+  expect(await outcome(other, another)).toBe(refused)
+  expectCounted(2)
 })

@@ -1,17 +1,40 @@
 import { randomBytes } from 'node:crypto'
+import pino from 'pino'
 import { afterEach, describe, expect, test } from 'vitest'
+import { createMissingProxy } from '../../../infra/http/missing-proxy.ts'
 import { type CollectApp, startCollectApp } from './collect-app.ts'
 
 let app: CollectApp
+let key: string
 afterEach(() => app.close())
 
-const megabyte = 1_000_000
-const [one = '', other = ''] = ['192.0.2.1', '192.0.2.2']
+type Options = Parameters<typeof startCollectApp>[0]
+const otherOrganization = { organizationId: 'org_00000000000000000000000002' } as const
+const iosKey = (facts = {}) => app.publishable({ clientTarget: 'native_ios', ...facts })
 
-/** Opens a session with a body of so many bytes or a few more. */
-async function send(key: string, { bytes, from }: { bytes: number; from: string }) {
+async function start(options: Options = {}) {
+  await app?.close()
+  app = await startCollectApp({ sourceMbPerHour: 30, ...options })
+  key = iosKey()
+}
+
+interface Sending {
+  from: string
+  /** X-Forwarded-For. */
+  forwarded?: string
+  /** The size of the body, or a few less. */
+  bytes?: number
+  by?: string
+}
+
+/** Opens a session. */
+async function send({ from, forwarded, bytes = 0, by = key }: Sending) {
   const { status, json, headers } = await app.send('POST', '/v2/collect/sessions', {
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: {
+      authorization: `Bearer ${by}`,
+      'content-type': 'application/json',
+      ...(forwarded && { 'x-forwarded-for': forwarded }),
+    },
     payload: JSON.stringify({
       clientPublicKey: randomBytes(32).toString('base64url'),
       sdk: { name: 'test', version: '1', platform: 'ios' },
@@ -19,65 +42,142 @@ async function send(key: string, { bytes, from }: { bytes: number; from: string 
     }),
     remoteAddress: from,
   })
-  return { status, code: json.error?.code, retryAfter: headers['retry-after'] }
+  const { code, message } = json.error ?? {}
+  return { status, code, message, retryAfter: headers['retry-after'] }
 }
 
-const ios = (organizationId?: 'org_00000000000000000000000002') =>
-  app.publishable({ clientTarget: 'native_ios', ...(organizationId ? { organizationId } : {}) })
+/** Statuses of eight large requests. */
+async function statusesOf(sending: Sending) {
+  const statuses = new Set<number>()
+  for (let n = 0; n < 8; n++) statuses.add((await send({ ...sending, bytes: 200_000 })).status)
+  return [...statuses]
+}
 
 describe('what one source sends', () => {
   test('is no more in an hour than its limit, and a thirtieth of it at once', async () => {
-    app = await startCollectApp({ sourceMbPerHour: 30 })
-    const key = ios()
+    await start()
     const bytes = 100_000
     let sent = 0
     for (let second = 0; second < 3600; second += 6) {
-      const { status } = await send(key, { bytes, from: one })
-      if (status === 200) sent += bytes
+      if ((await send({ bytes, from: '192.0.2.1' })).status === 200) sent += bytes
       app.now.ms += 6000
     }
-    expect(sent).toBeLessThanOrEqual(31 * megabyte)
-    expect(sent).toBeGreaterThan(28 * megabyte)
+    expect(sent).toBeLessThanOrEqual(31_000_000)
+    expect(sent).toBeGreaterThan(28_000_000)
   })
 
-  test('is refused by 429, and that of another is not', async () => {
-    app = await startCollectApp({ sourceMbPerHour: 30 })
-    const key = ios()
-    const big = { bytes: 240_000, from: one }
-    for (let i = 0; i < 4; i++) expect((await send(key, big)).status).toBe(200)
-    expect(await send(key, big)).toEqual({
-      status: 429,
-      code: 'rate_limit.exceeded',
-      retryAfter: '1',
-    })
-    expect((await send(ios('org_00000000000000000000000002'), big)).status).toBe(429)
-    expect((await send(key, { ...big, from: other })).status).toBe(200)
+  test('is refused by 429 whatever the key, and that of another source is not', async () => {
+    await start()
+    const big = { bytes: 240_000, from: '192.0.2.1' }
+    for (let i = 0; i < 4; i++) expect((await send(big)).status).toBe(200)
+    const refused = { status: 429, code: 'rate_limit.exceeded', retryAfter: '1' }
+    expect(await send(big)).toMatchObject(refused)
+    expect(await send({ ...big, by: iosKey(otherOrganization) })).toMatchObject(refused)
+    expect((await send({ ...big, from: '192.0.2.2' })).status).toBe(200)
   })
 
   test('counts with what is recorded because of it, however small it is', async () => {
-    app = await startCollectApp({ sourceMbPerHour: 30 })
-    const key = ios()
+    await start()
     let taken = 0
-    while ((await send(key, { bytes: 0, from: one })).status === 200) taken++
+    while ((await send({ from: '192.0.2.1' })).status === 200) taken++
     expect(taken).toBeGreaterThan(200)
     expect(taken).toBeLessThan(330)
   })
 })
 
 describe('what is sent with the keys of one organization', () => {
-  test('has no limit of its own', async () => {
-    app = await startCollectApp({ sourceMbPerHour: 30 })
-    const key = ios()
-    for (let i = 0; i < 20; i++)
-      expect((await send(key, { bytes: 240_000, from: `192.0.2.${i}` })).status).toBe(200)
+  const big = (i: number) => ({ bytes: 240_000, from: `192.0.2.${i}` })
+
+  test('has no limit by default', async () => {
+    await start()
+    for (let i = 0; i < 20; i++) expect((await send(big(i))).status).toBe(200)
   })
 
-  test('has the one that an operator sets, from however many sources it comes', async () => {
-    app = await startCollectApp({ sourceMbPerHour: 900, organizationMbPerHour: 30 })
-    const key = ios()
-    const big = (i: number) => ({ bytes: 240_000, from: `192.0.2.${i}` })
-    for (let i = 0; i < 4; i++) expect((await send(key, big(i))).status).toBe(200)
-    expect((await send(key, big(5))).status).toBe(429)
-    expect((await send(ios('org_00000000000000000000000002'), big(6))).status).toBe(200)
+  test('has the limit that an operator sets, from however many sources it comes', async () => {
+    await start({ sourceMbPerHour: 900, organizationMbPerHour: 30 })
+    for (let i = 0; i < 4; i++) expect((await send(big(i))).status).toBe(200)
+    expect((await send(big(5))).status).toBe(429)
+    expect((await send({ ...big(6), by: iosKey(otherOrganization) })).status).toBe(200)
   })
+})
+
+describe('a proxy that TRUSTED_PROXIES lacks', () => {
+  const reason = (what: string) =>
+    `Add ${what} to TRUSTED_PROXIES: all clients behind it share one limit.`
+  const person = (n: number) => `198.51.100.${n % 250}`
+
+  async function startWatched(trustedProxies: string[] = []) {
+    const lines: Record<string, unknown>[] = []
+    const logger = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) })
+    const clock = { ms: 0 }
+    const missingProxy = createMissingProxy({ logger, clock: () => clock.ms })
+    await start({ missingProxy, edge: { trustedProxies } })
+    return { lines, clock, warning: () => missingProxy.warning() }
+  }
+
+  test('is named in the log once an hour, to operators and in the refusal', async () => {
+    const { lines, clock, warning } = await startWatched()
+    const through = (n: number) => send({ from: '10.0.0.5', forwarded: person(n) })
+    for (let n = 0; n < 19; n++) await through(n)
+    expect(warning()).toBeUndefined()
+    await through(19)
+    expect(warning()).toBe(reason('10.0.0.5'))
+    const msg = 'proxy missing from TRUSTED_PROXIES: its clients share one limit'
+    expect(lines).toMatchObject([{ level: 40, address: '10.0.0.5', msg }])
+    for (let n = 0; n < 20; n++) await through(n)
+    expect(lines).toHaveLength(1)
+    clock.ms += 60 * 60 * 1000
+    await through(0)
+    expect(lines).toHaveLength(2)
+    const refusalOf = async (sending: Sending) => {
+      for (;;) {
+        const { status, message } = await send({ ...sending, bytes: 200_000 })
+        if (status === 429) return message
+      }
+    }
+    const proxied = await refusalOf({ from: '10.0.0.5', forwarded: person(1) })
+    expect(proxied).toContain('TRUSTED_PROXIES')
+    expect(await refusalOf({ from: person(3) })).not.toContain('TRUSTED_PROXIES')
+  })
+
+  test.each([
+    ['172.17.0.1', '172.17.0.1', false],
+    ['fd00:0:0:1::5', 'fd00:0:0:1::5', false],
+    ['203.0.113.7', 'the public address of your reverse proxy', true],
+  ])('at %s is named %s', async (from, name, forwards) => {
+    const { lines, warning } = await startWatched()
+    for (let n = 0; n < 20; n++) await send({ from, ...(forwards && { forwarded: person(n) }) })
+    expect(warning()).toBe(reason(name))
+    if (name !== from) expect(JSON.stringify(lines)).not.toContain(from)
+  })
+
+  test('is none where the proxy is trusted, clients come by themselves, or one of many forges headers', async () => {
+    const trusted = await startWatched(['10.0.0.0/8'])
+    for (let n = 0; n < 60; n++) await send({ from: '10.0.0.5', forwarded: person(n) })
+    const direct = await startWatched()
+    for (let n = 0; n < 60; n++) {
+      await send({ from: person(n) })
+      await send({ from: '127.0.0.1' })
+      if (n % 2 === 0) await send({ from: '203.0.113.7', forwarded: '192.0.2.1' })
+    }
+    expect([trusted.warning(), direct.warning()]).toEqual([undefined, undefined])
+    expect([...trusted.lines, ...direct.lines]).toEqual([])
+  })
+
+  test('is forgotten once the setting of another process, or the proxy, has changed', async () => {
+    const { warning } = await startWatched()
+    for (let n = 0; n < 20; n++) await send({ from: '10.0.0.5', forwarded: person(n) })
+    expect(warning()).toBe(reason('10.0.0.5'))
+    for (let n = 0; n < 1000; n++) await send({ from: person(n) })
+    expect(warning()).toBeUndefined()
+  })
+})
+
+test('a simulation on the machine of tidegate dev is exempt, and nothing that comes through a proxy', async () => {
+  await start({ exemptsLoopback: true })
+  expect(await statusesOf({ from: '127.0.0.1' })).toEqual([200])
+  expect(await statusesOf({ from: '127.0.0.1', forwarded: '192.0.2.1' })).toEqual([200, 429])
+  expect(await statusesOf({ from: '192.0.2.2' })).toEqual([200, 429])
+  await start()
+  expect(await statusesOf({ from: '127.0.0.1' })).toEqual([200, 429])
 })
