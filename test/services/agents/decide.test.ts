@@ -1,10 +1,5 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  findOperator,
-  type OperatorCategory,
-  operatorCatalogue,
-} from '../../../infra/ip/operators.ts'
+import { findOperator, type OperatorCategory } from '../../../infra/ip/operators.ts'
 import type { Network } from '../../../schemas/events.ts'
 import {
   type AddressFacts,
@@ -15,17 +10,9 @@ import {
   isObservedCountryCode,
   type RotationReason,
 } from '../../../services/agents/decide.ts'
+import { sessionScored } from '../../support/session-scored.ts'
 
-const noFlags: Network['anonymity'] = {
-  vpn: false,
-  proxy: false,
-  tor: false,
-  relay: false,
-  hosting: false,
-  residential_proxy: false,
-  callback_proxy: false,
-  provider: null,
-}
+const noFlags = sessionScored().network.anonymity
 
 interface Given {
   provider?: string
@@ -81,77 +68,46 @@ describe('given an address and what is known of it', () => {
 
   const apple = '36183'
   const zscaler = '22616'
+  const mismatch: RotationReason[] = ['provider_mismatch']
+  const icloud = { provider: 'ICLOUD' }
+  const nordVpn = { provider: 'NORDVPN' }
+  const openAi = { provider: 'OPENAI', asn: '15169' }
+  const named = (provider: string) => ({ says: { provider } })
   it.each<[string, Given, RotationReason[]]>([
     ['it is in another country', { country: 'FR' }, ['country_mismatch']],
-    ['its network is of another operator', { asn: apple }, ['provider_mismatch']],
-    ['its network is the own operator’s', { provider: 'ICLOUD', asn: apple }, []],
-    [
-      'its network is the own operator’s, named by an alias',
-      { provider: 'APPLE_PRIVATE_RELAY', asn: apple },
-      [],
-    ],
-    [
-      'its network is of several, the own operator among them',
-      { provider: 'ICLOUD', asn: '714' },
-      [],
-    ],
+    ['its network is of another operator', { asn: apple }, mismatch],
+    ['its network is the own operator’s', { ...icloud, asn: apple }, []],
+    ['the own operator is named by an alias', { provider: 'APPLE_PRIVATE_RELAY', asn: apple }, []],
+    ['its network is of several, the own operator among them', { ...icloud, asn: '714' }, []],
     ['its network is nobody’s in the catalogue', { provider: 'ZSCALER', asn: '64512' }, []],
+    ['it is named another provider’s', { ...nordVpn, ...named('Mullvad') }, mismatch],
+    ['it is named the own provider’s', { ...nordVpn, ...named('NordVPN') }, []],
+    ['its provider had that name', { provider: 'DECODO', ...named('Smartproxy') }, []],
+    ['it is named an unknown provider’s', { ...nordVpn, ...named('Example VPN') }, []],
     [
-      'it is named another provider’s',
-      { provider: 'NORDVPN', says: { provider: 'Mullvad' } },
-      ['provider_mismatch'],
-    ],
-    ['it is named the own provider’s', { provider: 'NORDVPN', says: { provider: 'NordVPN' } }, []],
-    [
-      'it is named by an earlier name of the own provider',
-      { provider: 'DECODO', says: { provider: 'Smartproxy' } },
+      'the own name counts before the network',
+      { ...nordVpn, asn: zscaler, ...named('nordvpn') },
       [],
     ],
+    ['an unknown name leaves the network', { ...nordVpn, asn: zscaler, ...named('?') }, mismatch],
+    ['it is another’s crawler', { provider: 'OPENAI', bot: 'Googlebot' }, mismatch],
+    ['it is the own crawler', { provider: 'OPENAI', bot: 'GPTBot' }, []],
     [
-      'it is named an unknown provider’s',
-      { provider: 'NORDVPN', says: { provider: 'Example VPN' } },
-      [],
+      'it is in no range of an operator that publishes all',
+      { ...openAi, lists: openAiLists },
+      mismatch,
     ],
-    [
-      'the name of the own provider counts before the network',
-      { provider: 'NORDVPN', asn: zscaler, says: { provider: 'nordvpn' } },
-      [],
-    ],
-    [
-      'an unknown name leaves the network',
-      { provider: 'NORDVPN', asn: zscaler, says: { provider: '?' } },
-      ['provider_mismatch'],
-    ],
-    [
-      'it is in the ranges of another’s crawler',
-      { provider: 'OPENAI', bot: 'Googlebot' },
-      ['provider_mismatch'],
-    ],
-    ['it is in the ranges of the own crawler', { provider: 'OPENAI', bot: 'GPTBot' }, []],
-    [
-      'the own operator publishes all its ranges, and it is in none',
-      { provider: 'OPENAI', asn: '15169', lists: openAiLists },
-      ['provider_mismatch'],
-    ],
-    [
-      'it is in none of those that are known',
-      { provider: 'OPENAI', asn: '15169', lists: ['GPTBot'] },
-      [],
-    ],
-    [
-      'it is in the ranges of one crawler of the own operator',
-      { provider: 'OPENAI', bot: 'ChatGPT-User', lists: openAiLists },
-      [],
-    ],
+    ['it is in none of the ranges that are known', { ...openAi, lists: ['GPTBot'] }, []],
+    ['it is in one of all', { provider: 'OPENAI', bot: 'ChatGPT-User', lists: openAiLists }, []],
     [
       'it is in none, and in the own network',
-      { provider: 'ICLOUD', asn: apple, lists: ['Apple Private Relay'] },
+      { ...icloud, asn: apple, lists: ['Apple Private Relay'] },
       [],
     ],
     ['it is hosted, for a residential proxy', { says: { hosting: true } }, ['hosting']],
     ['it is hosted, for a proxy network', { provider: 'WEBSHARE', says: { hosting: true } }, []],
-    ['it is hosted, for a VPN', { provider: 'NORDVPN', says: { hosting: true } }, []],
-    ['it is a VPN, for a VPN', { provider: 'NORDVPN', says: { vpn: true } }, []],
+    ['it is hosted, for a VPN', { ...nordVpn, says: { hosting: true } }, []],
+    ['it is a VPN, for a VPN', { ...nordVpn, says: { vpn: true } }, []],
     ['it is a VPN, for a residential proxy', { says: { vpn: true } }, []],
     ['a reputation list has it', { listed: true }, ['listed']],
     [
@@ -168,97 +124,54 @@ describe('given an address and what is known of it', () => {
 
   it.each<[string, Given, boolean]>([
     ['an operator that publishes nothing', {}, false],
-    ['a VPN whose networks no list has', { provider: 'NORDVPN', lists: ['Mullvad'] }, false],
+    ['a VPN whose networks no list has', { ...nordVpn, lists: ['Mullvad'] }, false],
     ['a VPN that publishes some addresses', { provider: 'MULLVAD', lists: ['Mullvad'] }, false],
     ['a crawler some of whose lists are missing', { provider: 'OPENAI', lists: ['GPTBot'] }, false],
     ['a crawler with all its lists', { provider: 'OPENAI', lists: openAiLists }, true],
     ['an operator whose network it is', { provider: 'ZSCALER', asn: zscaler }, true],
     ['an operator with other networks', { provider: 'ZSCALER' }, false],
-    ['one that a database names', { provider: 'NORDVPN', says: { provider: 'NordVPN' } }, true],
-    [
-      'one where a database names another',
-      { provider: 'NORDVPN', says: { provider: 'Mullvad' } },
-      true,
-    ],
+    ['one that a database names', { ...nordVpn, ...named('NordVPN') }, true],
+    ['one where a database names another', { ...nordVpn, ...named('Mullvad') }, true],
   ])('then of %s it says whether the provider was checked', (_, given, checked) => {
     expect(decide(given).provider_checked).toBe(checked)
   })
 
   type Listing = 'proxy' | 'residential_proxy' | 'tor'
-  const examples: [OperatorCategory, string, Listing[]][] = [
+  it.each<[OperatorCategory, string, Listing[]]>([
     ['residential_proxy', 'BYTEFUL', ['proxy', 'tor']],
     ['proxy_network', 'WEBSHARE', ['tor']],
     ['consumer_vpn', 'NORDVPN', ['proxy', 'residential_proxy', 'tor']],
     ['enterprise_egress', 'ZSCALER', ['proxy', 'residential_proxy', 'tor']],
     ['crawler_agent', 'OPENAI', ['proxy', 'residential_proxy', 'tor']],
-  ]
-  it.each(examples)(
-    'when it is listed, for a %s (%s): %j are reasons',
-    (category, provider, reasons) => {
-      expect(findOperator(provider)?.category).toBe(category)
-      const kinds: Listing[] = ['proxy', 'residential_proxy', 'tor']
-      const found = kinds.filter((kind) =>
-        decide({ provider, says: { [kind]: true } }).reasons.includes('listed'),
-      )
-      expect(found).toEqual(reasons)
-    },
-  )
-
-  it('then it is rotated exactly when there is a reason, each once and in order', () => {
-    const seed = Date.now()
-    console.log(`seed ${seed}`)
-    const order = ['country_mismatch', 'provider_mismatch', 'listed', 'hosting']
-    const any = fc.record({
-      provider: fc.constantFrom(...operatorCatalogue.operators.map(({ tag }) => tag)),
-      country: fc.constantFrom('DE', 'FR'),
-      asn: fc.constantFrom('64512', apple, zscaler),
-      listed: fc.boolean(),
-      says: fc.record({
-        tor: fc.boolean(),
-        proxy: fc.boolean(),
-        hosting: fc.boolean(),
-        residential_proxy: fc.boolean(),
-        provider: fc.constantFrom(null, 'NordVPN', 'nobody'),
-      }),
-    })
-    fc.assert(
-      fc.property(any, (given) => {
-        const { decision, reasons } = decide(given)
-        expect(decision).toBe(reasons.length > 0 ? 'rotate' : 'keep')
-        expect(reasons).toEqual(order.filter((reason) => reasons.some((found) => found === reason)))
-        expect(reasons.includes('country_mismatch')).toBe(given.country !== 'DE')
-      }),
-      { seed },
+  ])('when it is listed, for a %s (%s): %j are reasons', (category, provider, reasons) => {
+    expect(findOperator(provider)?.category).toBe(category)
+    const kinds: Listing[] = ['proxy', 'residential_proxy', 'tor']
+    const listed = kinds.filter((kind) =>
+      decide({ provider, says: { [kind]: true } }).reasons.includes('listed'),
     )
+    expect(listed).toEqual(reasons)
   })
 })
 
 describe('facts', () => {
   const network: Network = {
-    ip_address: '8.8.8.8',
-    ip_version: 'ipv4',
-    status: 'ready',
-    summary: null,
-    location: null,
+    ...sessionScored().network,
     routing: { asn: '64512', organization: null },
-    anonymity: noFlags,
-    reputation: { listed: false, categories: [], suspicious_network: false },
-    evidence: { risk_signals: [], operator_tags: [], client_types: [], client_count: null },
     evaluated_at: 5,
+  }
+  const nowhere = {
+    city: null,
+    region: null,
+    country: null,
+    latitude: null,
+    longitude: null,
+    timezone: null,
+    postal_code: null,
+    accuracy_radius_km: null,
   }
   const located = (country_code: string | null): Network => ({
     ...network,
-    location: {
-      city: null,
-      region: null,
-      country: null,
-      country_code,
-      latitude: null,
-      longitude: null,
-      timezone: null,
-      postal_code: null,
-      accuracy_radius_km: null,
-    },
+    location: { ...nowhere, country_code },
   })
 
   it('are country, network and flags', () => {

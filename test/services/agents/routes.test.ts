@@ -1,90 +1,69 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import nodePath from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { z } from 'zod'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { readAddresses } from '../../../infra/ip/data/read.ts'
-import { noNetwork, openNetwork } from '../../../infra/ip/network.ts'
+import { type NetworkSource, noNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import { operatorCatalogue } from '../../../infra/ip/operators.ts'
-import { rotationDecision } from '../../../services/agents/schemas.ts'
-import { writeMmdb } from '../../support/mmdb.ts'
-import { now, path, startAgents } from './agents-app.ts'
+import { changeOrganization } from '../../../services/organizations/commands.ts'
+import { decideCapability } from '../../../services/organizations/decide-organization.ts'
+import { type Api, startApi } from '../../support/api.ts'
+import { silent } from '../../support/projections.ts'
 
-const item = { ip: '8.8.8.8', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }
+const item = { ip: '91.64.0.1', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }
 const items = (count: number) => Array.from({ length: count }, () => item)
+const one = (changes: object) => ({ items: [item, { ...item, ...changes }] })
 
-let folder = ''
-let paths: Record<'cityPath' | 'asnPath' | 'anonymousPath', string>
-let ipv4OnlyPath = ''
-let agents: Awaited<ReturnType<typeof startAgents>>
+let api: Api
+let key: string
+/** The file of addresses that comes along. */
+let network: NetworkSource
+
+/** The key of an organization that has the capability. */
+async function enabledKey({ deps, organization }: Api): Promise<string> {
+  const { organizationId, key } = await organization()
+  await changeOrganization(deps, organizationId, (before, change) =>
+    decideCapability(before, { capability: 'ip_rotation', enabled: true, ...change }),
+  )
+  return key
+}
 
 beforeAll(async () => {
-  folder = await mkdtemp(nodePath.join(tmpdir(), 'tidegate-agents-'))
-  const file = (name: string) => nodePath.join(folder, `${name}.mmdb`)
-  paths = { cityPath: file('city'), asnPath: file('asn'), anonymousPath: file('anonymous') }
-  const { cityPath, asnPath, anonymousPath } = paths
-  ipv4OnlyPath = file('ipv4')
-  await writeMmdb(cityPath, 'City', {
-    '8.8.0.0/16': { country: { iso_code: 'DE', names: { en: 'Germany' } } },
-    '9.9.9.0/24': { country_code: 'FR' },
-    '11.0.0.0/8': { country: { iso_code: 'DE' } },
-    '2a00:1450::/32': { country_code: 'IE' },
-  })
-  const example = { autonomous_system_number: 64512, autonomous_system_organization: 'Example' }
-  await writeMmdb(asnPath, 'ASN', {
-    '8.0.0.0/8': example,
-    '9.9.9.0/24': { autonomous_system_number: 36183 },
-    '12.0.0.0/8': example,
-    '2a00:1450::/32': example,
-  })
-  const ofHosting = { '8.8.4.0/24': { is_hosting_provider: true } }
-  await writeMmdb(ipv4OnlyPath, 'Anonymous-IP', ofHosting)
-  await writeMmdb(anonymousPath, 'Anonymous-IP', {
-    ...ofHosting,
-    '2001:4860::/32': { is_hosting_provider: true },
-  })
-  agents = await startAgents(await openNetwork({ cityPath, asnPath, anonymousPath }))
+  const addresses = await readAddresses()
+  network = await openNetwork({ addresses: () => addresses })
+  api = await startApi({ network, roles: ['api'] })
+  key = await enabledKey(api)
 })
+afterAll(() => api.stop())
 
-afterAll(async () => {
-  await agents.app.close()
-  await rm(folder, { recursive: true, force: true })
-})
+/** `payload` is sent as it is; otherwise `body` as JSON. */
+async function post(body: unknown, { by = key, to = api, ...as }: Post = {}) {
+  const url = '/v1/agents/ip-rotation'
+  const answer = await to.send({ method: 'POST', url, key: by, body, ...as })
+  return { ...answer, cost: answer.headers['x-ratelimit-cost'] }
+}
+
+interface Post {
+  by?: string
+  to?: Api
+  payload?: string
+  headers?: Record<string, string>
+}
 
 describe('POST /v1/agents/ip-rotation', () => {
   it('answers each item in the order of the request, addresses as they were sent', async () => {
-    const { status, body } = await agents.post({
-      items: [
-        { ip: '9.9.9.9', proxy_provider: 'PINGPROXIES', desired_country_code: 'DE' },
-        { ip: '8.8.8.8', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' },
-        { ip: '2A00:1450:0::1', proxy_provider: 'OPENAI_GPTBOT', desired_country_code: 'IE' },
-        { ip: '8.8.4.4', proxy_provider: 'BYTEFUL_DATA', desired_country_code: 'DE' },
-        { ip: '8.8.8.8', proxy_provider: 'BYTEFUL', desired_country_code: 'AT' },
+    const asked = [
+      { ...item, proxy_provider: 'BYTEFUL_DATA', ip: '2A01:04F8:0::1' },
+      item,
+      { ...item, desired_country_code: 'AT' },
+    ]
+    const { status, body } = await post({ items: asked })
+    const brand = { proxy_provider_brand: 'BYTEFUL' }
+    expect([status, body.data]).toMatchObject([
+      200,
+      [
+        { ...brand, ip: '2A01:04F8:0::1', decision: 'rotate', reasons: ['hosting'] },
+        { ...brand, ip: item.ip, decision: 'keep', reasons: [] },
+        { ...brand, decision: 'rotate', reasons: ['country_mismatch'] },
       ],
-    })
-    expect(status).toBe(200)
-    expect(body.meta.request_id).toMatch(/^req_/)
-    const data = z.array(rotationDecision).parse(body.data)
-    expect(data.map(({ ip, decision, reasons }) => [ip, decision, reasons])).toEqual([
-      ['9.9.9.9', 'rotate', ['country_mismatch', 'provider_mismatch']],
-      ['8.8.8.8', 'keep', []],
-      ['2A00:1450:0::1', 'keep', []],
-      ['8.8.4.4', 'rotate', ['hosting']],
-      ['8.8.8.8', 'rotate', ['country_mismatch']],
     ])
-    expect(data.map((decision) => decision.proxy_provider_brand)).toEqual([
-      'BYTEFUL',
-      'BYTEFUL',
-      'OPENAI',
-      'BYTEFUL',
-      'BYTEFUL',
-    ])
-    expect(data[0]).toMatchObject({
-      proxy_provider_category: 'residential_proxy',
-      desired_country_code: 'DE',
-      observed_country_code: 'FR',
-      evaluated_at: new Date(now).toISOString(),
-    })
   })
 
   it.each<[string, unknown, string, string]>([
@@ -95,213 +74,115 @@ describe('POST /v1/agents/ip-rotation', () => {
     ['eleven items', { items: items(11) }, 'items', 'too_large'],
     ['a member too many', { items: items(1), dry_run: true }, 'dry_run', 'not_allowed'],
     ['an item that is no object', { items: [item, 'x'] }, 'items.1', 'invalid_type'],
-    [
-      'a member too many in an item',
-      { items: [{ ...item, note: 'x' }] },
-      'items.0.note',
-      'not_allowed',
-    ],
-    ['no ip', { items: [{ ...item, ip: undefined }] }, 'items.0.ip', 'required'],
-    [
-      'no provider',
-      { items: [{ ...item, proxy_provider: undefined }] },
-      'items.0.proxy_provider',
-      'required',
-    ],
-    [
-      'no country',
-      { items: [{ ...item, desired_country_code: undefined }] },
-      'items.0.desired_country_code',
-      'required',
-    ],
-    ['an ip that is a number', { items: [{ ...item, ip: 8 }] }, 'items.0.ip', 'invalid_type'],
-    ['a private ip', { items: [item, item, { ...item, ip: '10.0.0.1' }] }, 'items.2.ip', 'invalid'],
-    ['a documentation ip', { items: [{ ...item, ip: '2001:db8::1' }] }, 'items.0.ip', 'invalid'],
-    ['text for an ip', { items: [{ ...item, ip: 'localhost' }] }, 'items.0.ip', 'invalid'],
-    [
-      'a lower-case country',
-      { items: [{ ...item, desired_country_code: 'de' }] },
-      'items.0.desired_country_code',
-      'invalid',
-    ],
-    [
-      'the country XX',
-      { items: [{ ...item, desired_country_code: 'XX' }] },
-      'items.0.desired_country_code',
-      'invalid',
-    ],
-    [
-      'the country UK',
-      { items: [{ ...item, desired_country_code: 'UK' }] },
-      'items.0.desired_country_code',
-      'invalid',
-    ],
-    [
-      'a three-letter country',
-      { items: [{ ...item, desired_country_code: 'DEU' }] },
-      'items.0.desired_country_code',
-      'invalid',
-    ],
+    ['a member too many in an item', one({ note: 'x' }), 'items.1.note', 'not_allowed'],
+    ['no ip', one({ ip: undefined }), 'items.1.ip', 'required'],
+    ['no provider', one({ proxy_provider: undefined }), 'items.1.proxy_provider', 'required'],
+    ['an ip that is a number', one({ ip: 8 }), 'items.1.ip', 'invalid_type'],
+    ['a private ip', one({ ip: '10.0.0.1' }), 'items.1.ip', 'invalid'],
+    ['a documentation ip', one({ ip: '2001:db8::1' }), 'items.1.ip', 'invalid'],
+    ['text for an ip', one({ ip: 'localhost' }), 'items.1.ip', 'invalid'],
+    ['no country', one({ desired_country_code: 'XX' }), 'items.1.desired_country_code', 'invalid'],
     [
       'an unknown provider',
-      { items: [item, { ...item, proxy_provider: 'X' }] },
+      one({ proxy_provider: 'X' }),
       'items.1.proxy_provider',
       'invalid_value',
     ],
   ])('refuses %s', async (_, body, name, issue) => {
-    const answer = await agents.post(body, { as: agents.key() })
-    expect(answer.status).toBe(422)
-    const { code, details } = answer.body.error
-    expect(code).toBe('request.validation_failed')
-    expect(details.parameter_set).toBe('agent_ip_rotation')
-    expect(details.fields).toEqual([expect.objectContaining({ name, issue })])
+    const { status, body: answer } = await post(body)
+    expect([status, answer.error.details]).toMatchObject([
+      422,
+      { parameter_set: 'agent_ip_rotation', fields: [{ name, issue }] },
+    ])
   })
 
   it('names the ten nearest tags for an unknown one', async () => {
-    const body = { items: [{ ...item, proxy_provider: 'BYTEFUL_MOBILE' }] }
-    const { details } = (await agents.post(body)).body.error
+    const { details } = (await post(one({ proxy_provider: 'BYTEFUL_MOBILE' }))).body.error
     expect(details.allowed_values).toHaveLength(10)
     expect(details.allowed_values[0]).toBe('BYTEFUL')
   })
 
-  it('names every invalid field at once, and repeats no value', async () => {
+  it('repeats no value of an invalid field', async () => {
     const bad = { ip: '10.1.2.3', proxy_provider: 'SECRETIVE', desired_country_code: 'ZZ' }
-    const { body } = await agents.post({ items: [bad, bad] })
-    const names = body.error.details.fields.map((field: { name: string }) => field.name)
-    const members = ['ip', 'proxy_provider', 'desired_country_code']
-    expect(names.sort()).toEqual(
-      [0, 1].flatMap((i) => members.map((each) => `items.${i}.${each}`)).sort(),
-    )
+    const { body } = await post(one(bad))
+    expect(body.error.details.fields).toHaveLength(3)
     expect(JSON.stringify(body)).not.toMatch(/10\.1\.2\.3|SECRETIVE|ZZ/)
   })
 
   it('refuses thousands of unknown tags without looking for each one’s neighbours', async () => {
     const many = Array.from({ length: 2500 }, () => ({ ...item, proxy_provider: 'X' }))
-    const { status, body } = await agents.post({ items: many }, { as: agents.key() })
-    expect(status).toBe(422)
-    expect(body.error.details.fields).toEqual([
-      expect.objectContaining({ name: 'items', issue: 'too_large' }),
+    const { status, body } = await post({ items: many })
+    expect([status, body.error.details.fields]).toMatchObject([
+      422,
+      [{ name: 'items', issue: 'too_large' }],
     ])
   })
 })
 
-describe('an organization without the capability', () => {
-  it.each<[string, unknown, { text?: string; type?: string }]>([
-    ['a valid batch', { items: [item] }, {}],
-    ['an invalid batch', { items: 7 }, {}],
-    ['no JSON', null, { text: '{' }],
-    ['another content type', null, { text: 'x', type: 'text/plain' }],
-  ])('gets 404 for %s, and pays for it', async (_, body, post) => {
-    const as = agents.key({ capabilities: ['another'] })
-    const answer = await agents.post(body, { as, ...post })
-    expect(answer).toMatchObject({
-      status: 404,
-      cost: '1',
-      body: { error: { code: 'request.not_found' } },
-    })
-  })
+it.each<[string, unknown, Post]>([
+  ['a valid batch', { items: [item] }, {}],
+  ['an invalid batch', { items: 7 }, {}],
+  ['no JSON', undefined, { payload: '{' }],
+  ['another content type', undefined, { payload: 'x', headers: { 'content-type': 'text/plain' } }],
+])(
+  'an organization without the capability gets 404 for %s, and pays for it',
+  async (_, body, as) => {
+    const { key: by } = await api.organization()
+    expect(await post(body, { by, ...as })).toMatchObject({ status: 404, cost: '1' })
+  },
+)
 
-  it('gets 403 first when the key lacks the scope', async () => {
-    const as = agents.key({ capabilities: [], scopes: ['sessions:read'] })
-    const { status, body } = await agents.post({ items: [item] }, { as })
-    expect(status).toBe(403)
-    expect(body.error.code).toBe('auth.insufficient_scope')
-    expect(body.error.message).toContain('agents:ip_rotation')
-  })
-})
-
-describe('what a batch costs', () => {
-  it.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])('%i items: as many units', async (count) => {
-    expect(await agents.post({ items: items(count) }, { as: agents.key() })).toMatchObject({
-      status: 200,
-      cost: String(count),
-    })
-  })
-
-  it.each<[string, unknown, string]>([
-    ['no items', { items: [] }, '1'],
-    ['eleven', { items: items(11) }, '10'],
-    ['items that are no list', { items: 'many' }, '1'],
-    ['three that are invalid', { items: [1, 2, 3] }, '3'],
-    ['null', null, '1'],
-  ])('%s', async (_, body, cost) => {
-    expect(await agents.post(body, { as: agents.key() })).toMatchObject({ status: 422, cost })
-  })
-
-  it('one unit for what is no JSON', async () => {
-    expect(await agents.post(null, { text: '{"items":[1,2', as: agents.key() })).toMatchObject({
-      status: 400,
-      cost: '1',
-    })
-  })
-
-  it('is refused once the units are gone, and says its cost and when to come back', async () => {
-    const as = agents.key({ rateLimit: 12 })
-    const first = await agents.post({ items: items(10) }, { as })
-    expect(first.headers).toMatchObject({ 'x-ratelimit-limit': '12', 'x-ratelimit-remaining': '2' })
-    const second = await agents.post({ items: items(10) }, { as })
-    expect(second).toMatchObject({ status: 429, cost: '10' })
-    expect(Number(second.headers['retry-after'])).toBeGreaterThanOrEqual(1)
-  })
+it.each<[string, unknown, number, string]>([
+  ['an item', { items: items(1) }, 200, '1'],
+  ['two items', { items: items(2) }, 200, '2'],
+  ['ten items', { items: items(10) }, 200, '10'],
+  ['no items', { items: [] }, 422, '1'],
+  ['eleven', { items: items(11) }, 422, '10'],
+  ['items that are no list', { items: 'many' }, 422, '1'],
+  ['three that are invalid', { items: [1, 2, 3] }, 422, '3'],
+  ['null', null, 422, '1'],
+])('a batch with %s costs as many units', async (_, body, status, cost) => {
+  expect(await post(body)).toMatchObject({ status, cost })
 })
 
 describe('without enough IP data', () => {
-  it.each([
-    ['no country', '12.0.0.1', 'items.1.ip'],
-    ['no network', '11.0.0.1', 'items.1.ip'],
-    ['neither', '13.0.0.1', 'items.1.ip'],
-  ])('the whole batch is 503 when one address has %s', async (_, ip, name) => {
-    const { status, headers, body, cost } = await agents.post({
-      items: [item, { ...item, ip }, item],
-    })
-    expect({ status, cost }).toEqual({ status: 503, cost: '3' })
+  const unknown = one({ ip: '6.0.0.1' })
+
+  it('the whole batch is 503, and names the address', async () => {
+    const { status, cost, headers, body } = await post(unknown)
+    expect([status, cost, headers['retry-after']]).toEqual([503, '2', '60'])
     expect(body.error).toMatchObject({ code: 'service.unavailable', retryable: true })
-    expect(body.error.message).toContain(name)
-    expect(headers['retry-after']).toBe('60')
+    expect(body.error.message).toContain('items.1.ip')
   })
 
   it('an invalid item counts before missing data', async () => {
-    const unknown = { ...item, ip: '13.0.0.1' }
-    const { status } = await agents.post({
-      items: [unknown, { ...item, desired_country_code: 'XX' }],
-    })
-    expect(status).toBe(422)
-  })
-
-  it('a database of IPv4 networks leaves an IPv6 address unknown, although its flags would be false', async () => {
-    const { app, post } = await startAgents(
-      await openNetwork({ ...paths, anonymousPath: ipv4OnlyPath }),
-    )
-    const ipv6 = { ip: '2a00:1450::1', proxy_provider: 'BYTEFUL', desired_country_code: 'IE' }
-    const { status, body } = await post({ items: [item, ipv6] })
-    expect([status, body.error.retryable]).toEqual([503, true])
-    expect(body.error.message).toContain('items.1.ip')
-    expect((await post({ items: [item] })).status).toBe(200)
-    await app.close()
+    const invalid = { ...item, desired_country_code: 'XX' }
+    expect((await post({ items: [...unknown.items, invalid] })).status).toBe(422)
   })
 
   it('all is 503 while a database fails', async () => {
-    const lookup = (ip: string) => ({ ...noNetwork.lookup(ip, 0), status: 'error' as const })
-    const { app, post } = await startAgents({ ...noNetwork, lookup, missing: [] })
+    const lookup = vi.spyOn(network, 'lookup')
+    lookup.mockImplementation((ip) => ({ ...noNetwork.lookup(ip, 0), status: 'error' }))
     const { status, headers, body } = await post({ items: [item] })
-    expect([status, body.error.code, body.error.retryable]).toEqual([
-      503,
-      'service.unavailable',
-      true,
-    ])
-    expect(headers['retry-after']).toBe('60')
-    await app.close()
+    lookup.mockRestore()
+    expect([status, headers['retry-after'], body.error.retryable]).toEqual([503, '60', true])
+  })
+
+  it('nothing is kept unseen where a database is missing: 503, and the operator is told', async () => {
+    const warn = vi.spyOn(silent, 'warn')
+    const without = await startApi({ network: { ...noNetwork, missing: ['ASN_MMDB'] } })
+    expect(warn.mock.calls.flat()).toContainEqual(
+      expect.stringContaining('IP rotation needs an IP database for ASN_MMDB'),
+    )
+    warn.mockRestore()
+    const answer = await post({ items: [item] }, { to: without, by: await enabledKey(without) })
+    expect(answer).toMatchObject({ status: 503, body: { error: { retryable: false } } })
+    expect(answer.headers).not.toHaveProperty('retry-after')
+    await without.stop()
   })
 })
 
 describe('with the file of addresses that comes along', () => {
-  let shipped: Awaited<ReturnType<typeof startAgents>>
-  beforeAll(async () => {
-    const addresses = await readAddresses()
-    shipped = await startAgents(await openNetwork({ addresses: () => addresses }))
-  })
-  afterAll(() => shipped.app.close())
-
   const home = ['91.64.0.1', 'DE'] as const
   const cloud = ['5.9.0.1', 'DE'] as const
   const tor = ['185.220.101.1', 'DE'] as const
@@ -327,83 +208,23 @@ describe('with the file of addresses that comes along', () => {
     ['GOOGLE', ofGptBot, ['provider_mismatch'], true],
     ['ZSCALER', ['165.225.1.1', 'US'], [], true],
   ])('%s at %j: %j, checked: %j', async (proxy_provider, [ip, country], reasons, checked) => {
-    const { status, body } = await shipped.post({
-      items: [{ ip, proxy_provider, desired_country_code: country }],
-    })
-    const decision = reasons.length > 0 ? 'rotate' : 'keep'
-    expect([status, body.data]).toMatchObject([
-      200,
-      [{ decision, reasons, provider_checked: checked }],
-    ])
+    const { body } = await post({ items: [{ ip, proxy_provider, desired_country_code: country }] })
+    expect(body.data).toMatchObject([{ reasons, provider_checked: checked }])
   })
 
   it('every operator of the catalogue is answered, and those with complete lists are checked', async () => {
     const answers = await Promise.all(
       operatorCatalogue.operators.map(({ tag }) =>
-        shipped.post({ items: [{ ip: home[0], proxy_provider: tag, desired_country_code: 'DE' }] }),
+        post({ items: [{ ...item, proxy_provider: tag }] }),
       ),
     )
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     const checked = answers.flatMap(({ body }) => body.data).filter((one) => one.provider_checked)
-    const withLists = ['APPLEBOT', 'BING', 'COMMON_CRAWL', 'ICLOUD']
     expect(checked).toMatchObject(
-      withLists.map((tag) => ({
+      ['APPLEBOT', 'BING', 'COMMON_CRAWL', 'ICLOUD'].map((tag) => ({
         proxy_provider_brand: tag,
         reasons: expect.arrayContaining(['provider_mismatch']),
       })),
     )
   })
-
-  it('an address that the file does not know is 503', async () => {
-    const { status, body } = await shipped.post({ items: [item, { ...item, ip: '6.0.0.1' }] })
-    expect([status, body.error.retryable]).toEqual([503, true])
-    expect(body.error.message).toContain('items.1.ip')
-    expect(shipped.described.problems).toEqual([])
-  })
-})
-
-describe('where a database is missing', () => {
-  const hosting = { ip: '8.8.4.4', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }
-
-  it.each([
-    ['all of them', [], ['CITY_MMDB', 'ASN_MMDB', 'ANONYMOUS_MMDB']],
-    ['all but that of countries', ['cityPath'], ['ASN_MMDB', 'ANONYMOUS_MMDB']],
-    ['all but that of networks', ['asnPath'], ['CITY_MMDB', 'ANONYMOUS_MMDB']],
-    ['that of anonymous addresses', ['cityPath', 'asnPath'], ['ANONYMOUS_MMDB']],
-    ['that of networks', ['cityPath', 'anonymousPath'], ['ASN_MMDB']],
-  ] as const)(
-    '(%s), nothing is kept unseen: 503, and the operator is told',
-    async (_, has, missing) => {
-      const some = Object.fromEntries(has.map((name) => [name, paths[name]]))
-      const { app, post, logged, described } = await startAgents(await openNetwork(some))
-      const atStart = logged.splice(0)
-      const { status, headers, body } = await post({ items: [hosting] })
-      expect(status).toBe(503)
-      expect(body.error).toMatchObject({ code: 'service.unavailable', retryable: false })
-      expect(headers).not.toHaveProperty('retry-after')
-      for (const lines of [atStart, logged]) {
-        expect(lines).toHaveLength(1)
-        expect(lines[0]).toContain(`IP rotation needs an IP database for ${missing.join(', ')}`)
-      }
-      expect(described.problems).toEqual([])
-      await app.close()
-    },
-  )
-
-  it('an operator with all of them is told nothing', async () => {
-    const { app, logged } = await startAgents(await openNetwork(paths))
-    expect(logged).toEqual([])
-    await app.close()
-  })
-})
-
-it('is described with its limits', async () => {
-  const description = (await agents.app.inject('/openapi.json')).json()
-  const { post } = description.paths[path]
-  expect(post.operationId).toBe('checkAgentIpRotation')
-  const schema = post.requestBody.content['application/json'].schema
-  expect(schema.properties.items).toMatchObject({ minItems: 1, maxItems: 10 })
-  expect(Object.keys(post.responses)).toEqual(
-    expect.arrayContaining(['200', '401', '403', '404', '422', '429', '503']),
-  )
 })
