@@ -5,45 +5,42 @@ import { timeOrderedId } from '../../../infra/ids.ts'
 import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
 import { createOrganization, revokeApiKey } from '../../../services/organizations/commands.ts'
 import { createConsentKeys } from '../../../services/organizations/consent-keys.ts'
+import { type Api, startApi } from '../../support/api.ts'
 import { setStatus } from '../../support/organization-status.ts'
-import { startOrganizations } from './support.ts'
 
-type World = Awaited<ReturnType<typeof startOrganizations>>
 const organizationId = timeOrderedId('org', 0, (size) => Buffer.alloc(size))
 
-let world: World
+let api: Api
 beforeAll(async () => {
-  world = await startOrganizations()
+  api = await startApi({ roles: ['api'] })
 })
-afterAll(() => world.stop())
+afterAll(() => api.stop())
 beforeEach(() => {
   // What was remembered before is asked for again.
-  world.now.ms += 60_000
+  api.now.ms += 60_000
 })
 
-/** As a process has it that is reached at the URL. */
-const keysAt = (publicUrl: string) =>
-  createConsentKeys({ ...world.deps, pool: world.pool, publicUrl })
+const gateUrl = 'https://gate.example'
+/** The keys as a process has them that is reached at the URL. */
+const keysAt = (publicUrl = gateUrl, { deps } = api) => createConsentKeys({ ...deps, publicUrl })
 
-async function issued() {
-  const { rows } = await listKeys(world.pool, organizationId, { limit: 200 })
-  return rows
+async function active({ pool } = api) {
+  const { rows } = await listKeys(pool, organizationId, { limit: 200 })
+  return rows.filter(({ status }) => status === 'active')
 }
-const active = async () => (await issued()).filter(({ status }) => status === 'active')
 /** Of the active publishable keys, newest first. */
 const origins = async () =>
   (await active())
     .filter(({ type, environment }) => type === 'publishable' && environment === 'live')
     .map(({ allowed_origins }) => allowed_origins)
-const revoke = (keyId: string) =>
-  revokeApiKey(world.deps, { organizationId, keyId, by: 'operator' })
+const revoke = (keyId: string) => revokeApiKey(api.deps, { organizationId, keyId, by: 'operator' })
 
 test('the first who asks makes an organization with one key of each type, for this origin only', async () => {
-  const keys = keysAt('https://gate.example')
+  const keys = keysAt()
   const publishable = await keys.publishableKey()
   expect(publishable).toMatch(/^pk_live_/)
   expect(await keys.secretHashes()).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)])
-  expect(await findOrganization(world.pool, organizationId)).toMatchObject({
+  expect(await findOrganization(api.pool, organizationId)).toMatchObject({
     slug: 'tidegate-consent',
   })
   const rows = await active()
@@ -56,38 +53,38 @@ test('the first who asks makes an organization with one key of each type, for th
 })
 
 test('whoever asks later, in whichever process, gets the same', async () => {
-  const [one, two] = [keysAt('https://gate.example'), keysAt('https://gate.example')]
+  const [one, two] = [keysAt(), keysAt()]
   expect(await two.publishableKey()).toBe(await one.publishableKey())
   expect(await two.secretHashes()).toEqual(await one.secretHashes())
   expect(await active()).toHaveLength(2)
 })
 
 test('servers that are reached at different addresses have a key each, for their own', async () => {
-  const one = await keysAt('https://gate.example').publishableKey()
+  const one = await keysAt().publishableKey()
   const two = await keysAt('https://other.example').publishableKey()
-  world.now.ms += 60_000
-  expect(await keysAt('https://gate.example').publishableKey()).toBe(one)
+  api.now.ms += 60_000
+  expect(await keysAt().publishableKey()).toBe(one)
   expect(await keysAt('https://other.example').publishableKey()).toBe(two)
   expect(await origins()).toEqual([['https://other.example'], ['https://gate.example']])
 })
 
 test('ten addresses have a key; the oldest goes, and comes back when it is asked for', async () => {
   for (let i = 0; i < 12; i++) {
-    world.now.ms += 1000
+    api.now.ms += 1000
     await keysAt(`https://server-${i}.example`).publishableKey()
   }
   const newest = Array.from({ length: 10 }, (_, i) => [`https://server-${11 - i}.example`])
   expect(await origins()).toEqual(newest)
-  world.now.ms += 1000
-  expect(await keysAt('https://gate.example').publishableKey()).toMatch(/^pk_live_/)
+  api.now.ms += 1000
+  expect(await keysAt().publishableKey()).toMatch(/^pk_live_/)
   expect(await origins()).toEqual([['https://gate.example'], ...newest.slice(0, 9)])
 })
 
 test.each(['suspended', 'deleted'] as const)(
   'while the organization is %s it is 503, also where a key is missing',
   async (status) => {
-    await keysAt('https://gate.example').publishableKey()
-    await setStatus(world.deps, organizationId, status)
+    await keysAt().publishableKey()
+    await setStatus(api.deps, organizationId, status)
     try {
       for (const url of ['https://gate.example', 'https://new.example', 'http://127.0.0.1:7701']) {
         const keys = keysAt(url)
@@ -96,9 +93,9 @@ test.each(['suspended', 'deleted'] as const)(
         await expect(keys.secretHashes()).rejects.toMatchObject(unavailable)
       }
     } finally {
-      await setStatus(world.deps, organizationId, 'active')
+      await setStatus(api.deps, organizationId, 'active')
     }
-    expect(await keysAt('https://gate.example').publishableKey()).toMatch(/^pk_live_/)
+    expect(await keysAt().publishableKey()).toMatch(/^pk_live_/)
   },
 )
 
@@ -106,35 +103,30 @@ test('a server on plain http has keys of the test environment', async () => {
   const keys = keysAt('http://127.0.0.1:7700')
   expect(await keys.publishableKey()).toMatch(/^pk_test_/)
   const [hash] = await keys.secretHashes()
-  expect(await keysAt('https://gate.example').secretHashes()).not.toContain(hash)
+  expect(await keysAt().secretHashes()).not.toContain(hash)
 })
 
 test('keys that were revoked are replaced, at the latest once they are believed nowhere', async () => {
-  const keys = keysAt('https://gate.example')
+  const keys = keysAt()
   const [publishable, hashes] = [await keys.publishableKey(), await keys.secretHashes()]
   for (const { id, environment } of await active()) if (environment === 'live') await revoke(id)
   expect(await keys.publishableKey()).toBe(publishable)
-  world.now.ms += 15_000
+  api.now.ms += 15_000
   const next = await keys.publishableKey()
   expect(next).not.toBe(publishable)
   const nextHashes = await keys.secretHashes()
   expect(nextHashes).toHaveLength(1)
   expect(nextHashes).not.toEqual(hashes)
-  expect(await keysAt('https://gate.example').publishableKey()).toBe(next)
+  expect(await keysAt().publishableKey()).toBe(next)
 })
 
 test('a new master key gets keys of its own, which go on when the old one is taken away', async () => {
-  const fresh = await startOrganizations()
+  const fresh = await startApi({ roles: ['api'] })
   try {
     const [old, next] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
     const keysBy = (...masters: string[]) => {
-      const keyring = createKeyring(masters.join())
-      return createConsentKeys({
-        ...fresh.deps,
-        keyring,
-        pool: fresh.pool,
-        publicUrl: 'https://gate.example',
-      })
+      const deps = { ...fresh.deps, keyring: createKeyring(masters.join()) }
+      return keysAt(gateUrl, { ...fresh, deps })
     }
     const askedOf = async (...masters: string[]) => {
       const keys = keysBy(...masters)
@@ -155,14 +147,11 @@ test('a new master key gets keys of its own, which go on when the old one is tak
 })
 
 test('a failure is not remembered', async () => {
-  const { decideAs } = world.deps
+  const { decideAs } = api.deps
   let isAway = true
-  const options = { ...world.deps, pool: world.pool, publicUrl: 'https://gate.example' }
-  const keys = createConsentKeys({
-    ...options,
-    decideAs: (actor) => (request) =>
-      isAway ? Promise.reject(new Error('away')) : decideAs(actor)(request),
-  })
+  const failing: typeof decideAs = (actor) => (request) =>
+    isAway ? Promise.reject(new Error('away')) : decideAs(actor)(request)
+  const keys = createConsentKeys({ ...api.deps, publicUrl: gateUrl, decideAs: failing })
   for (const { id, type } of await active()) if (type === 'publishable') await revoke(id)
   await expect(keys.publishableKey()).rejects.toThrow('away')
   isAway = false
@@ -170,25 +159,20 @@ test('a failure is not remembered', async () => {
 })
 
 test('64 who ask two processes of a new installation at once all get keys that work', async () => {
-  const fresh = await startOrganizations()
+  const fresh = await startApi({ roles: ['api'] })
   try {
     // The slug is taken: by a customer from before this version.
     await createOrganization(fresh.deps, { name: 'Customer', slug: 'tidegate-consent' })
-    const options = { ...fresh.deps, pool: fresh.pool, publicUrl: 'https://gate.example' }
-    const processes = [createConsentKeys(options), createConsentKeys(options)]
+    const processes = [keysAt(gateUrl, fresh), keysAt(gateUrl, fresh)]
+    const asking = processes.flatMap((keys) => Array<typeof keys>(32).fill(keys))
     const answers = await Promise.all(
-      Array.from({ length: 64 }, async (_, i) => {
-        const keys = processes[i % 2] ?? createConsentKeys(options)
-        return { key: await keys.publishableKey(), hashes: await keys.secretHashes() }
-      }),
+      asking.map(async (keys) => [await keys.publishableKey(), await keys.secretHashes()] as const),
     )
     fresh.now.ms += 15_000
-    const opening = await createConsentKeys(options).secretHashes()
-    const { rows } = await listKeys(fresh.pool, organizationId, { limit: 200 })
-    for (const { key, hashes } of answers) {
-      expect(rows).toContainEqual(expect.objectContaining({ display_key: key, status: 'active' }))
-      for (const hash of hashes) expect(opening).toContain(hash)
-    }
+    const opening = await keysAt(gateUrl, fresh).secretHashes()
+    const working = (await active(fresh)).map(({ display_key }) => display_key)
+    expect(working).toEqual(expect.arrayContaining(answers.map(([key]) => key)))
+    expect(opening).toEqual(expect.arrayContaining(answers.flatMap(([, hashes]) => hashes)))
     const { rows: organizations } = await fresh.pool.query('select slug from read.organizations')
     expect(organizations).toHaveLength(2)
   } finally {

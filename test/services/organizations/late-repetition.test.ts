@@ -1,27 +1,26 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAuth } from '../../../infra/access/auth.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
 import type { Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { createApp } from '../../../infra/http/app.ts'
 import { createIdempotency } from '../../../infra/idempotency/idempotency.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import { findKey, findKeyByLookupHash } from '../../../projections/organizations/queries.ts'
+import { findKey } from '../../../projections/organizations/queries.ts'
 import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { organizationRoutes } from '../../../services/organizations/routes.ts'
-import { type Organizations, startOrganizations } from './support.ts'
+import { type Api, startApi } from '../../support/api.ts'
+import { type Send, sendTo } from '../../support/service-app.ts'
 
 const lateMs = 20 * 60 * 60 * 1000
 
-let world: Organizations
+let api: Api
 let failing: Awaited<ReturnType<typeof createApp>>
 /** What the process whose log is away would have written. */
 let unwritten: DecidedEvent[] = []
 
 beforeAll(async () => {
-  world = await startOrganizations()
-  const { deps, pool } = world
+  api = await startApi({ roles: ['api'] })
+  const { deps, pool, auth } = api
   failing = await createApp({ ...deps, publicUrl: 'https://tidegate.example' })
-  const auth = createAuth({ ...deps, findKey: (hashes) => findKeyByLookupHash(pool, hashes) })
   const decide: Decide = async (request) => {
     unwritten = request.decide(await transaction(pool, request.load))
     throw unavailable(new Error('the log is away'))
@@ -35,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await failing.close()
-  await world.stop()
+  await api.stop()
 })
 
 interface Repeated {
@@ -47,18 +46,13 @@ interface Repeated {
 
 /** Sends where nothing can be written, and 20 hours later again where it can; the answer to the second. */
 async function repeatedLate({ url, key, body, idempotencyKey }: Repeated) {
-  const headers = { authorization: `Bearer ${key}`, 'idempotency-key': idempotencyKey }
-  const first = await failing.inject({
-    method: 'POST',
-    url,
-    headers,
-    ...(body && { payload: body }),
-  })
-  expect(first.statusCode).toBe(503)
-  world.now.ms += lateMs
-  const second = await world.send({ method: 'POST', url, key, body, headers })
+  const headers = { 'idempotency-key': idempotencyKey }
+  const request: Send = { method: 'POST', url, key, body, headers }
+  expect((await sendTo(failing, request)).status).toBe(503)
+  api.now.ms += lateMs
+  const second = await api.send(request)
   expect(second.status).toBe(201)
-  const again = await world.send({ method: 'POST', url, key, body, headers })
+  const again = await api.send(request)
   expect([again.headers['idempotent-replayed'], again.body]).toEqual(['true', second.body])
   return second.body.data
 }
@@ -66,28 +60,24 @@ async function repeatedLate({ url, key, body, idempotencyKey }: Repeated) {
 const iso = (at: number) => new Date(at).toISOString()
 
 test('a rotation that only its late repetition writes is the same one, with 24 hours of grace from then', async () => {
-  const { organizationId, key, path } = await world.organization()
-  const { keyId } = await world.issue({
-    organizationId,
-    type: 'secret',
-    scopes: ['organizations:read'],
-  })
+  const { organizationId, key, path } = await api.organization()
+  const { keyId } = await api.issue({ organizationId, scopes: ['organizations:read'] })
   const url = `${path}/api-keys/${keyId}/rotations`
   const made = await repeatedLate({ url, key, idempotencyKey: 'late-rotation' })
   const issued = unwritten.map(({ event }) => event).find(({ type }) => type === 'ApiKeyIssued')
-  const stored = await findKey(world.pool, organizationId, made.id)
+  const stored = await findKey(api.pool, organizationId, made.id)
   expect(issued?.data).toMatchObject({ key_id: made.id, lookup_hash: stored?.lookup_hash })
-  expect(made.created_at).toBe(iso(world.now.ms))
-  expect(await findKey(world.pool, organizationId, keyId)).toMatchObject({
+  expect(made.created_at).toBe(iso(api.now.ms))
+  expect(await findKey(api.pool, organizationId, keyId)).toMatchObject({
     status: 'rotating',
-    rotated_at: world.now.ms,
-    grace_expires_at: world.now.ms + graceMs,
+    rotated_at: api.now.ms,
+    grace_expires_at: api.now.ms + graceMs,
   })
-  expect((await world.send({ url: path, key: made.revealed_key })).status).toBe(200)
+  expect((await api.send({ url: path, key: made.revealed_key })).status).toBe(200)
 })
 
 test('an organization that only its late repetition creates has the id of the first attempt', async () => {
-  const { key } = await world.organization()
+  const { key } = await api.organization()
   const body = { name: 'Late', slug: 'late' }
   const made = await repeatedLate({
     url: '/v1/organizations',
@@ -96,5 +86,5 @@ test('an organization that only its late repetition creates has the id of the fi
     idempotencyKey: 'late-creation',
   })
   expect(unwritten.map(({ event }) => event.data)).toMatchObject([{ organization_id: made.id }])
-  expect(made.created_at).toBe(iso(world.now.ms))
+  expect(made.created_at).toBe(iso(api.now.ms))
 })

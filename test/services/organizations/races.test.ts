@@ -22,11 +22,19 @@ const live = { name: 'A', environment: 'live', by } as const
 for (const testLog of openTestLogs()) {
   let world: Processes
   const processOf = (racer: number) => world.processOf(racer)
-  const newOrganization = () =>
-    createOrganization(processOf(0), {
-      name: 'Racing',
-      slug: `r-${randomBytes(6).toString('hex')}`,
-    })
+  const newOrganization = () => {
+    const slug = `r-${randomBytes(6).toString('hex')}`
+    return createOrganization(processOf(0), { name: 'Racing', slug })
+  }
+  async function newKey() {
+    const { organizationId } = await newOrganization()
+    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
+    return { organizationId, keyId, by } as const
+  }
+  const keysOf = async ({ organizationId }: { organizationId: string }) =>
+    (await listKeys(world.pool, organizationId, { limit: 200 })).rows
+  const stateOf = (key: { organizationId: string; keyId: string }) =>
+    findKey(world.pool, key.organizationId, key.keyId)
 
   beforeAll(async () => {
     const projections = [organizationsProjection]
@@ -38,30 +46,25 @@ for (const testLog of openTestLogs()) {
   })
 
   test(`${testLog.name}: of 64 that rotate one key in three processes, one gets a replacement`, async () => {
-    const { organizationId } = await newOrganization()
-    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
-    const codes = await race(64, (racer) =>
-      rotateApiKey(processOf(racer), { organizationId, keyId, by }),
-    )
+    const key = await newKey()
+    const codes = await race(64, (racer) => rotateApiKey(processOf(racer), key))
     expect(codes.toSorted()).toEqual(['done', ...Array(63).fill('request.conflict')])
-    const { rows } = await listKeys(world.pool, organizationId, { limit: 10 })
-    expect(rows.map((key) => [key.status, key.replaces_key_id]).toSorted()).toEqual([
-      ['active', keyId],
+    const keys = await keysOf(key)
+    expect(keys.map((one) => [one.status, one.replaces_key_id]).toSorted()).toEqual([
+      ['active', key.keyId],
       ['rotating', null],
     ])
   })
 
   test(`${testLog.name}: one rotation repeated by many at once is one rotation`, async () => {
-    const { organizationId } = await newOrganization()
-    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
+    const key = await newKey()
     const same = randomBytes(32)
     const repeated = (racer: number) => {
       const random = (size: number) => Buffer.alloc(size, same)
-      return rotateApiKey({ ...processOf(racer), random }, { organizationId, keyId, by })
+      return rotateApiKey({ ...processOf(racer), random }, key)
     }
     expect(await race(8, repeated)).toEqual(Array(8).fill('done'))
-    const { rows } = await listKeys(world.pool, organizationId, { limit: 10 })
-    expect(rows).toHaveLength(2)
+    expect(await keysOf(key)).toHaveLength(2)
   })
 
   test(`${testLog.name}: an organization has 100 active keys at most, however many ask at once`, async () => {
@@ -74,29 +77,24 @@ for (const testLog of openTestLogs()) {
     const codes = await race(112, issue)
     expect(codes.filter((code) => code === 'done')).toHaveLength(100)
     expect(codes.filter((code) => code === 'request.conflict')).toHaveLength(12)
-    const { rows } = await listKeys(world.pool, organizationId, { limit: 200 })
-    expect(rows).toHaveLength(100)
+    expect(await keysOf({ organizationId })).toHaveLength(100)
   })
 
   test(`${testLog.name}: a key is revoked or rotated, never replaced after it was revoked`, async () => {
-    const { organizationId } = await newOrganization()
-    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
+    const key = await newKey()
     const codes = await race(8, (racer) =>
-      racer % 2
-        ? revokeApiKey(processOf(racer), { organizationId, keyId, by })
-        : rotateApiKey(processOf(racer), { organizationId, keyId, by }),
+      racer % 2 ? revokeApiKey(processOf(racer), key) : rotateApiKey(processOf(racer), key),
     )
     const replaced = codes.filter((code, racer) => racer % 2 === 0 && code === 'done').length
-    const { rows } = await listKeys(world.pool, organizationId, { limit: 10 })
-    expect(rows.filter((key) => key.replaces_key_id === keyId)).toHaveLength(replaced)
+    const replacements = (await keysOf(key)).filter((one) => one.replaces_key_id === key.keyId)
+    expect(replacements).toHaveLength(replaced)
     expect(replaced).toBeLessThanOrEqual(1)
-    expect(await findKey(world.pool, organizationId, keyId)).toMatchObject({ status: 'revoked' })
+    expect(await stateOf(key)).toMatchObject({ status: 'revoked' })
   })
 
   test(`${testLog.name}: schedulers in several processes end a grace once, when it is over`, async () => {
-    const { organizationId } = await newOrganization()
-    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
-    await rotateApiKey(processOf(0), { organizationId, keyId, by })
+    const key = await newKey()
+    await rotateApiKey(processOf(0), key)
     const graceEnd = now.ms + graceMs
     now.ms = graceEnd - 1
     expect(await endGraces(processOf(0))).toBe(0)
@@ -105,9 +103,9 @@ for (const testLog of openTestLogs()) {
     )
     now.ms = graceEnd + 7000
     const revoked = await eventually(async () => {
-      const key = await findKey(world.pool, organizationId, keyId)
-      expect(key?.status).toBe('revoked')
-      return key
+      const ended = await stateOf(key)
+      expect(ended?.status).toBe('revoked')
+      return ended
     })
     await Promise.all(running.map(({ stop }) => stop()))
     expect(revoked).toMatchObject({ revoked_at: graceEnd, grace_expires_at: graceEnd })
@@ -115,9 +113,8 @@ for (const testLog of openTestLogs()) {
   })
 
   test(`${testLog.name}: looks of several processes at once revoke a key once`, async () => {
-    const { organizationId } = await newOrganization()
-    const { keyId } = await issueApiKey(processOf(0), { ...live, organizationId })
-    await rotateApiKey(processOf(0), { organizationId, keyId, by })
+    const key = await newKey()
+    await rotateApiKey(processOf(0), key)
     now.ms += graceMs
     const ended = await Promise.all([...world.processes, ...world.processes].map(endGraces))
     expect(ended.reduce((sum, count) => sum + count)).toBe(1)
@@ -126,11 +123,10 @@ for (const testLog of openTestLogs()) {
   test(`${testLog.name}: a key that cannot be revoked now keeps no other from it`, async () => {
     const keys = await Promise.all(
       [0, 1, 2].map(async () => {
-        const { organizationId } = await newOrganization()
-        const issued = await issueApiKey(processOf(0), { ...live, organizationId })
-        await rotateApiKey(processOf(0), { organizationId, keyId: issued.keyId, by })
+        const key = await newKey()
+        await rotateApiKey(processOf(0), key)
         now.ms += 1
-        return { organizationId, keyId: issued.keyId }
+        return key
       }),
     )
     now.ms += graceMs
@@ -140,12 +136,7 @@ for (const testLog of openTestLogs()) {
         ? Promise.reject(new Error('held'))
         : decideAs(actor)(request)
     await expect(endGraces({ ...process, decideAs: failing })).rejects.toThrow('held')
-    const statuses = async () =>
-      Promise.all(
-        keys.map(
-          async (key) => (await findKey(process.pool, key.organizationId, key.keyId))?.status,
-        ),
-      )
+    const statuses = () => Promise.all(keys.map(async (key) => (await stateOf(key))?.status))
     expect(await statuses()).toEqual(['rotating', 'revoked', 'revoked'])
     expect(await endGraces({ ...process, decideAs })).toBe(1)
     expect(await statuses()).toEqual(['revoked', 'revoked', 'revoked'])

@@ -5,22 +5,22 @@ import { randomId } from '../../../infra/ids.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
 import { type SignedUp, signUpOrganization } from '../../../services/organizations/sign-up.ts'
-import { startOrganizations } from './support.ts'
+import { type Api, startApi } from '../../support/api.ts'
 
-let world: Awaited<ReturnType<typeof startOrganizations>>
+let api: Api
 beforeAll(async () => {
-  world = await startOrganizations()
+  api = await startApi({ roles: ['api'] })
 })
-afterAll(() => world.stop())
+afterAll(() => api.stop())
 
 const always: DecisionGuard = { locks: [], alsoReads: [], holds: async () => true }
 
 /** A signup that can be repeated, by this process or another. */
 function given(accountName = 'Robin') {
-  const idTime = world.now.ms
+  const idTime = api.now.ms
   const signup = { accountName, gateSessionId: randomId('gate', randomBytes) }
   const attempt = (stillNeeded = always) =>
-    signUpOrganization({ ...world.deps, random: randomBytes, idTime }, { ...signup, stillNeeded })
+    signUpOrganization({ ...api.deps, idTime }, { ...signup, stillNeeded })
   async function repeat(): Promise<SignedUp> {
     const made = await attempt()
     if (!made) throw new Error('no keys were issued')
@@ -30,14 +30,12 @@ function given(accountName = 'Robin') {
 }
 
 const works = ({ outputs: { TIDEGATE_ORGANIZATION_ID: id, TIDEGATE_SECRET_KEY: key } }: SignedUp) =>
-  world
-    .send({ url: `/v1/organizations/${id}`, key: key ?? '' })
-    .then(({ status }) => status === 200)
+  api.send({ url: `/v1/organizations/${id}`, key: key ?? '' }).then(({ status }) => status === 200)
 
-const isCurrent = (made: SignedUp) => transaction(world.pool, (tx) => made.isCurrent.holds(tx))
+const isCurrent = (made: SignedUp) => transaction(api.pool, (tx) => made.isCurrent.holds(tx))
 
 const keysOf = async ({ outputs }: SignedUp) =>
-  (await listKeys(world.pool, outputs.TIDEGATE_ORGANIZATION_ID ?? '', { limit: 200 })).rows
+  (await listKeys(api.pool, outputs.TIDEGATE_ORGANIZATION_ID ?? '', { limit: 200 })).rows
 
 test('an organization with a key of each type in each environment, which work', async () => {
   const { repeat, signup } = given('Robin & Söhne GmbH!')
@@ -50,7 +48,7 @@ test('an organization with a key of each type in each environment, which work', 
     TIDEGATE_TEST_SECRET_KEY: expect.stringMatching(/^sk_test_/),
   })
   expect(
-    await findOrganization(world.pool, made.outputs.TIDEGATE_ORGANIZATION_ID ?? ''),
+    await findOrganization(api.pool, made.outputs.TIDEGATE_ORGANIZATION_ID ?? ''),
   ).toMatchObject({
     name: 'Robin & Söhne GmbH!',
     slug: `robin-sohne-gmbh-${signup.gateSessionId.slice(-8)}`,
@@ -62,7 +60,7 @@ test('an organization with a key of each type in each environment, which work', 
 test('repeated, also by two processes at once, it is the same organization, and the last keys alone work', async () => {
   const { repeat } = given()
   const all = await Promise.all([repeat(), repeat()])
-  world.now.ms += 60_000
+  api.now.ms += 60_000
   all.push(await repeat())
   expect(new Set(all.map(({ outputs }) => outputs.TIDEGATE_ORGANIZATION_ID)).size).toBe(1)
   expect(new Set(all.map(({ outputs }) => outputs.TIDEGATE_SECRET_KEY)).size).toBe(3)
@@ -90,7 +88,7 @@ test.each(['名前', '---', 'x'.repeat(100), '🦊'])(
   '%s is a name that an organization can have',
   async (name) => {
     const { TIDEGATE_ORGANIZATION_ID: id = '' } = (await given(name).repeat()).outputs
-    expect(await findOrganization(world.pool, id)).toMatchObject({
+    expect(await findOrganization(api.pool, id)).toMatchObject({
       name,
       slug: expect.stringMatching(/^[a-z0-9-]+$/),
     })
