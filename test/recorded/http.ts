@@ -3,10 +3,12 @@ import { connect } from 'node:net'
 import { buffer, text } from 'node:stream/consumers'
 import type { DeliveryEnvelope } from '../../infra/wire/delivery-envelope.ts'
 
+export type Headers = Record<string, string>
+
 export interface Request {
   method: string
   path: string
-  headers?: Record<string, string> | undefined
+  headers?: Headers | undefined
   /** An object is sent as JSON. */
   body?: string | Uint8Array | object | undefined
 }

@@ -1,4 +1,11 @@
-import { type Answer, headerOf, type Request, send, sendRaw } from './http.ts'
+import {
+  type Answer,
+  type Headers,
+  headerOf,
+  type Request,
+  sendRaw,
+  send as sendRequest,
+} from './http.ts'
 import type { Mask } from './mask.ts'
 
 /** An answer with everything masked that differs from run to run. */
@@ -14,6 +21,8 @@ export interface Recorded {
   /** Any other body, by line. */
   text?: string[]
 }
+
+type Body = Request['body']
 
 /** What is compared of a body; default: all of it. */
 export type Compared = 'all' | 'comments' | 'nothing'
@@ -57,18 +66,58 @@ export function createRecorder({ baseUrl, mask: maskFully }: { baseUrl: string; 
     return answer
   }
 
+  const send = async (named: Named): Promise<Answer> =>
+    keep(named, await sendRequest(baseUrl, named))
+
+  /** Sends the request of the line, such as `GET /v1/sessions`, and keeps its answer. */
+  const record = (name: string, line: string, headers?: Headers, body?: Body): Promise<Answer> =>
+    send({ name, ...lineOf(line), headers, body })
+
   return {
     recorded,
-    /** Sends a request and keeps its answer. */
-    record: async (request: Named): Promise<Answer> => keep(request, await send(baseUrl, request)),
+    send,
+    record,
+    /** Sends a request with each of the bodies; their names say what is about them. */
+    async recordEach(name: string, line: string, headers: Headers, bodies: Record<string, Body>) {
+      for (const [what, body] of Object.entries(bodies))
+        await record(`${name}: ${what}`, line, headers, body)
+    },
+    /** Bodies that are none before any member of them is looked at. `headersOf` is called for each. */
+    async recordMalformed(name: string, line: string, headersOf: () => Headers) {
+      for (const [what, body, type] of malformed) {
+        const typed = type === undefined ? headersOf() : { ...headersOf(), 'content-type': type }
+        await record(`${name}: ${what}`, line, typed, body)
+      }
+    },
     recordRaw: async (name: string, raw: string): Promise<Answer> => {
       const [method = '', path = ''] = raw.split('\r\n', 1)[0]?.split(' ') ?? []
       return keep({ name, method, path: path.slice(0, 100) }, await sendRaw(baseUrl, raw))
     },
     /** Sends a request whose answer is not compared, as one that is repeated until something has happened. */
-    quiet: (request: Request): Promise<Answer> => send(baseUrl, request),
+    ask: (line: string, headers?: Headers, body?: Body): Promise<Answer> =>
+      sendRequest(baseUrl, { ...lineOf(line), headers, body }),
   }
 }
+
+function lineOf(line: string): Pick<Request, 'method' | 'path'> {
+  const [method = '', path = ''] = line.split(' ')
+  return { method, path }
+}
+
+const json = 'application/json'
+const malformed: [what: string, body?: Body, type?: string][] = [
+  ['no body'],
+  ['no JSON', '{"name"', json],
+  ['empty JSON', '', json],
+  ['a list', []],
+  ['null', 'null', json],
+  ['a text', '"text"', json],
+  ['no content type', '{}'],
+  ['another content type', '{}', 'text/plain'],
+  ['a form', 'a=b', 'application/x-www-form-urlencoded'],
+  ['JSON with a charset', '{"unknown":true}', 'application/json; charset=utf-8'],
+  ['too large', `"${'x'.repeat(256 * 1024)}"`, json],
+]
 
 interface Masking {
   compared: Compared

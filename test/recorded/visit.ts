@@ -10,8 +10,8 @@ import {
 import type { SentObservations } from '../../schemas/observations.ts'
 import { simulatedAnswers } from '../../services/cli/simulate/generate/answers.ts'
 import { bindingOf } from '../support/gate-proof.ts'
-import { headerOf, type Request } from './http.ts'
-import type { Headers, World } from './world.ts'
+import { type Headers, headerOf, type Request } from './http.ts'
+import type { World } from './world.ts'
 
 /** What a visitor's device and hands did, as the simulation once made it up. */
 interface Person {
@@ -117,7 +117,7 @@ export async function visit(world: World, options: VisitOptions): Promise<Visit>
         body,
       }
       sent[kind] = request
-      const answer = await world.record({ name: `${name}: ${kind} ${counts[kind]}`, ...request })
+      const answer = await world.send({ name: `${name}: ${kind} ${counts[kind]}`, ...request })
       return {
         status: answer.status,
         headers: { get: (header) => headerOf(answer, header.toLowerCase()) ?? null },

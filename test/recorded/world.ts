@@ -1,10 +1,8 @@
-import { type Answer, json, type Request } from './http.ts'
+import { type Answer, type Headers, json } from './http.ts'
 import { createMask } from './mask.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
-import { createRecorder, type Named } from './recorder.ts'
+import { createRecorder } from './recorder.ts'
 import { type DevelopmentServer, startDevelopmentServer } from './server.ts'
-
-export type Headers = Record<string, string>
 
 export const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` })
 
@@ -43,28 +41,16 @@ async function prepareWorld(server: DevelopmentServer, receiver: Receiver) {
     [new URL(baseUrl).host]: '<server>',
   }
   const recorder = createRecorder({ baseUrl, mask: createMask(places) })
-  const { record, quiet } = recorder
+  const { record, ask } = recorder
 
   const own = `/v1/organizations/${credentials.organization_id}`
   const live = bearer(credentials.live.secret_key)
 
   /** An organization of the other tenants, with a key that may do everything. */
   async function organization(slug: string) {
-    const body = { name: slug, slug }
-    const { id } = json(
-      await quiet({ method: 'POST', path: '/v1/organizations', headers: live, body }),
-    ).data
-    const key = await cli(
-      'keys',
-      'create',
-      slug,
-      '--name',
-      'All',
-      '--type',
-      'secret',
-      '--scopes',
-      '*',
-    )
+    const { id } = json(await ask('POST /v1/organizations', live, { name: slug, slug })).data
+    const options = ['--name', 'All', '--type', 'secret', '--scopes', '*']
+    const key = await cli('keys', 'create', slug, ...options)
     return { id, secret: bearer(key.data.revealed_key) }
   }
 
@@ -89,21 +75,19 @@ async function prepareWorld(server: DevelopmentServer, receiver: Receiver) {
     live,
     test: bearer(credentials.test.secret_key),
     /** A key of the organization, by default the own one; nothing is recorded. */
-    async key(body: object, { path = own, headers = live } = {}): Promise<Headers> {
-      const answer = await quiet({ method: 'POST', path: `${path}/api-keys`, headers, body })
-      return bearer(json(answer).data.revealed_key)
-    },
+    key: async (body: object, { path = own, headers = live } = {}): Promise<Headers> =>
+      bearer(json(await ask(`POST ${path}/api-keys`, headers, body)).data.revealed_key),
     /** Records a request and reads its answer. */
-    read: async (request: Named) => json(await record(request)).data,
+    read: async (...request: Parameters<typeof record>) => json(await record(...request)).data,
     /** Repeats a request until its answer is the wanted one; nothing is recorded. */
-    async until(request: Request, wanted: (answer: Answer) => boolean): Promise<Answer> {
+    async until(line: string, headers: Headers, wanted: (answer: Answer) => boolean) {
       for (let attempt = 0; attempt < 300; attempt++) {
-        const answer = await quiet(request)
+        const answer = await ask(line, headers)
         if (wanted(answer)) return answer
         await new Promise((resolve) => setTimeout(resolve, 100))
       }
-      const { status, body } = await quiet(request)
-      throw new Error(`${request.method} ${request.path} stays at ${status} ${body}`)
+      const { status, body } = await ask(line, headers)
+      throw new Error(`${line} stays at ${status} ${body}`)
     },
   }
 }

@@ -1,3 +1,4 @@
+import type { Headers } from '../http.ts'
 import { bearer, type World } from '../world.ts'
 
 interface Operation {
@@ -36,14 +37,9 @@ export async function access(world: World): Promise<void> {
   const { publishable_key: publishable } = world.credentials.live
   const { foreign } = world.organizations
   for (const { name, method, path, keyType, scope } of operations.filter((one) => one.keyType)) {
-    const send = (with_: string, headers: Record<string, string>) =>
-      world.record({
-        name: `${name} with ${with_}`,
-        method,
-        path,
-        headers,
-        ...(method !== 'GET' && { body: {} }),
-      })
+    const body = method === 'GET' ? undefined : {}
+    const send = (credential: string, headers: Headers) =>
+      world.record(`${name} with ${credential}`, `${method} ${path}`, headers, body)
     await send('no credential', {})
     if (keyType === 'publishableKey') await send('a secret key', world.live)
     else await send('a publishable key', bearer(publishable))
@@ -52,8 +48,8 @@ export async function access(world: World): Promise<void> {
   }
 }
 
-async function describedOperations({ quiet, own }: World): Promise<Described[]> {
-  const { body } = await quiet({ method: 'GET', path: '/openapi.json' })
+async function describedOperations({ ask, own }: World): Promise<Described[]> {
+  const { body } = await ask('GET /openapi.json')
   const document: { paths: Record<string, Record<string, Operation>> } = JSON.parse(
     body.toString('utf8'),
   )
@@ -85,39 +81,22 @@ async function describedOperations({ quiet, own }: World): Promise<Described[]> 
 
 async function unknownMethods({ record }: World, operations: Described[]): Promise<void> {
   const paths = new Map(operations.map(({ template, path }) => [template, path]))
-  for (const [template, path] of paths)
-    await record({ name: `PUT ${template}`, method: 'PUT', path })
-  for (const method of ['DELETE', 'POST', 'OPTIONS', 'TRACE']) {
-    await record({ name: `${method} /v1/sessions`, method, path: '/v1/sessions' })
-  }
+  for (const [template, path] of paths) await record(`PUT ${template}`, `PUT ${path}`)
+  for (const method of ['DELETE', 'POST', 'OPTIONS', 'TRACE'])
+    await record(`${method} /v1/sessions`, `${method} /v1/sessions`)
 }
 
 async function preflights({ record }: World): Promise<void> {
-  for (const path of preflightPaths) {
-    const asks = {
-      'access-control-request-method': 'POST',
-      'access-control-request-headers': 'authorization',
-    }
-    await record({
-      name: `preflight ${path}`,
-      method: 'OPTIONS',
-      path,
-      headers: { ...origin, ...asks },
-    })
-    await record({ name: `preflight without origin ${path}`, method: 'OPTIONS', path })
+  const asks = {
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization',
   }
-  await record({
-    name: 'stray path of collect',
-    method: 'GET',
-    path: '/v2/collect/unknown',
-    headers: origin,
-  })
-  await record({
-    name: 'stray method of collect',
-    method: 'GET',
-    path: '/v2/collect/sessions',
-    headers: origin,
-  })
+  for (const path of preflightPaths) {
+    await record(`preflight ${path}`, `OPTIONS ${path}`, { ...origin, ...asks })
+    await record(`preflight without origin ${path}`, `OPTIONS ${path}`)
+  }
+  await record('stray path of collect', 'GET /v2/collect/unknown', origin)
+  await record('stray method of collect', 'GET /v2/collect/sessions', origin)
 }
 
 async function badCredentials(world: World): Promise<void> {
@@ -137,27 +116,14 @@ async function badCredentials(world: World): Promise<void> {
     'a suspended organization': organizations.suspended.secret.authorization ?? '',
     'a deleted organization': organizations.deleted.secret.authorization ?? '',
   }
-  for (const [name, authorization] of Object.entries(values)) {
-    await record({
-      name: `sessions with ${name}`,
-      method: 'GET',
-      path: '/v1/sessions',
-      headers: { authorization },
-    })
-  }
-  const headers = { ...live, ...origin }
-  await record({ name: 'secret key from a page', method: 'GET', path: '/v1/sessions', headers })
+  for (const [name, authorization] of Object.entries(values))
+    await record(`sessions with ${name}`, 'GET /v1/sessions', { authorization })
+  await record('secret key from a page', 'GET /v1/sessions', { ...live, ...origin })
   const others = {
     unknown: `org_${'0'.repeat(26)}`,
     malformed: 'nonsense',
     foreign: organizations.foreign.id,
   }
-  for (const [name, id] of Object.entries(others)) {
-    await record({
-      name: `${name} organization`,
-      method: 'GET',
-      path: `/v1/organizations/${id}`,
-      headers: live,
-    })
-  }
+  for (const [name, id] of Object.entries(others))
+    await record(`${name} organization`, `GET /v1/organizations/${id}`, live)
 }

@@ -4,15 +4,9 @@ import type { World } from '../world.ts'
 /** The audit log of an organization that little was done to. */
 export async function auditLog({ record, organizations: { foreign }, live }: World): Promise<void> {
   const path = `/v1/organizations/${foreign.id}`
-  const headers = foreign.secret
-  await record({ name: 'rename', method: 'PATCH', path, headers, body: { name: 'Audited' } })
-  const list = (what: string, query = '', by = headers) =>
-    record({
-      name: `audit log: ${what}`,
-      method: 'GET',
-      path: `${path}/audit-log${query}`,
-      headers: by,
-    })
+  await record('rename', `PATCH ${path}`, foreign.secret, { name: 'Audited' })
+  const list = (what: string, query = '', by = foreign.secret) =>
+    record(`audit log: ${what}`, `GET ${path}/audit-log${query}`, by)
   await list('all')
   const { next_cursor: cursor } = json(await list('one', '?limit=1')).pagination
   await list('the next two', `?limit=2&cursor=${cursor}`)

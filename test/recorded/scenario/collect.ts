@@ -1,7 +1,6 @@
-import type { Request } from '../http.ts'
-import { headersOf, type Visit, visit } from '../visit.ts'
-import { bearer, type Headers, type World } from '../world.ts'
-import { withBodies, withoutBody } from './many.ts'
+import type { Headers, Request } from '../http.ts'
+import { headersOf, type Visit, type VisitOptions, visit } from '../visit.ts'
+import { bearer, type World } from '../world.ts'
 
 const path = '/v2/collect/sessions'
 const clientPublicKey = 'B6N8vBQgk8i3VdwbEOhstCY3StFqqFPtC9_AsrhtHHw'
@@ -22,63 +21,37 @@ export async function collect(world: World): Promise<Visits> {
   await withoutKeys(world)
   await openings(world)
   await keysOfOthers(world)
-  const publishableKey = world.credentials.live.publishable_key
-  const robin = await visit(world, { name: 'robin', person: 'robin', publishableKey, address })
+  const { live, test } = world.credentials
+  const publishableKey = live.publishable_key
+  const arrive = (name: string, options: Pick<VisitOptions, 'person'> & Partial<VisitOptions>) =>
+    visit(world, { name, publishableKey, address, ...options })
+  const robin = await arrive('robin', { person: 'robin' })
   await refusedBodies(world, robin)
   const { sealedToken } = await robin.finish()
   await afterTheResult(world, robin)
-  await visit(world, {
-    name: 'robin, another page',
-    person: 'robin',
-    publishableKey,
-    address,
-    resumeToken: robin.opened.resumeToken,
-    batches: 1,
-  })
-  const bot = await visit(world, {
-    name: 'bot',
-    person: 'bot',
-    publishableKey,
-    address: '62.1.0.1',
-  })
+  const { resumeToken } = robin.opened
+  await arrive('robin, another page', { person: 'robin', resumeToken, batches: 1 })
+  const bot = await arrive('bot', { person: 'bot', address: '62.1.0.1' })
   await bot.finish()
-  const script = await visit(world, {
-    name: 'script',
-    person: 'script',
-    publishableKey,
-    address: '62.1.0.2',
-  })
+  const script = await arrive('script', { person: 'script', address: '62.1.0.2' })
   await script.finish()
-  const iosKey = await world.key({ name: 'iOS', client_target: 'native-ios' })
-  const phone = await visit(world, {
-    name: 'phone',
-    person: 'phone',
-    publishableKey: tokenOf(iosKey),
-    address: '62.2.0.1',
-  })
+  const iosKey = tokenOf(await world.key({ name: 'iOS', client_target: 'native-ios' }))
+  const ios = { publishableKey: iosKey, address: '62.2.0.1' }
+  const phone = await arrive('phone', { person: 'phone', ...ios })
   await phone.finish()
   const androidKey = await world.key({ name: 'Android app', client_target: 'native-android' })
-  const tablet = await visit(world, {
-    name: 'tablet',
-    person: 'tablet',
-    publishableKey: tokenOf(androidKey),
-    address: '62.2.0.2',
-  })
+  const android = { publishableKey: tokenOf(androidKey), address: '62.2.0.2' }
+  const tablet = await arrive('tablet', { person: 'tablet', ...android })
   await tablet.finish()
-  const test = await visit(world, {
-    name: 'sam in the test environment',
-    person: 'sam',
-    publishableKey: world.credentials.test.publishable_key,
-    address: '127.0.0.1',
-  })
-  await test.finish()
-  return { robin, sealedToken, bot, test }
+  const local = { publishableKey: test.publishable_key, address: '127.0.0.1' }
+  const sam = await arrive('sam in the test environment', { person: 'sam', ...local })
+  await sam.finish()
+  return { robin, sealedToken, bot, test: sam }
 }
 
 const tokenOf = (key: Headers) => key.authorization?.slice('Bearer '.length) ?? ''
 
-async function withoutKeys(world: World): Promise<void> {
-  const { record } = world
+async function withoutKeys({ record, recordEach, recordMalformed }: World): Promise<void> {
   const headers = { origin: 'https://shop.example.com' }
   const pings = {
     'a ping': 'p-1_A',
@@ -86,115 +59,85 @@ async function withoutKeys(world: World): Promise<void> {
     'a ping that is too long': 'x'.repeat(129),
     'a ping with a dot': 'a.b',
   }
-  for (const [name, id] of Object.entries(pings)) {
-    await record({ name, method: 'GET', path: `/v2/collect/pings/${id}`, headers })
-  }
-  const check = { method: 'POST', path: '/v2/collect/network-checks', headers }
-  await withoutBody(world, { name: 'network check', ...check })
-  await withBodies(
-    world,
-    { name: 'network check', ...check },
-    {
-      'nothing in it': {},
-      anything: { dns: { resolved: true }, ms: 12 },
-      'more than 4 KiB': { text: 'x'.repeat(4096) },
-    },
-  )
+  for (const [name, id] of Object.entries(pings))
+    await record(name, `GET /v2/collect/pings/${id}`, headers)
+  const check = 'POST /v2/collect/network-checks'
+  await recordMalformed('network check', check, () => headers)
+  await recordEach('network check', check, headers, {
+    'nothing in it': {},
+    anything: { dns: { resolved: true }, ms: 12 },
+    'more than 4 KiB': { text: 'x'.repeat(4096) },
+  })
 }
 
-async function openings(world: World): Promise<void> {
-  const headers = bearer(world.credentials.live.publishable_key)
-  const open = { method: 'POST', path, headers }
-  await withoutBody(world, { name: 'open', ...open })
+async function openings({
+  record,
+  recordEach,
+  recordMalformed,
+  credentials,
+}: World): Promise<void> {
+  const headers = bearer(credentials.live.publishable_key)
+  const open = `POST ${path}`
+  await recordMalformed('open', open, () => headers)
   const changed = (changes: object) => ({ ...good, ...changes })
-  await withBodies(
-    world,
-    { name: 'open', ...open },
-    {
-      'nothing in it': {},
-      'no client key': changed({ clientPublicKey: undefined }),
-      'short client key': changed({ clientPublicKey: 'abc' }),
-      'client key of low order': changed({ clientPublicKey: 'A'.repeat(43) }),
-      'no SDK': changed({ sdk: undefined }),
-      'SDK without a name': changed({ sdk: { ...sdk, name: '' } }),
-      'SDK with a long version': changed({ sdk: { ...sdk, version: 'x'.repeat(101) } }),
-      'SDK with a control character': changed({ sdk: { ...sdk, name: 'a\u0007b' } }),
-      'unknown platform': changed({ sdk: { ...sdk, platform: 'windows' } }),
-      'no page': changed({ page: undefined }),
-      'page that is null': changed({ page: null }),
-      'page without a URL': changed({ page: {} }),
-      'relative page': changed({ page: { url: '/checkout' } }),
-      'referrer of another type': changed({ page: { ...page, referrer: 7 } }),
-      'long resume token': changed({ resumeToken: 'x'.repeat(1025) }),
-      'resume token that is none': changed({ resumeToken: 'nonsense' }),
-      'long continuity': changed({ continuity: 'x'.repeat(1025) }),
-      'continuity that is none': changed({ continuity: 'nonsense' }),
-      'unknown member': changed({ color: 'red' }),
-    },
-  )
-  const cookie = { cookie: '__Host-sid=nonsense; other=1' }
-  await world.record({
-    name: 'open with a cookie that is none',
-    ...open,
-    headers: { ...headers, ...cookie },
-    body: good,
+  await recordEach('open', open, headers, {
+    'nothing in it': {},
+    'no client key': changed({ clientPublicKey: undefined }),
+    'short client key': changed({ clientPublicKey: 'abc' }),
+    'client key of low order': changed({ clientPublicKey: 'A'.repeat(43) }),
+    'no SDK': changed({ sdk: undefined }),
+    'SDK without a name': changed({ sdk: { ...sdk, name: '' } }),
+    'SDK with a long version': changed({ sdk: { ...sdk, version: 'x'.repeat(101) } }),
+    'SDK with a control character': changed({ sdk: { ...sdk, name: 'a\u0007b' } }),
+    'unknown platform': changed({ sdk: { ...sdk, platform: 'windows' } }),
+    'no page': changed({ page: undefined }),
+    'page that is null': changed({ page: null }),
+    'page without a URL': changed({ page: {} }),
+    'relative page': changed({ page: { url: '/checkout' } }),
+    'referrer of another type': changed({ page: { ...page, referrer: 7 } }),
+    'long resume token': changed({ resumeToken: 'x'.repeat(1025) }),
+    'resume token that is none': changed({ resumeToken: 'nonsense' }),
+    'long continuity': changed({ continuity: 'x'.repeat(1025) }),
+    'continuity that is none': changed({ continuity: 'nonsense' }),
+    'unknown member': changed({ color: 'red' }),
   })
+  const cookie = '__Host-sid=nonsense; other=1'
+  await record('open with a cookie that is none', open, { ...headers, cookie }, good)
 }
 
 async function keysOfOthers({ record, key, live, credentials }: World): Promise<void> {
   const origins = ['https://shop.example.com', 'https://*.acme.example']
-  const restrictedKey = await key({ name: 'Restricted', allowed_origins: origins })
-  const browserKey = bearer(credentials.live.publishable_key)
-  const androidKey = await key({ name: 'Android', client_target: 'native-android' })
-  const open = (
-    name: string,
-    key: Headers,
-    { origin, platform = 'web' }: { origin?: string; platform?: string },
-  ) =>
-    record({
-      name: `open with ${name}`,
-      method: 'POST',
-      path,
-      headers: { ...key, ...(origin !== undefined && { origin }) },
-      body: { ...good, sdk: { ...sdk, platform } },
-    })
-  await open('a restricted key from its page', restrictedKey, {
-    origin: 'https://shop.example.com',
-  })
-  await open('a restricted key from a subdomain', restrictedKey, {
-    origin: 'https://www.acme.example',
-  })
-  await open('a restricted key from another page', restrictedKey, {
-    origin: 'https://evil.example',
-  })
-  await open('a restricted key without an origin', restrictedKey, {})
-  await open('a browser key in the Android SDK', browserKey, { platform: 'android' })
-  await open('a secret key', live, { origin: 'https://shop.example.com' })
-  await open('an Android key in its SDK', androidKey, { platform: 'android' })
-  await open('an Android key in the iOS SDK', androidKey, { platform: 'ios' })
-  await open('an Android key in a browser', androidKey, { origin: 'https://shop.example.com' })
-  await open('no key from a page', {}, { origin: 'https://shop.example.com' })
+  const restricted = await key({ name: 'Restricted', allowed_origins: origins })
+  const browser = bearer(credentials.live.publishable_key)
+  const android = await key({ name: 'Android', client_target: 'native-android' })
+  const shop = { origin: 'https://shop.example.com' }
+  const open = (what: string, headers: Headers, platform = 'web') => {
+    const body = { ...good, sdk: { ...sdk, platform } }
+    return record(`open with ${what}`, `POST ${path}`, headers, body)
+  }
+  const subdomain = { origin: 'https://www.acme.example' }
+  const evil = { origin: 'https://evil.example' }
+  await open('a restricted key from its page', { ...restricted, ...shop })
+  await open('a restricted key from a subdomain', { ...restricted, ...subdomain })
+  await open('a restricted key from another page', { ...restricted, ...evil })
+  await open('a restricted key without an origin', restricted)
+  await open('a browser key in the Android SDK', browser, 'android')
+  await open('a secret key', { ...live, ...shop })
+  await open('an Android key in its SDK', android, 'android')
+  await open('an Android key in the iOS SDK', android, 'ios')
+  await open('an Android key in a browser', { ...android, ...shop })
+  await open('no key from a page', shop)
 }
 
 /** Batches that the open session does not take, and the last one once more. */
 async function refusedBodies(
-  { record, organizations, credentials, key }: World,
-  { sent }: Visit,
+  { send: sendRequest, organizations, credentials, key }: World,
+  { sent: { batches: batch } }: Visit,
 ): Promise<void> {
-  const batch = sent.batches
-  const send = (
-    what: string,
-    changes: Headers,
-    body: Request['body'] = batch.body,
-    at = batch.path,
-  ) =>
-    record({
-      name: `batch: ${what}`,
-      ...batch,
-      path: at,
-      headers: { ...batch.headers, ...changes },
-      body,
-    })
+  const send = (what: string, changes: Headers, other: Partial<Request> = {}) => {
+    const headers = { ...batch.headers, ...changes }
+    return sendRequest({ name: `batch: ${what}`, ...batch, headers, ...other })
+  }
   await send('repeated', {})
   await send('wrong number', { 'X-Batch-Seq': '9' })
   await send('number that is a word', { 'X-Batch-Seq': 'two' })
@@ -202,35 +145,26 @@ async function refusedBodies(
   await send('no client key', { 'X-Client-Key': '' })
   await send('client key that is none', { 'X-Client-Key': 'abc' })
   await send('client key of another', { 'X-Client-Key': clientPublicKey })
-  await send('JSON', { 'Content-Type': 'application/json' }, '{}')
+  await send('JSON', { 'Content-Type': 'application/json' }, { body: '{}' })
   await send('no type', { 'Content-Type': '' })
-  await send('empty', {}, '')
-  await send('short', {}, Buffer.from([1, 2, 3]))
-  await send('of another version', {}, changedBytes(batch.body, 0))
-  await send('changed nonce', {}, changedBytes(batch.body, 5))
-  await send('changed end', {}, changedBytes(batch.body, -1))
-  await send('too large', {}, Buffer.alloc(128 * 1024 + 57))
-  await send(
-    'unknown session',
-    {},
-    batch.body,
-    batch.path.replace(/sid_\w+/, `sid_${'0'.repeat(26)}`),
-  )
-  await send(
-    'unknown document',
-    {},
-    batch.body,
-    batch.path.replace(/documents\/[\w-]+/, `documents/${'x'.repeat(80)}`),
-  )
-  await send('key of the other environment', {
-    Authorization: `Bearer ${credentials.test.publishable_key}`,
-  })
+  await send('empty', {}, { body: '' })
+  await send('short', {}, { body: Buffer.from([1, 2, 3]) })
+  await send('of another version', {}, { body: changedBytes(batch.body, 0) })
+  await send('changed nonce', {}, { body: changedBytes(batch.body, 5) })
+  await send('changed end', {}, { body: changedBytes(batch.body, -1) })
+  await send('too large', {}, { body: Buffer.alloc(128 * 1024 + 57) })
+  const otherSession = batch.path.replace(/sid_\w+/, `sid_${'0'.repeat(26)}`)
+  await send('unknown session', {}, { path: otherSession })
+  const otherDocument = batch.path.replace(/documents\/[\w-]+/, `documents/${'x'.repeat(80)}`)
+  await send('unknown document', {}, { path: otherDocument })
+  const testKey = credentials.test.publishable_key
+  await send('key of the other environment', { Authorization: `Bearer ${testKey}` })
   const { id, secret } = organizations.foreign
-  const foreign = await key(
+  const { authorization = '' } = await key(
     { name: 'Public', type: 'publishable' },
     { path: `/v1/organizations/${id}`, headers: secret },
   )
-  await send('key of another organization', { Authorization: foreign.authorization ?? '' })
+  await send('key of another organization', { Authorization: authorization })
 }
 
 function changedBytes(body: Request['body'], at: number): Buffer {
@@ -241,25 +175,18 @@ function changedBytes(body: Request['body'], at: number): Buffer {
   return bytes
 }
 
-async function afterTheResult({ record }: World, { sent, opened }: Visit): Promise<void> {
+async function afterTheResult({ send, record }: World, { sent, opened }: Visit): Promise<void> {
   const { batches, results } = sent
-  await record({ name: 'result: repeated', ...results })
-  await record({ name: 'result: changed', ...results, body: changedBytes(results.body, -1) })
-  await record({
-    name: 'result: without a client key',
-    ...results,
-    headers: { ...results.headers, 'X-Client-Key': '' },
-  })
-  await record({
-    name: 'result: as JSON',
-    ...results,
-    headers: { ...results.headers, 'Content-Type': 'application/json' },
-  })
-  await record({ name: 'batch after the result', ...batches })
+  const again = (what: string, other: Partial<Request> = {}) =>
+    send({ name: `result: ${what}`, ...results, ...other })
+  await again('repeated')
+  await again('changed', { body: changedBytes(results.body, -1) })
+  await again('without a client key', { headers: { ...results.headers, 'X-Client-Key': '' } })
+  const json = { ...results.headers, 'Content-Type': 'application/json' }
+  await again('as JSON', { headers: json })
+  await send({ name: 'batch after the result', ...batches })
+  const authorization = results.headers?.Authorization ?? ''
+  const headers = { ...headersOf('robin', { address }), authorization }
   const body = { ...good, resumeToken: opened.resumeToken }
-  const headers = {
-    ...headersOf('robin', { address }),
-    authorization: results.headers?.Authorization ?? '',
-  }
-  await record({ name: 'open, resumed after the result', method: 'POST', path, headers, body })
+  await record('open, resumed after the result', `POST ${path}`, headers, body)
 }

@@ -4,42 +4,32 @@ import type { Visits } from './collect.ts'
 
 /** Somebody is exported and erased as a user, comes back as somebody new, and is erased as a visitor. */
 export async function erasure(world: World, { test: sam }: Visits): Promise<void> {
-  const { record, quiet, own, test: headers, live, credentials } = world
+  const { record, ask, own, test, live, credentials } = world
   const user = `${own}/users/sam%20%C3%BC`
-  const path = `/v1/sessions/${sam.opened.sessionId}`
-  await quiet({ method: 'PATCH', path, headers, body: { client_user_id: 'sam ü' } })
+  const session = `/v1/sessions/${sam.opened.sessionId}`
+  await ask(`PATCH ${session}`, test, { client_user_id: 'sam ü' })
   const of = await visitorOf(world, sam.opened.sessionId)
-  await record({ name: 'export user', method: 'GET', path: `${user}/export`, headers })
-  await record({ name: 'export visitor', method: 'GET', path: `${of}/export`, headers })
-  await record({
-    name: 'export visitor of the other environment',
-    method: 'GET',
-    path: `${of}/export`,
-    headers: live,
-  })
-  await record({
-    name: 'erase user of the other environment',
-    method: 'DELETE',
-    path: user,
-    headers: live,
-  })
-  await record({ name: 'erase user', method: 'DELETE', path: user, headers })
-  await record({ name: 'erase user again', method: 'DELETE', path: user, headers })
-  await record({ name: 'export erased user', method: 'GET', path: `${user}/export`, headers })
-  await record({ name: 'session: of an erased user', method: 'GET', path, headers })
+  await record('export user', `GET ${user}/export`, test)
+  await record('export visitor', `GET ${of}/export`, test)
+  await record('export visitor of the other environment', `GET ${of}/export`, live)
+  await record('erase user of the other environment', `DELETE ${user}`, live)
+  await record('erase user', `DELETE ${user}`, test)
+  await record('erase user again', `DELETE ${user}`, test)
+  await record('export erased user', `GET ${user}/export`, test)
+  await record('session: of an erased user', `GET ${session}`, test)
 
+  const { publishable_key: publishableKey } = credentials.test
   const again = await visit(world, {
     name: 'sam once more',
     person: 'sam',
-    publishableKey: credentials.test.publishable_key,
+    publishableKey,
     address: '127.0.0.1',
   })
   await again.finish()
   const visitor = await visitorOf(world, again.opened.sessionId)
-  await record({ name: 'erase visitor', method: 'DELETE', path: visitor, headers })
-  await record({ name: 'erase visitor again', method: 'DELETE', path: visitor, headers })
-  const unknown = `${own}/visitors/vid_${'0'.repeat(26)}`
-  await record({ name: 'erase unknown visitor', method: 'DELETE', path: unknown, headers })
+  await record('erase visitor', `DELETE ${visitor}`, test)
+  await record('erase visitor again', `DELETE ${visitor}`, test)
+  await record('erase unknown visitor', `DELETE ${own}/visitors/vid_${'0'.repeat(26)}`, test)
 }
 
 /** The path of the session's visitor, once it is decided. */
@@ -48,8 +38,7 @@ export async function visitorOf(
   sessionId: string,
   headers = test,
 ): Promise<string> {
-  const session = { method: 'GET', path: `/v1/sessions/${sessionId}`, headers }
-  const { body } = await until(session, (answer) =>
+  const { body } = await until(`GET /v1/sessions/${sessionId}`, headers, (answer) =>
     answer.body.includes('"decision_status":"final"'),
   )
   const id = /vid_[0-9a-z]{26}/.exec(body.toString('utf8'))?.[0] ?? ''

@@ -4,13 +4,13 @@ import {
   openEnvelope,
 } from '../../../infra/wire/delivery-envelope.ts'
 import { changedToken, visit } from '../visit.ts'
-import { bearer, type Headers, type World } from '../world.ts'
+import { bearer, type World } from '../world.ts'
 import type { Service } from './gate-services.ts'
-import { withBodies, withoutBody } from './many.ts'
 
 const sessions = '/v1/gate/sessions'
 const logins = '/v1/gate/login-sessions'
 const unknown = `gate_${'0'.repeat(26)}`
+const evil = { origin: 'https://evil.example' }
 
 interface Opened {
   id: string
@@ -30,12 +30,7 @@ export async function gateSessions(world: World, service: Service): Promise<void
   await claimed(world, service)
 }
 
-function open(
-  world: World,
-  name: string,
-  serviceId: string,
-  headers: Headers = {},
-): Promise<Opened> {
+async function open(world: World, name: string, serviceId: string): Promise<Opened> {
   const keys = generateDeliveryKeys()
   const body = {
     service_id: serviceId,
@@ -43,17 +38,18 @@ function open(
     metadata: { plan: 'free', seats: 2 },
     delivery: keys.delivery,
   }
-  const address = { ...world.freshAddress(), 'user-agent': 'agent/1.0' }
-  return world
-    .read({ name, method: 'POST', path: sessions, headers: { ...address, ...headers }, body })
-    .then(({ id, poll_token: pollToken }) => ({ id, pollToken, keys }))
+  const headers = { ...world.freshAddress(), 'user-agent': 'agent/1.0' }
+  const { id, poll_token: pollToken } = await world.read(name, `POST ${sessions}`, headers, body)
+  return { id, pollToken, keys }
 }
 
 async function openings(world: World, { id }: Service): Promise<void> {
+  const { record, recordMalformed, freshAddress } = world
   const { delivery } = generateDeliveryKeys()
   const good = { service_id: id, account_name: 'Robin', delivery }
   const changed = (changes: object) => ({ ...good, ...changes })
   const nested = { a: { b: { c: { d: { e: { f: { g: { h: { i: 1 } } } } } } } } }
+  const much = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`k${i}`, i]))
   const bodies: Record<string, object> = {
     'nothing in it': {},
     'no service': changed({ service_id: undefined }),
@@ -68,9 +64,7 @@ async function openings(world: World, { id }: Service): Promise<void> {
     'metadata of another type': changed({ metadata: [] }),
     'large metadata': changed({ metadata: { text: 'x'.repeat(100_000) } }),
     'nested metadata': changed({ metadata: nested }),
-    'much metadata': changed({
-      metadata: Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`k${i}`, i])),
-    }),
+    'much metadata': changed({ metadata: much }),
     'no delivery': changed({ delivery: undefined }),
     'another version of delivery': changed({ delivery: { ...delivery, version: 2 } }),
     'another algorithm': changed({ delivery: { ...delivery, algorithm: 'rsa' } }),
@@ -78,119 +72,65 @@ async function openings(world: World, { id }: Service): Promise<void> {
     'key that is none': changed({ delivery: { ...delivery, public_key: 'abc' } }),
     'unknown member': changed({ price: 5 }),
   }
-  const request = { name: 'sign up', method: 'POST', path: sessions }
+  const create = `POST ${sessions}`
   // Each from an address of its own: an address may open five a minute.
-  for (const [what, body] of Object.entries(bodies)) {
-    await withBodies(world, { ...request, headers: world.freshAddress() }, { [what]: body })
-  }
-  await withoutBody(world, { ...request, headers: world.freshAddress })
-  const again = { ...world.freshAddress(), 'idempotency-key': 'signup' }
-  await world.record({ ...request, name: 'sign up, once', headers: again, body: good })
-  await world.record({ ...request, name: 'sign up, repeated', headers: again, body: good })
-  await world.record({
-    ...request,
-    name: 'sign up, another body',
-    headers: again,
-    body: changed({ account_name: 'Sam' }),
-  })
+  for (const [what, body] of Object.entries(bodies))
+    await record(`sign up: ${what}`, create, freshAddress(), body)
+  await recordMalformed('sign up', create, freshAddress)
+  const once = { ...freshAddress(), 'idempotency-key': 'signup' }
+  await record('sign up, once', create, once, good)
+  await record('sign up, repeated', create, once, good)
+  await record('sign up, another body', create, once, changed({ account_name: 'Sam' }))
 }
 
 /** Sessions that nobody approves. */
 async function closings(world: World, service: Service): Promise<void> {
   const { record, freshAddress } = world
-  for (const id of [unknown, 'nonsense']) {
+  for (const [what, id] of Object.entries({ unknown, nonsense: 'nonsense' })) {
     const path = `${sessions}/${id}`
     const headers = { ...freshAddress(), ...bearer('gtpoll_00000000000000000000000000') }
-    await record({ name: `poll ${id === unknown ? 'unknown' : id}`, method: 'GET', path, headers })
-    await record({
-      name: `consent ${id === unknown ? 'unknown' : id}`,
-      method: 'GET',
-      path: `${path}/consent`,
-      headers,
-    })
-    await record({
-      name: `approve ${id === unknown ? 'unknown' : id}`,
-      method: 'POST',
-      path: `${path}/approve`,
-      headers,
-      body: {},
-    })
-    await record({
-      name: `cancel ${id === unknown ? 'unknown' : id}`,
-      method: 'POST',
-      path: `${path}/cancel`,
-      headers,
-    })
-    const body = { ack_token: 'x' }
-    await record({
-      name: `ack ${id === unknown ? 'unknown' : id}`,
-      method: 'POST',
-      path: `${path}/ack`,
-      headers,
-      body,
-    })
-    await record({
-      name: `page ${id === unknown ? 'unknown' : id}`,
-      method: 'GET',
-      path: `/gate/consent/${id}`,
-    })
+    await record(`poll ${what}`, `GET ${path}`, headers)
+    await record(`consent ${what}`, `GET ${path}/consent`, headers)
+    await record(`approve ${what}`, `POST ${path}/approve`, headers, {})
+    await record(`cancel ${what}`, `POST ${path}/cancel`, headers)
+    await record(`ack ${what}`, `POST ${path}/ack`, headers, { ack_token: 'x' })
+    await record(`page ${what}`, `GET /gate/consent/${id}`)
   }
   const { id, pollToken } = await open(world, 'sign up to decline', service.id)
   const other = await open(world, 'sign up of another', 'tidegate')
   const path = `${sessions}/${id}`
-  const poll = { method: 'GET', path, headers: bearer(pollToken) }
-  await record({ name: 'poll', ...poll })
-  await record({ name: 'poll by another token', ...poll, headers: bearer(other.pollToken) })
-  await record({ name: 'poll by a malformed token', ...poll, headers: bearer('gtpoll_x') })
-  await record({ name: 'poll by a secret key', ...poll, headers: world.live })
-  await record({ name: 'consent page', method: 'GET', path: `/gate/consent/${id}` })
-  const consent = { method: 'GET', path: `${path}/consent`, headers: freshAddress() }
-  await record({ name: 'consent', ...consent })
-  await record({
-    name: 'consent from its page',
-    ...consent,
-    headers: { ...freshAddress(), origin: world.baseUrl },
-  })
-  await record({
-    name: 'consent from another page',
-    ...consent,
-    headers: { origin: 'https://evil.example' },
-  })
-  await record({
-    name: 'consent from another site',
-    ...consent,
-    headers: { 'sec-fetch-site': 'cross-site' },
-  })
-  const ack = { method: 'POST', path: `${path}/ack`, headers: bearer(pollToken) }
-  await record({
-    name: 'ack of a pending one',
-    ...ack,
-    body: { ack_token: `gtack_${'0'.repeat(40)}` },
-  })
+  const poll = `GET ${path}`
+  await record('poll', poll, bearer(pollToken))
+  await record('poll by another token', poll, bearer(other.pollToken))
+  await record('poll by a malformed token', poll, bearer('gtpoll_x'))
+  await record('poll by a secret key', poll, world.live)
+  await record('consent page', `GET /gate/consent/${id}`)
+  const consent = `GET ${path}/consent`
+  const address = freshAddress()
+  await record('consent', consent, address)
+  await record('consent from its page', consent, { ...freshAddress(), origin: world.baseUrl })
+  await record('consent from another page', consent, evil)
+  await record('consent from another site', consent, { 'sec-fetch-site': 'cross-site' })
+  const body = { ack_token: `gtack_${'0'.repeat(40)}` }
+  await record('ack of a pending one', `POST ${path}/ack`, bearer(pollToken), body)
   await refusedApprovals(world, path)
-  const cancel = { method: 'POST', path: `${path}/cancel`, headers: freshAddress() }
-  await record({
-    name: 'cancel from another page',
-    ...cancel,
-    headers: { origin: 'https://evil.example' },
-  })
-  await record({ name: 'cancel with a body', ...cancel, body: { reason: 'x' } })
-  await record({ name: 'cancel', ...cancel })
-  await record({ name: 'cancel again', ...cancel })
-  await record({ name: 'poll of a declined one', ...poll })
-  await record({ name: 'consent of a declined one', ...consent })
-  await record({
-    name: 'approve a declined one',
-    ...cancel,
-    path: `${path}/approve`,
-    headers: freshAddress(),
-    body: {},
-  })
-  const closing = { ...cancel, path: `${sessions}/${other.id}/cancel?closing=1` }
-  await record({ name: 'cancel by closing the page', ...closing })
+  const cancel = `POST ${path}/cancel`
+  const closing = freshAddress()
+  await record('cancel from another page', cancel, evil)
+  await record('cancel with a body', cancel, closing, { reason: 'x' })
+  await record('cancel', cancel, closing)
+  await record('cancel again', cancel, closing)
+  await record('poll of a declined one', poll, bearer(pollToken))
+  await record('consent of a declined one', consent, address)
+  await record('approve a declined one', `POST ${path}/approve`, freshAddress(), {})
+  const byClosing = `POST ${sessions}/${other.id}/cancel?closing=1`
+  await record('cancel by closing the page', byClosing, closing)
 }
 
-async function refusedApprovals(world: World, path: string): Promise<void> {
+async function refusedApprovals(
+  { record, recordMalformed, freshAddress }: World,
+  path: string,
+): Promise<void> {
   const approve_token = `gtapr_${'0'.repeat(40)}`
   const bodies: Record<string, object> = {
     'nothing in it': {},
@@ -200,339 +140,198 @@ async function refusedApprovals(world: World, path: string): Promise<void> {
     'no proof': { approve_token },
     'unknown member': { approve_token, sealed_token: 'x', name: 'x' },
   }
-  for (const [what, body] of Object.entries(bodies)) {
-    const request = {
-      name: 'approve',
-      method: 'POST',
-      path: `${path}/approve`,
-      headers: world.freshAddress(),
-    }
-    await withBodies(world, request, { [what]: body })
-  }
-  await withoutBody(world, {
-    name: 'approve',
-    method: 'POST',
-    path: `${path}/approve`,
-    headers: world.freshAddress,
-  })
+  for (const [what, body] of Object.entries(bodies))
+    await record(`approve: ${what}`, `POST ${path}/approve`, freshAddress(), body)
+  await recordMalformed('approve', `POST ${path}/approve`, freshAddress)
 }
 
 /** What the consent page posts when a person approves: its token, and what its own session was handed for that. */
 async function approval(world: World, name: string, id: string, person: 'robin' | 'bot' = 'robin') {
-  const page = await world.quiet({ method: 'GET', path: `/gate/consent/${id}` })
+  const page = await world.ask(`GET /gate/consent/${id}`)
   const publishableKey = /\bpk_test_[0-9a-z]+/.exec(page.body.toString('utf8'))?.[0] ?? ''
   const pageUrl = `${world.baseUrl}/gate/consent/${id}`
   const visitor = await visit(world, { name, person, publishableKey, address: '62.1.9.9', pageUrl })
-  const consent = {
-    name: `${name}: consent`,
-    method: 'GET',
-    path: `${sessions}/${id}/consent`,
-    headers: world.freshAddress(),
-  }
-  const { approve_token } = await world.read(consent)
+  const consent = `GET ${sessions}/${id}/consent`
+  const { approve_token } = await world.read(`${name}: consent`, consent, world.freshAddress())
   const { sealedToken, sessionId } = await visitor.finish(approve_token)
   return { approve_token, sealed_token: sealedToken, session_id: sessionId }
 }
 
 async function signup(world: World, service: Service): Promise<string> {
-  const { record, read, freshAddress } = world
+  const { record, recordEach, recordMalformed, read, freshAddress, own, live } = world
   const { id, pollToken, keys } = await open(world, 'sign up to approve', service.id)
   const path = `${sessions}/${id}`
+  const approve = `POST ${path}/approve`
   const bot = await approval(world, 'bot that approves', id, 'bot')
-  await record({
-    name: 'approve as a bot',
-    method: 'POST',
-    path: `${path}/approve`,
-    headers: freshAddress(),
-    body: bot,
-  })
+  await record('approve as a bot', approve, freshAddress(), bot)
   const body = await approval(world, 'person who approves', id)
-  const approve = { method: 'POST', path: `${path}/approve` }
   const send = (name: string, changes: object) =>
-    record({ name, ...approve, headers: freshAddress(), body: { ...body, ...changes } })
+    record(name, approve, freshAddress(), { ...body, ...changes })
   await send('approve with a changed proof', { sealed_token: changedToken(body.sealed_token) })
   await send('approve with the proof of another session', { session_id: `sid_${'0'.repeat(26)}` })
   await send('approve without a proof', { sealed_token: undefined })
-  await record({
-    name: 'approve from another page',
-    ...approve,
-    headers: { origin: 'https://evil.example' },
-    body,
-  })
-  const headers = { ...freshAddress(), 'idempotency-key': 'approval' }
-  await record({ name: 'approve', ...approve, headers, body })
-  await record({ name: 'approve, repeated', ...approve, headers, body })
+  await record('approve from another page', approve, evil, body)
+  const once = { ...freshAddress(), 'idempotency-key': 'approval' }
+  await record('approve', approve, once, body)
+  await record('approve, repeated', approve, once, body)
   await send('approve again', {})
-  await record({
-    name: 'cancel an approved one',
-    method: 'POST',
-    path: `${path}/cancel`,
-    headers: freshAddress(),
-  })
-  const poll = { method: 'GET', path, headers: bearer(pollToken) }
-  const { delivery_bundle: bundle } = await read({ name: 'poll an approved one', ...poll })
+  await record('cancel an approved one', `POST ${path}/cancel`, freshAddress())
+  const polling = bearer(pollToken)
+  const { delivery_bundle: bundle } = await read('poll an approved one', `GET ${path}`, polling)
   const { ack_token, outputs } = openEnvelope(bundle.gate, keys.privateKey)
-  const ack = { method: 'POST', path: `${path}/ack`, headers: bearer(pollToken) }
-  await withoutBody(world, { name: 'ack', ...ack })
-  await withBodies(
-    world,
-    { name: 'ack', ...ack },
-    {
-      'nothing in it': {},
-      'wrong token': { ack_token: `gtack_${'0'.repeat(40)}` },
-      'unknown member': { ack_token, loud: true },
-      'right token': { ack_token },
-      'right token again': { ack_token },
-      'wrong token afterwards': { ack_token: `gtack_${'0'.repeat(40)}` },
-    },
-  )
-  await record({ name: 'poll after the acknowledgement', ...poll })
-  await world.until(
-    { method: 'GET', path: `${world.own}/events?type=gate.session.approved`, headers: world.live },
-    ({ body: list }) => list.includes('"status":"succeeded"'),
-  )
-  const events = `${world.own}/events?type=gate.session.approved`
-  await record({ name: 'event of an approval', method: 'GET', path: events, headers: world.live })
+  await recordMalformed('ack', `POST ${path}/ack`, () => polling)
+  await recordEach('ack', `POST ${path}/ack`, polling, {
+    'nothing in it': {},
+    'wrong token': { ack_token: `gtack_${'0'.repeat(40)}` },
+    'unknown member': { ack_token, loud: true },
+    'right token': { ack_token },
+    'right token again': { ack_token },
+    'wrong token afterwards': { ack_token: `gtack_${'0'.repeat(40)}` },
+  })
+  await record('poll after the acknowledgement', `GET ${path}`, polling)
+  const events = `GET ${own}/events?type=gate.session.approved`
+  await world.until(events, live, ({ body: list }) => list.includes('"status":"succeeded"'))
+  await record('event of an approval', events, live)
   return Object.values(outputs)[0] ?? ''
 }
 
 /** A signup for this server itself: the answer brings a new organization. */
 async function systemSignup(world: World): Promise<void> {
+  const { record, read, freshAddress } = world
   const { id, pollToken, keys } = await open(world, 'sign up for Tidegate', 'tidegate')
   const path = `${sessions}/${id}`
   const body = await approval(world, 'person who approves Tidegate', id)
-  await world.record({
-    name: 'approve Tidegate',
-    method: 'POST',
-    path: `${path}/approve`,
-    headers: world.freshAddress(),
-    body,
-  })
-  const poll = { name: 'poll Tidegate', method: 'GET', path, headers: bearer(pollToken) }
-  const { delivery_bundle: bundle } = await world.read(poll)
+  await record('approve Tidegate', `POST ${path}/approve`, freshAddress(), body)
+  const polling = bearer(pollToken)
+  const { delivery_bundle: bundle } = await read('poll Tidegate', `GET ${path}`, polling)
   const { ack_token } = openEnvelope(bundle.gate, keys.privateKey)
-  const ack = {
-    name: 'ack Tidegate',
-    method: 'POST',
-    path: `${path}/ack`,
-    headers: bearer(pollToken),
-    body: { ack_token },
-  }
-  await world.record(ack)
+  await record('ack Tidegate', `POST ${path}/ack`, polling, { ack_token })
 }
 
 async function login(world: World, service: Service, agentToken: string): Promise<void> {
-  const { record, read, live, test, freshAddress } = world
-  const create = {
-    method: 'POST',
-    path: logins,
-    headers: { ...bearer(agentToken), ...freshAddress() },
-  }
-  await withoutBody(world, { name: 'log in', ...create })
-  await withBodies(
-    world,
-    { name: 'log in', ...create },
-    {
-      'nothing in it': {},
-      'unknown service': { service_id: 'nobody' },
-      'service of another account': { service_id: 'tidegate' },
-      'unknown member': { service_id: service.id, name: 'x' },
-    },
-  )
-  const body = { service_id: service.id }
+  const { record, recordEach, recordMalformed, read, live, test, freshAddress } = world
+  const create = `POST ${logins}`
+  const byAgent = { ...bearer(agentToken), ...freshAddress() }
+  await recordMalformed('log in', create, () => byAgent)
+  await recordEach('log in', create, byAgent, {
+    'nothing in it': {},
+    'unknown service': { service_id: 'nobody' },
+    'service of another account': { service_id: 'tidegate' },
+    'unknown member': { service_id: service.id, name: 'x' },
+  })
+  const asked = { service_id: service.id }
   const unknownToken = bearer(`agt_${'0'.repeat(40)}`)
-  await record({ name: 'log in by a malformed token', ...create, headers: unknownToken, body })
-  await record({ name: 'log in by a secret key', ...create, headers: live, body })
-  const { id } = await read({ name: 'log in', ...create, body })
+  await record('log in by a malformed token', create, unknownToken, asked)
+  await record('log in by a secret key', create, live, asked)
+  const { id } = await read('log in', create, byAgent, asked)
   const path = `${sessions}/${id}`
-  await record({
-    name: 'consent of a login',
-    method: 'GET',
-    path: `${path}/consent`,
-    headers: freshAddress(),
-  })
-  await record({
-    name: 'poll of a login',
-    method: 'GET',
-    path,
-    headers: bearer('gtpoll_00000000000000000000000000'),
-  })
+  await record('consent of a login', `GET ${path}/consent`, freshAddress())
+  await record('poll of a login', `GET ${path}`, bearer('gtpoll_00000000000000000000000000'))
   const proof = await approval(world, 'person who approves a login', id)
-  const approve = { method: 'POST', path: `${path}/approve`, headers: freshAddress(), body: proof }
-  const { code } = await read({ name: 'approve a login', ...approve })
-  await record({ name: 'approve a login again', ...approve })
-  const consume = { method: 'POST', path: `${logins}/consume`, headers: live }
-  await withoutBody(world, { name: 'consume', ...consume })
-  await withBodies(
-    world,
-    { name: 'consume', ...consume },
-    {
-      'nothing in it': {},
-      'malformed code': { code: 'x' },
-      'unknown code': { code: `gtcode_${'0'.repeat(40)}` },
-      'unknown member': { code, name: 'x' },
-    },
-  )
-  await record({ name: 'consume by a test key', ...consume, headers: test, body: { code } })
-  const headers = { ...live, 'idempotency-key': 'consume' }
-  await record({ name: 'consume', ...consume, headers, body: { code } })
-  await record({ name: 'consume, repeated', ...consume, headers, body: { code } })
-  await record({ name: 'consume again', ...consume, body: { code } })
-  const other = await read({ name: 'log in to decline', ...create, body })
-  const cancel = {
-    name: 'cancel a login',
-    method: 'POST',
-    path: `${sessions}/${other.id}/cancel`,
-    headers: freshAddress(),
-  }
-  await record(cancel)
+  const address = freshAddress()
+  const { code } = await read('approve a login', `POST ${path}/approve`, address, proof)
+  await record('approve a login again', `POST ${path}/approve`, address, proof)
+  const consume = `POST ${logins}/consume`
+  await recordMalformed('consume', consume, () => live)
+  await recordEach('consume', consume, live, {
+    'nothing in it': {},
+    'malformed code': { code: 'x' },
+    'unknown code': { code: `gtcode_${'0'.repeat(40)}` },
+    'unknown member': { code, name: 'x' },
+  })
+  await record('consume by a test key', consume, test, { code })
+  const once = { ...live, 'idempotency-key': 'consume' }
+  await record('consume', consume, once, { code })
+  await record('consume, repeated', consume, once, { code })
+  await record('consume again', consume, live, { code })
+  const other = await read('log in to decline', create, byAgent, asked)
+  await record('cancel a login', `POST ${sessions}/${other.id}/cancel`, freshAddress())
 }
 
 async function tokens(world: World, agentToken: string): Promise<void> {
-  const { record, live, test, organizations } = world
-  for (const kind of ['verify', 'revoke']) {
-    const request = { method: 'POST', path: `/v1/gate/agent-tokens/${kind}`, headers: live }
-    await withoutBody(world, { name: kind, ...request })
-    await withBodies(
-      world,
-      { name: kind, ...request },
-      {
-        'nothing in it': {},
-        'malformed token': { agent_token: 'x' },
-        'unknown token': { agent_token: `agt_${'0'.repeat(40)}` },
-        'token of another type': { agent_token: 7 },
-        'unknown member': { agent_token: agentToken, name: 'x' },
-      },
-    )
-    const body = { agent_token: agentToken }
-    await record({ name: `${kind} by a test key`, ...request, headers: test, body })
-    await record({
-      name: `${kind} by another organization`,
-      ...request,
-      headers: organizations.foreign.secret,
-      body,
-    })
-    await record({ name: `${kind} a token`, ...request, body })
-    await record({ name: `${kind} once more`, ...request, body })
-  }
+  const { record, recordEach, recordMalformed, live, test, organizations } = world
   const body = { agent_token: agentToken }
-  await record({
-    name: 'verify a revoked token',
-    method: 'POST',
-    path: '/v1/gate/agent-tokens/verify',
-    headers: live,
-    body,
-  })
-  const headers = bearer(agentToken)
-  await record({
-    name: 'log in by a revoked token',
-    method: 'POST',
-    path: logins,
-    headers,
-    body: { service_id: 'acme' },
-  })
+  for (const kind of ['verify', 'revoke']) {
+    const line = `POST /v1/gate/agent-tokens/${kind}`
+    await recordMalformed(kind, line, () => live)
+    await recordEach(kind, line, live, {
+      'nothing in it': {},
+      'malformed token': { agent_token: 'x' },
+      'unknown token': { agent_token: `agt_${'0'.repeat(40)}` },
+      'token of another type': { agent_token: 7 },
+      'unknown member': { agent_token: agentToken, name: 'x' },
+    })
+    await record(`${kind} by a test key`, line, test, body)
+    await record(`${kind} by another organization`, line, organizations.foreign.secret, body)
+    await record(`${kind} a token`, line, live, body)
+    await record(`${kind} once more`, line, live, body)
+  }
+  await record('verify a revoked token', 'POST /v1/gate/agent-tokens/verify', live, body)
+  const login = { service_id: 'acme' }
+  await record('log in by a revoked token', `POST ${logins}`, bearer(agentToken), login)
 }
 
 /** While the service has not answered: what the page and whoever polls are told. */
 async function unansweredApproval(world: World): Promise<void> {
-  const { record, read, quiet, own, live, receiver, freshAddress } = world
-  const { id: webhook_endpoint_id } = await read({
-    name: 'endpoint that does not answer',
-    method: 'POST',
-    path: `${own}/webhooks/endpoints`,
-    headers: live,
-    body: { name: 'Waits', url: receiver.url('/wait'), event_types: ['gate.session.approved'] },
-  })
-  const about = {
+  const { record, read, ask, own, live, receiver, freshAddress } = world
+  const endpoint = {
+    name: 'Waits',
+    url: receiver.url('/wait'),
+    event_types: ['gate.session.approved'],
+  }
+  const endpoints = `POST ${own}/webhooks/endpoints`
+  const made = await read('endpoint that does not answer', endpoints, live, endpoint)
+  await record('create slow service', 'POST /v1/gate/services', live, {
+    id: 'slow',
     name: 'Slow',
     description: 'Waits.',
-    website,
+    website: 'https://slow.example',
     discoverable: true,
-    webhook_endpoint_id,
-  }
-  await record({
-    name: 'create slow service',
-    method: 'POST',
-    path: '/v1/gate/services',
-    headers: live,
-    body: { id: 'slow', ...about },
+    webhook_endpoint_id: made.id,
   })
   const { id, pollToken } = await open(world, 'sign up for the slow service', 'slow')
   const body = await approval(world, 'person who approves the slow service', id)
   const path = `${sessions}/${id}`
-  const approving = quiet({
-    method: 'POST',
-    path: `${path}/approve`,
-    headers: freshAddress(),
-    body,
-  })
-  const poll = { method: 'GET', path, headers: bearer(pollToken) }
+  const approving = ask(`POST ${path}/approve`, freshAddress(), body)
   await receiver.waiting
-  await record({ name: 'poll while the service is asked', ...poll })
-  await record({
-    name: 'consent while the service is asked',
-    method: 'GET',
-    path: `${path}/consent`,
-    headers: freshAddress(),
-  })
-  await record({
-    name: 'cancel while the service is asked',
-    method: 'POST',
-    path: `${path}/cancel`,
-    headers: freshAddress(),
-  })
+  await record('poll while the service is asked', `GET ${path}`, bearer(pollToken))
+  await record('consent while the service is asked', `GET ${path}/consent`, freshAddress())
+  await record('cancel while the service is asked', `POST ${path}/cancel`, freshAddress())
   receiver.release()
   await approving
-  await record({ name: 'poll after a late answer', ...poll })
+  await record('poll after a late answer', `GET ${path}`, bearer(pollToken))
 }
-
-const website = 'https://slow.example'
 
 /** A signup that its tool claims by the code of the page, and that is forgotten afterwards. */
 async function claimed(world: World, service: Service): Promise<void> {
-  const { record, quiet, until, own, test, live, freshAddress } = world
+  const { record, ask, until, own, test, live, freshAddress } = world
   const { delivery } = generateDeliveryKeys()
-  const { id, poll_token: pollToken } = await world.read({
-    name: 'sign up with a claim',
-    method: 'POST',
-    path: sessions,
-    // Another network than the page's.
-    headers: { 'x-forwarded-for': '2001:db8::7' },
-    body: { service_id: service.id, account_name: 'Robin', delivery, claim: 'supported' },
-  })
-  const path = `${sessions}/${id}`
-  const claim = { method: 'POST', path: `${path}/claim`, headers: bearer(pollToken) }
-  await record({ name: 'claim before an approval', ...claim, body: { code: '000 000' } })
-  const body = await approval(world, 'person who is shown a code', id)
-  const approve = { method: 'POST', path: `${path}/approve`, headers: freshAddress(), body }
-  const { data: asked } = parsed(await quiet(approve))
-  await record({
-    name: 'poll of one that waits for its code',
-    method: 'GET',
-    path,
-    headers: claim.headers,
-  })
-  await record({ name: 'claim', ...claim, body: { code: asked.claim_code } })
-  const poll = { method: 'GET', path, headers: claim.headers }
-  const { data: approved } = parsed(
-    await until(poll, ({ body: text }) => text.includes('"status":"approved"')),
+  // Another network than the page's.
+  const elsewhere = { 'x-forwarded-for': '2001:db8::7' }
+  const asked = { service_id: service.id, account_name: 'Robin', delivery, claim: 'supported' }
+  const opened = await world.read('sign up with a claim', `POST ${sessions}`, elsewhere, asked)
+  const path = `${sessions}/${opened.id}`
+  const polling = bearer(opened.poll_token)
+  const claim = `POST ${path}/claim`
+  await record('claim before an approval', claim, polling, { code: '000 000' })
+  const body = await approval(world, 'person who is shown a code', opened.id)
+  const approve = `POST ${path}/approve`
+  const { claim_code: code } = parsed(await ask(approve, freshAddress(), body))
+  await record('poll of one that waits for its code', `GET ${path}`, polling)
+  await record('claim', claim, polling, { code })
+  const { gate_account_id: account } = parsed(
+    await until(`GET ${path}`, polling, (one) => one.body.includes('"status":"approved"')),
   )
-  const { data: shown } = parsed(await quiet({ ...approve, headers: freshAddress() }))
-  const receipt_token = String(shown.receipt_url).split('#')[1]
-  const erase = { method: 'POST', path: `${path}/erase` }
+  const { receipt_url } = parsed(await ask(approve, freshAddress(), body))
+  const receipt_token = String(receipt_url).split('#')[1]
+  const erase = `POST ${path}/erase`
   const wrong = { receipt_token: `gtrcpt_${'0'.repeat(40)}` }
-  await record({ name: 'erase by another receipt', ...erase, headers: freshAddress(), body: wrong })
-  await record({
-    name: 'erase by the receipt',
-    ...erase,
-    headers: freshAddress(),
-    body: { receipt_token },
-  })
-  const account = { method: 'DELETE', path: `${own}/gate-accounts/${approved.gate_account_id}` }
-  await record({ name: 'erase account by a test key', ...account, headers: test })
-  await record({ name: 'erase account', ...account, headers: live })
+  await record('erase by another receipt', erase, freshAddress(), wrong)
+  await record('erase by the receipt', erase, freshAddress(), { receipt_token })
+  await record('erase account by a test key', `DELETE ${own}/gate-accounts/${account}`, test)
+  await record('erase account', `DELETE ${own}/gate-accounts/${account}`, live)
 }
 
-function parsed({ body }: { body: Buffer }): { data: Record<string, unknown> } {
-  return JSON.parse(body.toString('utf8'))
+function parsed({ body }: { body: Buffer }): Record<string, unknown> {
+  return JSON.parse(body.toString('utf8')).data
 }

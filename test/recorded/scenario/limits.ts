@@ -7,58 +7,44 @@ const times = async (count: number, send: () => Promise<unknown>) => {
 
 /** What too many requests are answered, by each limit that can be reached within seconds. */
 export async function limits(world: World): Promise<void> {
-  const { record, quiet, live, organizations, key, own, read, receiver, freshAddress } = world
+  const { record, ask, live, organizations, key, own, read, receiver, freshAddress } = world
   const { id: exhausted, secret } = organizations.exhausted
-  const list = { method: 'GET', path: '/v1/sessions', headers: secret }
+  const sessions = 'GET /v1/sessions'
   const publishable = await key(
     { name: 'Public', type: 'publishable' },
     { path: `/v1/organizations/${exhausted}`, headers: secret },
   )
-  await record({ name: 'limit: one unit of ten', ...list })
+  await record('limit: one unit of ten', sessions, secret)
   // More than there are: a unit comes back every six seconds.
-  await times(30, () => quiet(list))
-  await record({ name: 'limit: no units left', ...list })
-  const open = {
-    method: 'POST',
-    path: '/v2/collect/sessions',
-    headers: publishable,
-    body: {},
-  }
-  await record({ name: 'limit: one unit of one', ...open })
-  await record({ name: 'limit: none of one', ...open })
+  await times(30, () => ask(sessions, secret))
+  await record('limit: no units left', sessions, secret)
+  await record('limit: one unit of one', 'POST /v2/collect/sessions', publishable, {})
+  await record('limit: none of one', 'POST /v2/collect/sessions', publishable, {})
 
-  const endpoint = {
+  const endpoints = `${own}/webhooks/endpoints`
+  const { id } = await read('endpoint to test often', `POST ${endpoints}`, live, {
     name: 'Tested',
     url: receiver.url('/accept'),
     event_types: ['session.result.persisted'],
-  }
-  const path = `${own}/webhooks/endpoints`
-  const { id } = await read({
-    name: 'endpoint to test often',
-    method: 'POST',
-    path,
-    headers: live,
-    body: endpoint,
   })
-  const test = { method: 'POST', path: `${path}/${id}/test`, headers: live }
-  await times(10, () => quiet(test))
-  await record({ name: 'limit: eleventh test', ...test })
+  const test = `POST ${endpoints}/${id}/test`
+  await times(10, () => ask(test, live))
+  await record('limit: eleventh test', test, live)
 
-  const headers = freshAddress()
+  const address = freshAddress()
   const { delivery } = generateDeliveryKeys()
   const signup = { service_id: 'acme', account_name: 'Robin', delivery }
-  const create = { method: 'POST', path: '/v1/gate/sessions', headers, body: signup }
-  const opened = await read({ name: 'limit: first signup', ...create })
-  await times(4, () => quiet(create))
-  await record({ name: 'limit: sixth signup', ...create })
+  const create = 'POST /v1/gate/sessions'
+  const opened = await read('limit: first signup', create, address, signup)
+  await times(4, () => ask(create, address, signup))
+  await record('limit: sixth signup', create, address, signup)
   const session = `/v1/gate/sessions/${opened.id}`
-  const approve = { method: 'POST', path: `${session}/approve`, headers, body: {} }
-  await times(3, () => quiet(approve))
-  await record({ name: 'limit: fourth approval', ...approve })
-  const poll = { method: 'GET', path: session, headers: bearer(opened.poll_token) }
-  await times(30, () => quiet(poll))
-  await record({ name: 'limit: thirty-first poll', ...poll })
-  const consent = { method: 'GET', path: `${session}/consent`, headers: freshAddress() }
-  await times(30, () => quiet(consent))
-  await record({ name: 'limit: thirty-first look at the consent', ...consent })
+  await times(3, () => ask(`POST ${session}/approve`, address, {}))
+  await record('limit: fourth approval', `POST ${session}/approve`, address, {})
+  const polling = bearer(opened.poll_token)
+  await times(30, () => ask(`GET ${session}`, polling))
+  await record('limit: thirty-first poll', `GET ${session}`, polling)
+  const looking = freshAddress()
+  await times(30, () => ask(`GET ${session}/consent`, looking))
+  await record('limit: thirty-first look at the consent', `GET ${session}/consent`, looking)
 }

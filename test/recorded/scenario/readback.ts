@@ -2,7 +2,6 @@ import { json } from '../http.ts'
 import { visit } from '../visit.ts'
 import type { World } from '../world.ts'
 import type { Visits } from './collect.ts'
-import { withBodies, withoutBody } from './many.ts'
 import { type Endpoints, newestEvent } from './webhooks.ts'
 
 interface Left {
@@ -21,27 +20,22 @@ export async function readback(world: World, { visits, endpoints }: Left): Promi
   await events(world, endpoints)
 }
 
-const allSessions = { method: 'GET', path: '/v1/sessions' }
-
 interface Listed {
   id: string
   latest_decision: { is_provisional: boolean }
 }
+
+const isFinal = ({ body }: { body: Buffer }) => body.includes('"decision_status":"final"')
 
 /** Waits until every decision of the visits can be read. */
 async function scored(
   { until, live, test }: World,
   { robin, bot, test: sam }: Visits,
 ): Promise<void> {
-  const isFinal = ({ body }: { body: Buffer }) => body.includes('"decision_status":"final"')
-  for (const [{ opened }, headers] of [
-    [robin, live],
-    [bot, live],
-    [sam, test],
-  ] as const) {
-    await until({ method: 'GET', path: `/v1/sessions/${opened.sessionId}`, headers }, isFinal)
-  }
-  await until({ ...allSessions, headers: live }, (answer) => {
+  await until(`GET /v1/sessions/${robin.opened.sessionId}`, live, isFinal)
+  await until(`GET /v1/sessions/${bot.opened.sessionId}`, live, isFinal)
+  await until(`GET /v1/sessions/${sam.opened.sessionId}`, test, isFinal)
+  await until('GET /v1/sessions', live, (answer) => {
     const { data } = json<Listed[]>(answer)
     return data.length >= 5 && data.every(({ latest_decision }) => !latest_decision.is_provisional)
   })
@@ -52,7 +46,7 @@ async function sessions(
   { robin, bot, test: sam }: Visits,
 ): Promise<void> {
   const list = (what: string, query: string, headers = live) =>
-    record({ name: `list sessions: ${what}`, method: 'GET', path: `/v1/sessions${query}`, headers })
+    record(`list sessions: ${what}`, `GET /v1/sessions${query}`, headers)
   await list('all', '')
   const first = await list('two', '?limit=2')
   const { next_cursor: cursor } = json(first).pagination
@@ -73,7 +67,7 @@ async function sessions(
   await list('limit of 0', '?limit=0')
   await list('offset', '?offset=1')
   const get = (what: string, id: string, headers = live) =>
-    record({ name: `session: ${what}`, method: 'GET', path: `/v1/sessions/${id}`, headers })
+    record(`session: ${what}`, `GET /v1/sessions/${id}`, headers)
   await get('of a person', robin.opened.sessionId)
   await get('of a bot', bot.opened.sessionId)
   await get('of a bot, with the steps of its score', `${bot.opened.sessionId}?include=score`)
@@ -86,12 +80,7 @@ async function sessions(
 
 async function counts({ record, live }: World): Promise<void> {
   const count = (what: string, query: string) =>
-    record({
-      name: `count sessions: ${what}`,
-      method: 'GET',
-      path: `/v1/sessions/aggregates${query}`,
-      headers: live,
-    })
+    record(`count sessions: ${what}`, `GET /v1/sessions/aggregates${query}`, live)
   await count('all', '')
   await count('by verdict', '?group_by=verdict')
   await count('by browser, of bots', '?group_by=browser&verdict=bot')
@@ -99,102 +88,69 @@ async function counts({ record, live }: World): Promise<void> {
 }
 
 async function marks(world: World, { robin, bot }: Visits): Promise<void> {
-  const { record, read, live, test } = world
-  const marking = { method: 'POST', path: '/v1/marks', headers: live }
-  const ofBot = { label: 'bot', reason: 'chargeback', session_ids: [bot.opened.sessionId] }
-  await withBodies(
-    world,
-    { name: 'mark', ...marking },
-    {
-      'nothing in it': {},
-      'no session': { label: 'bot' },
-      'unknown session': { label: 'bot', session_ids: [`sid_${'0'.repeat(26)}`] },
-      'unknown label': { ...ofBot, label: 'cat' },
-      'a sentence for a reason': { ...ofBot, reason: 'She told me.' },
-      'two ways of naming': { ...ofBot, client_user_id: 'bot' },
-    },
-  )
-  await record({
-    name: 'mark: by a key of the other environment',
-    ...marking,
-    headers: test,
-    body: ofBot,
+  const { record, recordEach, read, live, test } = world
+  const session_ids = [bot.opened.sessionId]
+  const ofBot = { label: 'bot', reason: 'chargeback', session_ids }
+  await recordEach('mark', 'POST /v1/marks', live, {
+    'nothing in it': {},
+    'no session': { label: 'bot' },
+    'unknown session': { label: 'bot', session_ids: [`sid_${'0'.repeat(26)}`] },
+    'unknown label': { ...ofBot, label: 'cat' },
+    'a sentence for a reason': { ...ofBot, reason: 'She told me.' },
+    'two ways of naming': { ...ofBot, client_user_id: 'bot' },
   })
-  const { id } = await read({ name: 'mark: a bot', ...marking, body: ofBot })
-  await record({
-    name: 'mark: a person',
-    ...marking,
-    body: { label: 'human', session_ids: [robin.opened.sessionId] },
-  })
-  const marked = `/v1/sessions/${bot.opened.sessionId}`
-  await record({ name: 'session: marked', method: 'GET', path: marked, headers: live })
+  await record('mark: by a key of the other environment', 'POST /v1/marks', test, ofBot)
+  const { id } = await read('mark: a bot', 'POST /v1/marks', live, ofBot)
+  const ofPerson = { label: 'human', session_ids: [robin.opened.sessionId] }
+  await record('mark: a person', 'POST /v1/marks', live, ofPerson)
+  await record('session: marked', `GET /v1/sessions/${bot.opened.sessionId}`, live)
   const remove = (what: string, headers = live) =>
-    record({ name: `delete mark: ${what}`, method: 'DELETE', path: `/v1/marks/${id}`, headers })
+    record(`delete mark: ${what}`, `DELETE /v1/marks/${id}`, headers)
   await remove('of the other environment', test)
   await remove('of the bot')
   await remove('again')
 }
 
 async function clientUsers(world: World, { robin, bot }: Visits): Promise<void> {
-  const { record, live, test } = world
-  const update = { method: 'PATCH', path: `/v1/sessions/${robin.opened.sessionId}`, headers: live }
-  await withoutBody(world, { name: 'update session', ...update })
-  await withBodies(
-    world,
-    { name: 'update session', ...update },
-    {
-      'nothing in it': {},
-      'empty user': { client_user_id: '' },
-      'long user': { client_user_id: 'x'.repeat(257) },
-      'user of another type': { client_user_id: 7 },
-      'unknown member': { client_user_id: 'user_1', name: 'Robin' },
-      'a user': { client_user_id: 'user_1' },
-      'the same user': { client_user_id: 'user_1' },
-      'another user': { client_user_id: 'user 2 ü' },
-      'no user': { client_user_id: null },
-      'the user again': { client_user_id: 'user_1' },
-    },
-  )
-  await record({
-    name: 'update session by a test key',
-    ...update,
-    headers: test,
-    body: { client_user_id: 'x' },
+  const { record, recordEach, recordMalformed, live, test } = world
+  const update = `PATCH /v1/sessions/${robin.opened.sessionId}`
+  await recordMalformed('update session', update, () => live)
+  await recordEach('update session', update, live, {
+    'nothing in it': {},
+    'empty user': { client_user_id: '' },
+    'long user': { client_user_id: 'x'.repeat(257) },
+    'user of another type': { client_user_id: 7 },
+    'unknown member': { client_user_id: 'user_1', name: 'Robin' },
+    'a user': { client_user_id: 'user_1' },
+    'the same user': { client_user_id: 'user_1' },
+    'another user': { client_user_id: 'user 2 ü' },
+    'no user': { client_user_id: null },
+    'the user again': { client_user_id: 'user_1' },
   })
-  const path = `/v1/sessions/sid_${'0'.repeat(26)}`
-  await record({ name: 'update unknown session', ...update, path, body: { client_user_id: 'x' } })
-  await record({
-    name: 'update session of a bot',
-    ...update,
-    path: `/v1/sessions/${bot.opened.sessionId}`,
-    body: { client_user_id: 'bot' },
-  })
-  const search = { method: 'GET', path: '/v1/sessions?search=user_1', headers: live }
-  await record({ name: 'list sessions: by user', ...search })
+  const body = { client_user_id: 'x' }
+  await record('update session by a test key', update, test, body)
+  await record('update unknown session', `PATCH /v1/sessions/sid_${'0'.repeat(26)}`, live, body)
+  const ofBot = `PATCH /v1/sessions/${bot.opened.sessionId}`
+  await record('update session of a bot', ofBot, live, { client_user_id: 'bot' })
+  await record('list sessions: by user', 'GET /v1/sessions?search=user_1', live)
 }
 
 async function visitors(world: World, { robin }: Visits): Promise<void> {
   const { record, live, test, credentials, until } = world
-  const publishableKey = credentials.live.publishable_key
   const again = await visit(world, {
     name: 'robin again',
     person: 'robin',
-    publishableKey,
+    publishableKey: credentials.live.publishable_key,
     address: '8.8.8.8',
     continuity: robin.continuity,
   })
   await again.finish()
-  const session = { method: 'GET', path: `/v1/sessions/${again.opened.sessionId}`, headers: live }
-  await until(session, ({ body }) => body.includes('"decision_status":"final"'))
-  const answer = await record({ name: 'session: of a visitor who came back', ...session })
+  const session = `GET /v1/sessions/${again.opened.sessionId}`
+  await until(session, live, isFinal)
+  const answer = await record('session: of a visitor who came back', session, live)
   const visitorId = /vid_[0-9a-z]{26}/.exec(answer.body.toString('utf8'))?.[0] ?? ''
   const list = (what: string, query: string, headers = live) =>
-    record({
-      name: `list visitors: ${what}`,
-      method: 'GET',
-      path: `/v1/fingerprints${query}`,
-      headers,
-    })
+    record(`list visitors: ${what}`, `GET /v1/fingerprints${query}`, headers)
   await list('all', '')
   await list('by how often they were seen', '?sort=seen_count&limit=1')
   await list('by when they came', '?sort=first_seen')
@@ -208,7 +164,7 @@ async function visitors(world: World, { robin }: Visits): Promise<void> {
   await list('of the other environment', '', test)
   await list('limit of 0', '?limit=0')
   const get = (what: string, id: string, headers = live) =>
-    record({ name: `visitor: ${what}`, method: 'GET', path: `/v1/fingerprints/${id}`, headers })
+    record(`visitor: ${what}`, `GET /v1/fingerprints/${id}`, headers)
   await get('who came back', visitorId)
   await get('of the other environment', visitorId, test)
   await get('unknown', `vid_${'0'.repeat(26)}`)
@@ -217,31 +173,15 @@ async function visitors(world: World, { robin }: Visits): Promise<void> {
 
 /** Of one moment there may be several events, in no order that could be compared: one type at a time. */
 async function events(world: World, { accepting }: Endpoints): Promise<void> {
-  const { record, quiet, own, live } = world
-  const sessions = json<Listed[]>(await quiet({ ...allSessions, headers: live })).data.map(
-    ({ id }) => id,
-  )
+  const { record, ask, own, live } = world
+  const listed = json<Listed[]>(await ask('GET /v1/sessions', live)).data
+  const ids = listed.map(({ id }) => id)
   for (const type of ['session.result.persisted', 'session.fingerprint.calculated']) {
-    const newest = await newestEvent(world, type, sessions)
-    const path = `${own}/events`
-    await record({
-      name: `list events: ${type}`,
-      method: 'GET',
-      path: `${path}?type=${type}&limit=2`,
-      headers: live,
-    })
-    const ofEndpoint = `${path}?type=${type}&endpoint_id=${accepting}&limit=1`
-    await record({
-      name: `list events: ${type} at an endpoint`,
-      method: 'GET',
-      path: ofEndpoint,
-      headers: live,
-    })
-    await record({
-      name: `event: ${type}`,
-      method: 'GET',
-      path: `${path}/${newest}`,
-      headers: live,
-    })
+    const newest = await newestEvent(world, type, ids)
+    const list = `GET ${own}/events?type=${type}`
+    await record(`list events: ${type}`, `${list}&limit=2`, live)
+    const ofEndpoint = `${list}&endpoint_id=${accepting}&limit=1`
+    await record(`list events: ${type} at an endpoint`, ofEndpoint, live)
+    await record(`event: ${type}`, `GET ${own}/events/${newest}`, live)
   }
 }

@@ -1,9 +1,9 @@
 import { json } from '../http.ts'
 import type { World } from '../world.ts'
-import { withBodies, withoutBody } from './many.ts'
 
 const name = 'Endpoint'
 const types = ['session.result.persisted']
+const url = 'https://shop.example/hooks'
 
 export interface Endpoints {
   /** Takes everything; of the live environment. */
@@ -13,66 +13,37 @@ export interface Endpoints {
 
 /** Webhook endpoints: made, listed, changed, rotated, tested, disabled. */
 export async function webhooks(world: World): Promise<Endpoints> {
-  const { record, read, own, live, test, receiver } = world
+  const { record, recordMalformed, read, own, live, test, receiver } = world
   const path = `${own}/webhooks/endpoints`
-  const create = { method: 'POST', path, headers: live }
-  await withoutBody(world, { name: 'create endpoint', ...create })
+  const create = `POST ${path}`
+  await recordMalformed('create endpoint', create, () => live)
   await refusedEndpoints(world)
+  const once = { ...live, 'idempotency-key': 'endpoint' }
   const event_types = ['session.result.persisted', 'session.result.persisted']
-  const accepting = await read({
-    name: 'create endpoint',
-    ...create,
-    headers: { ...live, 'idempotency-key': 'endpoint' },
-    body: { name: ' Accepts ', url: receiver.url('/accept'), event_types },
+  const taking = { name: ' Accepts ', url: receiver.url('/accept'), event_types }
+  const { id: accepting } = await read('create endpoint', create, once, taking)
+  await record('create endpoint, repeated', create, once, taking)
+  // Each type goes to one endpoint: the deliveries of an event are in no order that could be compared.
+  const { id: refusing } = await read('create refusing endpoint', create, live, {
+    name: 'Refuses',
+    url: receiver.url('/refuse'),
+    event_types: ['session.fingerprint.calculated'],
   })
-  await record({
-    name: 'create endpoint, repeated',
-    ...create,
-    headers: { ...live, 'idempotency-key': 'endpoint' },
-    body: { name: ' Accepts ', url: receiver.url('/accept'), event_types },
+  await record('create test endpoint', create, test, {
+    name,
+    url: 'https://EXAMPLE.com/a%20path?q=ü',
+    event_types: ['gate.session.approved'],
   })
-  const refusing = await read({
-    name: 'create refusing endpoint',
-    ...create,
-    // Each type goes to one endpoint: the deliveries of an event are in no order that could be compared.
-    body: {
-      name: 'Refuses',
-      url: receiver.url('/refuse'),
-      event_types: ['session.fingerprint.calculated'],
-    },
-  })
-  await record({
-    name: 'create test endpoint',
-    ...create,
-    headers: test,
-    body: {
-      name,
-      url: 'https://EXAMPLE.com/a path?q=ü'.replace(' ', '%20'),
-      event_types: ['gate.session.approved'],
-    },
-  })
-  await record({ name: 'list endpoints', method: 'GET', path, headers: live })
-  await record({ name: 'list test endpoints', method: 'GET', path, headers: test })
-  await record({
-    name: 'list endpoints with an offset',
-    method: 'GET',
-    path: `${path}?offset=1`,
-    headers: live,
-  })
-  await record({
-    name: 'list endpoints with a limit',
-    method: 'GET',
-    path: `${path}?limit=1`,
-    headers: live,
-  })
+  await record('list endpoints', `GET ${path}`, live)
+  await record('list test endpoints', `GET ${path}`, test)
+  await record('list endpoints with an offset', `GET ${path}?offset=1`, live)
+  await record('list endpoints with a limit', `GET ${path}?limit=1`, live)
   await changedEndpoints(world, path)
-  await tests(world, { path, accepting: accepting.id, refusing: refusing.id })
-  return { accepting: accepting.id, refusing: refusing.id }
+  await tests(world, { path, accepting, refusing })
+  return { accepting, refusing }
 }
 
-async function refusedEndpoints(world: World): Promise<void> {
-  const create = { method: 'POST', path: `${world.own}/webhooks/endpoints`, headers: world.live }
-  const url = 'https://shop.example/hooks'
+async function refusedEndpoints({ recordEach, own, live }: World): Promise<void> {
   const urls = {
     'no URL': 'shop.example',
     'of ftp': 'ftp://shop.example/',
@@ -90,88 +61,61 @@ async function refusedEndpoints(world: World): Promise<void> {
     `URL ${what}`,
     { name, url: value, event_types: types },
   ])
-  await withBodies(
-    world,
-    { name: 'create endpoint', ...create },
-    {
-      ...Object.fromEntries(bodies),
-      'nothing in it': {},
-      'empty name': { name: '', url, event_types: types },
-      'long name': { name: 'x'.repeat(101), url, event_types: types },
-      'no type': { name, url, event_types: [] },
-      'unknown type': { name, url, event_types: ['session.result.persisted', 'session.deleted'] },
-      'type that only tests have': { name, url, event_types: ['webhook.test'] },
-      'types of another type': { name, url, event_types: 'session.result.persisted' },
-      'unknown member': { name, url, event_types: types, secret: 'x' },
-    },
-  )
+  await recordEach('create endpoint', `POST ${own}/webhooks/endpoints`, live, {
+    ...Object.fromEntries(bodies),
+    'nothing in it': {},
+    'empty name': { name: '', url, event_types: types },
+    'long name': { name: 'x'.repeat(101), url, event_types: types },
+    'no type': { name, url, event_types: [] },
+    'unknown type': { name, url, event_types: ['session.result.persisted', 'session.deleted'] },
+    'type that only tests have': { name, url, event_types: ['webhook.test'] },
+    'types of another type': { name, url, event_types: 'session.result.persisted' },
+    'unknown member': { name, url, event_types: types, secret: 'x' },
+  })
 }
 
+const unknownIds = { unknown: `we_${'0'.repeat(32)}`, malformed: 'nonsense' }
+
 async function changedEndpoints(world: World, path: string): Promise<void> {
-  const { record, read, live, test } = world
-  const body = { name, url: 'https://shop.example/hooks', event_types: types }
-  const { id } = await read({
-    name: 'create endpoint to change',
-    method: 'POST',
-    path,
-    headers: live,
-    body,
-  })
-  const one = { path: `${path}/${id}`, headers: live }
-  const update = { method: 'PATCH', ...one }
-  await withoutBody(world, { name: 'update endpoint', ...update })
-  await withBodies(
-    world,
-    { name: 'update endpoint', ...update },
-    {
-      'nothing in it': {},
-      'empty name': { name: '' },
-      'another name': { name: 'Changed' },
-      'another URL': { url: 'https://other.example/hooks' },
-      'URL of http': { url: 'http://other.example/hooks' },
-      'other types': { event_types: ['gate.session.approved', 'session.fingerprint.calculated'] },
-      'no type': { event_types: [] },
-      'unknown status': { status: 'paused' },
-      disabled: { status: 'disabled' },
-      'disabled again': { status: 'disabled' },
-      active: { status: 'active' },
-      'all at once': {
-        name: 'Both',
-        url: 'https://shop.example/',
-        status: 'active',
-        event_types: types,
-      },
+  const { record, recordEach, recordMalformed, read, live, test } = world
+  const body = { name, url, event_types: types }
+  const { id } = await read('create endpoint to change', `POST ${path}`, live, body)
+  const one = `${path}/${id}`
+  await recordMalformed('update endpoint', `PATCH ${one}`, () => live)
+  await recordEach('update endpoint', `PATCH ${one}`, live, {
+    'nothing in it': {},
+    'empty name': { name: '' },
+    'another name': { name: 'Changed' },
+    'another URL': { url: 'https://other.example/hooks' },
+    'URL of http': { url: 'http://other.example/hooks' },
+    'other types': { event_types: ['gate.session.approved', 'session.fingerprint.calculated'] },
+    'no type': { event_types: [] },
+    'unknown status': { status: 'paused' },
+    disabled: { status: 'disabled' },
+    'disabled again': { status: 'disabled' },
+    active: { status: 'active' },
+    'all at once': {
+      name: 'Both',
+      url: 'https://shop.example/',
+      status: 'active',
+      event_types: types,
     },
-  )
-  await record({ name: 'update endpoint by a test key', ...update, headers: test, body: { name } })
-  const rotate = { method: 'POST', ...one, path: `${one.path}/rotations` }
-  await record({ name: 'rotate secret with a body', ...rotate, body: { secret: 'x' } })
+  })
+  await record('update endpoint by a test key', `PATCH ${one}`, test, { name })
+  const rotate = `POST ${one}/rotations`
+  await record('rotate secret with a body', rotate, live, { secret: 'x' })
   for (const what of ['once', 'twice', 'three times'])
-    await record({ name: `rotate secret ${what}`, ...rotate })
-  await record({ name: 'disable with a body', method: 'DELETE', ...one, body: { now: true } })
-  await record({ name: 'disable', method: 'DELETE', ...one })
-  await record({ name: 'disable again', method: 'DELETE', ...one })
-  await record({ name: 'rotate secret of a disabled one', ...rotate })
-  await record({ name: 'test a disabled one', ...rotate, path: `${one.path}/test` })
-  for (const [what, other] of Object.entries({
-    unknown: `we_${'0'.repeat(32)}`,
-    malformed: 'nonsense',
-  })) {
-    const request = { path: `${path}/${other}`, headers: live }
-    await record({ name: `update ${what} endpoint`, method: 'PATCH', ...request, body: { name } })
-    await record({ name: `disable ${what} endpoint`, method: 'DELETE', ...request })
-    await record({
-      name: `rotate secret of ${what} endpoint`,
-      method: 'POST',
-      ...request,
-      path: `${request.path}/rotations`,
-    })
-    await record({
-      name: `test ${what} endpoint`,
-      method: 'POST',
-      ...request,
-      path: `${request.path}/test`,
-    })
+    await record(`rotate secret ${what}`, rotate, live)
+  await record('disable with a body', `DELETE ${one}`, live, { now: true })
+  await record('disable', `DELETE ${one}`, live)
+  await record('disable again', `DELETE ${one}`, live)
+  await record('rotate secret of a disabled one', rotate, live)
+  await record('test a disabled one', `POST ${one}/test`, live)
+  for (const [what, other] of Object.entries(unknownIds)) {
+    await record(`update ${what} endpoint`, `PATCH ${path}/${other}`, live, { name })
+    await record(`disable ${what} endpoint`, `DELETE ${path}/${other}`, live)
+    await record(`rotate secret of ${what} endpoint`, `POST ${path}/${other}/rotations`, live)
+    await record(`test ${what} endpoint`, `POST ${path}/${other}/test`, live)
   }
 }
 
@@ -180,29 +124,30 @@ async function tests(
   { path, accepting, refusing }: Endpoints & { path: string },
 ): Promise<void> {
   const { record, read, until, own, live, test, receiver } = world
-  const testOf = (id: string) => ({ method: 'POST', path: `${path}/${id}/test`, headers: live })
-  await record({ name: 'test with a body', ...testOf(accepting), body: { loud: true } })
-  const headers = { ...live, 'idempotency-key': 'test' }
+  const testOf = (id: string) => `POST ${path}/${id}/test`
+  await record('test with a body', testOf(accepting), live, { loud: true })
+  const once = { ...live, 'idempotency-key': 'test' }
   // Their answers say what became of them so far: nothing has.
   const letGo = receiver.hold()
   const events = [
-    await read({ name: 'test that is accepted', ...testOf(accepting), headers }),
-    await read({ name: 'test that is refused', ...testOf(refusing) }),
+    await read('test that is accepted', testOf(accepting), once),
+    await read('test that is refused', testOf(refusing), live),
   ]
-  await record({ name: 'test, repeated', ...testOf(accepting), headers })
+  await record('test, repeated', testOf(accepting), once)
   letGo()
   for (const [i, { event_id: id }] of events.entries()) {
-    const get = { method: 'GET', path: `${own}/events/${id}`, headers: live }
-    await until(get, ({ body }) => /"status":"(?:succeeded|failed)"/.test(body.toString('utf8')))
-    await record({ name: `event of test ${i}`, ...get })
-    await record({ name: `event of test ${i} by a test key`, ...get, headers: test })
+    const get = `GET ${own}/events/${id}`
+    const hasEnded = /"status":"(?:succeeded|failed)"/
+    await until(get, live, ({ body }) => hasEnded.test(body.toString('utf8')))
+    await record(`event of test ${i}`, get, live)
+    await record(`event of test ${i} by a test key`, get, test)
   }
   await listedEvents(world, accepting)
 }
 
 async function listedEvents({ record, own, live, test }: World, endpointId: string): Promise<void> {
   const list = (what: string, query: string, headers = live) =>
-    record({ name: `list events: ${what}`, method: 'GET', path: `${own}/events${query}`, headers })
+    record(`list events: ${what}`, `GET ${own}/events${query}`, headers)
   await list('all', '')
   await list('one', '?limit=1')
   await list('of a type', '?type=webhook.test')
@@ -216,17 +161,8 @@ async function listedEvents({ record, own, live, test }: World, endpointId: stri
   await list('limit of 201', '?limit=201')
   await list('cursor', '?cursor=abc')
   await list('offset', '?offset=1')
-  for (const [what, id] of Object.entries({
-    unknown: `evt_${'0'.repeat(26)}`,
-    malformed: 'nonsense',
-  })) {
-    await record({
-      name: `${what} event`,
-      method: 'GET',
-      path: `${own}/events/${id}`,
-      headers: live,
-    })
-  }
+  await record('unknown event', `GET ${own}/events/evt_${'0'.repeat(26)}`, live)
+  await record('malformed event', `GET ${own}/events/nonsense`, live)
 }
 
 /** The newest event of a type, once each of the sessions has its event and all deliveries have ended. */
@@ -235,8 +171,7 @@ export async function newestEvent(
   type: string,
   sessions: string[],
 ): Promise<string> {
-  const path = `${own}/events?type=${type}&limit=200`
-  const ended = await until({ method: 'GET', path, headers: live }, (answer) => {
+  const ended = await until(`GET ${own}/events?type=${type}&limit=200`, live, (answer) => {
     const { data } = json<SessionEvent[]>(answer)
     const deliveries = data.flatMap((one) => one.webhook_deliveries)
     const subjects = new Set(data.map(({ subject }) => subject.id))
