@@ -171,6 +171,9 @@ describe('odd values of settings', () => {
       'KAFKA_BROKERS must be host:port, comma-separated, got "localhost"',
     ],
     [{ KAFKA_BROKERS: ',' }, 'KAFKA_BROKERS must have an entry, got ","'],
+    [{ DATABASE_URL: '' }, 'DATABASE_URL is not set'],
+    [{ TIDEGATE_MASTER_KEYS: 'abc' }, /TIDEGATE_MASTER_KEYS.*32 bytes/],
+    [{ ASN_MMDB: '/nowhere' }, 'ASN_MMDB'],
     [
       { PORT: '8788', CONSOLE_PORT: '8788' },
       'CONSOLE_PORT must differ from PORT, got 8788 for both',

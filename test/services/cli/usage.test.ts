@@ -2,44 +2,23 @@ import { expect, test } from 'vitest'
 import { wantsJson } from '../../../services/cli/usage.ts'
 import { cli } from '../../support/cli.ts'
 
-const create = ['keys', 'create', 'acme', '--name', 'X']
 const pasted = `sk_live_${'0'.repeat(38)}`
 
 test.each([
-  [
-    'an unknown value',
-    [...create, '--type', 'other'],
-    /'other' is invalid. It must be one of secret, pub/,
-  ],
-  [
-    'a value that is no number',
-    ['org', 'limits', 'acme', '--secret', '-1'],
-    /must be a whole number/,
-  ],
-  ['a missing option', ['org', 'create', '--name', 'X'], /--slug <slug>' not specified/],
-  ['a missing argument', ['keys', 'list'], /missing required argument 'organization'/],
-  ['an unknown option', [...create, '--colour'], /unknown option '--colour'/],
-  ['an unknown command', ['org', 'grow'], /unknown (command|option)/],
-  ['a key for a type', [...create, '--type', pasted], /'sk_live_\.\.\.' is invalid/],
-  [
-    'a signing secret for an event',
-    ['webhooks', 'redeliver', 'evt_1', 'whsec_AA+/A='],
-    /evt_1, whsec_\.\.\.\.$/m,
-  ],
-  ['a bad number of sessions', ['simulate', '--sessions', '0'], /whole number above 0/],
+  ['an unknown option', ['keys', 'list', '--colour'], /unknown option '--colour'/],
+  ['a key', ['keys', 'create', 'acme', '--type', pasted], /'sk_live_\.\.\.' is invalid/],
+  ['a signing secret', ['webhooks', 'redeliver', 'evt_1', 'whsec_AA+/A='], /evt_1, whsec_\.\.\.\./],
 ])('%s is refused in text with help, or as one JSON document', async (_, args, message) => {
   const [text, json] = await Promise.all([cli(args, {}), cli([...args, '--json'], {})])
-  expect(text).toMatchObject({ code: 1, stdout: '' })
-  expect(text.stderr).toMatch(message)
+  expect(text).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) })
   expect(text.stderr).toContain('Usage: tidegate')
   expect(json).toMatchObject({ code: 1, stderr: '' })
-  const { error } = JSON.parse(json.stdout)
-  expect(error).toEqual({
+  expect(JSON.parse(json.stdout).error).toEqual({
     code: 'command.usage',
-    message: expect.stringMatching(message),
+    message: expect.stringMatching(/^(?!error)/),
     retryable: false,
   })
-  expect(error.message).not.toMatch(/^error/)
+  expect(json.stdout).toMatch(message)
   expect(text.stderr + json.stdout).not.toContain(pasted)
 })
 
