@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { renderPage } from '../../../services/web/docs/markdown.ts'
 import { docsRoutes } from '../../../services/web/docs/routes.ts'
 import { pages } from '../../structure/pages.ts'
 import { root } from '../../support/test-projects.ts'
@@ -19,8 +20,6 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const get = (url: string) => server.app.inject({ url })
-const linksIn = (text: string) =>
-  [...text.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => String(link))
 
 describe('/llms.txt', () => {
   test('has a name, a summary, and sections of links', async () => {
@@ -34,7 +33,8 @@ describe('/llms.txt', () => {
   })
 
   test('leads to every page, decisions by their index, and to nothing that is not there', async () => {
-    const links = linksIn((await get('/llms.txt')).body)
+    const { body } = await get('/llms.txt')
+    const links = [...body.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => String(link))
     const own = written.filter(
       (page) => !page.startsWith('docs/internals/adr/') || page.endsWith('README.md'),
     )
@@ -44,31 +44,15 @@ describe('/llms.txt', () => {
   })
 })
 
-describe('pages of docs/', () => {
-  test('are Markdown, as they are written', async () => {
+describe('pages of docs/ as Markdown', () => {
+  test('are as they are written', async () => {
     expect(written.length).toBeGreaterThan(35)
     for (const page of written) {
-      const { statusCode, headers, body } = await get(`/${page}`)
-      expect([page, statusCode, headers['content-type'], headers['cache-control']]).toEqual([
-        page,
-        200,
-        'text/markdown; charset=utf-8',
-        'no-cache',
-      ])
+      const { headers, body } = await get(`/${page}`)
+      const type = 'text/markdown; charset=utf-8'
+      expect(headers).toMatchObject({ 'content-type': type, 'cache-control': 'no-cache' })
       expect(body).toBe(await readFile(path.join(root, page), 'utf8'))
     }
-  })
-
-  test('lead to each other', async () => {
-    const links = written.map(async (page) =>
-      linksIn((await get(`/${page}`)).body)
-        .filter((link) => link.endsWith('.md') && !link.includes('://'))
-        .map((link) => new URL(link, `http://a/${page}`).pathname),
-    )
-    const targets = new Set((await Promise.all(links)).flat())
-    expect(targets.size).toBeGreaterThan(30)
-    for (const target of targets)
-      expect([target, (await get(target)).statusCode]).toEqual([target, 200])
   })
 
   test.each([
@@ -83,23 +67,92 @@ describe('pages of docs/', () => {
     '/docs/operate/operations.md%00',
     '/docs/operate/Operations.md',
   ])('%s is not there', async (url) => {
-    const { statusCode, headers, body } = await get(url)
+    const { statusCode, body } = await get(url)
     expect([statusCode, JSON.parse(body).error?.code]).toEqual([404, 'request.not_found'])
-    expect(headers['content-type']).toContain('application/json')
   })
 
   test('are no part of the interface description', async () => {
     const { paths } = (await get('/openapi.json')).json()
-    expect(
-      Object.keys(paths).filter((url) => url.includes('docs') || url.includes('llms')),
-    ).toEqual([])
+    expect(Object.keys(paths).filter((url) => /docs|llms/.test(url))).toEqual([])
+  })
+
+  test('take GET only, and say so', async () => {
+    const request = { method: 'POST', url: '/docs/guide/gate.md' } as const
+    const { statusCode, headers } = await server.app.inject(request)
+    expect([statusCode, headers.allow]).toEqual([405, 'GET, HEAD'])
   })
 })
 
-test('another method is refused with what is allowed', async () => {
-  const { statusCode, headers } = await server.app.inject({
-    method: 'POST',
-    url: '/docs/guide/gate.md',
+describe('a page of Markdown as HTML', () => {
+  const render = (markdown: string, others: string[] = []) =>
+    renderPage(markdown, {
+      file: 'docs/guide/one.md',
+      isPage: (file) => others.includes(file),
+      up: '../../',
+    }).html
+
+  test('has headings that links find, also those of the same words', () => {
+    expect(render('# A `GET /v1`, twice\n\n## Again\n\n## Again')).toMatch(
+      /<h1 id="a-get-v1-twice">.*<h2 id="again">.*<h2 id="again-1">/s,
+    )
   })
-  expect([statusCode, headers.allow]).toEqual([405, 'GET, HEAD'])
+
+  test('links to pages by their address, and not to files that nobody serves', () => {
+    const links =
+      '[a](../operate/two.md#part) [b](../examples/x/server.js) [c](https://a.example/) [d](#here)'
+    const html = render(links, ['docs/operate/two.md'])
+    expect(html).toContain(
+      '<a href="../../docs/operate/two#part">a</a> b <a href="https://a.example/">c</a>',
+    )
+    expect(html).toContain('<a href="#here">d</a>')
+  })
+
+  test('shows text as text', () => {
+    expect(render('`<script>` and a & b')).toContain('<code>&lt;script&gt;</code> and a &amp; b')
+  })
+})
+
+describe('pages of docs/ as HTML', () => {
+  test('are all there, and every link leads to a page and to a heading of it', async () => {
+    const ids = new Map<string, Set<string>>()
+    const links: { from: string; to: URL }[] = []
+    for (const file of written) {
+      const url = `/${file.replace(/\.md$/, '')}`
+      const { headers, body } = await get(url)
+      expect(headers['content-type']).toBe('text/html; charset=utf-8')
+      expect(headers['content-security-policy']).not.toContain('unsafe')
+      ids.set(url, new Set([...body.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? '')))
+      for (const [, href = ''] of body.matchAll(/<a [^>]*?href="([^"]+)"/g))
+        if (!/^https?:/.test(href)) links.push({ from: url, to: new URL(href, `http://a${url}`) })
+    }
+    const [between, elsewhere] = [true, false].map((isPage) =>
+      links.filter(({ to }) => ids.has(to.pathname) === isPage),
+    )
+    expect(between?.length).toBeGreaterThan(500)
+    const broken = between?.filter(
+      ({ to }) => to.hash && !ids.get(to.pathname)?.has(decodeURIComponent(to.hash.slice(1))),
+    )
+    expect(broken).toEqual([])
+    const others = new Set(elsewhere?.map(({ to }) => to.pathname))
+    expect([...others].sort()).toEqual(['/docs', '/docs/api', '/docs/errors'])
+  })
+
+  test('have their pictures', async () => {
+    const { body } = await get('/docs/guide/console')
+    const pictures = [...body.matchAll(/<img src="(pictures[^"]+)" alt="[^"]+"/g)]
+    expect(pictures.length).toBeGreaterThan(2)
+    for (const [, src] of pictures)
+      expect((await get(`/docs/guide/${src}`)).headers['content-type']).toBe('image/png')
+  })
+
+  test('are listed by /docs, with and without a slash at the end', async () => {
+    expect((await get('/docs')).body).toContain('<a href="docs/guide/scoring">Scoring</a>')
+    expect((await get('/docs/')).body).toContain('<a href="../docs/guide/scoring">Scoring</a>')
+  })
+
+  test('can be searched: each part has its address and its words', async () => {
+    const entries: { address: string }[] = (await get('/docs/search.json')).json()
+    const found = entries.find(({ address }) => address === 'docs/guide/scoring#handshakes')
+    expect(found).toMatchObject({ title: 'Handshakes', text: expect.stringContaining('begin TLS') })
+  })
 })
