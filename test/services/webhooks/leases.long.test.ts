@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { dispatchPoolOptions } from '../../../services/webhooks/dispatch/dispatcher.ts'
 import { dueEndpoints, take } from '../../../services/webhooks/leases.ts'
-import { type LeaseWorld, openLeaseWorld } from './dispatch/lease-world.ts'
+import { type LeaseWorld, openLeaseWorld } from './lease-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 const many = 100_000

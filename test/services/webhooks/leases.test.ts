@@ -12,7 +12,7 @@ import {
   take,
 } from '../../../services/webhooks/leases.ts'
 import { createNumbers } from '../../support/hand.ts'
-import { hex, type LeaseWorld, openLeaseWorld } from './dispatch/lease-world.ts'
+import { hex, type LeaseWorld, openLeaseWorld } from './lease-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 let world: LeaseWorld

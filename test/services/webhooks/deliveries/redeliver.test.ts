@@ -1,5 +1,4 @@
-import { describe, expect, it } from 'vitest'
-import { ApiError } from '../../../../infra/errors/errors.ts'
+import { describe, expect, test } from 'vitest'
 import type {
   DeliveryRow,
   EndpointRow,
@@ -9,11 +8,12 @@ import {
   decideRedelivery,
   type RedeliveryState,
 } from '../../../../services/webhooks/deliveries/redeliver.ts'
-import { organization } from '../../../support/organization-rows.ts'
+import { refusal } from '../../organizations/given.ts'
+import { endpoint, organization, suspended } from '../endpoints/given.ts'
 
-const about = { organization_id: `org_${'1'.repeat(26)}`, environment: 'test' } as const
+const about = { organization_id: organization.id, environment: 'test' } as const
 const eventId = `evt_${'2'.repeat(26)}`
-const command = { requestId: `evt_${'9'.repeat(26)}`, now: 5000 }
+const idOf = (digit: string) => `we_${digit.repeat(32)}`
 
 const event: WebhookEventRow = {
   ...about,
@@ -25,145 +25,109 @@ const event: WebhookEventRow = {
   created_at: 1000,
 }
 
-function endpoint(digit: string, status: EndpointRow['status'] = 'active'): EndpointRow {
-  return {
-    ...about,
-    id: `we_${digit.repeat(32)}`,
-    name: 'Hooks',
-    url: 'https://hooks.example.com/',
-    event_types: ['session.result.persisted'],
-    status,
-    disabled_reason: status === 'active' ? null : 'failing',
-    flagged_reason: null,
-    secrets: [],
-    created_at: 1,
-    updated_at: 1,
-    target_since: 1,
-  }
+const delivery = (digit: string, status: DeliveryRow['status']): DeliveryRow => ({
+  ...about,
+  id: `wdlv_${digit.repeat(32)}`,
+  event_id: eventId,
+  endpoint_id: idOf(digit),
+  event_type: event.type,
+  status,
+  attempts: 10,
+  attempts_in_round: 10,
+  next_attempt_at: null,
+  response_status: 500,
+  response_body: null,
+  error: null,
+  created_at: 1000,
+  updated_at: 2000,
+})
+
+const endpoints = (rows: Record<string, EndpointRow['status']>) =>
+  new Map(Object.entries(rows).map(([digit, status]) => [idOf(digit), { ...endpoint, status }]))
+
+const state: RedeliveryState = {
+  event,
+  organization,
+  deliveries: [delivery('a', 'succeeded'), delivery('b', 'failed'), delivery('c', 'skipped')],
+  endpoints: endpoints({ a: 'active', b: 'active', c: 'active' }),
 }
 
-function delivery(digit: string, status: DeliveryRow['status']): DeliveryRow {
-  return {
-    ...about,
-    id: `wdlv_${digit.repeat(32)}`,
-    event_id: eventId,
-    endpoint_id: `we_${digit.repeat(32)}`,
-    event_type: event.type,
-    status,
-    attempts: 10,
-    attempts_in_round: 10,
-    next_attempt_at: null,
-    response_status: 500,
-    response_body: null,
-    error: null,
-    created_at: 1000,
-    updated_at: 2000,
-  }
+interface Asked extends Partial<RedeliveryState> {
+  /** The endpoint that is named. */
+  to?: string
+  requestId?: string
 }
 
-function given(changes: Partial<RedeliveryState> = {}): RedeliveryState {
-  const [a, b, c] = [endpoint('a'), endpoint('b'), endpoint('c')]
-  return {
-    event,
-    organization,
-    deliveries: [delivery('a', 'succeeded'), delivery('b', 'failed'), delivery('c', 'skipped')],
-    endpoints: new Map([a, b, c].map((row) => [row.id, row])),
-    ...changes,
-  }
+function redeliver({ to, requestId = `evt_${'9'.repeat(26)}`, ...given }: Asked = {}) {
+  const endpointId = to && idOf(to)
+  return decideRedelivery({ ...state, ...given }, { endpointId, requestId, now: 5000 })
 }
-
-function refusal(state: RedeliveryState, endpointId?: string): { code: string; message: string } {
-  try {
-    decideRedelivery(state, { ...command, endpointId })
-  } catch (error) {
-    if (error instanceof ApiError) return error
-    throw error
-  }
-  throw new Error('nothing was refused')
-}
-
-const idOf = (digit: string) => `we_${digit.repeat(32)}`
+const endpointsOf = (asked: Asked = {}) =>
+  redeliver(asked).map(
+    (decided) => 'endpoint_id' in decided.event.data && decided.event.data.endpoint_id,
+  )
 
 describe('redelivery', () => {
-  it('given deliveries that failed and were skipped, then these are due again and no other', () => {
-    const decisions = decideRedelivery(given(), command)
-    expect(decisions.map((decision) => decision.event)).toEqual(
+  test('makes what failed and was skipped due again', () => {
+    const decisions = redeliver()
+    const ids = { ...about, event_id: eventId, requested_at: 5000 }
+    expect(decisions.map((decided) => decided.event)).toEqual(
       ['b', 'c'].map((digit) => ({
         type: 'WebhookRedeliveryRequested',
-        data: {
-          ...about,
-          event_id: eventId,
-          delivery_id: `wdlv_${digit.repeat(32)}`,
-          endpoint_id: idOf(digit),
-          requested_at: 5000,
-        },
+        data: { ...ids, delivery_id: `wdlv_${digit.repeat(32)}`, endpoint_id: idOf(digit) },
       })),
     )
-    const metas = decisions.map((decision) => decision.meta)
-    expect(new Set(metas.map((meta) => meta.eventId)).size).toBe(2)
-    expect(metas[0]).toMatchObject({
-      time: 5000,
-      organizationId: about.organization_id,
-      environment: 'test',
-    })
+    const { organization_id: organizationId, environment } = about
+    for (const { meta } of decisions)
+      expect(meta).toMatchObject({ time: 5000, organizationId, environment })
   })
 
-  it('has another id each time it is asked for, and the same when one request is repeated', () => {
-    const ids = (requestId: string) =>
-      decideRedelivery(given(), { ...command, requestId }).map((decision) => decision.meta.eventId)
-    expect(ids(command.requestId)).toEqual(ids(command.requestId))
-    expect(ids(`evt_${'8'.repeat(26)}`)).not.toEqual(ids(command.requestId))
+  test('has another id each time it is asked for, and the same when one request is repeated', () => {
+    const ids = (requestId: string) => redeliver({ requestId }).map(({ meta }) => meta.eventId)
+    expect(ids('evt_1')).toEqual(ids('evt_1'))
+    expect(new Set([...ids('evt_1'), ...ids('evt_2')]).size).toBe(4)
   })
 
-  it('given a named endpoint, then its delivery is made again even though it had succeeded', () => {
-    const decisions = decideRedelivery(given(), { ...command, endpointId: idOf('a') })
-    expect(decisions.map(({ event: { data } }) => data)).toMatchObject([{ endpoint_id: idOf('a') }])
+  test('to a named endpoint is made even though it had succeeded', () => {
+    expect(endpointsOf({ to: 'a' })).toEqual([idOf('a')])
   })
 
-  it('is 404 for an event that there is not, and for an endpoint that it was not for', () => {
-    expect(refusal(given({ event: undefined })).code).toBe('request.not_found')
-    expect(refusal(given(), idOf('d')).code).toBe('request.not_found')
-  })
-
-  it('is 409 while the delivery is being made', () => {
-    const deliveries = [delivery('a', 'pending')]
-    for (const id of [undefined, idOf('a')])
-      expect(refusal(given({ deliveries }), id)).toMatchObject({
-        code: 'request.conflict',
-        message: expect.stringContaining('still being delivered'),
-      })
-  })
-
-  it('leaves what is pending alone where another endpoint failed', () => {
+  test('leaves what is pending alone where another endpoint failed', () => {
     const deliveries = [delivery('a', 'pending'), delivery('b', 'failed')]
-    expect(decideRedelivery(given({ deliveries }), command)).toHaveLength(1)
+    expect(endpointsOf({ deliveries })).toEqual([idOf('b')])
   })
 
-  it('is 409 when nothing is left to deliver', () => {
-    for (const deliveries of [[], [delivery('a', 'succeeded')]])
-      expect(refusal(given({ deliveries })).code).toBe('request.conflict')
-  })
-
-  it('is 409, and nothing is decided, when an endpoint is not active or unknown', () => {
-    const disabled = [endpoint('b'), endpoint('c', 'disabled')]
-    for (const rows of [disabled, [endpoint('b')]]) {
-      const endpoints = new Map(rows.map((row) => [row.id, row]))
-      expect(refusal(given({ endpoints }))).toMatchObject({
-        code: 'request.conflict',
-        message: expect.stringContaining(idOf('c')),
-      })
-    }
-  })
-
-  it('is 409 for an organization that is not active', () => {
-    for (const status of ['suspended', 'deleted'] as const)
-      expect(refusal(given({ organization: { ...organization, status } })).code).toBe(
-        'request.conflict',
-      )
-  })
-
-  it('is 409 for an approval, whose answer nobody waits for any more', () => {
-    const approval = { ...event, type: 'gate.session.approved' } as const
-    expect(refusal(given({ event: approval })).code).toBe('request.conflict')
+  const pending = [delivery('a', 'pending')]
+  test.each<[string, Asked, string, string]>([
+    ['an event that there is not', { event: undefined }, 'not_found', 'no such event'],
+    ['an endpoint that it was not for', { to: 'd' }, 'not_found', 'not for this endpoint'],
+    ['what is being delivered', { deliveries: pending }, 'conflict', 'still being delivered'],
+    [
+      'what is being delivered to the endpoint',
+      { deliveries: pending, to: 'a' },
+      'conflict',
+      'still being delivered',
+    ],
+    ['what has no deliveries', { deliveries: [] }, 'conflict', 'has it'],
+    ['what every endpoint has', { deliveries: [delivery('a', 'succeeded')] }, 'conflict', 'has it'],
+    [
+      'a disabled endpoint',
+      { endpoints: endpoints({ b: 'active', c: 'disabled' }) },
+      'conflict',
+      idOf('c'),
+    ],
+    ['an unknown endpoint', { endpoints: endpoints({ b: 'active' }) }, 'conflict', idOf('c')],
+    ['a suspended organization', { organization: suspended }, 'conflict', 'not active'],
+    [
+      'an approval, whose answer nobody waits for any more',
+      { event: { ...event, type: 'gate.session.approved' } },
+      'conflict',
+      'cannot be repeated',
+    ],
+  ])('is refused for %s', (_, asked, code, message) => {
+    expect(refusal(() => redeliver(asked))).toMatchObject({
+      code: `request.${code}`,
+      message: expect.stringContaining(message),
+    })
   })
 })

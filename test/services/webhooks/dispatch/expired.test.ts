@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { unavailable } from '../../../../infra/errors/errors.ts'
 import { releaseExpired } from '../../../../services/webhooks/dispatch/keep-leases.ts'
 import { markRecorded, renew, take } from '../../../../services/webhooks/leases.ts'
-import { type LeaseWorld, openLeaseWorld } from './lease-world.ts'
+import { type LeaseWorld, openLeaseWorld } from '../lease-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 let world: LeaseWorld

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { derivedHexId } from '../../../../infra/ids.ts'
 import { databaseNow } from '../../../../infra/postgres/lease.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
@@ -10,20 +9,20 @@ import {
   silence,
 } from '../../../support/webhook-behaviours.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../../support/webhook-receiver.ts'
-import { countEnds, holdAttempts, refuseAppends } from './gates.ts'
-import { type DispatchWorld, type Endpoint, openDispatchWorld } from './world.ts'
+import { countEnds, holdAttempts, refuseAppends } from '../gates.ts'
+import { newEventId, openWebhookLog, type WebhookLog } from '../webhook-log.ts'
 
 const leaseMs = 1000
 const env = { WEBHOOK_LEASE_MS: String(leaseMs), WEBHOOK_RETRY_SECONDS: '0,3600' }
 
 describe.each(openTestLogs())('$name', (testLog) => {
-  let world: DispatchWorld
+  let world: WebhookLog
   let receiver: WebhookReceiver
   let behaviour: Behaviour
 
   beforeEach(async () => {
     behaviour = accept
-    world = await openDispatchWorld(testLog)
+    world = await openWebhookLog(testLog)
     receiver = await startWebhookReceiver({ choose: () => behaviour })
     return async () => {
       await world.close()
@@ -33,19 +32,10 @@ describe.each(openTestLogs())('$name', (testLog) => {
 
   const received = () => receiver.requests.map(({ eventId }) => eventId)
 
-  /** When the lease of the delivery expires, as the database prints it; null when there is none. */
-  async function leaseEnd(eventId: string, endpoint: Endpoint): Promise<string | null> {
-    const { rows } = await world.pool.query<{ at: string }>(
-      'select expires_at::text as at from tidegate.webhook_leases where delivery_id = $1',
-      [derivedHexId('wdlv', eventId, endpoint.id)],
-    )
-    return rows[0]?.at ?? null
-  }
-
   test('what a dead dispatcher had received and not sent is sent by the next', async () => {
     await world.project()
     const endpoint = await world.endpoint(receiver.url('/'))
-    const eventId = world.newEventId()
+    const eventId = newEventId()
     await world.inFlightOfDead(eventId, endpoint, 300)
     await world.raise(endpoint, 1, { event_id: eventId })
     await world.start({ env })
@@ -58,7 +48,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     const gate = holdAttempts(world.log)
     await world.project(gate.log)
     const endpoint = await world.endpoint(receiver.url('/'))
-    const eventId = world.newEventId()
+    const eventId = newEventId()
     await world.inFlightOfDead(eventId, endpoint, 600_000)
     await world.raise(endpoint, 1, { event_id: eventId })
     const counting = countEnds(world.log)
@@ -73,10 +63,10 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await gate.reached
     await counting.asked(1)
     // The look after the first finds another that it does not know.
-    await world.inFlightOfDead(world.newEventId(), endpoint, -1)
+    await world.inFlightOfDead(newEventId(), endpoint, -1)
     await counting.asked(1)
     expect(await world.delivery(eventId, endpoint)).toMatchObject({ status: 'pending' })
-    expect(await leaseEnd(eventId, endpoint)).not.toBeNull()
+    expect(await world.leaseEnd(eventId, endpoint)).not.toBeNull()
 
     gate.open()
     await world.released()
@@ -94,7 +84,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await world.stopProjection()
     expect(received()).toHaveLength(5)
 
-    const rebuilt = await openDispatchWorld({ ...testLog, cleanup: async () => {} }, world.keyring)
+    const rebuilt = await openWebhookLog({ ...testLog, cleanup: async () => {} }, world.keyring)
     const gate = holdAttempts(rebuilt.log)
     await rebuilt.project(gate.log)
     await gate.reached
@@ -127,7 +117,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     await Promise.all([world.start({ env, log: gate.log }), world.start({ env, log: gate.log })])
     const [eventId = ''] = await world.raise(endpoint)
     await gate.reached
-    const firstEnd = await leaseEnd(eventId, endpoint)
+    const firstEnd = await world.leaseEnd(eventId, endpoint)
     await eventually(async () => {
       const { rows } = await world.pool.query<{ isOver: boolean }>(
         `select ${databaseNow} > $1::bigint + 1000 as "isOver"`,
@@ -135,7 +125,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
       )
       expect(rows).toEqual([{ isOver: true }])
     })
-    expect(await leaseEnd(eventId, endpoint)).not.toBe(firstEnd)
+    expect(await world.leaseEnd(eventId, endpoint)).not.toBe(firstEnd)
     gate.open()
     expect(await world.ended(endpoint)).toEqual({ succeeded: 1 })
     expect(await world.delivery(eventId, endpoint)).toMatchObject({ attempts: 1 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { derivedId } from '../../../../infra/ids.ts'
 import { subscribableTypes } from '../../../../infra/wire/webhooks/events.ts'
-import type { EndpointRow, SigningSecretRow } from '../../../../projections/webhooks/tables.ts'
+import type { EndpointRow } from '../../../../projections/webhooks/tables.ts'
 import type { EndpointFlaggedReason } from '../../../../schemas/events.ts'
 import {
   type CreateEndpoint,
@@ -11,7 +11,6 @@ import {
   decideRecovery,
   decideSecretRotation,
   type EndpointsState,
-  overlapMs,
 } from '../../../../services/webhooks/endpoints/decide.ts'
 import {
   completeEndpointChanges,
@@ -31,6 +30,7 @@ import {
   suspended,
 } from './given.ts'
 
+const ids = { organization_id: organizationId, endpoint_id: endpointId }
 const creation: CreateEndpoint = {
   organizationId,
   environment: 'test',
@@ -43,47 +43,50 @@ const creation: CreateEndpoint = {
   sealedSecret: Buffer.from('sealed'),
   now,
 }
-const event = {
-  type: 'WebhookEndpointCreated',
-  data: {
-    organization_id: organizationId,
-    endpoint_id: endpointId,
-    environment: 'test',
-    ...creation.spec,
-    signing_secret_sealed: Buffer.from('sealed'),
-    created_at: now,
-  },
-}
-const createdMeta = {
-  eventId: derivedId('evt', endpointId, 'created'),
-  time: now,
-  organizationId,
-  environment: 'test',
-}
+const state: EndpointsState = { organization, endpoint, active: 1, services: [] }
+const noEndpoint: EndpointsState = { ...state, endpoint: undefined, active: 0 }
 
-const noEndpoint = { organization, endpoint: undefined, active: 0, services: [] }
+const create = (given: Partial<EndpointsState> = {}) =>
+  decideEndpointCreation({ ...noEndpoint, ...given }, creation)
+const update = (changes: EndpointUpdate, given: Partial<EndpointsState> = {}) =>
+  decideEndpointUpdate({ ...state, ...given }, { changes, changeId: 'change', now })
+const rotate = (given: Partial<EndpointsState & { has: boolean }> = {}) =>
+  decideSecretRotation(
+    { ...state, has: false, ...given },
+    { sealedSecret: Buffer.from('sealed'), eventId: 'evt_1', now },
+  )
+const codeOf = (work: () => unknown) => refusal(work).code
+
+test.each([
+  ['creating', create, { organization: undefined }, 'request.not_found'],
+  ['creating', create, { organization: suspended }, 'auth.organization_inactive'],
+  ['updating', update.bind(null, {}), { endpoint: undefined }, 'request.not_found'],
+  ['updating', update.bind(null, {}), { organization: suspended }, 'auth.organization_inactive'],
+  ['rotating', rotate, { endpoint: undefined }, 'request.not_found'],
+  ['rotating', rotate, { organization: suspended }, 'auth.organization_inactive'],
+])('%s needs an endpoint and an active organization', (_, decide, given, code) => {
+  expect(codeOf(() => decide(given))).toBe(code)
+})
 
 describe('creating', () => {
   test('makes an endpoint in the environment of the key', () => {
-    expect(decideEndpointCreation(noEndpoint, creation)).toEqual([{ event, meta: createdMeta }])
+    const data = { ...ids, environment: 'test', ...creation.spec, created_at: now }
+    const eventId = derivedId('evt', endpointId, 'created')
+    expect(create()).toEqual([
+      {
+        event: {
+          type: 'WebhookEndpointCreated',
+          data: { ...data, signing_secret_sealed: Buffer.from('sealed') },
+        },
+        meta: { eventId, time: now, organizationId, environment: 'test' },
+      },
+    ])
   })
 
-  test('is the twentieth active endpoint at most', () => {
-    expect(decideEndpointCreation({ ...noEndpoint, active: 19 }, creation)).toHaveLength(1)
-    expect(
-      refusal(() => decideEndpointCreation({ ...noEndpoint, active: 20 }, creation)).code,
-    ).toBe('request.conflict')
-  })
-
-  test('again does nothing, also when there are as many as there can be', () => {
-    expect(decideEndpointCreation({ ...noEndpoint, endpoint, active: 20 }, creation)).toEqual([])
-  })
-
-  test('needs an active organization', () => {
-    const codeOf = (state: typeof organization | undefined) =>
-      refusal(() => decideEndpointCreation({ ...noEndpoint, organization: state }, creation)).code
-    expect(codeOf(undefined)).toBe('request.not_found')
-    expect(codeOf(suspended)).toBe('auth.organization_inactive')
+  test('is the twentieth active endpoint at most, and when repeated does nothing', () => {
+    expect(create({ active: 19 })).toHaveLength(1)
+    expect(codeOf(() => create({ active: 20 }))).toBe('request.conflict')
+    expect(create({ endpoint, active: 20 })).toEqual([])
   })
 })
 
@@ -136,41 +139,42 @@ describe('a request', () => {
     ],
     ['event_types.0', 'invalid_value', { event_types: ['webhook.test'] }],
   ])('is refused for its %s: %s %j', (name, issue, part) => {
-    const error = refusal(() => completeEndpointRequest({ ...request, ...part }, publicOnly))
-    expect(error).toMatchObject({
-      code: 'request.validation_failed',
-      message: `${name}: ${issue}`,
-      details: { fields: [{ name, issue }], parameter_set: 'webhook_endpoint_create' },
-    })
-    expect(JSON.stringify(error.details)).not.toContain('secret')
+    for (const [complete, parameter_set] of [
+      [() => completeEndpointRequest({ ...request, ...part }, publicOnly), 'create'],
+      [() => completeEndpointChanges(part, publicOnly), 'update'],
+    ] as const) {
+      const error = refusal(complete)
+      expect(error).toMatchObject({
+        code: 'request.validation_failed',
+        message: `${name}: ${issue}`,
+        details: { fields: [{ name, issue }], parameter_set: `webhook_endpoint_${parameter_set}` },
+      })
+      expect(JSON.stringify(error.details)).not.toContain('secret')
+    }
+  })
+
+  test('of changes has what is named alone', () => {
+    const changes = completeEndpointChanges({ name: ' A ' }, publicOnly)
+    expect(changes).toEqual({ name: 'A', status: undefined })
   })
 })
 
-const none: readonly string[] = []
-const ids = { organization_id: organizationId, endpoint_id: endpointId }
-
-function update(changes: EndpointUpdate, { current = endpoint, active = 1, services = none } = {}) {
-  const state = { organization, endpoint: current, active, services }
-  return decideEndpointUpdate(state, { changes, changeId: 'change', now })
-}
-
 describe('updating', () => {
   test('makes one event for each thing that changes, and no other', () => {
-    const decisions = update({
+    const changes = {
       name: 'Store',
       url: 'https://store.example/',
       event_types: ['gate.session.approved'],
       status: 'disabled',
-    })
+    } satisfies EndpointUpdate
+    const { name, url, event_types } = changes
+    const decisions = update(changes)
     expect(decisions.map(({ event }) => event)).toEqual([
-      { type: 'WebhookEndpointRenamed', data: { ...ids, name: 'Store', renamed_at: now } },
-      {
-        type: 'WebhookEndpointMoved',
-        data: { ...ids, url: 'https://store.example/', moved_at: now },
-      },
+      { type: 'WebhookEndpointRenamed', data: { ...ids, name, renamed_at: now } },
+      { type: 'WebhookEndpointMoved', data: { ...ids, url, moved_at: now } },
       {
         type: 'WebhookEndpointSubscriptionsChanged',
-        data: { ...ids, event_types: ['gate.session.approved'], changed_at: now },
+        data: { ...ids, event_types, changed_at: now },
       },
       { type: 'WebhookEndpointDisabled', data: { ...ids, reason: 'manual', disabled_at: now } },
     ])
@@ -181,230 +185,147 @@ describe('updating', () => {
   test('to what it is already makes none', () => {
     const { name, url, event_types, status } = endpoint
     expect(update({ name, url, event_types, status })).toEqual([])
-    expect(
-      update({ status: 'disabled' }, { current: { ...disabled, disabled_reason: 'gone' } }),
-    ).toEqual([])
+    expect(update({ status: 'disabled' }, { endpoint: disabled })).toEqual([])
     expect(update({})).toEqual([])
   })
 
   test('enables a disabled endpoint, unless twenty are active', () => {
-    const [decision] = update({ status: 'active' }, { current: disabled, active: 19 })
-    expect(decision?.event).toEqual({
-      type: 'WebhookEndpointEnabled',
-      data: { ...ids, enabled_at: now },
-    })
-    const full = { current: disabled, active: 20 }
-    expect(refusal(() => update({ status: 'active' }, full)).code).toBe('request.conflict')
-    // Nothing else of it needs a place among the twenty.
+    const [decision] = update({ status: 'active' }, { endpoint: disabled, active: 19 })
+    const data = { ...ids, enabled_at: now }
+    expect(decision?.event).toEqual({ type: 'WebhookEndpointEnabled', data })
+    const full = { endpoint: disabled, active: 20 }
+    expect(codeOf(() => update({ status: 'active' }, full))).toBe('request.conflict')
     expect(update({ name: 'Store' }, full)).toHaveLength(1)
     expect(update({ status: 'active' }, { active: 20 })).toEqual([])
   })
 
-  test('is 409 where services would not be told of approvals any more, and only there', () => {
-    const told = { ...endpoint, event_types: [...subscribableTypes] }
-    const services = ['acme', 'shop']
-    const ending: EndpointUpdate[] = [
-      { status: 'disabled' },
-      { event_types: ['session.result.persisted'] },
-    ]
-    for (const changes of ending) {
-      const refused = refusal(() => update(changes, { current: told, services }))
-      expect(refused.code).toBe('request.conflict')
-      expect(refused.message).toContain('acme, shop')
-    }
-    const kept: EndpointUpdate[] = [
-      { name: 'Store' },
-      { url: 'https://store.example/' },
-      { event_types: ['gate.session.approved'] },
-      { status: 'active' },
-    ]
-    for (const changes of kept)
-      expect(() => update(changes, { current: told, services })).not.toThrow()
-    const ended = { ...told, status: 'disabled', disabled_reason: 'manual' } as const
-    expect(update({ status: 'disabled' }, { current: ended, services })).toEqual([])
+  const told = { ...endpoint, event_types: [...subscribableTypes] }
+  const services = ['acme', 'shop']
+
+  test.each<EndpointUpdate>([
+    { status: 'disabled' },
+    { event_types: ['session.result.persisted'] },
+  ])('by %j is 409 while services are told of approvals there, and names them', (changes) => {
+    const refused = refusal(() => update(changes, { endpoint: told, services }))
+    expect(refused.code).toBe('request.conflict')
+    expect(refused.message).toContain('acme, shop')
   })
 
-  test('is 404 without the endpoint, 403 when the organization is not active', () => {
-    const state = { organization, endpoint, active: 1, services: none }
-    const codeOf = (other: Partial<EndpointsState>) =>
-      refusal(() =>
-        decideEndpointUpdate(
-          { ...state, ...other },
-          { changes: { name: 'A' }, changeId: 'c', now },
-        ),
-      ).code
-    expect(codeOf({ endpoint: undefined })).toBe('request.not_found')
-    expect(codeOf({ organization: suspended })).toBe('auth.organization_inactive')
+  test.each<EndpointUpdate>([
+    { name: 'Store' },
+    { url: 'https://store.example/' },
+    { event_types: ['gate.session.approved'] },
+    { status: 'active' },
+  ])('by %j goes on telling services of approvals', (changes) => {
+    expect(() => update(changes, { endpoint: told, services })).not.toThrow()
   })
-})
 
-test('changes are checked as a new endpoint is, those that are there', () => {
-  expect(completeEndpointChanges({ name: ' A ' }, publicOnly)).toEqual({
-    name: 'A',
-    status: undefined,
+  test('disables a disabled endpoint without a look at services', () => {
+    expect(update({ status: 'disabled' }, { endpoint: disabled, services })).toEqual([])
   })
-  const refused = {
-    name: { name: '' },
-    url: { url: 'ftp://a.example' },
-    event_types: { event_types: [] },
-  }
-  for (const [name, changes] of Object.entries(refused)) {
-    expect(refusal(() => completeEndpointChanges(changes, publicOnly)).details).toMatchObject({
-      fields: [{ name }],
-      parameter_set: 'webhook_endpoint_update',
-    })
-  }
-})
-
-const meta = { eventId: 'evt_1', time: now, organizationId, environment: 'live' }
-const eventOf = (reason: string) => ({
-  type: 'WebhookEndpointDisabled',
-  data: { organization_id: organizationId, endpoint_id: endpointId, reason, disabled_at: now },
-})
-
-test('disabling disables an active endpoint by its owner, once, and not while services need it', () => {
-  const [decision, ...others] = update({ status: 'disabled' }, { active: 20 })
-  expect(decision?.event).toEqual(eventOf('manual'))
-  expect(others).toEqual([])
-  expect(update({ status: 'disabled' }, { current: disabled })).toEqual([])
-  expect(refusal(() => update({ status: 'disabled' }, { services: ['acme'] })).code).toBe(
-    'request.conflict',
-  )
 })
 
 describe('giving up', () => {
-  const command = { reason: 'gone', attemptedAt: now - 5, eventId: 'evt_1', now } as const
-  const giveUp = (row: EndpointRow | undefined) =>
-    decideGivingUp({ endpoint: row, services: [] }, command)
+  interface Failed {
+    row?: EndpointRow | undefined
+    services?: string[]
+    reason?: EndpointFlaggedReason
+  }
+  const attemptedAt = now - 5
+  const giveUp = ({ services = [], reason = 'gone', row }: Failed) =>
+    decideGivingUp({ endpoint: row, services }, { reason, attemptedAt, eventId: 'evt_1', now })
+  const flagged = (flagged_reason: EndpointFlaggedReason) => ({ ...endpoint, flagged_reason })
+  const services = ['acme']
 
-  test('disables an active endpoint and says why', () => {
-    expect(giveUp(endpoint)).toEqual([{ event: eventOf('gone'), meta }])
-    expect(giveUp({ ...endpoint, target_since: now - 5 })).toHaveLength(1)
+  test.each<[string, Failed, string[]]>([
+    ['disables an endpoint', { row: endpoint }, ['Disabled']],
+    [
+      'ignores changes of the name or secret since',
+      { row: { ...endpoint, updated_at: now } },
+      ['Disabled'],
+    ],
+    [
+      'counts a move up to the request',
+      { row: { ...endpoint, target_since: now - 5 } },
+      ['Disabled'],
+    ],
+    [
+      'spares one that was moved or enabled since',
+      { row: { ...endpoint, target_since: now - 4 } },
+      [],
+    ],
+    ['spares one that is disabled', { row: disabled }, []],
+    ['knows of no endpoint', { row: undefined }, []],
+    ['flags one that a service needs', { row: endpoint, services, reason: 'failing' }, ['Flagged']],
+    ['flags it once', { row: flagged('failing'), services, reason: 'failing' }, []],
+    ['flags it again when it is worse', { row: flagged('failing'), services }, ['Flagged']],
+    [
+      'does not flag it when it is better',
+      { row: flagged('gone'), services, reason: 'failing' },
+      [],
+    ],
+    [
+      'disables it once no service needs it',
+      { row: flagged('gone'), reason: 'failing' },
+      ['Disabled'],
+    ],
+  ])('%s', (_, failed, types) => {
+    const decided = giveUp(failed).map(({ event }) => event.type)
+    expect(decided).toEqual(types.map((type) => `WebhookEndpoint${type}`))
   })
 
-  test('goes by where the endpoint is: its name, secret and subscriptions may have changed since', () => {
-    expect(giveUp({ ...endpoint, updated_at: now - 1 })).toHaveLength(1)
+  test('says why and when', () => {
+    const meta = { eventId: 'evt_1', time: now, organizationId, environment: 'live' }
+    const data = { ...ids, reason: 'gone', disabled_at: now }
+    const event = { type: 'WebhookEndpointDisabled', data }
+    expect(giveUp({ row: endpoint })).toEqual([{ event, meta }])
+    const [flag] = giveUp({ row: endpoint, services, reason: 'failing' })
+    expect(flag?.event.data).toEqual({ ...ids, reason: 'failing', flagged_at: now })
+    // Or the endpoint could not be disabled for the same request once no service is told there.
+    expect(flag?.meta.eventId).not.toBe('evt_1')
   })
 
-  test('leaves alone what its owner has enabled or moved since, what is disabled and what is unknown', () => {
-    expect(giveUp({ ...endpoint, target_since: now - 4 })).toEqual([])
-    expect(giveUp(disabled)).toEqual([])
-    expect(giveUp(undefined)).toEqual([])
-  })
-})
-
-describe('an endpoint that services are told of approvals at', () => {
-  const seen = (reason: EndpointFlaggedReason, attemptedAt = now) => ({
-    reason,
-    attemptedAt,
-    eventId: 'evt_1',
-    now,
-  })
-  const given = (some: Partial<EndpointRow> = {}) => ({
-    endpoint: { ...endpoint, ...some },
-    services: ['acme'],
-  })
-  const typesOf = (decisions: { event: { type: string } }[]) =>
-    decisions.map(({ event }) => event.type)
-
-  test('is flagged and stays active', () => {
-    const [decision] = decideGivingUp(given(), seen('failing'))
-    expect(decision?.event).toEqual({
-      type: 'WebhookEndpointFlagged',
-      data: {
-        organization_id: organizationId,
-        endpoint_id: endpointId,
-        reason: 'failing',
-        flagged_at: now,
-      },
-    })
-    // Or it could not be disabled for the same request once no service is told there.
-    expect(decision?.meta.eventId).not.toBe('evt_1')
-  })
-
-  test('is flagged once, and again when it is worse', () => {
-    expect(decideGivingUp(given({ flagged_reason: 'failing' }), seen('failing'))).toEqual([])
-    expect(decideGivingUp(given({ flagged_reason: 'failing' }), seen('gone'))).toHaveLength(1)
-    expect(decideGivingUp(given({ flagged_reason: 'gone' }), seen('failing'))).toEqual([])
-  })
-
-  test('is left alone when it was moved or enabled since, or is disabled', () => {
-    expect(decideGivingUp(given({ target_since: now }), seen('gone', now - 1))).toEqual([])
-    expect(decideGivingUp({ ...given(), endpoint: disabled }, seen('gone'))).toEqual([])
-  })
-
-  test('is disabled like any other once none is told there', () => {
-    const alone = { ...given({ flagged_reason: 'gone' }), services: [] }
-    expect(typesOf(decideGivingUp(alone, seen('failing')))).toEqual(['WebhookEndpointDisabled'])
-  })
-
-  test('has recovered when it was flagged', () => {
+  test('ends with a success, where the endpoint was flagged', () => {
     const recover = (row: EndpointRow | undefined) => decideRecovery(row, { eventId: 'evt_1', now })
-    expect(typesOf(recover({ ...endpoint, flagged_reason: 'gone' }))).toEqual([
+    expect(recover(flagged('gone')).map(({ event }) => event.type)).toEqual([
       'WebhookEndpointRecovered',
     ])
-    expect(recover(endpoint)).toEqual([])
-    expect(recover(undefined)).toEqual([])
+    expect([...recover(endpoint), ...recover(undefined)]).toEqual([])
   })
 })
 
-const command = {
-  sealedSecret: Buffer.from('sealed'),
-  eventId: 'evt_1',
-  now,
-}
-const state = { organization, endpoint, active: 1, services: [], has: false }
-
-/** An endpoint whose secrets end then; the first has no end. */
-function withSecrets(...ends: number[]) {
-  const secrets: SigningSecretRow[] = [null, ...ends].map((expires_at) => ({
-    sealed: Buffer.from(String(expires_at)),
-    created_at: 1,
-    expires_at,
-  }))
-  return { ...state, endpoint: { ...endpoint, secrets } }
-}
-
-test('a new secret signs from now on, the one before for 24 more hours', () => {
-  expect(decideSecretRotation(state, command)).toEqual([
-    {
-      event: {
-        type: 'WebhookEndpointSecretRotated',
-        data: {
-          organization_id: organizationId,
-          endpoint_id: endpointId,
-          signing_secret_sealed: Buffer.from('sealed'),
-          rotated_at: now,
-          previous_expires_at: now + overlapMs,
-        },
-      },
-      meta: { eventId: 'evt_1', time: now, organizationId, environment: 'live' },
+describe('rotating', () => {
+  /** An endpoint whose secrets end then, behind the newest, which has no end. */
+  const withSecrets = (...ends: number[]) => ({
+    endpoint: {
+      ...endpoint,
+      secrets: [null, ...ends].map((expires_at) => ({
+        sealed: Buffer.from(String(expires_at)),
+        created_at: 1,
+        expires_at,
+      })),
     },
-  ])
-  expect(overlapMs).toBe(24 * 60 * 60 * 1000)
-})
+  })
 
-test('at most three secrets sign; what has ended does not count', () => {
-  expect(decideSecretRotation(withSecrets(now + 1), command)).toHaveLength(1)
-  expect(decideSecretRotation(withSecrets(now + 1, now), command)).toHaveLength(1)
-  expect(refusal(() => decideSecretRotation(withSecrets(now + 2, now + 1), command)).code).toBe(
-    'request.conflict',
-  )
-})
+  test('makes a secret that signs from now on, the one before for 24 more hours', () => {
+    const data = {
+      ...ids,
+      signing_secret_sealed: Buffer.from('sealed'),
+      rotated_at: now,
+      previous_expires_at: now + 24 * 60 * 60 * 1000,
+    }
+    const meta = { eventId: 'evt_1', time: now, organizationId, environment: 'live' }
+    expect(rotate()).toEqual([{ event: { type: 'WebhookEndpointSecretRotated', data }, meta }])
+  })
 
-test('again it does nothing, also when three secrets sign', () => {
-  expect(decideSecretRotation({ ...withSecrets(now + 2, now + 1), has: true }, command)).toEqual([])
-})
+  test('is refused while three secrets sign; what has ended does not count', () => {
+    expect(rotate(withSecrets(now + 1))).toHaveLength(1)
+    expect(rotate(withSecrets(now + 1, now))).toHaveLength(1)
+    expect(codeOf(() => rotate(withSecrets(now + 2, now + 1)))).toBe('request.conflict')
+  })
 
-test('a disabled endpoint gets a new secret, so that a leaked one is gone before it is enabled', () => {
-  expect(decideSecretRotation({ ...state, endpoint: disabled }, command)).toHaveLength(1)
-})
-
-test('it is 404 without the endpoint, 403 when the organization is not active', () => {
-  expect(refusal(() => decideSecretRotation({ ...state, endpoint: undefined }, command)).code).toBe(
-    'request.not_found',
-  )
-  expect(
-    refusal(() => decideSecretRotation({ ...state, organization: suspended }, command)).code,
-  ).toBe('auth.organization_inactive')
+  test('does nothing when repeated, and replaces the secret of a disabled endpoint', () => {
+    expect(rotate({ ...withSecrets(now + 2, now + 1), has: true })).toEqual([])
+    expect(rotate({ endpoint: disabled })).toHaveLength(1)
+  })
 })

@@ -13,31 +13,26 @@ import {
 } from './given.ts'
 
 const eventId = asId('evt', `evt_${'3'.repeat(26)}`)
-const command = { eventId, now }
 const state: TestState = { organization, endpoint, recent: [], exists: false }
+const sendTest = (given: Partial<TestState> = {}) =>
+  decideTest({ ...state, ...given }, { eventId, now })
 const ten = (ago: number) => [...Array<number>(9).fill(now - 1), now - ago]
 
 test('it raises an event for the one endpoint', () => {
-  expect(decideTest(state, command)).toEqual([
-    {
-      event: {
-        type: 'WebhookEventRaised',
-        data: {
-          event_id: eventId,
-          organization_id: organizationId,
-          environment: 'live',
-          type: 'webhook.test',
-          subject_type: 'webhook_endpoint',
-          subject_id: endpointId,
-          data: `{"object":"webhook_test","endpoint":{"id":"${endpointId}"}}`,
-          created_at: now,
-          endpoint_ids: [endpointId],
-          route: 'queued',
-        },
-      },
-      meta: { eventId, time: now, organizationId, environment: 'live' },
-    },
-  ])
+  const data = {
+    event_id: eventId,
+    organization_id: organizationId,
+    environment: 'live',
+    type: 'webhook.test',
+    subject_type: 'webhook_endpoint',
+    subject_id: endpointId,
+    data: `{"object":"webhook_test","endpoint":{"id":"${endpointId}"}}`,
+    created_at: now,
+    endpoint_ids: [endpointId],
+    route: 'queued',
+  }
+  const meta = { eventId, time: now, organizationId, environment: 'live' }
+  expect(sendTest()).toEqual([{ event: { type: 'WebhookEventRaised', data }, meta }])
 })
 
 test.each([
@@ -46,28 +41,26 @@ test.each([
   [58_999, '2'],
   [2, '60'],
 ])(
-  'an eleventh within a minute waits until the first is older: %i ms ago, %s s',
+  'an eleventh within a minute waits until the first, %i ms ago, is older: %s s',
   (ago, seconds) => {
-    const { code, headers } = refusal(() => decideTest({ ...state, recent: ten(ago) }, command))
+    const { code, headers } = refusal(() => sendTest({ recent: ten(ago) }))
     expect([code, headers]).toEqual(['rate_limit.exceeded', { 'retry-after': seconds }])
   },
 )
 
 test('a tenth, and an eleventh after a minute, is sent', () => {
-  expect(decideTest({ ...state, recent: ten(1).slice(1) }, command)).toHaveLength(1)
-  expect(decideTest({ ...state, recent: ten(60_000) }, command)).toHaveLength(1)
+  expect(sendTest({ recent: ten(1).slice(1) })).toHaveLength(1)
+  expect(sendTest({ recent: ten(60_000) })).toHaveLength(1)
 })
 
 test('again it does nothing, whatever became of the endpoint since', () => {
-  const repeated = { ...state, exists: true, recent: ten(5) }
-  expect(decideTest(repeated, command)).toEqual([])
-  expect(decideTest({ ...repeated, endpoint: disabled }, command)).toEqual([])
+  expect(sendTest({ exists: true, recent: ten(5), endpoint: disabled })).toEqual([])
 })
 
-test('a disabled endpoint is not tested; without one it is 404, without an active organization 403', () => {
-  const codeOf = (given: Partial<TestState>) =>
-    refusal(() => decideTest({ ...state, ...given }, command)).code
-  expect(codeOf({ endpoint: disabled })).toBe('request.conflict')
-  expect(codeOf({ endpoint: undefined })).toBe('request.not_found')
-  expect(codeOf({ organization: suspended })).toBe('auth.organization_inactive')
+test.each<[string, Partial<TestState>]>([
+  ['request.conflict', { endpoint: disabled }],
+  ['request.not_found', { endpoint: undefined }],
+  ['auth.organization_inactive', { organization: suspended }],
+])('%s', (code, given) => {
+  expect(refusal(() => sendTest(given)).code).toBe(code)
 })

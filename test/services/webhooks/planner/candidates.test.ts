@@ -8,75 +8,65 @@ import {
 import { metaOf, sessionScored } from '../../../support/session-scored.ts'
 
 const data = sessionScored()
-const [candidate] = candidatesOf(
-  {
-    type: 'SessionScored',
-    data,
-    meta: metaOf(data),
-    value: Buffer.alloc(0),
-    position: { topic: 't', partition: 0, offset: 0 },
-  },
-  data.created_at,
-) as [EventCandidate]
-const subscription = `${data.organization_id} ${data.environment} ${candidate.type}`
-const nothing: Known = { settled: new Set(), unsubscribed: new Set() }
+const day = 24 * 60 * 60 * 1000
+const found = (some: object = {}, now = data.created_at) =>
+  candidatesOf(
+    {
+      type: 'SessionScored',
+      data,
+      meta: metaOf(data),
+      value: Buffer.alloc(0),
+      position: { topic: 't', partition: 0, offset: 0 },
+      ...some,
+    },
+    now,
+  )
+const [candidate] = found() as [EventCandidate]
+const { organization_id, environment } = data
+const subscription = `${organization_id} ${environment} ${candidate.type}`
+const scope = { organization_id, environment, event_types: [candidate.type] }
+const subscribers = (createdIn: number) =>
+  new Map([[subscription, [{ ...scope, id: 'we_1', created_at: data.evaluated_at + createdIn }]]])
+const endpointIds = ['we_1']
 
-const subscribers = (createdAt: number) => new Map([[subscription, [endpoint(createdAt)]]])
+test('a session that is older than events are kept, or was erased, is no candidate', () => {
+  expect(found()).toHaveLength(1)
+  expect(found({}, data.created_at + 31 * day)).toEqual([])
+  expect(found({ unreadable: 'no key' })).toEqual([])
+})
 
-function endpoint(created_at: number) {
-  const { organization_id, environment } = data
-  return { id: 'we_1', organization_id, environment, event_types: [candidate.type], created_at }
-}
-
-test.each<[string, { given: Partial<Known>; stage: ReturnType<typeof stageOf> }]>([
-  ['nothing', { given: {}, stage: { name: 'pending' } }],
-  [
-    'that it was raised here',
-    { given: { settled: new Set([candidate.id]) }, stage: { name: 'settled' } },
-  ],
+test.each<[string, Partial<Known>, ReturnType<typeof stageOf>]>([
+  ['nothing', {}, { name: 'pending' }],
+  ['that it was raised here', { settled: new Set([candidate.id]) }, { name: 'settled' }],
   [
     'that nobody had the subscription a moment ago',
-    { given: { unsubscribed: new Set([subscription]) }, stage: { name: 'unsubscribed' } },
+    { unsubscribed: new Set([subscription]) },
+    { name: 'unsubscribed' },
   ],
-  [
-    'that nobody is subscribed',
-    { given: { subscribers: new Map() }, stage: { name: 'unsubscribed' } },
-  ],
-  [
-    'an endpoint',
-    {
-      given: { subscribers: subscribers(data.evaluated_at) },
-      stage: { name: 'subscribed', endpointIds: ['we_1'] },
-    },
-  ],
+  ['that nobody is subscribed', { subscribers: new Map() }, { name: 'unsubscribed' }],
+  ['an endpoint', { subscribers: subscribers(0) }, { name: 'subscribed', endpointIds }],
   [
     'an endpoint that was made within what clocks differ by',
-    {
-      given: { subscribers: subscribers(data.evaluated_at + 60_000) },
-      stage: { name: 'subscribed', endpointIds: ['we_1'] },
-    },
+    { subscribers: subscribers(60_000) },
+    { name: 'subscribed', endpointIds },
   ],
   [
     'an endpoint that was made after the decision',
-    {
-      given: { subscribers: subscribers(data.evaluated_at + 60_001) },
-      stage: { name: 'unsubscribed' },
-    },
+    { subscribers: subscribers(60_001) },
+    { name: 'unsubscribed' },
   ],
   [
     'an endpoint, and that it was not raised',
-    {
-      given: { subscribers: subscribers(data.evaluated_at), raised: new Set() },
-      stage: { name: 'due', endpointIds: ['we_1'] },
-    },
+    { subscribers: subscribers(0), raised: new Set() },
+    { name: 'due', endpointIds },
   ],
   [
     'an endpoint, and that it was raised',
-    {
-      given: { subscribers: subscribers(data.evaluated_at), raised: new Set([candidate.id]) },
-      stage: { name: 'settled' },
-    },
+    { subscribers: subscribers(0), raised: new Set([candidate.id]) },
+    { name: 'settled' },
   ],
-])('knowing %s', (_, { given, stage }) => {
-  expect(stageOf(candidate, { ...nothing, ...given })).toEqual(stage)
+])('knowing %s', (_, known, stage) => {
+  expect(stageOf(candidate, { settled: new Set(), unsubscribed: new Set(), ...known })).toEqual(
+    stage,
+  )
 })

@@ -1,4 +1,4 @@
-import { type EventLog, LogUnavailable } from '../../../../infra/log/port.ts'
+import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
 
 export interface Gate {
   open(): void

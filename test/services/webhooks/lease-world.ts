@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createTestDatabase } from '../../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 
 export const hex = (bytes: number) => randomBytes(bytes).toString('hex')
 
