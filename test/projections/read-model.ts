@@ -1,13 +1,60 @@
+import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
+import { createCodec } from '../../infra/event-store/codec.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import { transaction } from '../../infra/postgres/pool.ts'
+import { type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { testCause } from '../support/projections.ts'
+import { metaOf } from '../support/session-scored.ts'
+
+const codec = createCodec()
+let placed = 0
+
+export interface At {
+  /** The log's event id; a new one unless given. */
+  id?: string
+  partition?: number
+  offset?: number
+}
+
+/** The event as it is in the log, by default behind all others made so, and without its bytes. */
+export const recordedIn =
+  (topic: string) =>
+  (event: DomainEvent, at: At = {}): RecordedEvent => {
+    const { partition = 0, offset = placed++, id: eventId = `log_${offset}` } = at
+    const meta = { eventId, time: 1, organizationId: null, environment: null }
+    return { ...event, meta, value: Buffer.alloc(0), position: { topic, partition, offset } }
+  }
+
+const recordedOfSession = recordedIn('tidegate.sessions.v1')
+
+/** An event of a session, with its bytes, under the id that it has itself. */
+export function recordedSession(event: DomainEvent): RecordedEvent {
+  if (!('event_id' in event.data && 'environment' in event.data))
+    throw new Error(`not an event of a session: ${event.type}`)
+  const [meta, value] = [metaOf(event.data), codec.encode(event, testCause)]
+  return { ...recordedOfSession(event), meta, value }
+}
+
+/** Works on the tables of the projection's live build. */
+export const inLiveBuild = <T>(
+  pool: pg.Pool,
+  { name }: Projection,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> =>
+  transaction(pool, async (tx) => {
+    const build = await liveBuild(tx, name)
+    if (!build) throw new Error('no live build')
+    await tx.query(useSchema(build))
+    return work(tx)
+  })
 
 export interface ReadModel {
   readonly database: TestDatabase
+  readonly pool: pg.Pool
   /** Applies the events, recorded one after the other in partition 0, as one batch. */
   given(...events: DomainEvent[]): Promise<void>
   apply(events: RecordedEvent[]): Promise<void>
@@ -31,18 +78,15 @@ export function useReadModel(
     await database.pool.query(`truncate ${tables.join(', ')}`)
   })
 
-  async function apply(events: RecordedEvent[]): Promise<void> {
-    await transaction(database.pool, async (tx) => {
-      const build = await liveBuild(tx, projection.name)
-      if (!build) throw new Error('no live build')
-      await tx.query(useSchema(build))
-      await applyNew(tx, projection, events)
-    })
-  }
+  const apply = (events: RecordedEvent[]): Promise<void> =>
+    inLiveBuild(database.pool, projection, (tx) => applyNew(tx, projection, events))
 
   return {
     get database() {
       return database
+    },
+    get pool() {
+      return database.pool
     },
     apply,
     given: (...events) => apply(events.map((event) => recorded(event))),

@@ -2,7 +2,8 @@ import type { DomainEvent, EventMeta } from '../../infra/event-store/event.ts'
 import type { SessionScored } from '../../schemas/events.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 
-export const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
+export const id = <Prefix extends string>(prefix: Prefix, n: number) =>
+  `${prefix}_${String(n).padStart(26, '0')}` as const
 
 /** The `n`th decision, of session `session`, with a visitor that several sessions share. */
 export function decision(

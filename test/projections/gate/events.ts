@@ -1,20 +1,17 @@
-import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import { systemService } from '../../../services/gate/registry/registered.ts'
-import { type ReadModel, useReadModel } from '../read-model.ts'
+import { type ReadModel, recordedIn, useReadModel } from '../read-model.ts'
+import { id } from '../world-events.ts'
 
 export const topic = 'tidegate.gate.v1'
 export const minute = 60_000
 export const day = 24 * 60 * minute
 /** A time to count from; what it is does not matter. */
 export const start = 1_760_000_000_000
-const id = <P extends string>(prefix: P, n: number) =>
-  `${prefix}_${String(n).padStart(26, '0')}` as const
 export const gate = (n: number) => id('gate', n)
 export const gacct = (n: number) => id('gacct', n)
-const organization_id = id('org', 1)
-const environment = 'live'
-const tenant = { organization_id, environment } as const
+const tenant = { organization_id: id('org', 1), environment: 'live' } as const
 const { definition } = systemService('https://acme.example')
 const proof = {
   verdict: 'human',
@@ -23,201 +20,149 @@ const proof = {
   proof_decision_id: id('evt', 1),
 }
 
+type Data<Type extends DomainEvent['type']> = Extract<DomainEvent, { type: Type }>['data']
+const event = <Type extends DomainEvent['type']>(type: Type, data: Data<Type>) =>
+  ({ type, data }) as DomainEvent
+
+const service = (n: number) => ({ service_id: `service-${n}`, ...tenant })
+const session = (n: number) => ({ gate_session_id: gate(n) })
+const account = (n: number) => ({ ...session(n), gate_account_id: gacct(n) })
+const asked = (n: number, at: number) => ({
+  ...session(n),
+  ...service(n),
+  account_name: `Robin ${n}`,
+  requested_ip: '203.0.113.9',
+  requested_user_agent: 'agent',
+  confirmation_code: 'K4-7M9',
+  opened_at: at,
+  expires_at: at + 15 * minute,
+})
+
 /** Events about the service, signup or login number `n`, at a time that tells one from the next. */
 export const events = {
-  registered: (n: number, at: number): DomainEvent => ({
-    type: 'GateServiceRegistered',
-    data: { service_id: `service-${n}`, ...tenant, definition, registered_at: at },
-  }),
-  changed: (n: number, at: number): DomainEvent => ({
-    type: 'GateServiceChanged',
-    data: {
-      service_id: `service-${n}`,
-      ...tenant,
+  registered: (n: number, at: number) =>
+    event('GateServiceRegistered', { ...service(n), definition, registered_at: at }),
+  changed: (n: number, at: number) =>
+    event('GateServiceChanged', {
+      ...service(n),
       definition: { ...definition, name: `${at}\u0000` },
       changed_at: at,
-    },
-  }),
-  verified: (n: number, at: number): DomainEvent => ({
-    type: 'GateServiceVerified',
-    data: { service_id: `service-${n}`, ...tenant, verified_at: at },
-  }),
-  withdrawn: (n: number, at: number): DomainEvent => ({
-    type: 'GateServiceVerificationWithdrawn',
-    data: { service_id: `service-${n}`, ...tenant, withdrawn_at: at },
-  }),
-  disabled: (n: number, at: number): DomainEvent => ({
-    type: 'GateServiceDisabled',
-    data: { service_id: `service-${n}`, ...tenant, disabled_at: at },
-  }),
-  opened: (n: number, at: number): DomainEvent => ({
-    type: 'GateSessionOpened',
-    data: {
-      ...session(n, at),
+    }),
+  verified: (n: number, at: number) =>
+    event('GateServiceVerified', { ...service(n), verified_at: at }),
+  withdrawn: (n: number, at: number) =>
+    event('GateServiceVerificationWithdrawn', { ...service(n), withdrawn_at: at }),
+  domainVerified: (n: number, at: number) =>
+    event('GateServiceDomainVerified', {
+      ...service(n),
+      domain: `d${at}.example`,
+      proof: 'dns',
+      verified_at: at,
+    }),
+  disabled: (n: number, at: number) =>
+    event('GateServiceDisabled', { ...service(n), disabled_at: at }),
+  opened: (n: number, at: number) =>
+    event('GateSessionOpened', {
+      ...asked(n, at),
       metadata: '{"a":"\\u0000"}',
       delivery_key_id: 'key',
       delivery_public_key: 'public',
       poll_token_hash: `poll ${at}`,
       claim: at % 2 === 0 ? 'supported' : null,
-    },
-  }),
-  loginOpened: (n: number, at: number): DomainEvent => ({
-    type: 'LoginSessionOpened',
-    data: {
-      ...session(n, at),
+    }),
+  loginOpened: (n: number, at: number) =>
+    event('LoginSessionOpened', {
+      ...asked(n, at),
       gate_account_id: gacct(n),
       dashboard_login_url: `https://acme.example/${at}\u0000`,
-    },
-  }),
-  started: (n: number, at: number): DomainEvent => ({
-    type: 'GateSessionApprovalStarted',
-    data: {
-      gate_session_id: gate(n),
-      gate_account_id: gacct(n),
+    }),
+  started: (n: number, at: number) =>
+    event('GateSessionApprovalStarted', {
+      ...account(n),
       webhook_endpoint_id: null,
       approve_token_hash: `approve ${at}`,
       ...proof,
       started_at: at,
-    },
-  }),
-  claimRequested: (n: number, at: number): DomainEvent => ({
-    type: 'GateSessionClaimRequested',
-    data: {
-      gate_session_id: gate(n),
-      gate_account_id: gacct(n),
+    }),
+  claimRequested: (n: number, at: number) =>
+    event('GateSessionClaimRequested', {
+      ...account(n),
       approve_token_hash: `approve ${at}`,
       claim_code_hash: `claim ${at}`,
       ...proof,
       requested_at: at,
-    },
-  }),
-  claimFailed: (n: number, at: number): DomainEvent => ({
-    type: 'GateSessionClaimFailed',
-    data: { gate_session_id: gate(n), gate_account_id: gacct(n), failed_at: at },
-  }),
-  claimed: (n: number, at: number): DomainEvent => ({
-    type: 'GateSessionClaimed',
-    data: {
-      gate_session_id: gate(n),
-      gate_account_id: gacct(n),
-      webhook_endpoint_id: null,
-      claimed_at: at,
-    },
-  }),
-  domainVerified: (n: number, at: number): DomainEvent => ({
-    type: 'GateServiceDomainVerified',
-    data: {
-      service_id: `service-${n}`,
-      ...tenant,
-      domain: `d${at}.example`,
-      proof: 'dns',
-      verified_at: at,
-    },
-  }),
-  accepted: (n: number, at: number): DomainEvent => ({
-    type: 'GateVariablesAccepted',
-    data: {
-      gate_session_id: gate(n),
-      gate_account_id: gacct(n),
-      env_vars: [`KEY_${at}`],
-      accepted_at: at,
-    },
-  }),
-  approved: (n: number, at: number): DomainEvent => ({
-    type: 'GateSessionApproved',
-    data: {
-      gate_session_id: gate(n),
-      gate_account_id: gacct(n),
+    }),
+  claimFailed: (n: number, at: number) =>
+    event('GateSessionClaimFailed', { ...account(n), failed_at: at }),
+  claimed: (n: number, at: number) =>
+    event('GateSessionClaimed', { ...account(n), webhook_endpoint_id: null, claimed_at: at }),
+  accepted: (n: number, at: number) =>
+    event('GateVariablesAccepted', { ...account(n), env_vars: [`KEY_${at}`], accepted_at: at }),
+  approved: (n: number, at: number) =>
+    event('GateSessionApproved', {
+      ...account(n),
       delivery_sealed: Buffer.from([0, 255, n]),
       delivery_expires_at: at + day,
       ack_token_hash: `ack ${at}`,
       agent_token_hash: n % 3 === 0 ? null : `agent ${n}`,
       agent_token_expires_at: n % 3 === 0 ? null : at + 90 * day,
       approved_at: at,
-    },
-  }),
-  rejected: (n: number, at: number): DomainEvent => ({
-    type: 'GateSessionRejected',
-    data: {
-      gate_session_id: gate(n),
+    }),
+  rejected: (n: number, at: number) =>
+    event('GateSessionRejected', {
+      ...session(n),
       reason: 'integrator_failed',
       problem: `At ${at}\u0000.`,
       rejected_at: at,
-    },
-  }),
-  expired: (n: number, at: number): DomainEvent => ({
-    type: 'GateSessionExpired',
-    data: { gate_session_id: gate(n), expired_at: at },
-  }),
-  acknowledged: (n: number, at: number): DomainEvent => ({
-    type: 'GateDeliveryAcknowledged',
-    data: { gate_session_id: gate(n), acknowledgement_id: `ack ${at}`, acknowledged_at: at },
-  }),
-  deliveryExpired: (n: number, at: number): DomainEvent => ({
-    type: 'GateDeliveryExpired',
-    data: { gate_session_id: gate(n), expired_at: at },
-  }),
-  loginApproved: (n: number, at: number): DomainEvent => ({
-    type: 'LoginSessionApproved',
-    data: {
-      gate_session_id: gate(n),
+    }),
+  expired: (n: number, at: number) =>
+    event('GateSessionExpired', { ...session(n), expired_at: at }),
+  acknowledged: (n: number, at: number) =>
+    event('GateDeliveryAcknowledged', {
+      ...session(n),
+      acknowledgement_id: `ack ${at}`,
+      acknowledged_at: at,
+    }),
+  deliveryExpired: (n: number, at: number) =>
+    event('GateDeliveryExpired', { ...session(n), expired_at: at }),
+  loginApproved: (n: number, at: number) =>
+    event('LoginSessionApproved', {
+      ...session(n),
       code_hash: `code ${at}`,
       code_expires_at: at + 5 * minute,
       approve_token_hash: `approve ${at}`,
       ...proof,
       approved_at: at,
-    },
-  }),
-  codeConsumed: (n: number, at: number): DomainEvent => ({
-    type: 'LoginCodeConsumed',
-    data: { gate_session_id: gate(n), consumption_id: `use ${at}`, consumed_at: at },
-  }),
-  codeExpired: (n: number, at: number): DomainEvent => ({
-    type: 'LoginCodeExpired',
-    data: { gate_session_id: gate(n), expired_at: at },
-  }),
-  renewed: (n: number, at: number): DomainEvent => ({
-    type: 'AgentTokenRenewed',
-    data: {
-      gate_session_id: gate(n),
-      gate_account_id: gacct(n),
-      expires_at: at + 90 * day,
-      renewed_at: at,
-    },
-  }),
-  revoked: (n: number, at: number): DomainEvent => ({
-    type: 'AgentTokenRevoked',
-    data: { gate_session_id: gate(n), gate_account_id: gacct(n), revoked_at: at },
-  }),
-} satisfies Record<string, (n: number, at: number) => DomainEvent>
-
-function session(n: number, at: number) {
-  return {
-    gate_session_id: gate(n),
-    service_id: `service-${n}`,
-    ...tenant,
-    account_name: `Robin ${n}`,
-    requested_ip: '203.0.113.9',
-    requested_user_agent: 'agent',
-    confirmation_code: 'K4-7M9',
-    opened_at: at,
-    expires_at: at + 15 * minute,
-  }
+    }),
+  codeConsumed: (n: number, at: number) =>
+    event('LoginCodeConsumed', { ...session(n), consumption_id: `use ${at}`, consumed_at: at }),
+  codeExpired: (n: number, at: number) =>
+    event('LoginCodeExpired', { ...session(n), expired_at: at }),
+  renewed: (n: number, at: number) =>
+    event('AgentTokenRenewed', { ...account(n), expires_at: at + 90 * day, renewed_at: at }),
+  revoked: (n: number, at: number) => event('AgentTokenRevoked', { ...account(n), revoked_at: at }),
 }
 
-let offset = 0
+/** How signups and logins come and go, as routes would decide it. */
+const stories: (keyof typeof events)[][] = [
+  ['registered', 'verified', 'opened', 'started', 'approved', 'acknowledged', 'renewed', 'changed'],
+  ['opened', 'started', 'approved', 'revoked'],
+  ['opened', 'started', 'approved', 'deliveryExpired'],
+  ['opened', 'started', 'rejected'],
+  ['opened', 'started'],
+  ['opened', 'rejected'],
+  ['opened', 'expired', 'registered', 'disabled'],
+  ['opened'],
+  ['loginOpened', 'loginApproved', 'codeConsumed'],
+  ['loginOpened', 'loginApproved', 'codeExpired'],
+  ['loginOpened', 'loginApproved'],
+  ['loginOpened', 'expired'],
+]
 
-/** The event as it is in the log, behind all others made so; `id` is the log's id of it, a new one unless given. */
-export function recorded(event: DomainEvent, { id }: { id?: string } = {}): RecordedEvent {
-  const place = offset++
-  const meta = { eventId: id ?? `log_${place}`, time: 1, organizationId: null, environment: null }
-  return {
-    ...event,
-    meta,
-    value: Buffer.alloc(0),
-    position: { topic: 'tidegate.gate.v1', partition: 0, offset: place },
-  }
-}
+export const gateStory = (n: number): DomainEvent[] =>
+  (stories[n % stories.length] ?? []).map((kind, step) => events[kind](n, start + step))
+
+export const recorded = recordedIn(topic)
 
 /** Gate's read model in a database of the test file's own, empty before each test. */
 export const useGateWorld = (): ReadModel =>

@@ -1,14 +1,9 @@
-import { createCodec } from '../../../infra/event-store/codec.ts'
-import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import type { MarkLabel } from '../../../schemas/events.ts'
-import { testCause } from '../../support/projections.ts'
-import { metaOf, sessionScored } from '../../support/session-scored.ts'
+import { sessionScored } from '../../support/session-scored.ts'
+import { id } from '../world-events.ts'
 
-export const scope = {
-  organizationId: `org_${'1'.padStart(26, '0')}`,
-  environment: 'live',
-} as const
-export const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
+export const scope = { organizationId: id('org', 1), environment: 'live' } as const
 
 const about = (session: number, event: string) => ({
   session_id: id('sid', session),
@@ -41,16 +36,3 @@ export const unmarked = (session: number, mark: number): DomainEvent => ({
     unmarked_at: 3000 + mark,
   },
 })
-
-export function eventMeta({ data }: DomainEvent) {
-  if ('event_id' in data && 'environment' in data) return metaOf(data)
-  throw new Error('not an event of a session')
-}
-
-const codec = createCodec()
-let offset = 0
-
-export function recorded(event: DomainEvent): RecordedEvent {
-  const position = { topic: 'tidegate.sessions.v1', partition: 0, offset: offset++ }
-  return { ...event, meta: eventMeta(event), value: codec.encode(event, testCause), position }
-}

@@ -5,10 +5,11 @@ import { currentMarks, newestMarks, sessionsToMark } from '../../../projections/
 import { marksOf } from '../../../projections/sessions/person.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findSession } from '../../../projections/sessions/queries.ts'
-import { useReadModel } from '../read-model.ts'
-import { id, marked, recorded, scope, scored, unmarked } from './events.ts'
+import { recordedSession, useReadModel } from '../read-model.ts'
+import { id } from '../world-events.ts'
+import { marked, scope, scored, unmarked } from './events.ts'
 
-const model = useReadModel(sessionsProjection, recorded)
+const model = useReadModel(sessionsProjection, recordedSession)
 
 /** As the detail, the list and the flat row have it, which are the same. */
 async function shown(session = 1) {
@@ -54,14 +55,14 @@ test('the newest mark counts, and one that is taken away gives place to the one 
 })
 
 test('a repeat changes nothing: a mark that was taken away does not come back', async () => {
-  const [first, second, gone] = [marked(1, 1), marked(1, 2), unmarked(1, 2)].map(recorded)
+  const [first, second, gone] = [marked(1, 1), marked(1, 2), unmarked(1, 2)].map(recordedSession)
   if (!first || !second || !gone) throw new Error('no events')
   await model.given(scored(1))
   await model.apply([first, second, gone])
   // As a producer that had no answer appends them again.
   const again = [first, second].map((event) => ({
     ...event,
-    position: recorded(scored(1)).position,
+    position: recordedSession(scored(1)).position,
   }))
   await model.apply(again)
   expect(await shown()).toMatchObject({ id: id('mrk', 1) })
@@ -122,7 +123,7 @@ test('it stays with the session when that is decided anew, or is another visitor
 test('a mark of a session that is not there, or was erased, leaves nothing', async () => {
   await model.given(scored(1))
   await model.given(marked(2, 1))
-  await model.apply([{ ...recorded(marked(1, 1)), isErased: true }])
+  await model.apply([{ ...recordedSession(marked(1, 1)), isErased: true }])
   expect(await model.rows('session_marks')).toEqual([])
   expect(await shown()).toBeNull()
 })

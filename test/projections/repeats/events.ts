@@ -1,11 +1,11 @@
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import type { CountedSession } from '../../../projections/repeats/counted.ts'
-import { repeatsProjection } from '../../../projections/repeats/projection.ts'
 import type { Environment } from '../../../schemas/events.ts'
-import { metaOf, sessionScored, visitorLink } from '../../support/session-scored.ts'
+import { sessionScored, visitorLink } from '../../support/session-scored.ts'
+import { type At, recordedIn } from '../read-model.ts'
 import { id } from '../world-events.ts'
 
-export { repeatsProjection }
+export { repeatsProjection } from '../../../projections/repeats/projection.ts'
 export const topic = 'tidegate.sessions.v1'
 export const start = Date.UTC(2026, 2, 24, 12)
 
@@ -68,32 +68,23 @@ const changeOf = (session: number) => {
   return { session_id, organization_id, environment, event_id: id('evt', made++) }
 }
 
-export function attached({
-  session,
-  user,
-  at,
-}: {
+interface Attached {
   session: number
   user: string
   at: number
-}): DomainEvent {
-  return {
-    type: 'ClientUserAttached',
-    data: { ...changeOf(session), client_user_id: user, attached_at: at },
-  }
+}
+
+export function attached({ session, user, at }: Attached): DomainEvent {
+  const data = { ...changeOf(session), client_user_id: user, attached_at: at }
+  return { type: 'ClientUserAttached', data }
 }
 
 export function cleared({ session, at }: { session: number; at: number }): DomainEvent {
   return { type: 'ClientUserCleared', data: { ...changeOf(session), cleared_at: at } }
 }
 
-/** Without its bytes, which the read model does not look at. */
-export function recorded(
-  event: DomainEvent,
-  { partition = 0, offset = made++ } = {},
-): RecordedEvent {
-  if (!('event_id' in event.data && 'environment' in event.data))
-    throw new Error('not an event of a session')
-  const position = { topic, partition, offset }
-  return { ...event, meta: metaOf(event.data), value: Buffer.alloc(0), position }
-}
+const recordedInTopic = recordedIn(topic)
+
+/** Under the id that the event has itself. */
+export const recorded = (event: DomainEvent, at: At = {}): RecordedEvent =>
+  recordedInTopic(event, 'event_id' in event.data ? { id: event.data.event_id, ...at } : at)

@@ -1,4 +1,4 @@
-import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
+import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { derivedHexId } from '../../../infra/ids.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import type {
@@ -6,11 +6,12 @@ import type {
   WebhookEndpointCreated,
   WebhookEventRaised,
 } from '../../../schemas/events.ts'
-import { type ReadModel, useReadModel } from '../read-model.ts'
+import { type ReadModel, recordedIn, useReadModel } from '../read-model.ts'
+import { id } from '../world-events.ts'
 
 export const topic = 'tidegate.webhooks.v1'
-export const org = (n: number) => `org_${String(n).padStart(26, '0')}`
-export const evt = (n: number) => `evt_${String(n).padStart(26, '0')}`
+export const org = (n: number) => id('org', n)
+export const evt = (n: number) => id('evt', n)
 export const we = (n: number) => `we_${String(n).padStart(32, '0')}`
 export const wdlv = (event: number, endpoint: number) =>
   derivedHexId('wdlv', evt(event), we(endpoint))
@@ -18,21 +19,7 @@ export const day = 24 * 60 * 60 * 1000
 /** A time to count from; what it is does not matter. */
 export const start = 1_760_000_000_000
 
-export interface At {
-  /** The log's event id; a new one unless given. */
-  id?: string
-  partition?: number
-  offset?: number
-}
-
-let offset = 0
-
-/** The event as it is in the log, by default behind all others made so. */
-export function recorded(event: DomainEvent, at: At = {}): RecordedEvent {
-  const { partition = 0, offset: place = offset++, id = `log_${place}` } = at
-  const meta = { eventId: id, time: 1, organizationId: null, environment: null }
-  return { ...event, meta, value: Buffer.alloc(0), position: { topic, partition, offset: place } }
-}
+export const recorded = recordedIn(topic)
 
 export function endpointCreated(
   n: number,
@@ -140,7 +127,6 @@ export function redelivery(whose: Whose, requestedAt = start + 9000): DomainEven
   }
 }
 
-export type WebhooksWorld = ReadModel
-
 /** The read model in a database of the test file's own, empty before each test. */
-export const useWebhooksWorld = (): WebhooksWorld => useReadModel(webhooksProjection, recorded)
+export const useWebhooksWorld = (): ReadModel =>
+  useReadModel(webhooksProjection, (event) => recorded(event))
