@@ -1,7 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import {
   type DirectoryServer,
   type Reply,
@@ -10,11 +8,10 @@ import {
 } from '../services/scoring/identity/directory-server.ts'
 import { desktopChrome } from '../services/scoring/support/snapshots.ts'
 import { agentSignature, createAgentKey } from '../support/agent-signature.ts'
-import { type Owner, operator } from '../support/cluster.ts'
+import { type Cluster, startCluster } from '../support/cluster.ts'
+import { createTestClient } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { createRest } from '../support/rest.ts'
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 import { root } from '../support/test-projects.ts'
 
 const key = createAgentKey()
@@ -23,53 +20,33 @@ const crawlerHost = 'spider-1.yandex.com'
 // Of a network that was given back. No address of documentation is looked up.
 const crawlerAddress = '3ffe::1'
 
-let database: TestDatabase
 let agent: DirectoryServer
 let dns: Awaited<ReturnType<typeof startReverseDns>>
-let settings: Record<string, string>
-let server: ServerProcess
-let owner: Owner
+let cluster: Cluster
 const answer = Promise.withResolvers<Reply>()
 
 beforeAll(async () => {
-  database = await createTestDatabase({ empty: true })
   agent = await startDirectory(() => answer.promise)
   const addresses = { 'agent.example': ['127.0.0.1'], [crawlerHost]: [crawlerAddress] }
   dns = await startReverseDns([crawlerHost], addresses)
-  settings = {
-    DATABASE_URL: database.url,
-    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+  const env = {
     FIRST_PARTY_URLS: 'https://own.example',
     TRUSTED_PROXIES: '127.0.0.1',
     AGENT_LOOKUPS: 'on',
+    PROGRAM: path.join(root, 'test/support/looking-up-inside.ts'),
+    LOOKING_UP: JSON.stringify({ dnsServers: [dns.address], ca: agent.options.ca }),
   }
-  server = await start()
-  owner = await operator(settings).organization()
+  cluster = await startCluster({ env })
 }, 120_000)
 
 afterAll(async () => {
-  await server?.end('SIGTERM')
+  await cluster?.stop()
   await Promise.all([agent?.close(), dns?.close()])
-  await database?.drop()
 })
-
-const start = () =>
-  startServerProcess([], {
-    ...settings,
-    PROGRAM: path.join(root, 'test/support/looking-up-inside.ts'),
-    LOOKING_UP: JSON.stringify({ dnsServers: [dns.address], ca: agent.options.ca }),
-  })
 
 /** The id of a session that hands off. */
 async function visit(headers: Record<string, string>): Promise<string> {
-  const client = createCollectClient({
-    endpoint: server.baseUrl,
-    publishableKey: owner.publishable.key,
-    fetch,
-    headers,
-    sdk: { name: 'test', version: '1', platform: 'web' },
-    page: { url: 'https://shop.example/' },
-  })
+  const client = createTestClient(cluster, { headers })
   const { sessionId } = await client.open()
   await client.sendBatch({ version: 1, elapsed_ms: 100, snapshot: desktopChrome.snapshot })
   await client.requestResult({ version: 1, elapsed_ms: 200 })
@@ -86,7 +63,7 @@ function signed(nonce: string): Record<string, string> {
   return { ...agentSignature({ key, lines, created, nonce }), 'Signature-Agent': named }
 }
 
-const rest = () => createRest(server.baseUrl, owner.secret.key)
+const rest = () => createRest(cluster.baseUrl, cluster.owner.secret.key)
 
 async function statusesOf(id: string) {
   const { web_bot_auth, agent: found } = await rest().session(id)
@@ -123,9 +100,7 @@ it('a crawler is verified by the host name of its address', async () => {
 }, 120_000)
 
 it('what one process has fetched and a nonce that it has taken are known to another', async () => {
-  const other = await start()
-  await server.end('SIGTERM')
-  server = other
+  await cluster.replace()
   const [again, next] = [await visit(signed('one')), await visit(signed('two'))]
   expect(await statusesOf(again)).toEqual(['invalid', 'declared'])
   expect(await statusesOf(next)).toEqual(['verified', 'signed'])

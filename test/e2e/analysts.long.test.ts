@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect } from 'vitest'
@@ -13,6 +11,7 @@ import { writeMmdb } from '../support/mmdb.ts'
 import { needs } from '../support/needs.ts'
 import { pythonWithKafka } from '../support/python-kafka.ts'
 import { startTraffic } from '../support/session-traffic.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const { describe, it } = needs('kafka', 'python-kafka', 'python-duckdb', 'kcat')
 const run = promisify(execFile)
@@ -28,12 +27,11 @@ interface Group {
 
 // Somebody who has no more than the page does what it says.
 describe('docs/guide/analysts.md on a live installation', () => {
-  let folder: string
+  const folder = temporaryFolder('analysts')
   let cluster: Cluster
   let env: NodeJS.ProcessEnv
 
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-analysts-'))
     const asns = path.join(folder, 'asn.mmdb')
     await writeMmdb(asns, 'GeoLite2-ASN', {
       '0.0.0.0/1': { autonomous_system_number: 64500, autonomous_system_organization: 'One' },
@@ -43,7 +41,6 @@ describe('docs/guide/analysts.md on a live installation', () => {
     const settings = { SCHEMAS_PORT: port, SCHEMAS_AUTH: credentials }
     cluster = await startCluster({
       log: 'kafka',
-      processes: 1,
       env: { ...settings, TRUSTED_PROXIES: '127.0.0.0/8', ASN_MMDB: asns },
     })
     await cluster.operate('org', 'policy', cluster.owner.slug, '--facts', 'on')
@@ -55,7 +52,7 @@ describe('docs/guide/analysts.md on a live installation', () => {
       SCHEMAS_AUTH: credentials,
     }
     const traffic = startTraffic({
-      baseUrl: () => cluster.baseUrls[0] ?? '',
+      baseUrl: () => cluster.baseUrl,
       publishableKey: cluster.owner.publishable.key,
       seed: 'analysts',
       sessions,
@@ -65,20 +62,13 @@ describe('docs/guide/analysts.md on a live installation', () => {
     await traffic.done
     expect(traffic.givenUp).toEqual([])
   }, 240_000)
-  afterAll(async () => {
-    await cluster?.stop()
-    if (folder) await rm(folder, { recursive: true, force: true })
-  })
+  afterAll(() => cluster?.stop())
 
   async function countsOfApi(): Promise<string[]> {
     const url = '/v1/sessions/aggregates?group_by=asn,verdict&interval=hour&top=100'
-    const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
-    const answer = await cluster.fetch(0, url, { headers })
-    const { data }: { data: { sessions: number; groups: Group[] } } = JSON.parse(
-      await answer.text(),
-    )
-    expect(data.sessions).toBe(sessions)
-    return data.groups
+    const counts = await cluster.read<{ sessions: number; groups: Group[] }>(url)
+    expect(counts.sessions).toBe(sessions)
+    return counts.groups
       .map(({ start, values, sessions: n }) =>
         [values.asn ?? 'None', start.slice(0, 13), values.verdict, n].join(' '),
       )

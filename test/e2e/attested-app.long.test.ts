@@ -1,6 +1,4 @@
-import { randomBytes } from 'node:crypto'
-import { rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -15,46 +13,31 @@ import {
   createApple,
   createDeviceKey,
 } from '../support/attestation.ts'
-import { type Owner, operator } from '../support/cluster.ts'
-import { readAs } from '../support/devices.ts'
+import { type Cluster, startCluster } from '../support/cluster.ts'
 import { freshMetrics } from '../support/metrics.ts'
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { createRest } from '../support/rest.ts'
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const appId = 'ABCDE12345.com.example.shop'
-const file = path.join(tmpdir(), `tidegate-apps-${randomBytes(4).toString('hex')}.json`)
+const file = path.join(temporaryFolder('apps'), 'apps.json')
 const apple = createApple()
 const key = createDeviceKey()
 
-let database: TestDatabase
-let server: ServerProcess
-let owner: Owner
+let cluster: Cluster
 let appKey: string
 
 beforeAll(async () => {
-  database = await createTestDatabase({ empty: true })
-  const settings = {
-    DATABASE_URL: database.url,
-    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-  }
-  const first = await startServerProcess(['serve'], settings)
-  const { organization, operate } = operator(settings)
-  owner = await organization()
+  cluster = await startCluster()
+  const { organizationId: organization, slug } = cluster.owner
   const target = ['--name', 'App', '--type', 'publishable', '--client-target', 'native-ios']
-  const made = await operate<{ revealed_key: string }>('keys', 'create', owner.slug, ...target)
-  appKey = made.revealed_key
-  await first.end('SIGTERM')
-  const app = { platform: 'ios', organization: owner.organizationId, app_id: appId }
+  const create = ['keys', 'create', slug, ...target]
+  appKey = (await cluster.operate<{ revealed_key: string }>(...create)).revealed_key
+  const app = { platform: 'ios', organization, app_id: appId }
   await writeFile(file, JSON.stringify({ apps: [app], apple_root: apple.pem }))
-  server = await startServerProcess(['serve'], { ...settings, ATTESTED_APPS_FILE: file })
+  cluster.settings.ATTESTED_APPS_FILE = file
+  await cluster.replace()
 }, 120_000)
-
-afterAll(async () => {
-  await server?.end('SIGTERM')
-  await database?.drop()
-  await rm(file, { force: true })
-})
+afterAll(() => cluster?.stop())
 
 type Attest = (hash: Buffer) => { type: 'app_attest' | 'app_attest_assertion'; data: Buffer }
 
@@ -74,7 +57,7 @@ const launch = (attest: Attest) => {
   }
   return sendAttestedSession({
     options: {
-      endpoint: server.baseUrl,
+      endpoint: cluster.baseUrl,
       publishableKey: appKey,
       fetch,
       sdk: { name: 'example', version: '1.0.0', platform: 'ios' },
@@ -85,8 +68,8 @@ const launch = (attest: Attest) => {
 }
 
 async function decided(token: string) {
-  const { session_id } = openToken(token, owner.secret.key)
-  return createRest(server.baseUrl, owner.secret.key).session(session_id)
+  const { session_id } = openToken(token, cluster.owner.secret.key)
+  return createRest(cluster.baseUrl, cluster.owner.secret.key).session(session_id)
 }
 
 const exportedDevices = z.object({
@@ -117,11 +100,9 @@ it('launches of an app that its device attests are those of one device, and with
     lifecycle: { seen_count: 2 },
   })
   const visitor = second.visitor_fingerprint?.id
-  const exported = `/v1/organizations/${owner.organizationId}/visitors/${visitor}/export`
+  const exported = `/v1/organizations/${cluster.owner.organizationId}/visitors/${visitor}/export`
   const public_key = key.keys.publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
-  const { sessions } = exportedDevices.parse(
-    await readAs({ baseUrl: server.baseUrl, owner }, exported),
-  )
+  const { sessions } = exportedDevices.parse(await cluster.read(exported))
   const devices = sessions.flatMap(({ decisions }) =>
     decisions.map(({ attestation }) => attestation?.device),
   )
@@ -138,7 +119,7 @@ it('launches of an app that its device attests are those of one device, and with
     device_identity: null,
     decision: { automation_status: 'uncertain' },
   })
-  const counts = await freshMetrics(server.baseUrl)
+  const counts = await freshMetrics(cluster.baseUrl)
   const found = [
     'app_attest",status="valid',
     'app_attest_assertion",status="valid',

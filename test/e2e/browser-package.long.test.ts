@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, expect } from 'vitest'
@@ -10,6 +9,7 @@ import { nodeProgram, publishedNodes } from '../support/node-versions.ts'
 import { installThere, packPackages, runThere } from '../support/packed.ts'
 import { createRest } from '../support/rest.ts'
 import { visitSite } from '../support/site.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/test-projects.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
@@ -20,20 +20,16 @@ interface Posted {
   sealedToken: string
 }
 
-let folder = ''
+const folder = temporaryFolder('browser-package')
 let tidegate: RunningTidegate
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-browser-package-'))
   tidegate = await startTidegate()
   const { browser } = await packPackages(folder)
   await installThere(path.join(folder, 'plain'), browser)
   await installThere(path.join(folder, 'react'), browser, 'react@19.3.1', 'react-dom@19.3.1')
 }, 120_000)
-afterAll(async () => {
-  await tidegate?.stop()
-  await rm(folder, { recursive: true, force: true })
-}, 60_000)
+afterAll(() => tidegate?.stop())
 
 const options = () =>
   JSON.stringify({

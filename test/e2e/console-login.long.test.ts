@@ -188,6 +188,104 @@ test('admins see that TRUSTED_PROXIES lacks the proxy that clients come through'
   expect(await banner.count()).toBe(0)
 })
 
+describe('a tab that is logged in', () => {
+  beforeEach(async () => {
+    await paste(await newLink())
+    await overview()
+  })
+
+  /** Of another port of the same host, to which browsers send the cookie, too. */
+  async function openElsewhere(html: string): Promise<void> {
+    const site = createServer((_, response) =>
+      response.setHeader('content-type', 'text/html').end(html),
+    )
+    site.listen(0, '127.0.0.1')
+    await once(site, 'listening')
+    const address = site.address()
+    await page.goto(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`)
+    site.close()
+  }
+
+  const signOut = async () => {
+    await page.locator('summary', { hasText: /\S/ }).first().click()
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+  }
+
+  test('another site cannot frame the console', async () => {
+    await openElsewhere(`<iframe src="${tidegate.baseUrl}/console"></iframe>`)
+    await expect.poll(() => page.frames()[1]?.url()).toBe('chrome-error://chromewebdata/')
+  })
+
+  test('a form of another site signs nobody out', async () => {
+    await openElsewhere(
+      `<form method="post" action="${tidegate.baseUrl}/console/api/logout"><button>Win</button></form>`,
+    )
+    const answered = page.waitForResponse(/logout/)
+    await page.getByRole('button').click()
+    const answer = await answered
+    expect((await answer.request().allHeaders()).cookie).toContain('tidegate_console=')
+    expect([answer.status(), (await answer.json()).error.code]).toEqual([403, 'console.refused'])
+    await page.goto(`${tidegate.baseUrl}/console`)
+    await overview()
+  })
+
+  test('a script of another site reads and changes nothing', async () => {
+    await openElsewhere('<p>Win</p>')
+    const tried = (path: string, init: object) =>
+      page.evaluate<string>(
+        `fetch(${JSON.stringify(`${tidegate.baseUrl}/console/api/${path}`)}, ${JSON.stringify({ credentials: 'include', ...init })})
+        .then(async (answer) => answer.type + (await answer.text()), (error) => error.name)`,
+      )
+    const body = JSON.stringify({ session_ids: ['sid_00000000000000000000000000'], label: 'bot' })
+    const json = { 'content-type': 'application/json' }
+    expect(await tried('session', {})).toBe('TypeError')
+    expect(await tried('v1/marks', { method: 'POST', headers: json, body })).toBe('TypeError')
+    const refused = page.waitForResponse(/marks/)
+    expect(await tried('v1/marks', { method: 'POST', mode: 'no-cors', body })).toBe('opaque')
+    expect((await refused).status()).toBe(403)
+  })
+
+  test('who could not be signed out is told so, and stays where they are', async () => {
+    await page.route('**/console/api/logout', (route) => route.abort())
+    await signOut()
+    await page
+      .getByRole('alert')
+      .getByText('You are still signed in. The server did not answer.')
+      .waitFor()
+    await page.unroute('**/console/api/logout')
+    await page.reload()
+    await signOut()
+    await page.getByLabel(/secret key/).waitFor()
+  })
+
+  test('a key that is revoked ends its session, and leaves nothing on the page', async () => {
+    const { baseUrl, credentials } = tidegate
+    const keys = `${baseUrl}/v1/organizations/${credentials.organization_id}/api-keys`
+    const headers = {
+      authorization: `Bearer ${credentials.live.secret_key}`,
+      'content-type': 'application/json',
+    }
+    const body = JSON.stringify({
+      type: 'secret',
+      name: 'short',
+      environment: 'live',
+      scopes: ['*'],
+    })
+    const answer = await fetch(keys, { method: 'POST', headers, body })
+    const { data }: { data: { id: string; revealed_key: string } } = JSON.parse(await answer.text())
+    await context.clearCookies()
+    await page.goto(`${tidegate.baseUrl}/console`)
+    await page.getByLabel(/secret key/).fill(data.revealed_key)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await overview()
+    expect((await fetch(`${keys}/${data.id}`, { method: 'DELETE', headers })).status).toBe(200)
+    // It may have noticed by itself.
+    await page.evaluate(`document.querySelector('nav a[href$=settings]')?.click()`)
+    await page.getByLabel(/secret key/).waitFor()
+    expect(await page.getByRole('navigation').count()).toBe(0)
+  })
+})
+
 /** A proxy that serves the server under `/tg` and nothing else. It keeps what was asked for beside that path. */
 async function startPathProxy() {
   const strays: string[] = []

@@ -1,10 +1,13 @@
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
+import { z } from 'zod'
 import { openHeadless } from '../support/chromium.ts'
 import {
   type ConsoleServer,
   checkLooks,
+  checkReach,
   complaintsOf,
   loaded,
   startConsoleServer,
@@ -20,14 +23,23 @@ let tidegate: RunningTidegate
 let context: BrowserContext
 let page: Page
 let complaints: string[]
+/** The session of the demo page, and that of a client that sent no snapshot. */
+let driven: string
+let bare: string
 
 beforeAll(async () => {
   server = await startConsoleServer()
   tidegate = server.tidegate
+  const { secret_key } = tidegate.credentials.live
+  const answer = await answerTo(`${tidegate.baseUrl}/v1/sessions?limit=1`, secret_key)
+  driven = listed.parse(answer).data[0]?.id ?? ''
+  bare = await visitByProgram(tidegate)
+  await visitByProgram(tidegate, { url: 'https://blog.example/=1+1,"x"' })
 })
 afterAll(() => server?.stop())
 beforeEach(async () => {
   context = await openHeadless(server.profile)
+  await context.grantPermissions(['clipboard-write'])
   page = await context.newPage()
   complaints = complaintsOf(page)
 })
@@ -35,6 +47,16 @@ afterEach(async () => {
   await context.close()
   expect(complaints).toEqual([])
 })
+
+async function answerTo(url: string, key: string, init: RequestInit = {}): Promise<unknown> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const response = await fetch(url, { ...init, headers })
+  expect([url, response.status]).toEqual([url, 200])
+  return response.json()
+}
+
+const listed = z.object({ data: z.array(z.object({ id: z.string() })) })
+const parameters = () => Object.fromEntries(new URL(page.url()).searchParams)
 
 const open = (path: string) => page.goto(`${tidegate.baseUrl}/console/${path}`)
 const rows = () => page.locator('table.rows tbody tr')
@@ -136,7 +158,6 @@ describe('sessions', () => {
   })
 
   test('any time can be chosen, and keys step through it', async () => {
-    const parameters = () => Object.fromEntries(new URL(page.url()).searchParams)
     await open('live/sessions?last=1h&verdict=bot')
     await page.getByText('other times').click()
     const time = page.getByRole('navigation', { name: 'Time' })
@@ -180,6 +201,205 @@ describe('sessions', () => {
   })
 })
 
+describe('the list of sessions', () => {
+  beforeEach(async () => {
+    await open('live/sessions')
+    await rows().first().waitFor()
+  })
+
+  test('the list is saved as CSV', async () => {
+    await open('live/sessions?page_host=blog.example')
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).click(),
+    ])
+    const lines = (await readFile(await download.path(), 'utf8')).trimEnd().split('\r\n')
+    expect(download.suggestedFilename()).toBe('sessions.csv')
+    expect(lines).toHaveLength(2)
+    expect(lines[0]).toMatch(/^id,evaluated_at,verdict,/)
+    await page.getByText('1 saved.').waitFor()
+  })
+
+  test('columns are in the address', async () => {
+    await page.getByText('Columns', { exact: true }).click()
+    await page.getByRole('checkbox', { name: 'System' }).check()
+    await page.getByRole('checkbox', { name: 'Visitor' }).uncheck()
+    await page.getByRole('columnheader', { name: 'System' }).waitFor()
+    await page.reload()
+    await page.getByRole('columnheader', { name: 'System' }).waitFor()
+    expect(await page.getByRole('columnheader', { name: 'Visitor' }).count()).toBe(0)
+  })
+
+  test('new sessions are announced, and inserted when they are wanted', async () => {
+    const id = await visitByProgram(tidegate)
+    const button = page.getByRole('button', { name: '1 new' })
+    await button.waitFor()
+    expect(await page.getByTitle(id).count()).toBe(0)
+    await button.click()
+    await rows().first().getByTitle(id).waitFor()
+    expect(await button.count()).toBe(0)
+  })
+
+  test('a value of a row is taken alone, left out and copied by keyboard', async () => {
+    const blog = page.getByRole('button', { name: 'blog.example', exact: true })
+    const shop = page.getByRole('button', { name: 'shop.example', exact: true })
+    const menu = page.getByRole('region', { name: 'Page blog.example' })
+    await blog.press('Enter')
+    await page.keyboard.press('Enter')
+    await expect.poll(parameters).toEqual({ page_host: 'blog.example' })
+    await shop.first().waitFor({ state: 'detached' })
+    await blog.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await menu.getByRole('button', { name: 'Copied' }).waitFor()
+    await page.keyboard.press('Escape')
+    await menu.waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('blog.example')
+    await page.getByLabel('Search').press('Control+V')
+    expect(await page.getByLabel('Search').inputValue()).toBe('blog.example')
+    await blog.click()
+    const [value, below] = [await blog.boundingBox(), await menu.boundingBox()]
+    const distance = (below?.y ?? 0) - (value?.y ?? 0) - (value?.height ?? 0)
+    expect(Math.abs(distance)).toBeLessThan(10)
+    await menu.getByRole('link', { name: 'Not this' }).click()
+    await expect.poll(parameters).toEqual({ 'page_host[not]': 'blog.example' })
+    await shop.first().waitFor()
+    expect(await blog.count()).toBe(0)
+  })
+
+  test('a filter is turned in its place, and no value is one more value', async () => {
+    await open('live/sessions?page_host=blog.example')
+    await page.getByRole('link', { name: 'Page is blog.example: change to is not' }).press('Enter')
+    await expect.poll(parameters).toEqual({ 'page_host[not]': 'blog.example' })
+    await page.getByRole('button', { name: '+ filter' }).click()
+    await page.getByLabel('Field').selectOption('Browser')
+    await page.getByRole('button', { name: /^none/ }).click()
+    await expect.poll(parameters).toEqual({ 'page_host[not]': 'blog.example', without: 'browser' })
+    await rows().first().waitFor()
+    await page.getByLabel('Group by').selectOption('Country')
+    await page.getByRole('link', { name: 'none', exact: true }).click()
+    await expect.poll(() => new URL(page.url()).searchParams.getAll('without')).toContain('country')
+    await page.getByRole('link', { name: 'Browser is none: change to is not' }).click()
+    await page.getByText('No sessions meet these filters').waitFor()
+    await page.getByText('As API request').last().click()
+    await page
+      .getByText('page_host%5Bnot%5D=blog.example&without=country&without%5Bnot%5D=browser')
+      .waitFor()
+    await page.getByRole('link', { name: 'Clear all', exact: true }).click()
+    await expect.poll(parameters).toEqual({ group: 'country' })
+  })
+
+  test('a list that has found nothing yet says how far it was read, and goes on', async () => {
+    const lists = (url: URL) =>
+      url.pathname === '/console/api/v1/sessions' && !url.searchParams.has('cursor')
+    const pagination = { has_more: true, next_cursor: 'further', limit: 50, total: null }
+    const json = { data: [], pagination, meta: { read_to: '2026-01-01T10:00:00.000Z' } }
+    await page.route(lists, (route) => route.fulfill({ json }))
+    await page.route(/cursor=further/, async (route) => {
+      const url = new URL(route.request().url())
+      url.searchParams.delete('cursor')
+      await route.continue({ url: url.href })
+    })
+    await open('live/sessions?os%5Bnot%5D=Plan9')
+    await page.getByText(/^No session meets the filters since 1 Jan 2026/).waitFor()
+    await page.getByRole('button', { name: 'Go on reading' }).click()
+    await rows().first().waitFor()
+    await page.unrouteAll()
+  })
+})
+
+describe('a session', () => {
+  const explained = z.object({
+    data: z.object({
+      decision: z.object({ risk_score: z.number() }),
+      score: z.object({ steps: z.array(z.object({ total: z.number() })) }),
+      log: z.object({ offset: z.number() }),
+    }),
+  })
+
+  const part = (title: string | RegExp) =>
+    page.locator('section.part', { has: page.getByRole('heading', { name: title }) })
+
+  test('the steps lead to the score, and what a signal means opens by keyboard', async () => {
+    await open(`live/sessions/${driven}`)
+    const score = part(/^How the score of 100/)
+    const rows = score.locator('tbody tr')
+    await rows.first().waitFor()
+    expect(await rows.last().locator('td').last().textContent()).toBe('100')
+    const signal = score.locator('summary', { hasText: 'WebDriver detected' })
+    await signal.focus()
+    await page.keyboard.press('Enter')
+    await score.getByText('people who drive their own browser').waitFor()
+    await score.getByRole('heading', { name: /^Overruled/ }).waitFor()
+    await score.getByRole('link', { name: 'Sessions with this signal' }).first().click()
+    await expect
+      .poll(() => new URL(page.url()).searchParams.get('signal'))
+      .toBe('webdriver_detected')
+  })
+
+  test('what was not looked at stands beside what was', async () => {
+    await open(`live/sessions/${bare}`)
+    await part('What was not looked at').getByText('behavioral').first().waitFor()
+    await part('What was looked at').getByText('request headers').first().waitFor()
+  })
+
+  test('whose session it is can be said, and taken back', async () => {
+    await open(`live/sessions/${bare}`)
+    const field = page.getByLabel('Your id of the user')
+    await field.fill('<b>ann</b>')
+    await field.press('Enter')
+    await page.getByText(', user <b>ann</b>').waitFor()
+    await field.fill('')
+    await page.getByRole('button', { name: 'Attach' }).click()
+    await page.getByText(', no user').waitFor()
+  })
+
+  test('text that would turn or hide what stands beside it is shown by the codes of its characters', async () => {
+    const id = await visitByProgram(tidegate, {
+      url: 'https://shop.example/\u2069\u202egpj.exe',
+    })
+    const { baseUrl, credentials } = tidegate
+    const user = '\u2069\u202enna\u200b'
+    const body = JSON.stringify({ client_user_id: user })
+    await answerTo(`${baseUrl}/v1/sessions/${id}`, credentials.live.secret_key, {
+      method: 'PATCH',
+      body,
+    })
+    await open(`live/sessions/${id}`)
+    await page.getByText(', user \\u2069\\u202enna\\u200b').waitFor()
+    expect(await page.getByLabel('Your id of the user').inputValue()).toBe(user)
+    await open('live/sessions?columns=session,page,user')
+    await page.getByRole('button', { name: '\\u2069\\u202enna\\u200b' }).click()
+    await page.getByRole('link', { name: 'Only this' }).click()
+    await expect.poll(() => new URL(page.url()).searchParams.get('client_user_id')).toBe(user)
+    await page.getByTitle(id).waitFor()
+    expect(await page.locator('body').innerText()).not.toMatch(/\p{Bidi_Control}/u)
+  })
+
+  test('why it is of its visitor is answered when that is opened', async () => {
+    await open(`live/sessions/${driven}`)
+    await page.getByText('Why this visitor').click()
+    await page.getByText('Nobody looked like it before').waitFor()
+  })
+
+  test('the API request that is copied answers what the page shows', async () => {
+    await open(`live/sessions/${driven}`)
+    await page.getByText('As API request').click()
+    await page.locator('.api-request').getByRole('button', { name: 'Copy' }).click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    const copied = (await page.locator('.api-request code').last().textContent()) ?? ''
+    const [, url = ''] = /'(http[^']+)'/.exec(copied) ?? []
+    const { secret_key } = tidegate.credentials.live
+    const { data } = explained.parse(await answerTo(url, secret_key))
+    expect(data.score.steps.at(-1)?.total).toBe(data.decision.risk_score)
+    const place = await part('On the log')
+      .getByText(String(data.log.offset), { exact: true })
+      .count()
+    expect(place).toBeGreaterThan(0)
+  })
+})
+
 const show = (state: 'hidden' | 'visible') =>
   page.evaluate(
     `Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
@@ -200,10 +420,34 @@ test('a page that is hidden asks for nothing until it is seen again', async () =
   await expect.poll(() => asked).toContain('/console/api/v1/sessions')
 })
 
-test.each(['overview', 'sessions', 'sessions?group=browser', 'webhooks', 'settings'])(
+test.each(['overview', 'sessions?group=browser', 'webhooks', 'settings'])(
   '%s has nothing that hinders people, in light, in dark and on a phone',
   (path) => checkLooks(page, `${tidegate.baseUrl}/console/live/${path}`),
 )
+
+test('the list hinders nobody with its columns and a menu open', () =>
+  checkLooks(
+    page,
+    `${tidegate.baseUrl}/console/live/sessions?country%5Bnot%5D=DE&without=asn`,
+    async () => {
+      await page.getByText('Columns', { exact: true }).click()
+      await rows()
+        .first()
+        .getByRole('button', { name: /example$/ })
+        .click()
+      await page.getByRole('link', { name: 'Not this' }).waitFor()
+    },
+  ))
+
+test('a session hinders nobody, also with all of it open', async () => {
+  await checkLooks(page, `${tidegate.baseUrl}/console/live/sessions/${driven}`)
+  await page.evaluate(
+    'for (const one of document.querySelectorAll("main details")) one.open = true',
+  )
+  await expect.poll(() => page.locator('[aria-busy="true"]').count()).toBe(0)
+  await page.getByText('Nobody looked like it before').waitFor()
+  await checkReach(page, 360)
+})
 
 test('an endpoint is added, tested, given a new secret and disabled', async () => {
   const receiver = createServer((_request, response) => response.writeHead(204).end())
@@ -235,7 +479,6 @@ test('an endpoint is added, tested, given a new secret and disabled', async () =
 })
 
 test('snippets have the key and the address of the server in them, and are copied', async () => {
-  await context.grantPermissions(['clipboard-write'])
   await open('live/settings')
   const { publishable_key } = tidegate.credentials.live
   const parts = page.locator('section.part', {
@@ -258,17 +501,6 @@ test('the environment is in the address, and the other one has none of its sessi
   await page.getByLabel('Environment').selectOption('test')
   await expect.poll(() => new URL(page.url()).pathname).toBe('/console/test/sessions')
   await page.getByText('No sessions within this time').waitFor()
-})
-
-test('who is logged in is asked before another link logs in', async () => {
-  const questions: string[] = []
-  page.on('dialog', (dialog) => {
-    questions.push(dialog.message())
-    void dialog.dismiss()
-  })
-  await open('live/overview#code=conlog_of_a_stranger')
-  await page.getByRole('heading', { name: 'Overview' }).waitFor()
-  expect(questions).toEqual([expect.stringContaining('You are signed in as')])
 })
 
 async function logInBy(key: string): Promise<void> {

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
-import pg from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { allRoles } from '../../services/server/roles.ts'
 import { cli } from '../support/cli.ts'
 import { type Owner, operator } from '../support/cluster.ts'
-import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
+import { type DebianPostgres, queryAt, startDebianPostgres } from '../support/debian-postgres.ts'
+import { createTestClient } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { needs } from '../support/needs.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
@@ -28,7 +27,7 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
 
   beforeAll(async () => {
     postgres = await startDebianPostgres()
-    await query(postgres.url, [
+    await queryAt(postgres.url, [
       `create role tidegate login password 'secret'`,
       `create role "serving-user" login password 'secret'`,
       `create role analyst login password 'secret'`,
@@ -67,7 +66,7 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
   }, 60_000)
 
   it('is connected to by TLS alone, and only where its authority is known', async () => {
-    const plain = await query(postgres.url, [
+    const plain = await queryAt(postgres.url, [
       `select application_name from pg_stat_ssl join pg_stat_activity using (pid)
        where usename = 'serving-user' and not ssl`,
     ])
@@ -147,12 +146,12 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
   })
 
   const readFacts = () =>
-    query(urlOf(postgres.url, 'analyst'), [
+    queryAt(urlOf(postgres.url, 'analyst'), [
       'select distinct organization_id, ip_address from read.session_facts',
     ])
 
   it('keeps views and rights that others have on the read models through a rebuild', async () => {
-    await query(urlOf(postgres.url, 'tidegate'), [
+    await queryAt(urlOf(postgres.url, 'tidegate'), [
       'create view public.mine as select session_id, verdict from read.decisions',
       'grant usage on schema read, public to analyst',
       'grant select on read.decisions to analyst',
@@ -164,7 +163,7 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
     await readSession(sessionId)
     for (const view of ['read.decisions', 'public.mine'])
       expect(
-        await query(urlOf(postgres.url, 'analyst'), [
+        await queryAt(urlOf(postgres.url, 'analyst'), [
           `select distinct session_id from ${view} where session_id = '${sessionId}'`,
         ]),
       ).toEqual([{ session_id: sessionId }])
@@ -175,13 +174,7 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
   }, 60_000)
 
   async function openSession(): Promise<string> {
-    const client = createCollectClient({
-      endpoint: servers.get('collect')?.baseUrl ?? '',
-      publishableKey: owner.publishable.key,
-      sdk: { name: 'test', version: '1', platform: 'web' },
-      page: { url: 'https://shop.example/' },
-      fetch,
-    })
+    const client = createTestClient({ baseUrl: servers.get('collect')?.baseUrl ?? '', owner })
     const { sessionId } = await client.open()
     await client.requestResult(observations)
     return sessionId
@@ -199,16 +192,4 @@ function urlOf(url: string, user: string): string {
   changed.username = user
   changed.pathname = '/tidegate'
   return changed.href
-}
-
-async function query(url: string, statements: string[]): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    let rows: unknown[] = []
-    for (const statement of statements) rows = (await client.query(statement)).rows
-    return rows
-  } finally {
-    await client.end()
-  }
 }

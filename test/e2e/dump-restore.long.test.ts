@@ -1,25 +1,21 @@
 import { execFile } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { cli } from '../support/cli.ts'
-import { type Owner, operator } from '../support/cluster.ts'
+import { type Cluster, startCluster } from '../support/cluster.ts'
 import { codeBlock } from '../support/code-block.ts'
 import {
   createOwnDatabase,
   type DebianPostgres,
+  queryAt,
   startDebianPostgres,
 } from '../support/debian-postgres.ts'
-import { readAs, visitAs } from '../support/devices.ts'
+import { visitAs } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { consentProof } from '../support/gate-proof.ts'
 import { needs } from '../support/needs.ts'
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const { describe, it } = needs('postgresql', 'shells')
 
@@ -27,45 +23,29 @@ const run = promisify(execFile)
 const block = (label: string) => codeBlock('operate/operations.md', `${label}: sh`)
 
 describe('the database is dumped and restored as the docs say', () => {
-  let folder = ''
+  const folder = temporaryFolder('dump')
   let postgres: DebianPostgres
-  let server: ServerProcess
-  let owner: Owner
-  let settings: Record<string, string>
+  let cluster: Cluster
   let url = ''
 
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-dump-'))
     postgres = await startDebianPostgres()
     url = await createOwnDatabase(postgres)
-    settings = { TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'), KAFKA_BROKERS: '' }
-    server = await startServerProcess(['serve'], { ...settings, DATABASE_URL: url })
-    owner = await operator({ ...settings, DATABASE_URL: url }).organization()
-    for (const device of [1, 2, 3]) await visitAs(device, { baseUrl: server.baseUrl, owner })
+    cluster = await startCluster({ database: { url, drop: async () => {} } })
+    for (const device of [1, 2, 3]) await visitAs(cluster, device)
   }, 120_000)
 
   afterAll(async () => {
-    await server?.end('SIGTERM')
+    await cluster?.stop()
     await postgres?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   let shell = 'bash'
   const sh = (script: string, env: Record<string, string>) =>
     run(shell, ['-euo', 'pipefail', '-c', script], { cwd: folder, env: { ...process.env, ...env } })
 
-  async function query<Row extends object>(of: string, text: string): Promise<Row[]> {
-    const client = new pg.Client({ connectionString: of })
-    await client.connect()
-    try {
-      return (await client.query<Row>(text)).rows
-    } finally {
-      await client.end()
-    }
-  }
-
   async function newDatabase(name: string): Promise<string> {
-    await query(postgres.url, `create database ${name} owner tidegate`)
+    await queryAt(postgres.url, [`create database ${name} owner tidegate`])
     return url.replace('/tidegate?', `/${name}?`)
   }
 
@@ -76,30 +56,29 @@ describe('the database is dumped and restored as the docs say', () => {
   }
 
   async function rowsOf(of: string): Promise<Record<string, number>> {
-    const tables = await query<{ name: string }>(
-      of,
+    const tables = await queryAt<{ name: string }>(of, [
       `select format('%I.%I', schemaname, tablename) as name from pg_tables
        where schemaname not in ('pg_catalog', 'information_schema') order by 1`,
-    )
+    ])
     const counts: Record<string, number> = {}
     for (const { name } of tables) {
-      const [row] = await query<{ n: number }>(of, `select count(*)::int as n from ${name}`)
+      const [row] = await queryAt<{ n: number }>(of, [`select count(*)::int as n from ${name}`])
       counts[name] = row?.n ?? 0
     }
     return counts
   }
 
-  const everything = async () =>
+  const everything = () =>
     Promise.all(
       [
         '/v1/sessions?limit=100',
         '/v1/fingerprints?limit=100',
-        `/v1/organizations/${owner.organizationId}`,
-      ].map((one) => readAs({ baseUrl: server.baseUrl, owner }, one)),
+        `/v1/organizations/${cluster.owner.organizationId}`,
+      ].map((one) => cluster.read(one)),
     )
 
   async function ask(place: string, { token, body }: { token?: string; body?: object }) {
-    const response = await fetch(`${server.baseUrl}/v1/gate/sessions${place}`, {
+    const response = await fetch(`${cluster.baseUrl}/v1/gate/sessions${place}`, {
       method: body ? 'POST' : 'GET',
       headers: {
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
@@ -119,7 +98,7 @@ describe('the database is dumped and restored as the docs say', () => {
     const { id, poll_token: token } = opened.data
     const { approve_token } = (await ask(`/${id}/consent`, {})).data
     const { sealedToken: sealed_token } = await consentProof({
-      baseUrl: server.baseUrl,
+      baseUrl: cluster.baseUrl,
       gateSessionId: id,
       approveToken: approve_token,
     })
@@ -128,25 +107,26 @@ describe('the database is dumped and restored as the docs say', () => {
     return () => ask(`/${id}`, { token })
   }
 
-  const inVault = (of: string) => query(of, 'select gate_session_id from tidegate.gate_vault')
+  const inVault = (of: string) => queryAt(of, ['select gate_session_id from tidegate.gate_vault'])
 
   it('every table and row is there but those of the vault, and servers go on with it', async () => {
     const before = await everything()
     const poll = await approvedSignup()
     expect(await poll()).toMatchObject({ status: 200, data: { status: 'approved' } })
     expect(await inVault(url)).toHaveLength(1)
-    await server.end('SIGTERM')
+    await cluster.end()
     await sh(await block('dump'), { DATABASE_URL: url })
     const restored = await newDatabase('restored')
     await sh(await block('dump-restore'), { DATABASE_URL: restored })
 
     expect(await schemaOf(restored)).toBe(await schemaOf(url))
     expect(await rowsOf(restored)).toEqual({ ...(await rowsOf(url)), 'tidegate.gate_vault': 0 })
-    server = await startServerProcess(['serve'], { ...settings, DATABASE_URL: restored })
-    expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200)
+    cluster.settings.DATABASE_URL = restored
+    await cluster.replace()
+    expect(await cluster.readiness()).toBe('200 ok')
     expect(await everything()).toEqual(before)
     expect(await poll()).toMatchObject({ status: 410, code: 'gate.delivery_consumed' })
-    await visitAs(4, { baseUrl: server.baseUrl, owner })
+    await visitAs(cluster, 4)
   }, 120_000)
 
   it('a dump without the table is repaired by the table of an empty database', async () => {
@@ -159,7 +139,9 @@ describe('the database is dumped and restored as the docs say', () => {
     await expect(inVault(restored)).rejects.toThrow('does not exist')
 
     const empty = await newDatabase('empty')
-    expect(await cli(['migrate'], { ...settings, DATABASE_URL: empty })).toMatchObject({ code: 0 })
+    expect(await cli(['migrate'], { ...cluster.settings, DATABASE_URL: empty })).toMatchObject({
+      code: 0,
+    })
     await sh(await block('vault'), { DATABASE_URL: restored, EMPTY_DATABASE_URL: empty })
     expect(await inVault(restored)).toEqual([])
     expect(await schemaOf(restored)).toBe(await schemaOf(url))

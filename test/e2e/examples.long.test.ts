@@ -1,24 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createProfile, openHeadless } from '../support/chromium.ts'
 import { needs } from '../support/needs.ts'
 import { elsewhere, installThere, packPackages, runThere } from '../support/packed.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/test-projects.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const { test } = needs('chromium')
 
-let base = ''
+const base = temporaryFolder('examples')
 let tidegate: RunningTidegate
 const started: ChildProcess[] = []
 
 beforeAll(async () => {
-  base = await mkdtemp(path.join(tmpdir(), 'tidegate-examples-'))
   tidegate = await startTidegate()
 }, 60_000)
 afterAll(async () => {
@@ -27,7 +26,6 @@ afterAll(async () => {
     await once(child, 'exit')
   }
   await tidegate?.stop()
-  await rm(base, { recursive: true, force: true, maxRetries: 5 })
 }, 60_000)
 
 /** An example in a folder of its own, with its packages. */

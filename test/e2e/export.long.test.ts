@@ -1,102 +1,264 @@
-import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { existsSync } from 'node:fs'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fillSessions } from '../../bench/history/rows.ts'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
-import { cli } from '../support/cli.ts'
+import { eventTopics } from '../../schemas/events.ts'
+import { startCli } from '../support/cli.ts'
+import {
+  type Cluster,
+  clusterLogs,
+  createInstallation,
+  type Installation,
+  startCluster,
+} from '../support/cluster.ts'
+import { type Visit, visitAs, visitorOf } from '../support/devices.ts'
 import { duckDb } from '../support/duckdb.ts'
-import { killExport, startExport } from '../support/exports.ts'
 import { needs } from '../support/needs.ts'
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { type EventWriter, openEventWriter, pastEvents } from '../support/past-events.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-// A million takes five minutes, which only EXPORT_ROWS=1000000 asks for.
-const rows = Number(process.env.EXPORT_ROWS ?? 250_000)
-const endsAt = Date.parse('2026-11-26T00:00:00Z')
+type Row = Record<string, unknown>
 
-let database: TestDatabase
-let folder: string
-let settings: Record<string, string>
+const topic = eventTopics.SessionScored
+const withDuckDb = needs('python-duckdb')
 
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-export-'))
-  database = await createTestDatabase({ empty: true })
-  settings = { DATABASE_URL: database.url, KAFKA_BROKERS: '', LOG_LEVEL: 'warn' }
-  expect(
-    await cli(['migrate'], {
-      ...settings,
-      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-    }),
-  ).toMatchObject({ code: 0 })
-  await migrate(database.pool, [sessionsProjection])
-  await dropIndexes()
-  await fillSessions(database.pool, { rows, endsAt })
-}, 1_200_000)
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true })
-  await database?.drop()
-})
-
-/** All but those of keys: an export of everything reads none, and to fill them takes longer than the rest. */
-async function dropIndexes(): Promise<void> {
-  const { rows: indexes } = await database.pool.query<{ name: string }>(
-    `select indexrelid::regclass::text as name from pg_index
-     where indrelid = 'sessions_b1.sessions'::regclass and not indisprimary`,
-  )
-  for (const { name } of indexes) await database.pool.query(`drop index ${name}`)
+function linesOf(text: string): Row[] {
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
 }
 
-/** Erases the last session, and decides the one before it again. */
-async function change(): Promise<void> {
-  const { rows: ends } = await database.pool.query<{ session_id: string }>(
-    'select session_id from read.sessions order by session_id desc limit 2',
-  )
-  const [last, second] = ends
-  if (!last || !second) throw new Error('no sessions')
-  await database.pool.query('delete from sessions_b1.sessions where session_id = $1', [
-    last.session_id,
-  ])
-  await database.pool.query(
-    'update sessions_b1.sessions set evaluated_at = $2, risk_score = 77 where session_id = $1',
-    [second.session_id, endsAt + 86_400_000],
-  )
+/** Starts the command, and returns it once it has written rows. */
+async function startExport({ settings }: Installation, args: string[], file: string) {
+  const partOf = () => stat(`${file}.part`).catch(() => undefined)
+  // What an earlier one has left would be taken for its own.
+  const before = (await partOf())?.ctimeMs
+  const child = startCli(args, settings)
+  for (;;) {
+    const part = await partOf()
+    if (part && part.ctimeMs !== before && part.size > 1000) return child
+    expect(child.exitCode).toBeNull()
+    await sleep(5)
+  }
 }
 
-async function summary(): Promise<unknown> {
-  const {
-    rows: [sums],
-  } = await database.pool.query({
-    text: `select count(*)::float8, count(distinct session_id)::float8, sum(risk_score)::float8, sum(asn)::float8,
-      sum(evaluated_at)::float8, sum(cardinality(signals))::float8, count(handed_off_at)::float8 from read.sessions`,
-    rowMode: 'array',
-  })
-  return sums
+async function killExport(installation: Installation, args: string[], file: string) {
+  const child = await startExport(installation, args, file)
+  child.kill('SIGKILL')
+  await child.result
+  expect([existsSync(file), existsSync(`${file}.part`)]).toEqual([false, true])
 }
 
-async function summaryOf(file: string): Promise<unknown> {
-  const [sums] = await duckDb(
-    `select count(*), count(distinct session_id), sum(risk_score)::double, sum(asn)::double,
-      sum(epoch_ms(evaluated_at))::double, sum(len(signals))::double, count(handed_off_at) from '${file}'`,
-  )
-  return sums
-}
+withDuckDb.describe('an export of many sessions', () => {
+  // A million takes five minutes, which only EXPORT_ROWS=1000000 asks for.
+  const rows = Number(process.env.EXPORT_ROWS ?? 250_000)
+  const endsAt = Date.parse('2026-11-26T00:00:00Z')
+  const folder = temporaryFolder('export')
+  let installation: Installation
 
-needs('python-duckdb').describe('an export of many sessions', () => {
+  beforeAll(async () => {
+    installation = await createInstallation({ isEmpty: true, env: { LOG_LEVEL: 'warn' } })
+    const { pool } = installation
+    expect(await installation.cli(['migrate'])).toMatchObject({ code: 0 })
+    await migrate(pool, [sessionsProjection])
+    // All but those of keys: an export of everything reads none, and to fill them takes longer than the rest.
+    const { rows: indexes } = await pool.query<{ name: string }>(
+      `select indexrelid::regclass::text as name from pg_index
+       where indrelid = 'sessions_b1.sessions'::regclass and not indisprimary`,
+    )
+    for (const { name } of indexes) await pool.query(`drop index ${name}`)
+    await fillSessions(pool, { rows, endsAt })
+  }, 1_200_000)
+  afterAll(() => installation?.stop())
+
+  /** Erases the last session, and decides the one before it again. */
+  async function change(): Promise<void> {
+    await installation.pool.query(
+      `delete from sessions_b1.sessions where session_id = (select max(session_id) from read.sessions)`,
+    )
+    await installation.pool.query(
+      `update sessions_b1.sessions set evaluated_at = $1, risk_score = 77
+       where session_id = (select max(session_id) from read.sessions)`,
+      [endsAt + 86_400_000],
+    )
+  }
+
+  async function summary(): Promise<unknown> {
+    const found = await installation.pool.query({
+      text: `select count(*)::float8, count(distinct session_id)::float8, sum(risk_score)::float8, sum(asn)::float8,
+        sum(evaluated_at)::float8, sum(cardinality(signals))::float8, count(handed_off_at)::float8 from read.sessions`,
+      rowMode: 'array',
+    })
+    return found.rows
+  }
+
   it('that was killed has each session as it was at one moment when it is run again', async () => {
     const file = path.join(folder, 'all.parquet')
     const exporting = ['export', 'sessions', '--out', file, '--json']
-    await killExport(exporting, { settings, file })
+    await killExport(installation, exporting, file)
     await change()
     const expected = await summary()
-    const running = await startExport(exporting, { settings, file })
+    const running = await startExport(installation, exporting, file)
     await change()
     const ended = await running.result
     expect(ended, ended.stderr).toMatchObject({ code: 0, stderr: '' })
     expect(JSON.parse(ended.stdout).data).toMatchObject({ file, rows: rows - 1 })
     expect(await readdir(folder)).toEqual(['all.parquet'])
-    expect(await summaryOf(file)).toEqual(expected)
+    const exported = await duckDb(
+      `select count(*), count(distinct session_id), sum(risk_score)::double, sum(asn)::double,
+        sum(epoch_ms(evaluated_at))::double, sum(len(signals))::double, count(handed_off_at) from '${file}'`,
+    )
+    expect(exported).toEqual(expected)
     expect(await summary()).not.toEqual(expected)
   }, 1_200_000)
+})
+
+withDuckDb.describe.each(clusterLogs())('an export of events on %s', (log) => {
+  const folder = temporaryFolder('export')
+  const owner = { organizationId: `org_${'1'.padStart(26, '0')}` }
+  const appended = { count: 0, risk: 0, types: new Map<string, number>() }
+  let installation: Installation
+  let writer: EventWriter
+  let written = 0
+
+  beforeAll(async () => {
+    installation = await createInstallation({ log, isEmpty: true, env: { LOG_LEVEL: 'error' } })
+    expect(await installation.cli(['migrate'])).toMatchObject({ code: 0 })
+    writer = await openEventWriter(installation.settings)
+    while (written < 10_000) await append(500)
+  }, 600_000)
+  afterAll(async () => {
+    await writer?.close()
+    await installation?.stop()
+  })
+
+  async function append(count: number): Promise<void> {
+    const events = pastEvents(owner, { from: written, count, start: Date.UTC(2024, 0, 1) })
+    written += count
+    await writer.append(events)
+    for (const { type, data } of events) {
+      appended.count += 1
+      appended.risk += 'risk_score' in data ? data.risk_score : 0
+      appended.types.set(type, (appended.types.get(type) ?? 0) + 1)
+    }
+  }
+
+  it('that was killed has each once when it is run again', async () => {
+    const file = path.join(folder, 'events.parquet')
+    const exporting = ['export', 'events', '--topic', topic, '--out', file]
+    for (let kills = 0; kills < 2; kills++) {
+      await killExport(installation, exporting, file)
+      await append(20)
+    }
+    const { count, risk, types } = appended
+    const whole = { file, format: 'parquet', rows: count }
+    expect(await installation.operate(...exporting)).toMatchObject(whole)
+    expect(await readdir(folder)).toEqual(['events.parquet'])
+    expect(
+      await duckDb(
+        `select count(*), count(distinct (partition, "offset")), count(distinct event_id),
+          sum(coalesce(json_extract(data, '$.risk_score')::double, 0)) from '${file}'`,
+      ),
+    ).toEqual([[count, count, count, risk]])
+    expect(await duckDb(`select type, count(*) from '${file}' group by 1 order by 1`)).toEqual(
+      [...types].toSorted(),
+    )
+    const holes = `having min("offset") <> 0 or max("offset") <> count(*) - 1`
+    expect(await duckDb(`select partition from '${file}' group by 1 ${holes}`)).toEqual([])
+  }, 600_000)
+})
+
+// Real visits, so that what is encrypted is.
+describe('exports of people', () => {
+  const folder = temporaryFolder('export')
+  const visits: Visit[] = []
+  let cluster: Cluster
+
+  beforeAll(async () => {
+    cluster = await startCluster()
+    for (const device of [0, 1, 2]) visits.push(await visitAs(cluster, device))
+    for (const visit of visits) await visitorOf(cluster, visit)
+  }, 240_000)
+  afterAll(() => cluster?.stop())
+
+  const fileOf = (name: string) => path.join(folder, `${name}.jsonl`)
+
+  async function exported(what: string, name: string, ...flags: string[]): Promise<Row[]> {
+    await cluster.operate('export', what, '--out', fileOf(name), ...flags)
+    return linesOf(await readFile(fileOf(name), 'utf8'))
+  }
+
+  async function printed(...flags: string[]): Promise<Row[]> {
+    const { code, stdout } = await cluster.cli(['events', '--topic', topic, ...flags])
+    expect(code).toBe(0)
+    return linesOf(stdout)
+  }
+
+  it.each([[[]], [['--open']]])('events are those that are printed, with %j', async (flags) => {
+    const before = await printed(...flags)
+    const rows = await exported('events', `events${flags.join('')}`, '--topic', topic, ...flags)
+    const found = rows.map(({ partition, offset, sealed, type, data }) => ({
+      type,
+      position: { topic, partition, offset },
+      data,
+      ...(sealed === null ? {} : { sealed }),
+    }))
+    const events = (await printed(...flags)).map(({ meta: _meta, ...event }) => event)
+    expect(found.length).toBeGreaterThanOrEqual(before.length)
+    expect(events).toEqual(expect.arrayContaining(found))
+    expect(new Set(found.map(({ position }) => JSON.stringify(position))).size).toBe(found.length)
+    expect(found.filter(({ type }) => type === 'SessionScored').length).toBeGreaterThanOrEqual(3)
+    expect(found.some(({ sealed }) => sealed === 'closed')).toBe(flags.length === 0)
+  })
+
+  it('sessions have what their organization keeps back only where it is opened', async () => {
+    const ids = visits.map(({ sessionId }) => sessionId).sort()
+    const rowsOf = (facts: object) => ids.map((session_id) => ({ session_id, ...facts }))
+    const hidden = { ip_address: null, user_agent: null }
+    expect(await exported('sessions', 'closed')).toMatchObject(rowsOf(hidden))
+    const shown = { ip_address: '127.0.0.1', user_agent: expect.stringMatching(/./) }
+    expect(await exported('sessions', 'opened', '--open')).toMatchObject(rowsOf(shown))
+  })
+
+  it('who was erased is not in a later file, and is closed in events', async () => {
+    const [gone] = visits
+    if (!gone) throw new Error('nobody came')
+    const visitor = await visitorOf(cluster, gone)
+    const { organizationId } = cluster.owner
+    const erased = `/v1/organizations/${organizationId}/visitors/${visitor}`
+    await cluster.read(erased, { method: 'DELETE' })
+    const later = await exported('sessions', 'later', '--open')
+    expect(later.map(({ session_id }) => session_id)).toEqual(
+      visits
+        .slice(1)
+        .map(({ sessionId }) => sessionId)
+        .sort(),
+    )
+    const flags = ['--topic', topic, '--open', '--type', 'SessionScored']
+    for (const { key, sealed } of await exported('events', 'erased', ...flags))
+      expect(sealed).toBe(key === gone.sessionId ? 'erased' : null)
+  })
+
+  it('never overwrites, and names what is wrong with --out', async () => {
+    expect(await exported('sessions', 'empty', '--until', '2020-01-01T00:00:00Z')).toEqual([])
+    for (const [file, message] of [
+      [
+        fileOf('empty'),
+        `--out: ${fileOf('empty')} exists already. Delete it, or name a new file.\n`,
+      ],
+      [
+        'sessions.txt',
+        '--out must end in one of .parquet, .jsonl, .csv, or --format must be set, got "sessions.txt"\n',
+      ],
+    ] as const)
+      expect(await cluster.cli(['export', 'sessions', '--out', file])).toMatchObject({
+        code: 1,
+        stderr: message,
+      })
+  })
 })

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { buildNetwork, type Docker, provideBases, requireDocker } from '../support/docker.ts'
 import { eventually } from '../support/eventually.ts'
 import { needs } from '../support/needs.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/test-projects.ts'
 
 const { describe, it } = needs('docker')
@@ -38,11 +38,10 @@ describe('the image', () => {
   let docker: Docker
   const inContainer = (...args: string[]) => docker('exec', container, 'tidegate', ...args)
   let made: string[] = []
-  let folder: string
+  const folder = temporaryFolder('image')
 
   beforeAll(async () => {
     docker = await requireDocker()
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-image-'))
     const bases = (await readFile(dockerfile, 'utf8')).matchAll(/^FROM (\S+)/gm)
     made = await provideBases(
       docker,
@@ -56,7 +55,6 @@ describe('the image', () => {
     await docker('rm', '--force', '--volumes', container).catch(() => '')
     await docker('volume', 'rm', volume).catch(() => '')
     await docker('image', 'rm', '--force', image, ...made).catch(() => '')
-    await rm(folder, { recursive: true })
   }, 60_000)
 
   it('has what a server needs and no more', async () => {

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
@@ -11,22 +10,21 @@ import { eventually } from '../support/eventually.ts'
 import { needs } from '../support/needs.ts'
 import { createRest } from '../support/rest.ts'
 import { countsForChromium, sourcesOfDemo, teachChromium } from '../support/teach.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const { test } = needs('chromium')
 
-let dataDir: string
+const dataDir = temporaryFolder('learn')
 let profile: Profile
 let tidegate: RunningTidegate | undefined
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-learn-'))
   profile = await createProfile()
 })
 afterAll(async () => {
   await tidegate?.stop()
   await profile.remove()
-  await rm(dataDir, { recursive: true, force: true })
 })
 
 async function inBrowser<T>(

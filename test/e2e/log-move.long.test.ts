@@ -1,38 +1,34 @@
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createKafkaClient } from '../../infra/log/kafka/client.ts'
 import { openKafkaLog } from '../../infra/log/kafka/log.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { readTopicToEnd } from '../../infra/log/read-topic.ts'
-import { createCollectClient } from '../../infra/wire/collect/client.ts'
+import type { CollectClient } from '../../infra/wire/collect/client.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { projections } from '../../services/server/dependencies.ts'
 import { plannerGroup } from '../../services/webhooks/planner/planner.ts'
 import { startCli } from '../support/cli.ts'
-import { kafkaPlace, type Owner, operator } from '../support/cluster.ts'
-import { readAs, type Visit, visitAs, visitorOf } from '../support/devices.ts'
+import { type Cluster, kafkaPlace, operator, startCluster } from '../support/cluster.ts'
+import { createTestClient, type Visit, visitAs, visitorOf, withoutUse } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { deleteTopics } from '../support/logs.ts'
 import { longAgo } from '../support/long-ago.ts'
 import { freshMetrics } from '../support/metrics.ts'
 import { needs } from '../support/needs.ts'
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { documentedSteps } from '../support/printed-commands.ts'
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+import { silent as logger } from '../support/projections.ts'
+import { rebuildable, rebuildIsEqual } from '../support/roles.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { fastWebhooks } from '../support/webhook-world.ts'
 
 const { describe, it } = needs('kafka')
 
-const logger = pino({ level: 'silent' })
 const collect = 'tidegate.collect.v1'
 const sessions = 'tidegate.sessions.v1'
 const operations = 'tidegate.operations.v1'
@@ -41,7 +37,6 @@ const often = { timeoutMs: 120_000, intervalMs: 5 }
 const devices = Array.from({ length: 10 }, (_, n) => n)
 /** These come back without what their browser kept. */
 const cleared = devices.filter((n) => n % 5 === 0)
-const names = [...projections.map(({ name }) => name), 'scoring']
 /** So many that a move of them can be stopped half way. */
 const repeats = 10_000
 
@@ -64,32 +59,24 @@ const withoutPlace = ({ partition, offset: _, value, ...record }: LogRecord) => 
 })
 
 describe('an installation that moves to Kafka', () => {
-  let database: TestDatabase
+  const file = path.join(temporaryFolder('move'), 'bodies.ts')
+  let cluster: Cluster
   let kafka: Awaited<ReturnType<typeof kafkaPlace>>
   let embedded: Record<string, string>
   let moved: Record<string, string>
-  let server: ServerProcess
-  let owner: Owner
   let receiver: WebhookReceiver
   let target: EventLog
   const visits: Visit[] = []
   let visitors: string[] = []
-  let before: unknown[] = []
+  let before: unknown
   let skipped: Position
-  let file = ''
-  let underWay: ReturnType<typeof createCollectClient>
+  let underWay: CollectClient
 
   beforeAll(async () => {
-    database = await createTestDatabase({ empty: true })
     kafka = await kafkaPlace()
     receiver = await startWebhookReceiver()
-    embedded = {
-      ...fastWebhooks,
-      DATABASE_URL: database.url,
-      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-      KAFKA_BROKERS: '',
-      TOPIC_PARTITIONS: '5',
-    }
+    cluster = await startCluster({ env: { ...fastWebhooks, TOPIC_PARTITIONS: '5' }, isEmpty: true })
+    embedded = { ...cluster.settings }
     // More partitions than the embedded log has: its number counts.
     moved = {
       ...embedded,
@@ -102,17 +89,13 @@ describe('an installation that moves to Kafka', () => {
       topicPrefix: kafka.prefix,
       logger,
     })
-    server = await startServerProcess(['serve'], embedded)
-    owner = await operator(embedded).organization()
   }, 90_000)
 
   afterAll(async () => {
-    await server?.end('SIGTERM')
+    await cluster?.stop()
     await receiver?.close()
     await target?.close()
     await deleteTopics(kafka.brokers.split(','), kafka.prefix)
-    await database?.drop()
-    if (file) await rm(path.dirname(file), { recursive: true })
   })
 
   const page = 'docs/operate/operations.md'
@@ -124,42 +107,31 @@ describe('an installation that moves to Kafka', () => {
     expect(command).toEqual(['log', 'move'])
     return operator(moved).cli([...command, ...args])
   }
-  const visit = (device: number, continuity?: string) =>
-    visitAs(device, {
-      baseUrl: server.baseUrl,
-      owner,
-      ...(continuity !== undefined && { continuity }),
-    })
-
-  const reader = () => ({ baseUrl: server.baseUrl, owner })
-  const rest = (path: string, init?: RequestInit) => readAs(reader(), path, init)
-  const seenAs = (one: Visit) => visitorOf(reader(), one)
+  const organization = () => `/v1/organizations/${cluster.owner.organizationId}`
+  const seenAs = (one: Visit) => visitorOf(cluster, one)
 
   async function visitAll(some: number[]): Promise<void> {
     const earlier = visits.length
-    for (const device of some) visits.push(await visit(device))
+    for (const device of some) visits.push(await visitAs(cluster, device))
     visitors = [...visitors, ...(await Promise.all(visits.slice(earlier).map(seenAs)))]
     await receiver.reached(2 * visits.length)
   }
 
   /** Everything that a back end can read. */
-  async function everything(): Promise<unknown[]> {
-    const about = `/v1/organizations/${owner.organizationId}`
-    const lists = [
+  async function everything(): Promise<unknown> {
+    const paths = [
       '/v1/sessions?limit=100',
       '/v1/fingerprints?limit=100',
-      about,
-      `${about}/api-keys`,
+      ...['', '/api-keys', '/webhooks/endpoints', '/events'].map((rest) => organization() + rest),
+      ...visits.map(({ sessionId }) => `/v1/sessions/${sessionId}`),
     ]
-    const hooks = [`${about}/webhooks/endpoints`, `${about}/events`]
-    const details = visits.map(({ sessionId }) => `/v1/sessions/${sessionId}`)
-    return await Promise.all([...lists, ...hooks, ...details].map((path) => rest(path)))
+    return withoutUse(await Promise.all(paths.map((one) => cluster.read(one))))
   }
 
   async function onEmbedded<T>(work: (log: EventLog) => Promise<T>): Promise<T> {
     const log = await openPostgresLog({
-      pool: database.pool,
-      url: database.url,
+      pool: cluster.pool,
+      url: cluster.settings.DATABASE_URL ?? '',
       logger,
       keepsExpired: true,
     })
@@ -172,9 +144,7 @@ describe('an installation that moves to Kafka', () => {
     const [at] = await onEmbedded((log) => log.append([foreign]))
     if (!at) throw new Error('nothing appended')
     const place = [topic, String(at.partition), String(at.offset)]
-    expect(
-      await operator(embedded).cli(['log', 'skip', ...place, '--reason', 'a typo']),
-    ).toMatchObject({
+    expect(await cluster.cli(['log', 'skip', ...place, '--reason', 'a typo'])).toMatchObject({
       code: 0,
     })
     return at
@@ -193,34 +163,28 @@ describe('an installation that moves to Kafka', () => {
     (await target.endPositions(topic)).reduce((sum, { offset }) => sum + offset, 0)
 
   async function bodiesInView(): Promise<{ event_id: string; times: number }[]> {
-    return (await database.pool.query('select event_id, times from view_bodies.bodies')).rows
+    return (await cluster.pool.query('select event_id, times from view_bodies.bodies')).rows
   }
 
   /** Ends the server when all consumers have read everything. */
   async function stopServer(): Promise<void> {
     await eventually(async () => {
-      const lags = (await freshMetrics(server.baseUrl)).match(/^tidegate_consumer_lag_records.*$/gm)
+      const lags = (await freshMetrics(cluster.baseUrl)).match(
+        /^tidegate_consumer_lag_records.*$/gm,
+      )
       expect(lags?.length).toBeGreaterThan(0)
       expect(lags?.filter((line) => !line.endsWith(' 0'))).toEqual([])
     }, patient)
-    await server.end('SIGTERM')
-  }
-
-  async function rebuildAll(settings: Record<string, string>): Promise<void> {
-    for (const name of names) {
-      const { code, stdout, stderr } = await operator(settings).cli(['rebuild', name])
-      expect(code, `rebuild ${name}: ${stdout}${stderr}`).toBe(0)
-    }
+    await cluster.end()
   }
 
   it('has sessions, webhooks, skipped records, and lost the oldest of what clients sent', async () => {
-    const types = ['session.fingerprint.calculated', 'session.result.persisted']
-    const endpoint = { name: 'Receiver', url: receiver.url('/'), event_types: types }
-    const about = `/v1/organizations/${owner.organizationId}`
-    await rest(`${about}/webhooks/endpoints`, { method: 'POST', body: JSON.stringify(endpoint) })
+    const event_types = ['session.fingerprint.calculated', 'session.result.persisted']
+    const body = { name: 'Receiver', url: receiver.url('/'), event_types }
+    await cluster.read(`${organization()}/webhooks/endpoints`, { body })
     await visitAll(devices.slice(0, 4))
     await skipForeign(collect, visits[0]?.sessionId ?? '')
-    await database.pool.query(
+    await cluster.pool.query(
       `delete from tidegate_log.records r where topic = $1 and "offset" <=
          (select max("offset") / 2 from tidegate_log.records where topic = r.topic and partition = r.partition)`,
       [collect],
@@ -228,16 +192,12 @@ describe('an installation that moves to Kafka', () => {
     await visitAll(devices.slice(4, 7))
     await skipForeign(collect, visits[5]?.sessionId ?? '')
     skipped = await skipForeign(sessions, visits[5]?.sessionId ?? '')
-    await eventually(
-      async () => expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200),
-      patient,
-    )
+    await eventually(async () => expect(await cluster.readiness()).toBe('200 ok'), patient)
   }, 120_000)
 
   it('has a view of its own that reads what clients sent', async () => {
-    file = path.join(await mkdtemp(path.join(tmpdir(), 'tidegate-move-')), 'bodies.ts')
     await writeFile(file, viewOfBodies)
-    expect(await operator(embedded).cli(['project', file, '--once'])).toMatchObject({ code: 0 })
+    expect(await cluster.cli(['project', file, '--once'])).toMatchObject({ code: 0 })
     expect((await bodiesInView()).length).toBeGreaterThan(0)
   }, 60_000)
 
@@ -249,24 +209,20 @@ describe('an installation that moves to Kafka', () => {
   }, 60_000)
 
   it('is not moved while scoring is behind', async () => {
-    server = await startServerProcess(['serve', '--roles', 'collect'], embedded)
-    const { baseUrl } = server
-    underWay = createCollectClient({
-      endpoint: baseUrl,
-      publishableKey: owner.publishable.key,
-      sdk: { name: 'test', version: '1', platform: 'web' },
-      page: { url: 'https://shop.example/' },
-      fetch: (url, init) => fetch(String(url).replace(baseUrl, server.baseUrl), init),
+    await cluster.replace(0, { roles: 'collect' })
+    underWay = createTestClient(cluster, {
+      endpoint: '',
+      fetch: (url, init) => fetch(cluster.baseUrl + url, init),
     })
     await underWay.open()
-    await server.end('SIGTERM')
+    await cluster.end()
     const { code, stderr } = await move()
     expect(code).toBe(1)
     expect(stderr).toMatch(/scoring lacks \d+ of tidegate\.collect\.v1\/\d/)
     const documented = await documentedSteps(page, heading)
-    const reading = documented.find(([name]) => name === 'serve') ?? []
-    expect(stderr).toContain(`tidegate ${reading.join(' ')}`)
-    server = await startServerProcess(reading, embedded)
+    const [, , roles] = documented.find(([name]) => name === 'serve') ?? []
+    expect(stderr).toContain(`tidegate serve --roles ${roles}`)
+    await cluster.replace(0, { roles: roles ?? '' })
     await stopServer()
     expect(await target.endPositions(sessions).catch(() => 'none')).toBe('none')
   }, 60_000)
@@ -319,7 +275,7 @@ describe('an installation that moves to Kafka', () => {
       }, often).finally(() => admin.disconnect())
     },
     binding: async () => {
-      const client = await database.pool.connect()
+      const client = await cluster.pool.connect()
       await client.query('begin; lock table tidegate_log.partitions in row share mode')
       const text = `select from pg_locks where not granted and relation = 'tidegate_log.partitions'::regclass`
       await eventually(
@@ -339,7 +295,7 @@ describe('an installation that moves to Kafka', () => {
           )
           if (first) await log.append(Array(repeats).fill(first))
         })
-      server = await startServerProcess(['serve'], embedded)
+      await cluster.replace()
       await visitAll([devices[visits.length] ?? 0])
       await stopServer()
       const killed = startCli(['log', 'move'], moved)
@@ -350,12 +306,12 @@ describe('an installation that moves to Kafka', () => {
       await killed.result
       undo?.()
       const text = 'select identity from tidegate.bound_log'
-      const { rows } = await database.pool.query<{ identity: string }>(text)
+      const { rows } = await cluster.pool.query<{ identity: string }>(text)
       expect(rows[0]?.identity).toMatch(/^embedded log/)
     }, 300_000)
 
   it('is moved, with every record once and in its place', async () => {
-    server = await startServerProcess(['serve'], embedded)
+    await cluster.replace()
     await eventually(async () => {
       before = await everything()
       expect(JSON.stringify(before)).not.toMatch(/"status":"pending"/)
@@ -384,7 +340,7 @@ describe('an installation that moves to Kafka', () => {
   }, 180_000)
 
   it('has scored all that clients sent, and knows what is skipped of the other topics', async () => {
-    const { rows } = await database.pool.query<Position>(
+    const { rows } = await cluster.pool.query<Position>(
       'select topic, partition, next_offset::float8 as "offset" from scoring.offsets order by partition',
     )
     expect(rows).toEqual(await target.endPositions(collect))
@@ -401,31 +357,31 @@ describe('an installation that moves to Kafka', () => {
   }, 60_000)
 
   it('is refused to servers of the embedded log, and reads the same from Kafka without a rebuild', async () => {
-    await expect(startServerProcess(['serve'], embedded)).rejects.toThrow(/read from Kafka cluster/)
-    await database.pool.query('drop schema tidegate_log cascade')
+    await expect(cluster.replace()).rejects.toThrow(/read from Kafka cluster/)
+    await cluster.pool.query('drop schema tidegate_log cascade')
     const sent = receiver.requests.length
-    server = await startServerProcess(['serve'], moved)
+    await cluster.replace(0, { env: moved })
     expect(await everything()).toEqual(before)
     const { sealedToken } = await underWay.requestResult({ version: 1, elapsed_ms: 5 })
     expect(sealedToken).toEqual(expect.any(String))
     const ids = visits.map(({ sessionId }) => sessionId)
-    const undo = await longAgo(database.pool, ids)
+    const undo = await longAgo(cluster.pool, ids)
     const known: string[] = []
     for (const device of devices) {
       const kept = cleared.includes(device) ? undefined : visits[device]?.continuity
-      known.push(await seenAs(await visit(device, kept)))
+      known.push(await seenAs(await visitAs(cluster, device, { continuity: kept })))
     }
     await undo()
     expect(known.filter((id, device) => id === visitors[device]).length).toBe(devices.length)
     await receiver.reached(sent + 2 * devices.length)
-    const { rows } = await database.pool.query<{ sessions: number }>(
+    const { rows } = await cluster.pool.query<{ sessions: number }>(
       'select count(*)::int as sessions from read.sessions',
     )
     expect(rows).toEqual([{ sessions: 2 * devices.length + 1 }])
     expect(receiver.requests.filter(({ nth }) => nth > 1)).toEqual([])
   }, 240_000)
 
-  it('fills the view of its own with what came since, and equals what a rebuild makes', async () => {
+  it('fills the view of its own with what came since', async () => {
     const had = await bodiesInView()
     expect(await operator(moved).cli(['project', file, '--once'])).toMatchObject({ code: 0 })
     const has = await bodiesInView()
@@ -437,6 +393,11 @@ describe('an installation that moves to Kafka', () => {
     )
     expect(onKafka.filter(({ headers }) => !ids.has(headers.event_id ?? ''))).toEqual([])
     expect(has.length).toBeGreaterThan(had.length)
-    await rebuildAll(moved)
-  }, 300_000)
+  }, 60_000)
+
+  it.each(rebuildable)(
+    'equals what a rebuild of %s makes',
+    (name) => rebuildIsEqual(moved, name),
+    120_000,
+  )
 })

@@ -1,16 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfig } from '../../infra/config.ts'
-import { createCodec } from '../../infra/event-store/codec.ts'
-import { createPool } from '../../infra/postgres/pool.ts'
-import { openLog } from '../../services/server/dependencies.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
-import { silent } from '../support/projections.ts'
+import { openEventWriter } from '../support/past-events.ts'
 import { rebuildIsEqual } from '../support/roles.ts'
-import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
+import { sessionScored, visitorLink } from '../support/session-scored.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 interface Mark {
   id: string
@@ -30,40 +26,35 @@ const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0
 const sid = (n: number) => id('sid', n)
 
 describe('marks by files', () => {
+  const folder = temporaryFolder('marks')
   let cluster: Cluster
-  let folder: string
 
   beforeAll(async () => {
-    cluster = await startCluster({ log: 'postgres', processes: 1 })
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-marks-'))
+    cluster = await startCluster()
     await score()
   }, 120_000)
-  afterAll(async () => {
-    await cluster?.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  afterAll(() => cluster?.stop())
 
   async function score(): Promise<void> {
-    const { DATABASE_URL: url = '' } = cluster.settings
-    const pool = createPool({ url })
-    const log = await openLog({ config: readConfig(cluster.settings), pool, url, logger: silent })
     const { organizationId: organization_id } = cluster.owner
-    const codec = createCodec()
-    const records = Array.from({ length: count }, (_, n) => {
-      const ids = { organization_id, session_id: sid(n), event_id: id('evt', n) }
-      const data = sessionScored({ ...ids, visitor: visitorLink({ id: id('vid', n) }) })
-      return codec.toRecord({ type: 'SessionScored', data }, metaOf(data))
-    })
-    await log.append(records)
+    const writer = await openEventWriter(cluster.settings)
+    await writer.append(
+      Array.from({ length: count }, (_, n) => {
+        const ids = { organization_id, session_id: sid(n), event_id: id('evt', n) }
+        const data = sessionScored({ ...ids, visitor: visitorLink({ id: id('vid', n) }) })
+        return { type: 'SessionScored', data }
+      }),
+    )
+    await writer.close()
     await eventually(
       async () => {
-        const { rows } = await pool.query('select count(*)::integer as n from read.sessions')
+        const { rows } = await cluster.pool.query(
+          'select count(*)::integer as n from read.sessions',
+        )
         expect(rows).toEqual([{ n: count }])
       },
       { timeoutMs: 60_000, intervalMs: 200 },
     )
-    await log.close()
-    await pool.end()
   }
 
   const scope = () => ['--organization', cluster.owner.slug]
@@ -88,14 +79,8 @@ describe('marks by files', () => {
     return lines
   }
 
-  async function api(pathname: string, init: RequestInit = {}) {
-    const headers = {
-      authorization: `Bearer ${cluster.owner.secret.key}`,
-      'content-type': 'application/json',
-    }
-    const response = await cluster.fetch(0, pathname, { headers, ...init })
-    return JSON.parse(await response.text()).data
-  }
+  const markOf = async (n: number) =>
+    (await cluster.read<{ mark: Mark }>(`/v1/sessions/${sid(n)}`)).mark
 
   it('a file with faults marks nothing, and is told where they are', async () => {
     const { code, stderr } = await importing([`${sid(1)},bot,x`, `${sid(2)},robot,Not a word`])
@@ -134,10 +119,10 @@ describe('marks by files', () => {
   }, 60_000)
 
   it('the API shows them, the audit log who marked, and the export the newest of each', async () => {
-    const { id: markId, ...mark } = (await api(`/v1/sessions/${sid(3)}`)).mark
+    const { id: markId, ...mark } = await markOf(3)
     expect(mark).toEqual({ label: 'human', reason: 'called', marked_at: expect.any(String) })
-    const body = JSON.stringify({ label: 'legitimate', reason: 'vip', session_ids: [sid(3)] })
-    const newer: Mark = await api('/v1/marks', { method: 'POST', body })
+    const body = { label: 'legitimate', reason: 'vip', session_ids: [sid(3)] }
+    const newer = await cluster.read<Mark>('/v1/marks', { body })
     const lines = await exported()
     expect(lines).toHaveLength(count)
     expect(lines[3]).toMatch(new RegExp(`^${sid(3)},legitimate,vip,`))
@@ -156,8 +141,17 @@ describe('marks by files', () => {
     expect(actors).toContainEqual({ type: 'operator', id: 'marks import' })
     expect(actors).toContainEqual({ type: 'key', id: cluster.owner.secret.id })
     expect(subjects).toContain(markId)
-    await api(`/v1/marks/${newer.id}`, { method: 'DELETE' })
-    expect((await api(`/v1/sessions/${sid(3)}`)).mark.id).toBe(markId)
+    await cluster.read(`/v1/marks/${newer.id}`, { method: 'DELETE' })
+    expect((await markOf(3)).id).toBe(markId)
+    // Counts of the hour, which may have been rolled up before, follow marks.
+    const counted = await cluster.read<{ groups: { values: object; sessions: number }[] }>(
+      '/v1/sessions/aggregates?group_by=mark&interval=none',
+    )
+    expect(counted.groups.map(({ values, sessions }) => ({ ...values, sessions }))).toEqual([
+      { mark: 'bot', sessions: count - 21 },
+      { mark: 'human', sessions: 20 },
+      { mark: 'fraud', sessions: 1 },
+    ])
   }, 60_000)
 
   it('an export is an import that changes nothing; a person’s export and erasure have the marks', async () => {
@@ -166,20 +160,18 @@ describe('marks by files', () => {
     const again = await cluster.operate<Imported>('marks', 'import', file, ...scope())
     expect(again).toEqual({ session_count: 0, unchanged_count: count, marks: [] })
     const person = `/v1/organizations/${cluster.owner.organizationId}/visitors/${id('vid', 3)}`
-    const { sessions } = await api(`${person}/export`)
-    expect(
-      sessions[0].marks.map(({ label, is_removed }: { label: string; is_removed: boolean }) => [
-        label,
-        is_removed,
-      ]),
-    ).toEqual([
-      ['human', false],
-      ['legitimate', true],
+    interface Exported {
+      sessions: { marks: { label: string; is_removed: boolean }[] }[]
+    }
+    const { sessions } = await cluster.read<Exported>(`${person}/export`)
+    expect(sessions[0]?.marks).toMatchObject([
+      { label: 'human', is_removed: false },
+      { label: 'legitimate', is_removed: true },
     ])
-    const { counts } = await api(person, { method: 'DELETE' })
+    const { counts } = await cluster.read<{ counts: object }>(person, { method: 'DELETE' })
     expect(counts).toMatchObject({ sessions: 1, session_marks: 2 })
     expect(await exported()).toHaveLength(count - 1)
     for (const projection of ['sessions', 'audit'])
-      await rebuildIsEqual({ ...cluster.settings }, projection)
+      await rebuildIsEqual(cluster.settings, projection)
   }, 120_000)
 })

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openToken } from '../../docs/examples/express/verify-token.js'
-import { type CollectClient, createCollectClient } from '../../infra/wire/collect/client.ts'
-import { type Owner, operator } from '../support/cluster.ts'
+import type { CollectClient } from '../../infra/wire/collect/client.ts'
+import { type ApiRequest, type Cluster, type Owner, startCluster } from '../support/cluster.ts'
+import { createTestClient } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
-import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/test-projects.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { type Endpoint, fastWebhooks } from '../support/webhook-world.ts'
@@ -28,29 +27,22 @@ async function documentedSteps(): Promise<string[]> {
 }
 
 describe('master keys, which a command prints, are changed by the documented steps', () => {
-  const file = path.join(tmpdir(), `tidegate-keys-${randomBytes(4).toString('hex')}`)
-  const servers: ServerProcess[] = []
+  const file = path.join(temporaryFolder('keys'), 'keys')
   const sessions: string[] = []
-  let database: TestDatabase
-  let settings: Record<string, string>
-  let owner: Owner
+  let cluster: Cluster
   let receiver: WebhookReceiver
   let early: { client: CollectClient; sessionId: string }
   let endpoints: Endpoint[]
   let turn = 0
 
   beforeAll(async () => {
-    database = await createTestDatabase({ empty: true })
-    settings = {
-      ...fastWebhooks,
-      DATABASE_URL: database.url,
-      KAFKA_BROKERS: '',
-      TIDEGATE_MASTER_KEYS: '',
-      TIDEGATE_MASTER_KEYS_COMMAND: `/bin/cat ${file}`,
-    }
     await give('old')
-    for (let n = 0; n < 2; n++) servers.push(await startServerProcess(['serve'], settings))
-    owner = await operator(settings).organization()
+    const command = { TIDEGATE_MASTER_KEYS: '', TIDEGATE_MASTER_KEYS_COMMAND: `/bin/cat ${file}` }
+    cluster = await startCluster({
+      processes: 2,
+      isEmpty: true,
+      env: { ...fastWebhooks, ...command },
+    })
     receiver = await startWebhookReceiver()
     endpoints = [await createEndpoint('/first')]
     const client = newClient()
@@ -58,10 +50,8 @@ describe('master keys, which a command prints, are changed by the documented ste
   }, 90_000)
 
   afterAll(async () => {
-    await Promise.all(servers.map((server) => server.end('SIGTERM')))
+    await cluster?.stop()
     await receiver?.close()
-    await database?.drop()
-    await rm(file, { force: true })
   })
 
   const give = (list: string) =>
@@ -74,38 +64,24 @@ describe('master keys, which a command prints, are changed by the documented ste
     )
 
   /** Each request goes to the other process, as behind a load balancer. */
-  const anyServer = () => servers[turn++ % 2]?.baseUrl ?? ''
+  const nextServer = () => turn++ % 2
 
-  function newClient(continuity?: string): CollectClient {
-    return createCollectClient({
+  const newClient = () =>
+    createTestClient(cluster, {
       endpoint: '',
-      publishableKey: owner.publishable.key,
-      sdk: { name: 'test', version: '1', platform: 'web' },
-      page: { url: 'https://shop.example/' },
-      fetch: (url, init) => fetch(anyServer() + url, init),
-      ...(continuity !== undefined && { continuity }),
+      fetch: (url, init) => fetch(cluster.baseUrls[nextServer()] + url, init),
     })
-  }
 
-  async function call<Data>(url: string, init: RequestInit = {}): Promise<Data> {
-    const headers = new Headers(init.headers)
-    headers.set('authorization', `Bearer ${owner.secret.key}`)
-    const answer = await fetch(anyServer() + url, { ...init, headers })
-    const text = await answer.text()
-    if (!answer.ok) throw new Error(`${url}: ${answer.status} ${text}`)
-    return JSON.parse(text).data
-  }
+  const call = <Data>(url: string, asked: ApiRequest = {}) =>
+    cluster.read<Data>(url, { server: nextServer(), ...asked })
 
-  const ofOrganization = (rest: string) => `/v1/organizations/${owner.organizationId}${rest}`
+  const ofOrganization = (rest: string) =>
+    `/v1/organizations/${cluster.owner.organizationId}${rest}`
 
   async function createEndpoint(where: string): Promise<Endpoint> {
-    const types = ['session.result.persisted']
-    const body = JSON.stringify({ name: 'Receiver', url: receiver.url(where), event_types: types })
-    const headers = { 'content-type': 'application/json' }
+    const event_types = ['session.result.persisted']
     const endpoint = await call<Endpoint>(ofOrganization('/webhooks/endpoints'), {
-      method: 'POST',
-      headers,
-      body,
+      body: { name: 'Receiver', url: receiver.url(where), event_types },
     })
     receiver.expectSignature(where, endpoint.signing_secret)
     return endpoint
@@ -140,7 +116,9 @@ describe('master keys, which a command prints, are changed by the documented ste
 
   async function tokenOpens(client: CollectClient, sessionId: string): Promise<void> {
     const { sealedToken } = await client.requestResult({ version: 1, elapsed_ms: 900 })
-    expect(openToken(sealedToken, owner.secret.key)).toMatchObject({ session_id: sessionId })
+    expect(openToken(sealedToken, cluster.owner.secret.key)).toMatchObject({
+      session_id: sessionId,
+    })
     await eventually(() => call(`/v1/sessions/${sessionId}`), patient)
     sessions.push(sessionId)
   }
@@ -148,9 +126,8 @@ describe('master keys, which a command prints, are changed by the documented ste
   /** A restart of one process after the other; requests are made between them, too. */
   async function restartWith(list: string, between: () => Promise<void>): Promise<void> {
     await give(list)
-    for (const [n, server] of servers.entries()) {
-      await server.end('SIGTERM')
-      servers[n] = await startServerProcess(['serve'], settings)
+    for (const server of [0, 1]) {
+      await cluster.replace(server)
       await between()
     }
   }
@@ -182,38 +159,33 @@ describe('master keys, which a command prints, are changed by the documented ste
 
   it('and after the last all that was made anew works, and what was not is back with the old key', async () => {
     const [, second = '', last = ''] = await documentedSteps()
-    const { cli, operate } = operator(settings)
+    const { owner } = cluster
     const anew = async ({ id }: Owner['secret']) => {
-      const made = await operate<{ id: string; revealed_key: string }>(
-        'keys',
-        'rotate',
-        owner.slug,
-        id,
-      )
+      const args = ['keys', 'rotate', owner.slug, id]
+      const made = await cluster.operate<{ id: string; revealed_key: string }>(...args)
       return { id: made.id, key: made.revealed_key }
     }
-    const before = owner
-    owner = {
+    cluster.owner = {
       ...owner,
       secret: await anew(owner.secret),
       publishable: await anew(owner.publishable),
     }
     endpoints.push(await createEndpoint('/second'))
     // Collect seals to a new key within five seconds.
-    await eventually(async () => openToken(await newToken(), owner.secret.key), patient)
+    await eventually(async () => openToken(await newToken(), cluster.owner.secret.key), patient)
     await worksAsEver(['/first', '/second'])
-    expect((await cli(['data-keys', 'reseal'])).code).toBe(0)
+    expect(await cluster.cli(['data-keys', 'reseal'])).toMatchObject({ code: 0 })
     await restartWith(last, () => eventually(() => call('/v1/sessions'), patient))
     // The first endpoint's secret of before signs for a day, and cannot be opened now.
     await worksAsEver(['/second'])
     const late = sessions.at(-1) ?? ''
-    const headers = { authorization: `Bearer ${before.secret.key}` }
-    expect((await fetch(`${anyServer()}/v1/sessions`, { headers })).status).toBe(401)
+    const { key } = owner.secret
+    expect((await cluster.ask('/v1/sessions', { key })).status).toBe(401)
     expect(receiver.requests.some((r) => r.path === '/first' && r.body.includes(late))).toBe(false)
 
     await restartWith(second, async () => {})
     await toldOf('/first', late)
-    expect((await fetch(`${anyServer()}/v1/sessions`, { headers })).status).toBe(200)
+    expect((await cluster.ask('/v1/sessions', { key })).status).toBe(200)
     const listed = await call<{ id: string }[]>('/v1/sessions?limit=200')
     expect(listed.map(({ id }) => id)).toEqual(expect.arrayContaining(sessions))
   }, 240_000)

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPool } from '../../infra/postgres/pool.ts'
@@ -9,6 +8,7 @@ import { type Cluster, startCluster } from '../support/cluster.ts'
 import { codeBlock } from '../support/code-block.ts'
 import { eventually } from '../support/eventually.ts'
 import { startTraffic } from '../support/session-traffic.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const verdicts = 'docs/examples/views/verdicts-by-page.ts'
 const sessions = 30
@@ -19,22 +19,19 @@ describe('tidegate project', () => {
   const password = randomBytes(12).toString('hex')
   let cluster: Cluster
   let settings: Record<string, string>
-  let folder: string
-  let owner: ReturnType<typeof createPool>
+  const folder = temporaryFolder('views')
 
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-views-'))
-    cluster = await startCluster({ log: 'postgres', processes: 1 })
-    owner = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
+    cluster = await startCluster()
     const sql = await codeBlock('guide/own-views.md', 'own-views.sql')
-    await owner.query(sql.replaceAll(/\bviews\b/g, role))
-    await owner.query(`alter role ${role} password '${password}'`)
+    await cluster.pool.query(sql.replaceAll(/\bviews\b/g, role))
+    await cluster.pool.query(`alter role ${role} password '${password}'`)
     const url = new URL(cluster.settings.DATABASE_URL ?? '')
     url.username = role
     url.password = password
     settings = { ...cluster.settings, DATABASE_URL: url.href }
     const traffic = startTraffic({
-      baseUrl: () => cluster.baseUrls[0] ?? '',
+      baseUrl: () => cluster.baseUrl,
       publishableKey: cluster.owner.publishable.key,
       seed: 'views',
       sessions,
@@ -44,16 +41,14 @@ describe('tidegate project', () => {
     expect(traffic.givenUp).toEqual([])
   }, 240_000)
   afterAll(async () => {
-    await owner?.query(`drop owned by ${role} cascade; drop role ${role}`)
-    await owner?.end()
+    await cluster?.pool.query(`drop owned by ${role} cascade; drop role ${role}`)
     await cluster?.stop()
-    if (folder) await rm(folder, { recursive: true, force: true })
   })
 
   const project = (...args: string[]): Promise<CliResult> => cli(['project', ...args], settings)
 
   async function ofView(): Promise<string[]> {
-    const { rows } = await owner.query<{ line: string }>(
+    const { rows } = await cluster.pool.query<{ line: string }>(
       `select concat_ws(' ', day, page_host, verdict, sessions) as line from view_verdicts_by_page.verdicts_a_day`,
     )
     return rows.map(({ line }) => line).sort()
@@ -61,13 +56,10 @@ describe('tidegate project', () => {
 
   async function ofApi(): Promise<string[]> {
     const query = 'group_by=page_host,verdict&interval=day&top=100'
-    const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
-    const answer = await cluster.fetch(0, `/v1/sessions/aggregates?${query}`, { headers })
-    const {
-      data,
-    }: { data: { groups: { start: string; values: Record<string, string>; sessions: number }[] } } =
-      JSON.parse(await answer.text())
-    return data.groups
+    const { groups } = await cluster.read<{
+      groups: { start: string; values: Record<string, string>; sessions: number }[]
+    }>(`/v1/sessions/aggregates?${query}`)
+    return groups
       .map(({ start, values, sessions: n }) =>
         [start.slice(0, 10), values.page_host, values.verdict, n].join(' '),
       )
@@ -94,13 +86,15 @@ describe('tidegate project', () => {
     const file = path.join(folder, 'my-view.ts')
     expect(await project(file, '--new')).toMatchObject({ code: 0 })
     expect(await project(file, '--once')).toMatchObject({ code: 0 })
-    const { rows } = await owner.query('select sum(count)::integer as n from view_my_view.verdicts')
+    const { rows } = await cluster.pool.query(
+      'select sum(count)::integer as n from view_my_view.verdicts',
+    )
     expect(rows[0].n).toBe(sessions)
     await writeFile(file, (await readFile(file, 'utf8')).replace('version: 1', 'version: 2'))
     const second = await project(file, '--once')
     const line = 'Dropped version 1 of view_my_view. Reading the log again for version 2.'
     expect(second).toMatchObject({ code: 0, stderr: expect.stringContaining(line) })
-    const { rows: again } = await owner.query(
+    const { rows: again } = await cluster.pool.query(
       'select sum(count)::integer as n from view_my_view.verdicts',
     )
     expect(again[0].n).toBe(sessions)
@@ -140,27 +134,20 @@ describe('tidegate project', () => {
   }, 120_000)
 
   it('after an erasure and a vacuum no file of its schema has the session', async () => {
-    const { rows } = await owner.query<{ session_id: string; visitor_id: string }>(
+    const { rows } = await cluster.pool.query<{ session_id: string; visitor_id: string }>(
       'select session_id, visitor_id from read.sessions where visitor_id is not null limit 1',
     )
     const [person] = rows
     if (!person) throw new Error('no session has a visitor')
-    const url = `/v1/visitors/${person.visitor_id}`
-    const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
     const of = () =>
-      owner.query('select from view_verdicts_by_page.page_sessions where session_id = $1', [
+      cluster.pool.query('select from view_verdicts_by_page.page_sessions where session_id = $1', [
         person.session_id,
       ])
     expect((await of()).rows).toHaveLength(1)
-    const answer = await cluster.fetch(
-      0,
-      `/v1/organizations/${cluster.owner.organizationId}${url.slice(3)}`,
-      {
-        method: 'DELETE',
-        headers,
-      },
-    )
-    expect(answer.status).toBe(200)
+    const { organizationId } = cluster.owner
+    await cluster.read(`/v1/organizations/${organizationId}/visitors/${person.visitor_id}`, {
+      method: 'DELETE',
+    })
     await eventually(
       async () => {
         expect(await project(verdicts, '--once')).toMatchObject({ code: 0 })
@@ -170,9 +157,9 @@ describe('tidegate project', () => {
     )
     // A vacuum keeps rows that an older transaction may still see.
     await eventually(async () => {
-      await owner.query('vacuum full')
-      await owner.query('checkpoint')
-      const files = await owner.query<{ name: string; has: boolean }>(
+      await cluster.pool.query('vacuum full')
+      await cluster.pool.query('checkpoint')
+      const files = await cluster.pool.query<{ name: string; has: boolean }>(
         `select c.relname as name, position(convert_to($1, 'UTF8') in pg_read_binary_file(pg_relation_filepath(c.oid))) > 0 as has
          from pg_class c join pg_namespace n on n.oid = relnamespace
          where nspname like 'view_verdicts_by_page_b%' and relkind in ('r', 'i', 't')`,

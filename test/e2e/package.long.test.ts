@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
@@ -10,16 +10,15 @@ import manifest from '../../package.json' with { type: 'json' }
 import { approveAsPerson } from '../support/gate-approve.ts'
 import { nodeProgram, publishedNodes } from '../support/node-versions.ts'
 import { elsewhere, installThere, packPackages, runThere } from '../support/packed.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-let base = ''
+const base = temporaryFolder('package')
 let packed = ''
 const folder = (...names: string[]) => path.join(base, ...names)
 
 beforeAll(async () => {
-  base = await mkdtemp(path.join(tmpdir(), 'tidegate-package-'))
   packed = (await packPackages(base)).program
 }, 120_000)
-afterAll(() => rm(base, { recursive: true, force: true, maxRetries: 5 }), 60_000)
 
 async function next(lines: AsyncIterator<string>, pattern: RegExp): Promise<string> {
   for (;;) {

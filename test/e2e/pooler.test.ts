@@ -1,28 +1,26 @@
-import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { refusePooler } from '../../infra/postgres/pooler.ts'
-import { cli } from '../support/cli.ts'
+import { createInstallation, type Installation, operator } from '../support/cluster.ts'
 import { needs } from '../support/needs.ts'
 import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 
 /** As its users set it where programs set something at connecting. */
 const lenient =
   'ignore_startup_parameters = options, extra_float_digits, statement_timeout, idle_in_transaction_session_timeout'
 
-let database: TestDatabase
+let installation: Installation
 beforeAll(async () => {
-  database = await createTestDatabase()
+  installation = await createInstallation()
 })
-afterAll(() => database.drop())
+afterAll(() => installation.stop())
 
 describe('a database without a pooler', () => {
   it.each(['', '-c search_path=read -c work_mem=5MB'])(
     'is taken, with options of its own as well: %s',
     async (options) => {
-      const url = new URL(database.url)
+      const url = new URL(installation.settings.DATABASE_URL ?? '')
       if (options) url.searchParams.set('options', options)
       const pool = createPool({ url: url.href })
       await refusePooler(pool)
@@ -38,7 +36,7 @@ needs('pgbouncer').describe('PgBouncer before the database', () => {
   afterAll(() => Promise.all(running.map((bouncer) => bouncer.stop())))
 
   async function through(settings: string[]): Promise<string> {
-    const bouncer = await startPgBouncer(database.url, settings)
+    const bouncer = await startPgBouncer(installation.settings.DATABASE_URL ?? '', settings)
     running.push(bouncer)
     return bouncer.url
   }
@@ -50,10 +48,12 @@ needs('pgbouncer').describe('PgBouncer before the database', () => {
   ])(
     'stops every start %s, and says what to do',
     async (_, settings) => {
-      const env = { DATABASE_URL: await through(settings), KAFKA_BROKERS: '' }
-      const keys = { TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64') }
+      const { cli } = operator({
+        ...installation.settings,
+        DATABASE_URL: await through(settings),
+      })
       for (const args of [['serve', '--roles', 'api'], ['migrate']]) {
-        const start = await cli(args, { ...env, ...keys })
+        const start = await cli(args)
         expect(start.code).toBe(1)
         const failure = JSON.parse(start.stdout)
         expect(failure).toMatchObject({
@@ -64,7 +64,7 @@ needs('pgbouncer').describe('PgBouncer before the database', () => {
         })
         expect(failure).not.toHaveProperty('hint')
       }
-      expect(await cli(['org', 'list'], { ...env, ...keys })).toMatchObject({
+      expect(await cli(['org', 'list'])).toMatchObject({
         code: 1,
         stdout: '',
         stderr: expect.stringContaining('DATABASE_URL leads to a connection pooler'),

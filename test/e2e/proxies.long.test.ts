@@ -6,7 +6,6 @@ import { Agent, fetch as fetchBy, type RequestInit } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
 import { type HeldPort, holdPort } from '../../infra/http/listening.ts'
-import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import { nodeClientCrypto } from '../../infra/wire/collect/node-client-crypto.ts'
 import { maxBodyBytes } from '../../infra/wire/collect/protocol.ts'
 import { openToken } from '../../infra/wire/sealed-token.ts'
@@ -14,6 +13,7 @@ import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
 import { answerWhileStarting } from '../../services/server/starting.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
+import { createTestClient } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { needs } from '../support/needs.ts'
 import { createReverseProxies, type ReverseProxies, recipe } from '../support/reverse-proxies.ts'
@@ -36,11 +36,7 @@ beforeAll(async () => {
     certificate: authority.issue({ host: '127.0.0.1' }),
     answers: async (url) => (await request(`${url}/t.js`)).arrayBuffer(),
   })
-  cluster = await startCluster({
-    log: 'postgres',
-    processes: 1,
-    env: { TRUSTED_PROXIES: '127.0.0.1/32' },
-  })
+  cluster = await startCluster({ env: { TRUSTED_PROXIES: '127.0.0.1/32' } })
 }, 60_000)
 
 afterAll(async () => {
@@ -64,11 +60,10 @@ async function visit(
   const plan = planSession('proxies', 1, webOnly)
   let cookie = ''
   const own = { ...headersOf(plan), ...headers }
-  const collect = createCollectClient({
+  const collect = createTestClient(cluster, {
     endpoint,
-    publishableKey: cluster.owner.publishable.key,
     sdk: plan.sdk,
-    page: plan.page,
+    ...(plan.page && { page: plan.page }),
     crypto: nodeClientCrypto,
     deflate: (bytes: Uint8Array<ArrayBuffer>) => deflateRawSync(bytes),
     fetch: async (url, request) => {
@@ -89,16 +84,8 @@ async function visit(
 
 /** What was recorded of a session when it was opened. */
 async function recorded(type: string, sessionId: string) {
-  const { stdout } = await cluster.cli([
-    'events',
-    '--open',
-    '--topic',
-    'tidegate.collect.v1',
-    '--type',
-    type,
-    '--key',
-    sessionId,
-  ])
+  const place = ['--open', '--topic', 'tidegate.collect.v1', '--type', type, '--key', sessionId]
+  const { stdout } = await cluster.cli(['events', ...place])
   const [line = '{}'] = stdout.trim().split('\n')
   return JSON.parse(line).data
 }
@@ -107,7 +94,7 @@ const addressOf = async ({ sessionId }: Visit) =>
   (await recorded('DocumentOpened', sessionId)).ip_address
 const request = (url: string, init: RequestInit = {}) =>
   fetchBy(url, { ...init, dispatcher: client })
-const serverOf = () => new URL(cluster.baseUrls[0] ?? '').host
+const serverOf = () => new URL(cluster.baseUrl).host
 
 describe('without a proxy', () => {
   it('the header of a stranger does not count, and that of a proxy does', async () => {

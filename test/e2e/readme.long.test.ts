@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { openToken } from '../../infra/wire/sealed-token.ts'
 import { needs } from '../support/needs.ts'
 import { visitSite } from '../support/site.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const { describe, it } = needs('chromium')
@@ -29,20 +29,16 @@ interface Posted {
 }
 
 describe("the README's first session", () => {
-  let folder = ''
+  const folder = temporaryFolder('readme')
   let server: RunningTidegate
   // The README's server listens where the README says; the test's on a port of its own.
   const here = (code: string) => code.replaceAll('http://127.0.0.1:8787', server.baseUrl)
 
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-readme-'))
     server = await startTidegate({ dataDir: path.join(folder, '.tidegate') })
   }, 60_000)
 
-  afterAll(async () => {
-    await server?.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  afterAll(() => server?.stop())
 
   it('works as written: the page, then the back end', async () => {
     const { publishable_key, secret_key } = server.credentials.live

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
-import { createPool, lockKey } from '../../infra/postgres/pool.ts'
+import { lockKey } from '../../infra/postgres/pool.ts'
 import { startCli } from '../support/cli.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
@@ -22,14 +22,14 @@ const patient = { timeoutMs: 240_000 }
 describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
   let cluster: Cluster
   let writer: EventWriter
-  let pool: ReturnType<typeof createPool>
+  let pool: Cluster['pool']
   let written = 0
   let erased = 0
   let sent = 0
 
   beforeAll(async () => {
-    cluster = await startCluster({ log, processes: 1, roles: 'projections,api' })
-    pool = createPool({ url: cluster.settings.DATABASE_URL ?? '', applicationName: 'observer' })
+    cluster = await startCluster({ log, roles: 'projections,api' })
+    ;({ pool } = cluster)
     writer = await openEventWriter(cluster.settings)
     // What a rebuild is about to do waits for whoever holds the lock of that command.
     await pool.query(`create function wait_at_gate() returns event_trigger language plpgsql as
@@ -41,7 +41,6 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
   }, 600_000)
   afterAll(async () => {
     await writer?.close()
-    await pool?.end()
     await cluster?.stop()
   })
 
@@ -84,13 +83,8 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
   /** All rows that readers see, but for what is made of them when nobody waits for it. */
   async function rowsSeen(): Promise<Record<string, unknown>> {
     const seen: Record<string, unknown> = {}
-    for (const table of [
-      'sessions',
-      'decisions',
-      'visitors',
-      'visitor_sessions',
-      'session_marks',
-    ]) {
+    const tables = ['sessions', 'decisions', 'visitors', 'visitor_sessions', 'session_marks']
+    for (const table of tables) {
       const { rows } = await pool.query(
         `select count(*)::int as count, md5(string_agg(md5(t::text), '' order by md5(t::text))) as digest from read.${table} t`,
       )
@@ -234,7 +228,7 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
     )
     const { rows } = await pool.query(
       `select count(pg_terminate_backend(pid))::integer as ended from pg_stat_activity
-       where datname = current_database() and application_name <> 'observer'`,
+       where datname = current_database() and application_name <> 'test'`,
     )
     expect(rows[0].ended).toBeGreaterThan(0)
     expect(await rebuild.report()).toMatchObject({ equal: true, switched: true })

@@ -14,12 +14,9 @@ import {
   unpackDataDirectory,
 } from '../fixtures/release.ts'
 import { cli } from '../support/cli.ts'
-import { kafkaPlace, operator } from '../support/cluster.ts'
-import { deleteTopics } from '../support/logs.ts'
+import { createInstallation, readinessOf } from '../support/cluster.ts'
 import { needs } from '../support/needs.ts'
-import { createTestDatabase } from '../support/postgres.ts'
 import { rebuildIsEqual } from '../support/roles.ts'
-import { startServerProcess } from '../support/server-process.ts'
 import { startTidegate } from '../support/tidegate.ts'
 
 let undo = new AsyncDisposableStack()
@@ -62,7 +59,7 @@ describe('what 0.1.0 left', () => {
       TIDEGATE_MASTER_KEYS: await textOf(dataDir, 'master-keys'),
     }
     await hasRowsOfRelease(settings.DATABASE_URL)
-    expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200)
+    expect(await readinessOf(server.baseUrl)).toBe('200 ok')
     expect(await cli(['simulate', '--sessions', '3', '--verify'], settings)).toMatchObject({
       code: 0,
     })
@@ -75,25 +72,20 @@ describe('what 0.1.0 left', () => {
     'is a log on Kafka that read models are built from',
     async () => {
       const dataDir = await unpackedDataDirectory()
-      const database = await createTestDatabase({ empty: true })
-      undo.defer(() => database.drop())
-      const { brokers, prefix } = await kafkaPlace()
-      undo.defer(() => deleteTopics(brokers.split(','), prefix))
-      const settings = {
-        KAFKA_BROKERS: brokers,
-        KAFKA_TOPIC_PREFIX: prefix,
-        DATABASE_URL: database.url,
-        ...forEver,
-        TIDEGATE_MASTER_KEYS: await textOf(dataDir, 'master-keys'),
-      }
-      await importRecords({ brokers: brokers.split(','), topicPrefix: prefix })
-      const { cli: run } = operator(settings)
+      const TIDEGATE_MASTER_KEYS = await textOf(dataDir, 'master-keys')
+      const env = { ...forEver, TIDEGATE_MASTER_KEYS }
+      const installation = await createInstallation({ log: 'kafka', isEmpty: true, env })
+      undo.defer(() => installation.stop())
+      const { settings, cli: run } = installation
+      await importRecords({
+        brokers: (settings.KAFKA_BROKERS ?? '').split(','),
+        topicPrefix: settings.KAFKA_TOPIC_PREFIX ?? '',
+      })
       expect(await run(['data-keys', 'restore', releaseFiles.dataKeys])).toMatchObject({ code: 0 })
       expect(await run(['restore'])).toMatchObject({ code: 0 })
-      const server = await startServerProcess(['serve'], settings)
-      undo.defer(async () => void (await server.end('SIGTERM')))
-      await hasRowsOfRelease(database.url)
-      expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200)
+      const { baseUrl } = await installation.serve()
+      await hasRowsOfRelease(settings.DATABASE_URL ?? '')
+      expect(await readinessOf(baseUrl)).toBe('200 ok')
     },
     180_000,
   )

@@ -1,15 +1,14 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPool } from '../../infra/postgres/pool.ts'
 import type { Rehearsal } from '../../services/cli/rescore/rehearse.ts'
 import { modelId, type ScoringModel, standardModel } from '../../services/scoring/model/model.ts'
 import { cli } from '../support/cli.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
-import { readAs, visitAs } from '../support/devices.ts'
+import { visitAs } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ModelDocument, plainScore, type ScoredRow } from '../support/plain-score.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 interface Decided extends ScoredRow {
   session_id: string
@@ -38,55 +37,37 @@ const decisionsOf = (sessions: Decided[]) =>
   sessions.map(({ verdict, risk_score }) => ({ verdict, risk_score }))
 
 describe('a model of an organization', () => {
+  const folder = temporaryFolder('rescore')
   let cluster: Cluster
-  let folder: string
   let device = 0
 
   beforeAll(async () => {
-    cluster = await startCluster({
-      log: 'postgres',
-      processes: 2,
-      env: { TRUSTED_PROXIES: '127.0.0.0/8' },
-    })
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-rescore-'))
+    cluster = await startCluster({ processes: 2, env: { TRUSTED_PROXIES: '127.0.0.0/8' } })
   }, 120_000)
-  afterAll(async () => {
-    await rm(folder, { recursive: true, force: true })
-    await cluster?.stop()
-  })
+  afterAll(() => cluster?.stop())
 
   /** A visit of each kind by a new device, each at one server or the other. */
   async function visits(): Promise<Decided[]> {
-    const { owner, baseUrls, settings } = cluster
-    const pool = createPool({ url: String(settings.DATABASE_URL) })
-    try {
-      const made: Decided[] = []
-      for (const agent of agents) {
-        const baseUrl = baseUrls[++device % baseUrls.length] ?? ''
-        // Visits from one address would be a mass run.
-        const address = `198.18.7.${device % 250}`
-        const { sessionId } = await visitAs(device, { baseUrl, owner, agent, address })
-        const { rows } = await pool.query<Decided>(
-          `select session_id, verdict, risk_score, model, signals, has_snapshot from read.sessions
-             where session_id = $1`,
-          [sessionId],
-        )
-        made.push(...rows)
-      }
-      return made
-    } finally {
-      await pool.end()
+    const made: Decided[] = []
+    for (const agent of agents) {
+      const baseUrl = cluster.baseUrls[++device % 2] ?? ''
+      // Visits from one address would be a mass run.
+      const address = `198.18.7.${device % 250}`
+      const visit = { agent, address }
+      const { sessionId } = await visitAs({ baseUrl, owner: cluster.owner }, device, visit)
+      const { rows } = await cluster.pool.query<Decided>(
+        `select session_id, verdict, risk_score, model, signals, has_snapshot from read.sessions
+         where session_id = $1`,
+        [sessionId],
+      )
+      made.push(...rows)
     }
+    return made
   }
 
   /** As the API serves it. */
   async function documentOf(model: string): Promise<ModelDocument> {
-    const [baseUrl = ''] = cluster.baseUrls
-    const reader = { baseUrl, owner: cluster.owner }
-    const served = (await readAs(reader, '/v1/scoring/model')) as {
-      id: string
-      document: ModelDocument
-    }
+    const served = await cluster.read<{ id: string; document: ModelDocument }>('/v1/scoring/model')
     expect(served.id).toBe(model)
     return served.document
   }
@@ -159,12 +140,12 @@ describe('a model of an organization', () => {
     )
   }, 300_000)
 
-  it('is switched to only where it is said whose it is, and why', async () => {
-    const run = async (...flags: string[]) => (await cluster.cli(['rescore', ...flags])).stderr
-    expect(await run('--model', 'm.json', '--switch', '--reason', 'x')).toContain(
-      'error: whose model?',
-    )
-    expect(await run('--back', '--everybody')).toContain('error: --reason is missing.')
-    expect(await run()).toMatch(/error: --model is missing: ".*rescore --print-model > model.json"/)
-  }, 60_000)
+  it.each([
+    [['--model', 'm.json', '--switch', '--reason', 'x'], 'error: whose model?'],
+    [['--back', '--everybody'], 'error: --reason is missing.'],
+    [[], 'error: --model is missing: "'],
+  ])('is refused what is missing: rescore %j', async (flags, message) => {
+    const { stderr } = await cluster.cli(['rescore', ...flags])
+    expect(stderr).toContain(message)
+  })
 })

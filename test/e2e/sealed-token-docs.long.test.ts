@@ -1,27 +1,23 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import { secretHashOf } from '../../infra/crypto/api-keys.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import vector1 from '../fixtures/sealed-token/vector.v1.json' with { type: 'json' }
 import vector2 from '../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
 import { codeBlock } from '../support/code-block.ts'
 import { needs } from '../support/needs.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const { describe, it } = needs('python-cryptography')
 
 describe('the opener in docs/guide/server.md', () => {
-  let folder = ''
-  let file = ''
+  const file = path.join(temporaryFolder('opener'), 'opener.py')
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-opener-'))
-    file = path.join(folder, 'opener.py')
     await writeFile(file, await codeBlock('guide/server.md', 'opener: python'))
   })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
 
   /** The payload; undefined where the opener refuses the token. */
   function opened(token: string, secretKey: string): Promise<unknown> {

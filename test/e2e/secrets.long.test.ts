@@ -1,8 +1,7 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { pino } from 'pino'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { beforeAll, describe, expect, inject, it } from 'vitest'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import {
   collectSessions,
@@ -11,12 +10,14 @@ import {
   markers,
   misplaceKeys,
 } from '../support/carry-secrets.ts'
-import { dumpDatabase, dumpFolder, dumpTopics } from '../support/dump.ts'
+import { dumpDatabase, dumpTopics } from '../support/dump.ts'
 import { addInstallation, createKnownSecrets, privateFiles } from '../support/known-secrets.ts'
 import { isLong } from '../support/long.ts'
+import { filesOf } from '../support/marked/scan.ts'
 import { needs } from '../support/needs.ts'
 import { openedRecords } from '../support/people.ts'
 import { createScanner, type Finding, type Place } from '../support/secret-scan.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTidegate } from '../support/tidegate.ts'
 
 // What is secret, and so must be nowhere: keys and their hashes, webhook signing secrets, master keys, the database's
@@ -46,13 +47,12 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
   'a server on $name that carried secrets',
   ({ name, needing: { it }, brokers, env }) => {
     const secrets = createKnownSecrets()
-    let dataDir = ''
+    const dataDir = temporaryFolder('secrets')
     let places: Place[] = []
     let publishableKey = ''
     const seen = { revealed: 0, refused: 0 }
 
     beforeAll(async () => {
-      dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-secrets-'))
       const settings = {
         ...env,
         LOG_LEVEL: 'trace',
@@ -69,8 +69,6 @@ describe.each(isLong ? logs : logs.slice(0, 1))(
       expect(await server.stop()).toBe(0)
       places = await dumpAll(server.output(), { dataDir, brokers, env })
     }, 180_000)
-
-    afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
     it('shows none of them in its database, its topics, its files or its output', () => {
       const scanner = createScanner(secrets.all())
@@ -142,7 +140,9 @@ async function dumpAll(
     openedRecords({ settings }),
   ]).finally(() => postgres.stop())
   const topics = brokers ? await dumpTopics({ brokers, prefix }) : []
-  const files = await dumpFolder(dataDir, (file) => !privateFiles.includes(file))
+  const files: Place[] = []
+  for await (const file of filesOf(dataDir))
+    if (!privateFiles.some((name) => file.name === `file ${name}`)) files.push(file)
   return [...tables.flat(), ...topics, ...files, { name: 'output', bytes: Buffer.from(output) }]
 }
 

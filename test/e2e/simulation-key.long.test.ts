@@ -1,5 +1,4 @@
-import { copyFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSimulationKey } from '../../infra/local/development.ts'
@@ -10,21 +9,18 @@ import { cli } from '../support/cli.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { consentProof } from '../support/gate-proof.ts'
 import { createRest } from '../support/rest.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const sessions = 6
 const load = ['simulate', '--clients', 'web=1', '--bots', '0', '--sessions', String(sessions)]
 
+const empty = temporaryFolder('no-key')
 let dev: RunningTidegate
-let empty: string
 beforeAll(async () => {
   dev = await startTidegate()
-  empty = await mkdtemp(path.join(tmpdir(), 'tidegate-no-key-'))
 })
-afterAll(async () => {
-  await dev?.stop()
-  await rm(empty, { recursive: true, force: true })
-})
+afterAll(() => dev?.stop())
 
 interface Place {
   /** Where the script finds its key. */
@@ -139,15 +135,11 @@ describe('given tidegate serve', () => {
     '%s and with every setting, when a script has the key, then it is inconclusive',
     async (_, folder) => {
       const dataDir = await folder()
-      const cluster = await startCluster({
-        log: 'postgres',
-        processes: 1,
-        env: { ...(await settings()), DATA_DIR: dataDir },
-      })
+      const cluster = await startCluster({ env: { ...(await settings()), DATA_DIR: dataDir } })
       started.push(cluster)
       const { publishable, secret } = cluster.owner
       const keys = ['--publishable-key', publishable.key, '--secret-key', secret.key]
-      const server = ['--base-url', cluster.baseUrls[0] ?? '', ...keys]
+      const server = ['--base-url', cluster.baseUrl, ...keys]
       expect(await simulate({ dataDir, server })).toMatchObject(inconclusive)
     },
     60_000,

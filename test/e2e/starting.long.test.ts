@@ -1,28 +1,23 @@
-import { randomBytes } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { freePort } from '../../infra/local/free-port.ts'
 import { startCli } from '../support/cli.ts'
-import { kafkaPlace } from '../support/cluster.ts'
+import {
+  createInstallation,
+  type Installation,
+  kafkaPlace,
+  readinessOf,
+} from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { deleteTopics } from '../support/logs.ts'
 import { needs } from '../support/needs.ts'
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
-import { startServerProcess } from '../support/server-process.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 // One for each test, since a database is bound to its first log.
-let database: TestDatabase
-let settings: Record<string, string>
+let installation: Installation
 beforeEach(async () => {
-  database = await createTestDatabase()
-  settings = {
-    DATABASE_URL: database.url,
-    TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-    KAFKA_BROKERS: '',
-    LOG_LEVEL: 'warn',
-  }
+  installation = await createInstallation({ env: { LOG_LEVEL: 'warn' } })
 })
-afterEach(() => database.drop())
+afterEach(() => installation.stop())
 
 needs('kafka').describe('a broker that does not answer yet', () => {
   it('is waited for, and whoever asks meanwhile is told so as by the running server', async () => {
@@ -31,7 +26,7 @@ needs('kafka').describe('a broker that does not answer yet', () => {
     broker.cut()
     const port = await freePort()
     const child = startCli(['serve', '--roles', 'collect'], {
-      ...settings,
+      ...installation.settings,
       PORT: String(port),
       KAFKA_BROKERS: new URL(broker.url).host,
       KAFKA_TOPIC_PREFIX: prefix,
@@ -57,7 +52,7 @@ needs('kafka').describe('a broker that does not answer yet', () => {
     ])
     broker.mend()
     await says('Tidegate is ready')
-    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
+    expect(await readinessOf(`http://127.0.0.1:${port}`)).toBe('200 ok')
     child.kill('SIGTERM')
     expect((await child.result).code).toBe(0)
     await broker.close()
@@ -67,7 +62,7 @@ needs('kafka').describe('a broker that does not answer yet', () => {
 
 it('is not waited for longer than LOG_WAIT_MS says, and the hint names the setting', async () => {
   const { code, stdout } = await startCli(['serve', '--roles', 'collect'], {
-    ...settings,
+    ...installation.settings,
     PORT: '0',
     LOG_WAIT_MS: '0',
     KAFKA_BROKERS: '127.0.0.1:1',
@@ -80,8 +75,7 @@ it('is not waited for longer than LOG_WAIT_MS says, and the hint names the setti
 describe('METRICS_PORT', () => {
   it('moves /metrics away from the port that others reach, and a second process is refused it', async () => {
     const port = String(await freePort())
-    const start = () =>
-      startServerProcess(['serve', '--roles', 'collect'], { ...settings, METRICS_PORT: port })
+    const start = () => installation.serve('collect', { env: { METRICS_PORT: port } })
     const server = await start()
     expect((await fetch(`${server.baseUrl}/metrics`)).status).toBe(404)
     const scraped = await fetch(`http://127.0.0.1:${port}/metrics`)

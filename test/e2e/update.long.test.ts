@@ -1,19 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, readFile, rename, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { projections } from '../../services/server/dependencies.ts'
 import { cli } from '../support/cli.ts'
 import { validatingFetch } from '../support/described.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTidegate } from '../support/tidegate.ts'
 
-let dataDir = ''
-beforeAll(async () => {
-  dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-update-'))
-})
-afterAll(() => rm(dataDir, { recursive: true, force: true }))
+const dataDir = temporaryFolder('update')
+const preRelease = temporaryFolder('pre-release')
 
 async function change(folder: string, statements: string): Promise<void> {
   const client = new pg.Client(await readFile(path.join(folder, 'database-url'), 'utf8'))
@@ -74,18 +71,16 @@ it('tidegate dev goes on with the data of an earlier version, and says which rea
 }, 150_000)
 
 it('tidegate dev refuses the records of a pre-release, and says what to do', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-pre-release-'))
-  const server = await startTidegate({ dataDir: folder })
+  const server = await startTidegate({ dataDir: preRelease })
   // Schema id 77 was given to a version that no release has.
   await change(
-    folder,
+    preRelease,
     `update tidegate.projection_builds set version = version - 1 where projection = 'organizations';
      update tidegate_log.records set value = overlay(value placing '\\x0000004d' from 2 for 4)
        where topic = 'tidegate.organizations.v1'`,
   )
   await server.stop()
-  await expect(startTidegate({ dataDir: folder })).rejects.toThrow(
+  await expect(startTidegate({ dataDir: preRelease })).rejects.toThrow(
     /tidegate\.organizations\.v1\/\d+ offset \d+: .*written by a pre-release; delete the data directory/,
   )
-  await rm(folder, { recursive: true, force: true })
 }, 90_000)

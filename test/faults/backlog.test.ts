@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type CollectClient,
   CollectError,
-  createCollectClient,
   type FetchLike,
 } from '../../infra/wire/collect/client.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
+import { createTestClient } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
+import { metricOf } from '../support/metrics.ts'
 import type { ServerProcess } from '../support/server-process.ts'
 
 const maxBacklogMs = 500
@@ -28,20 +29,12 @@ describe.each(clusterLogs())('collect with scoring in another process, %s', (log
   let cluster: Cluster
   let scoring: ServerProcess
   beforeAll(async () => {
-    cluster = await startCluster({ log, env, processes: 1, roles: 'collect,projections,api' })
+    cluster = await startCluster({ log, env, roles: 'collect,projections,api' })
   }, 120_000)
   afterAll(() => cluster?.stop())
 
-  function newClient(answers: Answer[] = [], attempts = 1): CollectClient {
-    return createCollectClient({
-      endpoint: cluster.baseUrls[0] ?? '',
-      publishableKey: cluster.owner.publishable.key,
-      fetch: noting(answers),
-      sdk: { name: 'test', version: '1', platform: 'web' },
-      page: { url: 'https://shop.example/' },
-      retry: { attempts },
-    })
-  }
+  const newClient = (answers: Answer[] = [], attempts = 1): CollectClient =>
+    createTestClient(cluster, { fetch: noting(answers), retry: { attempts } })
 
   /** Opens sessions until one is refused; the ids of those that were not. */
   async function openUntilShed(answers: Answer[]): Promise<string[]> {
@@ -64,10 +57,7 @@ describe.each(clusterLogs())('collect with scoring in another process, %s', (log
     return client
   }
 
-  async function backlogSeconds(): Promise<number> {
-    const text = await (await fetch(`${cluster.baseUrls[0]}/metrics`)).text()
-    return Number(/^tidegate_collect_backlog_seconds (\S+)/m.exec(text)?.[1])
-  }
+  const backlogSeconds = () => metricOf(cluster.baseUrl, 'tidegate_collect_backlog_seconds')
 
   it('sheds new sessions while nothing is scored, and takes them again once that goes on', async () => {
     const client = newClient()
@@ -112,19 +102,11 @@ describe.each(clusterLogs())('collect with scoring in another process, %s', (log
         retryAfter: expect.stringMatching(/^[123]$/),
       })
     }
-    await expectReadable(ids)
+    for (const id of ids) await cluster.read(`/v1/sessions/${id}`)
     await expectOnLog([...others, ...acknowledged(answers)])
     await eventually(async () => expect(await backlogSeconds()).toBe(0), patient)
     expect(await openFresh()).toBeDefined()
   }, 120_000)
-
-  async function expectReadable(ids: string[]): Promise<void> {
-    const headers = { authorization: `Bearer ${cluster.owner.secret.key}` }
-    const responses = await Promise.all(
-      ids.map((id) => cluster.fetch(0, `/v1/sessions/${id}`, { headers })),
-    )
-    expect(responses.map(({ status }) => status)).toEqual(ids.map(() => 200))
-  }
 
   async function expectOnLog(names: string[]): Promise<void> {
     const { stdout } = await cluster.cli(['events', '--topic', 'tidegate.collect.v1'])

@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cli, startCli } from '../support/cli.ts'
 import { validatingFetch } from '../support/described.ts'
 import { eventually } from '../support/eventually.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 /** Batches acknowledged before the kill; simulate goes on well beyond. */
@@ -22,26 +22,14 @@ async function jsonLines<T>(text: string | Promise<string>): Promise<T[]> {
 }
 
 describe('SIGKILL in the middle of simulate', () => {
-  let dataDir = ''
+  const dataDir = temporaryFolder('kill')
+  const acksFile = path.join(dataDir, 'acks.jsonl')
   let server: RunningTidegate
-  let acksFile = ''
 
   beforeAll(async () => {
-    dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-kill-'))
-    acksFile = path.join(dataDir, 'acks.jsonl')
     server = await startTidegate({ dataDir })
-    const load = [
-      'simulate',
-      '--sessions',
-      '2000',
-      '--concurrency',
-      '16',
-      '--seed',
-      '7',
-      '--acks',
-      acksFile,
-      '--json',
-    ]
+    const flags = ['--sessions', '2000', '--concurrency', '16', '--seed', '7', '--json']
+    const load = ['simulate', ...flags, '--acks', acksFile]
     const simulate = startCli(load, { DATA_DIR: dataDir })
     const enough = async () =>
       expect((await jsonLines(readFile(acksFile, 'utf8'))).length).toBeGreaterThanOrEqual(atLeast)
@@ -52,10 +40,7 @@ describe('SIGKILL in the middle of simulate', () => {
     server = await startTidegate({ dataDir })
   }, 120_000)
 
-  afterAll(async () => {
-    await server?.stop()
-    await rm(dataDir, { recursive: true, force: true })
-  })
+  afterAll(() => server?.stop())
 
   it('loses no acknowledged batch', async () => {
     const acknowledged = await jsonLines<Acknowledged>(readFile(acksFile, 'utf8'))

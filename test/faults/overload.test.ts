@@ -9,6 +9,7 @@ import {
 } from '../../infra/wire/collect/client.ts'
 import { cli } from '../support/cli.ts'
 import { eventually } from '../support/eventually.ts'
+import { metricOf } from '../support/metrics.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 /** Sessions under way when the load begins, which hand off in the middle of it. */
@@ -82,13 +83,6 @@ async function openOne({ baseUrl, credentials }: RunningTidegate, seen: Seen): P
   seen.answers.push({ kind: 'sessions', status, retryAfter: headers.get('retry-after') })
   const { sessionId } = (await response.json()) as { sessionId?: string }
   if (sessionId) seen.openedIds.push(sessionId)
-}
-
-type Reading = 'backlog_seconds' | 'in_flight'
-
-async function readingOf({ baseUrl }: RunningTidegate, name: Reading): Promise<number> {
-  const text = await (await fetch(`${baseUrl}/metrics`)).text()
-  return Number(new RegExp(`^tidegate_collect_${name} (\\S+)`, 'm').exec(text)?.[1])
 }
 
 const shedOf = ({ answers }: Seen) =>
@@ -166,8 +160,10 @@ describe('an open loop of new sessions far beyond what one process takes', () =>
     expect(await eventually(fresh, { timeoutMs: 30_000, intervalMs: 250 })).toEqual(
       expect.any(String),
     )
-    await eventually(async () => expect(await readingOf(server, 'backlog_seconds')).toBe(0))
-    expect(await readingOf(server, 'in_flight')).toBe(0)
+    await eventually(async () =>
+      expect(await metricOf(server.baseUrl, 'tidegate_collect_backlog_seconds')).toBe(0),
+    )
+    expect(await metricOf(server.baseUrl, 'tidegate_collect_in_flight')).toBe(0)
   }, 60_000)
 
   it('has everything on the log that it acknowledged', async () => {

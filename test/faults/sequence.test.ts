@@ -1,6 +1,4 @@
-import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPool } from '../../infra/postgres/pool.ts'
 import type { SessionState } from '../../services/scoring/session/state.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
@@ -34,7 +32,6 @@ interface Taken {
 
 describe.each(clusterLogs())('one number raced by eight bodies on two processes, %s', (log) => {
   let cluster: Cluster
-  let pool: pg.Pool
   let baseUrls: string[]
   const taken: Taken[] = []
   const outcomes: Raced['outcomes'][] = []
@@ -90,16 +87,12 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
   }
 
   beforeAll(async () => {
-    cluster = await startCluster({ log, roles: 'collect,scoring,projections' })
-    pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
+    cluster = await startCluster({ log, processes: 2, roles: 'collect,scoring,projections' })
     baseUrls = [...cluster.baseUrls]
     for (let round = 0; round < rounds; round += roundsPerDocument)
       await raceDocument(await open(), round)
   }, 600_000)
-  afterAll(async () => {
-    await pool?.end()
-    await cluster?.stop()
-  })
+  afterAll(() => cluster?.stop())
 
   it('is taken once in each of 200 rounds, also when a process is killed', () => {
     expect(outcomes).toEqual(Array(rounds).fill(oneOfEight))
@@ -115,7 +108,9 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
     const sessions = [...new Set(taken.map(({ sessionId }) => sessionId))]
     await eventually(
       async () => {
-        const { rows } = await pool.query<{ state: string }>('select state from scoring.sessions')
+        const { rows } = await cluster.pool.query<{ state: string }>(
+          'select state from scoring.sessions',
+        )
         const states = rows.map(({ state }): SessionState => JSON.parse(state))
         expect(states.map(({ session_id }) => session_id).toSorted()).toEqual(sessions.toSorted())
         for (const { session_id, batches, conflicts, documents } of states) {
@@ -143,7 +138,7 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
   it('is refused with 503 while the claims are away, and taken once they are back', async () => {
     const document = await open()
     const [first, second] = [document.body(1, document.nonce), document.body(1, document.nonce)]
-    const locker = await pool.connect()
+    const locker = await cluster.pool.connect()
     try {
       await locker.query('begin; lock table tidegate.collect_claims in access exclusive mode')
       const answers = await Promise.all(posts().map((post) => post(first)))

@@ -102,30 +102,13 @@ describe.each(clusterLogs())(
     }
 
     async function leaveDeliveries(): Promise<void> {
-      const { organizationId, secret } = world.cluster.owner
-      const path = `/v1/organizations/${organizationId}/webhooks/endpoints`
-      const post = async (rest: string, body?: object) => {
-        const headers = {
-          authorization: `Bearer ${secret.key}`,
-          'content-type': 'application/json',
-        }
-        const payload = body && { body: JSON.stringify(body) }
-        const response = await world.cluster.fetch(0, path + rest, {
-          method: 'POST',
-          headers,
-          ...payload,
-        })
-        const { data }: { data: { id: string } } = JSON.parse(await response.text())
-        return data.id
-      }
+      const { cluster } = world
+      const path = `/v1/organizations/${cluster.owner.organizationId}/webhooks/endpoints`
+      const event_types = ['session.result.persisted']
       for (let i = 0; i < endpointCount; i++) {
-        const url = receiver.url(`/${i}`)
-        const id = await post('', {
-          name: 'Receiver',
-          url,
-          event_types: ['session.result.persisted'],
-        })
-        await post(`/${id}/test`, {})
+        const body = { name: 'Receiver', url: receiver.url(`/${i}`), event_types }
+        const { id } = await cluster.read<{ id: string }>(path, { body })
+        await cluster.read(`${path}/${id}/test`, { body: {} })
       }
       await receiver.reached(endpointCount)
     }

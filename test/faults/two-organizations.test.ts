@@ -24,8 +24,8 @@ describe(`two organizations on one server, of which one begins far more than is 
   const lag = monitorEventLoopDelay({ resolution: 10 })
 
   beforeAll(async () => {
-    cluster = await startCluster({ log: 'postgres', processes: 1, env })
-    const [baseUrl = ''] = cluster.baseUrls
+    cluster = await startCluster({ env })
+    const { baseUrl } = cluster
     const flood = (owner: Owner, first: number) =>
       startFlood({ baseUrl, publishableKey: owner.publishable.key, seed, first })
     const many = flood(cluster.owner, 0)

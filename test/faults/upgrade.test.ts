@@ -1,15 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, onTestFailed } from 'vitest'
 import { projections } from '../../services/server/dependencies.ts'
 import { allRoles, type Role } from '../../services/server/roles.ts'
-import { kafkaPlace, type Owner, operator } from '../support/cluster.ts'
-import { deleteTopics } from '../support/logs.ts'
+import { createInstallation, type Installation, type Owner, operator } from '../support/cluster.ts'
 import { needs } from '../support/needs.ts'
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { documentedSteps, sectionOf } from '../support/printed-commands.ts'
 import {
   mainOf,
@@ -19,6 +16,7 @@ import {
   startRoles,
 } from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/test-projects.ts'
 
 const { describe, it } = needs('kafka', 'history')
@@ -36,33 +34,21 @@ const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encodi
 const before = git('tag', '--list', 'v*', '--sort=-version:refname').split('\n')[0] || 'HEAD'
 
 describe(`an update of each role, seed ${seed}`, () => {
-  let folder: string
-  let program: string
+  const program = path.join(temporaryFolder('upgrade'), 'before')
   /** Read models that have another version there. */
   let otherVersions: string[]
-  let database: TestDatabase
-  let place: Awaited<ReturnType<typeof kafkaPlace>>
-  let settings: Record<string, string>
+  let installation: Installation
   let roles: RoleProcesses
   let owner: Owner
   const finished: string[] = []
 
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-upgrade-'))
-    program = path.join(folder, 'before')
     git('worktree', 'add', '--force', '--detach', program, before)
     await symlink(path.join(root, 'node_modules'), path.join(program, 'node_modules'))
     otherVersions = await readModelsThatDiffer(program)
-    database = await createTestDatabase({ empty: true })
-    place = await kafkaPlace()
-    settings = {
-      DATABASE_URL: database.url,
-      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-      KAFKA_BROKERS: place.brokers,
-      KAFKA_TOPIC_PREFIX: place.prefix,
-    }
-    roles = await startRoles(settings, { program })
-    owner = await operator({ ...settings, PROGRAM: mainOf(program) }).organization()
+    installation = await createInstallation({ log: 'kafka', isEmpty: true })
+    roles = await startRoles(installation.settings, { program })
+    owner = await operator({ ...installation.settings, PROGRAM: mainOf(program) }).organization()
   }, 180_000)
 
   /** Runs the commands of the page with the program that is to come. */
@@ -75,7 +61,9 @@ describe(`an update of each role, seed ${seed}`, () => {
     for (const step of steps)
       for (const name of step.includes('<name>') ? otherVersions : ['']) {
         const args = step.map((word) => (word === '<name>' ? name : word))
-        const { code, stdout, stderr } = await operator({ ...settings, ...main }).cli(args)
+        const { code, stdout, stderr } = await operator({ ...installation.settings, ...main }).cli(
+          args,
+        )
         if (code !== 0) throw new Error(`${args.join(' ')}: ${stdout}${stderr}`)
       }
   }
@@ -92,10 +80,8 @@ describe(`an update of each role, seed ${seed}`, () => {
 
   afterAll(async () => {
     await roles?.stop()
-    if (place) await deleteTopics(place.brokers.split(','), place.prefix)
-    await database?.drop()
+    await installation?.stop()
     git('worktree', 'remove', '--force', program)
-    await rm(folder, { recursive: true, force: true })
   }, 60_000)
 
   it.each([
@@ -131,7 +117,7 @@ describe(`an update of each role, seed ${seed}`, () => {
 
   it.each(projections.map(({ name }) => name))(
     'has no wrong row: a rebuild of %s is equal',
-    (name) => rebuildIsEqual(settings, name),
+    (name) => rebuildIsEqual(installation.settings, name),
     120_000,
   )
 })

@@ -31,7 +31,7 @@ export const promises = {
   'the documented opener of tokens': 'test/e2e/sealed-token-docs.long.test.ts',
   'an agent signs up': 'test/services/cli/signup/command.long.test.ts',
   'an agent is verified by its signature': 'test/e2e/agents.long.test.ts',
-  'a visitor is explained': 'test/e2e/visitor-explained.long.test.ts',
+  'a visitor is explained': 'test/e2e/visitors.long.test.ts',
   'an export that is killed has each session once': 'test/e2e/export.long.test.ts',
 } satisfies Record<string, string>
 

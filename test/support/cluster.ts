@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import type pg from 'pg'
 import { inject } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
 import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
+import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import type { KeyType } from '../../schemas/events.ts'
@@ -18,15 +20,24 @@ import { needs } from './needs.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
-export interface ClusterOptions {
-  log: 'postgres' | 'kafka'
-  /** How many servers; default 2. */
-  processes?: number
+export type LogName = 'postgres' | 'kafka'
+
+export interface InstallationOptions {
+  /** Default: postgres. */
+  log?: LogName | undefined
+  /** Beside the settings of database, log and master keys. */
   env?: Record<string, string>
-  /** Default: all roles in every process. */
-  roles?: string
   /** Default: a new one on the Postgres of the test run. */
   database?: Pick<TestDatabase, 'url' | 'drop'>
+  /** The first server or command makes the tables, which takes longer. */
+  isEmpty?: boolean
+}
+
+export interface ClusterOptions extends InstallationOptions {
+  /** How many servers; default 1. */
+  processes?: number
+  /** Default: all roles in every process. */
+  roles?: string
 }
 
 export interface IssuedKey {
@@ -44,80 +55,104 @@ export interface Owner {
   publishable: IssuedKey
 }
 
-/** Several servers on one database and one log. */
-export interface Cluster {
-  baseUrls: string[]
-  owner: Owner
-  /** What every process on this database and log is started with. */
-  settings: Readonly<Record<string, string>>
-  /** fetch of a path of one server; throws when the response differs from that server's /openapi.json. */
-  fetch(index: number, path: string, init?: RequestInit): Promise<Response>
+interface Operator {
   /** Runs `tidegate ...args` on the same database and log. */
   cli(args: string[]): Promise<CliResult>
   /** Runs an operator command and returns the `data` it prints; throws when it fails. */
   operate<Data>(...args: string[]): Promise<Data>
   /** A new organization with its keys. */
   organization(): Promise<Owner>
-  /** SIGKILL; nothing is cleaned up. */
-  kill(index: number): Promise<void>
-  /** What each server printed so far. */
-  outputs(): string[]
-  /** Starts one more server with these roles; `stop` ends it too. */
-  serve(roles: string): Promise<ServerProcess>
-  /** Stops what is left, and removes the database and the topics. Rejects when a secret key is in any of them. */
+}
+
+/** A database and a log, and the servers that a test starts on them. */
+export interface Installation extends Operator {
+  /** What every process is started with. Changes hold for those that start later. */
+  settings: Record<string, string>
+  /** Connections to the database. */
+  pool: pg.Pool
+  /** Starts one more server, of all roles unless some are named; `stop` ends it too. */
+  serve(
+    roles?: string,
+    more?: { args?: string[]; env?: Record<string, string> | undefined },
+  ): Promise<ServerProcess>
+  /** Ends what is left, and removes the database and the topics. Rejects when a secret key is in any of them. */
   stop(): Promise<void>
 }
 
+export interface ApiRequest {
+  method?: string
+  body?: object
+  headers?: Record<string, string>
+  /** Default: the owner's secret key. */
+  key?: string
+  /** Index of the server; default 0. */
+  server?: number
+}
+
+export interface ApiAnswer<Data> {
+  status: number
+  headers: Headers
+  data: Data
+  error?: { code: string; message: string; details?: Record<string, unknown> }
+  pagination?: { next_cursor?: string }
+}
+
+/** Several servers on one database and one log. */
+export interface Cluster extends Installation {
+  baseUrls: string[]
+  /** Address of the first server. */
+  readonly baseUrl: string
+  owner: Owner
+  /** fetch of a path of one server; throws when the response differs from that server's /openapi.json. */
+  fetch(index: number, path: string, init?: RequestInit): Promise<Response>
+  /** Sends a request as the owner's back end, checked as by `fetch`. */
+  ask<Data = unknown>(path: string, asked?: ApiRequest): Promise<ApiAnswer<Data>>
+  /** Returns `data` of a request that succeeds. */
+  read<Data = unknown>(path: string, asked?: ApiRequest): Promise<Data>
+  /** Status of /readyz and the message of its error, or `ok`. */
+  readiness(index?: number): Promise<string>
+  /** SIGKILL; nothing is cleaned up. */
+  kill(index: number): Promise<void>
+  /** SIGTERM; resolves with the exit code. */
+  end(index?: number): Promise<number | null>
+  /** Ends a server, and starts one with the present settings in its place. */
+  replace(index?: number, other?: { roles?: string; env?: Record<string, string> }): Promise<void>
+  /** What each server printed so far. */
+  outputs(): string[]
+}
+
 /** Returns the logs for tests whose subject is the log: both in long files. Others use the embedded one. */
-export function clusterLogs(): ClusterOptions['log'][] {
+export function clusterLogs(): LogName[] {
   return isLong && needs('kafka').areMet ? ['postgres', 'kafka'] : ['postgres']
 }
 
-/** Starts the servers and makes the first organization and its keys with the operator's commands. */
-export async function startCluster({
-  log,
-  processes = 2,
+export async function createInstallation({
+  log = 'postgres',
   env,
-  roles,
+  isEmpty = false,
   ...given
-}: ClusterOptions): Promise<Cluster> {
-  const database = given.database ?? (await createTestDatabase())
+}: InstallationOptions = {}): Promise<Installation> {
+  const database = given.database ?? (await createTestDatabase({ empty: isEmpty }))
   const kafka = log === 'kafka' ? await kafkaPlace() : undefined
-  const settings = {
+  const settings: Record<string, string> = {
     DATABASE_URL: database.url,
     TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
     KAFKA_BROKERS: kafka?.brokers ?? '',
     KAFKA_TOPIC_PREFIX: kafka?.prefix ?? '',
     ...env,
   }
-  const args = ['serve', ...(roles ? ['--roles', roles] : [])]
+  const pool = createPool({ url: database.url, max: 4, applicationName: 'test' })
   const servers: ServerProcess[] = []
-  try {
-    for (let i = 0; i < processes; i++) servers.push(await startServerProcess(args, settings))
-  } catch (error) {
-    // Nobody else knows of those that did start.
-    await Promise.all(servers.map((server) => server.end('SIGKILL')))
-    throw error
-  }
-  const commands = operator(settings)
-  const baseUrls = servers.map(({ baseUrl }) => baseUrl)
-  const fetches = await Promise.all(baseUrls.map(validatingFetch))
   return {
-    baseUrls,
-    owner: await commands.organization(),
     settings,
-    ...commands,
-    async fetch(index, path, init) {
-      const checked = fetches[index]
-      if (!checked) throw new Error(`there is no server ${index}`)
-      return checked(`${baseUrls[index]}${path}`, init)
-    },
-    async kill(index) {
-      await servers[index]?.end('SIGKILL')
-    },
-    outputs: () => servers.map(({ output }) => output()),
-    async serve(ofRoles) {
-      const server = await startServerProcess(['serve', '--roles', ofRoles], settings)
+    pool,
+    ...operator(settings),
+    async serve(roles, { args = [], env: more } = {}) {
+      const named = roles ? ['--roles', roles] : []
+      const server = await startServerProcess(['serve', ...named, ...args], {
+        ...settings,
+        ...more,
+      })
       servers.push(server)
       return server
     },
@@ -125,10 +160,98 @@ export async function startCluster({
       await Promise.all(servers.map((server) => server.end('SIGTERM')))
       if (kafka) await sweepTopics(kafka)
       if (kafka) await deleteTopics(kafka.brokers.split(','), kafka.prefix)
+      await pool.end()
       await database.drop()
       for (const { output } of servers) refuseSecretKeys('the output of a server', output())
     },
   }
+}
+
+/** Starts the servers, and makes the first organization and its keys as the operator's commands do. */
+export async function startCluster({
+  processes = 1,
+  roles,
+  ...options
+}: ClusterOptions = {}): Promise<Cluster> {
+  const installation = await createInstallation(options)
+  const servers: ServerProcess[] = []
+  try {
+    for (let i = 0; i < processes; i++) servers.push(await installation.serve(roles))
+    return clusterOf(installation, { servers, roles, owner: await installation.organization() })
+  } catch (error) {
+    await installation.stop()
+    throw error
+  }
+}
+
+interface Started {
+  servers: ServerProcess[]
+  roles: string | undefined
+  owner: Owner
+}
+
+function clusterOf(installation: Installation, { servers, roles, owner }: Started): Cluster {
+  const baseUrls = servers.map(({ baseUrl }) => baseUrl)
+  const described = new Map<string, Promise<typeof fetch>>()
+
+  async function checkedFetch(index: number, path: string, init?: RequestInit): Promise<Response> {
+    const baseUrl = baseUrls[index]
+    if (baseUrl === undefined) throw new Error(`there is no server ${index}`)
+    const checked = described.get(baseUrl) ?? validatingFetch(baseUrl)
+    described.set(baseUrl, checked)
+    return (await checked)(`${baseUrl}${path}`, init)
+  }
+
+  async function ask<Data>(path: string, asked: ApiRequest = {}): Promise<ApiAnswer<Data>> {
+    const { key = cluster.owner.secret.key, body } = asked
+    const response = await checkedFetch(asked.server ?? 0, path, {
+      method: asked.method ?? (body ? 'POST' : 'GET'),
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body && { 'content-type': 'application/json' }),
+        ...asked.headers,
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const { status, headers } = response
+    return { status, headers, ...JSON.parse(await response.text()) }
+  }
+
+  const cluster: Cluster = {
+    ...installation,
+    baseUrls,
+    get baseUrl() {
+      return baseUrls[0] ?? ''
+    },
+    owner,
+    fetch: checkedFetch,
+    ask,
+    async read<Data>(path: string, asked?: ApiRequest) {
+      const { status, data, error } = await ask<Data>(path, asked)
+      if (error) throw new Error(`${path}: ${status} ${JSON.stringify(error)}`)
+      return data
+    },
+    readiness: (index = 0) => readinessOf(baseUrls[index] ?? ''),
+    async kill(index) {
+      await servers[index]?.end('SIGKILL')
+    },
+    end: async (index = 0) => (await servers[index]?.end('SIGTERM')) ?? null,
+    async replace(index = 0, other = {}) {
+      await cluster.end(index)
+      const server = await installation.serve(other.roles ?? roles, { env: other.env })
+      servers[index] = server
+      baseUrls[index] = server.baseUrl
+    },
+    outputs: () => servers.map(({ output }) => output()),
+  }
+  return cluster
+}
+
+/** Returns the status of /readyz with the message of its error, or `ok`. */
+export async function readinessOf(baseUrl: string): Promise<string> {
+  const answer = await fetch(`${baseUrl}/readyz`)
+  const { error }: { error?: { message: string } } = JSON.parse(await answer.text())
+  return `${answer.status} ${error?.message ?? 'ok'}`
 }
 
 /** The broker of the test run, and a prefix that nobody else has. */
@@ -153,9 +276,7 @@ async function openSettings(settings: Record<string, string>): Promise<Core> {
 }
 
 /** The operator's commands on the database and log of the settings. */
-export function operator(
-  settings: Record<string, string>,
-): Pick<Cluster, 'cli' | 'operate' | 'organization'> {
+export function operator(settings: Record<string, string>): Operator {
   const run = (args: string[]) => cli(args, settings)
 
   async function operate<Data>(...args: string[]): Promise<Data> {

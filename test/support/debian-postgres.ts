@@ -2,9 +2,9 @@ import { globSync } from 'node:fs'
 import { chmod, chown, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import pg from 'pg'
 import { freePort } from '../../infra/local/free-port.ts'
 import { findPostgresPrograms } from '../../infra/local/postgres-programs.ts'
+import { onServer } from './server-databases.ts'
 import { createAuthority } from './tls-certificates.ts'
 
 export interface DebianPostgres {
@@ -55,16 +55,23 @@ export async function createOwnDatabase(
   { url, ca }: DebianPostgres,
   through = url,
 ): Promise<string> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await client.query("create role tidegate login password 'secret'")
-  await client.query('create database tidegate owner tidegate')
-  await client.end()
+  await queryAt(url, [
+    "create role tidegate login password 'secret'",
+    'create database tidegate owner tidegate',
+  ])
   const own = new URL(through)
   own.username = 'tidegate'
   own.pathname = '/tidegate'
   return `${own.href}?sslmode=verify-full&sslrootcert=${ca}`
 }
+
+/** Runs statements on a connection of their own, and returns the rows of the last. */
+export const queryAt = <Row extends object>(url: string, statements: string[]): Promise<Row[]> =>
+  onServer(url, async (client) => {
+    let rows: Row[] = []
+    for (const statement of statements) rows = (await client.query<Row>(statement)).rows
+    return rows
+  })
 
 /** Where the server looks for them; its key has to be its own. */
 async function giveCertificate(data: string, folder: string): Promise<string> {

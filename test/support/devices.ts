@@ -1,8 +1,12 @@
 import { expect } from 'vitest'
 import { answersOf } from '../../bench/recorded-answers.ts'
-import { createCollectClient } from '../../infra/wire/collect/client.ts'
+import {
+  type CollectClient,
+  type CollectClientOptions,
+  createCollectClient,
+} from '../../infra/wire/collect/client.ts'
 import { desktopSafari } from '../services/scoring/support/snapshots.ts'
-import type { Owner } from './cluster.ts'
+import type { Cluster } from './cluster.ts'
 import { eventually } from './eventually.ts'
 
 export interface Visit {
@@ -10,42 +14,46 @@ export interface Visit {
   continuity: string
 }
 
-interface Reader {
-  baseUrl: string
-  owner: Owner
-}
+type Reader = Pick<Cluster, 'baseUrl' | 'owner'>
 
-/** `data` of the answer. When a key was last used is left out: it is in no event. */
-export async function readAs(
+/** Returns a client of the collect protocol with the owner's publishable key. */
+export const createTestClient = (
   { baseUrl, owner }: Reader,
-  path: string,
-  init: RequestInit = {},
-): Promise<unknown> {
-  const headers = {
-    authorization: `Bearer ${owner.secret.key}`,
-    'content-type': 'application/json',
-  }
-  const answer = await fetch(`${baseUrl}${path}`, { ...init, headers })
-  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
-  return JSON.parse(await answer.text(), (name, value) => (name === 'last_used_at' ? null : value))
-    .data
-}
+  options: Partial<CollectClientOptions> = {},
+): CollectClient =>
+  createCollectClient({
+    endpoint: baseUrl,
+    publishableKey: owner.publishable.key,
+    sdk: { name: 'test', version: '1', platform: 'web' },
+    page: { url: 'https://shop.example/' },
+    fetch,
+    ...options,
+  })
 
-/** The visitor of the session, once it is readable. */
-export async function visitorOf(reader: Reader, { sessionId }: Visit): Promise<string> {
+/** Returns the answer without when keys were last used, which no event says. */
+export const withoutUse = <T>(answer: T): T =>
+  JSON.parse(JSON.stringify(answer, (name, value) => (name === 'last_used_at' ? undefined : value)))
+
+/** Returns the visitor of the session, once it is readable. */
+export async function visitorOf(
+  cluster: Pick<Cluster, 'read'>,
+  { sessionId }: Pick<Visit, 'sessionId'>,
+): Promise<string> {
   return await eventually(
     async () => {
-      const detail = await readAs(reader, `/v1/sessions/${sessionId}`)
-      expect(detail).toMatchObject({ visitor_fingerprint: { id: expect.stringMatching(/^vid_/) } })
-      return (detail as { visitor_fingerprint: { id: string } }).visitor_fingerprint.id
+      const { visitor_fingerprint: visitor } = await cluster.read<{
+        visitor_fingerprint: { id: string } | null
+      }>(`/v1/sessions/${sessionId}`)
+      expect(visitor?.id).toMatch(/^vid_/)
+      return visitor?.id ?? ''
     },
-    { timeoutMs: 30_000, intervalMs: 200 },
+    { timeoutMs: 60_000, intervalMs: 200 },
   )
 }
 
-interface VisitOptions extends Reader {
+interface VisitOptions {
   /** What the browser kept of an earlier visit. */
-  continuity?: string
+  continuity?: string | undefined
   /** Where the request comes from, as a trusted proxy says. */
   address?: string
   /** The page's address. */
@@ -55,8 +63,12 @@ interface VisitOptions extends Reader {
 }
 
 /** One session of this device, up to its result. */
-export async function visitAs(device: number, options: VisitOptions): Promise<Visit> {
-  const { client, userAgent, snapshot } = clientAs(device, options)
+export async function visitAs(
+  reader: Reader,
+  device: number,
+  options: VisitOptions = {},
+): Promise<Visit> {
+  const { client, userAgent, snapshot } = clientAs(reader, device, options)
   const opened = await client.open()
   const proofs = answersOf(userAgent, opened)
   const sent = { version: 1, elapsed_ms: 100 + device, snapshot: { ...snapshot, proofs } } as const
@@ -67,26 +79,16 @@ export async function visitAs(device: number, options: VisitOptions): Promise<Vi
 }
 
 export function clientAs(
+  reader: Reader,
   device: number,
-  {
-    baseUrl: endpoint,
-    owner,
-    address,
-    url: page = 'https://shop.example/',
-    agent = '',
-    ...kept
-  }: VisitOptions,
+  { address, url = 'https://shop.example/', agent = '', continuity }: VisitOptions,
 ) {
   const snapshot = snapshotOf(device)
   const userAgent = `${snapshot.navigator?.user_agent ?? ''}${agent}`
-  const own = { 'user-agent': userAgent, ...(address && { 'x-forwarded-for': address }) }
-  const client = createCollectClient({
-    endpoint,
-    publishableKey: owner.publishable.key,
-    sdk: { name: 'test', version: '1', platform: 'web' },
-    page: { url: page },
-    fetch: (url, init) => fetch(url, { ...init, headers: { ...init.headers, ...own } }),
-    ...kept,
+  const client = createTestClient(reader, {
+    page: { url },
+    headers: { 'user-agent': userAgent, ...(address && { 'x-forwarded-for': address }) },
+    ...(continuity !== undefined && { continuity }),
   })
   return {
     client,

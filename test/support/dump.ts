@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import path from 'node:path'
 import { gunzipSync, inflateRawSync, inflateSync } from 'node:zlib'
 import pg from 'pg'
 import { pino } from 'pino'
@@ -151,27 +149,6 @@ function recordPlaces(topic: string, { key, value, headers = {} }: RawRecord): P
   ]
 }
 
-/** Every file of a folder, as it lies on the disk, and what a WAL file says; `keep` says which. */
-export async function dumpFolder(
-  folder: string,
-  keep: (file: string) => boolean,
-): Promise<Place[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  const files = entries
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => path.join(parentPath, name))
-  const kept = files.filter((file) => keep(path.relative(folder, file)))
-  const places = await Promise.all(
-    kept.map(async (file): Promise<Place[]> => {
-      const place = { name: `file ${path.relative(folder, file)}`, bytes: await readFile(file) }
-      return file.includes('/pg_wal/')
-        ? [place, { ...place, bytes: withoutPageHeaders(place.bytes) }]
-        : [place]
-    }),
-  )
-  return places.flat()
-}
-
 /** Where the WAL ends now; what was written so far is in its files, also of commits that did not wait for it. */
 export async function walPosition(db: Db): Promise<string> {
   const { rows } = await db.query<{ lsn: string }>('select pg_switch_wal() as lsn')
@@ -192,20 +169,6 @@ export async function dumpWal(db: Db, since: string): Promise<Place[]> {
     const place = { name: `pg_wal/${name}`, bytes }
     return [place, { ...place, bytes: withoutPageHeaders(bytes) }]
   })
-}
-
-/** Every file of the WAL, also those that are to be used again. One at a time: there may be gigabytes. */
-export async function* walFiles(db: Db): AsyncGenerator<Place> {
-  const { rows: names } = await db.query<{ name: string }>(
-    'select name from pg_ls_waldir() order by 1',
-  )
-  for (const { name } of names) {
-    const text =
-      "select $1::text as name, pg_read_binary_file('pg_wal/' || $1, 0, 1000000000, true) as bytes"
-    const { rows } = await db.query<FileRow>(text, [name])
-    // The server may just have removed it.
-    for (const file of rows) if (file.bytes) yield { name, bytes: withoutPageHeaders(file.bytes) }
-  }
 }
 
 /** The files of the database, with all that is in Postgres's memory written to them. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { createPool, type Db } from '../../infra/postgres/pool.ts'
+import type { Db } from '../../infra/postgres/pool.ts'
 import { eventually } from './eventually.ts'
 
 const days = 2
@@ -18,16 +18,6 @@ export async function longAgo(db: Db, sessionIds: string[]): Promise<() => Promi
   })
   await shift(db, sessionIds, -days)
   return () => shift(db, sessionIds, days)
-}
-
-/** The same, where the test has no pool of its own. */
-export async function longAgoAt(url: string, sessionIds: string[]): Promise<void> {
-  const pool = createPool({ url })
-  try {
-    await longAgo(pool, sessionIds)
-  } finally {
-    await pool.end()
-  }
 }
 
 async function shift(db: Db, sessionIds: string[], by: number): Promise<void> {

@@ -1,19 +1,16 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
+import type { Cluster } from '../cluster.ts'
 import { dumpDatabase, dumpTopics, withoutPageHeaders } from '../dump.ts'
 import { openedRecords } from '../people.ts'
 import { createScanner, type Finding, type Place, type Secret } from '../secret-scan.ts'
 import type { Marks } from './marks.ts'
 
-export interface Installation {
-  /** Those that its servers were started with. */
-  settings: Readonly<Record<string, string>>
-  /** What they printed. */
-  outputs: () => string[]
-}
-
 /** Tables, topics with and without what every key that there is opens, and logs. */
-export async function placesOf({ settings, outputs }: Installation): Promise<Place[]> {
+export async function placesOf({
+  settings,
+  outputs,
+}: Pick<Cluster, 'settings' | 'outputs'>): Promise<Place[]> {
   const {
     DATABASE_URL: url = '',
     KAFKA_BROKERS: brokers = '',

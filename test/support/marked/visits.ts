@@ -1,4 +1,4 @@
-import { createCollectClient } from '../../../infra/wire/collect/client.ts'
+import { type CollectClient, createCollectClient } from '../../../infra/wire/collect/client.ts'
 import type { Marks } from './marks.ts'
 import { markedAddress, markedBinding } from './marks.ts'
 import { markedObservations } from './observations.ts'
@@ -83,7 +83,7 @@ export async function visitMarked(
   visitor: MarkedVisitor,
   server: Server,
   platform: Platform,
-): Promise<string> {
+): Promise<CollectClient> {
   const { client, userAgent } = clientOf(visitor, server, platform)
   const asked = await client.open()
   visitor.sessionIds.push(asked.sessionId)
@@ -97,11 +97,12 @@ export async function visitMarked(
     binding,
   })
   if (platform === 'web') visitor.continuity = fingerprint?.state.id ?? ''
-  return asked.sessionId
+  return client
 }
 
 /** A session that is opened with what the browser kept, and says nothing. */
-export async function openMarked(visitor: MarkedVisitor, server: Server): Promise<void> {
+export async function openMarked(visitor: MarkedVisitor, server: Server): Promise<CollectClient> {
   const { client } = clientOf(visitor, server, 'web')
   visitor.sessionIds.push((await client.open()).sessionId)
+  return client
 }

@@ -35,21 +35,15 @@ export const catalogue = {
     packages: ['chromium'],
   },
   firefox: {
-    tests: 'Firefox, its handshake and pages in it',
+    tests: 'pages in Firefox',
     isHere: () => hasProgram('firefox-esr'),
     packages: ['firefox-esr'],
-  },
-  tshark: {
-    tests: 'handshakes as another program reads them',
-    isHere: () => hasProgram('tshark') && hasProgram('text2pcap'),
-    packages: ['tshark'],
   },
   shells: {
     tests: 'commands that the docs print',
     isHere: () => ['bash', 'zsh', 'jq', 'curl', 'psql', 'pg_dump'].every(hasProgram),
     packages: ['bash', 'zsh', 'jq', 'curl', 'postgresql-client'],
   },
-  curl: { tests: 'the handshake of curl', isHere: () => hasProgram('curl'), packages: ['curl'] },
   desktop: {
     tests: 'a browser that a mouse drives',
     isHere: () => hasProgram('Xvfb') && hasProgram('xdotool'),
