@@ -131,7 +131,7 @@ export function ipAddressOf(
 }
 
 /** IPv4 where an IPv6 socket only carries it (`::ffff:203.0.113.9`). */
-export function wholeAddressOf({ ip }: Pick<FastifyRequest, 'ip'>): string {
+function wholeAddressOf({ ip }: Pick<FastifyRequest, 'ip'>): string {
   if (!ip.toLowerCase().startsWith(mappedPrefix)) return ip
   const carried = ip.slice(mappedPrefix.length)
   return isIPv4(carried) ? carried : ip

@@ -304,41 +304,45 @@ describe('by keyboard alone', () => {
 })
 
 describe('the page of a real request', () => {
-  atScreen.test('a person at a screen approves', async () => {
-    const seed = Date.now()
-    console.log(`seed ${seed}`)
-    const next = createNumbers(seed)
-    const { world } = consentPages
-    const id = await world.signup()
-    const desktop = await openDesktop()
-    const person = await createProfile()
-    try {
-      await desktop.openWindow(world.pageUrl(id), person)
-      await eventually(async () => expect(await world.isOpen(id)).toBe(true), {
-        timeoutMs: 40_000,
-        intervalMs: 200,
-      })
-      await desktop.input([
-        ...pause(1500),
-        ...movePointer({ x: 1100, y: 320 }, { x: 700, y: 520 }, next),
-        ...Array.from({ length: 4 }, () => ['click', '5', ...pause(150 + next() * 200)]).flat(),
-        ...movePointer({ x: 700, y: 520 }, { x: 560, y: 640 }, next),
-        ...pause(900),
-        ...movePointer({ x: 560, y: 640 }, { x: 760, y: 700 }, next),
-        // From the heading over the website and Decline to Approve.
-        ...[1, 2, 3].flatMap(() => pressKey('Tab', next)),
-        ...pause(400),
-        ...pressKey('Return', next),
-      ])
-      await eventually(async () => expect((await world.session(id))?.status).toBe('approved'), {
-        timeoutMs: 15_000,
-        intervalMs: 100,
-      })
-    } finally {
-      await desktop.close()
-      await person.remove()
-    }
-  }, 120_000)
+  atScreen.test(
+    'a person at a screen approves',
+    async () => {
+      const seed = Date.now()
+      console.log(`seed ${seed}`)
+      const next = createNumbers(seed)
+      const { world } = consentPages
+      const id = await world.signup()
+      const desktop = await openDesktop()
+      const person = await createProfile()
+      try {
+        await desktop.openWindow(world.pageUrl(id), person)
+        await eventually(async () => expect(await world.isOpen(id)).toBe(true), {
+          timeoutMs: 40_000,
+          intervalMs: 200,
+        })
+        await desktop.input([
+          ...pause(1500),
+          ...movePointer({ x: 1100, y: 320 }, { x: 700, y: 520 }, next),
+          ...Array.from({ length: 4 }, () => ['click', '5', ...pause(150 + next() * 200)]).flat(),
+          ...movePointer({ x: 700, y: 520 }, { x: 560, y: 640 }, next),
+          ...pause(900),
+          ...movePointer({ x: 560, y: 640 }, { x: 760, y: 700 }, next),
+          // From the heading over the website and Decline to Approve.
+          ...[1, 2, 3].flatMap(() => pressKey('Tab', next)),
+          ...pause(400),
+          ...pressKey('Return', next),
+        ])
+        await eventually(async () => expect((await world.session(id))?.status).toBe('approved'), {
+          timeoutMs: 15_000,
+          intervalMs: 100,
+        })
+      } finally {
+        await desktop.close()
+        await person.remove()
+      }
+    },
+    120_000,
+  )
 
   test('closing it rejects the request; a reload does not, nor does closing one of two tabs', async () => {
     const { world } = consentPages

@@ -177,7 +177,7 @@ export function decideRecovery(
 }
 
 /** How long the previous secret of a rotation still signs. */
-export const overlapMs = 24 * 60 * 60 * 1000
+const overlapMs = 24 * 60 * 60 * 1000
 
 const maxLiveSecrets = 3
 

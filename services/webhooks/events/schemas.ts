@@ -41,7 +41,7 @@ const requestSummary = z
 
 const session = z.strictObject({ id: sessionId })
 
-export const fingerprintPayload = z
+const fingerprintPayload = z
   .strictObject({
     object: z.literal('session_fingerprint'),
     session,
@@ -73,7 +73,7 @@ const signal = z.looseObject({
   role: z.string(),
 })
 
-export const resultPayload = z
+const resultPayload = z
   .strictObject({
     object: z.literal('session_result'),
     session,
