@@ -1,17 +1,13 @@
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Lock, lockFile } from './lock.ts'
 
 export interface Packages {
   /** Why nothing can be installed here; undefined where it can. */
   refusal(): string | undefined
-  /** Installs what is missing, one run after the other; rejects with what apt-get says. */
+  /** Installs what is missing; rejects with what apt-get says. */
   install(names: string[], why: string): Promise<void>
   /** Purges what `install` brought, and nothing that was there before. */
   purge(): Promise<void>
-  /** Nothing is purged while it is held. Undefined where nothing was installed. */
-  use(): Promise<Lock | undefined>
 }
 
 export interface DebianMachine {
@@ -22,79 +18,21 @@ export interface DebianMachine {
   /** What Debian asks whether it may start a server that it has installed. */
   policy: string
   run(command: string, args: string[]): Promise<string>
-  lock: typeof lockFile
   say(line: string): void
 }
 
-/** For whoever else uses apt-get, as Debian's unattended upgrades do. */
-const aptWaitsSeconds = 600
-
 /** Debian's packages. The names are those of one release or another: what a release does not have is left out. */
-export function debianPackages({
-  folder,
-  hasAptGet,
-  uid,
-  policy,
-  run,
-  lock,
-  say,
-}: DebianMachine): Packages {
+export function debianPackages(machine: DebianMachine): Packages {
+  const { folder, hasAptGet, uid, policy, run, say } = machine
   const marker = path.join(folder, 'installed')
-  const underWay = path.join(folder, 'under-way')
-  const inUse = path.join(folder, 'in-use')
+  // Two runs of tests install one after the other; whoever else uses apt-get is waited for.
   const apt = (...args: string[]) =>
-    run('apt-get', ['-q', '-o', `DPkg::Lock::Timeout=${aptWaitsSeconds}`, ...args])
+    run('flock', [path.join(folder, 'lock'), 'apt-get', '-q', ...aptOptions, ...args])
 
   async function installed(): Promise<string[]> {
     const format = `\${binary:Package} \${db:Status-Status}\n`
     const lines = (await run('dpkg-query', ['-W', '-f', format])).split('\n')
-    return lines
-      .filter((line) => line.endsWith(' installed'))
-      .map((line) => line.split(' ')[0] ?? '')
-  }
-
-  /** Marks what has come since the last installation began, also where that was broken off. */
-  async function settle(): Promise<void> {
-    const before = await linesOf(underWay)
-    if (before.length === 0) return
-    const came = (await installed()).filter((name) => !before.includes(name))
-    await writeFile(marker, [...new Set([...(await linesOf(marker)), ...came, ''])].join('\n'))
-    await rm(underWay)
-  }
-
-  async function alone<T>(work: () => Promise<T>): Promise<T> {
-    await mkdir(folder, { recursive: true })
-    const held = await lock(path.join(folder, 'lock'))
-    try {
-      await settle()
-      return await work()
-    } finally {
-      await held?.release()
-    }
-  }
-
-  async function installMissing(names: string[], why: string): Promise<void> {
-    const before = await installed()
-    if (names.every((name) => before.includes(name))) return
-    const failure = await updateLists()
-    const wanted = (await known(names)).filter((name) => !before.includes(name))
-    if (wanted.length === 0) throw new Error(failure ?? `apt-get knows no ${names.join(' ')}`)
-    say(`Tests install Debian packages, for ${why}: apt-get install ${wanted.join(' ')}`)
-    await writeFile(underWay, before.join('\n'))
-    await writeFile(inUse, '', { flag: 'a' })
-    const install = () => apt('install', '-y', '--no-install-recommends', ...wanted)
-    await withoutServices(policy, install).finally(settle)
-  }
-
-  /** Lists of before serve where there is no way to newer ones: says why there is none. */
-  async function updateLists(): Promise<string | undefined> {
-    const end = performance.now() + aptWaitsSeconds * 1000
-    for (;;) {
-      const failure = await apt('update').then(() => undefined, messageOf)
-      // Of the lists' lock, `DPkg::Lock::Timeout` does not know.
-      if (!failure?.includes('Could not get lock') || performance.now() > end) return failure
-      await delay(1000)
-    }
+    return lines.flatMap((line) => (line.endsWith(' installed') ? (line.split(' ')[0] ?? '') : []))
   }
 
   async function known(names: string[]): Promise<string[]> {
@@ -105,21 +43,9 @@ export function debianPackages({
     return names.filter((name) => found.has(name))
   }
 
-  async function purgeMarked(): Promise<void> {
-    const here = await installed()
-    const marked = (await linesOf(marker)).filter((name) => here.includes(name))
-    if (marked.length === 0) return
-    const plain = (name: string) => name.replace(/:.*/, '')
-    const simulated = await run('apt-get', ['--simulate', 'purge', ...marked])
-    const goes = [...simulated.matchAll(/^(?:Purg|Remv) (\S+)/gm)].map(([, name]) =>
-      plain(name ?? ''),
-    )
-    const others = goes.filter((name) => !marked.map(plain).includes(name))
-    if (others.length > 0)
-      return say(`FRESH=1 purges nothing: ${others.join(' ')} came otherwise, and would go too.`)
-    say(`FRESH=1 purges what tests installed on this machine: ${marked.join(' ')}`)
-    await apt('purge', '-y', ...marked)
-    await rm(marker)
+  async function mark(before: string[]): Promise<void> {
+    const came = (await installed()).filter((name) => !before.includes(name))
+    await writeFile(marker, [...new Set([...(await linesOf(marker)), ...came, ''])].join('\n'))
   }
 
   return {
@@ -127,18 +53,35 @@ export function debianPackages({
       if (!hasAptGet) return 'there is no apt-get'
       return uid === 0 ? undefined : 'only root may install packages'
     },
-    install: (names, why) => alone(() => installMissing(names, why)),
-    async purge() {
-      if ((await linesOf(marker)).length === 0 && (await linesOf(underWay)).length === 0) return
-      await alone(async () => {
-        const held = await lock(inUse, { wait: false })
-        if (!held) return say('FRESH=1 purges nothing: another test run uses what it would purge.')
-        await purgeMarked().finally(() => held.release())
-      })
+    async install(names, why) {
+      const before = await installed()
+      if (names.every((name) => before.includes(name))) return
+      await mkdir(folder, { recursive: true })
+      // Lists of before serve where there is no way to newer ones.
+      const failure = await apt('update').then(() => undefined, messageOf)
+      const wanted = (await known(names)).filter((name) => !before.includes(name))
+      if (wanted.length === 0) throw new Error(failure ?? `apt-get knows no ${names.join(' ')}`)
+      say(`Tests install Debian packages, for ${why}: apt-get install ${wanted.join(' ')}`)
+      const install = () => apt('install', '-y', '--no-install-recommends', ...wanted)
+      await withoutServices(policy, install).finally(() => mark(before))
     },
-    use: async () => ((await exists(inUse)) ? lock(inUse, { shared: true }) : undefined),
+    async purge() {
+      const came = await linesOf(marker)
+      if (came.length === 0) return
+      const here = await installed()
+      const marked = came.filter((name) => here.includes(name))
+      if (marked.length === 0) return
+      say(`FRESH=1 purges what tests installed on this machine: ${marked.join(' ')}`)
+      // Other than apt-get, it refuses where something that came otherwise needs one of them.
+      await run('dpkg', ['--purge', ...marked]).then(
+        () => rm(marker),
+        (error) => say(`It stays: ${messageOf(error)}`),
+      )
+    },
   }
 }
+
+const aptOptions = ['-o', 'DPkg::Lock::Timeout=600']
 
 /** Debian starts a server where it installs one, unless `policy` says no: it does while this process lives. */
 async function withoutServices<T>(policy: string, work: () => Promise<T>): Promise<T> {
@@ -169,9 +112,3 @@ export function messageOf(error: unknown): string {
 
 const linesOf = async (file: string): Promise<string[]> =>
   (await readFile(file, 'utf8').catch(() => '')).split('\n').filter(Boolean)
-
-const exists = (file: string): Promise<boolean> =>
-  readFile(file).then(
-    () => true,
-    () => false,
-  )

@@ -16,7 +16,6 @@ function world(changes: Partial<Packages> = {}) {
       calls.push(`install ${names.join(' ')}: ${why}`)
     },
     purge: async () => void calls.push('purge'),
-    use: async () => undefined,
     ...changes,
   }
   const byPackage = (name: string): Need => ({
@@ -40,23 +39,6 @@ test('what is lacking comes by one call, and nothing else is installed', async (
   expect(calls).toEqual(['install one two: what takes one; what takes two'])
   expect(missing).toEqual([])
   expect(met).toEqual(['one', 'here', 'two'])
-})
-
-test('only what a chosen file needs is looked for', async () => {
-  const { calls, byPackage } = world()
-  const packages: Packages = {
-    refusal: () => undefined,
-    install: async () => {},
-    purge: async () => {},
-    use: async () => undefined,
-  }
-  const { met, missing } = await provideAll({
-    catalogue: { here, browser: byPackage('browser') },
-    files: new Map([['here', ['test/a.test.ts']]]),
-    packages,
-    isFresh: false,
-  })
-  expect({ met, missing, calls }).toEqual({ met: ['here'], missing: [], calls: [] })
 })
 
 test('FRESH purges first', async () => {

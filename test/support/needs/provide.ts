@@ -40,12 +40,10 @@ export async function provideAll({
     return need ? { name, need, files } : []
   })
   if (isFresh) await packages.purge()
-  let use = await packages.use()
   const refusal = await installLacking(
     wanted.map(({ need }) => need),
     packages,
   )
-  use ??= await packages.use()
   const made = await Promise.all(
     wanted.map(async ({ name, need, files }) => ({
       name,
@@ -62,7 +60,6 @@ export async function provideAll({
     missing,
     async stop() {
       for (const { outcome } of made) if (outcome.kind === 'here') await outcome.end?.()
-      await use?.release()
     },
   }
 }

@@ -4,7 +4,6 @@ import type { TestProject } from 'vitest/node'
 import { root } from '../test-projects.ts'
 import { catalogue, type NeedName } from './catalogue.ts'
 import { filesByNeed } from './chosen.ts'
-import { lockFile } from './lock.ts'
 import { type DebianMachine, debianPackages } from './packages.ts'
 import { hasProgram, runCommand } from './programs.ts'
 import { type Provided, provideAll } from './provide.ts'
@@ -62,7 +61,6 @@ const thisMachine: DebianMachine = {
   uid: process.getuid?.(),
   policy: '/usr/sbin/policy-rc.d',
   run: runCommand,
-  lock: lockFile,
   say: console.log,
 }
 
