@@ -27,34 +27,23 @@ const group = (start: string, verdict: string, sessions: number): CountedGroup =
 const bucketsIn = (span: TimeSpan, groups: CountedGroup[] = []) =>
   bucketsOf({ groups }, span, intervalOf(span))
 
+const hours = { name: 'hour', length: hour } as const
 const afternoon = timeSpan('2026-11-27T12:20:00Z', '2026-11-27T16:40:00Z')
 
 describe('bars', () => {
   test('are all of the time, with zeros where there are no sessions', () => {
-    const buckets = bucketsOf(
-      {
-        groups: [
-          group('2026-11-27T13:00:00Z', 'bot', 3),
-          group('2026-11-27T13:00:00Z', 'human', 2),
-        ],
-      },
-      afternoon,
-      { name: 'hour', length: hour },
-    )
+    const at = '2026-11-27T13:00:00Z'
+    const groups = [group(at, 'bot', 3), group(at, 'human', 2)]
+    const buckets = bucketsOf({ groups }, afternoon, hours)
     expect(buckets.map(sumOf)).toEqual([0, 5, 0, 0, 0])
     expect(buckets[1]?.sessions).toEqual({ human: 2, inconclusive: 0, bot: 3 })
   })
 
   test('are cut where the time begins and ends', () => {
-    const buckets = bucketsOf({ groups: [] }, afternoon, { name: 'hour', length: hour })
-    expect(buckets[0]).toMatchObject({
-      at: Date.parse('2026-11-27T12:00:00Z'),
-      since: afternoon.since,
-    })
-    expect(buckets.at(-1)).toMatchObject({
-      at: Date.parse('2026-11-27T16:00:00Z'),
-      until: afternoon.until,
-    })
+    const buckets = bucketsOf({ groups: [] }, afternoon, hours)
+    const [first, last] = [Date.parse('2026-11-27T12:00:00Z'), Date.parse('2026-11-27T16:00:00Z')]
+    expect(buckets[0]).toMatchObject({ at: first, since: afternoon.since })
+    expect(buckets.at(-1)).toMatchObject({ at: last, until: afternoon.until })
   })
 
   test('know what has ended by retention, and draw it under no verdict', () => {
@@ -64,23 +53,16 @@ describe('bars', () => {
       values: {},
       sessions: 7,
     }
-    const [, second] = bucketsOf({ groups: [ended] }, afternoon, { name: 'hour', length: hour })
+    const [, second] = bucketsOf({ groups: [ended] }, afternoon, hours)
     expect(second).toMatchObject({ ended: 7, sessions: { human: 0, inconclusive: 0, bot: 0 } })
   })
 
   test('are unfinished where they end later than what was counted', () => {
-    const interval = { name: 'hour', length: hour } as const
-    const buckets = bucketsOf({ groups: [] }, afternoon, interval)
+    const buckets = bucketsOf({ groups: [] }, afternoon, hours)
     const unfinished = (until: number) =>
-      buckets.map((bucket) => isUnfinished(bucket, interval, until))
-    expect(unfinished(afternoon.until)).toEqual([false, false, false, false, true])
-    expect(unfinished(Date.parse('2026-11-27T17:00:00Z'))).toEqual([
-      false,
-      false,
-      false,
-      false,
-      false,
-    ])
+      buckets.filter((bucket) => isUnfinished(bucket, hours, until))
+    expect(unfinished(afternoon.until)).toEqual(buckets.slice(-1))
+    expect(unfinished(Date.parse('2026-11-27T17:00:00Z'))).toEqual([])
   })
 })
 
@@ -115,8 +97,8 @@ describe('labels', () => {
     const back = timeSpan('2026-10-24T22:00:00Z', '2026-10-25T10:00:00Z')
     expect(inZone('Europe/Berlin', back, 6)).toEqual(['25 Oct', '03:00', '06:00', '09:00'])
     const { range } = timesOfBuckets({ name: 'hour', length: hour }, 'Europe/Berlin')
-    const hours = bucketsOf({ groups: [] }, back, { name: 'hour', length: hour })
-    expect(hours.slice(2, 4).map(range)).toEqual([
+    const buckets = bucketsOf({ groups: [] }, back, hours)
+    expect(buckets.slice(2, 4).map(range)).toEqual([
       '25 Oct 2026, 02:00 CEST to 02:00 CET',
       '25 Oct 2026, 02:00 CET to 03:00 CET',
     ])
@@ -128,9 +110,8 @@ describe('labels', () => {
     for (const length of [hour, 3 * hour, day, 7 * day, 30 * day, 199 * day])
       for (const most of [1, 3, 12]) {
         const until = Date.parse('2026-11-27T12:34:00Z')
-        expect(
-          inZone('Europe/Berlin', { since: until - length, until, last: undefined }, most).length,
-        ).toBeLessThanOrEqual(most)
+        const span = { since: until - length, until, last: undefined }
+        expect(inZone('Europe/Berlin', span, most).length).toBeLessThanOrEqual(most)
       }
   })
 })

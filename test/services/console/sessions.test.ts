@@ -43,6 +43,9 @@ const get = (url: string, { headers }: Person, more: Record<string, string> = {}
 const post = (path: string, { headers }: Person) =>
   world.app.inject({ method: 'POST', url: `/console/api/${path}`, headers })
 
+const viewer = (link: { name?: string; organizationId?: string } = {}) =>
+  person(world.app, world.deps, { organizationId, role: 'viewer', ...link })
+
 const over = [401, 'console.login_required']
 async function session(of: Person): Promise<[number, string | undefined]> {
   const answer = await get('/console/api/session', of)
@@ -100,10 +103,8 @@ describe('the code of a link', () => {
     expect(await why(used)).toMatch(/already used/)
     world.now.ms += 5 * minute
     await purgeConsole(world.deps.pool, world.now.ms)
-    expect([await why(used), await why(late)]).toEqual([
-      expect.stringMatching(/already used/),
-      expect.stringMatching(/has expired/),
-    ])
+    expect(await why(used)).toMatch(/already used/)
+    expect(await why(late)).toMatch(/has expired/)
     for (const code of [generateToken('conlog', randomBytes), 'x', `${late}0`])
       expect(await why(code)).toMatch(/not valid/)
     world.now.ms += day
@@ -119,10 +120,8 @@ describe('the code of a link', () => {
 
   test('is of no use to another page', async () => {
     const code = await loginCode(world.deps, link())
-    for (const headers of [
-      { origin: 'https://evil.example' },
-      { 'sec-fetch-site': 'cross-site' },
-    ]) {
+    const others = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]
+    for (const headers of others) {
       const answer = await postLogin(world.app, { code }, headers)
       expect([answer.statusCode, answer.json().error.code]).toEqual([403, 'console.refused'])
     }
@@ -169,51 +168,38 @@ describe('a secret key', () => {
 
   test('that is publishable, unknown, revoked or mistyped begins none', async () => {
     const publishable = await world.issue({ organizationId, type: 'publishable' })
-    expect(await refusedLogin({ secret_key: publishable.revealedKey })).toEqual([
-      403,
-      'auth.secret_key_required',
-    ])
+    const login = (secret_key: string) => refusedLogin({ secret_key })
+    expect(await login(publishable.revealedKey)).toEqual([403, 'auth.secret_key_required'])
     const { keyId, revealedKey } = await issue()
-    expect(await refusedLogin({ secret_key: `${revealedKey}0` })).toEqual([
-      401,
-      'auth.invalid_api_key',
-    ])
+    expect(await login(`${revealedKey}0`)).toEqual([401, 'auth.invalid_api_key'])
     await revokeApiKey(world.deps, { organizationId, keyId, by: 'operator' })
-    expect(await refusedLogin({ secret_key: revealedKey })).toEqual([401, 'auth.invalid_api_key'])
+    expect(await login(revealedKey)).toEqual([401, 'auth.invalid_api_key'])
   })
 })
 
 test('a key in the Authorization header opens nothing and ends nothing', async () => {
   const publishable = await world.issue({ organizationId, type: 'publishable' })
   const secret = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
-  for (const { revealedKey } of [publishable, secret]) {
-    const headers = { ...here, authorization: `Bearer ${revealedKey}` }
-    const answers = [
-      await world.app.inject({ url: '/console/api/session', headers }),
-      await world.app.inject({ method: 'POST', url: '/console/api/logout', headers }),
-      await world.app.inject({ method: 'POST', url: '/console/api/logout-everywhere', headers }),
-    ]
-    expect(answers.map((one) => [one.statusCode, one.json().error.code])).toEqual([
-      over,
-      over,
-      over,
-    ])
-  }
+  for (const { revealedKey } of [publishable, secret])
+    for (const [method, url] of [
+      ['GET', 'session'],
+      ['POST', 'logout'],
+      ['POST', 'logout-everywhere'],
+    ] as const) {
+      const headers = { ...here, authorization: `Bearer ${revealedKey}` }
+      const answer = await world.app.inject({ method, url: `/console/api/${url}`, headers })
+      expect([answer.statusCode, answer.json().error.code]).toEqual(over)
+    }
 })
 
 describe('a session', () => {
-  test('ends when it was idle for twelve hours, and after seven days', async () => {
-    world.now.ms += 12 * hour - 1
-    expect(await session(admin)).toEqual(isIn)
+  test('ends twelve hours after it was used last', async () => {
+    for (let uses = 0; uses < 2; uses++) {
+      world.now.ms += 12 * hour - 1
+      expect(await session(admin)).toEqual(isIn)
+    }
     world.now.ms += 12 * hour
     expect(await session(admin)).toEqual(over)
-    const busy = await person(world.app, world.deps, { organizationId, role: 'viewer' })
-    for (let i = 0; i < 14; i++) {
-      expect(await session(busy)).toEqual(isIn)
-      world.now.ms += 12 * hour - 1
-    }
-    world.now.ms += 14
-    expect(await session(busy)).toEqual(over)
   })
 
   test('ends by logging out, and the browser forgets its token', async () => {
@@ -224,44 +210,25 @@ describe('a session', () => {
   })
 
   test('ends with all others of the same name, but not of others, by logging out everywhere', async () => {
-    const link = { organizationId, role: 'viewer' } as const
-    const [same, other] = [
-      await person(world.app, world.deps, link),
-      await person(world.app, world.deps, { ...link, name: 'Bob' }),
-    ]
-    const elsewhere = await person(world.app, world.deps, {
-      ...link,
-      organizationId: await world.organization(`elsewhere-${organizations}`),
-    })
+    const same = await viewer()
+    const other = await viewer({ name: 'Bob' })
+    const others = await world.organization(`elsewhere-${organizations}`)
+    const elsewhere = await viewer({ organizationId: others })
     expect((await post('logout-everywhere', admin)).statusCode).toBe(200)
-    expect(await Promise.all([admin, same, other, elsewhere].map(session))).toEqual([
-      over,
-      over,
-      isIn,
-      isIn,
-    ])
+    const states = await Promise.all([admin, same, other, elsewhere].map(session))
+    expect(states).toEqual([over, over, isIn, isIn])
   })
 
   test('of a key ends with all others of the key', async () => {
-    const [one, another] = [await world.issue(asked()), await world.issue(asked())]
-    const [mine, same, other] = [
-      await loggedInBy(world.app, { secret_key: one.revealedKey }),
-      await loggedInBy(world.app, { secret_key: one.revealedKey }),
-      await loggedInBy(world.app, { secret_key: another.revealedKey }),
-    ]
+    const issue = () => world.issue({ organizationId, type: 'secret', name: 'Ann', scopes: ['*'] })
+    const [one, another] = [await issue(), await issue()]
+    const byKey = ({ revealedKey }: typeof one) =>
+      loggedInBy(world.app, { secret_key: revealedKey })
+    const [mine, same, other] = [await byKey(one), await byKey(one), await byKey(another)]
     await post('logout-everywhere', mine)
-    expect(await Promise.all([mine, same, other, admin].map(session))).toEqual([
-      over,
-      over,
-      isIn,
-      isIn,
-    ])
+    const states = await Promise.all([mine, same, other, admin].map(session))
+    expect(states).toEqual([over, over, isIn, isIn])
   })
-
-  const asked = () =>
-    ({ organizationId, type: 'secret', name: 'Ann', scopes: ['*'] }) satisfies Parameters<
-      World['issue']
-    >[0]
 
   test('ends where the browser logs in anew', async () => {
     const code = await loginCode(world.deps, { organizationId, role: 'viewer' })
@@ -270,7 +237,7 @@ describe('a session', () => {
   })
 
   test('is ended for good by a suspension of its organization, also where nothing was asked meanwhile', async () => {
-    const other = await person(world.app, world.deps, { organizationId, role: 'viewer' })
+    const other = await viewer()
     await setStatus('suspended')
     expect(await session(admin)).toEqual(over)
     await endStranded(world.deps.pool, world.now.ms)
@@ -291,19 +258,15 @@ describe('a session', () => {
     const { revealedKey } = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
     const live = { 'tidegate-environment': 'live' }
     const spend = () => get('/console/api/v1/sessions', admin, live)
-    const first = await spend()
-    expect(first.headers).toMatchObject({
-      'x-ratelimit-limit': '600',
-      'x-ratelimit-remaining': '599',
-    })
+    const { headers: first } = await spend()
+    expect([first['x-ratelimit-limit'], first['x-ratelimit-remaining']]).toEqual(['600', '599'])
     for (let i = 1; i < 600; i++) await spend()
     expect((await spend()).statusCode).toBe(429)
     const authorization = `Bearer ${revealedKey}`
     const byKey = await world.app.inject({ url: '/v1/sessions', headers: { authorization } })
-    expect(Number(byKey.headers['x-ratelimit-remaining'])).toBe(
-      Number(byKey.headers['x-ratelimit-limit']) - 1,
-    )
-    const other = await person(world.app, world.deps, { organizationId, role: 'viewer' })
+    const { 'x-ratelimit-limit': limit, 'x-ratelimit-remaining': left } = byKey.headers
+    expect(Number(left)).toBe(Number(limit) - 1)
+    const other = await viewer()
     expect((await get('/console/api/v1/sessions', other, live)).statusCode).toBe(200)
   })
 
@@ -313,13 +276,8 @@ describe('a session', () => {
     const live = { 'tidegate-environment': 'live' }
     const path = `/console/api/v1/organizations/${organizationId}`
     const headers = { ...somebody.headers, ...live }
-    const renamed = await world.app.inject({
-      method: 'PATCH',
-      url: path,
-      headers,
-      body: { name: 'New' },
-    })
-    expect(renamed.statusCode).toBe(200)
+    const rename = { method: 'PATCH', url: path, headers, body: { name: 'New' } } as const
+    expect((await world.app.inject(rename)).statusCode).toBe(200)
     const { data } = (await get(`${path}/audit-log`, somebody, live)).json()
     const actor = { type: 'person', id: somebody.id }
     expect(data).toContainEqual(expect.objectContaining({ type: 'OrganizationRenamed', actor }))
@@ -332,16 +290,10 @@ describe('a session', () => {
 
   test('is deleted with its name and its units after 30 days', async () => {
     const { pool } = world.deps
-    const stored = async () => {
-      const { rows } = await pool.query(
-        'select count(*)::int as n from tidegate.console_sessions where id = $1',
-        [admin.id],
-      )
-      return rows[0].n
-    }
-    await pool.query(`insert into tidegate.rate_limits values ($1, 0, 0, 0)`, [
-      `${admin.id}:person`,
-    ])
+    const count = 'select count(*)::int as n from tidegate.console_sessions where id = $1'
+    const stored = async () => (await pool.query(count, [admin.id])).rows[0].n
+    const bucket = `${admin.id}:person`
+    await pool.query('insert into tidegate.rate_limits values ($1, 0, 0, 0)', [bucket])
     await loginCode(world.deps, { organizationId, role: 'viewer' })
     world.now.ms += 30 * day - 1
     await purgeConsole(pool, world.now.ms)
@@ -428,12 +380,9 @@ describe('a flood from the address of somebody who is logged in', () => {
     const sent = people.map(session)
     expect(await session(admin)).toEqual(isIn)
     const answers = await Promise.all(sent)
-    const isLookup = (asked: unknown) =>
-      typeof asked === 'object' &&
-      asked !== null &&
-      'name' in asked &&
-      asked.name === 'console-session'
-    const lookups = query.mock.calls.filter(([asked]) => isLookup(asked)).length
+    const lookups = query.mock.calls.filter(
+      ([asked]) => Object(asked).name === 'console-session',
+    ).length
     query.mockRestore()
     return { answers, lookups }
   }
@@ -446,7 +395,7 @@ describe('a flood from the address of somebody who is logged in', () => {
   })
 
   test('with the token of a session that has ended spends nothing but its own', async () => {
-    const left = await person(world.app, world.deps, { organizationId, role: 'viewer' })
+    const left = await viewer()
     await post('logout', left)
     const { answers, lookups } = await flood(Array(200).fill(left))
     expect(answers).toEqual([...Array(50).fill(over), ...Array(150).fill(limited)])
@@ -491,13 +440,10 @@ describe('a flood from the address of somebody who is logged in', () => {
       expect(answer.json().error.message).toMatch(/^Too many sign-in attempts/)
     }
     expect(await session(admin)).toEqual(isIn)
-    const elsewhere = {
+    const there = await world.app.inject({
       method: 'POST',
       url: '/console/api/login',
       remoteAddress: '10.7.7.7',
-    } as const
-    const there = await world.app.inject({
-      ...elsewhere,
       headers: here,
       body: { secret_key: revealedKey },
     })
@@ -508,20 +454,15 @@ describe('a flood from the address of somebody who is logged in', () => {
 })
 
 describe('the page', () => {
-  test.each([
-    '/console',
-    '/console/',
-    '/console/live/sessions?verdict=bot',
-    '/console/api-requests',
-  ])('is at %s, and in no frame', async (url) => {
-    const { statusCode, headers, body } = await world.app.inject({ url })
-    expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
-    expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
-    expect(headers['content-security-policy']).toMatch(
-      /default-src 'none'; script-src 'self'; style-src 'self'/,
-    )
-    expect(headers).toMatchObject({ 'x-frame-options': 'DENY', 'cache-control': 'no-store' })
+  const views = ['/console', '/console/', '/console/live/sessions?verdict=bot']
+  test.each([...views, '/console/api-requests'])('is at %s, and in no frame', async (url) => {
+    const { headers, body } = await world.app.inject({ url })
+    const policy = /default-src 'none'; script-src 'self'; style-src 'self'.*frame-ancestors 'none'/
     expect(headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': expect.stringMatching(policy),
+      'x-frame-options': 'DENY',
+      'cache-control': 'no-store',
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     })

@@ -7,7 +7,8 @@ import type { SessionSummary } from '../../../services/readback/schemas/sessions
 import { sessionSummary } from './session-summary.ts'
 
 type SessionFacts = NonNullable<SessionSummary['facts']>
-type Resolution = NonNullable<NonNullable<SessionSummary['visitor_fingerprint']>['resolution']>
+type VisitorLink = NonNullable<SessionSummary['visitor_fingerprint']>
+type Resolution = NonNullable<VisitorLink['resolution']>
 
 const facts: SessionFacts = {
   signals: [],
@@ -27,37 +28,23 @@ const facts: SessionFacts = {
   handed_off_at: null,
 }
 
-interface Given {
-  facts?: Partial<SessionFacts> | null
-  user?: string | null
-  visitor?: string | null
-  method?: Resolution['method']
-  basis?: Resolution['basis']
-  confidence?: number | null
-}
+const session = (changes: Partial<SessionFacts> | null = {}, user: string | null = null) =>
+  sessionSummary({ client_user_id: user, facts: changes && { ...facts, ...changes } })
 
-function session(given: Given = {}) {
-  const { user = null, visitor = 'vid_1', method = 'continuity', basis = 'deterministic' } = given
-  const { confidence = null } = given
-  return sessionSummary({
-    client_user_id: user,
-    facts: given.facts === null ? null : { ...facts, ...given.facts },
-    visitor_fingerprint:
-      visitor === null
-        ? null
-        : {
-            object: 'visitor_fingerprint',
-            id: visitor,
-            confidence,
-            identified_at: null,
-            resolution: { method, basis },
-          },
-  })
-}
+const visitorOf = (
+  resolution: Resolution = { method: 'continuity', basis: 'deterministic' },
+  { id = 'vid_1', confidence = 99 } = {},
+): VisitorLink => ({
+  object: 'visitor_fingerprint',
+  id,
+  confidence,
+  identified_at: null,
+  resolution,
+})
 
 describe('what changed from one session to the next', () => {
   test('is each member that both tell, and differently', () => {
-    const later = session({ facts: { browser_version: '156.0', asn: 24940, network_holder: null } })
+    const later = session({ browser_version: '156.0', asn: 24940, network_holder: null })
     expect(changesBetween(session(), later)).toEqual([
       { what: 'Browser', from: 'chrome 155.0', to: 'chrome 156.0' },
       { what: 'Network', from: 'AS3320 Telekom', to: 'AS24940' },
@@ -66,39 +53,33 @@ describe('what changed from one session to the next', () => {
 
   test('is nothing where nothing differs, or one of them has ended', () => {
     expect(changesBetween(session(), session())).toEqual([])
-    expect(changesBetween(session({ facts: null }), session())).toEqual([])
-    expect(changesBetween(session({ facts: { country: null } }), session())).toEqual([])
+    expect(changesBetween(session(null), session())).toEqual([])
+    expect(changesBetween(session({ country: null }), session())).toEqual([])
   })
 
   test('is a user who came or went, too', () => {
-    expect(changesBetween(session(), session({ user: 'ann' }))).toEqual([
+    expect(changesBetween(session(), session({}, 'ann'))).toEqual([
       { what: 'User', from: null, to: 'ann' },
     ])
-    expect(changesBetween(session({ user: 'ann' }), session())).toHaveLength(1)
+    expect(changesBetween(session({}, 'ann'), session())).toHaveLength(1)
   })
 })
 
-describe('how a session was linked', () => {
-  const words = (given: Given) => linkInWords(session(given).visitor_fingerprint)
-
-  test('by what the browser keeps is certain', () => {
-    expect(words({ confidence: 99 })).toBe('Linked by an id that the browser kept')
-  })
-
-  test('by likeness has its probability', () => {
-    const likely = { basis: 'probabilistic', confidence: 85 } as const
-    expect(words({ method: 'fingerprint', ...likely })).toMatch(/by likeness \(85 % sure\)$/)
-    expect(words({ method: 'new', ...likely, confidence: 50 })).toBe(
-      'Began as a new visitor (50 % sure)',
-    )
-  })
-
-  test.each<Given>([{ method: null }, { method: 'unknown' }, { visitor: null }])(
-    'may be unknown: %j',
-    (given) => {
-      expect(words(given)).toBe('How it was linked is not known')
-    },
-  )
+test.each<[string, VisitorLink | null]>([
+  ['Linked by an id that the browser kept', visitorOf()],
+  [
+    'What the browser kept was lost; linked by likeness (85 % sure)',
+    visitorOf({ method: 'fingerprint', basis: 'probabilistic' }, { confidence: 85 }),
+  ],
+  [
+    'Began as a new visitor (50 % sure)',
+    visitorOf({ method: 'new', basis: 'probabilistic' }, { confidence: 50 }),
+  ],
+  ['How it was linked is not known', visitorOf({ method: null, basis: 'deterministic' })],
+  ['How it was linked is not known', visitorOf({ method: 'unknown', basis: 'deterministic' })],
+  ['How it was linked is not known', null],
+])('%s, as the page says it', (words, visitor) => {
+  expect(linkInWords(visitor)).toBe(words)
 })
 
 test('what an erasure takes is counted by kind, and a kind of which there is nothing is left out', () => {
@@ -115,7 +96,10 @@ test('what an erasure takes is counted by kind, and a kind of which there is not
 })
 
 test('the visitors of a user are in the order in which they were seen last', () => {
-  const rows = [session(), session({ visitor: 'vid_2' }), session(), session({ visitor: null })]
+  const second = visitorOf(undefined, { id: 'vid_2' })
+  const rows = [visitorOf(), second, visitorOf(), null].map((visitor_fingerprint) =>
+    sessionSummary({ visitor_fingerprint }),
+  )
   expect(visitorsIn(rows).map(({ id, sessions }) => [id, sessions])).toEqual([
     ['vid_1', 2],
     ['vid_2', 1],
