@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -67,25 +67,82 @@ test('prints what was given out with --stdout, and nothing else there', async ()
   expect(
     stdout.split('\n').filter((line) => !/^(?:# Signed up for tidegate|\w+=|$)/.test(line)),
   ).toEqual([])
-  const both = await cli(['signup', 'tidegate', '--stdout', '--json'], settings())
-  expect(both.stdout).toMatch(/'--stdout' cannot be used with option '--json'/)
+}, 60_000)
+
+async function integrator(...args: string[]) {
+  const started = followCli(['gate', 'dev-integrator', ...args], settings())
+  running.push(started)
+  await started.line(/listens on/)
+  return started
+}
+
+describe('two sample services', () => {
+  test("do not take each other's approvals, also when the start of another is refused", async () => {
+    const one = await integrator('--service-id', '1demo')
+    await integrator('--service-id', 'demo-two')
+    const refusals = await Promise.all(
+      ['1demo', 'tidegate', 'registry'].map((id) =>
+        cli(['gate', 'dev-integrator', '--service-id', id], settings()),
+      ),
+    )
+    expect(refusals).toMatchObject([
+      { code: 1, stderr: expect.stringMatching(/1demo runs already, on http.*--service-id/) },
+      { code: 1, stderr: expect.stringMatching(/\S/) },
+      { code: 1, stderr: expect.stringMatching(/^--service-id: reserved; expected none of/) },
+    ])
+    const agent = signUp('1demo', '--env-file', file('one.env'))
+    expect(await approve(agent)).toBe(200)
+    await one.line(/a new account/)
+    expect((await agent.result).code).toBe(0)
+    expect(Object.keys(await variables('one.env')).toSorted()).toEqual([
+      '_1DEMO_ACCOUNT_ID',
+      '_1DEMO_API_KEY',
+      '_1DEMO_GATE_AGENT_TOKEN',
+    ])
+  }, 60_000)
+
+  test('log in with an agent token under either of its names', async () => {
+    const login = (name: string) =>
+      cli(['signup', '1demo', 'login', '--env-file', file(name)], settings())
+    const token = (await variables('one.env'))._1DEMO_GATE_AGENT_TOKEN
+    await writeFile(file('other.env'), `1DEMO_GATE_AGENT_TOKEN=${token}\n`)
+    for (const { code, stdout } of await Promise.all(['one.env', 'other.env'].map(login))) {
+      expect(code).toBe(0)
+      expect(stdout).toMatch(
+        /^To log in to Demo Service \(1demo\), to the account of _?1DEMO_GATE_AGENT_TOKEN in/,
+      )
+      expect(stdout).not.toContain(token)
+    }
+    expect((await login('none.env')).stderr).toMatch(
+      /no _1DEMO_GATE_AGENT_TOKEN in .*: npm run -s tidegate -- signup 1demo --env-file \S+none.env$/m,
+    )
+  })
+})
+
+test('a service that fails after an approval is told of, and waited for after Ctrl-C until the time is up', async () => {
+  await integrator('--service-id', 'demo-broken', '--fail', '500')
+  const agent = signUp('demo-broken', '--env-file', file('broken.env'), '--timeout', '15')
+  const approving = approve(agent)
+  await agent.line(/in_progress/)
+  agent.end()
+  expect((await agent.result).code).toBe(1)
+  expect(agent.lines.slice(1).map((line) => JSON.parse(line))).toMatchObject([
+    { event: 'in_progress' },
+    { event: 'warning', message: expect.stringMatching(/cannot be cancelled/) },
+    {
+      event: 'failed',
+      reason: 'timed_out',
+      error: { message: expect.stringMatching(/account may still be made/) },
+    },
+  ])
+  expect(await approving).toBe(409)
 }, 60_000)
 
 describe('what is refused', () => {
   const nowhere = { TIDEGATE_URL: 'http://127.0.0.1:9', DATA_DIR: '/nowhere' }
 
   test.each([
-    [
-      'an id that none can be',
-      ['signup', 'NO!'],
-      /'NO!' cannot be the id of a service. An id has 3/,
-    ],
     ['no time', ['signup', 'acme', '--timeout', '0'], /whole number of seconds, 1 to 99999/],
-    [
-      'a time for a login',
-      ['signup', 'acme', 'login', '--timeout', '5'],
-      /--timeout <seconds>' is not one of login/,
-    ],
     ['a server that is not there', ['signup', 'acme'], /does not answer/],
   ])(
     '%s is one line of JSON, or text',
@@ -123,11 +180,6 @@ describe('what is refused', () => {
     expect(stderr).toMatch(/docs has no list of services: give the address of the server/)
   })
 
-  test('to verify the built-in service, which is verified', async () => {
-    const { stderr } = await cli(['gate', 'verify', 'tidegate'], settings())
-    expect(stderr).toBe('tidegate is built in, and always verified.\n')
-  })
-
   test('a sample service without a running server, or on a port that is in use', async () => {
     const { stderr } = await cli(['gate', 'dev-integrator'], nowhere)
     expect(stderr).toMatch(
@@ -147,5 +199,5 @@ test('a list is one line of JSON', async () => {
   const { stdout } = await cli(['signup', 'list', '--json'], settings())
   expect(stdout.trim().split('\n')).toHaveLength(1)
   const ids = JSON.parse(stdout).data.map(({ id }: { id: string }) => id)
-  expect(ids).toContain('tidegate')
+  expect(ids).toEqual(expect.arrayContaining(['tidegate', '1demo', 'demo-two']))
 })
