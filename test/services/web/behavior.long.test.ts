@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { evolve, type SessionState } from '../../../services/scoring/session/state.ts'
+import { behaviorSignals } from '../../../services/scoring/signals/behavior.ts'
 import { evaluate } from '../../../services/scoring/signals/evaluate.ts'
 import { webRoutes } from '../../../services/web/routes.ts'
 import { createProfile, openHeadless, type Profile } from '../../support/chromium.ts'
@@ -28,29 +29,7 @@ const page = (key: string) => `<!doctype html><title>A shop</title>
 </script>`
 
 /** Traces that nobody's hands leave, and trust that only hands earn. */
-const traces = [
-  'pressed_without_pressure',
-  'unsynchronized_input_clock',
-  'protocol_pointer_coordinates',
-  'uneven_wheel_notches',
-  'instant_clicks',
-  'capitals_without_shift',
-  'malformed_key_events',
-  'characters_without_keys',
-  'instant_key_presses',
-  'text_inserted_at_once',
-  'straight_pointer_paths',
-  'pointer_jumps',
-  'movement_never_coalesced',
-  'lone_click',
-  'unnatural_key_holds',
-  'keys_without_gaps',
-  'typing_without_overlap',
-  'typing_right_after_press',
-  'focus_without_cause',
-  'filled_without_focus',
-  'submitted_without_input',
-]
+const traces: string[] = behaviorSignals.map(({ slug }) => slug)
 const trust = ['natural_pointer_movement', 'natural_typing']
 
 let server: CollectServer
@@ -121,10 +100,8 @@ describe('a hand on a mouse and a keyboard', () => {
   test('leaves no trace of software and earns trust', async () => {
     const next = createNumbers(seed)
     await desktop.openWindow(`${server.url}/shop`, owner)
-    await eventually(() => expect(newestState()?.snapshot).toBeTruthy(), {
-      timeoutMs: 40_000,
-      intervalMs: 200,
-    })
+    const opened = { timeoutMs: 40_000, intervalMs: 200 }
+    await eventually(() => expect(newestState()?.snapshot).toBeTruthy(), opened)
     await desktop.input([
       ...movePointer({ x: 700, y: 520 }, { x: 900, y: 640 }, next),
       ...movePointer({ x: 900, y: 640 }, { x: 300, y: 560 }, next),
@@ -164,21 +141,16 @@ describe('software', () => {
   test('that speaks the debugging protocol leaves a trace in each kind of event', async () => {
     const state = await use(async (tab, cdp) => {
       const mouse = { x: 30, y: 30, button: 'left', clickCount: 1 } as const
-      for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased'] as const) {
+      for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased'] as const)
         await cdp.send('Input.dispatchMouseEvent', { ...mouse, type })
-      }
       for (const text of 'some text')
         await cdp.send('Input.dispatchKeyEvent', { type: 'char', text })
       for (const deltaY of [40, 90, 170, 60, 210]) await tab.mouse.wheel(0, deltaY)
       await tab.click('button')
       await tab.fill('#name', 'Grace Hopper')
       await tab.fill('#email', 'grace@example.com')
-      await cdp.send('Input.dispatchKeyEvent', {
-        type: 'keyDown',
-        key: 'q',
-        code: 'KeyQ',
-        text: 'q',
-      })
+      const down = { type: 'keyDown', key: 'q', code: 'KeyQ', text: 'q' } as const
+      await cdp.send('Input.dispatchKeyEvent', down)
       // Enough of them: a time may be whole by chance.
       await tab.keyboard.type('Abcdefghijkl')
     }, 13)
@@ -190,9 +162,8 @@ describe('software', () => {
       'malformed_key_events',
       'text_inserted_at_once',
     ]
-    expect(firedOf(state, traces), JSON.stringify(state.behavior)).toEqual(
-      expect.arrayContaining(expected),
-    )
+    const fired = firedOf(state, traces)
+    expect(fired, JSON.stringify(state.behavior)).toEqual(expect.arrayContaining(expected))
     expect(state.behavior?.keyboard.unkeyed).toBe('some text'.length)
     expect(firedOf(state, trust)).toEqual([])
   }, 60_000)

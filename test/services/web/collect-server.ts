@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { inflateRawSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { createAuth } from '../../../infra/access/auth.ts'
+import type { PublishablePrincipal } from '../../../infra/access/principal.ts'
 import { generateApiKey } from '../../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { createCodec } from '../../../infra/event-store/codec.ts'
@@ -32,7 +33,6 @@ export interface CollectServer {
   close(): Promise<void>
 }
 
-const organizationId = 'org_00000000000000000000000001'
 const secretHash = 'ab'.repeat(32)
 
 /** The collect service on an in-memory log, for a browser to talk to; pages can be added before it listens. */
@@ -49,20 +49,18 @@ export async function createCollectServer({ batchIntervalMs = 300 } = {}): Promi
     publicUrl: 'http://test',
   })
   validateResponses(app)
-  const principal = {
+  const principal: PublishablePrincipal = {
     ...kind,
     keyId: 'key_00000000000000000000000001',
-    organizationId,
+    organizationId: 'org_00000000000000000000000001',
     clientTarget: 'browser',
     allowedOrigins: [],
     shortensAddresses: false,
     rateLimit: null,
-  } as const
+  }
   const record = { status: 'active', graceExpiresAt: null, organizationStatus: 'active' } as const
   const findKey = async (hashes: string[]) =>
-    hashes.includes(lookupHash)
-      ? { ...record, principal: { ...principal, allowedOrigins: [] } }
-      : undefined
+    hashes.includes(lookupHash) ? { ...record, principal } : undefined
   collectRoutes(app, {
     signatures: { baseUrls: ['https://own.example'], maxLifetimeMs: 3_600_000 },
     log,

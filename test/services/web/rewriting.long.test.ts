@@ -43,10 +43,7 @@ function evaluated(snapshot: Snapshot) {
   return evaluateClient({ snapshot: { ...windowed, proofs: answers } })
 }
 
-const everyReader = ['page', 'frame', 'worker'].flatMap((where) => [
-  `${where}.stack`,
-  `${where}.getter`,
-])
+const everyReader = ['page', 'frame', 'worker'].flatMap((at) => [`${at}.stack`, `${at}.getter`])
 
 const rewriteJson = `
   const { stringify } = JSON
@@ -63,16 +60,10 @@ const hideSource = `
 describe('a script before the SDK', () => {
   test('none: nothing is foreign, nothing differs, and the driver is seen by every reader', async () => {
     const { tamper, automation, environment } = await snapshotAfter()
-    expect(tamper).toMatchObject({
-      realm_available: true,
-      foreign_primitives: [],
-      realm_differences: [],
-    })
-    expect(automation).toMatchObject({
-      console_readers: everyReader,
-      cdp_runtime: true,
-      webdriver: true,
-    })
+    const genuine = { realm_available: true, foreign_primitives: [], realm_differences: [] }
+    expect(tamper).toMatchObject(genuine)
+    const driven = { console_readers: everyReader, cdp_runtime: true, webdriver: true }
+    expect(automation).toMatchObject({ ...driven, webdriver_iframe: true })
     expect(environment.secure_context).toBe(true)
   })
 
@@ -112,10 +103,8 @@ describe('a script before the SDK', () => {
 
   test('silences the console of every frame: the worker sees the reader', async () => {
     const snapshot = await snapshotAfter({ of: 'every frame', text: 'console.debug = () => {}' })
-    expect(snapshot.automation).toMatchObject({
-      cdp_runtime: true,
-      console_readers: everyReader.slice(4),
-    })
+    const seen = { cdp_runtime: true, console_readers: everyReader.slice(4) }
+    expect(snapshot.automation).toMatchObject(seen)
     const evaluation = evaluated({ ...snapshot, automation: withoutFlag(snapshot) })
     expect(evaluation.score.verdict).not.toBe('human')
     expect(slugs(evaluation)).toContain('wrapped_page_functions')
@@ -166,17 +155,10 @@ describe('a script before the SDK', () => {
       wrap(XMLHttpRequest.prototype, 'send')
       wrap(Function.prototype, 'toString')`
     const snapshot = await snapshotAfter({ of: 'page', text })
+    const logs = ['console.debug', 'console.log', 'console.error']
+    const wrapped = [...logs, 'fetch', 'setTimeout', 'EventTarget.addEventListener']
     expect(snapshot.tamper).toMatchObject({
-      foreign_primitives: [
-        'Function.toString',
-        'console.debug',
-        'console.log',
-        'console.error',
-        'fetch',
-        'setTimeout',
-        'EventTarget.addEventListener',
-        'XMLHttpRequest.send',
-      ],
+      foreign_primitives: ['Function.toString', ...wrapped, 'XMLHttpRequest.send'],
       patched_functions: [],
       realm_differences: [],
     })
@@ -191,15 +173,12 @@ describe('a script before the SDK', () => {
       Object.defineProperty(Navigator.prototype, 'userAgent', { get: () => navigator.appVersion.replace(/^/, 'Mozilla/') })
       Object.defineProperty(navigator, 'hardwareConcurrency', { get: () => 77 })`
     const snapshot = await snapshotAfter({ of: 'page', text })
-    expect(snapshot.tamper.realm_differences).toEqual([
-      'frame.hardwareConcurrency',
-      'worker.hardwareConcurrency',
-    ])
+    const differing = ['frame.hardwareConcurrency', 'worker.hardwareConcurrency']
+    expect(snapshot.tamper.realm_differences).toEqual(differing)
     expect(snapshot.tamper.foreign_primitives).toEqual(['navigator.userAgent'])
     const evaluation = evaluated({ ...snapshot, automation: withoutFlag(snapshot) })
-    expect(slugs(evaluation)).toEqual(
-      expect.arrayContaining(['rewritten_navigator', 'realm_differences']),
-    )
+    const named = ['rewritten_navigator', 'realm_differences']
+    expect(slugs(evaluation)).toEqual(expect.arrayContaining(named))
     expect(evaluation.score.verdict).not.toBe('bot')
   })
 })
@@ -243,16 +222,13 @@ describe('the realm', () => {
   test('may be removed by the page, and the page goes on', async () => {
     const { page } = await bench.open()
     await page.evaluate(`document.querySelector('iframe').remove()`)
-    const answer = await page.evaluate(
-      `run({ publishableKey: '${bench.server.publishableKey}' }).getSession()`,
-    )
-    expect(answer).toMatchObject({ sessionId: expect.stringMatching(/^sid_/) })
+    expect((await handOver(bench, page)).sessionId).toMatch(/^sid_/)
   })
 
   test('sends by its own fetch, which the page cannot see into', async () => {
     const text = `self.seen = []; const own = fetch; self.fetch = (...all) => (seen.push(all), own(...all))`
     const { page } = await bench.open({ script: inPage(text) })
-    await page.evaluate(`run({ publishableKey: '${bench.server.publishableKey}' }).getSession()`)
+    await handOver(bench, page)
     expect(await page.evaluate('seen.length')).toBe(0)
   })
 })

@@ -26,10 +26,12 @@ function tokenOf(payload: unknown, secretHash = server.secretHash): string {
   return sealToken({ payload, secretHashes: [secretHash], random: randomBytes })
 }
 
-const verify = (sealedToken: unknown) =>
-  server.app.inject({ method: 'POST', url: '/demo/api/verify', payload: { sealedToken } })
+const verify = (sealedToken: unknown, { app } = server) =>
+  app.inject({ method: 'POST', url: '/demo/api/verify', payload: { sealedToken } })
 
 describe('/t.js', () => {
+  const loadSdk = (headers: Record<string, string>) => server.app.inject({ url: '/t.js', headers })
+
   test('is one small module with neither a secret nor a verdict in it', async () => {
     const { plain: source, gzipped } = await bundleSdk()
     expect(gzipped.length).toBeLessThan(maxGzipBytes)
@@ -40,10 +42,7 @@ describe('/t.js', () => {
   })
 
   test('may be loaded by any site, and is fetched again only when it changed', async () => {
-    const first = await server.app.inject({
-      url: '/t.js',
-      headers: { 'accept-encoding': 'gzip, br' },
-    })
+    const first = await loadSdk({ 'accept-encoding': 'gzip, br' })
     expect(first.statusCode).toBe(200)
     expect(first.headers).toMatchObject({
       'content-type': 'text/javascript; charset=utf-8',
@@ -52,16 +51,9 @@ describe('/t.js', () => {
       vary: 'Accept-Encoding',
       'cache-control': expect.stringContaining('max-age='),
     })
-    const again = await server.app.inject({
-      url: '/t.js',
-      headers: { 'if-none-match': String(first.headers.etag) },
-    })
-    expect(again.statusCode).toBe(304)
-    expect(again.body).toBe('')
-    const plain = await server.app.inject({
-      url: '/t.js',
-      headers: { 'accept-encoding': 'gzip;q=0' },
-    })
+    const again = await loadSdk({ 'if-none-match': String(first.headers.etag) })
+    expect([again.statusCode, again.body]).toEqual([304, ''])
+    const plain = await loadSdk({ 'accept-encoding': 'gzip;q=0' })
     expect(plain.headers['content-encoding']).toBeUndefined()
     expect(plain.body).toContain('export')
   })
@@ -91,12 +83,7 @@ describe('pages', () => {
     await webRoutes(bare.app, { random: randomBytes })
     expect((await bare.app.inject({ url: '/demo' })).statusCode).toBe(404)
     expect((await bare.app.inject({ url: '/' })).body).not.toContain('/demo')
-    const verified = await bare.app.inject({
-      method: 'POST',
-      url: '/demo/api/verify',
-      payload: { sealedToken: 'x' },
-    })
-    expect(verified.statusCode).toBe(404)
+    expect((await verify('x', bare)).statusCode).toBe(404)
     await bare.close()
   })
 })

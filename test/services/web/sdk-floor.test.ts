@@ -1,45 +1,30 @@
 import { beforeAll, expect, test } from 'vitest'
 import { bundleSdk } from '../../../services/web/sdk-route.ts'
 
-/** Newer than Chromium 80, Firefox 78 or Safari 14, as code that uses them without asking would have them. */
-const newer = [
+// Newer than Chromium 80, Firefox 78 or Safari 14, as code that uses them without asking would have them.
+const statics = [
   'Object.hasOwn',
-  'AbortSignal.timeout',
-  'AbortSignal.any',
-  'Array.fromAsync',
-  'Promise.any',
-  'Promise.withResolvers',
-  'crypto.randomUUID',
-  'new WeakRef',
-  'new AggregateError',
-  'JSON.rawJSON',
-  'structuredClone(',
-  'reportError(',
-  'scheduler.',
   'Object.groupBy',
   'Map.groupBy',
-  '.replaceAll(',
+  'JSON.rawJSON',
+  'Array.fromAsync',
+]
+const promises = ['Promise.any', 'Promise.withResolvers', 'AbortSignal.timeout', 'AbortSignal.any']
+const constructors = ['new WeakRef', 'new AggregateError']
+const globals = ['structuredClone(', 'reportError(', 'scheduler.', 'crypto.randomUUID']
+const ofLists = [
   '.at(',
   '.findLast(',
   '.findLastIndex(',
   '.toSorted(',
   '.toReversed(',
   '.toSpliced(',
-  '.with(',
-  '.isWellFormed(',
-  '.toWellFormed(',
-  '.replaceChildren(',
-  '.checkVisibility(',
-  '.union(',
-  // Syntax that Safari 14 cannot even read.
-  '(?<=',
-  '(?<!',
-  '??=',
-  '||=',
-  '&&=',
-  'static{',
-  ' at #',
 ]
+const others = ['.with(', '.union(', '.replaceAll(', '.isWellFormed(', '.toWellFormed(']
+const ofNodes = ['.replaceChildren(', '.checkVisibility(']
+/** Safari 14 cannot even read it. */
+const syntax = ['(?<=', '(?<!', '??=', '||=', '&&=', 'static{', ' at #']
+const newer = [statics, promises, constructors, globals, ofLists, others, ofNodes, syntax].flat()
 
 let source: string
 

@@ -122,17 +122,14 @@ describe('a pointer', () => {
 })
 
 describe('touches', () => {
-  const phone = { width: 412, height: 839, deviceScaleFactor: 2.625, mobile: true }
+  const screen = { screenWidth: 412, screenHeight: 915 }
+  const phone = { width: 412, height: 839, deviceScaleFactor: 2.625, mobile: true, ...screen }
 
   test('without a finger last no time, have no size, and lie beside their place', async () => {
     const { touch } = await atOnce(
       ({ touch: t }) => t.instant > 0,
       async (_, cdp) => {
-        await cdp.send('Emulation.setDeviceMetricsOverride', {
-          ...phone,
-          screenWidth: 412,
-          screenHeight: 915,
-        })
+        await cdp.send('Emulation.setDeviceMetricsOverride', phone)
         await cdp.send('Emulation.setTouchEmulationEnabled', { enabled: true })
         const at = { x: 200, y: 400 }
         const send = (type: 'touchStart' | 'touchEnd', touchPoints: object[]) =>
@@ -160,12 +157,8 @@ describe('a form', () => {
       await page.evaluate(`document.querySelector('#text').focus()`)
       await page.evaluate(fill('#text'))
     })
-    expect(form).toMatchObject({
-      silent_changes: 2,
-      unfocused_inputs: 1,
-      focuses: 1,
-      uncaused_focuses: 1,
-    })
+    expect(form).toMatchObject({ silent_changes: 2, unfocused_inputs: 1 })
+    expect(form).toMatchObject({ focuses: 1, uncaused_focuses: 1 })
   })
 
   test('in which somebody presses and types has a cause for each', async () => {
@@ -175,11 +168,7 @@ describe('a form', () => {
       await page.keyboard.press('Tab')
       await page.keyboard.type('please call')
     })
-    expect(form).toMatchObject({
-      focuses: 2,
-      uncaused_focuses: 0,
-      unfocused_inputs: 0,
-      silent_changes: 0,
-    })
+    expect(form).toMatchObject({ silent_changes: 0, unfocused_inputs: 0 })
+    expect(form).toMatchObject({ focuses: 2, uncaused_focuses: 0 })
   })
 })

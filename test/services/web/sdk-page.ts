@@ -21,8 +21,14 @@ const html = `<!doctype html><title>A shop</title>
   document.documentElement.dataset.ready = 'yes'
 </script>`
 
+const policies = {
+  '/page': '',
+  '/strict': "default-src 'self'; script-src 'self' 'unsafe-inline'; worker-src 'none'",
+  '/trusted': "require-trusted-types-for 'script'; trusted-types tidegate",
+}
+
 interface Opening {
-  path?: '/page' | '/strict' | '/trusted'
+  path?: keyof typeof policies
   /** Runs in every frame before any other script, until the next `open`. */
   script?: string
 }
@@ -49,26 +55,10 @@ export interface SdkBench {
 export async function createPageServer(): Promise<CollectServer> {
   const server = await createCollectServer()
   await webRoutes(server.app, { random: randomBytes })
-  const hidden = { schema: { hide: true } }
-  server.app.get('/page', hidden, async (_request, reply) => reply.type('text/html').send(html))
-  server.app.get('/strict', hidden, async (_request, reply) =>
-    reply
-      .header(
-        'content-security-policy',
-        "default-src 'self'; script-src 'self' 'unsafe-inline'; worker-src 'none'",
-      )
-      .type('text/html')
-      .send(html),
-  )
-  server.app.get('/trusted', hidden, async (_request, reply) =>
-    reply
-      .header(
-        'content-security-policy',
-        "require-trusted-types-for 'script'; trusted-types tidegate",
-      )
-      .type('text/html')
-      .send(html),
-  )
+  for (const [url, policy] of Object.entries(policies))
+    server.app.get(url, { schema: { hide: true } }, async (_request, reply) =>
+      reply.header('content-security-policy', policy).type('text/html').send(html),
+    )
   await server.listen()
   return server
 }

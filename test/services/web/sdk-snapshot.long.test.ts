@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { bankNumberOf } from '../../../infra/challenges/bank.ts'
 import { snapshotSchema } from '../../../schemas/observations.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -15,8 +16,13 @@ const { describe, test } = needs('chromium')
 
 let bench: SdkBench
 
+let page: Page
+
 beforeAll(async () => {
   bench = await createSdkBench()
+})
+beforeEach(async () => {
+  ;({ page } = await bench.open())
 })
 afterAll(() => bench.close())
 
@@ -44,7 +50,6 @@ describe('the snapshot', () => {
   test('has a value wherever Chromium has one', async () => {
     await eventually(
       async () => {
-        const { page } = await bench.open()
         await handOver(bench, page)
         expect(missing()).toEqual([])
       },
@@ -53,7 +58,6 @@ describe('the snapshot', () => {
   }, 60_000)
 
   test('is the same the next time, apart from the proofs', async () => {
-    const { page } = await bench.open()
     await handOver(bench, page)
     const { proofs: firstProofs, ...first } = lastSnapshot(bench.server)
     await page.reload()
@@ -67,17 +71,11 @@ describe('the snapshot', () => {
   })
 
   test("answers the deployment's own questions with the hand-off, and without a request of its own", async () => {
-    const { page } = await bench.open()
     const before = observationsOf(bench.server).length
     await handOver(bench, page)
     const sent = observationsOf(bench.server).slice(before)
     const asked = sent.flatMap(({ engine_answers: answers = [] }) => answers)
-    expect(
-      sent.map(({ snapshot, engine_answers: answers }) => [
-        snapshot !== undefined,
-        answers?.length,
-      ]),
-    ).toEqual([
+    expect(sent.map((one) => [one.snapshot !== undefined, one.engine_answers?.length])).toEqual([
       [true, undefined],
       [false, 12],
     ])
@@ -94,7 +92,6 @@ describe('the snapshot', () => {
     ],
     ['nothing, as where it stands still', '1000', null],
   ])('of a clock in steps of %s', async (_, reading, expected) => {
-    const { page } = await bench.open()
     await page.evaluate(`(() => {
       const now = performance.now.bind(performance)
       // A browser that rounds reads its clock more slowly; too quick a machine would see no step in so many reads.
@@ -105,7 +102,6 @@ describe('the snapshot', () => {
   })
 
   test('has of globals only those with the exact marks of a driver', async () => {
-    const { page } = await bench.open()
     await page.evaluate(`Object.assign(window, {
       app_state_JSON: 1, gtm_data_Object: 1, cdc_banner: 1, cdc_adoQpoasnfa76pfcZLmcfl_Array: 1 }), undefined`)
     await handOver(bench, page)
@@ -118,7 +114,6 @@ describe('the snapshot', () => {
   const beside = 5
 
   test('is computed part after part, each in an idle moment of its own', async () => {
-    const { page } = await bench.open()
     await page.evaluate(`(() => {
       window.moments = { waiting: 0, most: 0, all: 0 }
       window.requestIdleCallback = (callback) => {
@@ -138,7 +133,6 @@ describe('the snapshot', () => {
   })
 
   test('calls blocked what failed, and not late', async () => {
-    const { page } = await bench.open()
     await page.evaluate(`HTMLCanvasElement.prototype.getContext = () => null`)
     await handOver(bench, page)
     const { webgl, collection } = lastSnapshot(bench.server)
@@ -148,7 +142,6 @@ describe('the snapshot', () => {
   })
 
   test('goes again with the next body once all is there, where a part was late', async () => {
-    const { page } = await bench.open()
     await page.evaluate(`(() => {
       const { prototype } = OfflineAudioContext
       const render = prototype.startRendering
@@ -173,23 +166,12 @@ describe('the snapshot', () => {
   })
 
   test('comes with an address of at most 2048 characters, however long that of the page is', async () => {
-    const { page } = await bench.open()
     await page.evaluate(`history.replaceState(null, '', '/page?' + 'q'.repeat(20_000)), undefined`)
     const opening = page.waitForRequest('**/v2/collect/sessions')
     await handOver(bench, page)
     expect((await opening).postDataJSON().page).toEqual({
       url: `${bench.server.url}/page`,
       referrer: null,
-    })
-  })
-
-  test('shows the driver', async () => {
-    const { page } = await bench.open()
-    await handOver(bench, page)
-    expect(lastSnapshot(bench.server).automation).toMatchObject({
-      webdriver: true,
-      webdriver_iframe: true,
-      cdp_runtime: true,
     })
   })
 })

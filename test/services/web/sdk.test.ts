@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect } from 'vitest'
+import type { Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
 import { bindingOf } from '../../support/gate-proof.ts'
 import { needs } from '../../support/needs.ts'
@@ -8,9 +9,20 @@ const { describe, test } = needs('chromium')
 
 let bench: SdkBench
 
+let page: Page
+let problems: string[]
+
+const open: SdkBench['open'] = async (opening) => {
+  const opened = await bench.open(opening)
+  ;({ page, problems } = opened)
+  return opened
+}
+
 beforeAll(async () => {
   bench = await createSdkBench()
 })
+beforeEach(() => open())
+afterEach(() => expect(problems).toEqual([]))
 afterAll(() => bench.close())
 
 const key = () => bench.server.publishableKey
@@ -18,9 +30,11 @@ const key = () => bench.server.publishableKey
 const ofSession = (sessionId: string) =>
   bench.server.events().filter(({ data }) => 'session_id' in data && data.session_id === sessionId)
 
+const countOf = (sessionId: string, wanted: string) =>
+  ofSession(sessionId).filter(({ type }) => type === wanted).length
+
 describe('the client', () => {
   test('start gives one client for one key and endpoint', async () => {
-    const { page } = await bench.open()
     const same = await page.evaluate(`
       start({ publishableKey: '${key()}' }) === start({ publishableKey: '${key()}', endpoint: location.origin + '/' })
       && start({ publishableKey: '${key()}' }) !== start({ publishableKey: 'pk_test_other' })`)
@@ -28,7 +42,6 @@ describe('the client', () => {
   })
 
   test('overlapping calls of getSession share one hand-off, a later call makes another', async () => {
-    const { page } = await bench.open()
     const before = bench.server.handOffs()
     const [first, second] = await page.evaluate<{ sealedToken: string }[]>(`
       run({ publishableKey: '${key()}' }), Promise.all([client.getSession(), client.getSession()])`)
@@ -39,7 +52,6 @@ describe('the client', () => {
   })
 
   test('waitForFingerprint settles, and says nothing about a verdict or a visitor', async () => {
-    const { page } = await bench.open()
     const ready = await page.evaluate(`run({ publishableKey: '${key()}' }).waitForFingerprint()`)
     expect(ready).toEqual({
       ready: true,
@@ -49,7 +61,6 @@ describe('the client', () => {
   })
 
   test('destroy stops it: getSession rejects, and the same key starts a new client', async () => {
-    const { page, problems } = await bench.open()
     const outcome = await page.evaluate(`(async () => {
       const first = run({ publishableKey: '${key()}' })
       await first.waitForFingerprint()
@@ -61,24 +72,17 @@ describe('the client', () => {
     expect(outcome).toEqual({ codes: ['client.destroyed', 'client.destroyed'], fresh: true })
     const heard = { name: 'ClientError', code: 'client.destroyed' }
     expect(await page.evaluate('errors')).toEqual([heard, heard])
-    expect(problems).toEqual([])
   })
 })
 
 describe('what fails', () => {
   test('a server that is down: getSession rejects, onError hears of it, the page has no error', async () => {
-    const { page, problems } = await bench.open()
     const outcome = await page.evaluate(`
       run({ publishableKey: '${key()}', endpoint: 'http://127.0.0.1:9' })
         .getSession().then(() => 'handed over', (error) => error.code)`)
     expect(outcome).toBe('network')
-    await eventually(async () =>
-      expect(await page.evaluate('errors')).toContainEqual({
-        name: 'CollectError',
-        code: 'network',
-      }),
-    )
-    expect(problems).toEqual([])
+    const heard = { name: 'CollectError', code: 'network' }
+    await eventually(async () => expect(await page.evaluate('errors')).toContainEqual(heard))
   })
 
   test.each([
@@ -92,7 +96,6 @@ describe('what fails', () => {
   ])(
     'start with %s: nothing is thrown, every call rejects, onError hears why',
     async (_, options) => {
-      const { page, problems } = await bench.open()
       const codes = await page.evaluate(`(async () => {
       const client = start(${options})
       const heard = new Promise((resolve) => client.onError(resolve))
@@ -102,12 +105,10 @@ describe('what fails', () => {
       return errors.map(({ code }) => code)
     })()`)
       expect(codes).toEqual(Array.from({ length: 3 }, () => 'client.invalid_options'))
-      expect(problems).toEqual([])
     },
   )
 
   test('waitForFingerprint: onError hears of it too, and what has no code gets one', async () => {
-    const { page, problems } = await bench.open()
     const code = await page.evaluate(`(async () => {
       window.btoa = () => { throw new Error('blocked') }
       return run({ publishableKey: '${key()}' }).waitForFingerprint().catch((error) => error.code)
@@ -118,19 +119,15 @@ describe('what fails', () => {
     expect(new Set(heard.map((error) => JSON.stringify(error)))).toEqual(
       new Set([JSON.stringify({ name: 'ClientError', code: 'client.failed' })]),
     )
-    expect(problems).toEqual([])
   })
 
   test('a refused key', async () => {
-    const { page, problems } = await bench.open()
     const code = await page.evaluate(`
       run({ publishableKey: 'pk_test_wrong' }).getSession().catch((error) => error.code)`)
     expect(code).toBe('auth.invalid_api_key')
-    expect(problems).toEqual([])
   })
 
   test('APIs that throw: the rest is still collected', async () => {
-    const { page, problems } = await bench.open()
     await page.evaluate(`
       Object.defineProperty(HTMLCanvasElement.prototype, 'getContext', { value() { throw new Error('blocked') } })
       Object.defineProperty(window, 'OfflineAudioContext', { value: undefined })
@@ -144,21 +141,19 @@ describe('what fails', () => {
     expect(snapshot.storage).toMatchObject({ local_storage: false, indexed_db: false })
     expect(snapshot.navigator.user_agent).toContain('Chrome')
     expect(snapshot.tamper.patched_functions).toContain('HTMLCanvasElement.getContext')
-    expect(problems).toEqual([])
   })
 
   test('a policy that forbids workers leaves the worker unknown, not false', async () => {
-    const { page, problems } = await bench.open({ path: '/strict' })
+    await open({ path: '/strict' })
     await handOver(bench, page)
     const { worker, automation, iframe } = lastSnapshot(bench.server)
     expect(worker).toMatchObject({ available: null, user_agent: null })
     expect(automation.webdriver_worker).toBeNull()
     expect(iframe.available).toBe(true)
-    expect(problems).toEqual([])
   })
 
   test('a page that demands trusted types reports nothing, and loses nothing', async () => {
-    const { page, problems } = await bench.open({
+    await open({
       path: '/trusted',
       script: `window.violations = []
         document.addEventListener('securitypolicyviolation', (event) => violations.push(event.sample || event.violatedDirective))`,
@@ -166,25 +161,16 @@ describe('what fails', () => {
     await handOver(bench, page)
     expect(await page.evaluate('violations')).toEqual([])
     const { worker, iframe, tamper } = lastSnapshot(bench.server)
-    expect([worker.available, iframe.available, tamper.iframe_srcdoc_proxy]).toEqual([
-      true,
-      true,
-      false,
-    ])
-    expect(problems).toEqual([])
+    const isThere = [worker.available, iframe.available, tamper.iframe_srcdoc_proxy]
+    expect(isThere).toEqual([true, true, false])
   })
 
   test('a session that the server has ended is replaced once, in silence', async () => {
-    const { page } = await bench.open()
     const first = await handOver(bench, page)
     let refusals = 0
+    const json = { error: { code: 'session.invalid_or_expired', message: 'over' } }
     await page.route('**/results', (route) =>
-      refusals++ === 0
-        ? route.fulfill({
-            status: 410,
-            json: { error: { code: 'session.invalid_or_expired', message: 'over' } },
-          })
-        : route.continue(),
+      refusals++ === 0 ? route.fulfill({ status: 410, json }) : route.continue(),
     )
     const second = await handOver(bench, page)
     expect(second.sessionId).not.toBe(first.sessionId)
@@ -194,14 +180,12 @@ describe('what fails', () => {
 
 describe('sessions and visitors', () => {
   test('a reload is a new document of the same session; a new tab is a new session of the same browser', async () => {
-    const { page } = await bench.open()
     const first = await handOver(bench, page)
     await page.reload()
     await page.waitForSelector('html[data-ready]')
     const reloaded = await handOver(bench, page)
     expect(reloaded.sessionId).toBe(first.sessionId)
-    const documents = ofSession(first.sessionId).filter(({ type }) => type === 'DocumentOpened')
-    expect(documents).toHaveLength(2)
+    expect(countOf(first.sessionId, 'DocumentOpened')).toBe(2)
 
     const next = await bench.openTab()
     const second = await handOver(bench, next.page)
@@ -211,7 +195,6 @@ describe('sessions and visitors', () => {
   })
 
   test('the browser is known again when only one of its stores is left', async () => {
-    const { page } = await bench.open()
     const first = await handOver(bench, page)
     for (const forget of ['localStorage.clear()', "indexedDB.deleteDatabase('tidegate')"]) {
       await bench.forgetCookies()
@@ -234,7 +217,6 @@ describe('behaviour', () => {
   const planted = 'Xyzzy-plugh-42'
 
   test('is sent as timings and counts, without a typed, pasted or stored value', async () => {
-    const { page } = await bench.open()
     const { sessionId } = await handOver(bench, page)
     const before = bench.server.plaintexts().length
     await page.mouse.move(10, 10)
@@ -267,7 +249,6 @@ describe('behaviour', () => {
   })
 
   test('says that a button was pressed without a pointer, as a screen reader presses it', async () => {
-    const { page } = await bench.open()
     await handOver(bench, page)
     const before = bench.server.plaintexts().length
     await page.evaluate(
@@ -276,15 +257,11 @@ describe('behaviour', () => {
     await page.locator('button').press('Enter')
     await handOver(bench, page)
     const [sent] = bench.server.plaintexts().slice(before)
-    expect(JSON.parse(sent ?? '').behavior.mouse).toMatchObject({
-      events: 0,
-      clicks: 0,
-      activations: 1,
-    })
+    const { mouse } = JSON.parse(sent ?? '').behavior
+    expect(mouse).toMatchObject({ events: 0, clicks: 0, activations: 1 })
   })
 
   test('a hand-off is bound to the text that it is asked for with', async () => {
-    const { page } = await bench.open()
     const before = bench.server.handOffs()
     const tokens = await page.evaluate<string[]>(`
       run({ publishableKey: '${key()}' }), Promise.all([
@@ -298,18 +275,16 @@ describe('behaviour', () => {
   })
 
   test('goes in batches at the interval that the server names, and only when something happened', async () => {
-    const { page } = await bench.open()
     const { sessionId } = await handOver(bench, page)
-    const batches = () => ofSession(sessionId).filter(({ type }) => type === 'BatchReceived').length
+    const batches = () => countOf(sessionId, 'BatchReceived')
     const before = batches()
     await page.mouse.move(50, 50, { steps: 5 })
     await eventually(async () => expect(batches()).toBe(before + 1))
   })
 
   test('a page that comes back from the back/forward cache goes on with its document', async () => {
-    const { page } = await bench.open()
     const { sessionId } = await handOver(bench, page)
-    const batches = () => ofSession(sessionId).filter(({ type }) => type === 'BatchReceived').length
+    const batches = () => countOf(sessionId, 'BatchReceived')
     await page.evaluate(
       `dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })), undefined`,
     )
@@ -319,11 +294,10 @@ describe('behaviour', () => {
     )
     await page.mouse.move(80, 60, { steps: 5 })
     await eventually(async () => expect(batches()).toBeGreaterThan(before))
-    expect(ofSession(sessionId).filter(({ type }) => type === 'DocumentOpened')).toHaveLength(1)
+    expect(countOf(sessionId, 'DocumentOpened')).toBe(1)
   })
 
   test('what is left goes out when the page is left', async () => {
-    const { page } = await bench.open()
     const { sessionId } = await handOver(bench, page)
     // Held back, so that only leaving can send it.
     await page.evaluate('setTimeout = () => 0, undefined')

@@ -64,11 +64,8 @@ describe('a page that has changed its prototypes', () => {
     const toJSON = { value: () => 'rewritten', configurable: true }
     for (const owner of [Object.prototype, String.prototype, Array.prototype])
       Object.defineProperty(owner, 'toJSON', toJSON)
-    Object.defineProperty(Object.prototype, 'planted', {
-      value: 1,
-      enumerable: true,
-      configurable: true,
-    })
+    const planted = { value: 1, enumerable: true, configurable: true }
+    Object.defineProperty(Object.prototype, 'planted', planted)
     Object.defineProperty(Array.prototype, '0', { set() {}, configurable: true })
     JSON.stringify = () => '{}'
     const written = new TextDecoder().decode(encode(value))
