@@ -69,31 +69,24 @@ export async function startDevelopmentServer(checkout: string) {
 export type DevelopmentServer = Awaited<ReturnType<typeof startDevelopmentServer>>
 
 async function settings(folder: string) {
-  const databases = {
-    CITY_MMDB: 'city.mmdb',
-    ASN_MMDB: 'asn.mmdb',
-    ANONYMOUS_MMDB: 'anonymous.mmdb',
-  }
-  const files = Object.entries(databases).map(([name, file]) => [name, path.join(folder, file)])
-  const paths: Record<string, string> = Object.fromEntries(files)
-  const { CITY_MMDB = '', ASN_MMDB = '', ANONYMOUS_MMDB = '' } = paths
+  const at = (file: string) => path.join(folder, file)
+  const [CITY_MMDB, ASN_MMDB, ANONYMOUS_MMDB] = [at('city'), at('asn'), at('anonymous')]
   await writeMmdb(CITY_MMDB, 'GeoIP2-City', {
     '8.8.0.0/16': country('US', 'United States'),
     '62.0.0.0/8': country('DE', 'Germany'),
   })
   await writeMmdb(ASN_MMDB, 'GeoLite2-ASN', {
-    '8.8.8.0/24': { autonomous_system_number: 15169, autonomous_system_organization: 'Google LLC' },
-    '62.1.0.0/16': {
-      autonomous_system_number: 64512,
-      autonomous_system_organization: 'Example Net',
-    },
-    '62.2.0.0/16': { autonomous_system_number: 714, autonomous_system_organization: 'Apple Inc.' },
+    '8.8.8.0/24': network(15169, 'Google LLC'),
+    '62.1.0.0/16': network(64512, 'Example Net'),
+    '62.2.0.0/16': network(714, 'Apple Inc.'),
   })
   await writeMmdb(ANONYMOUS_MMDB, 'GeoIP2-Anonymous-IP', {
     '8.8.8.0/24': { is_anonymous: true, is_hosting_provider: true },
   })
   return {
-    ...paths,
+    CITY_MMDB,
+    ASN_MMDB,
+    ANONYMOUS_MMDB,
     DATA_DIR: path.join(folder, 'data'),
     PORT: '0',
     LOG_LEVEL: 'warn',
@@ -117,6 +110,11 @@ async function settings(folder: string) {
     TOPIC_PARTITIONS: '',
   }
 }
+
+const network = (asn: number, holder: string) => ({
+  autonomous_system_number: asn,
+  autonomous_system_organization: holder,
+})
 
 const country = (code: string, name: string) => ({
   country: { iso_code: code, names: { en: name } },

@@ -171,6 +171,7 @@ const values: [line: string, expected: string][] = [
 
 const noOrganization =
   'organization: no such id or slug; "tidegate org list" shows those there are.'
+const noKey = 'key: no such id (key_...) in this organization; "tidegate keys list" shows those'
 const noCredentials = 'is not given, and DATA_DIR (/nowhere) has no credentials.json: start'
 
 /** Whatever else is wrong, and what the command says of it. */
@@ -191,20 +192,14 @@ const refusals: [line: string, sentence: string][] = [
   ['org policy nobody', noOrganization],
   ['org policy acme --sessions 1', 'expected 2 to 36500 days, for ever, or the default'],
   ['org policy acme --webhooks 31', 'expected 7 to 30 days, or the default'],
-  [
-    'org policy acme --facts on',
-    'expected Kafka as the log; on the embedded log there is the view',
-  ],
+  ['org policy acme --facts on', 'expected Kafka as the log; on the embedded log there is'],
   ['org policy acme --hidden-facts nope', 'expected some of client_user_id, visitor_id, model, '],
   ['org agents nobody', noOrganization],
   ['org agents acme --add https://a.example/', 'expected a domain, with its port where that is'],
   ['org agents acme --remove a.example', 'The organization has no such agent directory.'],
   ['org enable nobody ip_rotation', noOrganization],
   ['org enable acme', "missing required argument 'capability'"],
-  [
-    'org enable acme nope',
-    'capability: expected a capability of this version\n  possible values: ip',
-  ],
+  ['org enable acme nope', 'expected a capability of this version\n  possible values: ip_rotation'],
   ['org disable acme nope', 'capability: expected a capability of this version'],
   ['keys create acme', "required option '--name <name>' not specified"],
   ['keys create nobody --name X', noOrganization],
@@ -214,16 +209,10 @@ const refusals: [line: string, sentence: string][] = [
   ['keys create acme --name X --origins nope', 'expected an https origin or https://*.host'],
   ['keys list', "missing required argument 'organization'"],
   ['keys list nobody', noOrganization],
-  [
-    'keys rotate acme key_1',
-    'key: no such id (key_...) in this organization; "tidegate keys list"',
-  ],
+  ['keys rotate acme key_1', noKey],
   ['keys rotate nobody key_1', noOrganization],
   ['keys revoke acme', "missing required argument 'key'"],
-  [
-    'keys revoke acme key_1',
-    'key: no such id (key_...) in this organization; "tidegate keys list"',
-  ],
+  ['keys revoke acme key_1', noKey],
   ['facts republish', "required option '--since <time>' not specified"],
   ['console login acme', "required option '--role <role>' not specified"],
   ['console login acme --role admin --environment live', "required option '--name <name>'"],
@@ -251,18 +240,12 @@ const refusals: [line: string, sentence: string][] = [
   ['signup acme login --timeout 5', "option '--timeout <seconds>' is not one of login"],
   ['signup list --metadata a=b', "option '--metadata <key=value>' is not one of list"],
   ['signup acme --stdout --json', "option '--stdout' cannot be used with option '--json'"],
-  [
-    'signup acme --stdout --env-file x',
-    "'--stdout' cannot be used with option '--env-file <path>'",
-  ],
+  ['signup acme --stdout --env-file x', "cannot be used with option '--env-file <path>'"],
   ['webhooks listen --no-register', '--no-register needs --secret'],
   ['webhooks trigger nope', 'It must be one of webhook.test, session.fingerprint.calculated, '],
   ['webhooks trigger', `--secret-key ${noCredentials}`],
   ['webhooks redeliver foo', 'It must be the id of an event (evt_...).'],
-  [
-    `webhooks redeliver evt_${'0'.repeat(26)}`,
-    'event: no such event; events are kept for 30 days.',
-  ],
+  [`webhooks redeliver evt_${'0'.repeat(26)}`, 'no such event; events are kept for 30 days.'],
   ['webhooks dead-letters nobody', noOrganization],
   [`webhooks dead-letters --endpoint we_${'0'.repeat(32)}`, 'endpoint: no such id.'],
   ['rebuild nope', 'no projection nope: one of erasures, organizations, policies, sessions, '],
@@ -281,10 +264,7 @@ const refusals: [line: string, sentence: string][] = [
   ['rescore --model x --reason y', '--at and --reason are for --switch and --back.'],
   ['rescore --print-model --organization nobody', noOrganization],
   ['restore extra', "too many arguments for 'restore'. Expected 0"],
-  [
-    'data update --from /none',
-    "as it was: Tor, because ENOENT: no such file or directory, scandir '/none'",
-  ],
+  ['data update --from /none', 'as it was: Tor, because ENOENT: no such file or directory, scan'],
   ['data status extra', "too many arguments for 'status'. Expected 0"],
   ['data-keys backup', "missing required argument 'file'"],
   ['data-keys backup README.md', 'file already exists, open'],
@@ -292,49 +272,34 @@ const refusals: [line: string, sentence: string][] = [
   ['data-keys reseal extra', "too many arguments for 'reseal'. Expected 0"],
   ['log skip', "required option '--reason <text>' not specified"],
   ['log skip nope 0 0 --reason x', 'There is no such record: see topic, partition and offset.'],
-  [
-    'log skip x y 0 --reason x',
-    "value 'y' is invalid for argument 'partition'. It must be a whole",
-  ],
+  ['log skip x y 0 --reason x', "'y' is invalid for argument 'partition'. It must be a whole"],
   ['log skip x 0 -1 --reason x', "value '-1' is invalid for argument 'offset'. It must be a whole"],
   ['log skipped extra', "too many arguments for 'skipped'. Expected 0"],
   ['log move', 'KAFKA_BROKERS is not set: set KAFKA_* as the servers will have them.'],
   ['export sessions', "required option '--out <file>' not specified"],
-  [
-    'export sessions --out x',
-    '--out must end in one of .parquet, .jsonl, .csv, or --format must be',
-  ],
+  ['export sessions --out x', '--out must end in one of .parquet, .jsonl, .csv, or --format'],
   ['export sessions --out x.csv --organization nobody', noOrganization],
   ['export events --out x.csv', "required option '--topic <name>' not specified"],
   ['events', "required option '--topic <name>' not specified"],
   ['events --topic nope', '--topic: one of tidegate.collect.v1, tidegate.corrections.v1, '],
 ]
 
-const url = 'It must be a URL that begins with http:// or https://.'
+const url = 'argument is invalid. It must be a URL that begins with http:// or https://.'
 
 /** Of these values a part may be a secret, so that none of it is repeated. */
 const secrets: [line: string, sentence: string][] = [
-  ['webhooks listen --forward nope', `'--forward <url>' argument is invalid. ${url}`],
-  [
-    'webhooks listen --forward nope.local:3000/hooks',
-    `'--forward <url>' argument is invalid. ${url}`,
-  ],
-  [
-    'webhooks listen --forward ftp://nope.example/',
-    `'--forward <url>' argument is invalid. ${url}`,
-  ],
-  [
-    'webhooks listen --forward http://a:nope@localhost/',
-    'must not have a user name or a password.',
-  ],
+  ['webhooks listen --forward nope', `'--forward <url>' ${url}`],
+  ['webhooks listen --forward nope.local:3000/hooks', `--forward <url>' ${url}`],
+  ['webhooks listen --forward ftp://nope.example/', `--forward <url>' ${url}`],
+  ['webhooks listen --forward http://a:nope@localhost/', 'not have a user name or a password.'],
   ['webhooks listen --secret nope', "'--secret <secret>' argument is invalid. It must be a whole"],
   ['webhooks listen --secret whsec_bm9wZQnope', "'--secret <secret>' argument is invalid. It must"],
-  ['webhooks listen --base-url nope', `'--base-url <url>' argument is invalid. ${url}`],
+  ['webhooks listen --base-url nope', `'--base-url <url>' ${url}`],
   ['webhooks trigger --base-url http://localhost/?nope', 'must not have a query or a fragment.'],
   ['console login acme --url nope', url],
-  ['signup acme --base-url nope', `'--base-url <url>' argument is invalid. ${url}`],
+  ['signup acme --base-url nope', `'--base-url <url>' ${url}`],
   ['org suspend sk_live_nope', noOrganization],
-  ['keys rotate acme sk_live_nope', 'key: no such id (key_...) in this organization'],
+  ['keys rotate acme sk_live_nope', noKey],
 ]
 
 test('every command of the program is tried', () => {

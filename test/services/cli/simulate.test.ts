@@ -16,25 +16,21 @@ const plans = (seed: string, count: number): SessionPlan[] =>
 
 describe('the generator', () => {
   test('makes the same sessions byte for byte from the same seed, in any order', () => {
-    const forwards = plans('seed-1', 200).map((plan) => JSON.stringify(plan))
-    const backwards = Array.from({ length: 200 }, (_, i) =>
-      JSON.stringify(planSession('seed-1', 199 - i)),
-    ).reverse()
-    expect(backwards).toEqual(forwards)
+    const backwards = Array.from({ length: 200 }, (_, i) => planSession('seed-1', 199 - i))
+    expect(backwards.reverse()).toEqual(plans('seed-1', 200))
   })
 
   test('makes other sessions from another seed', () => {
-    const one = plans('seed-1', 50).map((plan) => JSON.stringify(plan.batches))
-    const other = plans('seed-2', 50).map((plan) => JSON.stringify(plan.batches))
-    expect(one.filter((text) => other.includes(text))).toEqual([])
+    const [one, other] = ['seed-1', 'seed-2'].map((seed) =>
+      plans(seed, 50).map(({ batches }) => JSON.stringify(batches)),
+    )
+    expect(one?.filter((text) => other?.includes(text))).toEqual([])
   })
 
   test('makes observations that the schema takes as they are', () => {
-    for (const plan of plans('seed-1', 200)) {
-      for (const observations of [...plan.batches, plan.closing]) {
+    for (const { batches, closing } of plans('seed-1', 200))
+      for (const observations of [...batches, closing])
         expect(observationsSchema.parse(observations)).toEqual(observations)
-      }
-    }
   })
 
   test('starts with a snapshot, goes on with one to three batches of behaviour', () => {
@@ -94,14 +90,20 @@ describe('the report', () => {
     body: Buffer.from(JSON.stringify(body)),
   })
   const none = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
-  const waits = { publishable: none, secret: none }
-  const input = {
-    seed: 's',
-    baseUrl: 'http://127.0.0.1:1',
-    hasKey: true,
-    waits,
-    verification: null,
-  }
+
+  /** Of one session that went well, but for what is given. */
+  const reportOf = (given: Partial<Parameters<typeof createReport>[0]> = {}) =>
+    createReport({
+      seed: 's',
+      baseUrl: 'http://127.0.0.1:1',
+      hasKey: true,
+      waits: { publishable: none, secret: none },
+      verification: null,
+      counts: { completed: 1, failed: 0, returning: 0 },
+      durationMs: 10,
+      recording: createRecording(),
+      ...given,
+    })
 
   test('takes percentiles by nearest rank', () => {
     const hundred = Array.from({ length: 100 }, (_, i) => 100 - i)
@@ -122,12 +124,8 @@ describe('the report', () => {
     await expect(
       recorded({ ...paced, endpoint: 'open' }, () => Promise.reject(refused)),
     ).rejects.toBe(refused)
-    const report = createReport({
-      ...input,
-      counts: { completed: 10, failed: 2, returning: 1 },
-      durationMs: 2000,
-      recording,
-    })
+    const counts = { completed: 10, failed: 2, returning: 1 }
+    const report = reportOf({ counts, durationMs: 2000, recording })
     expect(report).toMatchObject({
       sessionsPerSecond: 5,
       requestsPerSecond: 0.5,
@@ -144,69 +142,46 @@ describe('the report', () => {
   })
 
   test('tells of overload beside the errors, and what failed where the report is JSON', () => {
-    const counts = { completed: 1, failed: 1, returning: 0 }
     const recording = createRecording()
     recording.errors.set('open ECONNREFUSED', 2)
-    const overloaded = { ...none, overloaded: 4 }
-    const report = createReport({
-      ...input,
-      counts,
-      waits: { publishable: overloaded, secret: none },
-      durationMs: 10,
-      recording,
-    })
+    const counts = { completed: 1, failed: 1, returning: 0 }
+    const waits = { publishable: { ...none, overloaded: 4 }, secret: none }
+    const report = reportOf({ counts, waits, recording })
     expect(formatReport(report)).toContain('Overload: 4 requests answered with 503 and sent again')
     expect(errorReport(report)).toBe('2 errors\n  2 open ECONNREFUSED\n1 sessions failed')
   })
 
   test('says whose limit to raise, where it is known', () => {
-    const held = { ...none, held: 3, waitedMs: 1200 }
-    const counts = { completed: 1, failed: 0, returning: 0 }
-    const waits = { publishable: held, secret: { ...held, held: 0 } }
-    const report = createReport({
-      ...input,
-      counts,
-      waits,
-      durationMs: 10,
-      recording: createRecording(),
-    })
-    expect(formatReport(report)).toContain(
-      'tidegate org limits <organization> --publishable 100000',
-    )
-    expect(formatReport(report, 'org_1')).toContain(
-      'tidegate org limits org_1 --publishable 100000',
-    )
+    const held = { ...none, waitedMs: 1200 }
+    const report = reportOf({ waits: { publishable: { ...held, held: 3 }, secret: held } })
+    const raise = (id: string) => `tidegate org limits ${id} --publishable 100000`
+    expect(formatReport(report)).toContain(raise('<organization>'))
+    expect(formatReport(report, 'org_1')).toContain(raise('org_1'))
     expect(formatReport(report)).not.toContain('--secret')
   })
 
   test('succeeds only when nothing failed and everything is readable', () => {
-    const counts = { completed: 1, failed: 0, returning: 0 }
-    const report = createReport({ ...input, counts, durationMs: 10, recording: createRecording() })
-    expect(succeeded(report)).toBe(true)
-    expect(succeeded({ ...report, failed: 1 })).toBe(false)
     const verification = { readable: 0, unreadable: ['sid_1'], verdicts: {}, proven: 0 }
-    expect(succeeded({ ...report, verification })).toBe(false)
-    expect(succeeded({ ...report, verification: { ...verification, unreadable: [] } })).toBe(true)
+    const readable = { ...verification, unreadable: [] }
+    const reports = [{}, { failed: 1 }, { verification }, { verification: readable }]
+    const report = reportOf()
+    const successes = reports.map((changes) => succeeded({ ...report, ...changes }))
+    expect(successes).toEqual([true, false, false, true])
   })
 
-  describe.each([
-    ['without the key', { hasKey: false }, /DATA_DIR has no simulation key.*inconclusive at best/],
-    [
-      'with the key of another server',
-      { hasKey: true, proven: 0 },
-      /not the one.*inconclusive at best/,
-    ],
-    ['with the key', { hasKey: true, proven: 1 }, /proved by the simulation key/],
-    ['with a key that nobody looked at', { hasKey: true }, /carried proofs/],
-  ])('%s', (_, { hasKey, proven }: { hasKey: boolean; proven?: number }, expected) => {
-    test('says what is to be expected of verdicts, and succeeds', () => {
-      const counts = { completed: 1, failed: 0, returning: 0 }
-      const verification =
-        proven === undefined ? null : { readable: 1, unreadable: [], verdicts: {}, proven }
-      const said = { ...input, hasKey, verification }
-      const report = createReport({ ...said, counts, durationMs: 10, recording: createRecording() })
+  test.each([
+    ['without the key', false, undefined, /no simulation key.*inconclusive at best/],
+    ['with the key of another server', true, 0, /not the one.*inconclusive at best/],
+    ['with the key', true, 1, /proved by the simulation key/],
+    ['with a key that nobody looked at', true, undefined, /carried proofs/],
+  ])(
+    '%s it says what is to be expected of verdicts, and succeeds',
+    (_, hasKey, proven, expected) => {
+      const looked = { readable: 1, unreadable: [], verdicts: {} }
+      const verification = proven === undefined ? null : { ...looked, proven }
+      const report = reportOf({ hasKey, verification })
       expect(formatReport(report)).toMatch(expected)
       expect(succeeded(report)).toBe(true)
-    })
-  })
+    },
+  )
 })

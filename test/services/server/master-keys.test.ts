@@ -56,12 +56,9 @@ async function storeDataKey({ dataKeys }: Opened): Promise<void> {
 
 async function storeApiKey({ pool, keyring }: Opened): Promise<void> {
   const keyId = asId('key', `key_${'2'.repeat(26)}`)
-  const { key, lookupHash, preview } = generateApiKey({
-    type: 'secret',
-    environment: 'live',
-    keyring,
-    random: randomBytes,
-  })
+  const kind = { type: 'secret', environment: 'live' } as const
+  const { key, lookupHash, preview } = generateApiKey({ ...kind, keyring, random: randomBytes })
+  const sealed = sealSecretHash({ keyring, key, keyId, random: randomBytes })
   const { rows } = await pool.query<{ schema: string }>(
     `select schema_name as schema from tidegate.projection_builds
      where projection = 'organizations' and status = 'live'`,
@@ -70,13 +67,7 @@ async function storeApiKey({ pool, keyring }: Opened): Promise<void> {
     `insert into ${rows[0]?.schema}.api_keys (key_id, organization_id, type, environment, name, client_target,
        scopes, lookup_hash, secret_hash_sealed, key_preview, status, created_at)
      values ($1, $2, 'secret', 'live', 'Server', 'browser', '["*"]', $3, $4, $5, 'active', 1)`,
-    [
-      keyId,
-      organizationId,
-      lookupHash,
-      sealSecretHash({ keyring, key, keyId, random: randomBytes }),
-      preview,
-    ],
+    [keyId, organizationId, lookupHash, sealed, preview],
   )
 }
 
@@ -161,12 +152,9 @@ it('a copy of the database knows its master keys', async () => {
   const database = await newDatabase()
   await using(database, right)
   const copy = await newDatabase()
-  const { rows } = await database.pool.query<{ sealed: Buffer }>(
-    'select sealed from tidegate.master_key_canary',
-  )
-  await copy.pool.query('insert into tidegate.master_key_canary (sealed) values ($1)', [
-    rows[0]?.sealed,
-  ])
+  const { rows } = await database.pool.query('select sealed from tidegate.master_key_canary')
+  const insert = 'insert into tidegate.master_key_canary (sealed) values ($1)'
+  await copy.pool.query(insert, [rows[0]?.sealed])
   await expect(open(copy, newKey())).rejects.toThrow(WrongMasterKeys)
   await using(copy, right)
 })

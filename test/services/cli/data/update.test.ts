@@ -56,6 +56,11 @@ async function put(name: string, content: string | Buffer): Promise<void> {
 const update = (options = {}) =>
   updateAddresses({ file, from: folder, groups, isTrusted: false, now, ...options })
 
+const failed = (title: string, reason: RegExp) => ({
+  taken: [],
+  failed: [{ title, reason: expect.stringMatching(reason) }],
+})
+
 async function startFrom(data = last()): Promise<void> {
   await put('last.bin', encodeAddresses(data))
   file = path.join(folder, 'last.bin')
@@ -66,14 +71,11 @@ describe('an update from a folder', () => {
     await startFrom()
     await put('dbip-country-lite-2026-12.csv.gz', gzipSync(csv(9, 'FR')))
     await put('tor.txt', '8.8.4.0/24\n8.8.6.0/24\n8.8.8.0/24\n8.8.40.9\n')
-    await put(
-      'googlebot.json',
-      JSON.stringify({
-        prefixes: [{ ipv4Prefix: '8.8.50.0/24' }, { ipv6Prefix: '2001:db8::/64' }],
-      }),
-    )
+    const prefixes = [{ ipv4Prefix: '8.8.50.0/24' }, { ipv6Prefix: '2001:db8::/64' }]
+    await put('googlebot.json', JSON.stringify({ prefixes }))
     const { taken, failed } = await update({ isTrusted: true })
-    expect([taken, failed]).toEqual([['DB-IP Lite countries', 'Tor', 'Googlebot'], []])
+    const all = ['DB-IP Lite countries', 'Tor', 'Googlebot']
+    expect([taken, failed]).toEqual([all, []])
     const data = await readAddresses(file)
     const at = (ip: string) => recordsAt(data, ip)
     expect(at('8.8.0.1')).toMatchObject({
@@ -82,17 +84,11 @@ describe('an update from a folder', () => {
     })
     expect(at('8.8.40.9').anonymous).toMatchObject({ is_tor_exit_node: true })
     expect(at('8.8.10.1').anonymous).toBeNull()
-    expect(at('8.8.16.1').anonymous).toMatchObject({
-      is_anonymous_vpn: true,
-      provider_name: 'Mullvad',
-    })
+    const mullvad = { is_anonymous_vpn: true, provider_name: 'Mullvad' }
+    expect(at('8.8.16.1').anonymous).toMatchObject(mullvad)
     expect([at('8.8.50.1').bot, at('2001:db8::7').bot]).toEqual(['Googlebot', 'Googlebot'])
     expect(data.head.made).toBe('2026-12-01')
-    expect(data.head.sources.map(({ name }) => name)).toEqual([
-      'DB-IP Lite countries',
-      'Tor',
-      'Googlebot',
-    ])
+    expect(data.head.sources.map(({ name }) => name)).toEqual(all)
     expect((await readdir(folder)).filter((name) => name.startsWith('last'))).toEqual(['last.bin'])
   })
 
@@ -104,10 +100,7 @@ describe('an update from a folder', () => {
     await startFrom()
     const before = await readFile(file)
     await put('dbip-country-lite-2026-12.csv', content)
-    expect(await update()).toEqual({
-      taken: [],
-      failed: [{ title: 'DB-IP Lite countries', reason: expect.stringMatching(reason) }],
-    })
+    expect(await update()).toEqual(failed('DB-IP Lite countries', reason))
     expect(await readFile(file)).toEqual(before)
     const trusted = await update({ isTrusted: true })
     expect(trusted.taken).toHaveLength(content.includes('8.8') ? 1 : 0)
@@ -125,10 +118,8 @@ describe('an update from a folder', () => {
     const data = await readAddresses(file)
     expect(recordsAt(data, '9.0.0.1').anonymous).toMatchObject({ is_hosting_provider: true })
     expect(recordsAt(data, '9.0.1.1').anonymous).toBeNull()
-    expect(recordsAt(data, '9.0.2.1').anonymous).toMatchObject({
-      is_relay: true,
-      is_anonymous_vpn: false,
-    })
+    const relay = { is_relay: true, is_anonymous_vpn: false }
+    expect(recordsAt(data, '9.0.2.1').anonymous).toMatchObject(relay)
   })
 
   it.each([
@@ -140,10 +131,7 @@ describe('an update from a folder', () => {
     await startFrom()
     const before = await readFile(file)
     await put('iporigin-9.9.9-py3-none-any.whl', wheel)
-    expect(await update()).toEqual({
-      taken: [],
-      failed: [{ title: 'iporigin', reason: expect.stringMatching(reason) }],
-    })
+    expect(await update()).toEqual(failed('iporigin', reason))
     expect(await readFile(file)).toEqual(before)
   })
 
@@ -205,28 +193,19 @@ describe('a server that follows the file', () => {
   it('has the new data without a restart, and the old ones while the new ones cannot be read', async () => {
     await startFrom()
     const warnings: string[] = []
-    const followed = await followAddresses({
-      file,
-      warn: (text) => void warnings.push(text),
-      everyMs: 10,
-    })
+    const warn = (text: string) => void warnings.push(text)
+    const followed = await followAddresses({ file, warn, everyMs: 10 })
     expect(country(followed.current())).toEqual({ country_code: 'DE' })
     await writeFile(file, 'broken')
     await utimes(file, 1, 1)
-    await vi.waitFor(
-      () => expect(warnings.join()).toMatch(/new file of addresses is not used/),
-      20_000,
-    )
+    const refused = /new file of addresses is not used/
+    await vi.waitFor(() => expect(warnings.join()).toMatch(refused), 20_000)
     expect(country(followed.current())).toEqual({ country_code: 'DE' })
-    await writeFile(
-      file,
-      encodeAddresses({ ...last(), country: indexRanges({ ipv4: slash24s(10, 'FR'), ipv6: [] }) }),
-    )
+    const french = indexRanges({ ipv4: slash24s(10, 'FR'), ipv6: [] })
+    await writeFile(file, encodeAddresses({ ...last(), country: french }))
     await utimes(file, 2, 2)
-    await vi.waitFor(
-      () => expect(country(followed.current())).toEqual({ country_code: 'FR' }),
-      20_000,
-    )
+    const follows = () => expect(country(followed.current())).toEqual({ country_code: 'FR' })
+    await vi.waitFor(follows, 20_000)
     followed.stop()
   }, 60_000)
 

@@ -21,14 +21,8 @@ function plainScore(model: ScoringModel, slugs: string[], hasSnapshot: boolean):
   const risks = fired.filter(({ role }) => role === 'risk')
   const isInput = (one: (typeof fired)[number]) =>
     one.strength === 'moderate' && one.category === 'behavioral'
-  let [plain, weak, input, trust, definitive, floor] = [
-    1,
-    1,
-    1,
-    0,
-    0,
-    hasSnapshot ? 0 : model.floors.no_snapshot,
-  ]
+  let [plain, weak, input, trust, definitive] = [1, 1, 1, 0, 0]
+  let floor = hasSnapshot ? 0 : model.floors.no_snapshot
   for (const one of fired) {
     const doubt = 1 - one.points / 100
     if (one.role === 'trust') trust += one.points

@@ -19,31 +19,29 @@ console.log(`seed ${seed}`)
 const textOf = (values: Record<string, string>) =>
   envText(new Map(Object.entries(values)), ['Signed up\nB=not a variable'])
 
+const hard = [
+  "'",
+  '"',
+  '`',
+  '$',
+  '\\',
+  '\n',
+  '\\n',
+  '\r',
+  ' ',
+  '#',
+  '=',
+  'a',
+  '$(id)',
+  '\t',
+  '!',
+  '~',
+]
+
 /** Hard ones more often than chance has them. */
 const value = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
-  fc
-    .array(
-      fc.constantFrom(
-        "'",
-        '"',
-        '`',
-        '$',
-        '\\',
-        '\n',
-        '\\n',
-        '\r',
-        ' ',
-        '#',
-        '=',
-        'a',
-        '$(id)',
-        '\t',
-        '!',
-        '~',
-      ),
-    )
-    .map((parts) => parts.join('')),
+  fc.array(fc.constantFrom(...hard)).map((parts) => parts.join('')),
 )
 const holds = (text: string) => quoted(text) !== undefined
 

@@ -83,14 +83,10 @@ async function run(world: World = {}) {
     async createSession(request: SignupRequest) {
       calls.push('create')
       delivery = request.delivery
+      const id = randomId('gate', randomBytes)
       const expires_at = new Date(15 * 60 * 1000).toISOString()
-      return {
-        id: randomId('gate', randomBytes),
-        poll_token: 'token',
-        consent_url: 'http://a/',
-        confirmation_code: 'K4-7M9',
-        expires_at,
-      }
+      const shown = { consent_url: 'http://a/', confirmation_code: 'K4-7M9', expires_at }
+      return { id, poll_token: 'token', ...shown }
     },
     async poll(): Promise<PolledSession> {
       await world.onPoll?.()
@@ -123,11 +119,8 @@ async function run(world: World = {}) {
       approval = told
     },
   }
-  const codes = {
-    open: async () => 'code.txt',
-    next: async () => typed.shift(),
-    close: async () => {},
-  }
+  const next = async () => typed.shift()
+  const codes = { open: async () => 'code.txt', next, close: async () => {} }
   const parts = {
     api,
     report,
@@ -140,10 +133,8 @@ async function run(world: World = {}) {
     },
   }
   const envFile = world.file === null ? undefined : (world.file ?? env())
-  const failure = await signUp(
-    { serviceId, accountName: 'Ada', metadata: {}, envFile },
-    parts,
-  ).then(
+  const request = { serviceId, accountName: 'Ada', metadata: {}, envFile }
+  const failure = await signUp(request, parts).then(
     () => undefined,
     (error: Error) => error.message,
   )
@@ -153,37 +144,23 @@ async function run(world: World = {}) {
 test('a code that is asked for is told, a wrong one with what the server says', async () => {
   const { failure, calls, warnings } = await run({ typed: ['111111', '222222', '333 333'] })
   expect(failure).toBeUndefined()
-  expect(calls).toEqual([
-    'create',
-    'asked for in code.txt',
-    'claim 111111',
-    'claim 222222',
-    'claim 333 333',
-    'acknowledge',
-  ])
-  expect(warnings.slice(0, 2)).toEqual(
-    Array(2).fill('The code is not the one that the consent page shows.'),
-  )
+  const claims = ['claim 111111', 'claim 222222', 'claim 333 333']
+  expect(calls).toEqual(['create', 'asked for in code.txt', ...claims, 'acknowledge'])
+  const wrong = 'The code is not the one that the consent page shows.'
+  expect(warnings.slice(0, 2)).toEqual([wrong, wrong])
 })
 
 describe('what was delivered is written', () => {
   test('to a new file that only its owner can read, and acknowledged after that', async () => {
     const written: string[] = []
     const acknowledge = async () => void written.push(await readFile(env(), 'utf8'))
-    const { failure, approval } = await run({
-      gate: { ACME_GATE_AGENT_TOKEN: 'agt_1' },
-      acknowledge,
-    })
+    const gate = { ACME_GATE_AGENT_TOKEN: 'agt_1' }
+    const { failure, approval } = await run({ gate, acknowledge })
     expect(failure).toBeUndefined()
-    expect(parseEnv(written[0] ?? '')).toEqual({
-      ACME_KEY: 'value',
-      ACME_GATE_AGENT_TOKEN: 'agt_1',
-    })
+    expect(parseEnv(written[0] ?? '')).toEqual({ ACME_KEY: 'value', ...gate })
     expect(await modeOf(env())).toBe(0o600)
-    expect(approval).toMatchObject({ acknowledged: true, skipped: [] })
-    expect(approval?.stored).toEqual([
-      { file: env(), names: ['ACME_KEY', 'ACME_GATE_AGENT_TOKEN'] },
-    ])
+    const stored = [{ file: env(), names: ['ACME_KEY', 'ACME_GATE_AGENT_TOKEN'] }]
+    expect(approval).toMatchObject({ acknowledged: true, skipped: [], stored })
     expect(await readdir(folder)).toEqual(['.env.acme'])
   })
 
@@ -199,18 +176,15 @@ describe('what was delivered is written', () => {
 
   test('beside the file where the service had not announced it, or no such file can hold it', async () => {
     const raw = `it's "$(id)"\r\n`
-    const { approval } = await run({
-      integrator: { ACME_KEY: raw, SITE_URL: 'http://evil.example' },
-    })
+    const site = { SITE_URL: 'http://evil.example' }
+    const { approval } = await run({ integrator: { ACME_KEY: raw, ...site } })
     expect(approval?.stored).toEqual([
       { file: env(), names: [] },
       { file: env('.env.acme.others'), names: ['SITE_URL'], reason: 'unannounced' },
       { file: env('.env.acme.others.ACME_KEY'), names: ['ACME_KEY'], reason: 'unquotable' },
     ])
     expect(await readFile(env('.env.acme.others.ACME_KEY'), 'utf8')).toBe(raw)
-    expect(parseEnv(await readFile(env('.env.acme.others'), 'utf8'))).toEqual({
-      SITE_URL: 'http://evil.example',
-    })
+    expect(parseEnv(await readFile(env('.env.acme.others'), 'utf8'))).toEqual(site)
     expect(await readFile(env(), 'utf8')).toMatch(
       /^# Signed up for acme .*\n# ACME_KEY is in \.env\.acme\.others\.ACME_KEY\n$/,
     )
@@ -270,11 +244,8 @@ describe('what the person lets in', () => {
 
   test('has no say where a variable steers programs: that needs the verified name', async () => {
     const steering = { ACME_BASE_URL: 'https://acme.example', ACME_KEY: 'key' }
-    const world = {
-      integrator: steering,
-      announced: Object.keys(steering),
-      accepted: Object.keys(steering),
-    }
+    const names = Object.keys(steering)
+    const world = { integrator: steering, announced: names, accepted: names }
     const { approval } = await run(world)
     expect(approval?.skipped).toEqual([{ name: 'ACME_BASE_URL', reason: 'steers_programs' }])
     expect(await values()).toEqual({ ACME_KEY: 'key' })
@@ -284,11 +255,8 @@ describe('what the person lets in', () => {
 
   test('no name makes a file that programs read by themselves', async () => {
     await run({ announced: [], integrator: { local: 'A=1\nB=2', X: '1' } })
-    expect((await readdir(folder)).toSorted()).toEqual([
-      '.env.acme',
-      '.env.acme.others',
-      '.env.acme.others.local',
-    ])
+    const files = ['.env.acme', '.env.acme.others', '.env.acme.others.local']
+    expect((await readdir(folder)).toSorted()).toEqual(files)
     for (const id of ['local', 'production', 'test'])
       expect(() => defaultEnvFile(id)).toThrow(/other programs read.*--env-file/)
     expect(defaultEnvFile('acme')).toBe('.env.acme')
@@ -297,10 +265,8 @@ describe('what the person lets in', () => {
 
 test('an agent token gets a name that a shell takes: others are printed with the value', async () => {
   const world = { serviceId: '1demo', announced: [], integrator: {} }
-  const { approval, warnings } = await run({
-    ...world,
-    gate: { '1DEMO_GATE_AGENT_TOKEN': 'agt_1' },
-  })
+  const gate = { '1DEMO_GATE_AGENT_TOKEN': 'agt_1' }
+  const { approval, warnings } = await run({ ...world, gate })
   expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ _1DEMO_GATE_AGENT_TOKEN: 'agt_1' })
   expect(approval).toMatchObject({ skipped: [], missing: [] })
   expect(warnings).toEqual([])
@@ -332,20 +298,16 @@ describe('what was delivered is not written', () => {
     ['A B', 'not_a_variable_name'],
     ['A\nB=1', 'not_a_variable_name'],
   ])('%j of a service', async (name, reason) => {
-    const { approval } = await run({
-      integrator: { ACME_KEY: 'value', [name]: 'evil' },
-      announced: ['ACME_KEY', name],
-    })
+    const integrator = { ACME_KEY: 'value', [name]: 'evil' }
+    const { approval } = await run({ integrator, announced: ['ACME_KEY', name] })
     expect(approval?.skipped).toEqual([{ name, reason }])
     expect(await readFile(env(), 'utf8')).not.toContain('evil')
   })
 
   test('anything of Gate but the agent token of this service', async () => {
     const { approval } = await run({ gate: { ACME_KEY: 'evil', OTHER_GATE_AGENT_TOKEN: 'evil' } })
-    expect(approval?.skipped.map(({ name }) => name)).toEqual([
-      'ACME_KEY',
-      'OTHER_GATE_AGENT_TOKEN',
-    ])
+    const skipped = approval?.skipped.map(({ name }) => name)
+    expect(skipped).toEqual(['ACME_KEY', 'OTHER_GATE_AGENT_TOKEN'])
     expect(parseEnv(await readFile(env(), 'utf8'))).toEqual({ ACME_KEY: 'value' })
   })
 })
@@ -378,7 +340,6 @@ test('an acknowledgement that was received, though nobody heard the answer, coun
   const acknowledge = () => Promise.reject(new ApiError('gate.delivery_consumed'))
   expect((await run({ acknowledge })).approval).toMatchObject({ acknowledged: true })
   const refused = () => Promise.reject(new ApiError('gate.delivery_ack_invalid'))
-  expect((await run({ acknowledge: refused, file: env('second') })).approval).toMatchObject({
-    acknowledged: false,
-  })
+  const { approval } = await run({ acknowledge: refused, file: env('second') })
+  expect(approval).toMatchObject({ acknowledged: false })
 })
