@@ -1,6 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createModel } from '../infra/access/rate-limit/support/model.ts'
 import {
   type ApiRequest,
   type Cluster,
@@ -166,50 +164,4 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
       after: '200 ok',
     })
   })
-
-  // The limits are in Postgres whatever the log is.
-  it('at 3 times the limit both together admit what one bucket would, and at most two twentieths more', async () => {
-    const limit = 1200
-    const seconds = 12
-    const { slug, organizationId } = await cluster.organization()
-    await cluster.operate('org', 'limits', slug, '--secret', String(limit))
-    const { key } = await issue(slug, { ...scoped, name: 'Limited' })
-    // Without the scope for it: denied or not, nothing is read, and the units are taken before.
-    const path = `/v1/organizations/${organizationId}`
-    const start = performance.now()
-    const offered = await Promise.all(
-      Array.from({ length: 3 * limit }, async (_, i) => {
-        await delay((i * seconds * 1000) / (3 * limit))
-        const sent = performance.now() - start
-        const { status } = await cluster.ask(path, { key, server: i % 10 < 7 ? 0 : 1 })
-        return { sent, answered: performance.now() - start, status }
-      }),
-    )
-    const statuses = new Set(offered.map(({ status }) => status))
-    expect(statuses).toEqual(new Set([403, 429]))
-    const admitted = offered.filter(({ status }) => status === 403).length
-    const bySending = modelAdmits(
-      limit,
-      offered.map(({ sent }) => sent),
-    )
-    const byAnswer = modelAdmits(
-      limit,
-      offered.map(({ answered }) => answered),
-    )
-    const [least, most] = [Math.min(bySending, byAnswer), Math.max(bySending, byAnswer)]
-    const slowest = Math.max(...offered.map(({ sent, answered }) => answered - sent))
-    console.log(
-      `${log}: offered ${offered.length} in ${seconds} s over two servers, limit ${limit}: admitted ${admitted}, ` +
-        `one bucket would admit ${least} to ${most}; slowest answer ${slowest.toFixed(0)} ms`,
-    )
-    expect(admitted).toBeGreaterThanOrEqual(least * 0.99)
-    expect(admitted).toBeLessThanOrEqual(most * 1.01 + (2 * limit) / 20)
-  }, 180_000)
 })
-
-/** How many of the requests, each of one unit, the bucket of the interface admits at these milliseconds. */
-function modelAdmits(limit: number, times: number[]): number {
-  const model = createModel(limit, 0)
-  const inOrder = times.map(Math.round).toSorted((a, b) => a - b)
-  return inOrder.filter((at) => model.request(1, limit, at).admitted).length
-}

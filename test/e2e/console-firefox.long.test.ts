@@ -2,11 +2,11 @@ import type { Browser, Page } from 'puppeteer-core'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { z } from 'zod'
 import { findFaults } from '../support/axe.ts'
-import { goTo, openFirefox, turnDark } from '../support/firefox.ts'
+import { goTo, openFirefox } from '../support/firefox.ts'
 import { needs } from '../support/needs.ts'
 import { loginLinkOf, type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
-const { describe, test } = needs('firefox')
+const { test } = needs('firefox')
 
 let tidegate: RunningTidegate
 let browser: Browser
@@ -64,34 +64,24 @@ async function newestOf(things: string): Promise<string> {
   return listed.parse(await answer.json()).data[0]?.id ?? ''
 }
 
-describe.each([
-  ['light', [1280, 360]],
-  ['dark', [1280]],
-])('in %s', (scheme, widths) => {
-  beforeAll(async () => {
-    if (scheme === 'dark') await turnDark(browser)
-    await page.waitForFunction(`matchMedia('(prefers-color-scheme: ${scheme})').matches`)
-  })
-
-  test.each([
-    ['overview', ''],
-    ['sessions', ''],
-    ['sessions', 'sessions'],
-    ['visitors', ''],
-    ['visitors', 'fingerprints'],
-    ['webhooks', ''],
-    ['settings', ''],
-  ])('%s %s has nothing that hinders people, and fits', async (path, things) => {
-    const id = things && (await newestOf(things))
-    for (const width of widths) {
-      await page.setViewport({ width, height: 800 })
-      await open(`${path}/${id}`)
-      await page.waitForSelector('h1')
-      await expect.poll(() => page.$$('.waiting, [aria-busy="true"]')).toEqual([])
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
-      expect(await page.evaluate(findFaults)).toEqual([])
-    }
-  })
+test.each([
+  ['overview', ''],
+  ['sessions', ''],
+  ['sessions', 'sessions'],
+  ['visitors', ''],
+  ['visitors', 'fingerprints'],
+  ['webhooks', ''],
+  ['settings', ''],
+])('%s %s has nothing that hinders people, and fits', async (path, things) => {
+  const id = things && (await newestOf(things))
+  for (const width of [1280, 360]) {
+    await page.setViewport({ width, height: 800 })
+    await open(`${path}/${id}`)
+    await page.waitForSelector('h1')
+    await expect.poll(() => page.$$('.waiting, [aria-busy="true"]')).toEqual([])
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+    expect(await page.evaluate(findFaults)).toEqual([])
+  }
 })
 
 test('nothing was complained of', () => expect(complaints).toEqual([]))

@@ -1,13 +1,11 @@
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, inject, it } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { validatingFetch } from '../support/described.ts'
 import { needs } from '../support/needs.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
-
-const kafkaBrokers = inject('kafkaBrokers')
 
 async function listSessions(baseUrl: string, key: string): Promise<{ id: string }[]> {
   const checked = await validatingFetch(baseUrl)
@@ -41,58 +39,55 @@ async function rotationStatus({ baseUrl, credentials }: RunningTidegate): Promis
 }
 
 /** Start, send sessions, stop, start again: what a newcomer does on the first day. */
-async function startStopStart(env: Record<string, string>): Promise<void> {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-dev-'))
-  try {
-    // From its own files, as people start it.
-    const first = await startTidegate({ dataDir, env: { ...env, FROM_SOURCE: '1' } })
-    expect((await fetch(`${first.baseUrl}/readyz`)).status).toBe(200)
-    // By the file of addresses that comes along.
-    expect(await rotationStatus(first)).toBe(200)
-    expect(first.credentials).toEqual({
-      base_url: first.baseUrl,
-      organization_id: expect.stringMatching(/^org_[0-9a-z]{26}$/),
-      live: keysOf('live'),
-      test: keysOf('test'),
-    })
-    expect((await stat(path.join(dataDir, 'credentials.json'))).mode & 0o077).toBe(0)
-    const sent = await cli(['simulate', '--sessions', '12', '--concurrency', '4', '--json'], {
-      DATA_DIR: dataDir,
-    })
-    expect(sent).toMatchObject({ code: 0 })
-    const before = await listSessions(first.baseUrl, first.credentials.live.secret_key)
-    expect(before).toHaveLength(12)
-    expect(await first.stop()).toBe(0)
+async function startStopStart(dataDir: string, env: Record<string, string>): Promise<void> {
+  // From its own files, as people start it.
+  const first = await startTidegate({ dataDir, env: { ...env, FROM_SOURCE: '1' } })
+  expect((await fetch(`${first.baseUrl}/readyz`)).status).toBe(200)
+  // By the file of addresses that comes along.
+  expect(await rotationStatus(first)).toBe(200)
+  expect(first.credentials).toEqual({
+    base_url: first.baseUrl,
+    organization_id: expect.stringMatching(/^org_[0-9a-z]{26}$/),
+    live: keysOf('live'),
+    test: keysOf('test'),
+  })
+  expect((await stat(path.join(dataDir, 'credentials.json'))).mode & 0o077).toBe(0)
+  const sent = await cli(['simulate', '--sessions', '12', '--concurrency', '4', '--json'], {
+    DATA_DIR: dataDir,
+  })
+  expect(sent).toMatchObject({ code: 0 })
+  const before = await listSessions(first.baseUrl, first.credentials.live.secret_key)
+  expect(before).toHaveLength(12)
+  expect(await first.stop()).toBe(0)
 
-    const second = await startTidegate({ dataDir, env })
-    expect(second.credentials).toEqual({ ...first.credentials, base_url: second.baseUrl })
-    expect(await listSessions(second.baseUrl, second.credentials.live.secret_key)).toEqual(before)
-    expect(await second.stop()).toBe(0)
+  const second = await startTidegate({ dataDir, env })
+  expect(second.credentials).toEqual({ ...first.credentials, base_url: second.baseUrl })
+  expect(await listSessions(second.baseUrl, second.credentials.live.secret_key)).toEqual(before)
+  expect(await second.stop()).toBe(0)
 
-    const file = path.join(dataDir, 'credentials.json')
-    await writeFile(file, '{"organization_id": ')
-    const third = await cli(['dev'], { DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', ...env })
-    expect(third.code).toBe(1)
-    expect(third.stderr + third.stdout).toContain(`${file} is not valid JSON: delete it`)
-  } finally {
-    await rm(dataDir, { recursive: true, force: true })
-  }
+  const file = path.join(dataDir, 'credentials.json')
+  await writeFile(file, '{"organization_id": ')
+  const third = await cli(['dev'], { DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', ...env })
+  expect(third.code).toBe(1)
+  expect(third.stderr + third.stdout).toContain(`${file} is not valid JSON: delete it`)
 }
 
 describe('tidegate dev', () => {
+  const [embedded, onKafka] = [temporaryFolder('dev'), temporaryFolder('dev-kafka')]
+
   it(
     'starts from nothing, stops, and starts again with all its data',
-    () => startStopStart({}),
+    () => startStopStart(embedded, {}),
     90_000,
   )
 
   needs('kafka').it(
     'does the same on Kafka',
-    () =>
-      startStopStart({
-        KAFKA_BROKERS: kafkaBrokers ?? '',
-        KAFKA_TOPIC_PREFIX: `dev${Date.now()}.`,
-      }),
+    () => {
+      const prefix = `dev${Date.now()}.`
+      const env = { KAFKA_BROKERS: inject('kafkaBrokers') ?? '', KAFKA_TOPIC_PREFIX: prefix }
+      return startStopStart(onKafka, env)
+    },
     90_000,
   )
 })

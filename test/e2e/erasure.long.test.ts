@@ -136,6 +136,14 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
       ? [`${organization()}/users/${encodeURIComponent(one.userId)}`]
       : (visitors.get(one) ?? []).map((id) => `${organization()}/visitors/${id}`)
 
+  /** Says whose session it is, once it is decided. Returns its visitor. */
+  async function attachUser({ userId }: MarkedVisitor, sessionId: string): Promise<string> {
+    const visitor = await visitorOf(cluster, { sessionId })
+    const body = { client_user_id: userId }
+    await cluster.read(`/v1/sessions/${sessionId}`, { method: 'PATCH', body })
+    return visitor
+  }
+
   async function erase(path: string): Promise<Receipt> {
     const receipt = await cluster.read<Receipt>(path, { method: 'DELETE' })
     receipts.push(receipt)
@@ -177,15 +185,10 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
     }
     for (const one of everybody) {
       const found: string[] = []
-      for (const sessionId of one.sessionIds) found.push(await visitorOf(cluster, { sessionId }))
+      for (const id of one.sessionIds) found.push(await attachUser(one, id))
       const [first = '', ofApp = '', again] = found
       expect(again).toBe(first)
       visitors.set(one, [first, ofApp])
-      for (const id of one.sessionIds)
-        await cluster.read(`/v1/sessions/${id}`, {
-          method: 'PATCH',
-          body: { client_user_id: one.userId },
-        })
     }
     expect(new Set([...visitors.values()].flat()).size).toBe(2 * people)
     for (const id of sessionsOf(everybody))
@@ -225,8 +228,9 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
   it('five are erased, as users or as visitors, with the sessions that are under way', async () => {
     for (const one of gone) {
       // By another process than the one that erases, and with what only the browser kept.
-      clients.push(await visitMarked(one, page(1), 'web'), await openMarked(one, page(1)))
-      await visitorOf(cluster, { sessionId: one.sessionIds.at(-2) ?? '' })
+      clients.push(await visitMarked(one, page(1), 'web'))
+      await attachUser(one, one.sessionIds.at(-1) ?? '')
+      clients.push(await openMarked(one, page(1)))
       const erased: Receipt[] = []
       for (const path of pathsOf(one)) {
         erased.push(await erase(path))

@@ -227,22 +227,6 @@ describe('an installation that moves to Kafka', () => {
     expect(await target.endPositions(sessions).catch(() => 'none')).toBe('none')
   }, 60_000)
 
-  it('is not moved to a Kafka where others have the topics', async () => {
-    const prefix = `${kafka.prefix}other.`
-    const brokers = kafka.brokers.split(',')
-    const other = await openKafkaLog({ brokers, topicPrefix: prefix, logger })
-    await other.ensureTopics([{ topic: sessions, partitions: 5 }])
-    await other.append([{ topic: sessions, key: 'a', value: Buffer.from('theirs'), headers: {} }])
-    const settings = { ...moved, KAFKA_TOPIC_PREFIX: prefix }
-    expect(await operator(settings).cli(['log', 'move'])).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/has records that are not of this embedded log/),
-    })
-    const ends = await Promise.all([collect, sessions].map((topic) => other.endPositions(topic)))
-    expect(ends.flat().reduce((sum, { offset }) => sum + offset, 0)).toBe(1)
-    await other.close()
-  }, 60_000)
-
   it('is not moved under the schema ids of a registry that it was not written with', async () => {
     let ids = 1000
     const registry = createServer((_, response) => response.end(JSON.stringify({ id: ids++ })))

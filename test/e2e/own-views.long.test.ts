@@ -132,41 +132,4 @@ describe('tidegate project', () => {
     )
     expect(stderr + stdout).not.toMatch(/Mozilla|risk_score/)
   }, 120_000)
-
-  it('after an erasure and a vacuum no file of its schema has the session', async () => {
-    const { rows } = await cluster.pool.query<{ session_id: string; visitor_id: string }>(
-      'select session_id, visitor_id from read.sessions where visitor_id is not null limit 1',
-    )
-    const [person] = rows
-    if (!person) throw new Error('no session has a visitor')
-    const of = () =>
-      cluster.pool.query('select from view_verdicts_by_page.page_sessions where session_id = $1', [
-        person.session_id,
-      ])
-    expect((await of()).rows).toHaveLength(1)
-    const { organizationId } = cluster.owner
-    await cluster.read(`/v1/organizations/${organizationId}/visitors/${person.visitor_id}`, {
-      method: 'DELETE',
-    })
-    await eventually(
-      async () => {
-        expect(await project(verdicts, '--once')).toMatchObject({ code: 0 })
-        expect((await of()).rows).toEqual([])
-      },
-      { timeoutMs: 90_000 },
-    )
-    // A vacuum keeps rows that an older transaction may still see.
-    await eventually(async () => {
-      await cluster.pool.query('vacuum full')
-      await cluster.pool.query('checkpoint')
-      const files = await cluster.pool.query<{ name: string; has: boolean }>(
-        `select c.relname as name, position(convert_to($1, 'UTF8') in pg_read_binary_file(pg_relation_filepath(c.oid))) > 0 as has
-         from pg_class c join pg_namespace n on n.oid = relnamespace
-         where nspname like 'view_verdicts_by_page_b%' and relkind in ('r', 'i', 't')`,
-        [person.session_id],
-      )
-      expect(files.rows.length).toBeGreaterThan(3)
-      expect(files.rows.filter(({ has }) => has)).toEqual([])
-    })
-  }, 180_000)
 })

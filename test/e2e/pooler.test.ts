@@ -79,24 +79,4 @@ needs('pgbouncer').describe('PgBouncer before the database', () => {
     expect((await client.query('select * from read.decisions')).rows).toEqual([])
     await client.end()
   })
-
-  it('in transaction mode keeps no lock and tells nobody, which is why it is refused', async () => {
-    const url = await through(['pool_mode = transaction', 'default_pool_size = 1'])
-    const [one, other] = [
-      new pg.Client({ connectionString: url }),
-      new pg.Client({ connectionString: url }),
-    ] as const
-    await Promise.all([one.connect(), other.connect()])
-    const told: string[] = []
-    one.on('notification', ({ channel }) => told.push(channel))
-    await one.query('listen news')
-    await other.query('notify news')
-    const lock = 'select pg_try_advisory_lock(1) as locked'
-    expect([(await one.query(lock)).rows, (await other.query(lock)).rows]).toEqual([
-      [{ locked: true }],
-      [{ locked: true }],
-    ])
-    expect(told).toEqual([])
-    await Promise.all([one.end(), other.end()])
-  })
 })

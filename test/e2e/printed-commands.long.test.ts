@@ -47,7 +47,7 @@ const notRun: Record<string, string> = {
   'pg_dump --no-owner --schema-only --table=tidegate.gate_vault "$EMPTY_DATABASE_URL" | psql --quiet --set=ON_ERROR_STOP=1 "$DATABASE_URL"':
     'needs a database without the table; dump-restore.long.test.ts runs it',
   'tidegate data update': 'asks public websites',
-  'tidegate migrate --adopt-log': 'needs Kafka; another-log.long.test.ts runs it',
+  'tidegate migrate --adopt-log': 'needs Kafka; log-binding.long.test.ts runs it',
   'tidegate log move': 'needs Kafka; log-move.long.test.ts runs it',
   'tidegate org policy <org> --facts on': 'needs Kafka; facts-topic.long.test.ts runs it',
   'tidegate facts republish --since 2026-11-01T00:00:00Z':
@@ -55,7 +55,7 @@ const notRun: Record<string, string> = {
   'tidegate serve': 'does not end; this test itself starts it',
   'tidegate serve --roles scoring,projections,webhooks':
     'does not end; log-move.long.test.ts runs it',
-  'tidegate serve --take-over-log': 'does not end, and needs Kafka; log-claim.long.test.ts runs it',
+  'tidegate serve --take-over-log': 'does not end, and needs Kafka; log-binding.long.test.ts runs it',
 }
 
 /** Commands without arguments that run as they are. All others of one or two words are only looked up in the help. */

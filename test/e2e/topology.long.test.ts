@@ -1,21 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { allRoles } from '../../services/server/roles.ts'
-import { type Owner, operator } from '../support/cluster.ts'
-import {
-  createOwnDatabase,
-  type DebianPostgres,
-  startDebianPostgres,
-} from '../support/debian-postgres.ts'
-import { type KafkaCluster, startKafkaCluster } from '../support/kafka-cluster.ts'
+import { openWorld, type World } from '../reliability/world.ts'
 import { needs } from '../support/needs.ts'
-import {
-  type RoleProcesses,
-  readBack,
-  rebuildable,
-  rebuildIsEqual,
-  startRoles,
-} from '../support/roles.ts'
+import { readBack, rebuildable, rebuildIsEqual } from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
 
 const { describe, it } = needs('kafka-jars', 'postgresql')
@@ -24,29 +12,14 @@ const seed = process.env.SEED ?? randomBytes(4).toString('hex')
 const leastSessions = 500
 
 describe(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
-  let postgres: DebianPostgres
-  let kafka: KafkaCluster
-  let settings: Record<string, string>
-  let roles: RoleProcesses
-  let owner: Owner
-
+  let world: World
   beforeAll(async () => {
-    ;[postgres, kafka] = await Promise.all([startDebianPostgres(), startKafkaCluster()])
-    settings = {
-      ...kafka.settings,
-      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-      DATABASE_URL: await createOwnDatabase(postgres),
-    }
-    roles = await startRoles(settings)
-    owner = await operator(settings).organization()
+    world = await openWorld({ seed, env: { FROM_SOURCE: '' } })
   }, 240_000)
-
-  afterAll(async () => {
-    await roles?.stop()
-    await Promise.all([kafka?.stop(), postgres?.stop()])
-  }, 60_000)
+  afterAll(() => world?.stop(), 60_000)
 
   it('loses nothing and refuses nothing while every role is replaced', async () => {
+    const { roles, owner } = world
     const traffic = startTraffic({
       baseUrl: () => roles.url('collect'),
       publishableKey: owner.publishable.key,
@@ -77,7 +50,7 @@ describe(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
 
   it.each(rebuildable)(
     'has no wrong row: a rebuild of %s is equal',
-    (name) => rebuildIsEqual(settings, name),
+    (name) => rebuildIsEqual(world.settings, name),
     120_000,
   )
 })

@@ -84,12 +84,3 @@ test('a browser is known again days after its storage is gone and something chan
     visits.push(again)
   }
 }, 180_000)
-
-test('a second profile of the machine is its own visitor at once', async () => {
-  const [one, other] = [await freshProfile(), await freshProfile()]
-  const first = await visitorOf(await visit(one))
-  const second = await visitorOf(await visit(other))
-  expect(second).not.toBe(first)
-  expect(await visitorOf(await visit(other))).toBe(second)
-  expect(await visitorOf(await visit(one))).toBe(first)
-}, 120_000)

@@ -31,20 +31,20 @@ needs('full-disks').describe(`small disks, seed ${seed}`, () => {
   })
 
   it("Postgres's disk is full", async () => {
-    await world.under({
-      name: 'disk of Postgres full for 20 s; started again where it gave up',
-      async breaks() {
+    await world.under(
+      'disk of Postgres full for 20 s; started again where it gave up',
+      async () => {
         await filled(disks.postgres)
         if (!isAlive(await world.postgres.pid().catch(() => 0))) await world.postgres.restart()
         return 1
       },
-    })
+    )
   })
 
   it("Kafka's disk is full", async () => {
-    await world.under({
-      name: 'disk of all brokers full for 20 s; started again where they gave up',
-      async breaks() {
+    await world.under(
+      'disk of all brokers full for 20 s; started again where they gave up',
+      async () => {
         await filled(disks.kafka)
         await Promise.all(
           world.kafka.brokers.map((broker) =>
@@ -53,7 +53,7 @@ needs('full-disks').describe(`small disks, seed ${seed}`, () => {
         )
         return 1
       },
-    })
+    )
   })
 
   it.each(rebuildable)('a rebuild of %s is equal', (name) => rebuildIsEqual(world.settings, name))
@@ -84,15 +84,12 @@ needs('faketime').describe(`clocks that jump, seed ${seed}`, () => {
     ['forward', '+2h'],
     ['back', '-2h'],
   ])('the clock of every role jumps 2 hours %s', async (way, offset) => {
-    await world.under({
-      name: `clock of every role 2 hours ${way} for 20 s, and right again`,
-      async breaks() {
-        await delay(3000)
-        await setClock(offset)
-        await delay(fullMs)
-        await setClock('+0')
-        return 2
-      },
+    await world.under(`clock of every role 2 hours ${way} for 20 s, and right again`, async () => {
+      await delay(3000)
+      await setClock(offset)
+      await delay(fullMs)
+      await setClock('+0')
+      return 2
     })
   })
 

@@ -18,94 +18,73 @@ describe(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
   afterAll(() => world?.stop())
 
   it.each(allRoles)('%s is killed', async (role) => {
-    await world.under({
-      name: `role \`${role}\` killed`,
-      async breaks() {
-        for (let n = 0; n < kills; n++) await world.roles.kill(role)
-        return kills
-      },
+    await world.under(`role \`${role}\` killed`, async () => {
+      for (let n = 0; n < kills; n++) await world.roles.kill(role)
+      return kills
     })
   })
 
   it('a broker is killed', async () => {
-    await world.under({
-      name: 'each broker killed, leaders among them, and back after 5 s',
-      async breaks() {
-        for (const broker of world.kafka.brokers) {
-          await broker.kill()
-          await delay(5000)
-          await broker.restart()
-        }
-        return world.kafka.brokers.length
-      },
+    await world.under('each broker killed, leaders among them, and back after 5 s', async () => {
+      for (const broker of world.kafka.brokers) {
+        await broker.kill()
+        await delay(5000)
+        await broker.restart()
+      }
+      return world.kafka.brokers.length
     })
   })
 
   it('two of three brokers are down', async () => {
-    await world.under({
-      name: 'two of three brokers down for 20 s',
-      async breaks() {
-        const [, ...others] = world.kafka.brokers
-        await Promise.all(others.map((broker) => broker.kill()))
-        await delay(awayMs)
-        await Promise.all(others.map((broker) => broker.restart()))
-        return 1
-      },
+    await world.under('two of three brokers down for 20 s', async () => {
+      const [, ...others] = world.kafka.brokers
+      await Promise.all(others.map((broker) => broker.kill()))
+      await delay(awayMs)
+      await Promise.all(others.map((broker) => broker.restart()))
+      return 1
     })
   })
 
   it('a broker stands still', async () => {
-    await world.under({
-      name: 'each broker cut off from all others for 20 s (stopped)',
-      async breaks() {
-        for (const { pid } of world.kafka.brokers) await paused([pid])
-        return world.kafka.brokers.length
-      },
+    await world.under('each broker cut off from all others for 20 s (stopped)', async () => {
+      for (const { pid } of world.kafka.brokers) await paused([pid])
+      return world.kafka.brokers.length
     })
   })
 
   it('Postgres is killed', async () => {
-    await world.under({
-      name: 'Postgres killed and started again',
-      async breaks() {
-        for (let n = 0; n < 4; n++) {
-          process.kill(await world.postgres.pid(), 'SIGKILL')
-          await delay(2000)
-          await world.postgres.restart()
-          await delay(3000)
-        }
-        return 4
-      },
+    await world.under('Postgres killed and started again', async () => {
+      for (let n = 0; n < 4; n++) {
+        process.kill(await world.postgres.pid(), 'SIGKILL')
+        await delay(2000)
+        await world.postgres.restart()
+        await delay(3000)
+      }
+      return 4
     })
   })
 
   it('Postgres stands still', async () => {
-    await world.under({
-      name: 'Postgres stopped for 20 s, all of its processes',
-      async breaks() {
-        await paused(await postgresProcesses(world))
-        return 1
-      },
+    await world.under('Postgres stopped for 20 s, all of its processes', async () => {
+      await paused(await postgresProcesses(world))
+      return 1
     })
   })
 
   it('the network to Postgres is cut', async () => {
-    await world.under({
-      name: 'network between roles and Postgres cut for 20 s',
-      async breaks() {
-        world.postgresProxy.cut()
-        await delay(awayMs)
-        world.postgresProxy.mend()
-        return 1
-      },
+    await world.under('network between roles and Postgres cut for 20 s', async () => {
+      world.postgresProxy.cut()
+      await delay(awayMs)
+      world.postgresProxy.mend()
+      return 1
     })
   })
 
   it('the network to Kafka is cut', async () => {
     const { proxies } = world.kafka
-    await world.under({
-      name: 'network between roles and each broker cut for 20 s, then to all of them',
-      async breaks() {
+    await world.under(
+      'network between roles and each broker cut for 20 s, then to all of them',
+      async () => {
         for (const cut of [...proxies.map((proxy) => [proxy]), proxies]) {
           for (const proxy of cut) proxy.cut()
           await delay(awayMs)
@@ -114,7 +93,7 @@ describe(`three brokers, Debian's PostgreSQL, seed ${seed}`, () => {
         }
         return proxies.length + 1
       },
-    })
+    )
   })
 
   it.each(rebuildable)('a rebuild of %s is equal after all that', (name) =>

@@ -17,17 +17,14 @@ export interface World {
   postgresProxy: TcpProxy
   kafka: KafkaCluster
   roles: RoleProcesses
+  owner: Owner
   settings: Record<string, string>
-  /** Sends sessions, breaks something meanwhile, and counts what became of them. */
-  under(fault: Fault): Promise<void>
+  /**
+   * Sends sessions while `breaks` breaks something and mends it again, and counts what became of them. `name` is its line
+   * in docs/reports/reliability.md; `breaks` returns how often it broke something.
+   */
+  under(name: string, breaks: () => Promise<number>): Promise<void>
   stop(): Promise<void>
-}
-
-export interface Fault {
-  /** Its line in docs/reports/reliability.md. */
-  name: string
-  /** Breaks something, and mends it again, while sessions are sent. Returns how often. */
-  breaks: () => Promise<number>
 }
 
 interface WorldOptions {
@@ -47,11 +44,11 @@ export async function openWorld({ seed, places = {}, env = {} }: WorldOptions): 
   const postgresProxy = await startTcpProxy(postgres.url)
   const settings = {
     ...kafka.settings,
-    ...env,
     TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
     DATABASE_URL: await createOwnDatabase(postgres, postgresProxy.url),
-    // From the sources: nothing else is made for one program alone.
+    // `make faults` makes no bundle.
     FROM_SOURCE: '1',
+    ...env,
   }
   const roles = await startRoles(settings)
   const owner = await operator(settings).organization()
@@ -61,8 +58,9 @@ export async function openWorld({ seed, places = {}, env = {} }: WorldOptions): 
     postgresProxy,
     kafka,
     roles,
+    owner,
     settings,
-    under: (fault) => runFault(fault, { seed, roles, owner, finished }),
+    under: (name, breaks) => runFault({ name, breaks, seed, roles, owner, finished }),
     async stop() {
       await roles.stop()
       await postgresProxy.close()
@@ -71,7 +69,9 @@ export async function openWorld({ seed, places = {}, env = {} }: WorldOptions): 
   }
 }
 
-interface Running {
+interface Fault {
+  name: string
+  breaks: () => Promise<number>
   seed: string
   roles: RoleProcesses
   owner: Owner
@@ -82,8 +82,8 @@ interface Running {
 const atOnce = 3
 const enough = 15
 
-async function runFault({ name, breaks }: Fault, running: Running): Promise<void> {
-  const { seed, roles, owner, finished } = running
+async function runFault(fault: Fault): Promise<void> {
+  const { name, breaks, seed, roles, owner, finished } = fault
   const began = Date.now()
   const traffic = startTraffic({
     baseUrl: () => roles.url('collect'),

@@ -1,7 +1,5 @@
-import path from 'node:path'
 import puppeteer, { type Browser, type Page } from 'puppeteer-core'
 import { findProgram } from './needs/programs.ts'
-import { root } from './test-projects.ts'
 
 /**
  * Headless Firefox on a profile of its own, driven by puppeteer over WebDriver BiDi: playwright's Firefox is one that
@@ -16,11 +14,6 @@ export async function openFirefox(): Promise<Browser> {
     headless: true,
     timeout: 90_000,
   })
-}
-
-/** All pages prefer dark from now on. An extension says it, because WebDriver BiDi in Firefox has no command for it. */
-export async function turnDark(browser: Browser): Promise<void> {
-  await browser.installExtension(path.join(root, 'test/fixtures/dark-extension'))
 }
 
 /**
