@@ -15,13 +15,13 @@ import type { CliResult } from '../support/cli.ts'
 import { followCli } from '../support/cli-lines.ts'
 import { dumpDatabase, dumpDatabaseFiles, dumpWal, walPosition } from '../support/dump.ts'
 import { eventually } from '../support/eventually.ts'
-import { openDump, placesOfDataKeys } from '../support/gate-dump-scan.ts'
 import { createNumbers, movePointer, pause, pressKey } from '../support/hand.ts'
 import { needs } from '../support/needs.ts'
 import { createScanner, type Secret } from '../support/secret-scan.ts'
 import { countsForChromium, teachChromium } from '../support/teach.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 import { type Desktop, openDesktop } from '../support/window.ts'
+import { openDump, placesOfDataKeys } from './gate-dump-scan.ts'
 
 const { describe, it } = needs('chromium', 'desktop')
 

@@ -2,14 +2,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { z } from 'zod'
 import { createPool } from '../../infra/postgres/pool.ts'
 import {
   type DeliveryKeys,
-  deliveryEnvelopeSchema,
   generateDeliveryKeys,
   openEnvelope,
 } from '../../infra/wire/delivery-envelope.ts'
+import { bundleSchema } from '../../services/gate/vault.ts'
 import { eventually } from '../support/eventually.ts'
 import { consentProof } from '../support/gate-proof.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
@@ -53,8 +52,6 @@ async function succeed(place: string, asked?: Ask) {
     { timeoutMs: 60_000, intervalMs: 2100 },
   )
 }
-
-const bundleSchema = z.object({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema })
 
 function opened(bundle: unknown, { privateKey }: DeliveryKeys) {
   const { integrator, gate } = bundleSchema.parse(bundle)

@@ -1,13 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { z } from 'zod'
-import {
-  deliveryEnvelopeSchema,
-  generateDeliveryKeys,
-  openEnvelope,
-  sealEnvelope,
-} from '../../infra/wire/delivery-envelope.ts'
+import { generateDeliveryKeys, sealEnvelope } from '../../infra/wire/delivery-envelope.ts'
 import { sessionIdOf } from '../support/gate-integrator.ts'
 import { openRaceWorld, type RaceWorld, type Signup } from '../support/gate-races.ts'
 import {
@@ -72,26 +66,19 @@ function requestsAbout(id: string) {
 }
 
 /** The account of an approved signup is whole: what it delivers is good, and there is one of each. */
-async function expectWhole({ keys, ...signup }: Signup, { server = 0 } = {}) {
-  const { id, pollToken } = signup
-  const poll = { server, method: 'GET', token: pollToken } as const
-  const polled = await world.get(`sessions/${id}`, poll)
-  const bundle = bundleSchema.parse(polled.delivery_bundle)
-  const { ack_token = '', outputs } = openEnvelope(bundle.gate, keys.privateKey)
-  const [agent_token = ''] = Object.values(outputs)
-  expect(Object.keys(openEnvelope(bundle.integrator, keys.privateKey).outputs)).toEqual([
-    'ACME_API_KEY',
-  ])
+async function expectWhole(signup: Signup, { server = 0 } = {}) {
+  const { id, pollToken: token } = signup
+  const delivered = await world.delivered(signup, server)
+  const { ackToken: ack_token, agentToken: agent_token, outputs } = delivered
+  expect(Object.keys(outputs)).toEqual(['ACME_API_KEY'])
   const verify = { server, token: world.cluster.owner.secret.key, body: { agent_token } }
   expect(await world.get('agent-tokens/verify', verify)).toMatchObject({
     valid: true,
     gate_account_id: world.integrator.accounts.get(id)?.gateAccountId,
   })
-  const ack = { server, token: pollToken, body: { ack_token } }
+  const ack = { server, token, body: { ack_token } }
   expect((await world.ask(`sessions/${id}/ack`, ack)).outcome).toBe('200')
 }
-
-const bundleSchema = z.object({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema })
 
 async function expectOneOfEach(signups: readonly { id: string }[], ends: 'Approved' | 'Rejected') {
   const history = await world.history()

@@ -11,7 +11,7 @@ import {
 import { consentUrl } from '../../infra/wire/gate.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import type { ConsentKeys } from '../../services/gate/context.ts'
-import { handOffFor } from './gate-proof.ts'
+import { bindingOf } from './gate-proof.ts'
 
 interface GateFlowOptions {
   app: FastifyInstance
@@ -49,6 +49,29 @@ let requests = 0
 export function freshAddress(): string {
   requests++
   return `10.${(requests >> 16) & 255}.${(requests >> 8) & 255}.${requests & 255}`
+}
+
+/** The claims of a sealed token: a person used the session's page, and asks with this approve token. */
+export function proofOf(
+  { publicUrl, id, token, now }: { publicUrl: string; id: string; token: string; now: number },
+  { verdict = 'human', of = id, age = 1000, handOff }: ProofChanges = {},
+) {
+  return {
+    session_id: randomId('sid', randomBytes),
+    decision: {
+      event_id: randomId('evt', randomBytes),
+      verdict,
+      risk_score: 12,
+      evaluated_at: new Date(now - age).toISOString(),
+    },
+    request: { url: consentUrl(publicUrl, asId('gate', of)) },
+    hand_off: {
+      challenge_answered: true,
+      input_observed: true,
+      binding: bindingOf(token),
+      ...handOff,
+    },
+  }
 }
 
 interface Sent {
@@ -92,24 +115,13 @@ export function gateFlow({ app, publicUrl, clock, consentKeys }: GateFlowOptions
     (await send(`sessions/${id}/consent`, { method: 'GET' })).approve_token
 
   /** What the consent page of the session gets from scoring. */
-  async function proof(
-    id: string,
-    token: string,
-    { verdict = 'human', of = id, age = 1000, handOff }: ProofChanges = {},
-  ) {
-    const payload = {
-      session_id: randomId('sid', randomBytes),
-      decision: {
-        event_id: randomId('evt', randomBytes),
-        verdict,
-        risk_score: 12,
-        evaluated_at: new Date(clock() - age).toISOString(),
-      },
-      request: { url: consentUrl(publicUrl, asId('gate', of)) },
-      hand_off: { ...handOffFor(token), ...handOff },
-    }
-    const secretHashes = await consentKeys.secretHashes()
-    return sealToken({ payload, secretHashes, random: randomBytes })
+  async function proof(id: string, token: string, changes?: ProofChanges) {
+    const payload = proofOf({ publicUrl, id, token, now: clock() }, changes)
+    return sealToken({
+      payload,
+      secretHashes: await consentKeys.secretHashes(),
+      random: randomBytes,
+    })
   }
 
   /** What the page posts when a person approves. */

@@ -70,11 +70,6 @@ export function bindingOf(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** Of a sealed token: a person used the page, and asks with this approve token. */
-export function handOffFor(approveToken: string) {
-  return { challenge_answered: true, input_observed: true, binding: bindingOf(approveToken) }
-}
-
 /** Sends what a browser of that page adds by itself. */
 function fetchWith(headers: Record<string, string>): FetchLike {
   return (url, request) => fetch(url, { ...request, headers: { ...request.headers, ...headers } })

@@ -1,22 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
 import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
-import { asId } from '../../infra/ids.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import {
   type DeliveryKeys,
-  deliveryEnvelopeSchema,
   generateDeliveryKeys,
   openEnvelope,
 } from '../../infra/wire/delivery-envelope.ts'
-import { consentUrl } from '../../infra/wire/gate.ts'
-import { openToken, sealToken } from '../../infra/wire/sealed-token.ts'
+import { sealToken } from '../../infra/wire/sealed-token.ts'
 import { recipientKeys } from '../../projections/organizations/queries.ts'
+import { bundleSchema } from '../../services/gate/vault.ts'
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
-import { freshAddress } from './gate-flow.ts'
+import { freshAddress, proofOf } from './gate-flow.ts'
 import { type Choose, type Integrator, startIntegrator } from './gate-integrator.ts'
-import { consentProof, handOffFor } from './gate-proof.ts'
+import { pageKey } from './gate-proof.ts'
 
 /** An answer as the races count it: `200`, or the status and the code of the refusal. */
 export interface Answer {
@@ -39,40 +36,16 @@ export interface Signup {
   keys: DeliveryKeys
 }
 
-/** Two servers behind one address, and a service that agents sign up for. */
-export interface RaceWorld {
-  cluster: Cluster
-  integrator: Integrator
-  serviceId: string
-  /** A request to a path below /v1/gate, each from an address of its own. */
-  ask(path: string, request?: Ask): Promise<Answer>
-  /** As long as a server takes for next to nothing. */
-  roundTrip(server: number): Promise<void>
-  /** The `data` of a request that must succeed. */
-  get(path: string, request?: Ask): Promise<Record<string, unknown>>
-  open(): Promise<Signup>
-  /** What a consent page posts when a person approves. */
-  approval(gateSessionId: string): Promise<object>
-  /** The tokens that an approved signup delivers. */
-  delivered(signup: Signup): Promise<{ ackToken: string; agentToken: string }>
-  /** How often each event about each session is on the log: `${type} ${gate session id}`. */
-  history(): Promise<Map<string, number>>
-  stop(): Promise<void>
-}
-
 const publicUrl = 'https://gate.example'
+const unknownSession = `gate_${'0'.repeat(26)}`
 
 interface RaceOptions extends Pick<ClusterOptions, 'log' | 'env' | 'processes'> {
   /** Default: the service does as it should. */
   choose?: Choose
 }
 
-export async function openRaceWorld({
-  log,
-  env,
-  choose,
-  processes = 2,
-}: RaceOptions): Promise<RaceWorld> {
+/** Two servers behind one address, and a service that agents sign up for. */
+export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOptions) {
   const integrator = await startIntegrator(choose ? { choose } : {})
   const cluster = await startCluster({
     log,
@@ -85,6 +58,7 @@ export async function openRaceWorld({
     },
   })
 
+  /** A request to a path below /v1/gate, each from an address of its own. */
   async function ask(
     path: string,
     { server = 0, method = 'POST', token, body }: Ask = {},
@@ -98,10 +72,11 @@ export async function openRaceWorld({
       },
       ...(body && { body: JSON.stringify(body) }),
     })
-    const { data = {}, error } = answerSchema.parse(await response.json())
+    const { data = {}, error } = JSON.parse(await response.text())
     return { outcome: error ? `${response.status} ${error.code}` : String(response.status), data }
   }
 
+  /** The `data` of a request that must succeed. */
   async function get(path: string, request?: Ask) {
     const { outcome, data } = await ask(path, request)
     if (!outcome.startsWith('2')) throw new Error(`${path} answered ${outcome}`)
@@ -117,43 +92,47 @@ export async function openRaceWorld({
     return { id: String(id), pollToken: String(poll_token), keys }
   }
 
-  const first = await open()
-  const proofFor = await proofs(cluster, first.id)
+  // The keys of the page are made for the first one.
+  await pageKey(cluster.baseUrls[0] ?? '', unknownSession)
+  const secretHashes = await consentSecrets(cluster.settings)
 
   return {
     cluster,
     integrator,
     serviceId,
     ask,
-    async roundTrip(server) {
+    /** As long as a server takes for next to nothing. */
+    async roundTrip(server: number) {
       await (await fetch(`${cluster.baseUrls[server]}/livez`)).text()
     },
     get,
     open,
-    async approval(gateSessionId) {
+    /** What a consent page posts when a person approves. */
+    async approval(gateSessionId: string) {
       const { approve_token, account_name } = await get(`sessions/${gateSessionId}/consent`, {
         method: 'GET',
       })
-      return {
-        approve_token,
-        account_name,
-        sealed_token: proofFor(gateSessionId, String(approve_token)),
-      }
+      const asked = { publicUrl, id: gateSessionId, token: String(approve_token), now: Date.now() }
+      const payload = proofOf(asked)
+      const sealed_token = sealToken({ payload, secretHashes, random: randomBytes })
+      return { approve_token, account_name, sealed_token }
     },
-    async delivered({ id, pollToken, keys }) {
-      const polled = await get(`sessions/${id}`, { method: 'GET', token: pollToken })
-      const { gate } = bundleSchema.parse(polled.delivery_bundle)
+    /** The tokens that an approved signup delivers, and the credentials of the service. */
+    async delivered({ id, pollToken, keys }: Signup, server = 0) {
+      const polled = await get(`sessions/${id}`, { server, method: 'GET', token: pollToken })
+      const { integrator: theirs, gate } = bundleSchema.parse(polled.delivery_bundle)
       const { ack_token: ackToken = '', outputs } = openEnvelope(gate, keys.privateKey)
       const [agentToken = '', ...more] = Object.values(outputs)
       if (more.length > 0) throw new Error('one agent token was expected')
-      return { ackToken, agentToken }
+      return { ackToken, agentToken, outputs: openEnvelope(theirs, keys.privateKey).outputs }
     },
-    async history() {
+    /** How often each event about each session is on the log: `${type} ${gate session id}`. */
+    async history(): Promise<Map<string, number>> {
       const { code, stdout } = await cluster.cli(['events', '--topic', 'tidegate.gate.v1'])
       if (code !== 0) throw new Error(`tidegate events ended with ${code}`)
       const counts = new Map<string, number>()
       for (const line of stdout.split('\n').filter(Boolean)) {
-        const { type, data } = eventSchema.parse(JSON.parse(line))
+        const { type, data } = JSON.parse(line)
         const name = `${type} ${data.gate_session_id}`
         counts.set(name, (counts.get(name) ?? 0) + 1)
       }
@@ -166,18 +145,14 @@ export async function openRaceWorld({
   }
 }
 
-const answerSchema = z.object({
-  data: z.record(z.string(), z.unknown()).optional(),
-  error: z.looseObject({ code: z.string() }).optional(),
-})
-const bundleSchema = z.object({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema })
-const eventSchema = z.object({
-  type: z.string(),
-  data: z.looseObject({ gate_session_id: z.string().optional() }),
-})
-const made = z.object({ data: z.looseObject({ id: z.string() }) })
+export type RaceWorld = Awaited<ReturnType<typeof openRaceWorld>>
 
-async function registerService({ cluster, integrator }: Pick<RaceWorld, 'cluster' | 'integrator'>) {
+interface Registering {
+  cluster: Cluster
+  integrator: Integrator
+}
+
+async function registerService({ cluster, integrator }: Registering) {
   const { organizationId, secret } = cluster.owner
   const post = async (path: string, body: object) => {
     const response = await cluster.fetch(0, path, {
@@ -187,7 +162,7 @@ async function registerService({ cluster, integrator }: Pick<RaceWorld, 'cluster
     })
     if (response.status !== 201)
       throw new Error(`${path}: ${response.status} ${await response.text()}`)
-    return made.parse(await response.json()).data.id
+    return JSON.parse(await response.text()).data.id
   }
   const endpoint = {
     name: 'Signups',
@@ -205,29 +180,6 @@ async function registerService({ cluster, integrator }: Pick<RaceWorld, 'cluster
     dashboard_login_url: 'https://acme.example/auth/gate',
     env_vars: [{ name: 'API key', key: 'ACME_API_KEY', secret: true }],
   })
-}
-
-const claimsSchema = z.looseObject({ decision: z.looseObject({}), request: z.looseObject({}) })
-
-/**
- * Proofs of consent pages without a collect session for each. The first is real. The others are the same decision
- * about another page, sealed to the keys that the first was sealed to.
- */
-async function proofs({ settings, baseUrls }: Cluster, gateSessionId: string) {
-  const { sealedToken } = await consentProof({
-    baseUrl: baseUrls[0] ?? '',
-    publicUrl,
-    gateSessionId,
-  })
-  const secretHashes = await consentSecrets(settings)
-  const secretHash = secretHashes[0] ?? ''
-  const claims = claimsSchema.parse(openToken(sealedToken, { secretHash }))
-  return (of: string, approveToken: string): string => {
-    const decision = { ...claims.decision, evaluated_at: new Date().toISOString() }
-    const request = { ...claims.request, url: consentUrl(publicUrl, asId('gate', of)) }
-    const payload = { ...claims, decision, request, hand_off: handOffFor(approveToken) }
-    return sealToken({ payload, secretHashes, random: randomBytes })
-  }
 }
 
 /** Of the server's own organization, whose keys open the proofs. */

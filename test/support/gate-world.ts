@@ -25,12 +25,9 @@ export interface GateOwner extends GateTenant {
 
 interface TenantOptions {
   environment?: Environment
-  /** What receives approvals; deps.rules must allow it. Nothing is sent when it is made. */
-  webhookUrl?: string
 }
 
 interface OwnerOptions extends TenantOptions {
-  serviceId?: string
   /** Other than those of a plain service. */
   fields?: Partial<CompleteFields>
 }
@@ -38,22 +35,17 @@ interface OwnerOptions extends TenantOptions {
 /** An organization with an endpoint for approvals, made by the commands; needs the read models organizations and webhooks. */
 export async function gateTenant(
   deps: EndpointDeps,
-  { environment = 'live', webhookUrl: url = 'https://acme.example/hooks' }: TenantOptions = {},
+  { environment = 'live' }: TenantOptions = {},
 ): Promise<GateTenant> {
   const slug = `org-${randomBytes(6).toString('hex')}`
   const { organizationId } = await createOrganization(deps, { name: 'Acme', slug })
-  const scopes = ['*']
-  const asked = {
-    organizationId,
-    environment,
-    name: 'Key',
-    type: 'secret',
-    scopes,
-    by: 'operator',
-  } as const
-  const { keyId: secretKeyId, revealedKey: secretKey } = await issueApiKey(deps, asked)
+  const scope = { organizationId, environment }
+  const key = { ...scope, name: 'Key', type: 'secret', by: 'operator' } as const
+  const issued = await issueApiKey(deps, { ...key, scopes: ['*'] })
+  const { keyId: secretKeyId, revealedKey: secretKey } = issued
   const event_types = ['gate.session.approved']
-  const endpoint = { organizationId, environment, name: 'Approvals', url, event_types }
+  const url = 'https://acme.example/hooks'
+  const endpoint = { ...scope, name: 'Approvals', url, event_types }
   const { endpointId, signingSecret } = await createEndpoint(deps, endpoint)
   return { organizationId, environment, secretKey, secretKeyId, endpointId, signingSecret }
 }
@@ -61,13 +53,10 @@ export async function gateTenant(
 /** The same with a discoverable service of its own; needs the read model gate, too. */
 export async function gateOwner(
   deps: EndpointDeps,
-  {
-    serviceId = `acme-${randomBytes(6).toString('hex')}`,
-    fields = {},
-    ...options
-  }: OwnerOptions = {},
+  { fields = {}, ...options }: OwnerOptions = {},
 ): Promise<GateOwner> {
   const tenant = await gateTenant(deps, options)
+  const serviceId = `acme-${randomBytes(6).toString('hex')}`
   await createService(deps, { ...registration(tenant), ...fields, id: serviceId })
   return { ...tenant, serviceId }
 }

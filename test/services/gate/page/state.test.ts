@@ -28,11 +28,6 @@ const consent = {
     network: { same: true, country: null, operator: null },
   },
 }
-const loaded: Event = { type: 'loaded', consent }
-const refused = (kind: ProblemKind, seconds?: number): Event => ({
-  type: 'not_approved',
-  problem: seconds === undefined ? { kind } : { kind, after: seconds },
-})
 
 /** The state after these events, and what the last of them asks for. */
 function upon(...events: Event[]): { state: State; effects: unknown[] } {
@@ -43,293 +38,254 @@ function upon(...events: Event[]): { state: State; effects: unknown[] } {
 }
 
 const opened: Event = { type: 'opened' }
-const review = [opened, loaded]
-const approving: Event[] = [
-  ...review,
-  { type: 'approve' },
-  { type: 'proved', sealedToken: 'sealed' },
-]
-const working: Event[] = [...approving, refused('in_progress', 1)]
-
-test('a page asks for the request, shows it, proves, and approves with the proof', () => {
-  expect(upon(opened).effects).toEqual([{ do: 'load' }])
-  expect(upon(...review).state.view).toBe('review')
-  expect(upon(...review, { type: 'approve' }).effects).toEqual([
-    { do: 'prove', approveToken: 'gtapr_1' },
-  ])
-  const body = { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] }
-  expect(upon(...approving).effects).toEqual([{ do: 'approve', body }])
-  expect(upon(...approving, { type: 'approved', data: {} }).state.view).toBe('approved')
+const approve: Event = { type: 'approve' }
+const approved = (data: object = {}): Event => ({ type: 'approved', data })
+const decline: Event = { type: 'decline' }
+const declined: Event = { type: 'declined' }
+const askAgain: Event = { type: 'ask_again' }
+const loadedWith = (changes: object, more: { code?: string } = {}): Event => ({
+  type: 'loaded',
+  consent: { ...consent, ...changes },
+  ...more,
 })
-
-test('an approval says which variables the person lets into the env file; that of a login says nothing of it', () => {
-  const letting: Event = { type: 'approve', accepted: ['ACME_KEY'] }
-  const proved: Event = { type: 'proved', sealedToken: 'sealed' }
-  const [effect] = upon(...review, letting, proved).effects
-  expect(effect).toMatchObject({ do: 'approve', body: { accepted_env_vars: ['ACME_KEY'] } })
-  const login: Event = { type: 'loaded', consent: { ...consent, kind: 'login' } }
-  const [other] = upon({ type: 'opened' }, login, letting, proved).effects
-  expect(other).toEqual({
-    do: 'approve',
-    body: { approve_token: 'gtapr_1', sealed_token: 'sealed' },
-  })
+const proved = (sealedToken = 'sealed'): Event => ({ type: 'proved', sealedToken })
+const refused = (kind: ProblemKind, more: { after?: number } = {}): Event => ({
+  type: 'not_approved',
+  problem: { kind, ...more },
 })
+const notLoaded = (kind: ProblemKind, more: object = {}): Event => ({
+  type: 'not_loaded',
+  problem: { kind, ...more },
+})
+const resolvedAs = (view: string) => notLoaded('resolved', { ended: { view, kind: 'login' } })
+const review = [opened, loadedWith({})]
+const approving = [...review, approve, proved()]
+const working = [...approving, refused('in_progress', { after: 1 })]
+const renewed = loadedWith({ approve_token: 'gtapr_2' })
 
-test('what is read again while a proof is made changes nothing: the proof is for the token that was shown', () => {
-  const again: Event = { type: 'loaded', consent: { ...consent, approve_token: 'gtapr_2' } }
-  const { effects } = upon(...review, { type: 'approve' }, again, {
-    type: 'proved',
-    sealedToken: 'sealed',
-  })
-  expect(effects).toEqual([
-    {
-      do: 'approve',
-      body: { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] },
+const load = { do: 'load' }
+const prove = (approveToken = 'gtapr_1') => ({ do: 'prove', approveToken })
+const post = (changes: object = {}) => ({
+  do: 'approve',
+  body: {
+    approve_token: 'gtapr_1',
+    sealed_token: 'sealed',
+    accepted_env_vars: [],
+    ...changes,
+  },
+})
+/** The page asks with its token alone how an approval ends. */
+const question = { do: 'approve', body: { approve_token: 'gtapr_1' } }
+const waiting = (seconds: number, type = 'ask_again') => ({ do: 'wait', seconds, event: { type } })
+
+/** The view with its code, what is under way, and the notice above the buttons. */
+function shown({ view, code, busy, notice }: State): string {
+  const parts = [view, ...(code ? [code] : []), ...(busy ? [`(${busy})`] : [])]
+  return parts.join(' ') + (notice ? `: ${notice.kind}` : '')
+}
+type Row = [string, Event[], string, unknown?]
+function expectSeen(events: Event[], view: string, effect?: unknown): void {
+  const { state, effects } = upon(...events)
+  expect([shown(state), ...effects]).toEqual([view, ...(effect ? [effect] : [])])
+}
+
+describe('a signup', () => {
+  const network = { country: null, operator: null }
+  const away = (same: boolean | null) =>
+    loadedWith({ requested_by: { ...consent.requested_by, network: { ...network, same } } })
+  const named = post({ account_name: 'Harbour Notes' })
+  const accepting: Event = { type: 'approve', accepted: ['ACME_KEY'] }
+  const notDeclined: Event = { type: 'not_declined', problem: { kind: 'in_progress' } }
+  const underWay = loadedWith({ approval: 'in_progress' })
+  const [proving, limited] = ['review (approve)', notLoaded('limited', { after: 7 })]
+
+  test.each<Row>([
+    ['is asked for', [opened], 'loading', load],
+    ['is shown', review, 'review'],
+    ['is proved once it is approved', [...review, approve], proving, prove()],
+    ['is approved with the proof', approving, proving, post()],
+    [
+      'says which variables the person lets into the env file',
+      [...review, accepting, proved()],
+      proving,
+      post({ accepted_env_vars: ['ACME_KEY'] }),
+    ],
+    ['is named from another network', [opened, away(false), approve, proved()], proving, named],
+    ['is named from nobody knows where', [opened, away(null), approve, proved()], proving, named],
+    [
+      'is named from then on where the server asks for it',
+      [...approving, refused('unnamed'), loadedWith({}), approve, proved()],
+      proving,
+      named,
+    ],
+    [
+      'is proved for the token that was shown, whatever is read meanwhile',
+      [...review, approve, renewed, proved()],
+      proving,
+      post(),
+    ],
+    ['is proved for the newest token', [...review, renewed, approve], proving, prove('gtapr_2')],
+    ['is over', [...approving, approved()], 'approved'],
+    ['that is under way is asked about', working, 'working', waiting(1)],
+    ['is asked about with the same proof', [...working, askAgain], 'working', post()],
+    ['is asked about without one by another page', [opened, underWay], 'working', question],
+    ['fails where the end is no success', [...working, refused('resolved')], 'failed'],
+    ['waits out trouble', [...working, refused('trouble')], 'working: trouble', waiting(2)],
+    [
+      'waits out a lost connection',
+      [...working, refused('offline')],
+      'working: offline',
+      waiting(2),
+    ],
+    ['waits out a limit', [...working, refused('limited')], 'working', waiting(2)],
+    ['that is approved elsewhere is read', [...review, decline, notDeclined], 'loading', load],
+    ['that was opened too often waits', [opened, limited], 'limited', waiting(7, 'retry')],
+    ['is opened again then', [opened, limited, { type: 'retry' }], 'loading', load],
+  ])('%s', (_what, events, view, effect) => expectSeen(events, view, effect))
+
+  test.each<Event>([approve, decline, { type: 'time_up' }, { type: 'superseded' }])(
+    'that is under way cannot be decided any more: $type',
+    (event) => {
+      const before = upon(...working).state
+      expect(next(before, event)).toEqual([before])
     },
-  ])
-  expect(upon(...review, again, { type: 'approve' }).effects).toEqual([
-    { do: 'prove', approveToken: 'gtapr_2' },
-  ])
-})
-
-test('the same proof asks how it ends', () => {
-  const { state, effects } = upon(...working)
-  expect(state.view).toBe('working')
-  expect(effects).toEqual([{ do: 'wait', seconds: 1, event: { type: 'ask_again' } }])
-  const body = { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] }
-  expect(upon(...working, { type: 'ask_again' }).effects).toEqual([{ do: 'approve', body }])
-})
-
-describe('while it is under way', () => {
-  test.each<ProblemKind>(['trouble', 'offline', 'limited'])('%s is waited out', (kind) => {
-    const { state, effects } = upon(...working, refused(kind))
-    expect(state.view).toBe('working')
-    expect(effects).toEqual([{ do: 'wait', seconds: 2, event: { type: 'ask_again' } }])
-  })
-
-  test('an end that is no success is that of the service', () => {
-    expect(upon(...working, refused('resolved')).state.view).toBe('failed')
-  })
-
-  test.each<Event>([
-    { type: 'approve' },
-    { type: 'decline' },
-    { type: 'time_up' },
-    { type: 'superseded' },
-  ])('nobody can decide any more: $type', (event) => {
-    const before = upon(...working).state
-    expect(next(before, event)).toEqual([before])
-  })
+  )
 })
 
 describe('a refusal', () => {
-  test('of the proof is answered by one more, in silence', () => {
-    const once = upon(...approving, refused('proof'))
-    expect(once.effects).toEqual([{ do: 'prove', approveToken: 'gtapr_1' }])
-    expect(once.state.notice).toBeNull()
-    const twice = upon(
-      ...approving,
-      refused('proof'),
-      { type: 'proved', sealedToken: 'other' },
-      refused('proof'),
-    )
-    expect(twice.effects).toEqual([])
-    expect(twice.state).toMatchObject({ view: 'review', busy: null, notice: { kind: 'proof' } })
-  })
+  const [once, token] = [refused('proof'), refused('token')]
+  test.each<Row>([
+    ['of the proof is answered by one more, in silence', [once], 'review (approve)', prove()],
+    ['of the second proof is shown', [once, proved('other'), once], 'review: proof'],
+    ['of the token reads the request again', [token], 'loading: refreshed', load],
+    ['of the token is shown then', [token, loadedWith({})], 'review: refreshed'],
+    ['of an answered request reads it', [refused('resolved')], 'loading', load],
+    ['for the lack of a name is shown', [refused('unnamed')], 'review: unnamed'],
+    ['that it has expired is the end', [refused('expired')], 'expired'],
+    ['that there is none is the end', [refused('not_found')], 'not_found'],
+  ])('%s', (_what, events, view, effect) => expectSeen([...approving, ...events], view, effect))
 
   test.each<ProblemKind>(['flagged', 'limited', 'trouble', 'offline'])(
     '%s leaves the decision open',
     (kind) => {
-      const { state } = upon(...approving, refused(kind, 5))
-      expect(state).toMatchObject({ view: 'review', notice: { kind }, sealedToken: null })
+      const { state } = upon(...approving, refused(kind, { after: 5 }))
+      expect([shown(state), state.sealedToken]).toEqual([`review: ${kind}`, null])
       expect(undecided(state)).toBe(true)
     },
   )
-
-  test('of the token shows the request once more', () => {
-    const { state, effects } = upon(...approving, refused('token'))
-    expect(effects).toEqual([{ do: 'load' }])
-    expect(next(state, loaded)[0]).toMatchObject({ view: 'review', notice: { kind: 'refreshed' } })
-  })
-
-  test.each<ProblemKind>(['expired', 'not_found'])('%s is the end', (kind) => {
-    expect(upon(...approving, refused(kind)).state.view).toBe(kind)
-  })
-
-  test('of an answered request asks what became of it', () => {
-    expect(upon(...approving, refused('resolved')).effects).toEqual([{ do: 'load' }])
-  })
 })
 
 describe('a login', () => {
-  const login: Event = { type: 'loaded', consent: { ...consent, kind: 'login' } }
-  const approved = (redirect_url: string): Event => ({ type: 'approved', data: { redirect_url } })
-  const start: Event[] = [opened, login, { type: 'approve' }, { type: 'proved', sealedToken: 'x' }]
+  const start = [opened, loadedWith({ kind: 'login' }), approve, proved()]
 
-  test('goes on to its dashboard and nowhere else', () => {
-    const url = 'https://app.acme.example/auth?code=1'
-    expect(upon(...start, approved(url)).effects).toEqual([{ do: 'leave', url }])
-    for (const other of [
-      'https://acme.example/?code=1',
-      'javascript:alert(1)',
-      '',
-      '//app.acme.example/',
-    ])
-      expect(upon(...start, approved(other))).toMatchObject({
-        state: { view: 'misdirected' },
-        effects: [],
-      })
+  test('says nothing of variables', () => {
+    expect(upon(...start).effects).toEqual([post({ accepted_env_vars: undefined })])
   })
+
+  test('goes on to its dashboard', () => {
+    const url = 'https://app.acme.example/auth?code=1'
+    expect(upon(...start, approved({ redirect_url: url })).effects).toEqual([{ do: 'leave', url }])
+  })
+
+  test.each(['https://acme.example/?code=1', 'javascript:alert(1)', '', '//app.acme.example/'])(
+    'does not go to %j',
+    (url) => {
+      expectSeen([...start, approved({ redirect_url: url })], 'misdirected')
+    },
+  )
 })
 
-test('closing the page is an answer only while the person has not given one', () => {
-  expect(undecided(initial)).toBe(false)
-  expect(undecided(upon(...review).state)).toBe(true)
-  expect(undecided(upon(...review, { type: 'approve' }).state)).toBe(false)
-  expect(undecided(upon(...review, { type: 'decline' }).state)).toBe(false)
-  expect(undecided(upon(...review, { type: 'decline' }, { type: 'declined' }).state)).toBe(false)
-  expect(undecided(upon(...working).state)).toBe(false)
-})
-
-test('a page that was opened too often asks again when it may', () => {
-  const limited = upon(opened, { type: 'not_loaded', problem: { kind: 'limited', after: 7 } })
-  expect(limited.effects).toEqual([{ do: 'wait', seconds: 7, event: { type: 'retry' } }])
-  expect(next(limited.state, { type: 'retry' })[1]).toEqual({ do: 'load' })
+test.each<[string, Event[], boolean]>([
+  ['before it is shown', [], false],
+  ['while it is shown', review, true],
+  ['once Approve was pressed', [...review, approve], false],
+  ['once Decline was pressed', [...review, decline], false],
+  ['once it is declined', [...review, decline, declined], false],
+  ['while it is under way', working, false],
+])('closing the page is an answer: %s', (_when, events, expected) => {
+  expect(undecided(upon(...events).state)).toBe(expected)
 })
 
 describe('a tab among others', () => {
-  const superseded: Event = { type: 'superseded' }
   const released: Event = { type: 'released' }
   const front: Event = { type: 'front' }
-  const elsewhere = [...review, superseded]
-  const renewed: Event = { type: 'loaded', consent: { ...consent, approve_token: 'gtapr_2' } }
-  const ended: Event = {
-    type: 'not_loaded',
-    problem: { kind: 'resolved', ended: { view: 'declined', kind: 'signup' } },
-  }
+  const elsewhere: Event[] = [...review, { type: 'superseded' }]
+  const ended = resolvedAs('declined')
 
-  test('gives way to a newer one, and takes over when that is closed or this one is looked at', () => {
+  test.each([released, front])('gives way to a newer one, until $type', (event) => {
     expect(upon(...elsewhere)).toMatchObject({ state: { view: 'elsewhere' }, effects: [] })
-    for (const event of [released, front]) {
-      expect(upon(...elsewhere, event).effects).toEqual([{ do: 'load' }])
-      expect(upon(...elsewhere, event, renewed).state.view).toBe('review')
-      expect(upon(...elsewhere, event, ended).state.view).toBe('declined')
-    }
+    expect(upon(...elsewhere, event).effects).toEqual([load])
+    expect(upon(...elsewhere, event, renewed).state.view).toBe('review')
+    expect(upon(...elsewhere, event, ended).state.view).toBe('declined')
     expect(upon(...review, released).effects).toEqual([])
   })
 
   test('asks again when it is looked at, without disturbing whoever reads', () => {
     const noticed = [...approving, refused('flagged')]
-    const asked = upon(...noticed, front)
-    expect(asked).toMatchObject({ state: { view: 'review' }, effects: [{ do: 'load' }] })
+    const { state, effects } = upon(...noticed, front)
+    expect([state.view, effects]).toEqual(['review', [load]])
     expect(upon(...noticed, front, renewed).state).toEqual({
-      ...asked.state,
+      ...state,
       consent: { ...consent, approve_token: 'gtapr_2' },
     })
     for (const kind of ['offline', 'trouble', 'limited'] as const) {
-      const failed: Event = { type: 'not_loaded', problem: { kind } }
-      expect(upon(...noticed, front, failed)).toEqual({ state: asked.state, effects: [] })
+      expect(upon(...noticed, front, notLoaded(kind))).toEqual({ state, effects: [] })
     }
     expect(upon(...noticed, front, ended).state.view).toBe('declined')
     expect(upon(...working, front).effects).toEqual([])
   })
 
-  test('an answer to that does not undo what was decided meanwhile', () => {
-    const declining: Event[] = [...review, front, { type: 'decline' }]
-    expect(upon(...declining, renewed).state).toMatchObject({ view: 'review', busy: 'decline' })
-    expect(upon(...declining, ended).state).toMatchObject({ view: 'review', busy: 'decline' })
-    expect(upon(...declining, { type: 'declined' }, renewed).state.view).toBe('declined')
+  test('does not undo by an answer to that what was decided meanwhile', () => {
+    const declining = [...review, front, decline]
+    for (const answer of [renewed, ended])
+      expect(upon(...declining, answer).state).toMatchObject({ view: 'review', busy: 'decline' })
+    expect(upon(...declining, declined, renewed).state.view).toBe('declined')
     expect(upon(...working, renewed).state.view).toBe('working')
   })
 })
 
-test.each(['approved', 'declined', 'closed', 'failed'] as const)(
-  'a request that was %s is told so',
-  (view) => {
-    const problem = { kind: 'resolved' as const, ended: { view, kind: 'login' as const } }
-    expect(upon(opened, { type: 'not_loaded', problem }).state).toMatchObject({
-      view,
-      kind: 'login',
-    })
-    expect(upon(opened, { type: 'not_loaded', problem: { kind: 'resolved' } }).state.view).toBe(
-      'resolved',
-    )
-  },
-)
-
-test('declining what is being approved elsewhere shows how that ends', () => {
-  const event: Event = { type: 'not_declined', problem: { kind: 'in_progress' } }
-  expect(upon(...review, { type: 'decline' }, event).effects).toEqual([{ do: 'load' }])
-  const opening = upon(opened, { type: 'loaded', consent: { ...consent, approval: 'in_progress' } })
-  expect(opening.state.view).toBe('working')
-  expect(opening.effects).toEqual([{ do: 'approve', body: { approve_token: 'gtapr_1' } }])
+test.each(['approved', 'declined', 'closed', 'failed'])('says that it was %s', (view) => {
+  expect(upon(opened, resolvedAs(view)).state).toMatchObject({ view, kind: 'login' })
+  expect(upon(opened, notLoaded('resolved')).state.view).toBe('resolved')
 })
 
 describe('an approval that the agent has to claim', () => {
-  const pending: Event = { type: 'approved', data: { status: 'pending', claim_code: '483 201' } }
-  const again = { do: 'wait', seconds: 3, event: { type: 'ask_again' } }
+  const code = '483 201'
+  const pending = approved({ status: 'pending', claim_code: code })
+  const unshown = approved({ status: 'pending' })
+  const claiming = [...approving, pending]
+  const told = 'claiming 483 201'
+  const waits = loadedWith({ claim: 'waiting' })
+  const reloaded = loadedWith({ claim: 'waiting' }, { code })
+  const inProgress = refused('in_progress', { after: 1 })
 
-  test('shows the code, and asks with the same proof whether it was told', () => {
-    const claiming = [...approving, pending]
-    expect(upon(...claiming)).toMatchObject({
-      state: { view: 'claiming', code: '483 201' },
-      effects: [again],
-    })
-    const body = { approve_token: 'gtapr_1', sealed_token: 'sealed', accepted_env_vars: [] }
-    expect(upon(...claiming, { type: 'ask_again' }).effects).toEqual([{ do: 'approve', body }])
-    expect(upon(...claiming, refused('in_progress', 1)).state.view).toBe('working')
-    expect(upon(...claiming, { type: 'approved', data: { status: 'approved' } }).state.view).toBe(
-      'approved',
-    )
-    expect(upon(...claiming, refused('offline'))).toMatchObject({
-      state: { view: 'claiming', code: '483 201' },
-    })
+  test.each<Row>([
+    ['shows the code', claiming, told, waiting(3)],
+    ['asks with the same proof', [...claiming, askAgain], told, post()],
+    ['goes on once it was told', [...claiming, inProgress], 'working 483 201', waiting(1)],
+    ['is over then', [...claiming, approved({ status: 'approved' })], 'approved 483 201'],
+    [
+      'waits out a lost connection',
+      [...claiming, refused('offline')],
+      `${told}: offline`,
+      waiting(2),
+    ],
+    ['asks what became of it', [...claiming, refused('resolved')], 'loading 483 201', load],
+    [
+      'ends where the code was wrong too often',
+      [...claiming, refused('resolved'), resolvedAs('unclaimed')],
+      'unclaimed 483 201',
+    ],
+    ['ends with its time', [...claiming, refused('expired')], 'expired 483 201'],
+    ['can be cancelled', [...claiming, decline], `${told} (decline)`, { do: 'decline' }],
+    ['stays so', [...claiming, decline, pending], `${told} (decline)`],
+    ['is cancelled', [...claiming, decline, declined], 'declined 483 201'],
+    ['shows the code to the tab that was shown it', [opened, reloaded], told, question],
+    ['goes on to do so', [opened, reloaded, unshown], told, waiting(3)],
+    ['shows another page none', [opened, waits, unshown], 'claiming', waiting(3)],
+  ])('%s', (_what, events, view, effect) => expectSeen(events, view, effect))
+
+  test('is no more decided by closing the page', () => {
     expect(undecided(upon(...claiming).state)).toBe(false)
   })
-
-  test('ends as the server says, and can be cancelled', () => {
-    const claiming = [...approving, pending]
-    expect(upon(...claiming, refused('resolved')).effects).toEqual([{ do: 'load' }])
-    const ended: Event = {
-      type: 'not_loaded',
-      problem: { kind: 'resolved', ended: { view: 'unclaimed', kind: 'signup' } },
-    }
-    expect(upon(...claiming, refused('resolved'), ended).state.view).toBe('unclaimed')
-    expect(upon(...claiming, { type: 'decline' }).effects).toEqual([{ do: 'decline' }])
-    expect(upon(...claiming, { type: 'decline' }, { type: 'declined' }).state.view).toBe('declined')
-    expect(upon(...claiming, { type: 'decline' }, pending).state.busy).toBe('decline')
-    expect(upon(...claiming, refused('expired')).state.view).toBe('expired')
-  })
-
-  test('a reload shows the code that this tab was shown, and another page none', () => {
-    const waiting = { ...consent, claim: 'waiting' as const }
-    const reloaded: Event = { type: 'loaded', consent: waiting, code: '483 201' }
-    expect(upon(opened, reloaded)).toMatchObject({
-      state: { view: 'claiming', code: '483 201' },
-      effects: [{ do: 'approve', body: { approve_token: 'gtapr_1' } }],
-    })
-    const unshown: Event = { type: 'approved', data: { status: 'pending' } }
-    expect(upon(opened, reloaded, unshown).state.code).toBe('483 201')
-    expect(upon(opened, { type: 'loaded', consent: waiting }, unshown).state).toMatchObject({
-      view: 'claiming',
-      code: null,
-    })
-  })
-})
-
-test('a name that the server asks for is typed, and sent from then on', () => {
-  const asked = upon(...approving, refused('unnamed'))
-  expect(asked.state).toMatchObject({ view: 'review', busy: null, notice: { kind: 'unnamed' } })
-  const proved: Event[] = [{ type: 'approve' }, { type: 'proved', sealedToken: 'again' }]
-  expect(upon(...approving, refused('unnamed'), loaded, ...proved).effects).toEqual([
-    {
-      do: 'approve',
-      body: {
-        approve_token: 'gtapr_1',
-        sealed_token: 'again',
-        accepted_env_vars: [],
-        account_name: 'Harbour Notes',
-      },
-    },
-  ])
 })

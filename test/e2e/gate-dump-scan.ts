@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { createDataKey, type DataKey, dataKeyBytes, open } from '../../infra/crypto/sealing.ts'
-import { bytesOfEvent } from './dump.ts'
-import type { Place } from './secret-scan.ts'
+import { bytesOfEvent } from '../support/dump.ts'
+import type { Place } from '../support/secret-scan.ts'
 
 /** Something in a dump that the server's keys open. Its name says where it is and what opened it. */
 export type Opened = Place & { purpose: string }
