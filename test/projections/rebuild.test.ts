@@ -25,12 +25,6 @@ import {
 } from './webhooks/events.ts'
 import { id } from './world-events.ts'
 
-interface Case {
-  projection: Projection
-  /** Each is of another session, signup or event. */
-  stories: DomainEvent[][]
-}
-
 const storiesOf = (count: number, story: (n: number) => DomainEvent[]) =>
   Array.from({ length: count }, (_, n) => story(n))
 
@@ -71,7 +65,8 @@ const sessions = storiesOf(60, (n) => {
   ]
 })
 
-const cases: Case[] = [
+/** Each story is of another session, signup or event. */
+const cases: { projection: Projection; stories: DomainEvent[][] }[] = [
   { projection: gateProjection, stories: storiesOf(60, gateStory) },
   {
     projection: webhooksProjection,

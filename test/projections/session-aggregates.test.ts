@@ -1,21 +1,14 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { countSessions } from '../../projections/sessions/aggregates.ts'
 import { intervals } from '../../projections/sessions/count-groups.ts'
 import { hourMs } from '../../projections/sessions/hours.ts'
 import { amount } from '../support/long.ts'
-import { openProjectionWorld, type ProjectionWorld } from '../support/projections.ts'
 import { counted, end, expected, query, rollUp, time } from './session-counts.ts'
-import { createModel, facts, type Model, type ModelFacts } from './session-model.ts'
+import { common, facts, type Model, seed, useModels } from './session-model.ts'
 
-const seed = Date.now() % 2 ** 31
-let world: ProjectionWorld
+const models = useModels()
 let run = 0
-
-beforeAll(async () => {
-  world = await openProjectionWorld()
-})
-afterAll(() => world?.close())
 
 const decided = fc.record({ time, facts, user: fc.option(fc.integer({ min: 1, max: 2 })) })
 const change = fc.oneof(
@@ -39,14 +32,14 @@ async function alter(model: Model, change: Plan['changes'][number]): Promise<voi
 
 test(`counts are those of the sessions, read or rolled up, before and after any change (seed ${seed})`, async () => {
   const property = fc.asyncProperty(plan, async ({ there, changes, queries }) => {
-    const model = createModel(world, `${seed} ${run++}`)
+    const model = models.model(run++)
     await model.begin(there)
-    await rollUp(world.database)
+    await rollUp(models.database)
     for (const change of [undefined, ...changes]) {
       if (change) await alter(model, change)
       for (const query of queries)
         for (const usesHours of [true, false])
-          expect(await counted(world.database, model, { ...query, usesHours })).toEqual(
+          expect(await counted(models.database, model, { ...query, usesHours })).toEqual(
             expected(model, query),
           )
     }
@@ -55,12 +48,11 @@ test(`counts are those of the sessions, read or rolled up, before and after any 
 }, 240_000)
 
 test('the largest groups are counted by themselves and the others together', async () => {
-  const model = createModel(world, `${seed} top`)
-  const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
+  const model = models.model('top')
   for (let n = 0; n < 6; n++)
     await model.decide(n, hourMs + n, { ...common, country: n < 3 ? 'FR' : n < 5 ? 'DE' : null })
   const count = (top: number, { since = 0, maxRows = 100 } = {}) =>
-    countSessions(world.database.pool, model.scope, {
+    countSessions(models.database.pool, model.scope, {
       top,
       interval: 'none',
       groupBy: ['country'],

@@ -2,40 +2,33 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createCodec } from '../../infra/event-store/codec.ts'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { sessionFacts } from '../../projections/sessions/facts.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { addAnalyst, defaultHidden } from '../../projections/sessions/session-facts.ts'
-import { testCause } from '../support/projections.ts'
-import { metaOf, sessionScored } from '../support/session-scored.ts'
-import { useReadModel } from './read-model.ts'
+import type { SessionScored } from '../../schemas/events.ts'
+import { sessionScored } from '../support/session-scored.ts'
+import { recordedSession, useReadModel } from './read-model.ts'
+import { id } from './world-events.ts'
 
-const codec = createCodec()
-let offset = 0
-const model = useReadModel(sessionsProjection, (event) => {
-  if (event.type !== 'SessionScored') throw new Error(`not used here: ${event.type}`)
-  return {
-    ...event,
-    meta: metaOf(event.data),
-    value: codec.encode(event, testCause),
-    position: { topic: 'tidegate.sessions.v1', partition: 0, offset: offset++ },
-  }
-})
-
-const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
+const model = useReadModel(sessionsProjection, recordedSession)
 const acme = id('org', 1)
 const other = id('org', 2)
 const secret = randomBytes(8).toString('hex')
 const roles = { everything: `all_${secret}`, acmeOnly: `acme_${secret}` }
 
-type Scored = Parameters<typeof sessionScored>[0]
-const scored = (data: Scored) => ({ type: 'SessionScored', data: sessionScored(data) }) as const
+/** The `n`th decision, of session `n` unless told otherwise. */
+function scored(n: number, overrides: Partial<SessionScored> = {}) {
+  const ids = { event_id: id('evt', n), session_id: id('sid', n) }
+  return { type: 'SessionScored', data: sessionScored({ ...ids, ...overrides }) } as const
+}
+const hand_off = { challenge_answered: true, input_observed: false, binding: null }
+const ofFirst = { session_id: id('sid', 1) }
 
 beforeAll(async () => {
   for (const role of Object.values(roles))
-    await model.database.pool.query(`create role ${role} login password '${secret}'`)
-  await transaction(model.database.pool, async (tx) => {
+    await model.pool.query(`create role ${role} login password '${secret}'`)
+  await transaction(model.pool, async (tx) => {
     await addAnalyst(tx, { role: roles.everything, organizationId: null })
     await addAnalyst(tx, { role: roles.acmeOnly, organizationId: acme })
   })
@@ -43,7 +36,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const role of Object.values(roles))
-    await model.database.pool.query(`drop owned by ${role}; drop role ${role}`)
+    await model.pool.query(`drop owned by ${role}; drop role ${role}`)
 })
 
 async function as<T>(role: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
@@ -54,6 +47,9 @@ async function as<T>(role: string, work: (client: pg.Client) => Promise<T>): Pro
   await client.connect()
   return work(client).finally(() => client.end())
 }
+
+const read = (role: string) =>
+  as(role, (client) => client.query('select * from read.session_facts'))
 
 const request = {
   url: 'https://Shop.example/users/4711/orders/8f14e45f-ceea-467f/a%40b.example/summer-sale?token=x',
@@ -105,81 +101,52 @@ test.each(['', '999.1.1.1', 'fe80::1%eth0', 'unknown'])('%s is no address', (ip_
   expect(sessionFacts(sessionScored({ request: { ...request, ip_address } })).ip_address).toBeNull()
 })
 
-test('a session stays handed off, however its decisions came together', async () => {
-  const handOff = { challenge_answered: true, input_observed: false, binding: null }
-  const decisions = [
-    scored({ event_id: id('evt', 1), evaluated_at: 1, hand_off: handOff }),
-    scored({ event_id: id('evt', 2), evaluated_at: 2 }),
-  ]
-  await model.given(...decisions)
+test('a session stays handed off since it was, whatever a later decision repeats of it', async () => {
+  const handedOffAt = async () =>
+    (await model.rows('sessions')).map(({ evaluated_at, handed_off_at }) => [
+      evaluated_at,
+      handed_off_at,
+    ])
+  await model.given(
+    scored(1, { evaluated_at: 1, reason: 'hand_off', hand_off }),
+    scored(2, { ...ofFirst, evaluated_at: 2 }),
+  )
+  expect(await handedOffAt()).toEqual([['2', '1']])
+  const lookedUp = { ...ofFirst, evaluated_at: 3, reason: 'looked_up', hand_off } as const
+  await model.given(scored(3, lookedUp))
+  expect(await handedOffAt()).toEqual([['3', '1']])
+})
+
+test('in one batch a session was handed off when it was, too', async () => {
+  await model.given(
+    scored(1, { evaluated_at: 1, reason: 'hand_off', hand_off }),
+    scored(2, { ...ofFirst, evaluated_at: 2, reason: 'looked_up', hand_off }),
+  )
   expect(await model.rows('sessions')).toMatchObject([{ evaluated_at: '2', handed_off_at: '1' }])
 })
 
-test('a session was handed off when it was, although the decision of a look-up repeats what was seen then', async () => {
-  const hand_off = { challenge_answered: true, input_observed: false, binding: null }
-  const handedOff = scored({
-    event_id: id('evt', 1),
-    evaluated_at: 1,
-    reason: 'hand_off',
-    hand_off,
-  })
-  const lookedUp = scored({
-    event_id: id('evt', 2),
-    evaluated_at: 2,
-    reason: 'looked_up',
-    hand_off,
-  })
-  const rows = [expect.objectContaining({ evaluated_at: '2', handed_off_at: '1' })]
-  await model.given(handedOff, lookedUp)
-  expect(await model.rows('sessions')).toEqual(rows)
-  await model.given({ ...lookedUp, data: { ...lookedUp.data, event_id: id('evt', 3) } })
-  expect(await model.rows('sessions')).toEqual(rows)
-})
+const browserOf = (name: string) => ({ ...sessionScored().browser, name })
 
 test('texts of a client that Postgres cannot store are stored without what it refuses', async () => {
-  const browser = {
-    name: 'Chr\0me',
-    version: '1',
-    major_version: '1',
-    engine: 'blink',
-    app_name: null,
-  }
-  await model.given(scored({ browser, request: { ...request, user_agent: 'a\0"{},\\b' } }))
+  const said = { ...request, user_agent: 'a\0"{},\\b' }
+  await model.given(scored(1, { browser: browserOf('Chr\0me'), request: said }))
   expect(await model.rows('sessions')).toMatchObject([
     { browser: 'Chr\ufffdme', user_agent: 'a\ufffd"{},\\b' },
   ])
 })
 
-test('a browser is found by its name, whether client hints or the user agent told it', async () => {
-  const names = ['Google Chrome', 'Chrome', 'Microsoft Edge', 'Samsung Internet']
-  const browsers = names.map((name) => ({
-    name,
-    version: '1',
-    major_version: '1',
-    engine: 'blink',
-    app_name: null,
-  }))
-  await model.given(
-    ...browsers.map((browser, n) =>
-      scored({ session_id: id('sid', n + 1), event_id: id('evt', n + 1), browser }),
-    ),
-  )
-  const rows = await model.rows('sessions')
-  expect(rows.map(({ browser }) => browser)).toEqual([
-    'Chrome',
-    'Chrome',
-    'Edge',
-    'Samsung Internet',
-  ])
+test.each([
+  ['Google Chrome', 'Chrome'],
+  ['Chrome', 'Chrome'],
+  ['Microsoft Edge', 'Edge'],
+  ['Samsung Internet', 'Samsung Internet'],
+])('the browser %s, as client hints or the user agent tell it, is found as %s', (name, browser) => {
+  expect(sessionFacts(sessionScored({ browser: browserOf(name) })).browser).toBe(browser)
 })
 
 test('an analyst sees what the policy of the organization shows', async () => {
-  await model.given(scored({ session_id: id('sid', 1), request }))
-  const look = () =>
-    as(
-      roles.everything,
-      async (client) => (await client.query('select * from read.session_facts')).rows[0],
-    )
+  await model.given(scored(1, { request }))
+  const look = async () => (await read(roles.everything)).rows[0]
   expect(await look()).toMatchObject({
     evaluated_at: new Date(sessionScored().evaluated_at),
     page_path: '/users/*/orders/*/*/summer-sale',
@@ -189,8 +156,6 @@ test('an analyst sees what the policy of the organization shows', async () => {
     page_host: 'shop.example',
   })
 
-  const policy = await model.database.pool.query('select * from read.data_policies')
-  expect(policy.rows).toEqual([])
   await setHidden([])
   expect(await look()).toMatchObject({
     page_path: '/users/4711/orders/8f14e45f-ceea-467f/a%40b.example/summer-sale',
@@ -203,11 +168,11 @@ test('an analyst sees what the policy of the organization shows', async () => {
     signals: null,
     ip_address: request.ip_address,
   })
-  await model.database.pool.query('delete from read.data_policies')
+  await model.pool.query('delete from read.data_policies')
 })
 
 function setHidden(columns: string[]): Promise<unknown> {
-  return model.database.pool.query(
+  return model.pool.query(
     `insert into read.data_policies (organization_id, shortens_addresses, allows_minimal_mode, changed_at,
        hidden_facts, facts_topic) values ($1, false, false, 0, $2, false)
      on conflict (organization_id) do update set hidden_facts = excluded.hidden_facts`,
@@ -216,19 +181,13 @@ function setHidden(columns: string[]): Promise<unknown> {
 }
 
 test('an analyst reads the rows of the organizations that were named, and no other relation', async () => {
-  await model.given(
-    scored({ session_id: id('sid', 1), event_id: id('evt', 1) }),
-    scored({ session_id: id('sid', 2), event_id: id('evt', 2), organization_id: other }),
-  )
-  const sessionsOf = (role: string) =>
-    as(role, async (client) => {
-      const { rows } = await client.query('select session_id from read.session_facts order by 1')
-      return rows.map(({ session_id }) => session_id)
-    })
+  await model.given(scored(1), scored(2, { organization_id: other }))
+  const sessionsOf = async (role: string) =>
+    (await read(role)).rows.map(({ session_id }) => session_id).toSorted()
   expect(await sessionsOf(roles.everything)).toEqual([id('sid', 1), id('sid', 2)])
   expect(await sessionsOf(roles.acmeOnly)).toEqual([id('sid', 1)])
 
-  const { rows: relations } = await model.database.pool.query<{ name: string }>(
+  const { rows: relations } = await model.pool.query<{ name: string }>(
     `select format('%I.%I', nspname, relname) as name from pg_class join pg_namespace n on n.oid = relnamespace
      where relkind in ('r', 'v', 'm', 'p') and nspname !~ '^(pg_|information_schema)'`,
   )
@@ -247,16 +206,10 @@ test('an analyst reads the rows of the organizations that were named, and no oth
 })
 
 test('one who was given all and then one organization reads that one', async () => {
-  await model.given(scored({ organization_id: other }))
+  await model.given(scored(1, { organization_id: other }))
   const give = (organizationId: string | null) =>
-    transaction(model.database.pool, (tx) =>
-      addAnalyst(tx, { role: roles.acmeOnly, organizationId }),
-    )
-  const count = () =>
-    as(
-      roles.acmeOnly,
-      async (client) => (await client.query('select from read.session_facts')).rowCount,
-    )
+    transaction(model.pool, (tx) => addAnalyst(tx, { role: roles.acmeOnly, organizationId }))
+  const count = async () => (await read(roles.acmeOnly)).rowCount
   expect(await count()).toBe(0)
   await give(null)
   expect(await count()).toBe(1)
@@ -273,7 +226,7 @@ test('the page about flat rows names the columns of the view, and what is kept b
     .split('\n')
     .filter((line) => line.startsWith('| `'))
     .flatMap((line) => [...(line.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name))
-  const { rows } = await model.database.pool.query<{ name: string }>(
+  const { rows } = await model.pool.query<{ name: string }>(
     `select column_name as name from information_schema.columns
      where table_schema = 'read' and table_name = 'session_facts'`,
   )

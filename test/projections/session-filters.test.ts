@@ -1,28 +1,22 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { SessionFilters } from '../../projections/sessions/filters.ts'
 import { listSessions, type SessionPlace } from '../../projections/sessions/list-sessions.ts'
 import { amount } from '../support/long.ts'
-import { openProjectionWorld, type ProjectionWorld } from '../support/projections.ts'
 import {
-  createModel,
+  common,
   facts,
   filters,
   keyId,
   type Model,
-  type ModelFacts,
   matches,
+  seed,
+  useModels,
   visitorId,
 } from './session-model.ts'
 
-const seed = Date.now() % 2 ** 31
-let world: ProjectionWorld
+const models = useModels()
 let run = 0
-
-beforeAll(async () => {
-  world = await openProjectionWorld()
-})
-afterAll(() => world?.close())
 
 const change = fc.oneof(
   fc.record({ kind: fc.constant('insert' as const), time: fc.integer({ min: 1, max: 8 }), facts }),
@@ -57,7 +51,7 @@ async function walk(model: Model, { filters, limit, windowSize, changes, there }
   let added = 1000
   let after: SessionPlace | undefined
   for (let page = 0; page < 500; page++) {
-    const { rows, hasMore, readTo } = await listSessions(world.database.pool, model.scope, {
+    const { rows, hasMore, readTo } = await listSessions(models.database.pool, model.scope, {
       limit,
       filters,
       windowSize,
@@ -98,7 +92,7 @@ async function alter(
 type Plan = typeof plan extends fc.Arbitrary<infer T> ? T : never
 
 async function checked(plan: Plan): Promise<void> {
-  const model = createModel(world, `${seed} ${run++}`)
+  const model = models.model(run++)
   await model.begin(plan.there)
   const before = [...model.sessions.values()].filter((session) => matches(session, plan.filters))
   const { seen, altered } = await walk(model, plan)
@@ -119,12 +113,11 @@ test(`pages of filtered sessions have each one that stays as it is once, in orde
 }, 120_000)
 
 test('a page that ends with its window says how far it read, and the last one that it read everything', async () => {
-  const model = createModel(world, `${seed} window`)
-  const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
+  const model = models.model('window')
   for (let n = 0; n < 7; n++)
     await model.decide(n, n + 1, { ...common, country: n === 0 ? 'DE' : 'FR' })
   const read = (after?: SessionPlace) =>
-    listSessions(world.database.pool, model.scope, {
+    listSessions(models.database.pool, model.scope, {
       limit: 2,
       windowSize: 3,
       filters: { country: ['DE'] },
@@ -143,8 +136,7 @@ test('a page that ends with its window says how far it read, and the last one th
 })
 
 test('by verdict, visitor and user all sessions are searched for one page', async () => {
-  const model = createModel(world, `${seed} exact`)
-  const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
+  const model = models.model('exact')
   for (let n = 0; n < 9; n++)
     await model.decide(n, n + 1, {
       ...common,
@@ -161,21 +153,14 @@ test('by verdict, visitor and user all sessions are searched for one page', asyn
     [1, { client_user_id: ['user 1'] }],
     [1, { client_user_id: ['user 1'], verdict }],
   ] satisfies [number, SessionFilters][]) {
-    const { rows, hasMore } = await listSessions(world.database.pool, model.scope, {
-      limit: 2,
-      windowSize: 2,
-      filters,
-    })
-    expect({ ids: rows.map(({ id }) => id), hasMore }).toEqual({
-      ids: [model.sessionId(n)],
-      hasMore: false,
-    })
+    const page = { limit: 2, windowSize: 2, filters }
+    const found = await listSessions(models.database.pool, model.scope, page)
+    expect(found).toMatchObject({ rows: [{ id: model.sessionId(n) }], hasMore: false })
   }
 })
 
 test('what has ended with decisions is neither so nor the opposite', async () => {
-  const model = createModel(world, `${seed} ended`)
-  const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
+  const model = models.model('ended')
   for (let n = 0; n < 4; n++)
     await model.decide(n, n + 1, {
       ...common,
@@ -194,7 +179,7 @@ test('what has ended with decisions is neither so nor the opposite', async () =>
     // A key is still there.
     [{ not: { key_id: [keyId(2)] } }, [3, 2, 1, 0]],
   ] satisfies [SessionFilters, number[]][]) {
-    const { rows } = await listSessions(world.database.pool, model.scope, { limit: 10, filters })
+    const { rows } = await listSessions(models.database.pool, model.scope, { limit: 10, filters })
     expect(rows.map(({ id }) => id)).toEqual(ns.map((n) => model.sessionId(n)))
   }
 })

@@ -1,34 +1,26 @@
-import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { transaction, tryLock } from '../../infra/postgres/pool.ts'
 import { hourMs } from '../../projections/sessions/hours.ts'
 import { rollUpLock, rollUpOnce, runRollUp } from '../../projections/sessions/roll-up.ts'
 import { eventually } from '../support/eventually.ts'
-import { openProjectionWorld, type ProjectionWorld, silent } from '../support/projections.ts'
+import { silent } from '../support/projections.ts'
 import { counted, end, expected, type Query, rollUp } from './session-counts.ts'
-import { createModel, facts, type Model, type ModelFacts } from './session-model.ts'
+import { common, type Model, useModels } from './session-model.ts'
 
-const seed = Date.now() % 2 ** 31
-const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
 const byCountry: Query = { filters: {}, interval: 'hour', groupBy: ['country'] }
-let world: ProjectionWorld
-
-beforeAll(async () => {
-  world = await openProjectionWorld()
-})
-afterAll(() => world?.close())
+const models = useModels()
 
 async function countsAreRight(model: Model): Promise<void> {
   for (const usesHours of [true, false])
-    expect(await counted(world.database, model, { ...byCountry, usesHours })).toEqual(
+    expect(await counted(models.database, model, { ...byCountry, usesHours })).toEqual(
       expected(model, byCountry),
     )
 }
 
 test('whatever changes a session deletes the roll-ups of its hours, and of no other', async () => {
-  const model = createModel(world, `${seed} deleted`)
+  const model = models.model('deleted')
   const hours = async () => {
-    const { rows } = await world.database.pool.query<{ hour: number }>(
+    const { rows } = await models.database.pool.query<{ hour: number }>(
       `select (hour / ${hourMs})::integer as hour from read.session_hours
        where organization_id = $1 and sessions is not null order by hour`,
       [model.scope.organizationId],
@@ -43,7 +35,7 @@ test('whatever changes a session deletes the roll-ups of its hours, and of no ot
     () => model.end(hourMs, 0),
     () => model.end(hourMs, hourMs),
   ]) {
-    await rollUp(world.database)
+    await rollUp(models.database)
     await change()
     left.push(await hours())
   }
@@ -56,7 +48,7 @@ test('whatever changes a session deletes the roll-ups of its hours, and of no ot
 })
 
 test('hours that are counted while sessions change are never wrong', async () => {
-  const model = createModel(world, `${seed} beside`)
+  const model = models.model('beside')
   const decide = (n: number, round: number) => {
     const at = (1 + ((n + round) % 4)) * hourMs + n
     return model.decide(n, at, { ...common, country: round % 2 ? 'DE' : 'FR' })
@@ -66,22 +58,22 @@ test('hours that are counted while sessions change are never wrong', async () =>
     for (let round = 0; round < 25; round++) await decide(writer * 100 + (round % 3), round)
   })
   const rolling = (async () => {
-    while (isWriting) await rollUpOnce(world.database.pool, end)
+    while (isWriting) await rollUpOnce(models.database.pool, end)
   })()
   await Promise.all(writers)
   isWriting = false
   await rolling
-  await rollUp(world.database)
+  await rollUp(models.database)
   await countsAreRight(model)
 }, 60_000)
 
 test('an hour is counted when those who were changing its sessions have committed', async () => {
-  const model = createModel(world, `${seed} waits`)
+  const model = models.model('waits')
   await model.decide(0, hourMs, { ...common, country: 'FR' })
   let rolling: Promise<unknown> | undefined
   await model.decide(1, hourMs + 1, { ...common, country: 'DE' }, async () => {
     let isOver = false
-    rolling = rollUpOnce(world.database.pool, end).finally(() => {
+    rolling = rollUpOnce(models.database.pool, end).finally(() => {
       isOver = true
     })
     await eventually(async () => expect(isOver || (await waitForLocks())).toBe(true))
@@ -91,7 +83,7 @@ test('an hour is counted when those who were changing its sessions have committe
 })
 
 async function waitForLocks(): Promise<boolean> {
-  const { rows } = await world.database.pool.query(
+  const { rows } = await models.database.pool.query(
     `select from pg_locks l join pg_database d on d.oid = l.database
      where d.datname = current_database() and l.locktype = 'advisory' and not l.granted`,
   )
@@ -99,12 +91,12 @@ async function waitForLocks(): Promise<boolean> {
 }
 
 test('an hour is counted by each environment', async () => {
-  const live = createModel(world, `${seed} environments`)
-  const others = createModel(world, `${seed} environments`, 'test')
+  const live = models.model('environments')
+  const others = models.model('environments', 'test')
   for (let n = 0; n < 3; n++) await live.decide(n, hourMs + n, { ...common, country: 'FR' })
   for (let n = 0; n < 2; n++)
     await others.decide(n, hourMs + n, { ...common, country: n === 0 ? 'FR' : 'DE' })
-  await rollUp(world.database)
+  await rollUp(models.database)
   for (const model of [live, others]) await countsAreRight(model)
   // What changes a session of one leaves the other's hour.
   await others.erase(0)
@@ -112,9 +104,9 @@ test('an hour is counted by each environment', async () => {
 })
 
 test('hours are counted by another process when the one that was at it has died', async () => {
-  const model = createModel(world, `${seed} died`)
+  const model = models.model('died')
   await model.decide(0, hourMs, common)
-  const { pool } = world.database
+  const { pool } = models.database
   let looks = 0
   const clock = () => {
     looks++

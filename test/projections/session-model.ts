@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { afterAll, beforeAll } from 'vitest'
 import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { buildLock, liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
@@ -20,10 +21,12 @@ import type {
   SessionScored,
   Verdict,
 } from '../../schemas/events.ts'
-import { type ProjectionWorld, testCause } from '../support/projections.ts'
+import { visitorErased } from '../support/erased.ts'
+import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { sessionScored, visitorLink } from '../support/session-scored.ts'
+import { recordedSession } from './read-model.ts'
 
-/** What a session's newest decision says, as far as sessions are searched for by it. */
+/** A session as its newest decision describes it, as far as sessions are searched for by it. */
 export interface ModelSession {
   n: number
   time: number
@@ -73,6 +76,10 @@ export const facts = fc.record({
   handedOff: fc.boolean(),
 })
 export type ModelFacts = typeof facts extends fc.Arbitrary<infer T> ? T : never
+
+export const seed = Date.now() % 2 ** 31
+/** The facts of sessions that differ in something else. */
+export const [common] = fc.sample(facts, { numRuns: 1, seed }) as [ModelFacts]
 
 export const keyId = (n: number) => derivedId('key', String(n))
 export const visitorId = (n: number) => derivedId('vid', String(n))
@@ -158,8 +165,8 @@ const prefixes: Record<string, string> = {
 
 const present = <T>(value: T | null): T[] => (value === null ? [] : [value])
 
-/** What a session has of a field; empty = it has no value. */
-const valuesOf: Record<FilterName, (session: ModelSession) => (string | number)[]> = {
+/** A session's values of a field; empty = it has none. */
+export const valuesOf: Record<FilterName, (session: ModelSession) => (string | number)[]> = {
   verdict: ({ verdict }) => [verdict],
   signal: ({ signals }) => signals,
   attribution: ({ labels }) => labels.flatMap((label) => [label, label.split(':')[1] ?? '']),
@@ -184,7 +191,7 @@ const fields = Object.keys(valuesOf).filter((name): name is FilterName =>
 )
 const factFields = fields.filter((field) => !lastingFields.includes(field))
 
-/** Whether the filters ask for the field: `null` stands for no value. */
+/** Returns the values that the filters ask for; `null` stands for no value. */
 function asked({ without = [], ...filters }: SessionFilters, field: FilterName) {
   const values: (string | number)[] | undefined = filters[field]
   const isEmpty = without.some((one) => one === field)
@@ -231,21 +238,32 @@ interface Begun {
   user?: number | null
 }
 
+/** A database of the test file's own, and models that differ by name or environment. */
+export function useModels() {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createTestDatabase()
+  })
+  afterAll(() => database?.drop())
+  return {
+    get database() {
+      return database
+    },
+    model: (name: unknown, environment?: Environment) =>
+      createModel(database, `${seed} ${name}`, environment),
+  }
+}
+
 /** Sessions of one organization and environment in Postgres, and the same in memory. */
-export function createModel(
-  world: ProjectionWorld,
-  name: string,
-  environment: Environment = 'live',
-) {
+function createModel(database: TestDatabase, name: string, environment: Environment = 'live') {
   const organizationId = derivedId('org', name)
   const sessions = new Map<number, ModelSession>()
-  let offset = 0
   let events = 0
   const sessionId = (n: number) => derivedId('sid', name, environment, String(n))
   const about = { organization_id: organizationId, environment }
 
   function inBuild(work: (tx: Tx) => Promise<void>): Promise<void> {
-    return transaction(world.database.pool, async (tx) => {
+    return transaction(database.pool, async (tx) => {
       const build = await liveBuild(tx, 'sessions')
       if (!build) throw new Error('no live build')
       await tx.query('select pg_advisory_xact_lock_shared($1)', [buildLock(build)])
@@ -254,16 +272,9 @@ export function createModel(
     })
   }
 
-  function placed(event: ModelEvent) {
-    const meta = { eventId: event.data.event_id, time: 1, organizationId, environment: null }
-    const position = { topic: 'any', partition: 0, offset: ++offset }
-    const { value } = world.codec.toCausedRecord(event, meta, testCause)
-    return { ...event, meta, value, position }
-  }
-
   const apply = (events: ModelEvent[], beforeCommit?: () => Promise<void>): Promise<void> =>
     inBuild(async (tx) => {
-      await applyNew(tx, sessionsProjection, events.map(placed))
+      await applyNew(tx, sessionsProjection, events.map(recordedSession))
       await beforeCommit?.()
     })
 
@@ -326,21 +337,8 @@ export function createModel(
     },
     async erase(n: number): Promise<void> {
       sessions.delete(n)
-      const named = {
-        ...about,
-        session_ids: [sessionId(n)],
-        erased_visitor_ids: [],
-        changed_visitor_ids: [],
-      }
-      const erasure = {
-        event_id: 'evt',
-        erasure_id: 'x',
-        visitor_id: null,
-        user_digest: null,
-        counts: {},
-        erased_at: 1,
-      }
-      await inBuild(async (tx) => sessionsProjection.erase?.(tx, [{ ...named, ...erasure }]))
+      const erasure = visitorErased([sessionId(n)], about)
+      await inBuild(async (tx) => sessionsProjection.erase?.(tx, [erasure]))
     },
   }
 }
@@ -349,23 +347,11 @@ export type Model = ReturnType<typeof createModel>
 
 function decisionOf(decided: ModelFacts, ids: Partial<SessionScored>): SessionScored {
   const plain = sessionScored(ids)
-  const {
-    verdict,
-    score: risk_score,
-    country,
-    asn,
-    network,
-    signals,
-    labels,
-    host,
-    browser,
-    os,
-    ip,
-  } = decided
+  const { verdict, country, asn, network, signals, labels, host, browser, os, ip } = decided
   return {
     ...plain,
     verdict,
-    risk_score,
+    risk_score: decided.score,
     key_id: keyId(decided.key),
     reason: decided.handedOff ? 'hand_off' : 'changed',
     visitor: decided.visitor === null ? null : visitorLink({ id: visitorId(decided.visitor) }),

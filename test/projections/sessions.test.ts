@@ -118,16 +118,6 @@ test('a search finds what few sessions have, however many newer ones there are, 
   expect(next.hasMore).toBe(true)
 })
 
-test('what several sessions say alike is stored once', async () => {
-  const texts = () => model.rows('search_texts')
-  await model.given(scored(1), user(1, 'a', 'Ada'))
-  const before = await texts()
-  await model.given(scored(2, { session: 1 }), scored(3, { visitor: null }), user(3, 'b', 'ADA'))
-  expect(await texts()).toEqual(before)
-  expect(before).toHaveLength(4)
-  expect(await search('ada')).toEqual(sids(1, 3))
-})
-
 test('a part of an id finds its session', async () => {
   const hay = 'sid_0000000000000000000hay4567'
   await model.given(
@@ -301,6 +291,24 @@ test('visitors sort by last seen, first seen or count, page, and are searched', 
   expect(await ids({ sort: 'seen_count', after: { value: 3, id: id('vid', 3) } })).toEqual([1, 2])
   expect(await ids({ search: id('VID', 2) })).toEqual([2])
   expect(await ids({ search: '51.100.3' })).toEqual([3])
+})
+
+test('visitors by first sight page through those of one time, also while they are seen again', async () => {
+  const see = (n: number, visitor: number, at: number) =>
+    scored(n, { evaluated_at: at, observed_at: at, visitor: visitorOf(visitor) })
+  await model.given(...[1, 2, 3, 4, 5].map((n) => see(n, n, 10)), see(6, 6, 20))
+  const seen: string[] = []
+  let after: { value: number; id: string } | undefined
+  for (let more = true, n = 10; more; n++) {
+    const options = { limit: 2, after, sort: 'first_seen' } as const
+    const { rows, hasMore } = await listVisitors(model.pool, scope, options)
+    seen.push(...rows.map((row) => row.id))
+    const last = rows.at(-1)
+    after = last && { value: last.first_seen_at, id: last.id }
+    more = hasMore
+    await model.given(see(n, 3, n + 90), see(n + 100, n, 30))
+  }
+  expect(seen).toEqual([6, 5, 4, 3, 2, 1].map((n) => id('vid', n)))
 })
 
 test('a hand-off finds all it needs of decisions that exist', async () => {

@@ -7,9 +7,9 @@ import {
 import { day, events, gacct, gate, minute, recorded, start, useGateWorld } from './events.ts'
 
 const world = useGateWorld()
-const find = (...hashes: string[]) => findAgentToken(world.database.pool, hashes)
-const ofAccount = (n: number) => findTokenOfAccount(world.database.pool, gacct(n))
-const findLogin = (...hashes: string[]) => findLoginByCode(world.database.pool, hashes)
+const find = (...hashes: string[]) => findAgentToken(world.pool, hashes)
+const ofAccount = (n: number) => findTokenOfAccount(world.pool, gacct(n))
+const findLogin = (...hashes: string[]) => findLoginByCode(world.pool, hashes)
 
 /** Signup number `n`, approved at `start`. A third of the services, by number, has no dashboard. */
 const signedUp = (n: number) => [

@@ -1,20 +1,15 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, test } from 'vitest'
+import { test } from 'vitest'
 import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import { expectOrderIsNothing } from '../../support/bad-delivery.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
-import { events, start, topic } from './events.ts'
+import { events, recorded, start, topic, useGateWorld } from './events.ts'
 
 const partitions = 3
 // Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
 const spacing = 10
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.drop())
+const world = useGateWorld()
 
 interface Step {
   kind: keyof typeof events
@@ -36,21 +31,15 @@ function partitionsOf(steps: Step[]): RecordedEvent[][] {
   const log: RecordedEvent[][] = Array.from({ length: partitions }, () => [])
   steps.forEach(({ kind, about }, n) => {
     const partition = about % partitions
-    const meta = { eventId: `log_${n}`, time: 1, organizationId: null, environment: null }
-    const position = { topic, partition, offset: n * spacing }
-    log[partition]?.push({
-      ...events[kind](about, start + n),
-      meta,
-      value: Buffer.alloc(0),
-      position,
-    })
+    const event = events[kind](about, start + n)
+    log[partition]?.push(recorded(event, { partition, offset: n * spacing, id: `log_${n}` }))
   })
   return log
 }
 
 test('events repeated, redelivered and reordered across partitions change nothing', async () => {
   await expectOrderIsNothing({
-    pool: () => database.pool,
+    pool: () => world.pool,
     projection: gateProjection,
     topic,
     partitions,

@@ -15,7 +15,7 @@ const story = (n: number, ...kinds: (keyof typeof events)[]): DomainEvent[] =>
 
 test('a delivery is there until it is acknowledged', async () => {
   await world.given(...story(1, 'opened', 'started', 'approved'))
-  const find = () => findGateSession(world.database.pool, gate(1))
+  const find = () => findGateSession(world.pool, gate(1))
   const delivery_sealed = Buffer.from([0, 255, 1])
   expect(await find()).toMatchObject({ metadata: '{"a":"\\u0000"}', delivery_sealed })
   await world.given(...story(1, 'acknowledged'))
@@ -34,7 +34,7 @@ test('what is due is found, and never more than asked for', async () => {
     ...story(7, 'loginOpened', 'loginApproved', 'codeConsumed'),
   )
   const due = async (what: Parameters<typeof dueGateSessions>[1], now: number, limit = 100) =>
-    (await dueGateSessions(world.database.pool, what, { now: start + now, limit })).toSorted()
+    (await dueGateSessions(world.pool, what, { now: start + now, limit })).toSorted()
   expect(await due('sessions', 15 * minute)).toEqual([gate(1), gate(2)])
   expect(await due('sessions', 15 * minute, 1)).toHaveLength(1)
   expect(await due('sessions', 15 * minute - 1)).toEqual([])
@@ -49,11 +49,11 @@ test('approvals that nobody works on are found', async () => {
   for (const n of [1, 2, 3, 4, 5]) await world.given(...story(n, 'opened', 'started'))
   await world.given(...story(6, 'opened'))
   const free = async (each = 100, limit = 100) =>
-    (await startedApprovals(world.database.pool, { each, limit })).map(({ id }) => id)
+    (await startedApprovals(world.pool, { each, limit })).map(({ id }) => id)
   expect((await free()).toSorted()).toEqual(started)
   expect(await free(2)).toEqual((await free()).slice(0, 2))
   expect(await free(100, 3)).toEqual((await free()).slice(0, 3))
-  await world.database.pool.query(
+  await world.pool.query(
     `insert into tidegate.gate_leases values ($1, 'one', extract(epoch from clock_timestamp()) * 1000 + 60000),
      ($2, 'killed', extract(epoch from clock_timestamp()) * 1000 - 1)`,
     started.slice(0, 2),

@@ -9,10 +9,11 @@ import {
   verifiedNames,
 } from '../../../projections/gate/queries.ts'
 import type { GateServiceDefinition, GateServiceRegistered } from '../../../schemas/events.ts'
+import { id } from '../world-events.ts'
 import { recorded, useGateWorld } from './events.ts'
 
 const world = useGateWorld()
-const org = (n: number) => `org_${String(n).padStart(26, '0')}`
+const org = (n: number) => id('org', n)
 const about = { service_id: 'acme-mail', organization_id: org(1), environment: 'live' } as const
 const scope = { organizationId: org(1), environment: 'live' } as const
 
@@ -43,9 +44,9 @@ function registered(overrides: Partial<GateServiceRegistered> = {}): DomainEvent
     data: { ...about, definition, registered_at: 10, ...overrides },
   }
 }
-const changed = (changes: Partial<GateServiceDefinition>, of: object = {}): DomainEvent => ({
+const changed = (changes: Partial<GateServiceDefinition>): DomainEvent => ({
   type: 'GateServiceChanged',
-  data: { ...about, ...of, definition: { ...definition, ...changes }, changed_at: 20 },
+  data: { ...about, definition: { ...definition, ...changes }, changed_at: 20 },
 })
 const disabled = (service_id = 'acme-mail'): DomainEvent => ({
   type: 'GateServiceDisabled',
@@ -56,7 +57,7 @@ const withdrawn: DomainEvent = {
   type: 'GateServiceVerificationWithdrawn',
   data: { ...about, withdrawn_at: 16 },
 }
-const find = (id = 'acme-mail') => findService(world.database.pool, id)
+const find = (serviceId = 'acme-mail') => findService(world.pool, serviceId)
 const ids = (rows: { id: string }[]) => rows.map(({ id }) => id)
 
 const row = {
@@ -71,6 +72,11 @@ const row = {
   updated_at: 10,
 }
 
+const domain: DomainEvent = {
+  type: 'GateServiceDomainVerified',
+  data: { ...about, domain: 'acme.example', proof: 'dns', verified_at: 15 },
+}
+
 describe('a service', () => {
   test('is registered, whatever characters it is described with', async () => {
     await world.given(registered())
@@ -81,20 +87,14 @@ describe('a service', () => {
   test('is described anew as a whole, and disabled', async () => {
     await world.given(registered())
     await world.given(changed({ env_vars: [], discoverable: false }), disabled())
-    expect(await find()).toEqual({
-      ...row,
-      status: 'disabled',
-      definition: { ...definition, env_vars: [], discoverable: false },
-      updated_at: 30,
-    })
+    const described = { ...definition, env_vars: [], discoverable: false }
+    const ended = { status: 'disabled', definition: described, updated_at: 30 }
+    expect(await find()).toEqual({ ...row, ...ended })
   })
 
   test('is registered once', async () => {
-    await world.given(
-      registered(),
-      changed({ name: 'Post' }),
-      registered({ organization_id: org(2) }),
-    )
+    const again = registered({ organization_id: org(2) })
+    await world.given(registered(), changed({ name: 'Post' }), again)
     expect(await find()).toMatchObject({ organization_id: org(1), definition: { name: 'Post' } })
   })
 
@@ -106,52 +106,53 @@ describe('a service', () => {
   test('an event that is read again does not bring an old state back', async () => {
     const first = recorded(changed({ name: 'First' }), { id: 'evt_first' })
     await world.given(registered())
-    await world.apply([first, recorded(changed({ name: 'Second' }), { id: 'evt_second' })])
+    await world.apply([first, recorded(changed({ name: 'Second' }))])
     await world.apply([first])
     expect(await find()).toMatchObject({ definition: { name: 'Second' } })
-    expect(await isServiceEventApplied(world.database.pool, 'evt_first')).toBe(true)
-    expect(await isServiceEventApplied(world.database.pool, 'evt_third')).toBe(false)
+    expect(await isServiceEventApplied(world.pool, 'evt_first')).toBe(true)
+    expect(await isServiceEventApplied(world.pool, 'evt_third')).toBe(false)
   })
 })
 
 describe('verification', () => {
-  const domain: DomainEvent = {
-    type: 'GateServiceDomainVerified',
-    data: { ...about, domain: 'acme.example', proof: 'dns', verified_at: 15 },
-  }
-
-  test('of the domain ends with another website, and by the operator', async () => {
-    await world.given(registered(), domain)
-    expect(await find()).toEqual({ ...row, verified_domain: 'acme.example', updated_at: 15 })
-    await world.given(changed({ name: 'Post' }))
-    expect(await find()).toMatchObject({ verified_domain: 'acme.example' })
-    await world.given(changed({ website: 'https://acme.example/new' }))
-    expect(await find()).toMatchObject({ verified_domain: null })
-    await world.given(domain, withdrawn)
-    expect(await find()).toMatchObject({ verified_domain: null })
+  test.each<[string, DomainEvent[], object]>([
+    ['of the domain is given', [domain], { verified_domain: 'acme.example', updated_at: 15 }],
+    [
+      'of the domain stays with the website',
+      [domain, changed({ name: 'Post' })],
+      { verified_domain: 'acme.example' },
+    ],
+    [
+      'of the domain ends with another website',
+      [domain, changed({ website: 'https://acme.example/new' })],
+      { verified_domain: null },
+    ],
+    ['of the domain is withdrawn', [domain, withdrawn], { verified_domain: null }],
+    ['is given', [verified], { verified: true, updated_at: 15 }],
+    ['is withdrawn', [verified, withdrawn], { verified: false, updated_at: 16 }],
+    [
+      'outlives the end of the service',
+      [verified, disabled()],
+      { verified: true, status: 'disabled' },
+    ],
+  ])('%s', async (_, events, state) => {
+    await world.given(registered(), ...events)
+    expect(await find()).toMatchObject(state)
   })
 
   test('protects the names of active services towards other organizations', async () => {
-    const { pool } = world.database
+    const names = (n: number) => verifiedNames(world.pool, org(n))
     await world.given(registered(), domain)
-    expect(await verifiedNames(pool, org(2))).toEqual([])
+    expect(await names(2)).toEqual([])
     await world.given(verified)
-    expect(await verifiedNames(pool, org(2))).toEqual(['Acme \0 Mail'])
-    expect(await verifiedNames(pool, org(1))).toEqual([])
+    expect([await names(2), await names(1)]).toEqual([['Acme \0 Mail'], []])
     await world.given(disabled())
-    expect(await verifiedNames(pool, org(2))).toEqual([])
+    expect(await names(2)).toEqual([])
   })
 
-  test('is given and withdrawn', async () => {
-    await world.given(registered(), verified)
-    expect(await find()).toEqual({ ...row, verified: true, updated_at: 15 })
-    await world.given(withdrawn)
-    expect(await find()).toEqual({ ...row, updated_at: 16 })
-  })
-
-  test.each([
+  test.each<[Partial<GateServiceDefinition>, boolean]>([
     [
-      { description: 'Other', docs_url: 'https://acme.example/docs', webhook_endpoint_id: 'we_2' },
+      { description: 'Other', docs_url: 'https://acme.example/d', webhook_endpoint_id: 'we_2' },
       true,
     ],
     [{ branding: { ...definition.branding, primary_color: null } }, true],
@@ -165,11 +166,6 @@ describe('verification', () => {
     expect(await find()).toMatchObject({ verified: stays })
     await world.given(changed({}))
     expect(await find()).toMatchObject({ verified: stays })
-  })
-
-  test('outlives the end of the service', async () => {
-    await world.given(registered(), verified, disabled())
-    expect(await find()).toMatchObject({ verified: true, status: 'disabled' })
   })
 })
 
@@ -186,7 +182,7 @@ test('lists: of a key, and of an endpoint', async () => {
     }),
     disabled('c-ended'),
   )
-  const { pool } = world.database
+  const { pool } = world
   expect(ids(await listServices(pool, scope))).toEqual(['c-ended', 'a-second', 'b-hidden'])
   expect(ids(await listServices(pool, { ...scope, environment: 'test' }))).toEqual(['d-test'])
   expect(await countServices(pool, org(1))).toBe(4)

@@ -91,49 +91,31 @@ describe('copies', () => {
   })
 })
 
-const only = (behavior: object): Behavior => ({ ...people[0], ...behavior }) as Behavior
+/** The first person's numbers, each as `change` makes it. */
+function changed(change: (value: unknown, name: string) => unknown): Behavior {
+  const channels = Object.entries({ ...people[0] }).map(([channel, members]) => [
+    channel,
+    Object.fromEntries(Object.entries(members).map(([name, value]) => [name, change(value, name)])),
+  ])
+  return { ...people[0], ...Object.fromEntries(channels) }
+}
 
 describe('what is compared', () => {
-  const [some] = people
-  if (!some) throw new Error('nobody')
-
   it('is nothing where there are few numbers', () => {
-    const nothing = Object.fromEntries(
-      Object.entries(some).map(([channel, members]) => [
-        channel,
-        Object.fromEntries(Object.keys(members).map((name) => [name, null])),
-      ]),
-    )
-    expect(handsOf(only(nothing))).toBeNull()
+    expect(handsOf(changed(() => null))).toBeNull()
   })
 
-  it('is each number, of which one in twelve may be another', () => {
-    const hands = handsOf(some)
-    const slower = (factor: number, ...names: string[]): Behavior => {
-      const changed = (members: object) =>
-        Object.fromEntries(
-          Object.entries(members).map(([name, value]) => [
-            name,
-            names.includes(name) && typeof value === 'number' ? value * factor : value,
-          ]),
-        )
-      return only(
-        Object.fromEntries(Object.entries(some).map(([name, members]) => [name, changed(members)])),
-      )
-    }
-    const all = [
-      'interval_mean',
-      'interval_std',
-      'duration_ms',
-      'straightness',
-      'radius_std',
-      'speed_std',
-    ]
-    const compared = (behavior: Behavior) => {
-      const other = handsOf(behavior)
-      return hands && other && isNear(hands, other)
-    }
-    expect(compared(slower(1.04, ...all))).toBe(true)
-    expect(compared(slower(1.12, ...all))).toBe(false)
+  it.each([
+    [1.04, true],
+    [1.12, false],
+  ])('is each number: those of hands that are slower by %d are near: %s', (factor, isClose) => {
+    const slower = /^(interval_mean|interval_std|duration_ms|straightness|radius_std|speed_std)$/
+    const other = handsOf(
+      changed((value, name) =>
+        slower.test(name) && typeof value === 'number' ? value * factor : value,
+      ),
+    )
+    const hands = handsOf(changed((value) => value))
+    expect(hands && other && isNear(hands, other)).toBe(isClose)
   })
 })

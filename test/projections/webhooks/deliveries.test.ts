@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { deliveriesOf, findDelivery, findEvents } from '../../../projections/webhooks/queries.ts'
+import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 import {
   attempted,
   evt,
@@ -18,45 +19,32 @@ import {
 } from './events.ts'
 
 const world = useWebhooksWorld()
-const find = (event = 1, endpoint = 1) => findDelivery(world.database.pool, wdlv(event, endpoint))
-
-/** What becomes of a delivery by these events, in one batch and one by one. */
-async function after(...events: DomainEvent[]) {
-  const log = [raised(1), ...events].map((event, i) =>
-    recorded(event, { id: `after ${i}`, offset: i }),
-  )
-  await world.apply(log)
-  const atOnce = await find()
-  const { rows } = await world.database.pool.query('select count(*) from read.webhook_attempts')
-  // The same records once more, each a batch: none of them may count again.
-  for (const event of log) await world.apply([event])
-  expect(await find()).toEqual(atOnce)
-  expect(
-    (await world.database.pool.query('select count(*) from read.webhook_attempts')).rows,
-  ).toEqual(rows)
-  return atOnce
-}
+const find = (event = 1, endpoint = 1) => findDelivery(world.pool, wdlv(event, endpoint))
+const eventOf = async (n: number) => (await findEvents(world.pool, [evt(n)])).get(evt(n))
+/** The attempts as the read model has them, by number. */
+const attempts = async () =>
+  (await world.rows('webhook_attempts'))
+    .map(({ attempt, succeeded }) => `${attempt} ${succeeded ? 'succeeded' : 'failed'}`)
+    .toSorted()
 
 test('an event is raised with one delivery for each endpoint, due at once', async () => {
   await world.given(raised(1, [1, 2, 2]))
-  expect((await findEvents(world.database.pool, [evt(1)])).get(evt(1))).toEqual({
+  const about = { organization_id: org(1), environment: 'live', created_at: start + 1 }
+  expect(await eventOf(1)).toEqual({
+    ...about,
     id: evt(1),
-    organization_id: org(1),
-    environment: 'live',
     type: 'session.result.persisted',
     subject_type: 'session',
     subject_id: 'sid_1',
     data: '{"n":1}',
-    created_at: start + 1,
   })
-  const deliveries = await deliveriesOf(world.database.pool, [evt(1)])
+  const deliveries = await deliveriesOf(world.pool, [evt(1)])
   expect(deliveries.map(({ endpoint_id }) => endpoint_id).toSorted()).toEqual([we(1), we(2)])
   expect(await find(1, 2)).toEqual({
+    ...about,
     id: wdlv(1, 2),
     event_id: evt(1),
     endpoint_id: we(2),
-    organization_id: org(1),
-    environment: 'live',
     event_type: 'session.result.persisted',
     status: 'pending',
     attempts: 0,
@@ -65,14 +53,13 @@ test('an event is raised with one delivery for each endpoint, due at once', asyn
     response_status: null,
     response_body: null,
     error: null,
-    created_at: start + 1,
     updated_at: start + 1,
   })
 })
 
 test('an event that nobody is subscribed to is kept without deliveries', async () => {
   await world.given(raised(1, []))
-  expect((await findEvents(world.database.pool, [evt(1)])).size).toBe(1)
+  expect(await eventOf(1)).toBeDefined()
   expect(await world.rows('webhook_deliveries')).toEqual([])
 })
 
@@ -81,198 +68,94 @@ test('a delivery that is made by whoever raised it is never due', async () => {
   expect(await find()).toMatchObject({ status: 'pending', next_attempt_at: null })
   await world.given(attempted([1, 1], 1, { next_attempt_at: null }))
   expect(await find()).toMatchObject({ status: 'pending', attempts: 1, next_attempt_at: null })
-  await world.given(succeeded([1, 1], 2, { response_body: null }))
-  expect(await find()).toMatchObject({ status: 'succeeded', attempts: 2, response_body: null })
 })
 
 test('the first event of an id counts, within a batch and after it', async () => {
   await world.given(raised(1, [1]), raised(1, [2], { data: '{"n":2}' }))
   await world.given(raised(1, [3], { data: '{"n":3}' }))
-  expect((await findEvents(world.database.pool, [evt(1)])).get(evt(1))?.data).toBe('{"n":1}')
-  const deliveries = await deliveriesOf(world.database.pool, [evt(1)])
-  expect(deliveries.map(({ endpoint_id }) => endpoint_id)).toEqual([we(1)])
+  expect((await eventOf(1))?.data).toBe('{"n":1}')
+  expect(await deliveriesOf(world.pool, [evt(1)])).toMatchObject([{ endpoint_id: we(1) }])
 })
 
-test('a failed attempt leaves the delivery due again, a success ends it', async () => {
-  expect(await after(attempted([1, 1], 1))).toMatchObject({
+test('an attempt shows what was answered, and a skip its reason', async () => {
+  await world.given(raised(1), attempted([1, 1], 1))
+  expect(await find()).toMatchObject({
     status: 'pending',
-    attempts: 1,
-    attempts_in_round: 1,
-    next_attempt_at: start + 2000,
     response_status: 500,
     response_body: 'no',
     error: 'answered 500',
     updated_at: start + 1020,
   })
+  await world.given(skipped([1, 1]))
+  const reason = { status: 'skipped', error: 'the endpoint is disabled', updated_at: start + 5000 }
+  expect(await find()).toMatchObject(reason)
   await world.given(succeeded([1, 1], 2))
-  expect(await find()).toMatchObject({
-    status: 'succeeded',
-    attempts: 2,
-    attempts_in_round: 2,
-    next_attempt_at: null,
-    response_status: 200,
-    response_body: 'ok',
-    error: null,
-    updated_at: start + 2020,
-  })
-  expect(await world.rows('webhook_attempts')).toEqual([
-    expect.objectContaining({ attempt: 1, succeeded: false, endpoint_id: we(1) }),
-    expect.objectContaining({ attempt: 2, succeeded: true, attempted_at: String(start + 2000) }),
-  ])
+  const ok = { response_status: 200, response_body: 'ok', error: null, updated_at: start + 2020 }
+  expect(await find()).toMatchObject({ status: 'succeeded', ...ok })
 })
 
-test('the last attempt of the schedule fails the delivery', async () => {
-  expect(await after(attempted([1, 1], 1), failed([1, 1], 2))).toMatchObject({
-    status: 'failed',
-    attempts: 2,
-    next_attempt_at: null,
-    response_status: 500,
-    updated_at: start + 2020,
-  })
-})
-
+type Overrides = Parameters<typeof attempted>[2]
+const retry = (attempt: number, some?: Overrides) => attempted([1, 1], attempt, some)
+const success = (attempt: number, some?: Overrides) => succeeded([1, 1], attempt, some)
+const end = (attempt: number, some?: Overrides) => failed([1, 1], attempt, some)
+const skip = skipped([1, 1])
+const again = redelivery([1, 1])
 const late = { attempted_at: start + 1700, response_status: 503 }
-test.each([
-  ['retrying, retrying', attempted([1, 1], 1), attempted([1, 1], 1, late)],
-  ['retrying, failed', attempted([1, 1], 1), failed([1, 1], 1, late)],
-  ['failed, retrying', failed([1, 1], 1), attempted([1, 1], 1, late)],
-  ['succeeded, retrying', succeeded([1, 1], 1), attempted([1, 1], 1, late)],
-  ['succeeded, succeeded', succeeded([1, 1], 1), succeeded([1, 1], 1, { response_status: 204 })],
-])('of two reports of one attempt (%s) the first counts', async (_, first, second) => {
-  const before = await after(first)
-  const attempts = await world.rows('webhook_attempts')
-  await world.given(second)
-  expect(await find()).toEqual(before)
-  expect(await world.rows('webhook_attempts')).toEqual(attempts)
+const answered204 = { attempted_at: start + 700, response_status: 204 }
+
+/** Its status, attempts in all and in this round, when it is due, and the last answer. */
+function shown(row: DeliveryRow | undefined): string {
+  const { status, attempts, attempts_in_round, next_attempt_at, response_status } = row ?? {}
+  const due = next_attempt_at ? `due ${next_attempt_at - start}` : 'not due'
+  return `${status} ${attempts}/${attempts_in_round}, ${due}, ${response_status}`
+}
+
+test.each<[string, string, DomainEvent[]]>([
+  ['a failed attempt leaves it due', 'pending 1/1, due 2000, 500', [retry(1)]],
+  ['a success ends it', 'succeeded 2/2, not due, 200', [retry(1), success(2)]],
+  ['the last attempt fails it', 'failed 2/2, not due, 500', [retry(1), end(2)]],
+  ['the first report counts', 'pending 1/1, due 2000, 500', [retry(1), retry(1, late)]],
+  ['the first report counts', 'pending 1/1, due 2000, 500', [retry(1), end(1, late)]],
+  ['the first report counts', 'failed 1/1, not due, 500', [end(1), retry(1, late)]],
+  ['the first report counts', 'succeeded 1/1, not due, 200', [success(1), retry(1, late)]],
+  ['the first report counts', 'succeeded 1/1, not due, 200', [success(1), success(1, late)]],
+  ['a late success counts', 'succeeded 1/1, not due, 204', [retry(1), success(1, answered204)]],
+  ['a late success counts', 'succeeded 1/1, not due, 204', [end(1), success(1, answered204)]],
+  ['a late success counts', 'succeeded 1/1, not due, 200', [retry(1), skip, success(1)]],
+  ['a late success counts', 'succeeded 2/2, not due, 200', [retry(1), retry(2), success(1)]],
+  ['a late success counts', 'succeeded 3/1, not due, 200', [skip, retry(2), success(3)]],
+  [
+    'a repeated success does not end it',
+    'pending 1/0, due 9000, 200',
+    [success(1), again, success(1)],
+  ],
+  ['a late report is counted', 'succeeded 2/1, not due, 200', [success(1), retry(2)]],
+  ['a late report is counted', 'succeeded 2/1, not due, 200', [success(1), end(2)]],
+  ['a late report is counted', 'skipped 2/0, not due, null', [skip, retry(2)]],
+  ['a late report is counted', 'failed 2/1, not due, 500', [end(1), retry(2)]],
+  ['an earlier report is counted', 'pending 2/1, due 3000, 500', [retry(2), retry(1, late)]],
+  ['it is skipped while it is pending', 'skipped 1/1, not due, 500', [retry(1), skip]],
+  ['it is skipped while it is pending', 'succeeded 1/1, not due, 200', [success(1), skip]],
+  ['it is redelivered', 'pending 1/0, due 9000, 500', [end(1), again]],
+  ['it is redelivered', 'pending 1/0, due 9000, 200', [success(1), again]],
+  ['it is redelivered', 'pending 0/0, due 9000, null', [skip, again]],
+  ['its schedule starts anew', 'pending 2/1, due 3000, 500', [end(1), again, retry(2)]],
+  ['it is not redelivered while it is pending', 'pending 0/0, due 1, null', [again]],
+])('a delivery: %s: %s', async (_, state, events) => {
+  const log = [raised(1), ...events].map((event) => recorded(event))
+  await world.apply(log)
+  const atOnce = await find()
+  const counted = await attempts()
+  expect(shown(atOnce)).toBe(state)
+  // The same records once more, each a batch: none of them may count again.
+  for (const event of log) await world.apply([event])
+  expect([await find(), await attempts()]).toEqual([atOnce, counted])
 })
 
-test.each([
-  ['retrying', [attempted([1, 1], 1)]],
-  ['failed', [failed([1, 1], 1)]],
-  ['retrying, then skipped', [attempted([1, 1], 1), skipped([1, 1])]],
-])('a success counts although its attempt was reported before as %s', async (_, before) => {
-  const success = succeeded([1, 1], 1, { attempted_at: start + 700, response_status: 204 })
-  expect(await after(...before, success, attempted([1, 1], 1, late))).toMatchObject({
-    status: 'succeeded',
-    attempts: 1,
-    attempts_in_round: 1,
-    next_attempt_at: null,
-    response_status: 204,
-    response_body: 'ok',
-    error: null,
-    updated_at: start + 720,
-  })
-  expect(await world.rows('webhook_attempts')).toEqual([
-    expect.objectContaining({ attempt: 1, succeeded: true, attempted_at: String(start + 700) }),
-  ])
-})
-
-test('a success that comes after the report of a later attempt of the schedule ends the delivery too', async () => {
-  const later = attempted([1, 1], 2)
-  expect(await after(attempted([1, 1], 1), later, succeeded([1, 1], 1))).toMatchObject({
-    status: 'succeeded',
-    attempts: 2,
-    attempts_in_round: 2,
-    next_attempt_at: null,
-  })
-  const attempts = await world.rows('webhook_attempts')
-  expect(attempts.toSorted((a, b) => Number(a.attempt) - Number(b.attempt))).toEqual([
-    expect.objectContaining({ attempt: 1, succeeded: true }),
-    expect.objectContaining({ attempt: 2, succeeded: false }),
-  ])
-})
-
-test('a success repeated after a redelivery does not end it', async () => {
-  const before = await after(attempted([1, 1], 1), succeeded([1, 1], 1), redelivery([1, 1]))
-  expect(before).toMatchObject({ status: 'pending', attempts_in_round: 0 })
-  await world.given(succeeded([1, 1], 1))
-  expect(await find()).toEqual(before)
-})
-
-test.each([
-  ['retrying', attempted([1, 1], 2)],
-  ['failed', failed([1, 1], 2)],
-])('after a success a late report (%s) is counted and changes no more', async (_, late) => {
-  const success = await after(succeeded([1, 1], 1))
-  await world.given(late)
-  expect(await find()).toEqual({ ...success, attempts: 2 })
-})
-
-test.each([
-  ['skipped', skipped([1, 1])],
-  ['failed', failed([1, 1], 1)],
-])(
-  'a delivery that was %s is not made pending by a late report, but a success counts',
-  async (status, end) => {
-    const before = await after(end)
-    expect(before).toMatchObject({ status, next_attempt_at: null })
-    await world.given(attempted([1, 1], 2))
-    expect(await find()).toEqual({ ...before, attempts: 2 })
-    await world.given(succeeded([1, 1], 3))
-    expect(await find()).toMatchObject({
-      status: 'succeeded',
-      attempts: 3,
-      response_status: 200,
-      error: null,
-    })
-  },
-)
-
-test('a report that comes after that of a later attempt does not change when the next is due', async () => {
-  expect(
-    await after(attempted([1, 1], 2), attempted([1, 1], 1, { response_status: 404 })),
-  ).toMatchObject({
-    attempts: 2,
-    attempts_in_round: 1,
-    next_attempt_at: start + 3000,
-    response_status: 500,
-  })
-  expect(await world.rows('webhook_attempts')).toHaveLength(2)
-})
-
-test('a pending delivery is skipped with the reason, one that has ended is not', async () => {
-  expect(await after(attempted([1, 1], 1), skipped([1, 1]))).toMatchObject({
-    status: 'skipped',
-    attempts: 1,
-    next_attempt_at: null,
-    error: 'the endpoint is disabled',
-    updated_at: start + 5000,
-  })
-  await world.given(raised(2), succeeded([2, 1], 1))
-  const success = await find(2)
-  await world.given(skipped([2, 1]))
-  expect(await find(2)).toEqual(success)
-})
-
-test.each([
-  ['failed', failed([1, 1], 1), 1],
-  ['succeeded', succeeded([1, 1], 1), 1],
-  ['skipped', skipped([1, 1]), 0],
-])(
-  'a delivery that has %s is redelivered from the start of the schedule',
-  async (_, end, attempts) => {
-    expect(await after(end, redelivery([1, 1]))).toMatchObject({
-      status: 'pending',
-      attempts,
-      attempts_in_round: 0,
-      next_attempt_at: start + 9000,
-      updated_at: start + 9000,
-    })
-    await world.given(attempted([1, 1], attempts + 1))
-    expect(await find()).toMatchObject({
-      status: 'pending',
-      attempts: attempts + 1,
-      attempts_in_round: 1,
-    })
-  },
-)
-
-test('what is pending is not redelivered, and a request or skip repeated later changes nothing', async () => {
-  const request = recorded(redelivery([1, 1], start + 7000), { id: 'request' })
-  const skip = recorded(skipped([1, 1]), { id: 'skip' })
-  await world.apply([recorded(raised(1)), request])
-  expect(await find()).toMatchObject({ status: 'pending', next_attempt_at: start + 1 })
-  await world.apply([skip, request])
+test('a request or skip repeated later changes nothing', async () => {
+  const request = recorded(redelivery([1, 1], start + 7000))
+  const skip = recorded(skipped([1, 1]))
+  await world.apply([recorded(raised(1)), request, skip, request])
   expect(await find()).toMatchObject({ status: 'skipped' })
   await world.given(redelivery([1, 1]))
   await world.apply([skip, request])
@@ -281,18 +164,14 @@ test('what is pending is not redelivered, and a request or skip repeated later c
 
 test('what happens to a delivery that is not there leaves nothing behind', async () => {
   await world.given(succeeded([1, 1], 1), skipped([1, 1]), redelivery([1, 1]))
-  for (const table of ['webhook_deliveries', 'webhook_attempts', 'webhook_partition_times']) {
+  for (const table of ['webhook_deliveries', 'webhook_attempts', 'webhook_partition_times'])
     expect(await world.rows(table), table).toEqual([])
-  }
 })
 
 test('text that Postgres does not take is stored as nearly as it can be', async () => {
   const body = { response_body: 'a\0b', error: 'c\0d' }
-  await world.given(
-    raised(1, [1], { data: '{"url":"\\u0000 \ud800"}' }),
-    attempted([1, 1], 1, body),
-  )
+  const data = '{"url":"\\u0000 \ud800"}'
+  await world.given(raised(1, [1], { data }), attempted([1, 1], 1, body))
   expect(await find()).toMatchObject({ response_body: 'a\ufffdb', error: 'c\ufffdd' })
-  const events = await findEvents(world.database.pool, [evt(1)])
-  expect(events.get(evt(1))?.data).toBe('{"url":"\\u0000 \ufffd"}')
+  expect((await eventOf(1))?.data).toBe('{"url":"\\u0000 \ufffd"}')
 })

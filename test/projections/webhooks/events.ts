@@ -39,6 +39,29 @@ export function endpointCreated(
   return { type: 'WebhookEndpointCreated', data }
 }
 
+type Data<Type extends DomainEvent['type']> = Extract<DomainEvent, { type: Type }>['data']
+type Own<Type extends DomainEvent['type']> = Omit<Data<Type>, 'organization_id' | 'endpoint_id'>
+const event = <Type extends DomainEvent['type']>(type: Type, data: Data<Type>) =>
+  ({ type, data }) as DomainEvent
+const endpoint = (n: number) => ({ organization_id: org(1), endpoint_id: we(n) })
+
+export const renamed = (n: number, data: Own<'WebhookEndpointRenamed'>) =>
+  event('WebhookEndpointRenamed', { ...endpoint(n), ...data })
+export const moved = (n: number, data: Own<'WebhookEndpointMoved'>) =>
+  event('WebhookEndpointMoved', { ...endpoint(n), ...data })
+export const subscribed = (n: number, data: Own<'WebhookEndpointSubscriptionsChanged'>) =>
+  event('WebhookEndpointSubscriptionsChanged', { ...endpoint(n), ...data })
+export const rotated = (n: number, data: Own<'WebhookEndpointSecretRotated'>) =>
+  event('WebhookEndpointSecretRotated', { ...endpoint(n), ...data })
+export const disabled = (n: number, data: Own<'WebhookEndpointDisabled'>) =>
+  event('WebhookEndpointDisabled', { ...endpoint(n), ...data })
+export const enabled = (n: number, data: Own<'WebhookEndpointEnabled'>) =>
+  event('WebhookEndpointEnabled', { ...endpoint(n), ...data })
+export const flagged = (n: number, data: Own<'WebhookEndpointFlagged'>) =>
+  event('WebhookEndpointFlagged', { ...endpoint(n), ...data })
+export const recovered = (n: number, data: Own<'WebhookEndpointRecovered'>) =>
+  event('WebhookEndpointRecovered', { ...endpoint(n), ...data })
+
 /** The `n`th event, for the endpoints of these numbers. */
 export function raised(
   n: number,
@@ -61,7 +84,7 @@ export function raised(
   return { type: 'WebhookEventRaised', data }
 }
 
-/** Whose delivery: the numbers of its event and of its endpoint. */
+/** A delivery, by the numbers of its event and of its endpoint. */
 type Whose = [event: number, endpoint: number]
 
 const about = ([event, endpoint]: Whose) => ({

@@ -47,11 +47,7 @@ const log = fc.array(
   { maxLength: 12 },
 )
 
-const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
-const settings = { seed, numRuns: 2000 }
-
 test('what was reported to have arrived has succeeded, whatever else was reported of the same attempt', () => {
-  console.log(`fast-check seed ${seed}`)
   const property = fc.property(
     log,
     fc.integer({ min: 1, max: 3 }),
@@ -70,16 +66,5 @@ test('what was reported to have arrived has succeeded, whatever else was reporte
       ).toEqual(['succeeded'])
     },
   )
-  fc.assert(property, settings)
-})
-
-test('reports that are repeated, all of them in their order or any one, change nothing', () => {
-  console.log(`fast-check seed ${seed}`)
-  const property = fc.property(log, fc.nat(), (changes, which) => {
-    const state = after(changes)
-    expect(changes.reduce(evolveDelivery, state)).toBe(state)
-    const one = changes[which % changes.length]
-    if (one) expect(evolveDelivery(state, one)).toBe(state)
-  })
-  fc.assert(property, settings)
+  fc.assert(property, { numRuns: 2000 })
 })

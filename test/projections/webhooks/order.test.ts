@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { test } from 'vitest'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import {
@@ -9,21 +9,25 @@ import {
 } from '../../support/bad-delivery.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { amount } from '../../support/long.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import {
   attempted,
   day,
+  disabled,
+  enabled,
   endpointCreated,
   failed,
+  moved,
   org,
   raised,
   recorded,
   redelivery,
+  renamed,
+  rotated,
   skipped,
   start,
   succeeded,
   topic,
-  we,
+  useWebhooksWorld,
 } from './events.ts'
 
 const partitions = 3
@@ -33,14 +37,9 @@ const ofErasures = partitions
 const spacing = 10
 const runs = amount({ few: 10, many: 30 })
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.drop())
-
+const world = useWebhooksWorld()
 const scratch = {
-  pool: () => database.pool,
+  pool: () => world.pool,
   projection: webhooksProjection,
   topic,
   partitions: partitions + 1,
@@ -56,7 +55,6 @@ interface Step {
   days: number
 }
 
-const endpointOf = (n: number) => ({ organization_id: org(1), endpoint_id: we(n) })
 const kinds = {
   // The id's own time most of the time: a repeat is the same event, unless its sender has a defect.
   raised: ({ event, endpoint, days }: Step) =>
@@ -71,31 +69,19 @@ const kinds = {
     data: visitorErased([`sid_${event}`], { organization_id: org(1) }),
   }),
   created: ({ endpoint }: Step) => endpointCreated(endpoint),
-  renamed: ({ endpoint, days }: Step): DomainEvent => ({
-    type: 'WebhookEndpointRenamed',
-    data: { ...endpointOf(endpoint), name: `Day ${days}`, renamed_at: start + days },
-  }),
-  moved: ({ endpoint, days }: Step): DomainEvent => ({
-    type: 'WebhookEndpointMoved',
-    data: { ...endpointOf(endpoint), url: `https://hooks.example/${days}`, moved_at: start + days },
-  }),
-  rotated: ({ endpoint, days, attempt }: Step): DomainEvent => ({
-    type: 'WebhookEndpointSecretRotated',
-    data: {
-      ...endpointOf(endpoint),
+  renamed: ({ endpoint, days }: Step) =>
+    renamed(endpoint, { name: `Day ${days}`, renamed_at: start + days }),
+  moved: ({ endpoint, days }: Step) =>
+    moved(endpoint, { url: `https://hooks.example/${days}`, moved_at: start + days }),
+  rotated: ({ endpoint, days, attempt }: Step) =>
+    rotated(endpoint, {
       signing_secret_sealed: Buffer.from([days, attempt]),
       rotated_at: start + days * day,
       previous_expires_at: start + (days + attempt) * day,
-    },
-  }),
-  disabled: ({ endpoint, days }: Step): DomainEvent => ({
-    type: 'WebhookEndpointDisabled',
-    data: { ...endpointOf(endpoint), reason: 'gone', disabled_at: start + days },
-  }),
-  enabled: ({ endpoint, days }: Step): DomainEvent => ({
-    type: 'WebhookEndpointEnabled',
-    data: { ...endpointOf(endpoint), enabled_at: start + days },
-  }),
+    }),
+  disabled: ({ endpoint, days }: Step) =>
+    disabled(endpoint, { reason: 'gone', disabled_at: start + days }),
+  enabled: ({ endpoint, days }: Step) => enabled(endpoint, { enabled_at: start + days }),
 }
 
 function timeOf(event: number, days: number): number {
@@ -174,24 +160,3 @@ test('whatever the log holds, where it is cut into batches changes nothing', asy
   )
   await fc.assert(property, fastCheckSettings(runs))
 }, 120_000)
-
-test('the steps above make all that can become of a delivery, and events that go', async () => {
-  const log = fc.sample(steps, { seed: 1, numRuns: 20 }).map(lawful)
-  const statuses = new Set<string>()
-  let [made, left] = [0, 0]
-  for (const one of log) {
-    await withBuild(async (build) => {
-      for (const events of partitionsOf(one)) await deliver(build, events)
-      const { rows } = await database.pool.query(
-        `select status from ${build.schema}.webhook_deliveries`,
-      )
-      for (const { status } of rows) statuses.add(status)
-      const events = await database.pool.query(`select from ${build.schema}.webhook_events`)
-      left += events.rowCount ?? 0
-    })
-    made += new Set(one.filter(({ kind }) => kind === 'raised').map(({ event }) => event)).size
-  }
-  expect([...statuses].toSorted()).toEqual(['failed', 'pending', 'skipped', 'succeeded'])
-  expect(left).toBeGreaterThan(0)
-  expect(left).toBeLessThan(made)
-})

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { liveBuild, useSchema } from '../../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { runTogether } from '../../../infra/postgres/arrays.ts'
-import { type Tx, transaction } from '../../../infra/postgres/pool.ts'
+import type { Tx } from '../../../infra/postgres/pool.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import { pruneWebhooks } from '../../../projections/webhooks/prune.ts'
 import { deliveriesOf, raisedEventIds } from '../../../projections/webhooks/queries.ts'
 import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
+import { inLiveBuild } from '../read-model.ts'
 import {
   attempted,
   evt,
@@ -24,7 +24,7 @@ import {
 
 const world = useWebhooksWorld()
 const all = Array.from({ length: 10 }, (_, n) => evt(n))
-const kept = async () => [...(await raisedEventIds(world.database.pool, all))].toSorted()
+const kept = async () => [...(await raisedEventIds(world.pool, all))].toSorted()
 const at = (n: number, createdAt: number, endpoints = [1]): DomainEvent =>
   raised(n, endpoints, { created_at: createdAt })
 
@@ -90,7 +90,7 @@ test('an id that comes again after its event has gone, with a new time, is a new
     at(1, start + webhookRetentionMs, [1]),
     succeeded([1, 1], 1),
   )
-  const deliveries = await deliveriesOf(world.database.pool, [evt(1)])
+  const deliveries = await deliveriesOf(world.pool, [evt(1)])
   expect(deliveries).toMatchObject([
     {
       endpoint_id: we(1),
@@ -114,14 +114,8 @@ test('after a long silence all goes at once, however much it is', async () => {
 
 test('what its organization keeps no longer goes with what another process is about to write of it', async () => {
   await world.given(at(1, start), attempted([1, 1], 1))
-  const { pool } = world.database
-  const inBuild = <T>(work: (tx: Tx) => Promise<T>) =>
-    transaction(pool, async (tx) => {
-      const build = await liveBuild(tx, 'webhooks')
-      if (!build) throw new Error('no live build')
-      await tx.query(useSchema(build))
-      return work(tx)
-    })
+  const inBuild = (work: (tx: Tx) => Promise<unknown>) =>
+    inLiveBuild(world.pool, webhooksProjection, work)
   const others = { sessions_before: null, decisions_before: null, visitors_before: null }
   const prune = () =>
     inBuild((tx) =>

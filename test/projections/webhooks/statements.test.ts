@@ -1,20 +1,18 @@
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { applyNew } from '../../../infra/event-store/apply-batch.ts'
-import { liveBuild, useSchema } from '../../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
-import { type Db, transaction } from '../../../infra/postgres/pool.ts'
+import type { Db } from '../../../infra/postgres/pool.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import {
   countActiveEndpoints,
   listEndpoints,
-  listEvents,
-  queueReadings,
   subscribedEndpoints,
 } from '../../../projections/webhooks/queries.ts'
-import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
+import { inLiveBuild } from '../read-model.ts'
 import {
   attempted,
+  disabled,
   endpointCreated,
   org,
   raised,
@@ -23,75 +21,32 @@ import {
   start,
   succeeded,
   useWebhooksWorld,
-  we,
 } from './events.ts'
 
 const world = useWebhooksWorld()
 const size = 500
 const each = (one: (n: number) => DomainEvent) => Array.from({ length: size }, (_, n) => one(n))
 
-/** How many statements the events take as one batch. */
-async function statements(events: DomainEvent[]): Promise<number> {
-  return transaction(world.database.pool, async (tx) => {
-    const build = await liveBuild(tx, 'webhooks')
-    if (!build) throw new Error('no live build')
-    await tx.query(useSchema(build))
+/** Counts the statements that the events take as one batch. */
+function statements(events: DomainEvent[]): Promise<number> {
+  const batch = events.map((event) => recorded(event))
+  return inLiveBuild(world.pool, webhooksProjection, async (tx) => {
     const query = vi.spyOn(tx, 'query')
-    try {
-      await applyNew(
-        tx,
-        webhooksProjection,
-        events.map((event) => recorded(event)),
-      )
-      return query.mock.calls.length
-    } finally {
-      query.mockRestore()
-    }
+    await applyNew(tx, webhooksProjection, batch)
+    const { length } = query.mock.calls
+    query.mockRestore()
+    return length
   })
 }
 
-test('a batch takes a handful of statements, however many events it has', async () => {
-  const taken = {
-    endpoints: await statements(each((n) => endpointCreated(n))),
-    raised: await statements(each((n) => raised(n, [n, n + 1]))),
-    retrying: await statements(each((n) => attempted([n, n], 1))),
-    mixed: await statements(each((n) => (n % 2 ? succeeded([n, n], 2) : skipped([n, n])))),
-    repeated: await statements(each((n) => attempted([n, n], 1))),
-    arrived: await statements(each((n) => succeeded([n, n], 1))),
-    pruning: await statements(
-      each((n) => raised(size + n, [n], { created_at: start + 2 * webhookRetentionMs + (n % 9) })),
-    ),
-  }
-  expect(taken).toEqual({
-    endpoints: 3,
-    raised: 4,
-    retrying: 3,
-    mixed: 3,
-    repeated: 2,
-    arrived: 3,
-    pruning: 6,
-  })
-})
-
-test('thousands of finished deliveries hide neither what is due nor what is newest', async () => {
-  for (let batch = 0; batch < 10; batch++) {
-    const n = (i: number) => batch * size + i
-    await world.given(...each((i) => raised(n(i), [i % 5])))
-    await world.given(...each((i) => succeeded([n(i), i % 5], 1)))
-  }
-  await world.given(raised(9000, [1]))
-  const { pool } = world.database
-  expect(await queueReadings(pool, start + 9000)).toEqual({
-    oldestDueAt: start + 9000,
-    due: 1,
-    failed: 0,
-  })
-  const scope = { organizationId: org(1), environment: 'live', since: start } as const
-  const newest = await listEvents(pool, { ...scope, limit: 3 })
-  expect(newest.map(({ subject_id }) => subject_id)).toEqual(['sid_9000', 'sid_4999', 'sid_4998'])
-  const ofEndpoint = await listEvents(pool, { ...scope, limit: 200, endpointId: we(2) })
-  expect(ofEndpoint).toHaveLength(200)
-  expect(ofEndpoint[0]?.subject_id).toBe('sid_4997')
+test.each<[number, string, (n: number) => DomainEvent]>([
+  [3, 'endpoints', (n) => endpointCreated(n)],
+  [4, 'events', (n) => raised(size + n, [n, n + 1])],
+  [3, 'attempts', (n) => attempted([n, n], 1)],
+  [3, 'ends', (n) => (n % 2 ? succeeded([n, n], 2) : skipped([n, n]))],
+])('a batch takes %i statements, however many %s it has', async (count, _, event) => {
+  await world.given(...each((n) => raised(n, [n])))
+  expect(await statements(each(event))).toBe(count)
 })
 
 const statement = z
@@ -105,7 +60,7 @@ const statement = z
 
 /** How many rows Postgres looks at for the one statement that `run` makes, those that a filter drops too. */
 async function rowsRead(run: (db: Db) => Promise<unknown>): Promise<number> {
-  const { pool } = world.database
+  const { pool } = world
   const query = vi.spyOn(pool, 'query')
   await run(pool)
   const { text, values } = statement.parse(query.mock.calls[0])
@@ -128,18 +83,10 @@ test('thousands of disabled endpoints are not read to list, to count or to find 
   for (let batch = 0; batch < 10; batch++) {
     const n = (i: number) => batch * size + i
     await world.given(...each((i) => endpointCreated(n(i))))
-    await world.given(
-      ...each((i): DomainEvent => {
-        const about = { organization_id: org(1), endpoint_id: we(n(i)) }
-        return {
-          type: 'WebhookEndpointDisabled',
-          data: { ...about, reason: 'manual', disabled_at: start },
-        }
-      }),
-    )
+    await world.given(...each((i) => disabled(n(i), { reason: 'manual', disabled_at: start })))
   }
   await world.given(endpointCreated(9000))
-  await world.database.pool.query('analyze')
+  await world.pool.query('analyze')
   const scope = { organizationId: org(1), environment: 'live' } as const
   const wanted = [{ ...scope, type: 'session.result.persisted' as const }]
   expect(await rowsRead((db) => listEndpoints(db, scope))).toBe(201)
