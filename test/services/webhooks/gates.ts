@@ -1,13 +1,14 @@
 import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
 
-export interface Gate {
+interface Gate {
+  log: EventLog
   open(): void
   /** Resolves when something has come to it. */
   reached: Promise<void>
 }
 
 /** The log as a projection reads it, one record at a time; attempts are held back until the gate is opened. */
-export function holdAttempts(log: EventLog): Gate & { log: EventLog } {
+export function holdAttempts(log: EventLog): Gate {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>()
   const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
   const held: EventLog = {
@@ -30,7 +31,7 @@ export function holdAttempts(log: EventLog): Gate & { log: EventLog } {
 }
 
 /** The log without which nothing can be appended until the gate is opened. */
-export function refuseAppends(log: EventLog): Gate & { log: EventLog } {
+export function refuseAppends(log: EventLog): Gate {
   const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
   let isOpen = false
   const refusing: EventLog = {

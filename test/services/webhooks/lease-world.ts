@@ -1,21 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import type { DeliveryRow } from '../../../projections/webhooks/tables.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 
 export const hex = (bytes: number) => randomBytes(bytes).toString('hex')
-
-export interface DueRows {
-  endpointId: string
-  count: number
-  /** When they are due (epoch milliseconds), one millisecond apart. */
-  dueAt: number
-}
-
-/** A delivery as the read model shows it. */
-export interface Shown {
-  status?: 'pending' | 'succeeded' | 'failed' | 'skipped'
-  attempts?: number
-  nextAttemptAt?: number | null
-}
 
 export type LeaseWorld = Awaited<ReturnType<typeof openLeaseWorld>>
 
@@ -31,19 +18,25 @@ export async function openLeaseWorld() {
   return {
     pool,
     schema,
-    /** Deliveries `${endpointId}/1` and on. */
-    async show({ endpointId, count, dueAt }: DueRows): Promise<void> {
+    /** Deliveries `${endpointId}/1` and on, due from then on (epoch milliseconds), one millisecond apart. */
+    async show(due: { endpointId: string; count: number; dueAt: number }): Promise<void> {
       await pool.query(
         `insert into ${schema}.webhook_deliveries (delivery_id, event_id, endpoint_id, organization_id, environment,
            event_type, status, attempts, attempts_in_round, next_attempt_at, created_at, updated_at)
          select $1 || '/' || n, 'evt_' || n, $1, 'org', 'live', 'webhook.test', 'pending', 0, 0, $3::bigint + n, $3, $3
          from generate_series(1, $2::integer) n`,
-        [endpointId, count, dueAt],
+        [due.endpointId, due.count, due.dueAt],
       )
     },
     /** As the projection does when it applies what happened. */
-    async apply(deliveryId: string, shown: Shown): Promise<void> {
-      const { status = 'pending', attempts = 0, nextAttemptAt = null } = shown
+    async apply(
+      deliveryId: string,
+      {
+        status = 'pending',
+        attempts = 0,
+        nextAttemptAt = null,
+      }: { status?: DeliveryRow['status']; attempts?: number; nextAttemptAt?: number | null },
+    ): Promise<void> {
       await pool.query(
         `update ${schema}.webhook_deliveries set status = $2, attempts = $3, next_attempt_at = $4
          where delivery_id = $1`,

@@ -34,7 +34,7 @@ export interface Endpoint {
   secret: string
 }
 
-export interface DispatcherStart {
+interface DispatcherStart {
   env?: Record<string, string | undefined>
   log?: EventLog
   logger?: typeof silent
@@ -77,10 +77,9 @@ export async function openWebhookLog(
     return world.append(log, records)
   }
 
-  /** Resolves when the read model shows them. */
-  async function happen(first: DomainEvent, ...more: DomainEvent[]): Promise<void> {
-    const positions = await append(first, ...more)
-    await applied.waitFor(projectionOf(first), positions, patience)
+  /** Resolves when the read model shows it. */
+  async function happen(event: DomainEvent): Promise<void> {
+    await applied.waitFor(projectionOf(event), await append(event), patience)
   }
 
   async function organization(): Promise<string> {
@@ -179,11 +178,6 @@ export async function openWebhookLog(
       await world.run(log, gateProjection, { applied })
       await world.run(log, sessionsProjection, { applied })
       await world.run(from, webhooksProjection, { applied })
-    },
-    /** Has something stopped at the end. */
-    keep<T extends { stop(): Promise<void> }>(started: T): T {
-      running.add(started)
-      return started
     },
     async start({ env = {}, ...some }: DispatcherStart = {}) {
       const dispatcher = await runDispatcher({

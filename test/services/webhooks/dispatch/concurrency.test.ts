@@ -4,16 +4,15 @@ import {
   createConcurrencyLimits,
   nextLimit,
 } from '../../../../services/webhooks/dispatch/concurrency.ts'
-import { type DueEndpoint, maxPerEndpoint } from '../../../../services/webhooks/leases.ts'
+import type { DueEndpoint } from '../../../../services/webhooks/leases.ts'
 
 const answered = { answered: true, durationMs: 20 }
 const silence = { answered: false, durationMs: 15_000 }
-const backlog = (endpointId: string, organizationId = endpointId) => ({
+const backlog = (endpointId: string, organizationId = endpointId): DueEndpoint => ({
   endpointId,
   organizationId,
   due: 20,
 })
-const idOf = ({ endpointId }: { endpointId: string }) => endpointId
 const ids = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, i) => `${prefix}${i}`)
 
@@ -24,13 +23,12 @@ test('an answer admits one more request at once, up to ten; no answer halves the
   expect(limits).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10, 5, 2, 1, 1, 2])
 })
 
-test('an endpoint that answers late is slow, whatever it answers', () => {
-  expect(nextLimit({ limit: 3, pauseMs: 0 }, { answered: true, durationMs: 1001 })).toMatchObject({
-    isSlow: true,
-  })
-  expect(nextLimit({ limit: 3, pauseMs: 0 }, { answered: true, durationMs: 1000 })).toMatchObject({
-    isSlow: false,
-  })
+test.each([
+  [1001, true],
+  [1000, false],
+])('an endpoint that answers after %i ms is slow: %s', (durationMs, isSlow) => {
+  const next = nextLimit({ limit: 3, pauseMs: 0 }, { answered: true, durationMs })
+  expect(next).toMatchObject({ isSlow })
 })
 
 test('a quota is what is not running, and comes back when a request has ended or was none', () => {
@@ -48,31 +46,11 @@ test('a quota is what is not running, and comes back when a request has ended or
 
 test('nobody gets a larger quota than it has due', () => {
   const limits = createConcurrencyLimits()
-  expect(limits.allocate([{ ...backlog('a'), due: 1 }], 200)).toEqual({
-    quotas: [{ endpointId: 'a', max: 1 }],
-    hasMore: false,
-  })
+  const allocate = (due: number) => limits.allocate([{ ...backlog('a'), due }], 200)
+  const quotas = [{ endpointId: 'a', max: 1 }]
+  expect(allocate(1)).toEqual({ quotas, hasMore: false })
   limits.began('a')
-  expect(limits.allocate([{ ...backlog('a'), due: 3 }], 200)).toEqual({
-    quotas: [{ endpointId: 'a', max: 1 }],
-    hasMore: true,
-  })
-})
-
-test('no more endpoints get a quota than there is capacity, and then the others', () => {
-  const limits = createConcurrencyLimits()
-  const chosen = () =>
-    limits
-      .allocate(
-        ['c', 'a', 'b'].map((id) => backlog(id)),
-        2,
-      )
-      .quotas.map(idOf)
-  expect([chosen(), chosen(), chosen()]).toEqual([
-    ['c', 'a'],
-    ['b', 'c'],
-    ['a', 'b'],
-  ])
+  expect(allocate(3)).toEqual({ quotas, hasMore: true })
 })
 
 test('endpoints that do not answer never hold more than half of the capacity, however many they are', () => {
@@ -92,19 +70,6 @@ test('endpoints that do not answer never hold more than half of the capacity, ho
   expect(limits.allocate([...due, backlog('new')], 8).quotas).toEqual([
     { endpointId: 'new', max: 2 },
   ])
-})
-
-test('never more than ten at once, whatever happens', () => {
-  const limits = createConcurrencyLimits()
-  const quotas = () => limits.allocate([backlog('a')], 256).quotas[0]?.max ?? 0
-  for (let i = 0; i < 50; i++) {
-    const begun = quotas()
-    expect(begun).toBeLessThanOrEqual(maxPerEndpoint)
-    for (let j = 0; j < begun; j++) limits.began('a')
-    expect(quotas()).toBe(0)
-    for (let j = 0; j < begun; j++) limits.ended('a', answered)
-  }
-  expect(quotas()).toBe(10)
 })
 
 test('an endpoint that nobody answers at is left alone ever longer, up to a second, until it answers', () => {
@@ -142,24 +107,16 @@ interface Simulated extends Kind {
   stallsAt: number
 }
 
-interface Request extends Simulated {
-  endsAt: number
-}
-
 const stepMs = 20
 const pauseMs = 1000
 
 /** A process whose endpoints all have endless backlogs, on a clock of its own. */
 function simulate(endpoints: Simulated[], capacity = 256) {
   let now = 0
-  let running: Request[] = []
+  let running: (Simulated & { endsAt: number })[] = []
   const limits = createConcurrencyLimits({ capacity, now: () => now })
   const begun = new Map(endpoints.map(({ endpointId }) => [endpointId, 0]))
-  const due: DueEndpoint[] = endpoints.map(({ endpointId, organizationId }) => ({
-    endpointId,
-    organizationId,
-    due: 20,
-  }))
+  const due = endpoints.map(({ endpointId, organizationId }) => backlog(endpointId, organizationId))
   const byId = new Map(endpoints.map((endpoint) => [endpoint.endpointId, endpoint]))
 
   function end(): void {
@@ -208,13 +165,6 @@ const countsOf = (begun: Map<string, number>, name: string) =>
   [...begun].flatMap(([id, count]) => (id.startsWith(name) ? [count] : []))
 
 describe('with endless backlogs', () => {
-  test('slow endpoints get equal shares, however many they are', () => {
-    const world = simulate(group('slow', 30, slow))
-    world.runFor(20_000)
-    const counts = countsOf(world.begun, 'slow')
-    expect(Math.min(...counts)).toBeGreaterThan(0.8 * Math.max(...counts))
-  })
-
   test('slow ones among dead ones get their share, and fast ones theirs', () => {
     const world = simulate([
       ...group('dead', 60, dead),

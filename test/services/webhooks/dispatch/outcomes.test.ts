@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { generateSigningSecret } from '../../../../infra/wire/webhooks/signature.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import {
   createGiveUp,
@@ -8,8 +10,13 @@ import { eventually } from '../../../support/eventually.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { silent } from '../../../support/projections.ts'
-import { status } from '../../../support/webhook-behaviours.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../../../support/webhook-receiver.ts'
+import { silence, status } from '../../../support/webhook-behaviours.ts'
+import {
+  startWebhookReceiver,
+  verifiesOwn,
+  verifiesStandard,
+  type WebhookReceiver,
+} from '../../../support/webhook-receiver.ts'
 import { type Endpoint, newEventId, openWebhookLog, type WebhookLog } from '../webhook-log.ts'
 
 const day = 24 * 60 * 60 * 1000
@@ -24,6 +31,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
     receiver = await startWebhookReceiver({
       choose({ path, nth }) {
         if (path.startsWith('/gone')) return status(410)
+        if (path === '/dead') return silence
         return path === '/flaky' && nth < 3 ? status(503) : status(200)
       },
     })
@@ -62,6 +70,30 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(requestsAt('/flaky').map(({ eventId }) => eventId)).toEqual([id, id, id])
     const delivered = { attempts: 3, error: null, response_status: 200 }
     expect(await world.delivery(id, endpoint)).toMatchObject(delivered)
+  })
+
+  test('what is raised after a rotation verifies with the new secret and with the one before', async () => {
+    const endpoint = await world.endpoint(receiver.url('/rotated'))
+    const { id: endpoint_id, organizationId: organization_id, secret: first } = endpoint
+    const second = generateSigningSecret(randomBytes)
+    await world.happen({
+      type: 'WebhookEndpointSecretRotated',
+      data: {
+        organization_id,
+        endpoint_id,
+        signing_secret_sealed: world.seal(endpoint_id, second),
+        rotated_at: Date.now(),
+        previous_expires_at: Date.now() + 60_000,
+      },
+    })
+    await world.raise(endpoint)
+    await world.ended(endpoint)
+    const [request] = requestsAt('/rotated')
+    if (!request) throw new Error('nothing arrived')
+    const secrets = [first, second]
+    expect(secrets.map((secret) => verifiesStandard(request, secret))).toEqual([true, true])
+    // The header with room for one signature has the new secret's.
+    expect(secrets.map((secret) => verifiesOwn(request, secret))).toEqual([false, true])
   })
 
   test('an endpoint that says 410 is disabled, and what waits for it is skipped', async () => {
@@ -171,5 +203,22 @@ describe.each(openTestLogs())('$name', (testLog) => {
       error: expect.stringMatching(/could not open the signing secret/),
     })
     expect(requestsAt('/unsigned')).toEqual([])
+  })
+
+  // The last one: its deliveries stay in flight.
+  test('an endpoint that never answers, with hundreds of deliveries due, holds up no other', async () => {
+    const [dead, other] = [
+      await world.endpoint(receiver.url('/dead')),
+      await world.endpoint(receiver.url('/alive')),
+    ]
+    await world.raise(dead, 300)
+    await receiver.reached(receiver.requests.length + 1)
+    await world.raise(other, 50)
+    expect(await world.ended(other)).toEqual({ succeeded: 50 })
+    // Nobody has given the dead one up: what is sent there waits until it times out.
+    const waiting = requestsAt('/dead')
+    expect(waiting.length).toBeGreaterThan(0)
+    expect(waiting.length).toBeLessThanOrEqual(10)
+    expect(new Set(waiting.map(({ eventId }) => eventId)).size).toBe(waiting.length)
   })
 })

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { liveSecrets, openSigningSecret } from '../../../../infra/wire/webhooks/signature.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
+import { type Api, type ApiOrganization, startApi } from '../../../support/api.ts'
 import { dumpDatabase } from '../../../support/dump.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
 import { createKnownSecrets } from '../../../support/known-secrets.ts'
 import { createScanner } from '../../../support/secret-scan.ts'
 import type { Send } from '../../../support/service-app.ts'
-import { startWebhooks, type Webhooks } from './webhooks-app.ts'
 
-let world: Webhooks
-let own: Awaited<ReturnType<Webhooks['organization']>>
+let api: Api
+let own: ApiOrganization
 const request = {
   name: ' Shop ',
   url: 'https://shop.example/hooks?a=1',
@@ -18,25 +18,29 @@ const request = {
 }
 
 beforeAll(async () => {
-  world = await startWebhooks()
+  // A log in the database, where secrets are searched for.
+  api = await startApi({ log: 'postgres' })
 })
 beforeEach(async () => {
-  own = await world.organization()
+  own = await api.organization()
 })
-afterAll(() => world.stop())
+afterAll(() => api.stop())
+
+const endpoints = () => `${own.path}/webhooks/endpoints`
+const events = () => `${own.path}/events`
 
 const post = (url: string, options: Partial<Send> = {}) =>
-  world.send({ method: 'POST', url, key: own.key, ...options })
-const create = (body: unknown = request) => post(own.endpoints, { body })
-const list = () => world.send({ url: own.endpoints, key: own.key })
+  api.send({ method: 'POST', url, key: own.key, ...options })
+const create = (body: unknown = request) => post(endpoints(), { body })
+const list = () => api.send({ url: endpoints(), key: own.key })
 
 /** An endpoint that was made a second ago, and what is asked of it. */
 async function newEndpoint() {
   const { id, signing_secret } = (await create()).body.data
-  world.now.ms += 1000
-  const url = `${own.endpoints}/${id}`
+  api.now.ms += 1000
+  const url = `${endpoints()}/${id}`
   const send = (method: Send['method'], body?: unknown) =>
-    world.send({ ...(method && { method }), url, key: own.key, body })
+    api.send({ ...(method && { method }), url, key: own.key, body })
   return {
     id,
     signing_secret,
@@ -64,7 +68,7 @@ test('the secret is stored sealed, in the log as in the read model', async () =>
   secrets.add('the signing secret', signing_secret)
   secrets.add('the bytes of the signing secret', signing_secret.slice('whsec_'.length))
   const scanner = createScanner([...secrets.all(), { name: 'the name', value: name }])
-  const found = (await dumpDatabase(world.url)).flatMap((place) => scanner.scan(place))
+  const found = (await dumpDatabase(api.url)).flatMap((place) => scanner.scan(place))
   expect(new Set(found.map(({ secret }) => secret))).toEqual(new Set(['the name']))
   const where = found.map(({ place }) => place)
   expect(where).toContainEqual(expect.stringMatching(/^table webhooks_b\d+\.webhook_endpoints/))
@@ -91,22 +95,24 @@ test('what is named changes, all at once, and nothing else', async () => {
     event_types: ['gate.session.approved'],
     status: 'disabled',
   }
-  const updated_at = new Date(world.now.ms).toISOString()
+  const updated_at = new Date(api.now.ms).toISOString()
   const { body } = await patch(changes)
   expect(body.data).toEqual({ ...before, ...changes, disabled_reason: 'manual', updated_at })
 })
 
 test('an endpoint is not found with a key of the other environment, whatever the body says', async () => {
   const { url } = await newEndpoint()
-  const key = await world.secretKey(own.organizationId, 'test')
+  const { organizationId } = own
+  const issued = await api.issue({ organizationId, environment: 'test', scopes: ['*'] })
+  const key = issued.revealedKey
   const answers = [
-    await world.send({ method: 'PATCH', url, key, body: { nonsense: true } }),
-    await world.send({ method: 'DELETE', url, key }),
+    await api.send({ method: 'PATCH', url, key, body: { nonsense: true } }),
+    await api.send({ method: 'DELETE', url, key }),
     await post(`${url}/rotations`, { key }),
     await post(`${url}/test`, { key }),
   ]
   expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404])
-  expect((await world.send({ url: own.endpoints, key })).body.data).toEqual([])
+  expect((await api.send({ url: endpoints(), key })).body.data).toEqual([])
 })
 
 test('an endpoint is kept active and subscribed while a service is told of approvals there', async () => {
@@ -114,7 +120,8 @@ test('an endpoint is kept active and subscribed while a service is told of appro
   const { id, patch, disable } = await newEndpoint()
   const serviceId = `told-${id.slice(-20)}`
   await patch({ event_types: ['gate.session.approved', 'session.result.persisted'] })
-  await world.append(own, serviceRegistered({ serviceId, organizationId, endpointId: id }))
+  await api.write(own, serviceRegistered({ serviceId, organizationId, endpointId: id }))
+  await api.caughtUp()
   const refused = [
     await disable(),
     await patch({ status: 'disabled' }),
@@ -122,7 +129,8 @@ test('an endpoint is kept active and subscribed while a service is told of appro
   ]
   for (const { status, body } of refused)
     expect([status, body.error.message]).toEqual([409, expect.stringContaining(serviceId)])
-  await world.append(own, serviceDisabled(serviceId, organizationId))
+  await api.write(own, serviceDisabled(serviceId, organizationId))
+  await api.caughtUp()
   expect((await disable()).body.data).toMatchObject({ status: 'disabled' })
 })
 
@@ -132,13 +140,13 @@ test('a rotation shows a new secret once; the one before signs for 24 more hours
   expect(headers['cache-control']).toBe('no-store')
   const { signing_secret: next, previous_secret_ends_at } = body.data
   const endsAt = Date.parse(previous_secret_ends_at)
-  expect(endsAt).toBe(world.now.ms + 24 * 3_600_000)
-  const row = await findEndpoint(world.pool, { ...own, endpointId })
+  expect(endsAt).toBe(api.now.ms + 24 * 3_600_000)
+  const row = await findEndpoint(api.pool, { ...own, endpointId })
   const signing = (at: number) =>
     liveSecrets(row?.secrets ?? [], at).map(({ sealed }) =>
-      openSigningSecret({ keyring: world.deps.keyring, sealed, endpointId }),
+      openSigningSecret({ keyring: api.deps.keyring, sealed, endpointId }),
     )
-  expect([signing(world.now.ms), signing(endsAt - 1)]).toEqual(Array(2).fill([next, first]))
+  expect([signing(api.now.ms), signing(endsAt - 1)]).toEqual(Array(2).fill([next, first]))
   expect(signing(endsAt)).toEqual([next])
   expect(JSON.stringify((await list()).body)).not.toContain('whsec_')
 })
@@ -149,7 +157,7 @@ test('a test raises an event with one delivery for this endpoint', async () => {
   const { status, body } = await post(`${url}/test`)
   const { event_id, latest_delivery } = body.data
   expect([status, latest_delivery]).toMatchObject([202, { endpoint_id: id, status: 'pending' }])
-  const { data } = (await world.send({ url: `${own.events}/${event_id}`, key: own.key })).body
+  const { data } = (await api.send({ url: `${events()}/${event_id}`, key: own.key })).body
   expect(data).toMatchObject({
     type: 'webhook.test',
     subject: { type: 'webhook_endpoint', id },
@@ -162,15 +170,15 @@ test.each([
   ['rotating', '/rotations', undefined],
   ['testing', '/test', undefined],
 ])('%s again with an Idempotency-Key whose answer was lost does it once', async (_, rest, body) => {
-  const url = rest ? `${(await newEndpoint()).url}${rest}` : own.endpoints
+  const url = rest ? `${(await newEndpoint()).url}${rest}` : endpoints()
   const headers = { 'idempotency-key': `lost-${randomBytes(4).toString('hex')}` }
   const done = async () => [
     (await list()).body.data,
-    (await world.send({ url: own.events, key: own.key })).body.data,
+    (await api.send({ url: events(), key: own.key })).body.data,
   ]
   const first = await post(url, { headers, body })
   const before = await done()
-  await world.loseAnswers()
+  await api.loseAnswers()
   const again = await post(url, { headers, body })
   expect(again.headers['idempotent-replayed']).toBeUndefined()
   expect(again.body.data).toEqual(first.body.data)
