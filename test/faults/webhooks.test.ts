@@ -4,11 +4,7 @@ import { eventually } from '../support/eventually.ts'
 import { createNumbers } from '../support/hand.ts'
 import { createFaults } from '../support/webhook-faults.ts'
 import { type Judgement, judge } from '../support/webhook-judgement.ts'
-import {
-  type Received,
-  startWebhookReceiver,
-  type WebhookReceiver,
-} from '../support/webhook-receiver.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { createTestAuthority, type TestAuthority } from '../support/webhook-tls.ts'
 import {
   type Delivery,
@@ -22,19 +18,14 @@ import {
 const tenantCount = 4
 /** Each session is final at once and has a visitor: two events, delivered to one endpoint each. */
 const types = ['session.fingerprint.calculated', 'session.result.persisted'] as const
-/** What is only tried again takes fewer than what is killed in between, but as many as a list shows of a tenant. */
+/** Fewer where nothing is killed in between. */
 const sessionsOf = { calm: 100, killed: 250 }
 /** Plain requests between two kills: fewer in all than what the faults cause. */
 const requestsPerKill = 220
 /** As long as an attempt may take, and a little to record it. */
 const underWayMs = 1500
-/** Of connections to the HTTPS receiver: the certificate is nobody's that is known. */
+/** The share of connections to the HTTPS receiver that get a certificate of an unknown authority. */
 const untrustedShare = 0.2
-
-interface Shown {
-  id: string
-  webhook_deliveries: { id: string; status: string; attempts: number }[]
-}
 
 const runs = clusterLogs().flatMap((log) => [
   { log, kills: 0, events: sessionsOf.calm * tenantCount * types.length },
@@ -66,7 +57,7 @@ describe.each(runs)(
       const certificate = () => (next() < untrustedShare ? authority.untrusted : authority.trusted)
       secure = await startWebhookReceiver({ choose, certificate })
       world = await openWebhookWorld({ log, env: authority.env })
-      tenants = await world.tenants(tenantCount / 2)
+      tenants = await world.tenants(tenantCount)
       await createEndpoints()
       await deliverAll()
       deliveries = await allEnded(world, events)
@@ -77,7 +68,6 @@ describe.each(runs)(
       judgement = judge({ deliveries, history, received, kills: killedAt, maxAttempts, underWayMs })
       const { wrong, ...counts } = judgement
       console.log(`${log}, seed ${seed} (TEST_SEED), ${kills} kills: ${JSON.stringify(counts)}`)
-      console.log(JSON.stringify(tally(requests)))
     }, 180_000)
     afterAll(async () => {
       await world?.close()
@@ -138,21 +128,6 @@ describe.each(runs)(
       expect([...plain.problems, ...secure.problems]).toEqual([])
       expect(canary.connections()).toBe(0)
     })
-
-    it('GET events says the same', async () => {
-      const stored = new Map(deliveries.map((delivery) => [delivery.delivery_id, delivery]))
-      for (const tenant of tenants) {
-        const shown = await world.rest<Shown[]>(tenant, '/events?limit=200')
-        expect(shown).toHaveLength(200)
-        for (const { webhook_deliveries } of shown) {
-          expect(webhook_deliveries).toHaveLength(1)
-          for (const delivery of webhook_deliveries) {
-            const { status, attempts } = stored.get(delivery.id) ?? {}
-            expect(delivery).toMatchObject({ status, attempts })
-          }
-        }
-      }
-    })
   },
 )
 
@@ -164,9 +139,4 @@ function allEnded(world: WebhookWorld, events: number): Promise<Delivery[]> {
     return all
   }
   return eventually(check, { timeoutMs: 120_000, intervalMs: 200 })
-}
-
-function tally(requests: readonly Received[]): Record<string, number> {
-  const groups = Map.groupBy(requests, ({ behaviour }) => behaviour)
-  return Object.fromEntries([...groups].map(([behaviour, all]) => [behaviour, all.length]))
 }

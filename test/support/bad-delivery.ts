@@ -22,13 +22,10 @@ export interface BadDelivery {
 }
 
 /** At most `maxSize` new events in a batch. */
-export function badDeliveries(options: {
-  partitions: number
-  maxSize: number
-}): fc.Arbitrary<BadDelivery[]> {
+function badDeliveries(partitions: number, maxSize: number): fc.Arbitrary<BadDelivery[]> {
   const delivery = fc.record({
-    partition: fc.nat(options.partitions - 1),
-    size: fc.integer({ min: 1, max: options.maxSize }),
+    partition: fc.nat(partitions - 1),
+    size: fc.integer({ min: 1, max: maxSize }),
     again: fc.nat(4),
     repeat: fc.option(fc.nat(30)),
   })
@@ -148,22 +145,19 @@ export async function expectOrderIsNothing<Log>(options: OrderOptions<Log>): Pro
   const { logs, partitionsOf, maxSize, runs, partitions } = options
   const { deliver, deliverBadly, deliverSideBySide, expectEqual, withBuild } =
     scratchBuilds(options)
-  const property = fc.asyncProperty(
-    logs,
-    badDeliveries({ partitions, maxSize }),
-    (log, deliveries) =>
-      withBuild((plain) =>
-        withBuild(async (troubled) => {
-          const partitioned = partitionsOf(log)
-          for (const events of partitioned) await deliver(plain, events)
-          await deliverBadly(troubled, partitioned, deliveries)
-          await expectEqual(plain, troubled)
-          await withBuild(async (hurried) => {
-            await deliverSideBySide(hurried, partitioned, maxSize)
-            await expectEqual(plain, hurried)
-          })
-        }),
-      ),
+  const property = fc.asyncProperty(logs, badDeliveries(partitions, maxSize), (log, deliveries) =>
+    withBuild((plain) =>
+      withBuild(async (troubled) => {
+        const partitioned = partitionsOf(log)
+        for (const events of partitioned) await deliver(plain, events)
+        await deliverBadly(troubled, partitioned, deliveries)
+        await expectEqual(plain, troubled)
+        await withBuild(async (hurried) => {
+          await deliverSideBySide(hurried, partitioned, maxSize)
+          await expectEqual(plain, hurried)
+        })
+      }),
+    ),
   )
   await fc.assert(property, fastCheckSettings(runs))
 }

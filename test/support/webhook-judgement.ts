@@ -44,9 +44,9 @@ export function judge(evidence: Evidence): Judgement {
   )
   return {
     ends: countBy(cases.map(({ delivery }) => delivery.status)),
-    attempts: cases.reduce((sum, { attempts }) => sum + attempts.length, 0),
-    requests: cases.reduce((sum, { requests }) => sum + requests.length, 0),
-    duplicates: cases.reduce((sum, { requests }) => sum + afterAcknowledged(requests).length, 0),
+    attempts: cases.flatMap(({ attempts }) => attempts).length,
+    requests: cases.flatMap(({ requests }) => requests).length,
+    duplicates: cases.flatMap(({ requests }) => afterAcknowledged(requests)).length,
     wrong,
   }
 }
@@ -56,16 +56,13 @@ function casesOf({ deliveries, history, received }: Evidence): Case[] {
     type === 'WebhookDeliveryAttempted' ? [data] : [],
   )
   const attempts = Map.groupBy(recorded, ({ delivery_id }) => delivery_id)
-  const arrived = [...received].flatMap(([endpoint, requests]) =>
-    requests.map((request) => ({ request, of: endpoint + request.eventId })),
+  const byEvent = new Map(
+    [...received].map(([id, all]) => [id, Map.groupBy(all, ({ eventId }) => eventId)]),
   )
-  const requests = Map.groupBy(arrived, ({ of }) => of)
   return deliveries.map((delivery) => ({
     delivery,
     attempts: (attempts.get(delivery.delivery_id) ?? []).toSorted((a, b) => a.attempt - b.attempt),
-    requests: (requests.get(delivery.endpoint_id + delivery.event_id) ?? []).map(
-      ({ request }) => request,
-    ),
+    requests: byEvent.get(delivery.endpoint_id)?.get(delivery.event_id) ?? [],
   }))
 }
 
@@ -150,7 +147,6 @@ function describe({ delivery, attempts, requests }: Case): string {
 }
 
 function countBy(values: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const value of values) counts[value] = (counts[value] ?? 0) + 1
-  return counts
+  const groups = Map.groupBy(values, (value) => value)
+  return Object.fromEntries([...groups].map(([value, all]) => [value, all.length]))
 }

@@ -145,17 +145,13 @@ export async function startWebhookReceiver(
 
 function problemsOf(incoming: Incoming, secrets: string[] | undefined): string[] {
   const { path, eventId, headers, body } = incoming
-  const found = [
-    ...(headers['idempotency-key'] === eventId ? [] : ['Idempotency-Key is not the event id']),
-    ...(bodyId(body) === eventId ? [] : ["the body's id is not webhook-id"]),
-    ...(headers['x-foil-timestamp'] === headers['webhook-timestamp']
-      ? []
-      : ['two different timestamps']),
-    ...(secrets && !secrets.some((secret) => isSigned(incoming, secret))
-      ? ['no secret signed it']
-      : []),
+  const checks: [isWrong: boolean, problem: string][] = [
+    [headers['idempotency-key'] !== eventId, 'Idempotency-Key is not the event id'],
+    [bodyId(body) !== eventId, "the body's id is not webhook-id"],
+    [headers['x-foil-timestamp'] !== headers['webhook-timestamp'], 'two different timestamps'],
+    [secrets?.some((secret) => isSigned(incoming, secret)) === false, 'no secret signed it'],
   ]
-  return found.map((problem) => `${path} ${eventId}: ${problem}`)
+  return checks.flatMap(([isWrong, problem]) => (isWrong ? [`${path} ${eventId}: ${problem}`] : []))
 }
 
 function bodyId(body: string): unknown {

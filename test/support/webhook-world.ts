@@ -1,17 +1,16 @@
-import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { pino } from 'pino'
 import { createCodec } from '../../infra/event-store/codec.ts'
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { openKafkaLog } from '../../infra/log/kafka/log.ts'
-import type { EventLog } from '../../infra/log/port.ts'
+import type { Batch, EventLog } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
+import { readTopicToEnd } from '../../infra/log/read-topic.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import type { SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import { type Environment, eventTopics } from '../../schemas/events.ts'
 import { type Cluster, type ClusterOptions, type Owner, startCluster } from './cluster.ts'
-import { eachBatch } from './each-batch.ts'
 import type { ServerProcess } from './server-process.ts'
 import { metaOf, sessionScored, visitorLink } from './session-scored.ts'
 
@@ -46,36 +45,12 @@ export interface Delivery {
   attempts: number
 }
 
-/** Servers that deliver nothing until `startDispatcher`, and the log and read model behind them. */
-export interface WebhookWorld {
-  cluster: Cluster
-  log: EventLog
-  pool: pg.Pool
-  /** The first organization's live environment. */
-  tenant: Tenant
-  /** SIGKILL to all servers; the log and what was started by others stays. */
-  endServers(): Promise<void>
-  /** Another process with the role `webhooks`. */
-  startDispatcher(): Promise<ServerProcess>
-  /** Further tenants: `count` organizations, each in both environments. */
-  tenants(count: number): Promise<Tenant[]>
-  /** A REST request of the tenant below its organization; returns `data`, throws when the answer is not 2xx. */
-  rest<Data>(tenant: Tenant, path: string, init?: { method: string; body?: unknown }): Promise<Data>
-  createEndpoint(tenant: Tenant, endpoint: EndpointOptions): Promise<Endpoint>
-  /** Appends final decisions as scoring would, one session each, and returns the sessions' ids. */
-  score(tenant: Tenant, sessions: readonly string[]): Promise<void>
-  deliveries(): Promise<Delivery[]>
-  /** All events of the webhooks topic, in order within an event id. */
-  history(): Promise<RecordedEvent[]>
-  close(): Promise<void>
-}
-
-export interface EndpointOptions {
+interface EndpointOptions {
   url: string
   types: SubscribableType[]
 }
 
-export interface WebhookWorldOptions {
+interface WebhookWorldOptions {
   log: ClusterOptions['log']
   env?: Record<string, string>
   /** Of the first process; default: all but `webhooks`. */
@@ -87,11 +62,12 @@ export function sessionIds(text: string, count: number): string[] {
   return Array.from({ length: count }, (_, i) => derivedId('sid', text, String(i)))
 }
 
+/** Servers that deliver nothing until `startDispatcher`, and the log and read model behind them. */
 export async function openWebhookWorld({
   log: kind,
   env = {},
   roles = 'collect,api,scoring,projections',
-}: WebhookWorldOptions): Promise<WebhookWorld> {
+}: WebhookWorldOptions) {
   const cluster = await startCluster({
     log: kind,
     processes: 1,
@@ -102,81 +78,85 @@ export async function openWebhookWorld({
   const log = await openLog(cluster.settings, pool)
   const codec = createCodec()
   const dispatchers: ServerProcess[] = []
-  const { owner } = cluster
-  const tenant: Tenant = { owner, environment: 'live', key: owner.secret.key }
 
+  /** A REST request of the tenant below its organization; returns `data`, throws when the answer is not 2xx. */
   async function rest<Data>(
     { owner, key }: Tenant,
     path: string,
-    init?: { method: string; body?: unknown },
-  ) {
+    { method = 'GET', body }: { method?: string; body?: unknown } = {},
+  ): Promise<Data> {
     const response = await cluster.fetch(0, `/v1/organizations/${owner.organizationId}${path}`, {
-      method: init?.method ?? 'GET',
+      method,
       headers: {
         authorization: `Bearer ${key}`,
-        ...(init?.body !== undefined && { 'content-type': 'application/json' }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
       },
-      ...(init?.body !== undefined && { body: JSON.stringify(init.body) }),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
     })
     const text = await response.text()
-    if (!response.ok)
-      throw new Error(`${init?.method ?? 'GET'} ${path}: ${response.status} ${text}`)
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
     const { data }: { data: Data } = JSON.parse(text)
     return data
-  }
-
-  async function inBothEnvironments(owner: Owner): Promise<Tenant[]> {
-    const args = ['--name', 'Test', '--type', 'secret', '--scopes', '*', '--environment', 'test']
-    const issued = await cluster.operate<{ revealed_key: string }>(
-      'keys',
-      'create',
-      owner.slug,
-      ...args,
-    )
-    return [
-      { owner, environment: 'live', key: owner.secret.key },
-      { owner, environment: 'test', key: issued.revealed_key },
-    ]
   }
 
   return {
     cluster,
     log,
     pool,
-    tenant,
+    /** The first organization's live environment. */
+    tenant: tenantOf(cluster.owner),
     rest,
-    async startDispatcher() {
+    /** Another process with the role `webhooks`. */
+    async startDispatcher(): Promise<ServerProcess> {
       const server = await cluster.serve('webhooks')
       dispatchers.push(server)
       return server
     },
-    async endServers() {
+    /** SIGKILL to all servers; the log and what was started by others stays. */
+    async endServers(): Promise<void> {
       await Promise.all([cluster.kill(0), ...dispatchers.map((server) => server.end('SIGKILL'))])
     },
-    async tenants(count) {
-      const owners = await Promise.all(Array.from({ length: count }, () => cluster.organization()))
-      return (await Promise.all(owners.map(inBothEnvironments))).flat()
-    },
-    createEndpoint: (of, { url, types }) =>
+    /** Further organizations. */
+    tenants: (count: number): Promise<Tenant[]> =>
+      Promise.all(
+        Array.from({ length: count }, async () => tenantOf(await cluster.organization())),
+      ),
+    createEndpoint: (of: Tenant, { url, types }: EndpointOptions) =>
       rest<Endpoint>(of, '/webhooks/endpoints', {
         method: 'POST',
         body: { name: 'Receiver', url, event_types: types },
       }),
-    async score(of, sessions) {
+    /** Appends final decisions as scoring would, one for each of the sessions. */
+    async score(of: Tenant, sessions: readonly string[]): Promise<void> {
       const events = sessions.map((sessionId) => decision(of, sessionId))
       await log.append(
         events.map((data) => codec.toRecord({ type: 'SessionScored', data }, metaOf(data))),
       )
     },
     deliveries: () => readDeliveries(pool),
-    history: () => readTopic(log, eventTopics.WebhookEventRaised, codec),
-    async close() {
+    /** All events of the webhooks topic, in order within an event id. */
+    async history(): Promise<RecordedEvent[]> {
+      const events: RecordedEvent[] = []
+      const handle = (batches: Batch[]) =>
+        void events.push(...batches.flatMap(({ records }) => records.map(codec.fromRecord)))
+      await readTopicToEnd({ log, topic: eventTopics.WebhookEventRaised, handle })
+      return events
+    },
+    async close(): Promise<void> {
       await log.close()
       await pool.end()
       await cluster.stop()
     },
   }
 }
+
+export type WebhookWorld = Awaited<ReturnType<typeof openWebhookWorld>>
+
+const tenantOf = (owner: Owner): Tenant => ({
+  owner,
+  environment: 'live',
+  key: owner.secret.key,
+})
 
 /** All deliveries that the read model of this database shows, by id. */
 export async function readDeliveries(pool: pg.Pool): Promise<Delivery[]> {
@@ -212,31 +192,4 @@ function openLog(settings: Cluster['settings'], pool: pg.Pool): Promise<EventLog
   const logger = pino({ level: 'silent' })
   if (!brokers) return openPostgresLog({ pool, url, logger })
   return openKafkaLog({ brokers: brokers.split(','), topicPrefix, logger })
-}
-
-/** Every event of the topic up to its end as of now. */
-async function readTopic(
-  log: EventLog,
-  topic: string,
-  codec: ReturnType<typeof createCodec>,
-): Promise<RecordedEvent[]> {
-  const ends = (await log.endPositions(topic)).filter(({ offset }) => offset > 0)
-  const unread = new Map(ends.map(({ partition, offset }) => [partition, offset]))
-  const events: RecordedEvent[] = []
-  if (unread.size === 0) return events
-  const { promise: atEnd, resolve, reject } = Promise.withResolvers<void>()
-  const consumer = await log.consume({
-    group: `test-history-${randomBytes(6).toString('hex')}`,
-    topics: [topic],
-    startOffset: async () => 0,
-    onError: reject,
-    handle: eachBatch(({ partition, records }) => {
-      events.push(...records.map(codec.fromRecord))
-      if ((records.at(-1)?.offset ?? 0) + 1 >= (unread.get(partition) ?? 0))
-        unread.delete(partition)
-      if (unread.size === 0) resolve()
-    }),
-  })
-  await atEnd.finally(() => consumer.stop())
-  return events
 }

@@ -1,105 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
-import { derivedId } from '../../infra/ids.ts'
 import { clusterLogs } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { startServerProcess } from '../support/server-process.ts'
-import { accept, acceptAfter, type Behaviour, status } from '../support/webhook-behaviours.ts'
+import { accept, type Behaviour, status } from '../support/webhook-behaviours.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import {
-  type Received,
-  startWebhookReceiver,
-  verifiesOwn,
-  verifiesStandard,
-  type WebhookReceiver,
-} from '../support/webhook-receiver.ts'
-import {
-  type Endpoint,
   openWebhookWorld,
   readDeliveries,
   sessionIds,
   type WebhookWorld,
 } from '../support/webhook-world.ts'
-
-const resultId = (session: string) =>
-  derivedId('evt', 'webhook-event', 'session.result.persisted', session)
-
-describe('a secret that is rotated under traffic', () => {
-  let world: WebhookWorld
-  let receiver: WebhookReceiver
-  beforeAll(async () => {
-    world = await openWebhookWorld({ log: 'postgres', roles: 'api,projections,webhooks' })
-    receiver = await startWebhookReceiver({ choose: () => acceptAfter(20) })
-  }, 90_000)
-  afterAll(async () => {
-    await world?.close()
-    await receiver?.close()
-  })
-
-  it('leaves no delivery that a receiver with the old or with the new secret cannot verify', async () => {
-    const url = receiver.url('/')
-    const types = ['session.result.persisted'] as const
-    const { id, signing_secret: first } = await world.createEndpoint(world.tenant, {
-      url,
-      types: [...types],
-    })
-    const rotate = () =>
-      world.rest<Endpoint>(world.tenant, `/webhooks/endpoints/${id}/rotations`, { method: 'POST' })
-    let part = 0
-    let answeredAt = Number.POSITIVE_INFINITY
-    const afterwards = new Set<string>()
-    const traffic = async (until: () => boolean) => {
-      while (!until()) {
-        const isAfter = Date.now() > answeredAt
-        const sessions = sessionIds(`rotation ${part++}`, 10)
-        if (isAfter) for (const session of sessions) afterwards.add(resultId(session))
-        await world.score(world.tenant, sessions)
-        await receiver.reached(Math.max(0, (part - 2) * 10))
-      }
-    }
-    const sending = traffic(() => afterwards.size >= 100)
-    await receiver.reached(100)
-    const { signing_secret: second } = await rotate()
-    answeredAt = Date.now()
-    await sending
-    await receiver.reached(part * 10)
-
-    const { requests } = receiver
-    const count = (test: (request: Received) => boolean) => requests.filter(test).length
-    // A receiver that keeps the old secret for its 24 hours, whichever requests it gets.
-    expect(count((request) => verifiesStandard(request, first))).toBe(requests.length)
-    // One that replaced it when the rotation was answered: nothing that happened since is foreign to it.
-    const since = requests.filter(({ eventId }) => afterwards.has(eventId))
-    expect(since).toHaveLength(afterwards.size)
-    expect(since.filter((request) => !verifiesStandard(request, second))).toEqual([])
-    // The header with room for one signature has the old secret's until the new one's, and always one of them.
-    expect(count((request) => verifiesOwn(request, first) || verifiesOwn(request, second))).toBe(
-      requests.length,
-    )
-    expect(since.filter((request) => !verifiesOwn(request, second))).toEqual([])
-    expect(count((request) => !verifiesStandard(request, second))).toBeGreaterThan(0)
-    console.log(
-      `${requests.length} deliveries, of which ${count((one) => verifiesStandard(one, second))} verify with both secrets`,
-    )
-
-    const { signing_secret: third } = await rotate()
-    const [session = ''] = sessionIds('rotated again', 1)
-    await world.score(world.tenant, [session])
-    await receiver.reached(requests.length + 1)
-    const last = requests.at(-1)
-    if (!last) throw new Error('nothing was received')
-    expect([first, second, third].map((secret) => verifiesStandard(last, secret))).toEqual([
-      true,
-      true,
-      true,
-    ])
-    expect([first, second, third].map((secret) => verifiesOwn(last, secret))).toEqual([
-      false,
-      false,
-      true,
-    ])
-  }, 60_000)
-})
 
 describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
   let world: WebhookWorld
