@@ -9,9 +9,8 @@ const logger = createLogger('info', { write: (line: string) => void lines.push(l
 let database: TestDatabase
 beforeAll(async () => {
   database = await createTestDatabase()
-  await database.pool.query(
-    'create table guarded (value text primary key, size int check (size > 0))',
-  )
+  const ddl = 'create table guarded (value text primary key, size int check (size > 0))'
+  await database.pool.query(ddl)
   await database.pool.query('insert into guarded values ($1, 1)', [secret])
 })
 afterAll(() => database?.drop())
@@ -43,9 +42,8 @@ test.each(failures)(
 )
 
 test('an error keeps its name, message, code and the errors behind it', () => {
-  const error = new TypeError('outer', {
-    cause: Object.assign(new Error('inner'), { code: 'ECONNRESET' }),
-  })
+  const cause = Object.assign(new Error('inner'), { code: 'ECONNRESET' })
+  const error = new TypeError('outer', { cause })
   expect(loggedError(error)).toEqual({
     name: 'TypeError',
     message: 'outer',

@@ -1,7 +1,6 @@
 import pino from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createKeyUsage, lastUsedAt } from '../../../infra/access/key-usage.ts'
-import { createPool } from '../../../infra/postgres/pool.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 
@@ -34,25 +33,6 @@ test('what is noted is written soon, and no key is written twice in a minute', a
   await keys.flush()
   expect(await stored()).toEqual({ a: now, b: now - 1 })
   await keys.close()
-})
-
-test('a burst of uses is one statement', async () => {
-  const pool = createPool({ url: database.url })
-  let statements = 0
-  const query = pool.query.bind(pool)
-  Object.assign(pool, {
-    query: (text: string, values: unknown[]) => {
-      statements++
-      return query(text, values)
-    },
-  })
-  const keys = createKeyUsage({ pool, clock: () => now, logger, lingerMs: 10_000_000 })
-  for (let i = 0; i < 1000; i++) keys.note(['a', 'b', 'c'][i % 3] ?? '')
-  await keys.flush()
-  await keys.flush()
-  expect(statements).toBe(1)
-  expect(await stored()).toEqual({ a: start, b: start, c: start })
-  await pool.end()
 })
 
 test('the later use counts, whoever writes last', async () => {

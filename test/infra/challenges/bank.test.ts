@@ -96,14 +96,6 @@ describe("a deployment's own questions", () => {
       expect([...others].filter((number) => mine.has(number)).length).toBeLessThan(12)
   })
 
-  it('are frequent for twelve weeks', () => {
-    const kept = (weeks: number) => {
-      const later = frequentNumbersAt(now + weeks * week)
-      return frequentNumbersAt(now).filter((number) => later.includes(number)).length
-    }
-    expect([1, 4, 11, 12].map(kept)).toEqual([11, 8, 1, 0])
-  })
-
   it('are of several kinds, and none that a JavaScript engine without a page answers', () => {
     const kinds = Map.groupBy(numbers(now), (number) => bankQuestion(number, master).ask)
     expect([...kinds.keys()].sort()).toEqual(['computed', 'inside', 'lines', 'path', 'style'])

@@ -101,10 +101,13 @@ describe('the chart', () => {
     for (const kind of ['Deployment', 'PodDisruptionBudget'])
       expect(names(ofKind(little, kind))).toEqual(ofRoles)
     expect(names(answering(little))).toEqual(ofRoles)
-    expect(ofKind(little, 'Ingress')).toEqual([])
-    expect(ofKind(little, 'HorizontalPodAutoscaler')).toEqual([])
     const roles = ofKind(little, 'Deployment').map((one) => containerOf(one).args.join(' '))
     expect(roles.sort()).toEqual(allRoles.map((role) => `serve --roles ${role}`).sort())
+  })
+
+  it('has nothing that is not asked for', () => {
+    const kinds = ['Ingress', 'HorizontalPodAutoscaler', 'ServiceMonitor', 'NetworkPolicy']
+    expect(little.filter(({ kind }) => kinds.includes(kind))).toEqual([])
   })
 
   it('selects the pods of the role', () => {
@@ -223,13 +226,10 @@ describe('the chart', () => {
 
   it('measures on a port that no service of the ingress leads to', () => {
     const [monitor] = ofKind(all, 'ServiceMonitor')
+    const relabelings = [{ targetLabel: 'job', replacement: 'tidegate' }]
     expect(monitor).toMatchObject({
       metadata: { labels: { release: 'prometheus' } },
-      spec: {
-        endpoints: [
-          { port: 'metrics', relabelings: [{ targetLabel: 'job', replacement: 'tidegate' }] },
-        ],
-      },
+      spec: { endpoints: [{ port: 'metrics', relabelings }] },
     })
     for (const service of answering(all))
       expect(service.spec).toMatchObject({
@@ -241,19 +241,14 @@ describe('the chart', () => {
     for (const deployment of ofKind(all, 'Deployment'))
       expect(containerOf(deployment).env).toContainEqual({ name: 'METRICS_PORT', value: '9464' })
     expect(JSON.stringify(ofKind(all, 'Ingress'))).not.toContain('metrics')
-    expect(ofKind(little, 'ServiceMonitor')).toEqual([])
   })
 
   it('serves schemas from pods of api alone, inside the cluster, where that is switched on', () => {
     const serving = (manifests: Manifest[]) =>
-      ofKind(manifests, 'Deployment').filter((one) =>
-        containerOf(one).env.some(({ name }) => name === 'SCHEMAS_PORT'),
-      )
-    const component = serving(all).map(
-      (one) => podOf(one).metadata.labels['app.kubernetes.io/component'],
-    )
-    expect(component).toEqual(['api'])
-    expect(serving(little)).toEqual([])
+      ofKind(manifests, 'Deployment')
+        .filter((one) => containerOf(one).env.some(({ name }) => name === 'SCHEMAS_PORT'))
+        .map((one) => podOf(one).metadata.labels['app.kubernetes.io/component'])
+    expect([serving(all), serving(little)]).toEqual([['api'], []])
     expect(JSON.stringify(ofKind(all, 'Ingress'))).not.toContain('schemas')
   })
 
@@ -272,29 +267,26 @@ describe('the chart', () => {
     expect(schemas?.podSelector).toMatchObject({
       matchLabels: { 'app.kubernetes.io/component': 'api' },
     })
-    expect(ofKind(little, 'NetworkPolicy')).toEqual([])
   })
 
   it('gives each role its connections, and refuses more pods than the database takes', async () => {
+    const connections = ({ env }: ReturnType<typeof containerOf>) =>
+      Number(env.find(({ name }) => name === 'DATABASE_MAX_CONNECTIONS')?.value)
     const given = (manifests: Manifest[]) =>
       Object.fromEntries(
-        ofKind(manifests, 'Deployment').map((one) => [
-          containerOf(one).args.at(-1),
-          Number(
-            containerOf(one).env.find(({ name }) => name === 'DATABASE_MAX_CONNECTIONS')?.value,
-          ),
-        ]),
+        ofKind(manifests, 'Deployment')
+          .map(containerOf)
+          .map((container) => [container.args.at(-1), connections(container)]),
       )
     const needed = (isLogEmbedded: boolean) =>
       allRoles.map((role) => [role, connectionsOf({ roles: [role], isLogEmbedded }).all] as const)
     // `all` is on Kafka.
     expect(given(all)).toEqual(Object.fromEntries(needed(false)))
     const embedded = given(little)
-    for (const [role, connections] of needed(true))
-      expect(embedded[role]).toBeGreaterThanOrEqual(connections)
+    for (const [role, least] of needed(true)) expect(embedded[role]).toBeGreaterThanOrEqual(least)
 
     const onKafka = [...least, 'settings.KAFKA_BROKERS=one:9092']
-    const sum = needed(false).reduce((total, [, connections]) => total + 3 * connections, 10)
+    const sum = needed(false).reduce((total, [, each]) => total + 3 * each, 10)
     await helm.render([...onKafka, `database.maxConnections=${sum}`])
     const refused = helm.render([...onKafka, `database.maxConnections=${sum - 1}`])
     await expect(refused).rejects.toThrow(`may open ${sum} connections`)

@@ -85,16 +85,13 @@ describe('compose.yaml', () => {
       const service = serviceOf(role)
       expect(service.command).toEqual(['serve', '--roles', role])
       expect(service.read_only).toBe(true)
-      const { config, warnings } = await readServerSettings({
-        env: environmentOf(service),
-        roles: role,
-      })
+      const env = environmentOf(service)
+      const { config, warnings } = await readServerSettings({ env, roles: role })
       expect(warnings).toEqual([])
+      const database = /^postgres:\/\/tidegate:[0-9a-f]{36}@postgres:5432\/tidegate$/
       expect(config).toMatchObject({
         KAFKA_BROKERS: [expect.stringMatching(/^kafka:\d+$/)],
-        DATABASE_URL: expect.stringMatching(
-          /^postgres:\/\/tidegate:[0-9a-f]{36}@postgres:5432\/tidegate$/,
-        ),
+        DATABASE_URL: expect.stringMatching(database),
       })
       expect(conditionsOf(service)).toEqual({ migrate: 'service_completed_successfully' })
     },

@@ -93,11 +93,9 @@ describe('a database and its log', () => {
 
     it('refuse a log that lost records, also when others have been appended since', async () => {
       const outgrown = { end: 120, times: { 97: now - 3, 98: later, 99: later, 119: later } }
-      await expect(bind('moved', outgrown)).rejects.toThrow(
-        new RegExp(
-          `The log had 100 records of ${topic}/0 by .*, and now has 98 from before then: it was truncated`,
-        ),
-      )
+      const truncated =
+        /The log had 100 records of tidegate\.collect\.v1\/0 by .*, and now has 98 from before then: it was truncated/
+      await expect(bind('moved', outgrown)).rejects.toThrow(truncated)
       await expect(moveMarks(database.pool, logOf('moved', outgrown), [topic])).rejects.toThrow(
         WrongLog,
       )

@@ -48,14 +48,13 @@ describe.each(newest.map((file) => [file.name, file] as const))('%s', (name, fil
         const { event } = partsOf(name, value)
         const record = codec.toCausedRecord(event, its, someone)
         const position = { partition: 3, offset: 7, timestamp: 1 }
-        const read = codec.fromRecord({ ...record, ...position })
-        const { topic } = record
-        expect(read).toEqual({
+        const { topic, value: written } = record
+        expect(codec.fromRecord({ ...record, ...position })).toEqual({
           ...event,
           ...(isCaused(name) && { cause: someone }),
           meta: its,
           position: { topic, partition: 3, offset: 7 },
-          value: record.value,
+          value: written,
         })
       }),
       { numRuns: 30 },

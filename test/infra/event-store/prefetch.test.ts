@@ -33,16 +33,6 @@ test('grows where it is used up quickly, to 64 ahead', async () => {
   expect(lots.slice(0, 9)).toEqual([1, 2, 4, 8, 16, 32, 64, 65, 65])
 })
 
-test('makes one for one where sessions are rare', async () => {
-  const { now, lots, take, takeAll } = openStock()
-  await takeAll(127)
-  for (let n = 0; n < 3; n++) {
-    now.ms += 20_000
-    await take()
-  }
-  expect(lots).toEqual([1, 2, 4, 8, 16, 32, 64, 1, 1, 1])
-})
-
 test('leaves what is older than an hour', async () => {
   const { now, takeAll } = openStock()
   expect(await takeAll(4)).not.toContain(5)

@@ -169,20 +169,3 @@ it('each reader has a test: their functions cannot be called without saying what
     Object.keys(readers).sort(),
   )
 })
-
-it('no other file decodes records', () => {
-  expect(sourceFiles().filter((file) => textOf(file).includes('codec.fromRecord'))).toEqual([
-    'infra/event-store/event-batch.ts',
-    // Chooses how the one before does it.
-    'infra/event-store/loader.ts',
-    // Leaves out and reports.
-    'infra/event-store/skips.ts',
-    // Tells whether nobody can read it.
-    'services/cli/events.ts',
-    'services/cli/log.ts',
-    // Tries the schema ids of the settings.
-    'services/cli/move-log.ts',
-    // Names the record that stops a view.
-    'services/cli/project/poison.ts',
-  ])
-})

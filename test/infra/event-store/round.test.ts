@@ -64,11 +64,6 @@ describe('the plan', () => {
       ['single', [0]],
     ])
   })
-
-  test('has no attempt without partitions', () => {
-    expect(planRound([], () => undefined)).toEqual([])
-    expect(modes(planRound([pending(0, [1])], () => 1))).toEqual([['single', [0]]])
-  })
 })
 
 describe('given partitions together', () => {
@@ -128,13 +123,10 @@ describe('given a partition one by one', () => {
   })
 
   test('when the event is applied, the next one is due, and the offset is expected to be stored', () => {
-    const { attempts, results } = nextRound([oneByOne(batch)], {
-      kind: 'applied',
-      next: [at(0, 6)],
-    })
-    expect(attempts).toMatchObject([
-      { mode: 'oneByOne', batch: { expected: 6, events: [{ position: at(0, 9) }] } },
-    ])
+    const applied: Outcome = { kind: 'applied', next: [at(0, 6)] }
+    const { attempts, results } = nextRound([oneByOne(batch)], applied)
+    const next = { expected: 6, events: [{ position: at(0, 9) }] }
+    expect(attempts).toMatchObject([{ mode: 'oneByOne', batch: next }])
     expect(results).toMatchObject([{ kind: 'applied', at: at(0, 6) }])
   })
 
@@ -145,10 +137,8 @@ describe('given a partition one by one', () => {
   })
 
   test('when commits were lost before the event, none behind it is applied: it is read on from there', () => {
-    const { attempts, results } = nextRound([oneByOne(batch)], {
-      kind: 'applied',
-      next: [at(0, 2)],
-    })
+    const applied: Outcome = { kind: 'applied', next: [at(0, 2)] }
+    const { attempts, results } = nextRound([oneByOne(batch)], applied)
     expect(attempts).toEqual([])
     expect(results.map(readOnAfter)).toEqual([at(0, 2)])
   })

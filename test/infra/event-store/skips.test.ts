@@ -1,13 +1,10 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { createCodec } from '../../../infra/event-store/codec.ts'
-import { consumeEvents } from '../../../infra/event-store/consumer.ts'
-import type { EventBatch } from '../../../infra/event-store/event-batch.ts'
 import { createSkips, skipInCopy } from '../../../infra/event-store/skips.ts'
-import type { Batch, ConsumeOptions, LogRecord, ReadOn } from '../../../infra/log/port.ts'
+import type { LogRecord } from '../../../infra/log/port.ts'
 import { readRecords } from '../../../infra/log/read-topic.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
-import { metaOf, sessionScored } from '../../support/session-scored.ts'
 
 const codec = createCodec()
 const silent = pino({ level: 'silent' })
@@ -110,54 +107,4 @@ it('a copy of the log has the offset -1 for a skipped record of the topic that g
   expect(place).toEqual(same)
   const dataOf = (bytes: Buffer) => codec.fromRecord({ ...record, value: bytes }).data
   expect(dataOf(value)).toEqual({ ...dataOf(original), skipped_offset: -1 })
-})
-
-/** A consumer whose hand-overs a test makes. */
-async function startConsumer(some: Partial<Parameters<typeof consumeEvents>[0]>) {
-  let consuming: ConsumeOptions | undefined
-  const applied: EventBatch[] = []
-  const log = {
-    ...createMemoryLog(),
-    consume: async (options: ConsumeOptions) => {
-      consuming = options
-      return { stop: async () => {} }
-    },
-  }
-  const consumer = await consumeEvents({
-    who: 'a reader',
-    group: 'g',
-    topics: [topic],
-    log,
-    codec,
-    logger: silent,
-    skips: { has: async () => false },
-    async apply(batches) {
-      applied.push(...batches)
-      return batches.map(({ partition, end: offset }) => ({ topic, partition, offset }))
-    },
-    ...some,
-  })
-  const handOver = async (...batches: Batch[]): Promise<ReadOn[]> =>
-    (await consuming?.handle(batches)) ?? []
-  return { consumer, applied, handOver }
-}
-
-function batch(partition: number, record: Pick<LogRecord, 'key' | 'value' | 'headers'>): Batch {
-  return { topic, partition, records: [{ ...record, topic, partition, offset: 0, timestamp: 1 }] }
-}
-
-const readable = () => {
-  const data = sessionScored()
-  return codec.toRecord({ type: 'SessionScored', data }, metaOf(data))
-}
-const stoppedIn = (consumer: { status(): { partition: number; stopped: string | null }[] }) =>
-  consumer.status().flatMap(({ partition, stopped }) => (stopped === null ? [] : [partition]))
-
-it('a partition of which nobody knows whether its record is skipped fails alone', async () => {
-  const has = () => Promise.reject(new Error('the log is away'))
-  const { consumer, applied, handOver } = await startConsumer({ skips: { has } })
-  const readOn = await handOver(batch(0, garbage(topic)), batch(1, readable()))
-  expect(readOn).toEqual([{ topic, partition: 0, offset: 0, failed: true }])
-  expect(applied.map(({ partition, events }) => [partition, events.length])).toEqual([[1, 1]])
-  expect(stoppedIn(consumer)).toEqual([])
 })

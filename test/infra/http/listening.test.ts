@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
-import { connect, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { holdPort, listenOnHeld } from '../../../infra/http/listening.ts'
@@ -42,34 +42,6 @@ test('a port that another server keeps is refused with a message for the operato
     `Port ${held.port} of ${host} is in use`,
   )
   await held.release()
-})
-
-// With one a turn, whoever comes to a busy server waits until all who came before were accepted one by one.
-test('a turn of the event loop accepts several connections', async () => {
-  const held = await holdPort({ port: 0, host }, refuse)
-  await held.release()
-  const app = fastify()
-  await listenOnHeld(app, { port: held.port, host })
-  let turn = 0
-  const turns = new Set<number>()
-  const all = Promise.withResolvers<void>()
-  let accepted = 0
-  app.server.on('connection', () => {
-    turns.add(turn)
-    accepted += 1
-    if (accepted === 320) all.resolve()
-  })
-  const count = () => {
-    turn += 1
-    counting = setImmediate(count)
-  }
-  let counting = setImmediate(count)
-  const clients = Array.from({ length: 320 }, () => connect(held.port, host))
-  await all.promise
-  clearImmediate(counting)
-  expect(turns.size).toBeLessThan(160)
-  for (const client of clients) client.destroy()
-  await app.close()
 })
 
 test('a request on any of the sockets is answered before the server has closed', async () => {

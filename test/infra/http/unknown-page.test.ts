@@ -17,11 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-async function typeOf(
-  url: string,
-  accept: string | undefined,
-  method: 'GET' | 'HEAD' | 'POST' = 'GET',
-) {
+async function typeOf(url: string, accept?: string, method: 'GET' | 'HEAD' | 'POST' = 'GET') {
   const answer = await app.inject({ method, url, headers: accept === undefined ? {} : { accept } })
   return [answer.statusCode, String(answer.headers['content-type']).split(';')[0]]
 }
@@ -63,10 +59,8 @@ test('what is no reading stays JSON', async () => {
 })
 
 test('the page says which request it was, and loads nothing', async () => {
-  const { headers, body } = await app.inject({
-    url: '/nothing/<script>',
-    headers: { accept: browser },
-  })
+  const accepting = { headers: { accept: browser } }
+  const { headers, body } = await app.inject({ url: '/nothing/<script>', ...accepting })
   expect(body).toContain(headers['x-request-id'])
   expect(body).not.toContain('<script')
   expect(headers).toMatchObject({ vary: 'Accept', 'x-content-type-options': 'nosniff' })

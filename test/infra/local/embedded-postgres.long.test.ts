@@ -131,7 +131,7 @@ describe('an embedded server', () => {
 
   test('that a killed process left running is taken over', async () => {
     await postgres.stop()
-    const script = path.join(import.meta.dirname, '../../support/postgres-owner.ts')
+    const script = path.join(import.meta.dirname, 'postgres-owner.ts')
     const owner = spawn(process.execPath, [script, dataDir], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

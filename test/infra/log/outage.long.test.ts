@@ -8,8 +8,8 @@ import { eachBatch } from '../../support/each-batch.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startKafkaBroker } from '../../support/kafka-broker.ts'
 import { needs } from '../../support/needs.ts'
-import { consumed, expectDown, record, topic } from '../../support/outage.ts'
 import { createAbsentProxy } from '../../support/tcp-proxy.ts'
+import { consumed, expectDown, record, topic } from './outage.ts'
 
 const { test } = needs('kafka-jars')
 const logger = pino({ level: 'silent' })

@@ -13,8 +13,8 @@ import { LogUnavailable } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { eventually } from '../../support/eventually.ts'
-import { consumed, expectDown, record, topic } from '../../support/outage.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
+import { consumed, expectDown, record, topic } from './outage.ts'
 
 const logger = pino({ level: 'silent' })
 describe('an outage of the log', { timeout: 90_000 }, () => {
@@ -58,7 +58,7 @@ describe('an outage of the log', { timeout: 90_000 }, () => {
     const log = await openPostgresLog({ ...database, logger })
     await log.ensureTopics([{ topic, partitions: 4 }])
     const keys = Array.from({ length: 20 }, (_, i) => `key-${i}`)
-    const script = path.join(import.meta.dirname, '../../support/log-member.ts')
+    const script = path.join(import.meta.dirname, 'log-member.ts')
     const member = spawn(process.execPath, [script, database.url, 'readers', topic], {
       stdio: 'pipe',
     })

@@ -7,8 +7,8 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { type Cluster, startCluster } from '../../support/cluster.ts'
 import { needs } from '../../support/needs.ts'
-import { labelsOf, namesIn } from '../../support/promql.ts'
 import { root } from '../../support/test-projects.ts'
+import { labelsOf, namesIn } from './promql.ts'
 
 const run = promisify(execFile)
 const textOf = (file: string) => readFileSync(path.join(root, file), 'utf8')

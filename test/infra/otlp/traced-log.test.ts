@@ -94,21 +94,12 @@ describe('a record', () => {
 })
 
 describe('no span is sent', () => {
-  it('of a batch that failed: it comes again', async () => {
-    const { log, memory, names, consume } = openTracedLog()
-    await consume(async ([batch]) => [
-      { topic, partition: 0, offset: batch?.records[0]?.offset ?? 0, failed: true },
-    ])
-    await log.append([record('sid_1')])
-    await memory.settled()
-    expect(names()).toEqual(['send'])
-  })
-
-  it('of a record from long ago, as a new read model reads them', async () => {
-    const { log, memory, names, consume } = openTracedLog({
-      now: () => Date.now() - 2 * 60 * 60 * 1000,
-    })
-    await consume(async () => undefined)
+  it.each<[string, { now?: () => number }, boolean]>([
+    ['of a batch that failed: it comes again', {}, true],
+    ['of a record from long ago', { now: () => Date.now() - 2 * 60 * 60 * 1000 }, false],
+  ])('%s', async (_, options, failed) => {
+    const { log, memory, names, consume } = openTracedLog(options)
+    await consume(async () => (failed ? [{ topic, partition: 0, offset: 0, failed }] : undefined))
     await log.append([record('sid_1')])
     await memory.settled()
     expect(names()).toEqual(['send'])

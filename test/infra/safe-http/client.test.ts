@@ -1,18 +1,15 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { setImmediate as turn } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
-import { describe, expect, it, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { PostOptions } from '../../../infra/safe-http/client.ts'
-import { startDnsServer } from '../../support/dns-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
-  afterwards,
   answerOf,
   createTestClient,
   portOf,
   postTo,
   type RawRequest,
+  startNames,
   startRawReceiver,
   track,
 } from './raw-receiver.ts'
@@ -209,36 +206,12 @@ describe('what is no response', () => {
   )
 })
 
-test('a connection that is never accepted times out', async () => {
-  // Only the kernel's queue takes connections of a server that does not accept, and only so many.
-  const source = `
-    const { createServer } = require('node:net')
-    const { parentPort } = require('node:worker_threads')
-    const server = createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
-      parentPort.postMessage(server.address().port)
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
-    })`
-  const worker = new Worker(source, { eval: true })
-  afterwards(() => worker.terminate())
-  const [port] = await once(worker, 'message')
-  const client = createTestClient({ connectTimeoutMs: 500, timeoutMs: 10_000 })
-  const url = `http://127.0.0.1:${port}/`
-  const outcomes = await Promise.all(
-    Array.from({ length: 8 }, () => client.post(postTo(url, { timeoutMs: 4000 }))),
-  )
-  expect(outcomes).toMatchObject(Array(8).fill({ kind: 'failure', reason: 'timeout' }))
-  // Those that found no room ended with the connection's time, the others with the post's.
-  const message = 'The receiver did not accept a connection in time.'
-  expect(outcomes).toContainEqual(expect.objectContaining({ message }))
-})
-
 describe('the end of a client', () => {
   it('ends what is under way, and leaves no connection', async () => {
     const receiver = await startRawReceiver(({ socket, text }) => {
       if (text.includes('/fast')) socket.write(answerOf(200))
     })
-    const dns = await startDnsServer(() => 'silent')
-    afterwards(() => dns.close())
+    const dns = await startNames(() => 'silent')
     const client = createTestClient({ dnsServers: [dns.address] })
     const url = `http://127.0.0.1:${receiver.port}`
     expect(await client.post(postTo(`${url}/fast`))).toMatchObject({ status: 200 })
@@ -254,32 +227,4 @@ describe('the end of a client', () => {
     expect(await client.post(postTo(`${url}/fast`))).toMatchObject(stopped)
     await client.close()
   })
-
-  it('leaves no handle behind, whatever came of the posts', async () => {
-    const receiver = await startRawReceiver(({ socket, text }) => {
-      if (text.includes('/ok')) socket.write(answerOf(200))
-      if (text.includes('/endless')) socket.write(`HTTP/1.1 200 X\r\n\r\n${'x'.repeat(100_000)}`)
-      if (text.includes('/reset')) socket.resetAndDestroy()
-    })
-    await turn()
-    const before = handles()
-    const client = createTestClient({ timeoutMs: 300 })
-    const url = `http://127.0.0.1:${receiver.port}`
-    const paths = Array(25).fill(['/ok', '/endless', '/reset', '/silent']).flat()
-    await Promise.all(paths.map((path) => client.post(postTo(url + path))))
-    await client.close()
-    // The receiver's own sockets are among them.
-    await eventually(() => {
-      for (const [kind, count] of Object.entries(handles()))
-        expect(count, kind).toBeLessThanOrEqual(before[kind] ?? 0)
-    })
-  })
 })
-
-function handles(): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const kind of process.getActiveResourcesInfo()) {
-    if (/TCP|TLS|Timeout|Immediate|UDP/.test(kind)) counts[kind] = (counts[kind] ?? 0) + 1
-  }
-  return counts
-}

@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { addressRecords, startDnsServer } from '../../support/dns-server.ts'
-import { afterwards, answerOf, createTestClient, postTo, startRawReceiver } from './raw-receiver.ts'
+import { addressRecords } from '../../support/dns-server.ts'
+import { answerOf, createTestClient, postTo, startNames, startRawReceiver } from './raw-receiver.ts'
 
 describe('names', () => {
   const dnsTimeoutMs = 1000
 
-  async function withDns(replyTo: Parameters<typeof startDnsServer>[0]) {
+  async function withDns(replyTo: Parameters<typeof startNames>[0]) {
     const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
-    const dns = await startDnsServer(replyTo)
-    afterwards(() => dns.close())
+    const dns = await startNames(replyTo)
     const client = createTestClient({ dnsServers: [dns.address], dnsTimeoutMs })
     const post = (host: string) => client.post(postTo(`http://${host}:${receiver.port}/`))
     return { dns, receiver, post }
@@ -31,18 +30,13 @@ describe('names', () => {
     expect(dns.questions).toEqual([])
   })
 
-  it.each<[string, string, Parameters<typeof startDnsServer>[0]]>([
+  it.each<[string, string, Parameters<typeof startNames>[0]]>([
     ['dns', 'do not exist', () => 'NXDOMAIN'],
     ['dns', 'have no address', () => []],
     ['dns', 'fail', () => 'SERVFAIL'],
     ['dns', 'are never answered', () => 'silent'],
     ['dns', 'have no A, and AAAA is never answered', ({ type }) => (type === 'A' ? [] : 'silent')],
     ['address', 'lead to a private address', (question) => addressRecords(question, ['10.1.2.3'])],
-    [
-      'address',
-      'lead to a private address, too',
-      (question) => addressRecords(question, ['10.1.2.3', '127.0.0.1']),
-    ],
   ])('%s: they %s, which their owner is not told', async (reason, _what, replyTo) => {
     const { post, receiver } = await withDns(replyTo)
     const outcome = await post('receiver.example')
@@ -52,19 +46,15 @@ describe('names', () => {
     expect(receiver.connections).toBe(0)
   })
 
-  it.each<[string, Parameters<typeof startDnsServer>[0]]>([
-    [
-      'never answered',
-      (question) => (question.type === 'A' ? addressRecords(question, ['127.0.0.1']) : 'silent'),
-    ],
-    [
-      'refused',
-      (question) => (question.type === 'A' ? addressRecords(question, ['127.0.0.1']) : 'SERVFAIL'),
-    ],
-  ])('are reached by IPv4 when AAAA is %s', async (_what, replyTo) => {
-    const { post } = await withDns(replyTo)
-    expect(await post('receiver.example')).toMatchObject({ status: 200 })
-  })
+  it.each(['silent', 'SERVFAIL'] as const)(
+    'are reached by IPv4 when AAAA is answered by %s',
+    async (reply) => {
+      const { post } = await withDns((question) =>
+        question.type === 'A' ? addressRecords(question, ['127.0.0.1']) : reply,
+      )
+      expect(await post('receiver.example')).toMatchObject({ status: 200 })
+    },
+  )
 
   it('are followed along aliases, and by TCP when the answer is long', async () => {
     const many = Array.from({ length: 100 }, (_, index) => `127.0.1.${index}`)

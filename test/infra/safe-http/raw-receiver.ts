@@ -9,11 +9,11 @@ import {
   type WebhookClient,
   type WebhookClientOptions,
 } from '../../../infra/safe-http/client.ts'
+import { startDnsServer } from '../../support/dns-server.ts'
 
 export interface RawRequest {
   socket: Socket
   text: string
-  connection: number
   nth: number
 }
 
@@ -44,7 +44,7 @@ export async function startRawReceiver(
 ): Promise<RawReceiver> {
   const receiver: RawReceiver = { port: 0, connections: 0, requests: [], sockets: new Set() }
   function serve(socket: Socket) {
-    const connection = ++receiver.connections
+    receiver.connections++
     let nth = 0
     let received = ''
     socket.on('error', () => {})
@@ -55,7 +55,7 @@ export async function startRawReceiver(
       const text = received.slice(0, length)
       received = received.slice(length)
       receiver.requests.push(text)
-      answer({ socket, text, connection, nth: ++nth })
+      answer({ socket, text, nth: ++nth })
     })
   }
   const server = options.tls ? createTlsServer(options.tls, serve) : createServer(serve)
@@ -72,6 +72,13 @@ function requestLength(text: string): number | undefined {
   if (headEnd < 0) return undefined
   const bodyLength = /\r\ncontent-length: (\d+)\r\n/i.exec(text.slice(0, headEnd + 2))?.[1] ?? '0'
   return headEnd + 4 + Number(bodyLength)
+}
+
+/** A DNS server, closed after the test. */
+export async function startNames(replyTo: Parameters<typeof startDnsServer>[0]) {
+  const dns = await startDnsServer(replyTo)
+  afterwards(() => dns.close())
+  return dns
 }
 
 export function track(server: Server, sockets = new Set<Socket>()): void {

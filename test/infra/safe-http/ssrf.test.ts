@@ -8,12 +8,7 @@ import {
   webhookUrlProblem,
 } from '../../../infra/safe-http/addresses.ts'
 import type { PostOutcome } from '../../../infra/safe-http/client.ts'
-import {
-  addressRecords,
-  type DnsQuestion,
-  type DnsReply,
-  startDnsServer,
-} from '../../support/dns-server.ts'
+import { addressRecords, type DnsQuestion, type DnsReply } from '../../support/dns-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import {
   afterwards,
@@ -21,6 +16,7 @@ import {
   createTestClient,
   portOf,
   postTo,
+  startNames,
   startRawReceiver,
   track,
 } from './raw-receiver.ts'
@@ -47,12 +43,6 @@ function watchSockets() {
   diagnostics.subscribe('net.client.socket', count)
   afterwards(() => diagnostics.unsubscribe('net.client.socket', count))
   return watch
-}
-
-async function startNames(replyTo: (question: DnsQuestion) => DnsReply) {
-  const dns = await startDnsServer(replyTo)
-  afterwards(() => dns.close())
-  return dns
 }
 
 function reasonOf(outcome: PostOutcome): string {
@@ -215,19 +205,14 @@ describe('the address at the other end', () => {
 
   it('has to be an exception for plain http', async () => {
     const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
-    const rules: AddressRules = {
-      hasExceptions: false,
-      isAllowed: () => true,
-      isException: () => false,
-    }
+    const rules = { hasExceptions: false, isAllowed: () => true, isException: () => false }
     const client = createTestClient({ rules })
     const plain = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
     expect(plain).toMatchObject({ kind: 'failure', reason: 'address' })
     expect(receiver.connections).toBe(0)
     // By TLS it would be reached, if it spoke that.
-    const secure = await client.post(
-      postTo(`https://127.0.0.1:${receiver.port}/`, { timeoutMs: 300 }),
-    )
+    const https = postTo(`https://127.0.0.1:${receiver.port}/`, { timeoutMs: 300 })
+    const secure = await client.post(https)
     expect(secure.kind).toBe('failure')
     expect(receiver.connections).toBe(1)
   })

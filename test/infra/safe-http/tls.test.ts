@@ -4,15 +4,15 @@ import { createServer, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { addressRecords, startDnsServer } from '../../support/dns-server.ts'
+import { addressRecords } from '../../support/dns-server.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createAuthority } from '../../support/tls-certificates.ts'
 import {
-  afterwards,
   answerOf,
   createTestClient,
   portOf,
   postTo,
+  startNames,
   startRawReceiver,
   track,
 } from './raw-receiver.ts'
@@ -25,8 +25,7 @@ async function startTls(tls: { key: string; cert: string; maxVersion?: 'TLSv1.2'
   const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'fine')), {
     tls,
   })
-  const dns = await startDnsServer((question) => addressRecords(question, ['127.0.0.1']))
-  afterwards(() => dns.close())
+  const dns = await startNames((question) => addressRecords(question, ['127.0.0.1']))
   const client = createTestClient({ dnsServers: [dns.address], ca: authority.ca })
   const post = (name = host) => client.post(postTo(`https://${name}:${receiver.port}/hook`))
   return { receiver, dns, post }
@@ -45,24 +44,19 @@ describe('certificates', () => {
   )
 
   const dayMs = 24 * 60 * 60 * 1000
-  const past = {
-    notBefore: new Date(Date.now() - 2 * dayMs),
-    notAfter: new Date(Date.now() - dayMs),
-  }
-  const future = {
-    notBefore: new Date(Date.now() + dayMs),
-    notAfter: new Date(Date.now() + 2 * dayMs),
-  }
+  /** Valid from and until so many days from now. */
+  const lasting = (from: number, until: number) => ({
+    host,
+    notBefore: new Date(Date.now() + from * dayMs),
+    notAfter: new Date(Date.now() + until * dayMs),
+  })
+  const other = createAuthority('Other')
   it.each([
-    ['has expired', authority.issue({ host, ...past }), 'expired'],
-    ['is not valid yet', authority.issue({ host, ...future }), 'NOT_YET_VALID'],
+    ['has expired', authority.issue(lasting(-2, -1)), 'expired'],
+    ['is not valid yet', authority.issue(lasting(1, 2)), 'NOT_YET_VALID'],
     ['is for another host', authority.issue({ host: 'other.example' }), 'another host'],
     ['is for a host below', authority.issue({ host: `a.${host}` }), 'another host'],
-    [
-      'is of an authority that is not trusted',
-      createAuthority('Other').issue({ host }),
-      'not trusted',
-    ],
+    ['is of an authority that is not trusted', other.issue({ host }), 'not trusted'],
     [
       'has the name of our authority but not its key',
       createAuthority().issue({ host }),
@@ -129,14 +123,10 @@ describe('the environment', () => {
     const bad = await startRawReceiver(({ socket }) => socket.write(answerOf(200)), {
       tls: createAuthority('Other').issue({ host: '127.0.0.1' }),
     })
-    const names = [
-      'HTTP_PROXY',
-      'HTTPS_PROXY',
-      'ALL_PROXY',
-      'http_proxy',
-      'https_proxy',
-      'all_proxy',
-    ]
+    const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].flatMap((name) => [
+      name,
+      name.toLowerCase(),
+    ])
     const env = {
       ...process.env,
       ...Object.fromEntries(names.map((name) => [name, `http://127.0.0.1:${proxy.port}`])),

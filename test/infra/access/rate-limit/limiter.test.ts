@@ -50,13 +50,6 @@ describe('what is unreported', () => {
     expect(limiter.consume(one)).toMatchObject({ admitted: true })
   })
 
-  test('is reported by close()', async () => {
-    const { limiter, row } = createProcesses()
-    await takeMany(limiter, 10)
-    await limiter.close()
-    expect(row(bucketId)).toMatchObject({ parts: 590 * unit })
-  })
-
   test('is reported of buckets that others have pushed out, each a bucket of its own', async () => {
     const { limiter, wait, row } = createProcesses({ maxBuckets: 10 })
     for (let i = 0; i < 30; i++) await takeMany(limiter, 2, requestOf(`${i}`))
@@ -101,13 +94,6 @@ describe('debt', () => {
     while (result?.admitted) result = await limiter?.consume(one)
     return (result?.retryAfterSeconds ?? 0) * 1000
   }
-
-  test('whoever waits as long as it was told is admitted', async () => {
-    const { limiters, wait } = createProcesses({ count: 2 })
-    const all = await takeMany(limiters[0], 650)
-    await wait((all.at(-1)?.retryAfterSeconds ?? 0) * 1000)
-    expect(await limiters[1]?.consume(one)).toMatchObject({ admitted: true })
-  })
 
   test('15 waits are obeyed of a process that had refused before the other one spent more', async () => {
     const { limiters, wait } = createProcesses({ count: 2 })

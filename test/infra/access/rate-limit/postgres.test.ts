@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
@@ -20,14 +19,6 @@ import { charged, type Row } from './support/memory-store.ts'
 
 const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
 console.log(`rate limiter in Postgres: SEED=${seed}`)
-
-const shuffled = fc.sample(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), {
-  seed,
-  numRuns: 10_000,
-})
-let next = 0
-/** Returns a whole number below `below` that follows from the seed. */
-const drawn = (below: number) => Math.floor((shuffled[next++ % shuffled.length] ?? 0) * below)
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -118,34 +109,6 @@ test('statements over the same buckets in different orders never wait for each o
   const left = await store.charge(reports.map((report) => ({ ...report, charge: 0 })))
   for (const parts of left) expect(parts / unit).toBeLessThan(600 - rounds + 60)
 })
-
-test('four processes in bursts admit the limit and four twentieths at most, one process the limit', async () => {
-  const limit = 2000
-  for (const count of [1, 4]) {
-    const request = requestOf(`burst_${count}`, limit)
-    const processes = Array.from({ length: count }, () => createProcess())
-    // Every process knows the bucket before the bursts.
-    for (const { limiter } of processes) await limiter.consume(request)
-    const started = performance.now()
-    let admitted = count
-    const waiting: Promise<void>[] = []
-    for (let offered = 0; offered < 3 * limit; ) {
-      const at = drawn(processes.length)
-      // All requests of a burst come before any answer of the store to it.
-      for (let i = drawn(200); i >= 0; i--, offered++) {
-        const taken = processes[at]?.limiter.consume(request)
-        waiting.push(Promise.resolve(taken).then((one) => void (one?.admitted && admitted++)))
-      }
-      await delay(drawn(20))
-    }
-    await Promise.all(waiting)
-    const gained = ((performance.now() - started) * limit) / 60_000
-    const beyond = count === 1 ? 0 : (count * limit) / 20
-    expect(admitted).toBeLessThanOrEqual(limit + gained + beyond + 1)
-    expect(admitted).toBeGreaterThanOrEqual(limit)
-    await Promise.all(processes.map((one) => one.close()))
-  }
-}, 60_000)
 
 test('many processes that see a bucket first at once make one bucket of it', async () => {
   const request = requestOf('new', 8)

@@ -20,6 +20,7 @@ async function listOf(name: string, text: string) {
   return { category: name, file }
 }
 
+const notListed = { listed: false, categories: [], suspicious_network: false }
 const drop = '; Spamhaus DROP\n1.10.16.0/20 ; SBL256894\n2a06:5280::/29 ; SBL1\n'
 const fire = '# firehol\r\n\r\n9.9.9.9\n9.9.9.8/31 # again\n1.10.16.5\n2a00:1::7\n'
 
@@ -27,21 +28,15 @@ describe('a list of an operator', () => {
   test('says which addresses are listed, as what, and where their whole network is', async () => {
     const files = [await listOf('spam', drop), await listOf('attacks', fire)]
     const lists = await Promise.all(files.map(readReputationList))
-    const found = (ip: string) => reputationOf(lists, ip)
-    expect(found('1.10.16.5')).toEqual({
-      listed: true,
-      categories: ['spam', 'attacks'],
-      suspicious_network: true,
-    })
-    expect(found('9.9.9.9')).toEqual({
-      listed: true,
-      categories: ['attacks'],
-      suspicious_network: false,
-    })
-    expect(found('2a06:5287::1')).toMatchObject({ categories: ['spam'], suspicious_network: true })
-    expect(found('2a00:1::7')).toMatchObject({ categories: ['attacks'], suspicious_network: false })
+    for (const [ip, categories, suspicious_network] of [
+      ['1.10.16.5', ['spam', 'attacks'], true],
+      ['9.9.9.9', ['attacks'], false],
+      ['2a06:5287::1', ['spam'], true],
+      ['2a00:1::7', ['attacks'], false],
+    ] as const)
+      expect(reputationOf(lists, ip)).toEqual({ listed: true, categories, suspicious_network })
     for (const other of ['1.10.15.255', '1.10.32.0', '9.9.9.10', '2a06:5288::1', '2a00:2::7'])
-      expect(found(other)).toEqual({ listed: false, categories: [], suspicious_network: false })
+      expect(reputationOf(lists, other)).toEqual(notListed)
   })
 
   test('names the lines that are neither an entry nor a comment, and has the others', async () => {

@@ -29,17 +29,21 @@ import {
 } from '../../../../infra/wire/collect/protocol.ts'
 import { observationsSchema } from '../../../../schemas/observations.ts'
 import { agreeDocumentKeys, createServerKeys } from '../../../../services/collect/keys.ts'
-import { readNonce } from '../../../../services/collect/nonces.ts'
-import { openDocumentId } from '../../../../services/collect/sealed-ids.ts'
+import { issueNonce, readNonce } from '../../../../services/collect/nonces.ts'
+import {
+  openDocumentId,
+  sealContinuity,
+  sealDocumentId,
+} from '../../../../services/collect/sealed-ids.ts'
 import vectors from '../../../fixtures/collect-protocol/vectors.json' with { type: 'json' }
 import { fastCheckSettings } from '../../../support/bad-delivery.ts'
-import { buildVectors } from './generate-vectors.ts'
 
 const { sessionId, documentId } = vectors
 const address = { sessionId, documentId }
 const bytes = (hex: string) => Uint8Array.from(Buffer.from(hex, 'hex'))
 const hex = (value: Uint8Array) => Buffer.from(value).toString('hex')
 const keyring = createKeyring(vectors.masterKey)
+const openedAt = 1_800_000_000_000
 
 /** A frame's parts as hex. */
 function partsOf(body: string) {
@@ -47,10 +51,6 @@ function partsOf(body: string) {
   if (typeof frame === 'string') throw new Error(frame)
   return { ...frame, nonceText: toBase64Url(frame.nonce) }
 }
-
-test('the file is what the generator makes', () => {
-  expect(buildVectors()).toEqual(vectors)
-})
 
 test('the worked example of the description is this one', async () => {
   const page = await readFile(
@@ -162,7 +162,7 @@ test('both clients make the same keys and the same bytes of whatever they are gi
 })
 
 describe('the server side (node:crypto)', () => {
-  const server = createServerKeys()(keyring.current, 1_800_000_000_000)
+  const server = createServerKeys()(keyring.current, openedAt)
   const keys = agreeDocumentKeys(server.privateKey, {
     address,
     clientPublicKey: vectors.clientPublicKey,
@@ -174,20 +174,30 @@ describe('the server side (node:crypto)', () => {
     expect(keys.serverToClient.export().toString('hex')).toBe(vectors.serverToClientKey)
   })
 
-  test('the document id opens for its own scope', () => {
-    const scope = { organizationId: 'org_01j00000000000000000000000', environment: 'test' } as const
-    const clientPublicKey = vectors.clientPublicKey
-    const opened = openDocumentId(documentId, { ...scope, sessionId, clientPublicKey }, keyring)
-    expect(opened?.facts).toMatchObject({ platform: 'web', number: 1 })
+  test('the document id and the state id are those that the server makes, and open', () => {
+    const tenant = {
+      organizationId: 'org_01j00000000000000000000000',
+      environment: 'test',
+    } as const
+    const scope = { ...tenant, sessionId, clientPublicKey: vectors.clientPublicKey }
+    const opened = openDocumentId(documentId, scope, keyring)
+    if (!opened) throw new Error('the document id does not open')
+    const { facts } = opened
+    expect(facts).toMatchObject({ platform: 'web', number: 1, openedAt })
+    const sealer = { keyring, random: (size: number) => Buffer.alloc(size, 0xa5) }
+    expect(sealDocumentId(facts, scope, sealer)).toBe(documentId)
+    const { stateId } = vectors.fingerprint
+    expect(sealContinuity(String(facts.continuityId), tenant, sealer)).toBe(stateId)
   })
 
   test.each(vectors.bodies)('body $seq, $kind', (vector) => {
     const { nonce, iv, ciphertext, tag } = partsOf(vector.body)
-    const nonceKey = keyring.current.secretKey('collect-nonce')
-    expect(readNonce({ nonceKey, documentId }, Buffer.from(nonce))).toEqual({
-      seq: vector.seq,
-      noBatchYet: vector.seq === 1,
-    })
+    const owner = { nonceKey: keyring.current.secretKey('collect-nonce'), documentId }
+    const contents = { seq: vector.seq, noBatchYet: vector.seq === 1 }
+    expect(readNonce(owner, Buffer.from(nonce))).toEqual(contents)
+    expect(issueNonce(owner, { ...contents, now: openedAt + vector.seq })).toEqual(
+      Buffer.from(nonce),
+    )
     const decipher = createDecipheriv('aes-256-gcm', bytes(vectors.clientToServerKey), iv)
     decipher.setAAD(Buffer.from(vector.aad))
     decipher.setAuthTag(tag)

@@ -1,8 +1,8 @@
 // A consumer group's member in a process of its own, for tests that kill it: prints each record's value.
 import { pino } from 'pino'
-import { openPostgresLog } from '../../infra/log/postgres/log.ts'
-import { createPool } from '../../infra/postgres/pool.ts'
-import { eachBatch } from './each-batch.ts'
+import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
+import { eachBatch } from '../../support/each-batch.ts'
 
 const [url = '', group = '', topic = ''] = process.argv.slice(2)
 const log = await openPostgresLog({

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { type EventLog, LogUnavailable } from '../../infra/log/port.ts'
-import { eachBatch } from './each-batch.ts'
+import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
+import { eachBatch } from '../../support/each-batch.ts'
 
 export const topic = 'outages'
 export const record = (value: string) => ({

@@ -1,6 +1,6 @@
 // Starts an embedded Postgres in a process of its own, for a test that kills it.
 import { pino } from 'pino'
-import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
+import { startEmbeddedPostgres } from '../../../infra/local/embedded-postgres.ts'
 
 const { url } = await startEmbeddedPostgres({
   dataDir: process.argv[2] ?? '',
