@@ -64,24 +64,6 @@ const found = async (...ids: `pet_${number}`[]) => [
   ...(await loadRows(database.pool, pets, { by: 'id', ids })).values(),
 ]
 
-test('the DDL has the columns in their order', () => {
-  expect(pets.ddl.split('\n').map((line) => line.trim())).toEqual([
-    'create table pets (',
-    'pet_id text collate "C" primary key,',
-    'name text not null,',
-    'kind text not null,',
-    'kind_length integer generated always as (length(kind)) stored,',
-    'born_at bigint not null,',
-    'legs integer not null,',
-    'is_chipped boolean not null,',
-    'chip bytea,',
-    'toys text',
-    ');',
-    '',
-  ])
-  expect(visits.ddl).toContain('primary key (pet_id, at)')
-})
-
 test('rows are read as they were written', async () => {
   const dog = { ...cat, id: 'pet_2', kind: 'dog', chip: null, toys: null } as const
   await run(saveRows(pets, [cat, dog]))
