@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fillSessions } from '../../bench/history/rows.ts'
-import { freshAddress } from '../support/gate-flow.ts'
+import { sendExample } from './call.ts'
 import { costly, hostile } from './costly-inputs.ts'
 import type { Credential } from './credential.ts'
 import { createCredentials } from './credentials.ts'
-import { type Context, type Example, endpoints, openEndpoints } from './examples.ts'
+import type { Context, Example } from './endpoint.ts'
+import { endpoints, openEndpoints } from './examples.ts'
 import { expectedCell } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
 import { readOperations } from './operations.ts'
@@ -83,18 +84,9 @@ function nanoseconds(pid: number): number {
   }
 }
 
-async function send({ method, url, body, headers }: Example, credential: Record<string, string>) {
-  const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
-  const payload = body === undefined ? {} : { payload: isJson ? JSON.stringify(body) : body }
-  const response = await world.app.inject({
-    method,
-    url,
-    remoteAddress: freshAddress(),
-    ...payload,
-    headers: { ...(isJson && { 'content-type': 'application/json' }), ...headers, ...credential },
-  })
-  const units = Number(response.headers['x-ratelimit-cost'] ?? 1)
-  return { status: response.statusCode, units }
+async function send(example: Example, credential: Record<string, string>) {
+  const { status, headers } = await sendExample(world.app, example, credential)
+  return { status, units: Number(headers['x-ratelimit-cost'] ?? 1) }
 }
 
 interface Input {

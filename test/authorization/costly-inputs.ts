@@ -1,4 +1,4 @@
-import type { Example } from './examples.ts'
+import type { Example } from './endpoint.ts'
 
 export interface Seeded {
   /** Ids of sessions of the organization, as many as a mark may have. */

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorTable } from '../../infra/errors/errors.ts'
 import type { Credential } from './credential.ts'
-import type { Endpoint } from './examples.ts'
+import type { Endpoint } from './endpoint.ts'
 
 /** What the interface description says about an operation. */
 export interface Operation {

@@ -4,142 +4,108 @@ import { asId } from '../../infra/ids.ts'
 import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { systemServiceId } from '../../infra/wire/gate.ts'
 import { receiptUrl } from '../../services/gate/erasure/receipt.ts'
-import type { Context, Endpoint, OpenEndpoint } from './examples.ts'
+import { type Context, type Endpoint, keyedEndpoint, type OpenEndpoint } from './endpoint.ts'
+import type { World } from './world.ts'
 
 const services = '/v1/gate/services'
-const session = ({ gate }: Context, rest = '') => `/v1/gate/sessions/${gate.signup.id}${rest}`
+const sessions = '/v1/gate/sessions'
+const service =
+  (rest = '') =>
+  ({ gate }: Context) =>
+    `${services}/${gate.serviceId}${rest}`
+const signup =
+  (rest = '') =>
+  ({ gate }: Context) =>
+    `${sessions}/${gate.signup.id}${rest}`
+const ofSignup = { token: 'poll', elsewhere: 401 } as const
+const reading = { scope: 'gate:services:read' }
+const managing = { scope: 'gate:services:manage' }
+const absent = { elsewhere: 404 }
 
 /** Those of Gate that need a key or a token. */
 export const gateEndpoints: Record<string, Endpoint> = {
-  listManagedGateServices: {
-    scope: 'gate:services:read',
-    success: 200,
-    elsewhere: 200,
-    example: () => ({ method: 'GET', url: services }),
-  },
+  listManagedGateServices: keyedEndpoint('GET', services, reading),
   // The id is taken: an organization can have five services in all, and each key would make one.
-  createManagedGateService: {
-    scope: 'gate:services:manage',
+  createManagedGateService: keyedEndpoint('POST', services, {
+    ...managing,
     success: 409,
     elsewhere: 409,
-    example: ({ gate }) => ({
-      method: 'POST',
-      url: services,
-      body: {
-        id: gate.serviceId,
-        name: 'Acme',
-        description: 'Mail.',
-        website: 'https://acme.example',
-        webhook_endpoint_id: `we_${'0'.repeat(32)}`,
-      },
+    body: ({ gate }) => ({
+      id: gate.serviceId,
+      name: 'Acme',
+      description: 'Mail.',
+      website: 'https://acme.example',
+      webhook_endpoint_id: `we_${'0'.repeat(32)}`,
     }),
-  },
-  getManagedGateService: {
-    scope: 'gate:services:read',
-    success: 200,
-    elsewhere: 404,
-    example: ({ gate }) => ({ method: 'GET', url: `${services}/${gate.serviceId}` }),
-  },
-  updateManagedGateService: {
-    scope: 'gate:services:manage',
-    success: 200,
-    elsewhere: 404,
-    example: ({ gate }) => ({
-      method: 'PATCH',
-      url: `${services}/${gate.serviceId}`,
-      body: { name: 'Renamed' },
-    }),
-  },
-  getManagedGateServiceDomain: {
-    scope: 'gate:services:read',
-    success: 200,
-    elsewhere: 404,
-    example: ({ gate }) => ({ method: 'GET', url: `${services}/${gate.serviceId}/domain` }),
-  },
-  verifyManagedGateServiceDomain: {
-    scope: 'gate:services:manage',
-    success: 200,
-    elsewhere: 404,
-    example: ({ gate }) => ({ method: 'POST', url: `${services}/${gate.serviceId}/domain/verify` }),
-  },
-  disableManagedGateService: {
-    scope: 'gate:services:manage',
-    success: 200,
-    elsewhere: 404,
-    example: ({ gate }) => ({ method: 'DELETE', url: `${services}/${gate.doomedServiceId}` }),
-  },
-  pollGateSession: {
-    token: 'poll',
-    success: 200,
-    elsewhere: 401,
-    example: (context) => ({ method: 'GET', url: session(context) }),
-  },
+  }),
+  getManagedGateService: keyedEndpoint('GET', service(), { ...reading, ...absent }),
+  updateManagedGateService: keyedEndpoint('PATCH', service(), {
+    ...managing,
+    ...absent,
+    body: { name: 'Renamed' },
+  }),
+  getManagedGateServiceDomain: keyedEndpoint('GET', service('/domain'), { ...reading, ...absent }),
+  verifyManagedGateServiceDomain: keyedEndpoint('POST', service('/domain/verify'), {
+    ...managing,
+    ...absent,
+  }),
+  disableManagedGateService: keyedEndpoint(
+    'DELETE',
+    ({ gate }) => `${services}/${gate.doomedServiceId}`,
+    { ...managing, ...absent },
+  ),
+  pollGateSession: keyedEndpoint('GET', signup(), ofSignup),
   // After the poll: it ends what is polled.
-  acknowledgeGateSessionDelivery: {
-    token: 'poll',
-    success: 200,
-    elsewhere: 401,
-    example: (context) => ({
-      method: 'POST',
-      url: session(context, '/ack'),
-      body: { ack_token: context.gate.signup.ackToken },
-    }),
-  },
-  claimGateSession: {
-    token: 'poll',
-    success: 200,
-    elsewhere: 401,
-    example: (context) => ({
-      method: 'POST',
-      url: session(context, '/claim'),
-      body: { code: '000 000' },
-    }),
-  },
-  createGateLoginSession: {
+  acknowledgeGateSessionDelivery: keyedEndpoint('POST', signup('/ack'), {
+    ...ofSignup,
+    body: ({ gate }) => ({ ack_token: gate.signup.ackToken }),
+  }),
+  claimGateSession: keyedEndpoint('POST', signup('/claim'), {
+    ...ofSignup,
+    body: { code: '000 000' },
+  }),
+  createGateLoginSession: keyedEndpoint('POST', '/v1/gate/login-sessions', {
     token: 'agent',
     success: 201,
     elsewhere: 401,
-    example: ({ gate }) => ({
-      method: 'POST',
-      url: '/v1/gate/login-sessions',
-      body: { service_id: gate.serviceId },
-    }),
-  },
-  verifyGateAgentToken: {
+    body: ({ gate }) => ({ service_id: gate.serviceId }),
+  }),
+  verifyGateAgentToken: keyedEndpoint('POST', '/v1/gate/agent-tokens/verify', {
     scope: 'gate:agent_tokens:verify',
-    success: 200,
-    elsewhere: 200,
-    example: ({ gate }) => ({
-      method: 'POST',
-      url: '/v1/gate/agent-tokens/verify',
-      body: { agent_token: gate.signup.agentToken },
-    }),
-  },
-  revokeGateAgentToken: {
+    body: ({ gate }) => ({ agent_token: gate.signup.agentToken }),
+  }),
+  revokeGateAgentToken: keyedEndpoint('POST', '/v1/gate/agent-tokens/revoke', {
     scope: 'gate:agent_tokens:revoke',
     success: 204,
-    elsewhere: 404,
-    example: ({ gate }) => ({
-      method: 'POST',
-      url: '/v1/gate/agent-tokens/revoke',
-      body: { agent_token: gate.doomedToken },
-    }),
-  },
-  consumeGateLoginSessionCode: {
+    ...absent,
+    body: ({ gate }) => ({ agent_token: gate.doomedToken }),
+  }),
+  consumeGateLoginSessionCode: keyedEndpoint('POST', '/v1/gate/login-sessions/consume', {
     scope: 'gate:login_sessions:consume',
-    success: 200,
     elsewhere: 410,
     gone: 'gate.session_expired',
-    example: async ({ world, gate, succeeds }) => ({
-      method: 'POST',
-      url: '/v1/gate/login-sessions/consume',
-      body: {
-        code: succeeds
-          ? await world.gate.loginCode(gate.serviceId, gate.signup.agentToken ?? '')
-          : generateToken('gtcode', randomBytes),
-      },
+    body: async ({ world, gate, succeeds }) => ({
+      code: succeeds
+        ? await world.gate.loginCode(gate.serviceId, gate.signup.agentToken ?? '')
+        : generateToken('gtcode', randomBytes),
     }),
-  },
+  }),
+}
+
+/** A request about a new signup to Gate itself. */
+function aboutNew(
+  method: 'GET' | 'POST',
+  name: string,
+  bodyOf?: (world: World, id: string) => object | Promise<object>,
+): OpenEndpoint {
+  return {
+    success: 200,
+    async example({ world }) {
+      const { id } = await world.gate.open(systemServiceId)
+      const url = `${sessions}/${id}/${name}`
+      return bodyOf ? { method, url, body: await bodyOf(world, id) } : { method, url }
+    },
+  }
 }
 
 /** Those that anyone may call; what they are about is made for each call. */
@@ -154,48 +120,17 @@ export const openGateEndpoints: Record<string, OpenEndpoint> = {
   },
   createGateSession: {
     success: 201,
-    example: ({ gate }) => ({
-      method: 'POST',
-      url: '/v1/gate/sessions',
-      body: {
-        service_id: gate.serviceId,
-        account_name: 'Robin',
-        delivery: generateDeliveryKeys().delivery,
-      },
-    }),
-  },
-  getGateSessionConsent: {
-    success: 200,
-    example: async ({ world: { gate } }) => {
-      const { id } = await gate.open(systemServiceId)
-      return { method: 'GET', url: `/v1/gate/sessions/${id}/consent` }
+    example({ gate: { serviceId: service_id } }) {
+      const { delivery } = generateDeliveryKeys()
+      const body = { service_id, account_name: 'Robin', delivery }
+      return { method: 'POST', url: sessions, body }
     },
   },
-  approveGateSession: {
-    success: 200,
-    example: async ({ world: { gate } }) => {
-      const { id } = await gate.open(systemServiceId)
-      return {
-        method: 'POST',
-        url: `/v1/gate/sessions/${id}/approve`,
-        body: await gate.approval(id),
-      }
-    },
-  },
-  eraseGateSession: {
-    success: 200,
-    example: async ({ world: { gate, deps, publicUrl } }) => {
-      const { id } = await gate.open(systemServiceId)
-      const { hash } = new URL(receiptUrl({ ...deps, publicUrl }, asId('gate', id)))
-      const body = { receipt_token: hash.slice(1) }
-      return { method: 'POST', url: `/v1/gate/sessions/${id}/erase`, body }
-    },
-  },
-  cancelGateSession: {
-    success: 200,
-    example: async ({ world: { gate } }) => {
-      const { id } = await gate.open(systemServiceId)
-      return { method: 'POST', url: `/v1/gate/sessions/${id}/cancel` }
-    },
-  },
+  getGateSessionConsent: aboutNew('GET', 'consent'),
+  approveGateSession: aboutNew('POST', 'approve', ({ gate }, id) => gate.approval(id)),
+  eraseGateSession: aboutNew('POST', 'erase', ({ deps, publicUrl }, id) => {
+    const { hash } = new URL(receiptUrl({ ...deps, publicUrl }, asId('gate', id)))
+    return { receipt_token: hash.slice(1) }
+  }),
+  cancelGateSession: aboutNew('POST', 'cancel'),
 }

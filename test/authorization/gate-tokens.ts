@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { generateToken } from '../../infra/crypto/tokens.ts'
 import { bearer, type Credential, credential, secretKey, type Tenants } from './credential.ts'
-import type { GateContext } from './examples.ts'
+import type { GateContext } from './endpoint.ts'
 import type { World } from './world.ts'
 
 /** An organization with services and accounts, and every kind of token that is used as a credential. */

@@ -1,7 +1,7 @@
 import { defaultScopes, scopes } from '../../infra/access/principal.ts'
 import type { Environment } from '../../schemas/events.ts'
 import type { KeyRequest } from '../../services/organizations/checked-input.ts'
-import type { Example } from './examples.ts'
+import type { Example } from './endpoint.ts'
 import { answered, type Cell, refused } from './expected.ts'
 
 /** A key that may manage keys, and gives a command about another. */
@@ -61,49 +61,29 @@ interface KeyAct {
   example: (about: { organizationId: string; keyId: string; target: KeyTarget }) => Example
 }
 
-const url = (organizationId: string, rest = '') =>
-  `/v1/organizations/${organizationId}/api-keys${rest}`
+/** An act on the key, at a path below it. */
+const onKey =
+  (method: Example['method'], rest = '', body?: object): KeyAct['example'] =>
+  ({ organizationId, keyId }) => ({
+    method,
+    url: `/v1/organizations/${organizationId}/api-keys/${keyId}${rest}`,
+    ...(body && { body }),
+  })
 
 /** In the order in which one key can have them happen to it. */
 export const keyActs: KeyAct[] = [
   {
     name: 'create',
-    example: ({ organizationId, target }) => ({
+    example: ({ organizationId, target: { request: body } }) => ({
       method: 'POST',
-      url: url(organizationId),
-      body: target.request,
+      url: `/v1/organizations/${organizationId}/api-keys`,
+      body,
     }),
   },
-  {
-    name: 'rename',
-    example: ({ organizationId, keyId }) => ({
-      method: 'PATCH',
-      url: url(organizationId, `/${keyId}`),
-      body: { name: 'Renamed' },
-    }),
-  },
-  {
-    name: 'rotate',
-    example: ({ organizationId, keyId }) => ({
-      method: 'POST',
-      url: url(organizationId, `/${keyId}/rotations`),
-    }),
-  },
-  {
-    name: 'widen',
-    example: ({ organizationId, keyId }) => ({
-      method: 'PATCH',
-      url: url(organizationId, `/${keyId}`),
-      body: { scopes: ['*'] },
-    }),
-  },
-  {
-    name: 'revoke',
-    example: ({ organizationId, keyId }) => ({
-      method: 'DELETE',
-      url: url(organizationId, `/${keyId}`),
-    }),
-  },
+  { name: 'rename', example: onKey('PATCH', '', { name: 'Renamed' }) },
+  { name: 'rotate', example: onKey('POST', '/rotations') },
+  { name: 'widen', example: onKey('PATCH', '', { scopes: ['*'] }) },
+  { name: 'revoke', example: onKey('DELETE') },
 ]
 
 /** A key gives, rotates and changes within its own scopes, and revokes any; a test key does nothing to live ones. */

@@ -5,7 +5,8 @@ import { sendRaw } from '../support/raw-http.ts'
 import { call } from './call.ts'
 import { type Credential, secretKey } from './credential.ts'
 import { createCredentials, createScopedKeys } from './credentials.ts'
-import { type Context, type Endpoint, type Example, endpoints, openEndpoints } from './examples.ts'
+import type { Context, Endpoint, Example } from './endpoint.ts'
+import { endpoints, openEndpoints } from './examples.ts'
 import { type Cell, expectedCell, type Operation, refused } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
 import { expectedGrants, keyActs, keyCallers, keyTargets } from './grants.ts'
@@ -341,8 +342,7 @@ describe('an endpoint that needs no key', () => {
   })
 })
 
-test('there are at least 500 cells, and every answer is as /openapi.json says', () => {
+// The world throws at its end where an answer was not as /openapi.json says.
+test('there are at least 500 cells', () => {
   expect(cells).toBeGreaterThanOrEqual(500)
-  expect(world.described.count()).toBeGreaterThanOrEqual(cells)
-  expect(world.described.problems).toEqual([])
 })

@@ -24,23 +24,22 @@ const openers: Record<string, Operation['keyType']> = {
   agentToken: 'agent',
 }
 
-/** Its operations by method and path, as `GET /v1/sessions`. */
-export function operationsByPath(given: unknown): ReadonlyMap<string, { operationId: string }> {
-  const all = Object.entries(document.parse(given).paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(
-      ([method, one]) => [`${method.toUpperCase()} ${path}`, one] as const,
-    ),
+const operationsIn = (given: unknown) =>
+  Object.entries(document.parse(given).paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]) => ({
+      place: `${method.toUpperCase()} ${path}`,
+      ...one,
+    })),
   )
-  return new Map(all)
-}
+
+/** Ids of operations by method and path, as `GET /v1/sessions`. */
+export const operationsByPath = (given: unknown): ReadonlyMap<string, { operationId: string }> =>
+  new Map(operationsIn(given).map((one) => [one.place, one]))
 
 /** What an OpenAPI document says about keys, by operation id; undefined = needs none. */
 export function readOperations(given: unknown): Map<string, Operation | undefined> {
-  const all = Object.values(document.parse(given).paths).flatMap((methods) =>
-    Object.values(methods),
-  )
   return new Map(
-    all.map((one) => {
+    operationsIn(given).map((one) => {
       const [scheme] = Object.keys(one.security[0] ?? {})
       if (scheme === undefined) return [one.operationId, undefined]
       const keyType = openers[scheme]
@@ -52,11 +51,7 @@ export function readOperations(given: unknown): Map<string, Operation | undefine
 }
 
 /** The statuses that an OpenAPI document lists, by operation id. */
-export function describedStatuses(given: unknown): ReadonlyMap<string, number[]> {
-  const all = Object.values(document.parse(given).paths).flatMap((methods) =>
-    Object.values(methods),
+export const describedStatuses = (given: unknown): ReadonlyMap<string, number[]> =>
+  new Map(
+    operationsIn(given).map((one) => [one.operationId, Object.keys(one.responses).map(Number)]),
   )
-  return new Map(
-    all.map(({ operationId, responses }) => [operationId, Object.keys(responses).map(Number)]),
-  )
-}

@@ -1,6 +1,6 @@
 import { createCollectClient } from '../../infra/wire/collect/client.ts'
 import type { Credential, Platform } from './credential.ts'
-import type { Example } from './examples.ts'
+import type { Example } from './endpoint.ts'
 import type { World } from './world.ts'
 
 export interface CollectBodies {

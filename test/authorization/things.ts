@@ -1,3 +1,7 @@
+import type { Tenants } from './credential.ts'
+import type { Context } from './endpoint.ts'
+import { createGateTokens } from './gate-tokens.ts'
+import { recordCollect } from './record-collect.ts'
 import type { World } from './world.ts'
 
 /** One of each kind that stays, and as many more as are asked for. Each is made when it is asked for first. */
@@ -19,4 +23,16 @@ function stayingOrFresh<T>(make: () => Promise<T>): (options: { fresh: boolean }
     staying ??= make()
     return staying
   }
+}
+
+/** What examples of the organization are about, with the bodies of a page. */
+export async function createExampleContext(
+  world: World,
+  tenants: Tenants,
+): Promise<Omit<Context, 'succeeds'>> {
+  const { gate } = await createGateTokens(world, tenants)
+  const { revealedKey } = await world.issue({ organizationId: tenants.own, type: 'publishable' })
+  const web = await recordCollect(world, revealedKey, 'web')
+  const bodies = { web, ios: web, android: web }
+  return { world, bodies, gate, platform: 'web', ...thingsOf(world, tenants.own) }
 }

@@ -1,85 +1,68 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ErrorCode, errorCodes, errorTable } from '../../infra/errors/errors.ts'
 import { errorEnvelopeSchema } from '../../infra/http/schemas.ts'
-import type { Example } from '../authorization/examples.ts'
+import { sendExample } from '../authorization/call.ts'
+import type { Example } from '../authorization/endpoint.ts'
 import { brokenAddress, sessionId, startWorld, unknownAddress } from '../authorization/world.ts'
 import { type Answer, sendRaw } from '../support/raw-http.ts'
-import {
-  call,
-  mostExpensive,
-  type Provoke,
-  type Provoking,
-  prepare,
-  rotationOf,
-} from './provoke.ts'
+import { mostExpensive, type Provoke, type Provoking, prepare, rotationOf } from './provoke.ts'
 import { gateRequests } from './provoke-gate.ts'
 
-const sessions = { method: 'GET', url: '/v1/sessions' } as const
-const session = { method: 'PATCH', url: `/v1/sessions/${sessionId}` } as const
+type Headers = Record<string, string>
+type SentBody = Required<Example>['body']
+
+const sessions = '/v1/sessions'
+const get = (url: string, headers: Headers): Example => ({ method: 'GET', url, headers })
+const post = (url: string, headers: Headers, body?: object): Example => ({
+  method: 'POST',
+  url,
+  headers,
+  ...(body && { body }),
+})
+const rotate = (ip: string, headers: Headers) =>
+  post('/v1/agents/ip-rotation', headers, rotationOf(ip))
+/** A change of a session that sends these bytes, as JSON unless told. */
+const change = (headers: Headers, body: SentBody, more: Headers = json): Example => ({
+  method: 'PATCH',
+  url: `${sessions}/${sessionId}`,
+  headers: { ...headers, ...more },
+  body,
+})
 const json = { 'content-type': 'application/json' }
+const gzip = { 'content-encoding': 'gzip' }
 
 /** A request that each code answers; a new code needs one here. */
 const requests: Record<ErrorCode, Provoke> = {
-  'auth.missing_api_key': () => sessions,
-  'auth.invalid_api_key': () => ({ ...sessions, headers: { authorization: 'Bearer sk_live_x' } }),
-  'auth.secret_key_required': ({ keys }) => ({ ...sessions, headers: keys.publishable }),
+  'auth.missing_api_key': () => get(sessions, {}),
+  'auth.invalid_api_key': () => get(sessions, { authorization: 'Bearer sk_live_x' }),
+  'auth.secret_key_required': ({ keys }) => get(sessions, keys.publishable),
   'auth.secret_key_not_allowed': ({ keys, collect }) => withKey(collect.open, keys.secret),
-  'auth.native_key_not_allowed': ({ keys }) => ({ ...sessions, headers: keys.native }),
-  'auth.insufficient_scope': ({ keys }) => ({ ...sessions, headers: keys.narrow }),
-  'auth.organization_access_denied': ({ keys }) => ({
-    method: 'GET',
-    url: '/v1/organizations/org_00000000000000000000000000',
-    headers: keys.secret,
-  }),
+  'auth.native_key_not_allowed': ({ keys }) => get(sessions, keys.native),
+  'auth.insufficient_scope': ({ keys }) => get(sessions, keys.narrow),
+  'auth.organization_access_denied': ({ keys }) =>
+    get(`/v1/organizations/org_${'0'.repeat(26)}`, keys.secret),
   'auth.live_access_required': ({ organizationId, keys }) => ({
     method: 'DELETE',
     url: `/v1/organizations/${organizationId}/agent-directories/agent.example`,
     headers: keys.test,
   }),
-  'auth.organization_inactive': ({ keys }) => ({ ...sessions, headers: keys.suspended }),
+  'auth.organization_inactive': ({ keys }) => get(sessions, keys.suspended),
   'auth.origin_not_allowed': ({ keys, collect }) => withKey(collect.open, keys.restricted),
-  'console.login_required': () => ({ method: 'GET', url: '/console/api/session' }),
-  'console.refused': () => ({ method: 'POST', url: '/console/api/logout' }),
-  'request.malformed': ({ keys }) => ({
-    method: 'GET',
-    url: '/v1/sessions/%zz',
-    headers: keys.secret,
-  }),
-  'request.malformed_body': ({ keys }) => ({
-    ...session,
-    headers: { ...keys.secret, ...json },
-    body: '{',
-  }),
-  'request.not_found': ({ keys }) => ({
-    method: 'GET',
-    url: '/v1/sessions/sid_x',
-    headers: keys.secret,
-  }),
-  'request.method_not_allowed': () => ({ method: 'DELETE', url: '/v1/sessions' }),
+  'console.login_required': () => get('/console/api/session', {}),
+  'console.refused': () => post('/console/api/logout', {}),
+  'request.malformed': ({ keys }) => get(`${sessions}/%zz`, keys.secret),
+  'request.malformed_body': ({ keys }) => change(keys.secret, '{'),
+  'request.not_found': ({ keys }) => get(`${sessions}/sid_x`, keys.secret),
+  'request.method_not_allowed': () => ({ method: 'DELETE', url: sessions }),
   // Waiting for it would take half a minute; Node reports it by this event.
   'request.timeout': ({ world }) =>
     sendRaw(world.app, 'GET /livez HTTP/1.1\r\n', 'ERR_HTTP_REQUEST_TIMEOUT'),
-  'request.conflict': ({ keys }) => ({
-    method: 'POST',
-    url: '/v1/organizations',
-    headers: keys.secret,
-    body: { name: 'Again', slug: 'provoking' },
-  }),
-  'request.payload_too_large': ({ keys }) => ({
-    ...session,
-    headers: { ...keys.secret, ...json },
-    body: `"${'x'.repeat(256 * 1024)}"`,
-  }),
-  'request.invalid_content_type': ({ keys }) => ({
-    ...session,
-    headers: { ...keys.secret, 'content-type': 'text/plain' },
-    body: 'x',
-  }),
-  'request.validation_failed': ({ keys }) => ({
-    ...sessions,
-    url: '/v1/sessions?limit=0',
-    headers: keys.secret,
-  }),
+  'request.conflict': ({ keys }) =>
+    post('/v1/organizations', keys.secret, { name: 'Again', slug: 'provoking' }),
+  'request.payload_too_large': ({ keys }) => change(keys.secret, `"${'x'.repeat(256 * 1024)}"`),
+  'request.invalid_content_type': ({ keys }) =>
+    change(keys.secret, 'x', { 'content-type': 'text/plain' }),
+  'request.validation_failed': ({ keys }) => get(`${sessions}?limit=0`, keys.secret),
   'request.headers_too_large': ({ world }) =>
     sendRaw(world.app, `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(40_000)}\r\n\r\n`),
   ...gateRequests,
@@ -91,48 +74,32 @@ const requests: Record<ErrorCode, Provoke> = {
     body: changed(collect.batch.body),
   }),
   'rate_limit.exceeded': ({ keys }) => ({ ...mostExpensive, headers: keys.exhausted }),
-  'internal.error': ({ keys }) => ({
-    method: 'POST',
-    url: '/v1/agents/ip-rotation',
-    headers: keys.secret,
-    body: rotationOf(brokenAddress),
-  }),
-  'service.unavailable': ({ keys }) => ({
-    method: 'POST',
-    url: '/v1/agents/ip-rotation',
-    headers: keys.secret,
-    body: rotationOf(unknownAddress),
-  }),
+  'internal.error': ({ keys }) => rotate(brokenAddress, keys.secret),
+  'service.unavailable': ({ keys }) => rotate(unknownAddress, keys.secret),
 }
-
-const sendQuery: Provoke = ({ world }) =>
-  sendRaw(world.app, 'QUERY /v1/sessions HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
 
 /** Further ways to some codes. */
 const furtherRequests: [string, ErrorCode, Provoke][] = [
-  ['the method QUERY', 'request.method_not_allowed', sendQuery],
+  [
+    'the method QUERY',
+    'request.method_not_allowed',
+    ({ world }) =>
+      sendRaw(world.app, 'QUERY /v1/sessions HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+  ],
   [
     'a compressed body',
     'request.invalid_content_type',
-    ({ keys }) => ({
-      ...session,
-      headers: { ...keys.secret, 'content-encoding': 'gzip' },
-      body: {},
-    }),
+    ({ keys }) => change(keys.secret, {}, gzip),
   ],
   [
     'a compressed batch',
     'request.invalid_content_type',
-    ({ keys, collect }) => withKey(collect.batch, keys.publishable, { 'content-encoding': 'gzip' }),
+    ({ keys, collect }) => withKey(collect.batch, keys.publishable, gzip),
   ],
   [
     'a body that is not UTF-8',
     'request.malformed_body',
-    ({ keys }) => ({
-      ...session,
-      headers: { ...keys.secret, ...json },
-      body: Buffer.from('"\xe9"', 'latin1'),
-    }),
+    ({ keys }) => change(keys.secret, Buffer.from('"\xe9"', 'latin1')),
   ],
   [
     'a batch number that is not positive',
@@ -141,11 +108,7 @@ const furtherRequests: [string, ErrorCode, Provoke][] = [
   ],
 ]
 
-function withKey(
-  example: Example,
-  key: Record<string, string>,
-  more: Record<string, string> = {},
-): Example {
+function withKey(example: Example, key: Headers, more: Headers = {}): Example {
   return { ...example, headers: { ...example.headers, ...key, ...more } }
 }
 
@@ -168,14 +131,14 @@ beforeAll(async () => {
 })
 afterAll(() => provoking.world.stop())
 
-async function provoke(code: ErrorCode): Promise<Answer> {
-  const request = await requests[code](provoking)
-  return 'status' in request ? request : call(provoking.world.app, request)
+async function provoke(send: Provoke): Promise<Answer> {
+  const request = await send(provoking)
+  return 'status' in request ? request : sendExample(provoking.world.app, request)
 }
 
 describe('every code', () => {
   test.each(errorCodes)('%s comes in the envelope and leads to its documentation', async (code) => {
-    const answer = await provoke(code)
+    const answer = await provoke(requests[code])
     const { status, retryable = false } = errorTable[code]
     const { error } = errorEnvelopeSchema.parse(JSON.parse(answer.body))
     expect(error).toMatchObject({ code, status, retryable })
@@ -193,8 +156,7 @@ describe('every code', () => {
   })
 
   test.each(furtherRequests)('%s: %s', async (_, code, send) => {
-    const request = await send(provoking)
-    const answer = 'status' in request ? request : await call(provoking.world.app, request)
+    const answer = await provoke(send)
     const { error } = errorEnvelopeSchema.parse(JSON.parse(answer.body))
     expect(error).toMatchObject({ code, status: errorTable[code].status })
     if (code === 'request.method_not_allowed') expect(answer.headers.allow).toBe('GET, HEAD')

@@ -3,10 +3,7 @@ import { z } from 'zod'
 import { startWorld, type World } from '../authorization/world.ts'
 import published from '../fixtures/contract/openapi.json' with { type: 'json' }
 import { differences } from './difference.ts'
-import { expectedDifferences as ofRequests } from './expected-differences.ts'
-import { expectedWebhookDifferences } from './expected-webhook-differences.ts'
-
-const expectedDifferences = [...ofRequests, ...expectedWebhookDifferences]
+import { expectedDifferences } from './expected-differences.ts'
 
 let world: World
 let ours: unknown

@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { generateToken } from '../../infra/crypto/tokens.ts'
 import type { ErrorCode } from '../../infra/errors/errors.ts'
 import { systemServiceId } from '../../infra/wire/gate.ts'
+import { sendExample } from '../authorization/call.ts'
 import { bearer } from '../authorization/credential.ts'
-import type { Example } from '../authorization/examples.ts'
+import type { Example } from '../authorization/endpoint.ts'
 import { silentUrl } from '../authorization/world.ts'
 import { eventually } from '../support/eventually.ts'
 import type { ProofChanges } from '../support/gate-flow.ts'
-import { call, type Provoke, type Provoking } from './provoke.ts'
+import type { Provoke, Provoking } from './provoke.ts'
 
 type GateCode = Extract<ErrorCode, `gate.${string}`>
 
@@ -30,14 +31,14 @@ async function cancelledTooLate({ world, organizationId }: Provoking): Promise<E
   const { gate, app } = world
   const { id, pollToken } = await gate.open(await world.service(organizationId, { url: silentUrl }))
   // It waits some seconds for the service; nobody waits for it here.
-  void call(app, post(`${id}/approve`, await gate.approval(id)))
+  void sendExample(app, post(`${id}/approve`, await gate.approval(id)))
   const poll = {
     method: 'GET',
     url: `/v1/gate/sessions/${id}`,
     headers: bearer(pollToken),
   } as const
   await eventually(async () => {
-    const { body } = await call(app, poll)
+    const { body } = await sendExample(app, poll)
     if (!body.includes('in_progress')) throw new Error(body)
   })
   return post(`${id}/cancel`)
@@ -46,7 +47,7 @@ async function cancelledTooLate({ world, organizationId }: Provoking): Promise<E
 async function polledAfterAck({ world: { gate, app } }: Provoking): Promise<Example> {
   const { id, pollToken, ackToken } = await gate.signUp(systemServiceId)
   const headers = bearer(pollToken)
-  await call(app, { ...post(`${id}/ack`, { ack_token: ackToken }), headers })
+  await sendExample(app, { ...post(`${id}/ack`, { ack_token: ackToken }), headers })
   return { method: 'GET', url: `/v1/gate/sessions/${id}`, headers }
 }
 
@@ -54,7 +55,7 @@ async function polledAfterAck({ world: { gate, app } }: Provoking): Promise<Exam
 async function fourthAttempt(given: Provoking): Promise<Example> {
   const { id } = await opened(given)
   const attempt = { ...post(`${id}/approve`, {}), from: '192.0.2.7' }
-  for (let i = 0; i < 3; i++) await call(given.world.app, attempt)
+  for (let i = 0; i < 3; i++) await sendExample(given.world.app, attempt)
   return attempt
 }
 
@@ -69,7 +70,7 @@ export const gateRequests: Record<GateCode, Provoke> = {
   }),
   'gate.session_already_resolved': async (given) => {
     const { id } = await opened(given)
-    await call(given.world.app, post(`${id}/cancel`))
+    await sendExample(given.world.app, post(`${id}/cancel`))
     return { method: 'GET', url: `/v1/gate/sessions/${id}/consent` }
   },
   'gate.approval_in_progress': cancelledTooLate,

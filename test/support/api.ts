@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import { expect } from 'vitest'
 import { type AuthOptions, createAuth } from '../../infra/access/auth.ts'
@@ -18,6 +19,7 @@ import type { KeyRequest } from '../../services/organizations/checked-input.ts'
 import { createOrganization, issueApiKey } from '../../services/organizations/commands.ts'
 import { createConsentKeys } from '../../services/organizations/consent-keys.ts'
 import { signUpOrganization } from '../../services/organizations/sign-up.ts'
+import type { AccessControl } from '../../services/server/access.ts'
 import { openRecipients } from '../../services/server/collect.ts'
 import { type Core, projections } from '../../services/server/dependencies.ts'
 import type { Role } from '../../services/server/roles.ts'
@@ -46,6 +48,10 @@ export interface ApiOptions {
   agents?: AgentKnowledge
   /** Other than a Gate whose services do not answer, and whose domains show nothing. */
   gate?: Partial<GateOptions>
+  /** Adds hooks and routes before those of the server. */
+  extend?: (app: FastifyInstance, parts: { core: Core; accessControl: AccessControl }) => void
+  /** Default: every answer is compared with the description, which takes longer than most requests. */
+  validates?: boolean
 }
 
 /** An organization and its secret key, which may do everything. */
@@ -90,8 +96,9 @@ export async function startApi(options: ApiOptions = {}) {
     publicUrl,
     trustedProxies: core.config.TRUSTED_PROXIES,
   })
-  validateResponses(app)
+  if (options.validates ?? true) validateResponses(app)
   const accessControl = createAccess(world, options.auth)
+  options.extend?.(app, { core, accessControl })
   const gate = roles.includes('gate') ? startGate(gateOptionsOf(core, options)) : undefined
   const registry = new Registry()
   const missingProxy = createMissingProxy(core)

@@ -1,0 +1,88 @@
+import type { ErrorCode } from '../../infra/errors/errors.ts'
+import type { ApprovedSignup } from '../support/gate-flow.ts'
+import type { Platform } from './credential.ts'
+import type { Person } from './person.ts'
+import type { CollectBodies } from './record-collect.ts'
+import type { World } from './world.ts'
+
+export interface Example {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  url: string
+  body?: string | Buffer | object
+  headers?: Record<string, string>
+  /** The client's address (default: one that nobody else has). */
+  from?: string
+}
+
+/** A well-formed request to one endpoint, and the status that a key which may do it gets. */
+export interface Endpoint {
+  /** As the specification names it; none = a collect endpoint, which takes publishable keys, or one for a token. */
+  scope?: string
+  /** The token of Gate's that it takes instead of a key. */
+  token?: 'poll' | 'agent'
+  success: number
+  /** What a key of another environment, or (where the path names no organization) of another organization gets. */
+  elsewhere: number
+  /** Callers that need rights in live, for an operation that changes a setting of live and test. */
+  needsLive?: 'everyone' | 'people'
+  /** The code of a 410, where that is not about a collect session. */
+  gone?: ErrorCode
+  example: (context: Context) => Example | Promise<Example>
+}
+
+export interface Context {
+  world: World
+  organizationId: string
+  platform: Platform
+  bodies: Record<Platform, CollectBodies>
+  /** Whether the request is to have its effect: then what it ends must be there, and of its own. */
+  succeeds: boolean
+  /** The id of a live key to change or end, which may no more than manage keys. */
+  keyId(options: { fresh: boolean }): Promise<string>
+  /** Of the live environment; the event was raised for the endpoint. */
+  webhook(options: { fresh: boolean }): Promise<{ endpointId: string; eventId: string }>
+  /** Somebody whom the organization knows. */
+  person(options: { fresh: boolean }): Promise<Person>
+  /** The organization's services and accounts. */
+  gate: GateContext
+}
+
+export interface GateContext {
+  /** Open to signups, with a dashboard. */
+  serviceId: string
+  /** Nothing else is done with it. */
+  doomedServiceId: string
+  /** Of the service; the poll token and the agent token among the credentials are its. */
+  signup: ApprovedSignup
+  /** An agent token that nobody else uses. */
+  doomedToken: string
+}
+
+type Of<T> = T | ((context: Context) => T | Promise<T>)
+type Facts = Partial<Omit<Endpoint, 'example'>> & { body?: Of<object> }
+
+const resolve = <T>(value: Of<T>, context: Context): T | Promise<T> =>
+  value instanceof Function ? value(context) : value
+
+/** An endpoint that answers 200, to others too unless told. */
+export function keyedEndpoint(
+  method: Example['method'],
+  url: Of<string>,
+  { body, ...facts }: Facts,
+): Endpoint {
+  return {
+    success: 200,
+    elsewhere: 200,
+    ...facts,
+    async example(context) {
+      const at = await resolve(url, context)
+      if (body === undefined) return { method, url: at }
+      return { method, url: at, body: await resolve(body, context) }
+    },
+  }
+}
+
+export interface OpenEndpoint {
+  success: number
+  example: (context: Pick<Context, 'world' | 'gate'>) => Example | Promise<Example>
+}
