@@ -61,10 +61,17 @@ test('members of the event are handed on as they are, whatever is in their strin
   const url = 'https://a.example/",\n"network":{},\u2028\0'
   const event = sessionScored({
     install_id: 'a",\n"b,',
+    native_app: {
+      bundle_id: 'com.example.app',
+      app_version: '1.2',
+      app_build: null,
+      install_time_epoch_ms: 1_760_000_000_000,
+      provisioning_team: null,
+    },
     request: { ...sessionScored().request, url },
   })
   const data = rendered(event)
-  expect(data.install_id).toBe(event.install_id)
+  expect([data.install_id, data.native_app]).toEqual([event.install_id, event.native_app])
   expect(data.request).toEqual({
     url,
     referrer: event.request.referrer,
@@ -74,7 +81,15 @@ test('members of the event are handed on as they are, whatever is in their strin
   expect(data.network).toEqual({ ...event.network, evaluated_at: null })
 })
 
-test('what a highlight has no evidence of, and what the SDK could not see, is left out', () => {
+test('what the SDK of an app could not see is left out', () => {
+  const boot = { detected: true, su_on_path: false, verified_boot_state: null }
+  const native_runtime_integrity = JSON.parse(JSON.stringify({ jailbreak_or_root: boot }))
+  expect(rendered({ native_runtime_integrity }).native_runtime_integrity).toStrictEqual({
+    jailbreak_or_root: { detected: true, su_on_path: false },
+  })
+})
+
+test('what a highlight has no evidence of is left out', () => {
   const highlight = {
     key: 'k',
     effect: 'context',

@@ -3,10 +3,8 @@ import { liveBuild } from '../../../infra/event-store/builds.ts'
 import { pruneBuild } from '../../../infra/event-store/prune.ts'
 import { createSessionsPrune } from '../../../projections/sessions/prune.ts'
 import { visitorLink } from '../../support/session-scored.ts'
-import { expectShape } from './contract.ts'
-import { organizationId, type Readback, startReadback } from './support.ts'
+import { id, numbersIn, type Readback, startReadback } from './support.ts'
 
-const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
 const at = (n: number) => 1_760_000_000_000 + n * 1000
 let readback: Readback
 
@@ -31,18 +29,13 @@ beforeAll(async () => {
     pool: readback.pool,
     build,
     prune: createSessionsPrune(),
-    ended: [{ organization_id: organizationId, ...ended }],
+    ended: [{ organization_id: readback.organizationId, ...ended }],
   })
 })
 afterAll(() => readback.stop())
 
 test('a session that has ended is in no list and has no detail', async () => {
-  const { body } = await readback.send({ url: '/v1/sessions' })
-  expectShape('SessionListResponse', body)
-  expect(body.data.map((session: { id: string }) => session.id)).toEqual([
-    id('sid', 3),
-    id('sid', 2),
-  ])
+  expect(numbersIn(await readback.send({ url: '/v1/sessions' }))).toEqual([3, 2])
   expect((await readback.send({ url: `/v1/sessions/${id('sid', 1)}` })).status).toBe(404)
 })
 
@@ -53,9 +46,7 @@ test('one whose decision has ended is listed with its verdict, and has no detail
 })
 
 test('one whose visitor has ended names it, and says nothing of its life', async () => {
-  const { status, body } = await readback.send({ url: `/v1/sessions/${id('sid', 3)}` })
-  expect(status).toBe(200)
-  expectShape('SessionDetailResponse', body)
+  const { body } = await readback.send({ url: `/v1/sessions/${id('sid', 3)}` })
   expect(body.data.visitor_fingerprint).toMatchObject({
     id: id('vid', 3),
     lifecycle: { first_seen_at: null, last_seen_at: null, seen_count: null },

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SessionAgent } from '../../../schemas/events.ts'
 import { sessionScored, visitorLink } from '../../support/session-scored.ts'
-import { expectError } from './contract.ts'
-import { id, type Readback, startReadback } from './support.ts'
+import { expectRefused, id, numbersIn, type Readback, startReadback } from './support.ts'
 
 let readback: Readback
 const start = 1_760_000_000_000
@@ -77,11 +76,7 @@ afterAll(() => readback.stop())
 
 const get = (query: string) => readback.send({ url: `/v1/sessions?${query}` })
 
-async function found(query: string): Promise<number[]> {
-  const { status, body } = await get(query)
-  expect(status).toBe(200)
-  return body.data.map((row: { id: string }) => Number(row.id.slice(-26)))
-}
+const found = async (query: string) => numbersIn(await get(query))
 
 describe('filters of GET /v1/sessions', () => {
   test.each([
@@ -207,10 +202,7 @@ describe('filters of GET /v1/sessions', () => {
     'score_min=9&score_max=8',
     'client_user_id=..',
   ])('%s is refused, naming the parameter', async (query) => {
-    const response = await get(query)
-    expectError(response, 'request.validation_failed')
-    expect(response.body.error.details.fields).toHaveLength(1)
-    expect(response.body.error.details.fields[0].name).toBe(query.split('=')[0])
+    expectRefused(await get(query), query)
   })
 
   test.each(['since=2025-10-09T08:55:00Z&until=2025-10-09T08:55:00Z', 'score_min=7&score_max=7'])(
@@ -248,6 +240,6 @@ describe('filters of GET /v1/sessions', () => {
     const second = await get(`${filters}&cursor=${cursor}`)
     expect(second.body.data).toHaveLength(1)
     expect(second.body.meta.read_from).toBe(first.body.meta.read_from)
-    expectError(await get(`network=other&limit=1&cursor=${cursor}`), 'request.validation_failed')
+    expect((await get(`network=other&limit=1&cursor=${cursor}`)).status).toBe(422)
   })
 })

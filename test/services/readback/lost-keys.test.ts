@@ -12,12 +12,13 @@ beforeAll(async () => {
 afterAll(() => readback.stop())
 
 test('without its data key a session has its verdict, and nothing of the person', async () => {
-  const data = sessionScored()
+  const data = sessionScored({ organization_id: readback.organizationId })
   const codec = createCodec(undefined, {
     sealing: { keys: createMemoryDataKeys(), random: randomBytes },
   })
   await codec.prepare([{ type: 'SessionScored', data }])
-  await readback.append([codec.toRecord({ type: 'SessionScored', data }, metaOf(data))])
+  await readback.log.append([codec.toRecord({ type: 'SessionScored', data }, metaOf(data))])
+  await readback.caughtUp()
 
   const { status, body } = await readback.send({ url: `/v1/sessions/${data.session_id}` })
   expect(status).toBe(200)

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createProcesses } from '../../infra/access/rate-limit/support/processes.ts'
 import { visitorLink } from '../../support/session-scored.ts'
 import { id, type Readback, startReadback } from './support.ts'
 
@@ -8,7 +7,7 @@ const signals = Array.from({ length: 50 }, (_, i) => `signal=none_${i}`).join('&
 const sessionIds = (count: number) => Array.from({ length: count }, (_, n) => id('sid', n))
 
 beforeAll(async () => {
-  readback = await startReadback({ limiter: createProcesses().limiter })
+  readback = await startReadback()
   const sessions = sessionIds(201).map((session_id, n) => ({
     session_id,
     event_id: id('evt', n),

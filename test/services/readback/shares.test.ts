@@ -1,29 +1,48 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createReadShares } from '../../../infra/access/read-shares.ts'
-import { expectError } from './contract.ts'
-import { id, type Readback, startReadback } from './support.ts'
+import { createApp } from '../../../infra/http/app.ts'
+import { createPool } from '../../../infra/postgres/pool.ts'
+import { readbackRoutes } from '../../../services/readback/routes.ts'
+import { createScoreExplainer } from '../../../services/scoring/explain/score.ts'
+import { publicUrl, type Send, sendTo } from '../../support/service-app.ts'
+import { type Readback, startReadback } from './support.ts'
 
 let readback: Readback
+let app: Awaited<ReturnType<typeof createApp>>
+let pool: ReturnType<typeof createPool>
+let key: string
 let now = 1_800_000_000_000
 let statements = 0
 
 beforeAll(async () => {
-  const shares = createReadShares({ clock: () => now, connections: 2 })
-  readback = await startReadback({ shares, statementTimeoutMs: 100 })
-  await readback.score({ session_id: id('sid', 1) })
-  readback.readPool.on('acquire', () => statements++)
+  readback = await startReadback()
+  key = (await readback.organization()).key
+  pool = createPool({ url: readback.url, max: 2, statementTimeoutMs: 100 })
+  pool.on('acquire', () => statements++)
+  app = await createApp({ ...readback.base, publicUrl })
+  readbackRoutes(app, {
+    ...readback.core,
+    auth: readback.auth,
+    pool,
+    shares: createReadShares({ clock: () => now, connections: 2 }),
+    identify: async () => null,
+    explainScore: createScoreExplainer(pool),
+  })
 })
-afterAll(() => readback.stop())
+afterAll(async () => {
+  await app.close()
+  await pool.end()
+  await readback.stop()
+})
 
 test('a query that timed out is refused for 30 seconds without asking Postgres', async () => {
   const url = '/v1/sessions?limit=5'
-  const get = (changes: { url?: string; key?: string } = {}) => readback.send({ url, ...changes })
+  const get = (changes: Partial<Send> = {}) => sendTo(app, { url, key, ...changes })
   const blocker = await readback.pool.connect()
   await blocker.query('begin; lock table read.sessions in access exclusive mode')
   const timedOut = await get()
   await blocker.query('rollback')
   blocker.release()
-  expectError(timedOut, 'service.unavailable')
   expect([timedOut.status, timedOut.headers['retry-after'], statements]).toEqual([503, '30', 1])
 
   now += 10_000
@@ -33,8 +52,8 @@ test('a query that timed out is refused for 30 seconds without asking Postgres',
   // Another query, another environment and another organization are not affected.
   const others = [
     await get({ url: '/v1/sessions?limit=6' }),
-    await get({ key: readback.key({ environment: 'test' }) }),
-    await get({ key: readback.key({ organizationId: id('org', 2) }) }),
+    await get({ key: readback.testKey }),
+    await get({ key: (await readback.organization()).key }),
   ]
   expect(others.map(({ status }) => status)).toEqual([200, 200, 200])
 
