@@ -1,12 +1,9 @@
 import avro from 'avsc'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { Applied } from '../../../infra/event-store/applied.ts'
-import type { DomainEvent, EventMeta } from '../../../infra/event-store/event.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { Periodic } from '../../../infra/flow/periodic.ts'
 import { partitionOfKey } from '../../../infra/log/partition.ts'
 import type { EventLog, KeyedRecord } from '../../../infra/log/port.ts'
-import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool, lockKey } from '../../../infra/postgres/pool.ts'
 import { policiesProjection } from '../../../projections/policies/projection.ts'
 import { factsRecord } from '../../../projections/sessions/facts-schema.ts'
@@ -21,42 +18,26 @@ import { visitorErased } from '../../support/erased.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
-import {
-  ensureTopics,
-  openProjectionWorld,
-  type ProjectionWorld,
-  silent,
-} from '../../support/projections.ts'
-import { metaOf, sessionScored } from '../../support/session-scored.ts'
+import { silent } from '../../support/projections.ts'
+import { openServiceWorld, type ServiceWorld } from '../../support/service-world.ts'
+import { sessionScored } from '../../support/session-scored.ts'
 
 const partitions = 3
 const config = { TOPIC_PARTITIONS: partitions, FACTS_GONE_WITHIN_MS: 8000 }
 const type = avro.Type.forSchema(JSON.parse(JSON.stringify(readFactsSchemas().at(-1)?.schema)))
 
-let world: ProjectionWorld
-let log: EventLog
-let applied: Applied
+let world: ServiceWorld
 const publishers: Periodic[] = []
-let organizations = 0
-let events = 0
+let numbers = 0
 
 beforeAll(async () => {
-  world = await openProjectionWorld()
-  const { pool, url } = world.database
-  log = await openPostgresLog({ pool, url, logger: silent })
-  await ensureTopics(log)
-  applied = await world.openApplied()
-  for (const projection of [policiesProjection, sessionsProjection])
-    await world.run(log, projection, { applied })
-}, 60_000)
+  world = await openServiceWorld({ projections: [policiesProjection, sessionsProjection] })
+})
 afterEach(async () => {
   await Promise.all(publishers.splice(0).map((publisher) => publisher.stop()))
-  await world.database.pool.query('truncate tidegate.facts_organizations, tidegate.facts_notes')
+  await world.pool.query('truncate tidegate.facts_organizations, tidegate.facts_notes')
 })
-afterAll(async () => {
-  await log?.close()
-  await world?.close()
-})
+afterAll(() => world.close())
 
 type Row = Record<string, unknown>
 
@@ -108,7 +89,7 @@ function createTopic() {
 
 function publish(
   topic: ReturnType<typeof createTopic>,
-  { repeatMs = 60_000, pool = world.database.pool } = {},
+  { repeatMs = 60_000, pool = world.pool } = {},
 ): Periodic {
   const { codec } = world
   const publisher = runFactsPublisher({
@@ -123,17 +104,20 @@ function publish(
   return publisher
 }
 
-async function append(projection: 'policies' | 'sessions', event: DomainEvent, meta: EventMeta) {
-  await applied.waitFor(projection, await world.append(log, [{ event, meta }]))
-}
-
-const newOrganization = () => id('org', ++organizations)
-const session = () => id('sid', ++events)
+const newId = <P extends string>(prefix: P) => id(prefix, ++numbers)
+const session = () => newId('sid')
 
 async function setPolicy(organizationId: string, changes: Partial<OrganizationDataPolicyChanged>) {
   const data = { organization_id: organizationId, ...noDataPolicy, ...changes, changed_at: 1 }
-  const meta = { eventId: id('evt', ++events), time: 1, organizationId, environment: null }
-  await append('policies', { type: 'OrganizationDataPolicyChanged', data }, meta)
+  const about = { organizationId, environment: null }
+  await world.append(policiesProjection, about, { type: 'OrganizationDataPolicyChanged', data })
+}
+
+/** A new organization with its policy. */
+async function withPolicy(changes: Partial<OrganizationDataPolicyChanged> = { facts_topic: true }) {
+  const organizationId = newId('org')
+  await setPolicy(organizationId, changes)
+  return organizationId
 }
 
 async function decide(
@@ -141,24 +125,25 @@ async function decide(
   sessionId: string,
   overrides: Partial<SessionScored> = {},
 ) {
-  const about = {
-    organization_id: organizationId,
-    session_id: sessionId,
-    event_id: id('evt', ++events),
-  }
+  const about = { organization_id: organizationId, session_id: sessionId, event_id: newId('evt') }
   const data = sessionScored({ ...about, ...overrides })
-  await append('sessions', { type: 'SessionScored', data }, metaOf(data))
+  const tenant = { organizationId, environment: 'live' } as const
+  await world.append(sessionsProjection, tenant, { type: 'SessionScored', data })
 }
 
 async function erase(organizationId: string, sessionId: string) {
   const data = visitorErased([sessionId], { organization_id: organizationId })
-  await append('sessions', { type: 'VisitorErased', data }, metaOf(data))
+  const tenant = { organizationId, environment: 'live' } as const
+  await world.append(sessionsProjection, tenant, { type: 'VisitorErased', data })
 }
 
 async function notesOf(sessionId: string): Promise<number | undefined> {
   const text = 'select count(*)::int as n from tidegate.facts_notes where session_id = $1'
-  return (await world.database.pool.query<{ n: number }>(text, [sessionId])).rows[0]?.n
+  return (await world.pool.query<{ n: number }>(text, [sessionId])).rows[0]?.n
 }
+
+const expectRow = (topic: ReturnType<typeof createTopic>, sessionId: string, row: Row) =>
+  eventually(() => expect(topic.rows().get(sessionId)).toMatchObject(row))
 
 test('the schema in the file is the one of the columns', () => {
   expect(readFactsSchemas().at(-1)?.schema).toEqual(factsRecord())
@@ -167,7 +152,7 @@ test('the schema in the file is the one of the columns', () => {
 test('where no organization has the topic, nothing is noted and nothing appended', async () => {
   const topic = createTopic()
   publish(topic)
-  const [organization, sid] = [newOrganization(), session()]
+  const [organization, sid] = [newId('org'), session()]
   await decide(organization, sid)
   await erase(organization, sid)
   expect(await notesOf(sid)).toBe(0)
@@ -177,50 +162,40 @@ test('where no organization has the topic, nothing is noted and nothing appended
 
 test('rows are published as they are now, without what the policy keeps back, of organizations that have the topic', async () => {
   const topic = createTopic()
-  const [organization, other] = [newOrganization(), newOrganization()]
+  const [organization, other] = [newId('org'), newId('org')]
   const [before, later, hidden] = [session(), session(), session()]
   await decide(organization, before, { verdict: 'human', risk_score: 3 })
   await decide(other, hidden)
   publish(topic)
   await setPolicy(organization, { facts_topic: true })
-  await eventually(() =>
-    expect(topic.rows().get(before)).toMatchObject({
-      session_id: before,
-      organization_id: organization,
-      verdict: 'human',
-      risk_score: 3,
-      ip_address: null,
-      user_agent: null,
-      client_user_id: null,
-      country: null,
-    }),
-  )
+  await expectRow(topic, before, {
+    session_id: before,
+    organization_id: organization,
+    verdict: 'human',
+    risk_score: 3,
+    ip_address: null,
+    user_agent: null,
+    client_user_id: null,
+    country: null,
+  })
   await decide(organization, later, { verdict: 'bot', risk_score: 97 })
   await decide(organization, before, { verdict: 'bot', risk_score: 88 })
   await decide(other, hidden)
-  await eventually(() =>
-    expect(topic.rows().get(later)).toMatchObject({ verdict: 'bot', risk_score: 97 }),
-  )
-  await eventually(() =>
-    expect(topic.rows().get(before)).toMatchObject({ verdict: 'bot', risk_score: 88 }),
-  )
+  await expectRow(topic, later, { verdict: 'bot', risk_score: 97 })
+  await expectRow(topic, before, { verdict: 'bot', risk_score: 88 })
   await eventually(async () => expect(await notesOf(before)).toBe(0))
   expect(topic.rows().has(hidden)).toBe(false)
 })
 
 test('another policy publishes all rows anew, and without the topic that there are none', async () => {
   const topic = createTopic()
-  const [organization, sid] = [newOrganization(), session()]
+  const [organization, sid] = [newId('org'), session()]
   await decide(organization, sid)
   await setPolicy(organization, { facts_topic: true, hidden_facts: [] })
   publish(topic)
-  await eventually(() =>
-    expect(topic.rows().get(sid)).toMatchObject({ ip_address: '203.0.113.9', browser: 'Chrome' }),
-  )
+  await expectRow(topic, sid, { ip_address: '203.0.113.9', browser: 'Chrome' })
   await setPolicy(organization, { facts_topic: true, hidden_facts: ['browser', 'ip_address'] })
-  await eventually(() =>
-    expect(topic.rows().get(sid)).toMatchObject({ ip_address: null, browser: null }),
-  )
+  await expectRow(topic, sid, { ip_address: null, browser: null })
   await setPolicy(organization, { facts_topic: false })
   await eventually(() => expect(topic.rows().get(sid)).toBeNull())
   await decide(organization, sid)
@@ -229,8 +204,7 @@ test('another policy publishes all rows anew, and without the topic that there a
 
 test('an erased person is published to have no row, and once more later', async () => {
   const topic = createTopic()
-  const [organization, sid] = [newOrganization(), session()]
-  await setPolicy(organization, { facts_topic: true })
+  const [organization, sid] = [await withPolicy(), session()]
   publish(topic, { repeatMs: 1500 })
   await decide(organization, sid)
   await eventually(() => expect(topic.rows().get(sid)).toBeTruthy())
@@ -243,8 +217,7 @@ test('an erased person is published to have no row, and once more later', async 
 
 test('a rebuild publishes nothing, and what is noted since a time is published anew', async () => {
   const topic = createTopic()
-  const [organization, old, recent] = [newOrganization(), session(), session()]
-  await setPolicy(organization, { facts_topic: true })
+  const [organization, old, recent] = [await withPolicy(), session(), session()]
   publish(topic)
   await decide(organization, old, { evaluated_at: 1000 })
   await decide(organization, recent, { evaluated_at: 2000 })
@@ -252,20 +225,14 @@ test('a rebuild publishes nothing, and what is noted since a time is published a
     expect([...topic.rows().keys()]).toEqual(expect.arrayContaining([old, recent])),
   )
   await eventually(async () => expect(await notesOf(old)).toBe(0))
-  const { pool } = world.database
-  const report = await rebuild({
-    projection: sessionsProjection,
-    log,
-    pool,
-    codec: world.codec,
-    logger: silent,
-    skips: noSkips,
-  })
+  const { pool } = world
+  const options = { projection: sessionsProjection, logger: silent, skips: noSkips }
+  const report = await rebuild({ ...world, ...options })
   expect(report).toMatchObject({ equal: true, switched: true })
   expect(await notesOf(old)).toBe(0)
   topic.records.length = 0
   expect(await noteSince(pool, { since: 2000, organizationId: organization })).toBe(1)
-  await eventually(() => expect(topic.rows().get(recent)).toMatchObject({ session_id: recent }))
+  await expectRow(topic, recent, { session_id: recent })
   expect(topic.rows().has(old)).toBe(false)
   await decide(organization, old)
   await eventually(() => expect(topic.rows().has(old)).toBe(true))
@@ -273,7 +240,7 @@ test('a rebuild publishes nothing, and what is noted since a time is published a
 
 /** Ends the transaction of the publisher that works, as where its process hangs for too long. */
 async function loseLock(): Promise<void> {
-  await world.database.pool.query(
+  await world.pool.query(
     `select pg_terminate_backend(l.pid) from pg_locks l where l.locktype = 'advisory'
      and ((l.classid::bigint << 32) | l.objid::bigint) = $1 and l.database = (select oid from pg_database where datname = current_database())`,
     [lockKey('tidegate:facts')],
@@ -282,11 +249,10 @@ async function loseLock(): Promise<void> {
 
 test('a publisher that hung between reading and appending brings back nothing that was erased meanwhile', async () => {
   const topic = createTopic()
-  const [organization, sid] = [newOrganization(), session()]
-  await setPolicy(organization, { facts_topic: true })
+  const [organization, sid] = [await withPolicy(), session()]
   await decide(organization, sid)
   const { reached, release } = topic.hold(sid)
-  const pool = createPool({ url: world.database.url, max: 2 })
+  const pool = createPool({ url: world.url, max: 2 })
   publish(topic, { pool })
   await reached
   await loseLock()
@@ -296,7 +262,7 @@ test('a publisher that hung between reading and appending brings back nothing th
   // Its append is the last that it does.
   const ended = pool.end()
   release()
-  await eventually(() => expect(topic.rows().get(sid)).toMatchObject({ session_id: sid }))
+  await expectRow(topic, sid, { session_id: sid })
   await eventually(() => expect(topic.rows().get(sid)).toBeNull())
   await eventually(async () => expect(await notesOf(sid)).toBe(0))
   expect(topic.rows().get(sid)).toBeNull()
@@ -305,8 +271,7 @@ test('a publisher that hung between reading and appending brings back nothing th
 
 test('what a publisher that hung has of a row that changed meanwhile does not stay', async () => {
   const topic = createTopic()
-  const [organization, sid] = [newOrganization(), session()]
-  await setPolicy(organization, { facts_topic: true })
+  const [organization, sid] = [await withPolicy(), session()]
   await decide(organization, sid, { risk_score: 1 })
   const { reached, release } = topic.hold(sid)
   publish(topic)
@@ -314,7 +279,7 @@ test('what a publisher that hung has of a row that changed meanwhile does not st
   await loseLock()
   publish(topic)
   await decide(organization, sid, { risk_score: 2 })
-  await eventually(() => expect(topic.rows().get(sid)).toMatchObject({ risk_score: 2 }))
+  await expectRow(topic, sid, { risk_score: 2 })
   const before = topic.of(sid).length
   release()
   await eventually(() => expect(topic.of(sid).length).toBe(before + 2))
@@ -323,20 +288,19 @@ test('what a publisher that hung has of a row that changed meanwhile does not st
 
 test('a row that changes while it is published is published again at once', async () => {
   const topic = createTopic()
-  const [organization, sid] = [newOrganization(), session()]
-  await setPolicy(organization, { facts_topic: true })
+  const [organization, sid] = [await withPolicy(), session()]
   await decide(organization, sid, { risk_score: 1 })
   const { reached, release } = topic.hold(sid)
   publish(topic)
   await reached
   await decide(organization, sid, { risk_score: 2 })
   release()
-  await eventually(() => expect(topic.rows().get(sid)).toMatchObject({ risk_score: 2 }))
+  await expectRow(topic, sid, { risk_score: 2 })
 })
 
 test('each partition gets a marker without a value, under the same key each time', async () => {
   const topic = createTopic()
-  await setPolicy(newOrganization(), { facts_topic: true })
+  await withPolicy()
   publish(topic)
   const markers = () => topic.records.filter(({ key }) => !key.startsWith('sid_'))
   await eventually(() => expect(markers().length).toBeGreaterThanOrEqual(2 * partitions))
