@@ -1,8 +1,9 @@
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { toApiError } from '../../../infra/http/error-response.ts'
-import type { EventLog, LogRecord } from '../../../infra/log/port.ts'
+import type { Batch, EventLog, LogRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
+import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import {
   appendClaimed,
@@ -18,7 +19,6 @@ import {
   startCollectProcess,
   stateOf,
 } from '../../support/collect-processes.ts'
-import { eachBatch } from '../../support/each-batch.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
 import {
   eightBodies,
@@ -71,18 +71,8 @@ async function openLog(
 
 async function readAll(log: EventLog): Promise<LogRecord[]> {
   const records: LogRecord[] = []
-  const [end] = await log.endPositions(topic)
-  const all = Promise.withResolvers<void>()
-  const consumer = await log.consume({
-    group: `reader-${Math.random()}`,
-    topics: [topic],
-    handle: eachBatch((batch) => {
-      records.push(...batch.records)
-      if ((records.at(-1)?.offset ?? -1) + 1 >= (end?.offset ?? 0)) all.resolve()
-    }),
-  })
-  await all.promise
-  await consumer.stop()
+  const handle = (batches: Batch[]) => void records.push(...batches.flatMap((one) => one.records))
+  await readTopicToEnd({ log, topic, handle })
   return records
 }
 
