@@ -9,7 +9,7 @@ test('attempts, deliveries and the queue are measured; the queue is read once a 
     reads++
     return { oldestDueAt: 1_000_000, due: 7, failed: 3, now: 1_004_500 }
   })
-  meter.onAttempt({ outcome: 'retrying', durationMs: 400 })
+  meter.onAttempt({ outcome: 'retrying', durationMs: 250 })
   meter.onAttempt({ outcome: 'succeeded', durationMs: 20 })
   meter.onDelivered(90_000)
   meter.onSending(5)
@@ -21,7 +21,7 @@ test('attempts, deliveries and the queue are measured; the queue is read once a 
       'tidegate_webhook_attempts_total{outcome="retrying"} 1',
       'tidegate_webhook_attempts_total{outcome="succeeded"} 1',
       'tidegate_webhook_attempt_duration_seconds_bucket{le="0.025"} 1',
-      'tidegate_webhook_attempt_duration_seconds_sum 0.42',
+      'tidegate_webhook_attempt_duration_seconds_sum 0.27',
       'tidegate_webhook_delivery_duration_seconds_bucket{le="60"} 0',
       'tidegate_webhook_delivery_duration_seconds_bucket{le="300"} 1',
       'tidegate_webhook_requests_in_flight 5',
