@@ -24,7 +24,7 @@ export interface Recorded {
 
 type Body = Request['body']
 
-/** What is compared of a body; default: all of it. */
+/** Part of a body that is compared; default: all of it. */
 export type Compared = 'all' | 'comments' | 'nothing'
 
 export interface Named extends Request {
@@ -35,7 +35,7 @@ export interface Named extends Request {
 /** Headers that say when and where, and those whose value follows from what happened before within a minute. */
 const maskedHeaders: Record<string, string> = {
   date: '<date>',
-  // Of a file of a package: when it was installed.
+  // A file of a package has the time of its installation.
   'last-modified': '<date>',
   'x-ratelimit-remaining': '<remaining>',
 }

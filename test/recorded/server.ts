@@ -99,7 +99,7 @@ async function settings(folder: string) {
     WEBHOOK_RETRY_SECONDS: '0,0.05',
     BATCH_INTERVAL_MS: '2000',
     DRAIN_MS: '0',
-    // Whatever the caller has set, these are those of a plain installation.
+    // As a plain installation has them, even if the caller has set others.
     DATABASE_URL: '',
     KAFKA_BROKERS: '',
     KAFKA_TOPIC_PREFIX: '',

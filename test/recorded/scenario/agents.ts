@@ -2,7 +2,7 @@ import type { World } from '../world.ts'
 
 const item = { ip: '62.1.0.9', proxy_provider: 'BYTEFUL', desired_country_code: 'DE' }
 
-/** Whether agents should go on with a proxy's address. */
+/** Asks if agents should go on with a proxy's address. */
 export async function agents(world: World): Promise<void> {
   const { record, recordEach, recordMalformed, live, test, organizations } = world
   const check = 'POST /v1/agents/ip-rotation'
@@ -49,7 +49,7 @@ const edgeRequest = {
   headers: [['User-Agent', 'curl/8.14.1']],
 }
 
-/** What requests that an edge saw say of who made them. */
+/** Scores requests that an edge saw. */
 async function requests({ recordEach, live }: World): Promise<void> {
   const one = (changes: object) => ({ requests: [{ ...edgeRequest, ...changes }] })
   const incomplete = [['Signature-Agent', '"https://agent.example"']]

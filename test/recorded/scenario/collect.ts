@@ -16,7 +16,7 @@ export interface Visits {
   test: Visit
 }
 
-/** What SDKs send: sessions from open to hand-off, and everything about them that is refused. */
+/** Sends what SDKs send: sessions from open to hand-off, and everything about them that is refused. */
 export async function collect(world: World): Promise<Visits> {
   await withoutKeys(world)
   await openings(world)

@@ -145,7 +145,7 @@ async function refusedApprovals(
   await recordMalformed('approve', `POST ${path}/approve`, freshAddress)
 }
 
-/** What the consent page posts when a person approves: its token, and what its own session was handed for that. */
+/** Returns what the consent page posts when a person approves: its token and the hand-off of its own session. */
 async function approval(world: World, name: string, id: string, person: 'robin' | 'bot' = 'robin') {
   const page = await world.ask(`GET /gate/consent/${id}`)
   const publishableKey = /\bpk_test_[0-9a-z]+/.exec(page.body.toString('utf8'))?.[0] ?? ''

@@ -5,7 +5,7 @@ const times = async (count: number, send: () => Promise<unknown>) => {
   for (let i = 0; i < count; i++) await send()
 }
 
-/** What too many requests are answered, by each limit that can be reached within seconds. */
+/** Runs into each limit that can be reached within seconds. */
 export async function limits(world: World): Promise<void> {
   const { record, ask, live, organizations, key, own, read, receiver, freshAddress } = world
   const { id: exhausted, secret } = organizations.exhausted

@@ -9,7 +9,7 @@ interface Left {
   endpoints: Endpoints
 }
 
-/** What became of the visits: sessions, visitors and the events about them. */
+/** Reads what became of the visits: sessions, visitors and the events about them. */
 export async function readback(world: World, { visits, endpoints }: Left): Promise<void> {
   await scored(world, visits)
   await sessions(world, visits)
@@ -171,7 +171,7 @@ async function visitors(world: World, { robin }: Visits): Promise<void> {
   await get('malformed', 'nonsense')
 }
 
-/** Of one moment there may be several events, in no order that could be compared: one type at a time. */
+/** Reads one type at a time: several events of one moment are in no order that could be compared. */
 async function events(world: World, { accepting }: Endpoints): Promise<void> {
   const { record, ask, own, live } = world
   const listed = json<Listed[]>(await ask('GET /v1/sessions', live)).data

@@ -174,7 +174,7 @@ const noOrganization =
 const noKey = 'key: no such id (key_...) in this organization; "tidegate keys list" shows those'
 const noCredentials = 'is not given, and DATA_DIR (/nowhere) has no credentials.json: start'
 
-/** Whatever else is wrong, and what the command says of it. */
+/** Lines that are wrong in another way, with a part of what the command says. */
 const refusals: [line: string, sentence: string][] = [
   ['dev extra', "too many arguments for 'dev'. Expected 0 arguments but got 1: extra."],
   ['serve extra', "too many arguments for 'serve'. Expected 0"],
@@ -286,7 +286,7 @@ const refusals: [line: string, sentence: string][] = [
 
 const url = 'argument is invalid. It must be a URL that begins with http:// or https://.'
 
-/** Of these values a part may be a secret, so that none of it is repeated. */
+/** Values that may hold a secret, so that nothing of them is repeated. */
 const secrets: [line: string, sentence: string][] = [
   ['webhooks listen --forward nope', `'--forward <url>' ${url}`],
   ['webhooks listen --forward nope.local:3000/hooks', `--forward <url>' ${url}`],

@@ -91,7 +91,7 @@ describe('the report', () => {
   })
   const none = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
 
-  /** Of one session that went well, but for what is given. */
+  /** Reports one session that succeeded, with the given changes. */
   const reportOf = (given: Partial<Parameters<typeof createReport>[0]> = {}) =>
     createReport({
       seed: 's',

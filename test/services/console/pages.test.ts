@@ -35,7 +35,7 @@ const engines: Engines = {
 
 const idOf = (kind: string, n: number) => `${kind}_${String(n).padStart(26, '0')}`
 
-/** What the API answered once, with times and ids in place of what is masked there. */
+/** Recorded answers of the API, with times and ids in place of their masks. */
 const recorded: { name: string; json: { data: unknown } }[] = JSON.parse(
   readFileSync(path.join(root, 'test/fixtures/recorded/answers.json'), 'utf8')
     .replace(/<time[^>]*>/g, '2026-11-27T08:00:00.000Z')
@@ -154,10 +154,10 @@ const says = async (...texts: string[]) => {
 
 interface PageCase {
   at: string
-  /** How many answers it waits for. */
+  /** Parts that wait for an answer of their own. */
   parts: number
   data: [string, ...string[]]
-  /** What it says where there is nothing to show. */
+  /** Shown where the API has no rows. */
   empty?: string[]
 }
 
@@ -347,9 +347,11 @@ describe('whatever page it is', () => {
     expect(chosen.map((text) => text.replace(/\s+/g, ' '))).toEqual([expect.stringContaining(row)])
   })
 
-  test('a search is in the address', async () => {
+  test('a search begins with a key, and is in the address', async () => {
     await open('live/visitors')
-    await page.getByLabel('Find a visitor').fill(' ann ')
+    await says(visitorId)
+    await page.keyboard.press('/')
+    await page.keyboard.type(' ann ')
     await page.keyboard.press('Enter')
     await says('Visitors of the user ann')
     expect(page.url()).toMatch(/\/live\/visitors\?user=ann$/)

@@ -49,7 +49,7 @@ afterAll(async () => {
   await server.close()
 })
 
-/** What scoring knows of the newest session, once it had so many keys. */
+/** Returns scoring's state of the newest session, once it has so many keys. */
 async function lastState(keys: number): Promise<SessionState> {
   return eventually(
     () => {

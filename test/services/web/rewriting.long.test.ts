@@ -25,7 +25,7 @@ interface Script {
 
 const inPage = (text: string) => `if (self === top) {${text}}`
 
-/** What the SDK sends from a page in which the script came first. */
+/** Returns the snapshot of a page in which the script ran first. */
 async function snapshotAfter(script?: Script): Promise<Snapshot> {
   const { page, problems } = await bench.open({
     ...(script && { script: script.of === 'page' ? inPage(script.text) : `{${script.text}}` }),

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => bench.close())
 
-/** What the SDK says of all that was done in the page. */
+/** Returns the behavior that the SDK sends after `act`. */
 async function behaviorOf(act: (page: Page, cdp: CDPSession) => Promise<unknown>) {
   const { page } = await bench.open()
   const cdp = await page.context().newCDPSession(page)

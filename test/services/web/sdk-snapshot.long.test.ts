@@ -29,7 +29,7 @@ afterAll(() => bench.close())
 describe('the snapshot', () => {
   /** Answered when a document is opened, and by apps. */
   const notAsked = ['collection', 'proofs', 'native']
-  /** What this Chromium, headless and on a bare machine, has no value for. */
+  /** Members for which a headless Chromium on a bare machine has no value. */
   const empty = [
     'audio.default_voice_lang',
     'automation.webdriver_worker',
@@ -110,7 +110,7 @@ describe('the snapshot', () => {
     ])
   })
 
-  // What waits for the browser: worker, sound, devices, WebGPU and storage.
+  // Parts that wait for the browser: worker, sound, devices, WebGPU and storage.
   const beside = 5
 
   test('is computed part after part, each in an idle moment of its own', async () => {

@@ -20,7 +20,7 @@ async function post(path: string, token: string, payload: object) {
   return JSON.parse(body).data
 }
 
-// Of a signup whose credentials were taken the answer is an error.
+// A signup whose credentials were taken is answered with an error.
 async function statusOf({ id, pollToken }: { id: string; pollToken: string }): Promise<string> {
   const headers = { authorization: `Bearer ${pollToken}` }
   const { body } = await world.app.inject({ url: `/v1/gate/sessions/${id}`, headers })
@@ -28,7 +28,7 @@ async function statusOf({ id, pollToken }: { id: string; pollToken: string }): P
   return data?.status ?? error.code
 }
 
-/** Whose agent has to tell the code of the consent page. */
+/** Opens a signup whose agent has to send the code of the consent page. */
 async function openClaim(service_id: string) {
   const { delivery } = generateDeliveryKeys()
   const asked = { service_id, account_name: 'Robin', delivery, claim: 'supported' }

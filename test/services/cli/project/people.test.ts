@@ -83,7 +83,7 @@ describe.each(openTestLogs())('a view that has all of people, on $name', (testLo
       { meta: decision(9).meta, event: { type: 'VisitorErased', data: erased } },
     ])
     await hasRows(2)
-    // What comes of the session later is passed over, and leaves nothing.
+    // Later events of an erased session are passed over, and leave nothing.
     await world.append(log, [...person(1, 100).events, ...person(5).events])
     await hasRows(3)
     await running.stop()

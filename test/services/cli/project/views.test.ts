@@ -101,7 +101,7 @@ describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
     await counts(rows, 101)
     await world.append(log, [erasureOf(id('sid', 1))])
     await counts(rows, 100)
-    // What comes of the session later is passed over.
+    // Later decisions of an erased session are passed over.
     await world.append(log, [decision(9001, { session: 1 }), decision(9002), expiry(farAhead)])
     await counts(rows, 101)
     const findEnded = endedIn(projection)

@@ -30,20 +30,20 @@ const patient = { stop: never, timeUp: never }
 
 interface World {
   serviceId?: string
-  /** What the service gives out. */
+  /** Variables that the service delivers. */
   integrator?: Record<string, string>
-  /** What Gate adds to its ack token. */
+  /** Variables that Gate delivers beside its ack token. */
   gate?: Record<string, string>
   announced?: string[]
-  /** What the service's own variables begin with, as the server has verified it. */
+  /** Verified prefix of the service's own variables. */
   prefix?: string
-  /** What the person lets into the env file; all that was announced, where nothing is said. */
+  /** Variables that the person accepts; default: all that were announced. */
   accepted?: string[]
   /** null = printed. */
   file?: string | null
   onPoll?: () => Promise<void>
   acknowledge?: () => Promise<void>
-  /** What a person types; the last one is the code of the page. */
+  /** Codes that a person types; the last one is the right one. */
   typed?: string[]
 }
 
