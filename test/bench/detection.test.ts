@@ -91,40 +91,38 @@ describe('goals', () => {
     hasInput: true,
     isPlausible: true,
   } as const
-  const forger = (more: Partial<JudgedRow>): JudgedRow => ({
+  type Attack = NonNullable<JudgedRow['attack']>
+  const forger = (some: Partial<Attack> = {}, more: Partial<JudgedRow> = {}): JudgedRow => ({
     ...nobody,
     kind: 'forger',
-    attack,
+    attack: { ...attack, ...some },
     ...more,
   })
-  const caught = Array.from({ length: 60 }, () => forger({ verdict: 'inconclusive' }))
-  const untaught = { ...attack, isTaught: false }
+  const doubted = { verdict: 'inconclusive' } as const
 
   test('60 forgers that claim a taught engine are needed, none of them human', () => {
+    const caught = Array.from({ length: 60 }, () => forger({}, doubted))
     expect(of(/was taught/, caught)).toMatchObject({ measured: '0 of 60 human', isMet: true })
     expect(of(/was taught/, caught.slice(1))?.isMet).toBe(false)
-    expect(of(/was taught/, [...caught, forger({})])).toMatchObject({
-      measured: '1 of 61 human',
-      isMet: false,
-    })
-    const oracle = forger({ attack: { ...attack, class: 'oracle' } })
+    const missed = { measured: '1 of 61 human', isMet: false }
+    expect(of(/was taught/, [...caught, forger()])).toMatchObject(missed)
+    const oracle = forger({ class: 'oracle' })
     expect(of(/was taught/, [...caught, oracle])?.isMet).toBe(true)
     expect(of(/live oracle/, [oracle])).toMatchObject({ measured: '1 of 1 human', isMet: null })
   })
 
   test('where the engine was not taught, copied input with plausible answers is only counted', () => {
-    const junk = forger({ attack: { ...untaught, isPlausible: false }, verdict: 'inconclusive' })
-    const rows = [forger({ attack: untaught }), junk]
+    const untaught = { isTaught: false }
+    const junk = forger({ ...untaught, isPlausible: false }, doubted)
+    const rows = [forger(untaught), junk]
     expect(of(/or without input/, rows)?.isMet).toBe(true)
     expect(of(/copied input/, rows)).toMatchObject({ measured: '1 of 1 human', isMet: null })
     for (const lacking of [{ hasInput: false }, { isPlausible: false }])
-      expect(of(/or without input/, [forger({ attack: { ...untaught, ...lacking } })])?.isMet).toBe(
-        false,
-      )
+      expect(of(/or without input/, [forger({ ...untaught, ...lacking })])?.isMet).toBe(false)
   })
 
   test('of a mass run only the sessions from the tenth on count', () => {
-    const run = (nth: number) => [forger({ attack: { ...attack, class: 'mass' }, nth })]
+    const run = (nth: number) => [forger({ class: 'mass' }, { nth })]
     expect([9, 10].map((nth) => of(/tenth/, run(nth))?.isMet)).toEqual([null, false])
   })
 
@@ -171,27 +169,21 @@ describe('traces', () => {
   })
 
   test('of DELBOT are in milliseconds, with or without a resolution', () => {
-    const lines = '12.5,Pressed,717,361\n20.5,Move,718,361\n30,Released,720,360\n'
-    const events = readTrace(lines, 'delbot')
-    expect(events).toEqual([
-      { type: 'press', at: 12.5, x: 717, y: 361 },
-      { type: 'move', at: 20.5, x: 718, y: 361 },
-      { type: 'release', at: 30, x: 720, y: 360 },
-    ])
-    expect(readTrace(`resolution:1536,864\n${lines}`, 'delbot')).toEqual(events)
+    const lines = '12.5,Pressed,717,361\n20.5,Move,718,361\n'
+    for (const text of [lines, `resolution:1536,864\n${lines}`])
+      expect(readTrace(text, 'delbot')).toEqual([
+        { type: 'press', at: 12.5, x: 717, y: 361 },
+        { type: 'move', at: 20.5, x: 718, y: 361 },
+      ])
   })
 
   test('a risk signal may fire on one person in a hundred', () => {
     const fired = [{ signal: 'straight', role: 'risk' }]
+    const by = 'person' as const
     const people = (hits: number) =>
-      Array.from({ length: 200 }, (_, i) => ({
-        by: 'person' as const,
-        fired: i < hits ? fired : [],
-      }))
-    const bots = [{ by: 'bot' as const, fired }]
-    expect(sharesOf([...people(2), ...bots])).toEqual([
-      { signal: 'straight', role: 'risk', people: 0.01, bots: 1 },
-    ])
+      Array.from({ length: 200 }, (_, i) => ({ by, fired: i < hits ? fired : [] }))
+    const shares = sharesOf([...people(2), { by: 'bot', fired }])
+    expect(shares).toEqual([{ signal: 'straight', role: 'risk', people: 0.01, bots: 1 }])
     expect(sharesOf(people(2)).some(hurtsPeople)).toBe(false)
     expect(sharesOf(people(3)).some(hurtsPeople)).toBe(true)
   })

@@ -4,7 +4,7 @@ import { describe, expect, it, test } from 'vitest'
 import { journeysOf } from '../../bench/visitors/journeys.ts'
 import { judge } from '../../bench/visitors/judged.ts'
 import { measuresOf } from '../../bench/visitors/measures.ts'
-import { type Device, populationOf } from '../../bench/visitors/population.ts'
+import { populationOf } from '../../bench/visitors/population.ts'
 import { browsersOf, replay, visitsOf } from '../../bench/visitors/replay.ts'
 import { visitorsPart } from '../../bench/visitors/report.ts'
 import results from '../../bench/visitors/results.json' with { type: 'json' }
@@ -59,15 +59,6 @@ describe('a population', () => {
     const [never, always] = [kept('never'), kept('always')]
     expect(never.without).toBe(never.firsts)
     expect(always.without).toBe(always.all)
-  })
-
-  it('has phones, desktops and fleets, and homes in both halves', () => {
-    const share = (is: (one: Device) => boolean) => people.filter(is).length / people.length
-    expect(share(({ kind }) => kind === 'phone')).toBeCloseTo(0.56, 1)
-    expect(share(({ kind }) => kind === 'office')).toBeCloseTo(0.12, 1)
-    expect(share(({ isJudged }) => isJudged)).toBeCloseTo(0.5, 0)
-    const images = people.filter(({ kind }) => kind === 'office').map(({ snapshot }) => snapshot)
-    expect(new Set(images).size).toBeLessThan(images.length)
   })
 })
 

@@ -19,68 +19,47 @@ interface Field {
   default?: unknown
 }
 
-const base: Field[] = [{ name: 'id', type: 'string' }]
 const event = (...fields: Field[]) =>
-  ({ type: 'record', name: 'Tested', fields: [...base, ...fields] }) as Schema
-const kind = (symbols: string[], rest: object = {}) => ({
-  name: 'kind',
-  type: { type: 'enum', name: 'Kind', symbols, ...rest },
-})
+  ({
+    type: 'record',
+    name: 'Tested',
+    fields: [{ name: 'id', type: 'string' }, ...fields],
+  }) as Schema
+const field = (name: string, type: string, rest: { default?: unknown } = {}) =>
+  event({ name, type, ...rest })
+const kind = (symbols: string[], rest: object = {}) =>
+  event({ name: 'kind', type: { type: 'enum', name: 'Kind', symbols, ...rest } })
+const withDefault = field('more', 'string', { default: '' })
+const firstDefault = { default: 'a' }
 
 const good: [string, Schema[]][] = [
-  [
-    'a field with a default is added',
-    [event(), event({ name: 'more', type: 'string', default: '' })],
-  ],
-  [
-    'a field with a default is removed',
-    [event({ name: 'more', type: 'string', default: '' }), event()],
-  ],
+  ['a field with a default is added', [event(), withDefault]],
+  ['a field with a default is removed', [withDefault, event()]],
   [
     'a symbol is added to an enum with a default',
-    [event(kind(['a'], { default: 'a' })), event(kind(['a', 'b'], { default: 'a' }))],
+    [kind(['a'], firstDefault), kind(['a', 'b'], firstDefault)],
   ],
 ]
 
 const bad: [string, Schema[], RegExp][] = [
-  [
-    'a field without a default is added',
-    [event(), event({ name: 'more', type: 'string' })],
-    /v2 cannot read v1/,
-  ],
-  [
-    'a field without a default is removed',
-    [event({ name: 'more', type: 'string' }), event()],
-    /v1 cannot read v2/,
-  ],
-  [
-    'a field is renamed',
-    [event({ name: 'a', type: 'int' }), event({ name: 'b', type: 'int' })],
-    /v2 cannot read v1/,
-  ],
-  [
-    'a type changes',
-    [event({ name: 'n', type: 'string' }), event({ name: 'n', type: 'int' })],
-    /v2 cannot read v1/,
-  ],
+  ['a field without a default is added', [event(), field('more', 'string')], /v2 cannot read v1/],
+  ['a field without a default is removed', [field('more', 'string'), event()], /v1 cannot read v2/],
+  ['a field is renamed', [field('a', 'int'), field('b', 'int')], /v2 cannot read v1/],
+  ['a type changes', [field('n', 'string'), field('n', 'int')], /v2 cannot read v1/],
   [
     'a type widens, which only one side can read',
-    [event({ name: 'n', type: 'int' }), event({ name: 'n', type: 'long' })],
+    [field('n', 'int'), field('n', 'long')],
     /v1 cannot read v2/,
   ],
   [
     'a symbol is added to an enum without a default',
-    [event(kind(['a'])), event(kind(['a', 'b']))],
+    [kind(['a']), kind(['a', 'b'])],
     /v1 cannot read v2/,
   ],
-  ['an enum has no default', [event(kind(['a']))], /v1: enum Kind has no default/],
+  ['an enum has no default', [kind(['a'])], /v1: enum Kind has no default/],
   [
     'only the first and the third version disagree',
-    [
-      event({ name: 'n', type: 'int', default: 0 }),
-      event(),
-      event({ name: 'n', type: 'string', default: '' }),
-    ],
+    [field('n', 'int', { default: 0 }), event(), field('n', 'string', { default: '' })],
     /v3 cannot read v1/,
   ],
 ]

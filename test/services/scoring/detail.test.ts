@@ -2,10 +2,18 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { snapshotSchema } from '../../../schemas/observations.ts'
 import { deviceOf, nativeDetailOf } from '../../../services/scoring/device.ts'
+import { modelId, standardModel } from '../../../services/scoring/model/model.ts'
+import { scoreOf } from '../../../services/scoring/model/score.ts'
 import { browserOf } from '../../../services/scoring/scored-event.ts'
 import { profileOf, vectorOf } from '../../../services/scoring/visitors/profile.ts'
 import { batch, opened, testSession } from './support/events.ts'
-import { decisionAbout, evaluateClient, evaluateState, stateAfter } from './support/sessions.ts'
+import {
+  decisionAbout,
+  evaluateClient,
+  evaluateState,
+  signalsOf,
+  stateAfter,
+} from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
 
 describe('detail', () => {
@@ -83,7 +91,7 @@ describe('detail', () => {
     })
   })
 
-  it('of any JSON that a client may send can be encoded, and never has a NUL', () => {
+  it('of any JSON that a client may send can be encoded, never has a NUL, and has the score of its signals', () => {
     const members = Object.keys(snapshotSchema.parse({}))
     const values = fc.oneof(
       fc.jsonValue(),
@@ -95,13 +103,33 @@ describe('detail', () => {
     )
     const inner = [...new Set(members.flatMap((member) => Object.keys(groupOf(member))))]
     const group = fc.dictionary(fc.constantFrom(...inner), values)
-    const snapshots = fc.dictionary(fc.constantFrom(...members), fc.oneof(group, values))
+    const any = fc.dictionary(fc.constantFrom(...members), fc.oneof(group, values))
+    const { headlessChrome, bareChromium, desktopFirefox } = clients
+    const { snapshot: forged = {} } = clients.withParts(clients.desktopChrome, {
+      automation: { globals: ['emit'], cdp_runtime: true },
+    })
+    const whole = [headlessChrome, bareChromium, desktopFirefox].map(({ snapshot }) => snapshot)
+    const snapshots = fc.oneof(any, fc.constantFrom(forged, ...whole))
     fc.assert(
-      fc.property(snapshots, (snapshot) => {
+      fc.property(snapshots, any, (snapshot, behavior) => {
         const session = testSession('any')
-        const observations = { snapshot, behavior: snapshot }
-        const state = stateAfter([...opened(session), batch(session, { observations })])
-        expect(JSON.stringify(decisionAbout(state))).not.toContain('\\u0000')
+        const events = [
+          ...opened(session),
+          batch(session, { observations: { snapshot, behavior } }),
+        ]
+        const state = stateAfter(events)
+        const decision = decisionAbout(state)
+        expect(JSON.stringify(decision)).not.toContain('\\u0000')
+        const { has_snapshot, risk_score, verdict, score_breakdown } = decision
+        const hasSnapshot = has_snapshot === true
+        expect(scoreOf(standardModel, { signals: signalsOf(decision), hasSnapshot })).toMatchObject(
+          {
+            risk: risk_score,
+            verdict,
+            breakdown: score_breakdown,
+          },
+        )
+        expect(decision.model).toBe(modelId(standardModel))
         const vector = vectorOf(profileOf(evaluateState(state).facts))
         expect(vector.every((value) => value === -1 || (value >= 0 && value <= 1))).toBe(true)
       }),

@@ -12,66 +12,79 @@ import { answerDigest, classDigest } from '../../../projections/answers/digests.
 import { type LearnedAnswers, learnFrom } from '../../../projections/answers/learned.ts'
 import { answerRows, distinct, mergeAnswers } from '../../../projections/answers/projection.ts'
 import type { ClassAnswer } from '../../../projections/answers/queries.ts'
+import type { SessionScored } from '../../../schemas/events.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
-const [mine, other, third, evil] = ['org_mine', 'org_other', 'org_third', 'org_evil'].map((id) => ({
-  id,
-}))
-if (!mine || !other || !third || !evil) throw new Error('four organizations')
-type Organization = typeof mine
+const [mine, other, third, evil] = ['org_mine', 'org_other', 'org_third', 'org_evil'] as const
+type GivenAnswers = NonNullable<SessionScored['given_answers']>
 
+const hourMs = 60 * 60 * 1000
 const of = {
   environment: 'live',
   class: 'blink 156',
   question: '7',
-  organizationId: mine.id,
+  organizationId: mine as string,
 } as const
-const hashes = (count: number, from = 0) =>
-  Array.from({ length: count }, (_, i) => hash('sha256', `visitor ${from + i}`).slice(0, 16))
+const everywhere = { ...of, organizationId: 'org_new' }
 
-const hourMs = 60 * 60 * 1000
+const shortHash = (text: string) => hash('sha256', text).slice(0, 16)
+const visitorsFrom = (from: number, count: number) =>
+  Array.from({ length: count }, (_, i) => shortHash(`visitor ${from + i}`))
+const networkOf = (n: number) => shortHash(`network ${n}`)
 
-/** So many visitors from so many networks, who visit the organizations in turn, each 25 hours after the one before. */
+/** The rows of a session that answered, by default question 7 as blink. */
+const rowsOf = (organization_id: string, evaluated_at: number, some: Partial<GivenAnswers>) =>
+  answerRows({
+    ...sessionScored(),
+    organization_id,
+    evaluated_at,
+    given_answers: {
+      engine: classDigest(of.class),
+      engine_family: 'blink',
+      canvas_class: null,
+      canvas_seed: null,
+      canvas_answer: null,
+      engine_answers: { 7: 'x' },
+      is_consistent: true,
+      handshake: null,
+      visitor_digest: '',
+      network_digest: '',
+      ...some,
+    },
+  })
+
+interface From {
+  /** Visited in turn. */
+  at?: readonly string[]
+  /** The number of the first visitor. */
+  from?: number
+  /** Between two visitors. */
+  everyMs?: number
+}
+
+/** An answer that so many visitors from so many networks gave, at one organization unless `at` names several. */
 function given(
   answer: string,
   [visitors, networks]: [number, number],
-  at: Organization[] = [mine as Organization],
-  from = 0,
-  everyMs = 25 * hourMs,
+  { at = [mine], from = 0, everyMs = 25 * hourMs }: From = {},
 ): ClassAnswer {
-  const rows = hashes(visitors, from).map((visitor, i) => {
-    const { id } = at[i % at.length] as Organization
-    const network_digest = hash('sha256', `network ${from + (i % networks)}`).slice(0, 16)
-    return answerRows({
-      ...scored,
-      organization_id: id,
-      evaluated_at: i * everyMs,
-      given_answers: { ...answered, network_digest, visitor_digest: visitor },
-    })
-  })
-  const [merged] = [...mergeAnswers(rows.flat()).values()]
-  const none = { visitors: [], organizations: {}, taught: [] }
+  const rows = visitorsFrom(from, visitors).flatMap((visitor_digest, i) =>
+    rowsOf(at[i % at.length] ?? mine, i * everyMs, {
+      network_digest: networkOf(from + (i % networks)),
+      visitor_digest,
+    }),
+  )
+  const [merged] = [...mergeAnswers(rows).values()]
+  const { visitors: digests, organizations } = merged ?? { visitors: [], organizations: {} }
   return {
     environment: 'live',
     question: of.question,
     class: classDigest(of.class),
     answer: answerDigest(answer),
-    ...(merged
-      ? { visitors: merged.visitors, organizations: merged.organizations, taught: [] }
-      : none),
+    visitors: digests,
+    organizations,
+    taught: [],
   }
-}
-
-const scored = sessionScored()
-const answered = {
-  engine: classDigest('blink 156'),
-  engine_family: 'blink',
-  canvas_class: null,
-  canvas_seed: null,
-  canvas_answer: null,
-  engine_answers: { 7: 'x' },
-  is_consistent: true,
-  handshake: null,
 }
 
 const known = (answers: ClassAnswer[], question: Parameters<LearnedAnswers['right']>[0] = of) => {
@@ -88,18 +101,17 @@ describe('answers that were learned', () => {
   })
 
   it('wait until they were given in six different hours, however many give them', () => {
-    expect(known([given('a', [400, 100], undefined, 0, 0)])).toBeUndefined()
-    expect(known([given('a', [400, 100], undefined, 0, hourMs / 100)])).toBeUndefined()
-    expect(known([given('a', [400, 100], undefined, 0, hourMs / 60)])).toEqual(['a'])
+    expect(known([given('a', [400, 100], { everyMs: 0 })])).toBeUndefined()
+    expect(known([given('a', [400, 100], { everyMs: hourMs / 100 })])).toBeUndefined()
+    expect(known([given('a', [400, 100], { everyMs: hourMs / 60 })])).toEqual(['a'])
   })
 
   it('count a network twice a day, and a visitor once', () => {
-    const [flood] = [given('a', [500, 1], undefined, 0, hourMs / 50)]
-    expect(distinct(flood?.visitors ?? [])).toBe(2)
-    const days = given('a', [10, 1], undefined, 0, 24 * hourMs)
-    expect(distinct(days.visitors)).toBe(10)
+    const flood = given('a', [500, 1], { everyMs: hourMs / 50 })
+    expect(distinct(flood.visitors)).toBe(2)
+    expect(distinct(given('a', [10, 1], { everyMs: 24 * hourMs }).visitors)).toBe(10)
     const [visitor = ''] = given('a', [1, 1]).visitors
-    const again = hashes(10).map((slot) => `${slot.slice(0, 8)}${visitor.slice(8)}`)
+    const again = visitorsFrom(0, 10).map((slot) => `${slot.slice(0, 8)}${visitor.slice(8)}`)
     expect(distinct(again)).toBe(1)
   })
 
@@ -107,58 +119,47 @@ describe('answers that were learned', () => {
     'count visitors who come back %i times, each from several networks, at one organization',
     (times) => {
       const rows = Array.from({ length: 60 * times }, (_, i) => {
-        const [visitor_digest] = hashes(1, i % 60)
-        const network_digest = hash('sha256', `network ${i % 97}`).slice(0, 16)
-        const given_answers = { ...answered, network_digest, visitor_digest: visitor_digest ?? '' }
-        return answerRows({
-          ...scored,
-          organization_id: of.organizationId,
-          evaluated_at: i * 25 * hourMs,
-          given_answers,
-        })
+        const [visitor_digest = ''] = visitorsFrom(i % 60, 1)
+        return rowsOf(mine, i * 25 * hourMs, { network_digest: networkOf(i % 97), visitor_digest })
       })
       const [row] = [...mergeAnswers(rows.flat()).values()]
       if (!row) throw new Error('one answer')
-      const { id: _, ...merged } = row
-      const by = distinct(
-        merged.organizations[Object.keys(merged.organizations)[0] ?? '']?.visitors ?? [],
-      )
-      expect(by).toBeGreaterThan(20)
-      const learned = learnFrom([{ ...merged, class: classDigest(of.class) }], { now: 0, keys: [] })
-      expect(learned.right(of)).toBeDefined()
+      const [counted] = Object.values(row.organizations)
+      expect(distinct(counted?.visitors ?? [])).toBeGreaterThan(20)
+      const answer = { ...row, class: classDigest(of.class) }
+      expect(learnFrom([answer], { now: 0, keys: [] }).right(of)).toBeDefined()
     },
   )
 
   it('may be several, and are not known where they scatter', () => {
-    expect(known([given('a', [30, 20]), given('b', [25, 12], [mine], 100)])).toEqual(['a', 'b'])
+    expect(known([given('a', [30, 20]), given('b', [25, 12], { from: 100 })])).toEqual(['a', 'b'])
     const scattered = Array.from({ length: 5 }, (_, i) =>
-      given(`other ${i}`, [1, 1], [mine], 200 + i),
+      given(`other ${i}`, [1, 1], { from: 200 + i }),
     )
     expect(known([given('a', [40, 20]), ...scattered])).toBeUndefined()
   })
 
   it('are not made by a few who repeat themselves', () => {
-    const poison = given('poison', [15, 2], [mine], 500)
+    const poison = given('poison', [15, 2], { from: 500 })
     expect(known([given('a', [60, 30]), poison]) ?? []).not.toContain('poison')
   })
 
   it('of one organization or two are only theirs, and of three are for everybody', () => {
-    const elsewhere = { ...of, organizationId: other.id }
-    const everywhere = { ...of, organizationId: 'org_new' }
+    const elsewhere = { ...of, organizationId: other }
     expect(known([given('a', [40, 20])], elsewhere)).toBeUndefined()
-    const ofTwo = given('a', [60, 40], [mine, other])
+    const ofTwo = given('a', [60, 40], { at: [mine, other] })
     expect([known([ofTwo], elsewhere), known([ofTwo], everywhere)]).toEqual([['a'], undefined])
-    const ofThree = given('a', [60, 40], [mine, other, third])
+    const ofThree = given('a', [60, 40], { at: [mine, other, third] })
     expect(known([ofThree], everywhere)).toEqual(['a'])
   })
 
   it.each([10, 100, 1000])(
     'of one organization alone move nobody else by any share, with %i visitors of it',
     (count) => {
-      const right = given('a', [90, 60], [mine, other, third])
-      const poison = given('poison', [count, count], [evil], 5000)
+      const right = given('a', [90, 60], { at: [mine, other, third] })
+      const poison = given('poison', [count, count], { at: [evil], from: 5000 })
       expect(known([right, poison])).toEqual(['a'])
-      const own = known([right, poison], { ...of, organizationId: evil.id })
+      const own = known([right, poison], { ...of, organizationId: evil })
       // By itself it has many who answer otherwise: it learns that, or nothing.
       if (count > 90) expect(own).toEqual(['a', 'poison'])
       if (count === 10) expect(own).toBeUndefined()
@@ -166,36 +167,33 @@ describe('answers that were learned', () => {
   )
 
   it('of one organization alone take nothing from others either, however often it says what they say', () => {
-    const few = given('a', [60, 40], [mine, other, third])
-    const flood = given('a', [3000, 500], [evil], 5000)
-    const everywhere = { ...of, organizationId: 'org_new' }
+    const few = given('a', [60, 40], { at: [mine, other, third] })
+    const flood = given('a', [3000, 500], { at: [evil], from: 5000 })
     expect(known([merged(few, flood)], everywhere)).toEqual(['a'])
   })
 
   it.each([
-    ['20 organizations alike', Array.from({ length: 20 }, (_, i) => ({ id: `org_${i}` }))],
+    ['20 organizations alike', Array.from({ length: 20 }, (_, i) => `org_${i}`)],
     ['one with seven in ten', [...Array.from({ length: 7 }, () => mine), other, third, evil]],
   ])('of %s hold for all', (_, at) => {
-    expect(known([given('a', [2000, 300], at)], { ...of, organizationId: 'org_new' })).toEqual([
-      'a',
-    ])
+    expect(known([given('a', [2000, 300], { at })], everywhere)).toEqual(['a'])
   })
 
   it('of one network at many organizations are of one network', () => {
-    const at = Array.from({ length: 30 }, (_, i) => ({ id: `org_${i}` }))
-    expect(known([given('a', [2000, 1], at)], { ...of, organizationId: 'org_new' })).toBeUndefined()
+    const at = Array.from({ length: 30 }, (_, i) => `org_${i}`)
+    expect(known([given('a', [2000, 1], { at })], everywhere)).toBeUndefined()
   })
 
   it('of the browser of an operator count at once and for everybody', () => {
     const answer = { ...given('a', [0, 0]), taught: ['*'] }
-    expect(known([answer], { ...of, organizationId: 'org_new' })).toEqual(['a'])
-    expect(known([answer, given('b', [30, 20], [mine], 100)])).toEqual(['a', 'b'])
+    expect(known([answer], everywhere)).toEqual(['a'])
+    expect(known([answer, given('b', [30, 20], { from: 100 })])).toEqual(['a', 'b'])
   })
 
   it('stand no longer beside those of an operator, unless most of the class give them', () => {
     const taught = { ...given('a', [60, 30]), taught: ['*'] }
-    expect(known([taught, given('poison', [40, 20], [mine], 100)])).toEqual(['a'])
-    expect(known([taught, given('b', [90, 20], [mine], 100)])).toEqual(['a', 'b'])
+    expect(known([taught, given('poison', [40, 20], { from: 100 })])).toEqual(['a'])
+    expect(known([taught, given('b', [90, 20], { from: 100 })])).toEqual(['a', 'b'])
   })
 })
 
@@ -210,101 +208,73 @@ describe("the deployment's own questions", () => {
   const now = Date.UTC(2026, 10, 24)
   const bank = { now, keys: [master] }
   const weekMs = 7 * 24 * hourMs
-  const learnedOf = (places: number) =>
-    Array.from({ length: places }, (_, place) => ({
-      ...given('a', [20, 10]),
-      class: classDigest('gecko'),
-      question: String(bankIdOf(bankNumberAt(place, now), master)),
-    }))
+  const engine = { environment: 'live', organizationId: mine, class: 'gecko' } as const
+  /** An answer to one of them. */
+  const toBank = (number: number, answer: ClassAnswer): ClassAnswer => ({
+    ...answer,
+    class: classDigest('gecko'),
+    question: String(bankIdOf(number, master)),
+  })
+  const toFirst = (places: number, answer = given('a', [20, 10])) =>
+    Array.from({ length: places }, (_, place) => toBank(bankNumberAt(place, now), answer))
 
   it('prove an engine once all but one of the frequent ones are known, and no longer when others took their place', () => {
-    const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
     const isLearned = (
       places: number,
       over: Partial<Parameters<typeof learnFrom>[1]> = {},
       of = {},
-    ) => learnFrom(learnedOf(places), { ...bank, ...over }).progress({ ...engine, ...of }).isLearned
+    ) => learnFrom(toFirst(places), { ...bank, ...over }).progress({ ...engine, ...of }).isLearned
     expect(isLearned(frequentSize - 2)).toBe(false)
     expect(isLearned(frequentSize - 1)).toBe(true)
     expect(isLearned(frequentSize, {}, { class: 'blink' })).toBe(false)
-    expect(isLearned(frequentSize, {}, { organizationId: other.id })).toBe(false)
+    expect(isLearned(frequentSize, {}, { organizationId: other })).toBe(false)
     expect(isLearned(frequentSize, { now: now + 2 * weekMs })).toBe(false)
     const newer = createKeyring(Buffer.alloc(32, 8).toString('base64')).current
     expect(isLearned(frequentSize, { keys: [newer, master] })).toBe(false)
   })
 
   it('say how many visitors an engine still needs', () => {
-    const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
-    const rows = (visitors: number) =>
-      learnedOf(frequentSize).map((row) => ({
-        ...given('a', [visitors, 10]),
-        class: row.class,
-        question: row.question,
-      }))
-    const progress = (visitors: number) => learnFrom(rows(visitors), bank).progress(engine)
-    expect(progress(3)).toEqual({ isLearned: false, visitors: 3, needed: 20 })
-    expect(progress(20)).toEqual({ isLearned: true, visitors: 20, needed: 20 })
-    expect(learnFrom(rows(3), bank).overview()).toContainEqual({
-      environment: 'live',
-      engine: 'gecko',
-      isLearned: false,
-      visitors: 3,
-      needed: 20,
-      disputed: 0,
-    })
+    const learned = (visitors: number) =>
+      learnFrom(toFirst(frequentSize, given('a', [visitors, 10])), bank)
+    const few = { isLearned: false, visitors: 3, needed: 20 }
+    expect(learned(3).progress(engine)).toEqual(few)
+    expect(learned(20).progress(engine)).toEqual({ isLearned: true, visitors: 20, needed: 20 })
+    const gecko = { environment: 'live', engine: 'gecko', disputed: 0 }
+    expect(learned(3).overview()).toContainEqual({ ...gecko, ...few })
   })
 
   it('are disputed where groups of networks answer otherwise', () => {
-    const rows = learnedOf(frequentSize)
-    const others = rows.slice(0, 4).map((row) => ({
-      ...given('b', [20, 10], [mine], 100),
-      class: row.class,
-      question: row.question,
-    }))
-    const gecko = learnFrom([...rows, ...others], bank)
+    const others = toFirst(4, given('b', [20, 10], { from: 100 }))
+    const gecko = learnFrom([...toFirst(frequentSize), ...others], bank)
       .overview()
       .find(({ environment, engine }) => environment === 'live' && engine === 'gecko')
     expect(gecko).toMatchObject({ isLearned: true, disputed: 4 })
   })
 
   it('are learned from about 50 visitors of one customer, of whom each opened one document', () => {
-    const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
+    const answersTo = (challenge: string) =>
+      bankNumbersOf(challenge, now).map((number) => [bankIdOf(number, master), 'right'])
     const learnedFrom = (visitors: number) => {
-      const rows = hashes(visitors).flatMap((visitor_digest, i) =>
-        answerRows({
-          ...scored,
-          organization_id: mine.id,
-          evaluated_at: i * hourMs,
-          given_answers: {
-            ...answered,
-            engine: null,
-            engine_family: 'gecko',
-            visitor_digest,
-            network_digest: hash('sha256', `network ${i % 60}`).slice(0, 16),
-            engine_answers: Object.fromEntries(
-              bankNumbersOf(hash('sha256', `challenge ${i}`, 'base64url'), now).map((number) => [
-                bankIdOf(number, master),
-                'right',
-              ]),
-            ),
-          },
+      const rows = visitorsFrom(0, visitors).flatMap((visitor_digest, i) =>
+        rowsOf(mine, i * hourMs, {
+          engine: null,
+          engine_family: 'gecko',
+          visitor_digest,
+          network_digest: networkOf(i % 60),
+          engine_answers: Object.fromEntries(
+            answersTo(hash('sha256', `challenge ${i}`, 'base64url')),
+          ),
         }),
       )
       return learnFrom([...mergeAnswers(rows).values()], bank).progress(engine).isLearned
     }
-    expect(learnedFrom(60)).toBe(true)
-    expect(learnedFrom(30)).toBe(false)
+    expect([30, 60].map(learnedFrom)).toEqual([false, true])
   })
 
   it('of an operator last for half a year', () => {
     const until = now + 26 * weekMs
-    const rows = bankNumbersBetween(now, until).map((number) => ({
-      ...given('a', [0, 0]),
-      taught: ['*'],
-      class: classDigest('gecko'),
-      question: String(bankIdOf(number, master)),
-    }))
-    const engine = { environment: 'live', organizationId: mine.id, class: 'gecko' } as const
+    const answer = { ...given('a', [0, 0]), taught: ['*'] }
+    const rows = bankNumbersBetween(now, until).map((number) => toBank(number, answer))
     const isLearnedAt = (at: number) =>
       learnFrom(rows, { ...bank, now: at }).progress(engine).isLearned
     for (let week = 0; week <= 26; week++) expect(isLearnedAt(now + week * weekMs)).toBe(true)
@@ -312,21 +282,20 @@ describe("the deployment's own questions", () => {
   })
 
   it('are known also where many invent answers, each another one', () => {
-    const question = String(bankIdOf(bankNumberAt(3, now), master))
-    const inClass = { class: classDigest('gecko'), question }
-    const invented = Array.from({ length: 60 }, (_, i) => ({
-      ...given(`invented ${i}`, [3, 3], [mine], 900 + 3 * i),
-      ...inClass,
-    }))
-    const right = { ...given('a', [60, 40], [mine, other, third]), ...inClass }
+    const number = bankNumberAt(3, now)
+    const right = toBank(number, given('a', [60, 40], { at: [mine, other, third] }))
+    const invented = Array.from({ length: 60 }, (_, i) =>
+      toBank(number, given(`invented ${i}`, [3, 3], { from: 900 + 3 * i })),
+    )
+    const { question } = right
     const learned = learnFrom([right, ...invented], bank).right({ ...of, class: 'gecko', question })
     expect(['a', 'invented 7'].map((answer) => learned?.has(answer))).toEqual([true, false])
   })
 })
 
 it('counts exactly below 32, and by the hashes that were kept beyond that', () => {
-  expect(distinct(hashes(31).sort())).toBe(31)
-  const estimate = distinct(hashes(10_000).sort().slice(0, 32))
+  expect(distinct(visitorsFrom(0, 31).sort())).toBe(31)
+  const estimate = distinct(visitorsFrom(0, 10_000).sort().slice(0, 32))
   expect(estimate).toBeGreaterThan(5000)
   expect(estimate).toBeLessThan(20_000)
 })

@@ -47,11 +47,9 @@ const ofEverybody = (...everybody: ScoringModelRow[]): ModelState => ({
   organization: null,
   changes: { own: [], everybody },
 })
-const targetsOf = (decided: ReturnType<typeof decideBack>) =>
-  decided.map(
-    ({ event }) =>
-      event.type === 'ScoringModelChanged' && [event.data.model_id, event.data.effective_at],
-  )
+type Decided = ReturnType<typeof decideBack>
+const targetsOf = (decided: Decided) =>
+  decided.map(({ event: { data } }) => 'model_id' in data && [data.model_id, data.effective_at])
 
 describe('the model of an organization', () => {
   test('is the standard one, then that of everybody, then its own', () => {
@@ -133,18 +131,12 @@ describe('a switch', () => {
     expect(decideSwitch(state, { model, ...command })).toEqual([])
   })
 
+  const ownOnes = (...own: ScoringModelRow[]) => ofAcme({ own })
+
   test.each([
-    [
-      'back from one that is to come',
-      ofAcme({ own: [changed(1, strict, now + 99)] }),
-      standardModel,
-    ],
-    ['to one that is to come later', ofAcme({ own: [changed(1, strict, now + 30_001)] }), strict],
-    [
-      'of its own, once more',
-      ofAcme({ own: [changed(1, strict, 1), changed(2, mild, 2)] }),
-      strict,
-    ],
+    ['back from one that is to come', ownOnes(changed(1, strict, now + 99)), standardModel],
+    ['to one that is to come later', ownOnes(changed(1, strict, now + 30_001)), strict],
+    ['of its own, once more', ownOnes(changed(1, strict, 1), changed(2, mild, 2)), strict],
   ])('is made %s', (_, state, model) => {
     expect(targetsOf(decideSwitch(state, { model, ...command }))).toEqual([
       [modelId(model), now + 30_000],
@@ -152,60 +144,47 @@ describe('a switch', () => {
   })
 
   test('is refused for a moment of which not all can know, and for no proper reason, at once', () => {
-    const bad = { model: strict, ...command, effectiveAt: now + 29_999, reason: ' ' }
+    const asked = { model: strict, ...command }
+    const bad = { ...asked, effectiveAt: now + 29_999, reason: ' ' }
     const { status, details } = refusal(() => decideSwitch(ofAcme(), bad))
-    expect([status, details?.fields?.map(({ name }) => name)]).toEqual([
+    expect([status, details?.fields]).toMatchObject([
       422,
-      ['effective_at', 'reason'],
+      [{ name: 'effective_at' }, { name: 'reason' }],
     ])
-    const long = { model: strict, ...command, reason: 'x'.repeat(201) }
-    expect(refusal(() => decideSwitch(ofAcme(), long))).toMatchObject({ status: 422 })
-    expect(
-      decideSwitch(ofAcme(), { ...long, reason: 'x'.repeat(200), effectiveAt: now + 30_000 }),
-    ).toHaveLength(1)
+    const ofLength = (length: number) => ({ ...asked, reason: 'x'.repeat(length) })
+    expect(refusal(() => decideSwitch(ofAcme(), ofLength(201))).status).toBe(422)
+    const good = { ...ofLength(200), effectiveAt: now + 30_000 }
+    expect(decideSwitch(ofAcme(), good)).toHaveLength(1)
   })
 
   test('of an organization that does not exist is refused', () => {
     const unknown = { ...ofAcme(), organization: undefined }
-    expect(refusal(() => decideSwitch(unknown, { model: strict, ...command }))).toMatchObject({
-      status: 404,
-    })
+    expect(refusal(() => decideSwitch(unknown, { model: strict, ...command })).status).toBe(404)
   })
 })
 
 describe('back', () => {
+  const [first, second] = [changed(1, strict, 1), changed(2, mild, 2)]
+  const toCome = changed(2, mild, now + 99)
+
   test.each([
-    ['to the one before', ofEverybody(changed(1, strict, 1), changed(2, mild, 2)), modelId(strict)],
-    ['to the standard model', ofEverybody(changed(1, strict, 1)), standardId],
-    [
-      'to that of everybody',
-      ofAcme({ own: [changed(1, strict, 1)], everybody: [changed(2, mild, 2)] }),
-      null,
-    ],
-    [
-      'forth again',
-      ofEverybody(changed(1, strict, 1), changed(2, mild, 2), changed(3, strict, 3)),
-      modelId(mild),
-    ],
-    [
-      'from one that is to come',
-      ofEverybody(changed(1, strict, 1), changed(2, mild, now + 99)),
-      modelId(strict),
-    ],
+    ['to the one before', ofEverybody(first, second), modelId(strict)],
+    ['to the standard model', ofEverybody(first), standardId],
+    ['to that of everybody', ofAcme({ own: [first], everybody: [second] }), null],
+    ['forth again', ofEverybody(first, second, changed(3, strict, 3)), modelId(mild)],
+    ['from one that is to come', ofEverybody(first, toCome), modelId(strict)],
   ])('leads %s', (_, state, expected) => {
     expect(targetsOf(decideBack(state, command))).toEqual([[expected, now + 30_000]])
   })
 
   test('has its document again', () => {
-    const state = ofEverybody(changed(1, strict, 1), changed(2, mild, 2))
-    expect(decideBack(state, command)[0]?.event.data).toMatchObject({
-      document: JSON.stringify(strict),
-    })
+    const [decided] = decideBack(ofEverybody(first, second), command)
+    expect(decided?.event.data).toMatchObject({ document: JSON.stringify(strict) })
   })
 
   test('is refused where no model was before', () => {
-    const state = ofAcme({ everybody: [changed(1, strict, 1)] })
-    const error = refusal(() => decideBack(state, command))
-    expect([error.status, error.message]).toEqual([409, 'There is no earlier model to go back to.'])
+    const state = ofAcme({ everybody: [first] })
+    const message = 'There is no earlier model to go back to.'
+    expect(refusal(() => decideBack(state, command))).toMatchObject({ status: 409, message })
   })
 })

@@ -20,8 +20,6 @@ function refused(model: unknown): string[] {
   return []
 }
 
-const { webdriver_detected: _, ...others } = standardModel.signals
-
 describe("a customer's own model", () => {
   it.each([
     ['the standard one', standardModel],
@@ -36,18 +34,21 @@ describe("a customer's own model", () => {
     expect(refused(model)).toEqual([])
   })
 
-  it.each([
+  it.each<[string, change: object, problem: string]>([
+    ['points above 100', { points: 101 }, 'points: a whole number from 0 to 100'],
+    ['half a point', { points: 1.5 }, 'points: a whole number from 0 to 100'],
+    ['another strength', { strength: 'strong' }, 'strength: moderate'],
+    ['another role', { role: 'trust' }, 'role: risk'],
+    ['a member of its own', { weight: 3 }, 'weight: no such member'],
+  ])('may not have %s of a signal', (_, change, problem) => {
+    expect(refused(withSignal('lone_click', change))).toEqual([`signals.lone_click.${problem}`])
+  })
+
+  const { lone_click = {}, webdriver_detected: _, ...others } = standardModel.signals
+  const lowered = '45 at least'
+
+  it.each<[string, model: unknown, problem: string]>([
     ['no JSON', '{', 'model: object, received undefined'],
-    [
-      'points above 100',
-      withSignal('lone_click', { points: 101 }),
-      'signals.lone_click.points: a whole number from 0 to 100',
-    ],
-    [
-      'half a point',
-      withSignal('lone_click', { points: 1.5 }),
-      'signals.lone_click.points: a whole number from 0 to 100',
-    ],
     [
       'a definitive signal lowered',
       withSignal('webdriver_detected', { points: 99 }),
@@ -56,12 +57,12 @@ describe("a customer's own model", () => {
     [
       'a floor lowered',
       withSignal('engine_unproven', { floor: 44 }),
-      'signals.engine_unproven.floor: 45 at least',
+      `signals.engine_unproven.floor: ${lowered}`,
     ],
     [
       'a floor taken away',
       withSignal('engine_unproven', { floor: null }),
-      'signals.engine_unproven.floor: 45 at least',
+      `signals.engine_unproven.floor: ${lowered}`,
     ],
     [
       'a floor of what speaks for people',
@@ -74,25 +75,14 @@ describe("a customer's own model", () => {
       'signals.velocity_address.points: 0, because context counts nothing',
     ],
     [
-      'another strength',
-      withSignal('lone_click', { strength: 'strong' }),
-      'signals.lone_click.strength: moderate',
-    ],
-    ['another role', withSignal('lone_click', { role: 'trust' }), 'signals.lone_click.role: risk'],
-    [
       'a signal left out',
-      { ...standardModel, signals: others },
+      { ...standardModel, signals: { ...others, lone_click } },
       'signals.webdriver_detected: to be there, as each signal of this release',
     ],
     [
       'a signal of its own',
-      withSignal('constructor', standardModel.signals.lone_click ?? {}),
+      withSignal('constructor', lone_click),
       'signals.constructor: a signal of this release',
-    ],
-    [
-      'a member of its own',
-      withSignal('lone_click', { weight: 3 }),
-      'signals.lone_click.weight: no such member',
     ],
     [
       'a bot without confirmation',
@@ -150,10 +140,9 @@ function ownModel(): fc.Arbitrary<ScoringModel> {
   const free = Object.entries(standardModel.signals).filter(
     ([, { role, strength }]) => role !== 'context' && strength !== 'definitive',
   )
-  const points = fc.array(fc.integer({ min: 0, max: 100 }), {
-    minLength: free.length,
-    maxLength: free.length,
-  })
+  const { length } = free
+  const point = fc.integer({ min: 0, max: 100 })
+  const points = fc.array(point, { minLength: length, maxLength: length })
   return points.map((all) => ({
     ...standardModel,
     signals: {

@@ -82,8 +82,8 @@ const orphans = async () =>
 /** Forgets visitors until it stops; does not wait for the next hour. */
 const startPruner = () => runVisitorPruner({ pool: world.pool, logger: silent, intervalMs: 20 })
 
-const comeBack = (name: string, { client, continuityId }: TestSession, some = {}) =>
-  testSession(name, { client, continuityIds: [continuityId], ...some })
+const comeBack = (name: string, { client, continuityId }: TestSession) =>
+  testSession(name, { client, continuityIds: [continuityId] })
 
 const telling = { desktopSafari: clients.desktopSafari, desktopFirefox: clients.desktopFirefox }
 const kinds = Object.entries({
@@ -152,24 +152,6 @@ it('a session that scoring tried twice to link is as the last try has it', async
   await world.restartOn([...tries, ...rest])
   expect(tries).toHaveLength(devices.length)
   expect(await read()).toEqual(rows)
-})
-
-it('of 20 twins each has its own visitor once each has come back, and a rebuild repeats it', async () => {
-  const names = Array.from({ length: 20 }, (_, i) => `twin-${i}`)
-  const twins = names.map((name, i) => testSession(name, { ip: `198.51.${i}.1` }))
-  for (const twin of twins) {
-    world.now += day
-    await visit(twin)
-  }
-  expect(new Set(twins.map(visitorOf)).size).toBe(1)
-  for (const twin of twins) {
-    const { id, ip, continuityId } = twin
-    world.now += day
-    await visit(comeBack(`${id}-back`, twin, { ip, continuityId }))
-  }
-  const counts = await rowsOf('select count(*)::int from scoring.links group by visitor_id')
-  expect(counts.map(({ count }) => count)).toEqual(twins.map(() => 2))
-  expect(await rebuild()).toMatchObject({ differences: 0 })
 })
 
 describe('visitors whose time is over', () => {

@@ -2,9 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manipulationVerdict } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
-import { standardModel } from '../../../services/scoring/model/model.ts'
-import { scoreOf, verdictOf } from '../../../services/scoring/model/score.ts'
+import { type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
+import { type Scored, scoreOf, verdictOf } from '../../../services/scoring/model/score.ts'
+import { stepsToScore } from '../../../services/scoring/model/steps.ts'
 import type { FiredSignal } from '../../../services/scoring/signals/evaluate.ts'
+import { plainRisk } from '../../support/plain-score.ts'
 import { evaluateClient, evaluationOf, judgedSignals } from './support/sessions.ts'
 import { desktopChrome } from './support/snapshots.ts'
 
@@ -15,21 +17,14 @@ const runs = { numRuns: 300 }
 
 describe('score', () => {
   it('is an integer of 0-100 whose band is the verdict, with categories of 0-100', () => {
+    const categories = ['environment', 'behavioral', 'fingerprint', 'integrity', 'network']
+    const isScore = (points: number) => Number.isInteger(points) && points >= 0 && points <= 100
     fc.assert(
       fc.property(some, (fired) => {
         const { risk, verdict, breakdown } = scored(fired, facts)
-        expect(Number.isInteger(risk) && risk >= 0 && risk <= 100).toBe(true)
         expect(verdict).toBe(risk >= 70 ? 'bot' : risk >= 40 ? 'inconclusive' : 'human')
-        expect(Object.keys(breakdown)).toEqual([
-          'environment',
-          'behavioral',
-          'fingerprint',
-          'integrity',
-          'network',
-        ])
-        for (const points of Object.values(breakdown)) {
-          expect(Number.isInteger(points) && points >= 0 && points <= 100).toBe(true)
-        }
+        expect(Object.keys(breakdown)).toEqual(categories)
+        expect([risk, ...Object.values(breakdown)].filter((one) => !isScore(one))).toEqual([])
       }),
       runs,
     )
@@ -127,27 +122,14 @@ describe('score', () => {
     )
   })
 
-  it.each([
-    [0, 'human'],
-    [39, 'human'],
-    [40, 'inconclusive'],
-    [69, 'inconclusive'],
-    [70, 'bot'],
-    [100, 'bot'],
-  ])('%i is %s', (risk, verdict) => {
-    expect(verdictOf(risk)).toBe(verdict)
+  it('is of a verdict by its band', () => {
+    const verdicts = [0, 39, 40, 69, 70, 100].map(verdictOf)
+    expect(verdicts).toEqual(['human', 'human', 'inconclusive', 'inconclusive', 'bot', 'bot'])
   })
 
-  it.each([
-    [0, 'none'],
-    [1, 'low'],
-    [33, 'low'],
-    [34, 'medium'],
-    [66, 'medium'],
-    [67, 'high'],
-    [100, 'high'],
-  ])('manipulation of %i is %s', (points, verdict) => {
-    expect(manipulationVerdict(points)).toBe(verdict)
+  it('of manipulation has bands of its own', () => {
+    const verdicts = [0, 1, 33, 34, 66, 67, 100].map(manipulationVerdict)
+    expect(verdicts).toEqual(['none', 'low', 'low', 'medium', 'medium', 'high', 'high'])
   })
 })
 
@@ -227,14 +209,109 @@ describe('highlights', () => {
         const highlights = highlightsOf(evaluationOf(fired, { ...facts, visitorSessions }))
         expect(highlights.length).toBeLessThanOrEqual(5)
         expect(new Set(highlights.map(({ key }) => key)).size).toBe(highlights.length)
-        const effects = highlights.map(({ effect }) => effect)
-        expect(effects.lastIndexOf('increases_risk')).toBeLessThanOrEqual(
-          effects.findIndex((effect) => effect !== 'increases_risk') === -1
-            ? effects.length
-            : effects.findIndex((effect) => effect !== 'increases_risk'),
-        )
+        const isRisk = highlights.map(({ effect }) => effect === 'increases_risk')
+        expect(isRisk).toEqual(isRisk.toSorted((one, other) => Number(other) - Number(one)))
       }),
       runs,
     )
+  })
+})
+
+const slugs = Object.keys(standardModel.signals)
+const signalsFired = fc.record({
+  signals: fc.oneof(fc.subarray(slugs, { maxLength: 6 }), fc.subarray(slugs)),
+  hasSnapshot: fc.boolean(),
+})
+const points = fc.integer({ min: 0, max: 100 })
+/** Models that count in any way that a customer's may, and in some that it may not. */
+const models = fc
+  .record({
+    changed: fc.dictionary(
+      fc.constantFrom(...slugs),
+      fc.record({ points, floor: fc.option(points) }),
+    ),
+    caps: fc.record({ weak: points, habits: points, trust: points, unconfirmed: points }),
+    no_snapshot: points,
+  })
+  .map(({ changed, caps, no_snapshot }): ScoringModel => {
+    const signals = Object.entries(standardModel.signals).map(([slug, signal]) => {
+      const own = signal.role === 'context' ? undefined : changed[slug]
+      return [slug, { ...signal, ...own, ...(signal.role !== 'risk' && { floor: null }) }]
+    })
+    return { ...standardModel, caps, floors: { no_snapshot }, signals: Object.fromEntries(signals) }
+  })
+
+const kindsOf = (scored: Scored) =>
+  stepsToScore(standardModel, scored).steps.map(({ kind }) => kind)
+const totalsOf = (scored: Scored) =>
+  stepsToScore(standardModel, scored).steps.map(({ total }) => total)
+
+describe('the steps of a score', () => {
+  it('add up to the score that scoring computes, by any model', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.constant(standardModel), models), signalsFired, (model, scored) => {
+        const { steps } = stepsToScore(model, scored)
+        const { risk } = scoreOf(model, scored)
+        expect(steps.at(-1)?.total ?? 0).toBe(risk)
+        expect(steps.reduce((sum, { change }) => sum + change, 0)).toBeCloseTo(risk, 6)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('reach without rounding what another implementation of the rule reaches', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.constant(standardModel), models),
+        signalsFired,
+        (model, { signals, hasSnapshot }) => {
+          const { steps } = stepsToScore(model, { signals, hasSnapshot })
+          const exact = steps.findLast(({ kind }) => kind !== 'rounding')?.total ?? 0
+          const plain = plainRisk(model, { signals, has_snapshot: hasSnapshot })
+          expect(Math.abs(exact - plain)).toBeLessThan(0.0051)
+        },
+      ),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('name each signal that counts once, and apart from them those that changed nothing', () => {
+    fc.assert(
+      fc.property(models, signalsFired, (model, scored) => {
+        const { steps, without_effect } = stepsToScore(model, scored)
+        const counted = steps.flatMap(({ kind, signal }) =>
+          kind === 'signal' && signal ? [signal] : [],
+        )
+        expect(new Set(counted).size).toBe(counted.length)
+        const all = [...steps.flatMap(({ signal }) => signal ?? []), ...without_effect]
+        const fired = scored.signals.filter((slug) => model.signals[slug]?.role !== 'context')
+        expect([...new Set(all)].toSorted()).toEqual(fired.toSorted())
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it('are one where a signal decides alone', () => {
+    const signals = ['webdriver_detected', 'hosting_network', 'natural_typing']
+    expect(stepsToScore(standardModel, { signals, hasSnapshot: true })).toEqual({
+      steps: [
+        { kind: 'signal', signal: 'webdriver_detected', bound: null, total: 100, change: 100 },
+      ],
+      without_effect: ['hosting_network', 'natural_typing'],
+    })
+  })
+
+  it('say where evidence was capped, and where it was missing', () => {
+    const unconfirmed = [
+      'user_agent_overridden',
+      'phone_with_desktop_graphics',
+      'bot_like_user_agent',
+    ]
+    const strong = unconfirmed.slice(0, 1)
+    expect(kindsOf({ signals: strong, hasSnapshot: true })).toEqual(['signal'])
+    expect(kindsOf({ signals: strong, hasSnapshot: false })).toEqual(['signal'])
+    expect(kindsOf({ signals: [], hasSnapshot: false })).toEqual(['no_snapshot_floor'])
+    expect(kindsOf({ signals: [], hasSnapshot: true })).toEqual([])
+    expect(totalsOf({ signals: ['natural_typing'], hasSnapshot: true })).toEqual([-6, 0])
   })
 })

@@ -81,10 +81,16 @@ describe('verdicts on synthetic snapshots', () => {
   it('Firefox as it is installed is not called hardened for privacy', () => {
     const evaluation = evaluateClient(clients.desktopFirefox)
     const { fired, facts } = evaluation
-    expect(fired.map(({ slug }) => slug)).not.toContain('privacy_hardening_indicators')
+    expect(slugs(evaluation)).not.toContain('privacy_hardening_indicators')
     expect(highlightsOf(evaluation).map(({ key }) => key)).not.toContain('privacy_tools')
     expect(runtimeIntegrityOf(fired, facts).privacy_hardening_suspected).toBe('clean')
   })
+
+  const labelsOf = (client: clients.Client) => {
+    const { fired, facts } = evaluateClient(client)
+    return attribute(fired, facts, true)?.labels ?? []
+  }
+  const valuesOf = (client: clients.Client) => labelsOf(client).map(({ value }) => value)
 
   it('headless Chrome driven over the protocol is a bot, attributed to it', () => {
     const evaluation = evaluateClient(clients.headlessChrome)
@@ -92,30 +98,22 @@ describe('verdicts on synthetic snapshots', () => {
     expect(slugs(evaluation)).toEqual(
       expect.arrayContaining(['webdriver_detected', 'headless_user_agent']),
     )
-    const attribution = attribute(evaluation.fired, evaluation.facts, true)
-    expect(attribution?.labels).toContainEqual({
-      kind: 'actor',
-      value: 'automation',
-      label: 'Automation',
-      confidence: 100,
-    })
-    expect(attribution?.labels.map(({ value }) => value)).toContain('headless_chrome')
-    expect(attribution?.labels.map(({ value }) => value)).not.toContain('playwright')
+    const actor = { kind: 'actor', value: 'automation', label: 'Automation', confidence: 100 }
+    expect(labelsOf(clients.headlessChrome)).toContainEqual(actor)
+    expect(valuesOf(clients.headlessChrome)).toContain('headless_chrome')
   })
 
   it('names Playwright only where its own globals are seen', () => {
-    const marked = clients.withParts(clients.headlessChrome, {
-      automation: { globals: ['__pwInitScripts'] },
-    })
-    const { fired, facts } = evaluateClient(marked)
-    expect(attribute(fired, facts, true)?.labels.map(({ value }) => value)).toContain('playwright')
+    const automation = { globals: ['__pwInitScripts'] }
+    expect(valuesOf(clients.withParts(clients.headlessChrome, { automation }))).toContain(
+      'playwright',
+    )
+    expect(valuesOf(clients.headlessChrome)).not.toContain('playwright')
   })
 
   it('a stealth plugin is a bot by the marks of its patches', () => {
-    const evaluation = evaluateClient(clients.stealthPuppeteer)
-    expect(evaluation.score.verdict).toBe('bot')
-    const labels = attribute(evaluation.fired, evaluation.facts, true)?.labels ?? []
-    expect(labels.map(({ value }) => value)).toEqual(
+    expect(evaluateClient(clients.stealthPuppeteer).score.verdict).toBe('bot')
+    expect(valuesOf(clients.stealthPuppeteer)).toEqual(
       expect.arrayContaining(['stealth', 'puppeteer_extra_stealth']),
     )
   })
@@ -138,95 +136,52 @@ describe('verdicts on synthetic snapshots', () => {
   })
 
   it('the worst behaviour alone makes no bot', () => {
-    const mouse = {
-      events: 40,
-      untrusted: 40,
-      moves: 30,
-      clicks: 6,
-      clicks_exact_center: 6,
-      clicks_without_move: 6,
-      screen_equals_client: 30,
-      straightness: 1,
-      speed_std: 0,
+    const behavior = {
+      mouse: { ...xdotool.mouse, untrusted: 64, clicks_without_move: 3, screen_equals_client: 60 },
+      keyboard: { events: 60, untrusted: 60, keys: 30, interval_mean: 2, interval_std: 0 },
+      form: { events: 5, silent_changes: 3, submits: 1, time_to_submit_ms: 20 },
     }
-    const keyboard = { events: 60, untrusted: 60, keys: 30, interval_mean: 2, interval_std: 0 }
-    const form = { events: 5, silent_changes: 3, submits: 1, time_to_submit_ms: 20 }
-    const { score } = evaluateClient(clients.desktopChrome, { behavior: { mouse, keyboard, form } })
-    expect(score.verdict).not.toBe('bot')
+    expect(evaluateClient(clients.desktopChrome, { behavior }).score.verdict).not.toBe('bot')
   })
 
   it('remote debugging is doubtful until a person has acted, and when input came through it', () => {
     const debugged = clients.withParts(clients.desktopChrome, { automation: { cdp_runtime: true } })
-    expect(evaluateClient(debugged).score.verdict).toBe('inconclusive')
-    const moved = { ...person, mouse: { ...person.mouse, coalesced: 30 } }
-    expect(evaluateClient(debugged, { behavior: moved }).score.verdict).toBe('human')
-    const driven = {
-      mouse: {
-        events: 8,
-        moves: 4,
-        untrusted: 0,
-        clicks: 4,
-        clicks_exact_center: 4,
-        clicks_without_move: 4,
-      },
-    }
-    expect(evaluateClient(debugged, { behavior: driven }).score.verdict).toBe('inconclusive')
+    const verdictOf = (behavior: object) => evaluateClient(debugged, { behavior }).score.verdict
+    expect(verdictOf({})).toBe('inconclusive')
+    expect(verdictOf({ ...person, mouse: { ...person.mouse, coalesced: 30 } })).toBe('human')
+    const clicks = { clicks: 4, clicks_exact_center: 4, clicks_without_move: 4 }
+    expect(verdictOf({ mouse: { events: 8, moves: 4, ...clicks } })).toBe('inconclusive')
   })
 
   it('a snapshot that says next to nothing is inconclusive, not human and not a bot', () => {
     expect(evaluateClient({ snapshot: {} }).score.verdict).toBe('inconclusive')
   })
 
-  const flags = {
-    hooks: true,
-    simulator_or_emulator: true,
-    code_signing_invalid: true,
-    jailbreak_or_root: true,
-    debugger: true,
-  }
-  const without = (...names: (keyof typeof flags)[]) => ({
-    ...flags,
-    ...Object.fromEntries(names.map((name) => [name, false])),
-  })
+  const flags = [
+    'hooks',
+    'simulator_or_emulator',
+    'code_signing_invalid',
+    'jailbreak_or_root',
+    'debugger',
+  ]
 
   it.each([
     ['every flag', flags, 'bot'],
-    [
-      'hooks in an emulator',
-      without('code_signing_invalid', 'jailbreak_or_root', 'debugger'),
-      'bot',
-    ],
-    [
-      'hooks in a changed app',
-      without('simulator_or_emulator', 'jailbreak_or_root', 'debugger'),
-      'bot',
-    ],
+    ['hooks in an emulator', ['hooks', 'simulator_or_emulator'], 'bot'],
+    ['hooks in a changed app', ['hooks', 'code_signing_invalid'], 'bot'],
     [
       "a developer's emulator, build and debugger",
-      without('hooks', 'jailbreak_or_root'),
+      ['simulator_or_emulator', 'code_signing_invalid', 'debugger'],
       'inconclusive',
     ],
-    ['a rooted phone', { jailbreak_or_root: true }, 'inconclusive'],
-    [
-      'no flag',
-      without(
-        'hooks',
-        'simulator_or_emulator',
-        'code_signing_invalid',
-        'jailbreak_or_root',
-        'debugger',
-      ),
-      'inconclusive',
-    ],
-    ['no observation at all', {}, 'inconclusive'],
-  ])('of an app: %s', (_, given, verdict) => {
-    const native = {
-      ...given,
-      device_model: 'Pixel 8',
-      bundle_id: 'com.example.shop',
-      install_id: 'i-1',
-    }
-    expect(evaluateClient({ snapshot: { native } }).score.verdict).toBe(verdict)
+    ['a rooted phone', ['jailbreak_or_root'], 'inconclusive'],
+    ['no flag', [], 'inconclusive'],
+    ['no observation at all', null, 'inconclusive'],
+  ])('of an app: %s', (_, raised, verdict) => {
+    const checks = raised && Object.fromEntries(flags.map((name) => [name, raised.includes(name)]))
+    const app = { device_model: 'Pixel 8', bundle_id: 'com.example.shop', install_id: 'i-1' }
+    const client = { snapshot: { native: { ...app, ...checks } } }
+    expect(evaluateClient(client).score.verdict).toBe(verdict)
   })
 
   it('explains a bot with at most five highlights, the automation first', () => {
@@ -238,9 +193,7 @@ describe('verdicts on synthetic snapshots', () => {
       effect: 'increases_risk',
       importance: 'high',
     })
-    expect(highlights[0]?.evidence).toContainEqual({
-      signal: 'webdriver_detected',
-      name: 'WebDriver detected',
-    })
+    const driver = { signal: 'webdriver_detected', name: 'WebDriver detected' }
+    expect(highlights[0]?.evidence).toContainEqual(driver)
   })
 })

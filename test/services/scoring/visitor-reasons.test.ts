@@ -5,32 +5,22 @@ import type { LinkFacts } from '../../../services/scoring/visitors/earlier.ts'
 import { explained } from '../../../services/scoring/visitors/explain.ts'
 import type { MatchKind } from '../../../services/scoring/visitors/keys.ts'
 import type { KnownVisitor } from '../../../services/scoring/visitors/match.ts'
-import { components, type Profile, profileOf } from '../../../services/scoring/visitors/profile.ts'
+import { components, type Profile } from '../../../services/scoring/visitors/profile.ts'
 import { organizationId, testSession } from './support/events.ts'
-import { evaluateClient } from './support/sessions.ts'
-import * as clients from './support/snapshots.ts'
+import { brave, desktopFirefox } from './support/snapshots.ts'
+import {
+  changedMac,
+  elsewhere,
+  hour,
+  knownVisitor,
+  mac,
+  now,
+  profileFor,
+} from './support/visitors.ts'
 
-const hour = 60 * 60 * 1000
-const now = 1_000 * hour
 const session_id = testSession('explained').id
 const began = derivedId('vid', session_id)
-
-function profileFor(client: clients.Client): Profile {
-  const profile = profileOf(evaluateClient(client).facts)
-  if (!profile) throw new Error('no snapshot')
-  return profile
-}
-
-const mac = profileFor(clients.desktopChrome)
-const elsewhere = { ...mac, network: '198.51.100' }
-const restyled = profileFor(
-  clients.withParts(clients.desktopChrome, { fonts: { enumeration_hash: 'o' } }),
-)
-
-function visitor(id: string, some: Partial<KnownVisitor> = {}): KnownVisitor {
-  const seen = { first_seen_at: now - 90 * hour, last_seen_at: now - 80 * hour, sessions: 3 }
-  return { id, ...seen, profile: mac, storage_key: null, apart_from: null, ...some }
-}
+const restyled = changedMac({ fonts: { enumeration_hash: 'o' } })
 
 /** Of a session that finds the visitors by the machine. */
 function explain(some: Partial<LinkFacts>, known: KnownVisitor[] = [], counted: Profile[] = []) {
@@ -58,8 +48,8 @@ function explain(some: Partial<LinkFacts>, known: KnownVisitor[] = [], counted: 
   return explained({ ...link, ...some }, { earlier: { byKey, byId }, commonness })
 }
 
-const a = visitor('vid_a')
-const far = visitor('vid_b', { profile: elsewhere })
+const a = knownVisitor('vid_a')
+const far = knownVisitor('vid_b', { profile: elsewhere })
 const long = { first_seen_at: now - 99 * hour }
 
 describe('what decided', () => {
@@ -91,7 +81,7 @@ describe('the next candidate lost', () => {
 
   it('to an id, whatever its bits', () => {
     expect(by('continuity', [a, far])).toBe('kept_id_decides')
-    expect(by('native_persistent', [{ ...a, profile: elsewhere }, visitor('vid_b')])).toBe(
+    expect(by('native_persistent', [{ ...a, profile: elsewhere }, knownVisitor('vid_b')])).toBe(
       'kept_id_decides',
     )
   })
@@ -101,28 +91,31 @@ describe('the next candidate lost', () => {
   })
 
   it('as two had that look, of which the session is neither', () => {
-    expect(by('new', [far, visitor('vid_c', { ...long, profile: elsewhere })], began)).toBe(
+    expect(by('new', [far, knownVisitor('vid_c', { ...long, profile: elsewhere })], began)).toBe(
       'look_of_several',
     )
   })
 
   it('as it was there within the hour, here or elsewhere', () => {
-    const there = visitor('vid_b', { profile: elsewhere, last_seen_at: now - 60_000 })
+    const there = knownVisitor('vid_b', { profile: elsewhere, last_seen_at: now - 60_000 })
     expect(by('new', [there], began)).toBe('present_elsewhere')
-    expect(by('new', [visitor('vid_b', { last_seen_at: now - 60_000 })], began)).toBe(
+    expect(by('new', [knownVisitor('vid_b', { last_seen_at: now - 60_000 })], began)).toBe(
       'present_elsewhere',
     )
   })
 
   it('as it began only a day before', () => {
-    const young = visitor('vid_b', { first_seen_at: now - 20 * hour, last_seen_at: now - 2 * hour })
+    const young = knownVisitor('vid_b', {
+      first_seen_at: now - 20 * hour,
+      last_seen_at: now - 2 * hour,
+    })
     expect(by('new', [young], began)).toBe('known_too_briefly')
   })
 
   it('as too little speaks for it', () => {
     const other = { ...restyled, network: '198.51.100' }
     const changed = other.components.map((hash, i) => (i > 4 && i < 10 ? `${hash}x` : hash))
-    const unlike = visitor('vid_b', { profile: { ...other, components: changed } })
+    const unlike = knownVisitor('vid_b', { profile: { ...other, components: changed } })
     expect(by('new', [unlike], began)).toBe('too_little_evidence')
   })
 
@@ -133,13 +126,13 @@ describe('the next candidate lost', () => {
 
   it('as it was not known then, where the same code would choose it now', () => {
     expect(by('new', [a], began)).toBe('known_since')
-    expect(by('fingerprint', [far, visitor('vid_c')], 'vid_b')).toBe('known_since')
+    expect(by('fingerprint', [far, knownVisitor('vid_c')], 'vid_b')).toBe('known_since')
   })
 })
 
 describe('what is compared', () => {
   it('every component is in one of the lists, with how many look so', () => {
-    const known = [visitor('vid_a', { profile: restyled })]
+    const known = [knownVisitor('vid_a', { profile: restyled })]
     const { chosen, of_visitors } = explain({ visitor_id: 'vid_a', method: 'fingerprint' }, known, [
       mac,
       restyled,
@@ -163,12 +156,12 @@ describe('what is compared', () => {
   })
 
   it('bits that are no number are null: another browser, and a look that is hidden', () => {
-    const firefox = { ...profileFor(clients.desktopFirefox), network: mac.network }
+    const firefox = { ...profileFor(desktopFirefox), network: mac.network }
     const kept = { visitor_id: 'vid_a', method: 'continuity' } as const
     const { chosen } = explain(kept, [{ ...a, profile: firefox }])
     expect(chosen?.bits).toBeNull()
     expect(chosen?.components?.changed).toContainEqual({ name: 'browser', visitors_with_it: 0 })
-    const hidden = profileFor(clients.brave)
+    const hidden = profileFor(brave)
     expect(explain({ profile: hidden }).bits_needed).toBeNull()
   })
 })

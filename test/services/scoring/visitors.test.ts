@@ -12,18 +12,20 @@ import {
   type MatchInput,
   matchVisitor,
 } from '../../../services/scoring/visitors/match.ts'
-import {
-  components,
-  type Profile,
-  profileOf,
-  vectorOf,
-} from '../../../services/scoring/visitors/profile.ts'
+import { components, vectorOf } from '../../../services/scoring/visitors/profile.ts'
 import { testSession } from './support/events.ts'
-import { evaluateClient, stateOf } from './support/sessions.ts'
+import { stateOf } from './support/sessions.ts'
 import * as clients from './support/snapshots.ts'
+import {
+  changedMac,
+  elsewhere,
+  hour,
+  knownVisitor,
+  mac,
+  now,
+  profileFor,
+} from './support/visitors.ts'
 
-const hour = 60 * 60 * 1000
-const now = 1_000 * hour
 const sessionId = testSession('new').id
 const kinds: MatchKind[] = ['machine', 'drawing', 'fonts', 'place', 'network']
 const keys: VisitorKeys = {
@@ -33,41 +35,20 @@ const keys: VisitorKeys = {
   matchKeys: kinds.map((kind) => ({ kind, key: kind })),
 }
 
-function profileFor(client: clients.Client): Profile {
-  const profile = profileOf(evaluateClient(client).facts)
-  if (!profile) throw new Error('no snapshot')
-  return profile
-}
-
-const mac = profileFor(clients.desktopChrome)
-const elsewhere = { ...mac, network: '198.51.100' }
-const changed = (parts: Parameters<typeof clients.withParts>[1]) =>
-  profileFor(clients.withParts(clients.desktopChrome, parts))
 /** The same machine with another canvas, as after an update. */
-const updated = changed({ canvas: { hash: 'c-other' } })
-
-function visitor(
-  id: string,
-  profile: Profile | null = mac,
-  some: Partial<KnownVisitor> = {},
-): KnownVisitor {
-  const seen = { first_seen_at: now - 90 * hour, last_seen_at: now - 80 * hour, sessions: 3 }
-  return { id, ...seen, profile, storage_key: null, apart_from: null, ...some }
-}
+const updated = changedMac({ canvas: { hash: 'c-other' } })
+const phone = profileFor(clients.iphoneSafari)
+const a = knownVisitor('vid_a')
+const aOf = (profile: KnownVisitor['profile']) => knownVisitor('vid_a', { profile })
 
 function match(known: Record<string, KnownVisitor[]>, some: Partial<MatchInput> = {}) {
   const candidates = { byKey: (key: string) => known[key] ?? [] }
   return matchVisitor({ sessionId, keys, profile: mac, candidates, openedAt: now - 1000, ...some })
 }
 
-function expectDoubt(found: Match): void {
-  const { visitor: known, method, basis, confidence } = found
-  expect({ known, method, basis, confidence }).toEqual({
-    known: undefined,
-    method: 'new',
-    basis: 'probabilistic',
-    confidence: 50,
-  })
+const expectDoubt = (found: Match) => {
+  const doubt = { method: 'new', basis: 'probabilistic', confidence: 50 }
+  expect(found).toMatchObject({ ...doubt, visitor: undefined })
 }
 
 describe('which visitor', () => {
@@ -77,28 +58,20 @@ describe('which visitor', () => {
     expect(match({}).id).toBe(first.id)
   })
 
+  const presenting = (...presented: string[]) => ({ keys: { ...keys, presented } })
+
   it('given an id that the client kept, its visitor, before anything else', () => {
-    const presented = ['unknown', 'kept']
-    const found = match(
-      { kept: [visitor('vid_a')], machine: [visitor('vid_b')] },
-      { keys: { ...keys, presented } },
-    )
+    const known = { kept: [a], machine: [knownVisitor('vid_b')] }
+    const found = match(known, presenting('unknown', 'kept'))
     expect(found).toMatchObject({ id: 'vid_a', method: 'continuity', basis: 'deterministic' })
   })
 
   it('given an id that another device was given, not its visitor, but whoever looks like it', () => {
-    const presented = { keys: { ...keys, presented: ['kept'] } }
-    const phone = profileFor(clients.iphoneSafari)
-    expect(match({ kept: [visitor('vid_a', phone)] }, presented)).toMatchObject({
-      method: 'new',
-      isCopied: true,
-    })
-    const both = { kept: [visitor('vid_a', phone)], machine: [visitor('vid_b')] }
-    expect(match(both, presented)).toMatchObject({
-      id: 'vid_b',
-      method: 'fingerprint',
-      isCopied: true,
-    })
+    const alone = match({ kept: [aOf(phone)] }, presenting('kept'))
+    expect(alone).toMatchObject({ method: 'new', isCopied: true })
+    const both = { kept: [aOf(phone)], machine: [knownVisitor('vid_b')] }
+    const found = { id: 'vid_b', method: 'fingerprint', isCopied: true }
+    expect(match(both, presenting('kept'))).toMatchObject(found)
   })
 
   it.each([
@@ -112,34 +85,26 @@ describe('which visitor', () => {
       { webgl: { renderer: 'a' }, canvas: { hash: 'b' }, audio: { hash: 'c' } },
     ],
   ])('given a kept id and %s, its visitor', (_, parts) => {
-    const known = { kept: [visitor('vid_a', changed(parts))] }
-    expect(match(known, { keys: { ...keys, presented: ['kept'] } })).toMatchObject({
-      id: 'vid_a',
-      basis: 'deterministic',
-    })
+    const found = match({ kept: [aOf(changedMac(parts))] }, presenting('kept'))
+    expect(found).toMatchObject({ id: 'vid_a', basis: 'deterministic' })
   })
 
-  it('given an install id, the visitor of that app', () => {
-    const native = { ...keys, install: 'install' }
-    expect(match({ install: [visitor('vid_a')] }, { keys: native })).toMatchObject({
-      id: 'vid_a',
-      method: 'native_persistent',
-    })
-    expect(match({}, { keys: native })).toMatchObject({ method: 'native_new' })
+  it('given a kept id of a visitor without a profile, that one', () => {
+    expect(match({ kept: [aOf(null)] }, presenting('kept')).id).toBe('vid_a')
   })
 
-  it('given an install id that was copied to another model, a new one', () => {
+  it('given an install id, the visitor of that app, and a new one where it was copied to another model', () => {
     const native = { ...keys, install: 'install', matchKeys: [] }
-    const phone = profileFor(clients.iphoneSafari)
-    const copied = match({ install: [visitor('vid_a', phone)] }, { keys: native, profile: mac })
-    expect(copied).toMatchObject({ method: 'native_new', visitor: undefined })
-    const both = { install: [visitor('vid_a', phone), visitor('vid_b', mac)] }
-    expect(match(both, { keys: native }).id).toBe('vid_b')
+    const found = (...install: KnownVisitor[]) => match({ install }, { keys: native })
+    expect(found(a)).toMatchObject({ id: 'vid_a', method: 'native_persistent' })
+    expect(found()).toMatchObject({ method: 'native_new' })
+    expect(found(aOf(phone))).toMatchObject({ method: 'native_new', visitor: undefined })
+    expect(found(aOf(phone), knownVisitor('vid_b')).id).toBe('vid_b')
   })
 
   it('given an equal look, the one visitor that has it, surer in the same network', () => {
-    const near = match({ machine: [visitor('vid_a')] })
-    const far = match({ machine: [visitor('vid_a', elsewhere)] })
+    const near = match({ machine: [a] })
+    const far = match({ machine: [aOf(elsewhere)] })
     expect(near).toMatchObject({ id: 'vid_a', method: 'fingerprint', basis: 'probabilistic' })
     expect(far.id).toBe('vid_a')
     expect(far.confidence).toBeLessThan(near.confidence)
@@ -157,25 +122,26 @@ describe('which visitor', () => {
     ['a monitor', { environment: { screen_width: 2560, screen_height: 1440, pixel_ratio: 1 } }],
   ])('given a look in which %s changed, the same one', (_, parts) => {
     const known = {
-      fonts: [visitor('vid_a', changed(parts))],
-      drawing: [visitor('vid_a', changed(parts))],
+      fonts: [aOf(changedMac(parts))],
+      drawing: [aOf(changedMac(parts))],
     }
     expect(match(known)).toMatchObject({ id: 'vid_a', method: 'fingerprint_evolution' })
   })
 
   it('given a look in which too much is another, a new one', () => {
     const many = { screen_width: 800, screen_height: 600, pixel_ratio: 1, timezone: 'Asia/Tokyo' }
-    const other = changed({ environment: many, navigator: { languages: ['ja'], device_memory: 2 } })
-    expect(match({ drawing: [visitor('vid_a', other)] }).method).toBe('new')
+    const other = changedMac({
+      environment: many,
+      navigator: { languages: ['ja'], device_memory: 2 },
+    })
+    expect(match({ drawing: [aOf(other)] }).method).toBe('new')
     const firefox = profileFor(clients.desktopFirefox)
-    expect(match({ fonts: [visitor('vid_a', { ...firefox, network: mac.network })] }).method).toBe(
-      'new',
-    )
+    expect(match({ fonts: [aOf({ ...firefox, network: mac.network })] }).method).toBe('new')
   })
 
   it('given two of one look of which one ends a day before the other begins, the later: both are one browser', () => {
     const earlier = { first_seen_at: now - 120 * hour, last_seen_at: now - 115 * hour }
-    const known = { machine: [visitor('vid_a', mac, earlier), visitor('vid_b')] }
+    const known = { machine: [knownVisitor('vid_a', earlier), knownVisitor('vid_b')] }
     expect(match(known).id).toBe('vid_b')
   })
 
@@ -192,7 +158,12 @@ describe('which visitor', () => {
   ])('given two of one look %s, a new one, in their network as well', (_, some) => {
     for (const profile of [mac, elsewhere])
       expectDoubt(
-        match({ machine: [visitor('vid_a', elsewhere, some), visitor('vid_b', profile)] }),
+        match({
+          machine: [
+            knownVisitor('vid_a', { profile: elsewhere, ...some }),
+            knownVisitor('vid_b', { profile }),
+          ],
+        }),
       )
   })
 
@@ -205,11 +176,11 @@ describe('which visitor', () => {
     ],
     ['began within a day', mac, { first_seen_at: now - 20 * hour, last_seen_at: now - 20 * hour }],
   ])('given one of an equal look that %s, a new one', (_, profile, some) => {
-    expectDoubt(match({ machine: [visitor('vid_a', profile, some)] }))
+    expectDoubt(match({ machine: [knownVisitor('vid_a', { profile, ...some })] }))
   })
 
   it('given a session that began within the hour of the candidate, and shows itself late, a new one', () => {
-    const known = { machine: [visitor('vid_a', mac, { last_seen_at: now - 5 * hour })] }
+    const known = { machine: [knownVisitor('vid_a', { last_seen_at: now - 5 * hour })] }
     expect(match(known).id).toBe('vid_a')
     expectDoubt(match(known, { openedAt: now - 5 * hour + 1 }))
   })
@@ -217,7 +188,11 @@ describe('which visitor', () => {
   it('given a look that very many share, nobody but in the same network', () => {
     const crowd = Array.from({ length: 10 }, (_, index) => {
       const begun = now - (20 - index) * hour
-      return visitor(`vid_${index}`, updated, { first_seen_at: begun, last_seen_at: begun })
+      return knownVisitor(`vid_${index}`, {
+        profile: updated,
+        first_seen_at: begun,
+        last_seen_at: begun,
+      })
     })
     const far = crowd.map((one) => ({ ...one, profile: { ...updated, network: '198.51.100' } }))
     expect(match({ fonts: far }).method).toBe('new')
@@ -226,8 +201,8 @@ describe('which visitor', () => {
   it('given a machine without a look of its own, one in the same network alone', () => {
     const safari = profileFor(clients.desktopSafari)
     const here = { ...safari, network: '198.51.100' }
-    expect(match({ place: [visitor('vid_a', safari)] }, { profile: safari }).id).toBe('vid_a')
-    expect(match({ machine: [visitor('vid_a', here)] }, { profile: safari }).method).toBe('new')
+    expect(match({ place: [aOf(safari)] }, { profile: safari }).id).toBe('vid_a')
+    expect(match({ machine: [aOf(here)] }, { profile: safari }).method).toBe('new')
   })
 
   it('given any history of visitors with its look, one that was gone for an hour and known for a day, or none', () => {
@@ -238,7 +213,8 @@ describe('which visitor', () => {
         const known = some.map(({ first, days, isHere }, i) => {
           const first_seen_at = now - first
           const last_seen_at = Math.min(now, first_seen_at + days)
-          return visitor(`vid_${i}`, isHere ? mac : elsewhere, { first_seen_at, last_seen_at })
+          const profile = isHere ? mac : elsewhere
+          return knownVisitor(`vid_${i}`, { profile, first_seen_at, last_seen_at })
         })
         const { visitor: found } = match({ machine: known })
         const isNear = (one: KnownVisitor, other: KnownVisitor) =>

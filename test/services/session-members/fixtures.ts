@@ -1,4 +1,3 @@
-import { type AddressNetwork, ipSources, noNetwork } from '../../../infra/ip/network.ts'
 import type { SessionAttestation, SessionScored, VisitorLink } from '../../../schemas/events.ts'
 import { nativeDetail } from '../../../schemas/native-detail.ts'
 import { snapshotSchema, type Withheld } from '../../../schemas/observations.ts'
@@ -29,8 +28,7 @@ function decided({ session, behavior, checks, ...fixture }: Fixture, index: numb
   const { attestation, visitor = null } = fixture
   const documents = state.documents.map((one) => ({ ...one, ...(attestation && { attestation }) }))
   const repeats = repeatsOf(1 + (index % 2))
-  const network = networks[index % networks.length] ?? unknown
-  const evaluation = evaluateState({ ...state, documents }, { checks, repeats, network })
+  const evaluation = evaluateState({ ...state, documents }, { checks, repeats })
   const trigger = {
     decisionId: `evt_${index}`,
     reason: 'first' as const,
@@ -60,47 +58,6 @@ export function shown(event: SessionScored, index: number): unknown {
   const score = explainScore(event, model)
   return JSON.parse(JSON.stringify(sessionDetail(row, { score, withLog: true })))
 }
-
-const unknown = noNetwork.lookup('203.0.113.9', startedAt)
-/** All that databases may say of an address. What they do say is tested with `infra/ip`. */
-const known = (place: string, at: number): AddressNetwork => ({
-  ip_address: '2a00::1',
-  ip_version: 'ipv6',
-  status: 'ready',
-  summary: 'This IP is a Tor exit node.',
-  evaluated_at: startedAt,
-  sources: [...ipSources],
-  location: {
-    city: place,
-    region: place,
-    country: place,
-    country_code: place.slice(0, 2),
-    latitude: at,
-    longitude: at,
-    timezone: `Europe/${place}`,
-    postal_code: `${at}`,
-    accuracy_radius_km: at,
-  },
-  routing: { asn: '64512', organization: 'Example Networks' },
-  anonymity: {
-    vpn: true,
-    proxy: true,
-    tor: true,
-    relay: true,
-    hosting: true,
-    residential_proxy: true,
-    callback_proxy: false,
-    provider: 'Example VPN',
-  },
-  reputation: { listed: true, categories: ['attacks'], suspicious_network: true },
-  evidence: {
-    risk_signals: ['tor'],
-    operator_tags: ['tor'],
-    client_types: ['business'],
-    client_count: null,
-  },
-})
-const networks = [unknown, known('Lisbon', 38), known('Berlin', 52)]
 
 /** The same snapshot with every value another one. */
 function changed(value: unknown): unknown {

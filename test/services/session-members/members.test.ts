@@ -14,8 +14,9 @@ import {
 const mostUnfilled = 8
 
 const all = membersOf(sessionDetailSchema)
-// Marks and identifications are of other events than decisions: tests of marks and of visitors.
-const isOfOthers = /^(mark|identification)(\.|$)/
+// Marks, identifications and what databases say of an address come from elsewhere and are only passed on: tests of
+// marks, of visitors and of `infra/ip`.
+const isOfOthers = /^(mark|identification|network)(\.|$)|^analysis_coverage\.network$/
 const members = all
   .filter(({ path, isLiteral }) => !isLiteral && !isOfOthers.test(path))
   .map(({ path }) => path)

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import pino from 'pino'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { type Tx, transaction } from '../../../../infra/postgres/pool.ts'
 import { directoryOf } from '../../../../infra/wire/web-bot-auth/fields.ts'
 import { runLookups } from '../../../../services/scoring/identity/lookups.ts'
@@ -11,30 +10,14 @@ import {
   takeNonces,
 } from '../../../../services/scoring/identity/tables.ts'
 import { eventually } from '../../../support/eventually.ts'
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
+import { useScoring } from '../support/scoring.ts'
 
 const minute = 60_000
 const startedAt = 1_800_000_000_000
-const logger = pino({ level: 'silent' })
 const directory = 'https://agent.example/.well-known/http-message-signatures-directory'
 const found: LookupResult = { keys: { k: { x: 'x', starts_at: null, ends_at: null } } }
 
-let database: TestDatabase
-let now = startedAt
-const stops: (() => Promise<void>)[] = []
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterEach(async () => {
-  await stopAll()
-  await database.pool.query('truncate scoring.agent_lookups, scoring.used_nonces')
-  now = startedAt
-})
-afterAll(() => database.drop())
-
-async function stopAll(): Promise<void> {
-  for (const stop of stops.splice(0)) await stop()
-}
+const world = useScoring(startedAt)
 
 interface Sender {
   organization?: string
@@ -45,9 +28,7 @@ function start(answer: (subject: string) => LookupResult | Promise<LookupResult>
   const fetched: string[] = []
   const answered: string[] = []
   const lookups = runLookups({
-    pool: database.pool,
-    clock: () => now,
-    logger,
+    ...world.parts,
     intervalMs: 10,
     async fetch(subject) {
       fetched.push(subject)
@@ -57,7 +38,7 @@ function start(answer: (subject: string) => LookupResult | Promise<LookupResult>
       answered.push(...sessions.map(({ session_id }) => `${session_id} ${subject}`))
     },
   })
-  stops.push(lookups.stop)
+  world.stopLater(lookups.stop)
   const request = (
     subject: string,
     id = 'sid_1',
@@ -69,7 +50,7 @@ function start(answer: (subject: string) => LookupResult | Promise<LookupResult>
       environment: 'live' as const,
       source,
     }
-    lookups.request({ subject, session, dueAt: now })
+    lookups.request({ subject, session, dueAt: world.now })
   }
   return { request, fetched, answered }
 }
@@ -85,7 +66,7 @@ it('is fetched once for all sessions that wait, and is in the table before they 
     expect(answered.toSorted()).toEqual([`sid_1 ${directory}`, `sid_2 ${directory}`]),
   )
   expect(fetched).toEqual([directory])
-  expect((await readLookups(database.pool, [directory], now)).get(directory)).toMatchObject({
+  expect((await readLookups(world.pool, [directory], world.now)).get(directory)).toMatchObject({
     result: found,
     fetched_at: startedAt,
     ends_at: startedAt + 60 * minute,
@@ -107,15 +88,15 @@ it('a failure is tried again after five minutes, and not before, for as long as 
   const { request, fetched, answered } = start(() => result)
   request(directory)
   await eventually(async () =>
-    expect((await readLookups(database.pool, [directory], now)).size).toBe(1),
+    expect((await readLookups(world.pool, [directory], world.now)).size).toBe(1),
   )
-  now += 5 * minute - 1
+  world.now += 5 * minute - 1
   request('https://other.test/', 'sid_2')
   await eventually(() => expect(fetched).toEqual([directory, 'https://other.test/']))
-  now += 1
+  world.now += 1
   await eventually(() => expect(fetched.filter((one) => one === directory).length).toBe(2))
   result = found
-  now += 31 * minute
+  world.now += 31 * minute
   request(directory, 'sid_3')
   await eventually(() => expect(answered).toEqual([`sid_3 ${directory}`]))
 })
@@ -142,31 +123,18 @@ it('look-ups that succeed are not charged to their domain', async () => {
 const names = Array.from({ length: 1040 }, (_, n) => `https://a.flood${n}.example/`)
 const catalogued = directoryOf('chatgpt.com')
 
-const other = { organization: 'org_good', source: '198.51.100.1' }
-const sourceOf = (n: number) => `203.0.${n >> 8}.${n & 255}`
-
-it.each<[string, (n: number) => Sender, Sender]>([
-  ['one organization', (n) => ({ source: sourceOf(n) }), other],
-  ['one source', () => ({}), { source: other.source }],
-  ['one source in 20 organizations', (n) => ({ organization: `org_flood${n % 20}` }), other],
-])(
-  'an agent is fetched long before 1,040 names of %s that fail slowly',
-  async (_, flood, sender) => {
-    const { request, fetched, answered } = start((subject) =>
-      names.includes(subject) ? delay(5).then(() => ({ failure: 'timeout' })) : found,
-    )
-    for (const [n, name] of names.entries()) request(name, `sid_flood${n}`, flood(n))
-    request(directory, 'sid_good', sender)
-    request(catalogued, 'sid_catalogued')
-    await eventually(() =>
-      expect(answered.toSorted()).toEqual([
-        `sid_catalogued ${catalogued}`,
-        `sid_good ${directory}`,
-      ]),
-    )
-    expect(fetched.indexOf(directory)).toBeLessThan(40)
-  },
-)
+it('an agent is fetched long before 1,040 names of one source in 20 organizations that fail slowly', async () => {
+  const { request, fetched, answered } = start((subject) =>
+    names.includes(subject) ? delay(5).then(() => ({ failure: 'timeout' })) : found,
+  )
+  for (const [n, name] of names.entries())
+    request(name, `sid_flood${n}`, { organization: `org_flood${n % 20}` })
+  request(directory, 'sid_good', { organization: 'org_good', source: '198.51.100.1' })
+  request(catalogued, 'sid_catalogued')
+  const both = [`sid_catalogued ${catalogued}`, `sid_good ${directory}`]
+  await eventually(() => expect(answered.toSorted()).toEqual(both))
+  expect(fetched.indexOf(directory)).toBeLessThan(40)
+})
 
 it('a failure beside a directory keeps other processes from fetching it for five minutes', async () => {
   let result: LookupResult = found
@@ -174,77 +142,76 @@ it('a failure beside a directory keeps other processes from fetching it for five
   first.request(directory, 'sid_1')
   await eventually(() => expect(first.answered.length).toBe(1))
   result = { failure: 'timeout' }
-  now += 6 * minute
+  world.now += 6 * minute
   first.request(directory, 'sid_2')
   await eventually(() => expect(first.fetched.length).toBe(2))
   await eventually(async () =>
-    expect((await readLookups(database.pool, [directory], now)).get(directory)).toMatchObject({
+    expect((await readLookups(world.pool, [directory], world.now)).get(directory)).toMatchObject({
       result: found,
       ends_at: startedAt + 60 * minute,
-      last_failure: { reason: 'timeout', failed_at: now },
+      last_failure: { reason: 'timeout', failed_at: world.now },
     }),
   )
   // It would try again at the same moment, and its failure would hold up the second.
-  await stopAll()
+  await world.stop()
   const second = start(() => found)
   const fetchesOf = (subject: string) => second.fetched.filter((one) => one === subject).length
   for (let n = 0; n < 5; n++) second.request(directory, `sid_${n}`)
   second.request('https://other.test/', 'sid_other')
   await eventually(() => expect(second.answered).toEqual(['sid_other https://other.test/']))
   expect(fetchesOf(directory)).toBe(0)
-  now += 5 * minute
+  world.now += 5 * minute
   await eventually(() => expect(second.answered.length).toBe(6))
   expect(fetchesOf(directory)).toBe(1)
 })
 
+const takeIn = (tx: Tx, ...requests: [nonce_hash: string, request_hash: string][]) => {
+  const ends_at = world.now + minute
+  const nonces = requests.map(([nonce_hash, request_hash]) => ({
+    nonce_hash,
+    request_hash,
+    ends_at,
+  }))
+  return takeNonces(tx, nonces)
+}
+
 it('a nonce is of the first request that took it', async () => {
   const take = (...requests: [string, string][]) =>
-    transaction(database.pool, (tx) =>
-      takeNonces(
-        tx,
-        requests.map(([nonce_hash, request_hash]) => ({
-          nonce_hash,
-          request_hash,
-          ends_at: now + minute,
-        })),
-      ),
-    )
+    transaction(world.pool, (tx) => takeIn(tx, ...requests))
   expect([...(await take(['aa', '01'], ['bb', '02'], ['aa', '03']))].sort()).toEqual([
     ['aa', '01'],
     ['bb', '02'],
   ])
-  expect(await take(['aa', '04'])).toEqual(new Map([['aa', '01']]))
-  expect(await take(['aa', '01'])).toEqual(new Map([['aa', '01']]))
-  expect(await purgeIdentity(database.pool, now)).toBe(0)
-  expect(await purgeIdentity(database.pool, now + minute)).toBe(2)
+  for (const request of ['04', '01'])
+    expect(await take(['aa', request])).toEqual(new Map([['aa', '01']]))
+  expect(await purgeIdentity(world.pool, world.now)).toBe(0)
+  expect(await purgeIdentity(world.pool, world.now + minute)).toBe(2)
 })
 
 it('a nonce that a process is about to take makes others wait for what becomes of it', async () => {
-  const take = (tx: Tx, request_hash: string) =>
-    takeNonces(tx, [{ nonce_hash: 'cc', request_hash, ends_at: now + minute }])
   const raced = async (ends: 'committed' | 'rolled back') => {
     const held = Promise.withResolvers<void>()
     const taken = Promise.withResolvers<void>()
-    const first = transaction(database.pool, async (tx) => {
-      await take(tx, '01')
+    const first = transaction(world.pool, async (tx) => {
+      await takeIn(tx, ['cc', '01'])
       taken.resolve()
       await held.promise
       if (ends === 'rolled back') throw new Error(ends)
     }).catch(() => {})
     await taken.promise
-    const second = transaction(database.pool, (tx) => take(tx, '02'))
+    const second = transaction(world.pool, (tx) => takeIn(tx, ['cc', '02']))
     await eventually(async () => expect(await waiting()).toBe(1))
     held.resolve()
     await first
     return (await second).get('cc')
   }
   expect(await raced('rolled back')).toBe('02')
-  await database.pool.query('truncate scoring.used_nonces')
+  await world.pool.query('truncate scoring.used_nonces')
   expect(await raced('committed')).toBe('01')
 })
 
 async function waiting(): Promise<number> {
-  const { rows } = await database.pool.query<{ count: number }>(
+  const { rows } = await world.pool.query<{ count: number }>(
     `select count(*)::int as count from pg_stat_activity
      where datname = current_database() and wait_event_type = 'Lock' and query like '%used_nonces%'`,
   )

@@ -181,17 +181,6 @@ describe('a signature by a known directory', () => {
   it('is the same request with the same body', async () => {
     expect(await statusOf('repeat', { nonce: 'before', request: 'before' })).toBe('verified')
   })
-
-  it('is unknown_key by another key than the directory has', async () => {
-    expect(await statusOf('other', { by: createAgentKey() })).toBe('unknown_key')
-    expect(agent.requests.length).toBe(1)
-  })
-
-  it('is invalid where the key did not make it', async () => {
-    const forged = signed('forged', { by: { ...createAgentKey(), keyId: key.keyId } })
-    await world.append(...visitOf(forged))
-    await eventually(() => expect(statusesOf('forged')).toEqual(['invalid']))
-  })
 })
 
 describe('a directory that an organization trusts', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readAddresses } from '../../../../infra/ip/data/read.ts'
 import { noNetwork, openNetwork } from '../../../../infra/ip/network.ts'
+import type { AgentStatus } from '../../../../schemas/events.ts'
 import type { LookedUp } from '../../../../services/scoring/identity/tables.ts'
 import {
   decideRequest,
@@ -30,6 +31,10 @@ const chrome =
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
 const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
 const ofGoogle = '66.249.66.1'
+const ofGooglebot = { agent: googlebot, ip: ofGoogle }
+const uptime = 'Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)'
+const declaredBot = ['declared_bot_user_agent', 'bot_like_user_agent']
+const httpClient = ['http_client_user_agent', 'bot_like_user_agent']
 const home = '91.64.0.1'
 const cloud = '5.9.0.1'
 const chromiumHello = 't13d1516h2_8daaf6152771_e2d80978ab2e'
@@ -76,68 +81,36 @@ function decide({
   })
 }
 
-test.each<[string, Given, RequestDecision['verdict'], string, RequestDecision['reasons']]>([
-  [
-    'Googlebot at its address',
-    { agent: googlebot, ip: ofGoogle },
-    ...(['bot', 'verified'] as const),
-    ['verified_agent', 'declared_bot_user_agent', 'bot_like_user_agent'],
-  ],
+test.each<[string, Given, verdict: `${RequestDecision['verdict']} ${AgentStatus}`, string[]]>([
+  ['Googlebot at its address', ofGooglebot, 'bot verified', ['verified_agent', ...declaredBot]],
   [
     'somebody who says that they are Googlebot',
     { agent: googlebot },
-    ...(['bot', 'spoofed'] as const),
-    ['spoofed_agent', 'declared_bot_user_agent', 'bot_like_user_agent'],
+    'bot spoofed',
+    ['spoofed_agent', ...declaredBot],
   ],
-  [
-    'a bot that nobody can check',
-    {
-      agent: 'Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)',
-      isBlind: true,
-    },
-    ...(['bot', 'declared'] as const),
-    ['declared_bot_user_agent', 'bot_like_user_agent'],
-  ],
-  [
-    'curl',
-    { agent: 'curl/8.14.1' },
-    ...(['bot', 'none'] as const),
-    ['http_client_user_agent', 'bot_like_user_agent'],
-  ],
-  [
-    'python-requests',
-    { agent: 'python-requests/2.32.3' },
-    ...(['bot', 'none'] as const),
-    ['http_client_user_agent', 'bot_like_user_agent'],
-  ],
+  ['a bot that nobody can check', { agent: uptime, isBlind: true }, 'bot declared', declaredBot],
+  ['curl', { agent: 'curl/8.14.1' }, 'bot none', httpClient],
+  ['python-requests', { agent: 'python-requests/2.32.3' }, 'bot none', httpClient],
   [
     'headless Chrome by its brands',
     { headers: [['sec-ch-ua', '"HeadlessChrome";v="140"']] },
-    ...(['bot', 'none'] as const),
+    'bot none',
     ['headless_user_agent'],
   ],
-  ['Chrome at home', {}, 'inconclusive', 'none', []],
-  ['Chrome in a cloud', { ip: cloud }, 'inconclusive', 'none', ['hosting_network']],
-  [
-    'Chrome that speaks Go',
-    { ja4: goHello },
-    ...(['inconclusive', 'none'] as const),
-    ['browser_with_tool_handshake'],
-  ],
+  ['Chrome at home', {}, 'inconclusive none', []],
+  ['Chrome in a cloud', { ip: cloud }, 'inconclusive none', ['hosting_network']],
+  ['Chrome that speaks Go', { ja4: goHello }, 'inconclusive none', ['browser_with_tool_handshake']],
   [
     'a library that apps of people have',
     { agent: 'okhttp/4.12.0' },
-    ...(['inconclusive', 'none'] as const),
+    'inconclusive none',
     ['app_library_user_agent'],
   ],
-  ['nobody', { agent: null }, 'inconclusive', 'none', ['user_agent_missing']],
-])('%s', (_, given, verdict, status, reasons) => {
-  const decision = decide(given)
-  expect([decision.verdict, decision.agent.status, decision.reasons]).toEqual([
-    verdict,
-    status,
-    reasons,
-  ])
+  ['nobody', { agent: null }, 'inconclusive none', ['user_agent_missing']],
+])('%s', (_, given, expected, reasons) => {
+  const { verdict, agent, ...decision } = decide(given)
+  expect([`${verdict} ${agent.status}`, decision.reasons]).toEqual([expected, reasons])
 })
 
 test.each<[string, Given, RequestDecision['unchecked']]>([
@@ -149,14 +122,14 @@ test.each<[string, Given, RequestDecision['unchecked']]>([
     { agent: googlebot, isBlind: true },
     ['published_ranges', 'reverse_dns', 'hosting_network'],
   ],
-  ['a crawler whose list says yes', { agent: googlebot, ip: ofGoogle }, []],
+  ['a crawler whose list says yes', ofGooglebot, []],
   ['a crawler whose list says no', { agent: googlebot }, ['reverse_dns']],
 ])('what is not looked at is said: %s', (_, given, unchecked) => {
   expect(decide(given).unchecked).toEqual(unchecked)
 })
 
-function signed({ authority = 'shop.example' } = {}): [string, string][] {
-  const agent = '"https://agent.example"'
+function signed({ authority = 'shop.example', domain = 'agent.example' } = {}) {
+  const agent = `"https://${domain}"`
   const lines: [string, string][] = [
     ['"@authority"', authority],
     ['"signature-agent"', agent],
@@ -192,19 +165,10 @@ test('an agent whose directory the organization trusts is verified by its name',
 })
 
 test('an agent of the catalogue is verified by its key', () => {
-  const agent = '"https://chatgpt.com"'
-  const lines: [string, string][] = [
-    ['"@authority"', 'shop.example'],
-    ['"signature-agent"', agent],
-  ]
-  const own = agentSignature({ key: agentKey, lines, created: now / 1000 })
-  const ofChatGpt = { ...directory, subject: directoryUrl.replace('agent.example', 'chatgpt.com') }
-  const headers = Object.entries({ 'Signature-Agent': agent, ...own })
-  const decision = decide({ headers, known: [ofChatGpt] })
-  expect(decision).toMatchObject({
-    verdict: 'bot',
-    agent: { status: 'verified', provider: 'openai' },
-  })
+  const domain = 'chatgpt.com'
+  const known = [{ ...directory, subject: directoryUrl.replace('agent.example', domain) }]
+  const { verdict, agent } = decide({ headers: signed({ domain }), known })
+  expect([verdict, agent]).toMatchObject(['bot', { status: 'verified', provider: 'openai' }])
 })
 
 test.each<[string, Given, string | null, RequestDecision['unchecked']]>([

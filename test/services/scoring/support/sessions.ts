@@ -42,13 +42,9 @@ export function stateOf(session: TestSession, behavior?: object): SessionState {
 type Sources = Partial<Parameters<typeof evaluate>[0]>
 
 /** Evaluates a state on a server that was taught and knows no networks. */
-export function evaluateState(
-  state: SessionState,
-  sources: Sources = {},
-  model = standardModel,
-): Evaluation {
+export function evaluateState(state: SessionState, sources: Sources = {}): Evaluation {
   const network = noNetwork.lookup(state.ip_address, startedAt)
-  return evaluate({ network, learned: taught, ...sources, state }, model)
+  return evaluate({ network, learned: taught, ...sources, state })
 }
 
 /** Evaluates a client's snapshot and the behavior that came with it, as after another body. */
