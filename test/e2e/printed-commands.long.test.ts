@@ -55,7 +55,8 @@ const notRun: Record<string, string> = {
   'tidegate serve': 'does not end; this test itself starts it',
   'tidegate serve --roles scoring,projections,webhooks':
     'does not end; log-move.long.test.ts runs it',
-  'tidegate serve --take-over-log': 'does not end, and needs Kafka; log-binding.long.test.ts runs it',
+  'tidegate serve --take-over-log':
+    'does not end, and needs Kafka; log-binding.long.test.ts runs it',
 }
 
 /** Commands without arguments that run as they are. All others of one or two words are only looked up in the help. */
