@@ -204,6 +204,8 @@ describe('cancel', () => {
 describe('ack', () => {
   test('ends the delivery and deletes its key before it answers', async () => {
     const signup = await gate.flow.signUp(owner.serviceId)
+    const invented = { ...signup, ackToken: generateToken('gtack', randomBytes) }
+    expect((await ack(invented)).outcome).toBe('403 gate.delivery_ack_invalid')
     expect((await ack(signup)).outcome).toBe('200')
     expect(await gate.parts.vault.find(signup.id)).toBeUndefined()
     expect((await gate.session(signup.id))?.delivery_sealed).toBeNull()
