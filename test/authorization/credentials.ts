@@ -56,57 +56,48 @@ async function secretCredentials(world: World, { own, other }: Tenants): Promise
 
 async function publishableCredentials(
   world: World,
-  { own, other }: Tenants,
+  { own: organizationId, other }: Tenants,
 ): Promise<Credential[]> {
-  const web = await publishableKey(world, { organizationId: own })
-  const restricted = await publishableKey(world, {
-    organizationId: own,
-    allowed_origins: [shop.origin],
-  })
-  const publishable = (name: string, facts: Partial<Credential>) =>
-    credential(name, { type: 'publishable', ...facts })
+  const web = await publishableKey(world, { organizationId })
+  const ofShop = { organizationId, allowed_origins: [shop.origin] }
+  const restricted = await publishableKey(world, ofShop)
+  const theirs = await publishableKey(world, { organizationId: other })
+  const test = await publishableKey(world, { organizationId, environment: 'test' })
+  const publishable = (name: string, headers: Credential['headers'], facts = {}) =>
+    credential(name, { type: 'publishable', headers, ...facts })
   return [
-    publishable('publishable key', { headers: web }),
-    publishable('publishable key from any page', { headers: { ...web, ...evil } }),
-    publishable('publishable key in the iOS SDK', { headers: web, platform: 'ios' }),
-    publishable('publishable key of another organization', {
-      headers: await publishableKey(world, { organizationId: other }),
-      organization: 'other',
-    }),
-    publishable('publishable key of the other environment', {
-      headers: await publishableKey(world, { organizationId: own, environment: 'test' }),
-      environment: 'test',
-    }),
-    publishable('restricted key from its page', { headers: { ...restricted, ...shop } }),
-    publishable('restricted key from another page', {
-      headers: { ...restricted, ...evil },
-      origin: 'wrong',
-    }),
-    publishable('restricted key without Origin', { headers: restricted, origin: 'wrong' }),
+    publishable('publishable key', web),
+    publishable('publishable key from any page', { ...web, ...evil }),
+    publishable('publishable key in the iOS SDK', web, { platform: 'ios' }),
+    publishable('publishable key of another organization', theirs, { organization: 'other' }),
+    publishable('publishable key of the other environment', test, { environment: 'test' }),
+    publishable('restricted key from its page', { ...restricted, ...shop }),
+    publishable(
+      'restricted key from another page',
+      { ...restricted, ...evil },
+      { origin: 'wrong' },
+    ),
+    publishable('restricted key without Origin', restricted, { origin: 'wrong' }),
   ]
 }
 
-async function nativeCredentials(world: World, { own }: Tenants): Promise<Credential[]> {
-  const headers = {
-    native_ios: await publishableKey(world, { organizationId: own, client_target: 'native_ios' }),
-    native_android: await publishableKey(world, {
-      organizationId: own,
-      client_target: 'native_android',
-    }),
-  }
-  const native = (name: string, target: keyof typeof headers, facts: Partial<Credential>) =>
-    credential(name, { type: 'publishable', headers: headers[target], target, ...facts })
+async function nativeCredentials(
+  world: World,
+  { own: organizationId }: Tenants,
+): Promise<Credential[]> {
+  const keyOf = (client_target: 'native_ios' | 'native_android') =>
+    publishableKey(world, { organizationId, client_target })
+  const [ios, android] = [await keyOf('native_ios'), await keyOf('native_android')]
+  const native = (name: string, headers: Credential['headers'], facts: Partial<Credential>) =>
+    credential(name, { type: 'publishable', headers, target: 'native_ios', ...facts })
+  const ofAndroid = { target: 'native_android' } as const
   return [
-    native('iOS key in its SDK', 'native_ios', { platform: 'ios' }),
-    native('iOS key in the Android SDK', 'native_ios', { platform: 'android' }),
-    native('iOS key in the web SDK', 'native_ios', { platform: 'web' }),
-    native('iOS key from a page', 'native_ios', {
-      headers: { ...headers.native_ios, ...shop },
-      origin: 'wrong',
-      platform: 'ios',
-    }),
-    native('Android key in its SDK', 'native_android', { platform: 'android' }),
-    native('Android key in the iOS SDK', 'native_android', { platform: 'ios' }),
+    native('iOS key in its SDK', ios, { platform: 'ios' }),
+    native('iOS key in the Android SDK', ios, { platform: 'android' }),
+    native('iOS key in the web SDK', ios, { platform: 'web' }),
+    native('iOS key from a page', { ...ios, ...shop }, { origin: 'wrong', platform: 'ios' }),
+    native('Android key in its SDK', android, { ...ofAndroid, platform: 'android' }),
+    native('Android key in the iOS SDK', android, { ...ofAndroid, platform: 'ios' }),
   ]
 }
 

@@ -5,40 +5,40 @@ import { gateEndpoints, openGateEndpoints } from './gate-examples.ts'
 import type { Person } from './person.ts'
 import type { CollectBodies } from './record-collect.ts'
 
-const own =
+const organizationPath =
   (rest = '') =>
   ({ organizationId }: Context) =>
     `/v1/organizations/${organizationId}${rest}`
 
 /** The path of something of the organization, which is a fresh one where the request ends it. */
-const below =
+const ownedPath =
   (path: (context: Context, options: { fresh: boolean }) => Promise<string>, ends = false) =>
   async (context: Context) =>
-    own(await path(context, { fresh: ends && context.succeeds }))(context)
+    organizationPath(await path(context, { fresh: ends && context.succeeds }))(context)
 
 const keyPath = (rest = '', ends = true) =>
-  below(async ({ keyId }, options) => `/api-keys/${await keyId(options)}${rest}`, ends)
+  ownedPath(async ({ keyId }, options) => `/api-keys/${await keyId(options)}${rest}`, ends)
 const endpointPath = (rest = '', ends = false) =>
-  below(async ({ webhook }, options) => {
+  ownedPath(async ({ webhook }, options) => {
     const { endpointId } = await webhook(options)
     return `/webhooks/endpoints/${endpointId}${rest}`
   }, ends)
 const visitorPath = (rest = '', ends = false) =>
-  below(
+  ownedPath(
     async ({ person }, options) => `/visitors/${(await person(options)).visitorId}${rest}`,
     ends,
   )
 const userPath = (rest = '', ends = false) =>
-  below(
+  ownedPath(
     async ({ person }, options) => `/users/${(await person(options)).clientUserId}${rest}`,
     ends,
   )
-const eventPath = below(
+const eventPath = ownedPath(
   async ({ webhook }, options) => `/events/${(await webhook(options)).eventId}`,
 )
 
 /** A path that names somebody's things. */
-const of =
+const personPath =
   (path: (person: Person) => string, ends = false) =>
   async ({ person, succeeds }: Context) =>
     path(await person({ fresh: ends && succeeds }))
@@ -56,7 +56,7 @@ function correction(
     elsewhere: 404,
     async example(context) {
       const person = await context.person({ fresh: context.succeeds })
-      const url = own(`/visitors/${person.visitorId}/${name}`)(context)
+      const url = organizationPath(`/visitors/${person.visitorId}/${name}`)(context)
       return { method: 'POST', url, body: bodyOf(person) }
     },
   }
@@ -92,9 +92,9 @@ const edgeRequest = {
 export const endpoints: Record<string, Endpoint> = {
   listSessions: keyedEndpoint('GET', '/v1/sessions', { scope: 'sessions:list' }),
   countSessions: keyedEndpoint('GET', '/v1/sessions/aggregates', { scope: 'sessions:list' }),
-  getSession: keyedEndpoint('GET', of(session), { scope: 'sessions:read', ...absent }),
+  getSession: keyedEndpoint('GET', personPath(session), { scope: 'sessions:read', ...absent }),
   getScoringModel: keyedEndpoint('GET', '/v1/scoring/model', { scope: 'sessions:read' }),
-  updateSession: keyedEndpoint('PATCH', of(session, true), {
+  updateSession: keyedEndpoint('PATCH', personPath(session, true), {
     scope: 'sessions:update',
     ...absent,
     body: () => ({ client_user_id: `user_${random()}` }),
@@ -110,13 +110,13 @@ export const endpoints: Record<string, Endpoint> = {
   }),
   deleteMark: keyedEndpoint(
     'DELETE',
-    of(({ markId }) => `/v1/marks/${markId}`, true),
+    personPath(({ markId }) => `/v1/marks/${markId}`, true),
     { scope: 'sessions:mark', ...absent },
   ),
   listVisitorFingerprints: keyedEndpoint('GET', '/v1/fingerprints', { scope: 'fingerprints:list' }),
   getVisitorFingerprint: keyedEndpoint(
     'GET',
-    of(({ visitorId }) => `/v1/fingerprints/${visitorId}`),
+    personPath(({ visitorId }) => `/v1/fingerprints/${visitorId}`),
     { scope: 'fingerprints:read', ...absent },
   ),
   splitVisitor: correction('splits', ({ sessionId }) => ({
@@ -132,11 +132,15 @@ export const endpoints: Record<string, Endpoint> = {
     ...absent,
   }),
   eraseUser: keyedEndpoint('DELETE', userPath('', true), { scope: 'visitors:erase', ...absent }),
-  eraseGateAccount: keyedEndpoint('DELETE', own(`/gate-accounts/gacct_${'0'.repeat(26)}`), {
-    scope: 'visitors:erase',
-    success: 404,
-    ...absent,
-  }),
+  eraseGateAccount: keyedEndpoint(
+    'DELETE',
+    organizationPath(`/gate-accounts/gacct_${'0'.repeat(26)}`),
+    {
+      scope: 'visitors:erase',
+      success: 404,
+      ...absent,
+    },
+  ),
   exportVisitor: keyedEndpoint('GET', visitorPath('/export'), {
     scope: 'visitors:export',
     ...absent,
@@ -148,16 +152,16 @@ export const endpoints: Record<string, Endpoint> = {
     elsewhere: 201,
     body: () => ({ name: 'New', slug: `new-${random(6)}` }),
   }),
-  getOrganization: keyedEndpoint('GET', own(), { scope: 'organizations:read' }),
-  updateOrganization: keyedEndpoint('PATCH', own(), {
+  getOrganization: keyedEndpoint('GET', organizationPath(), { scope: 'organizations:read' }),
+  updateOrganization: keyedEndpoint('PATCH', organizationPath(), {
     scope: 'organizations:update',
     needsLive: 'people',
     body: renamed,
   }),
-  listAgentDirectories: keyedEndpoint('GET', own('/agent-directories'), {
+  listAgentDirectories: keyedEndpoint('GET', organizationPath('/agent-directories'), {
     scope: 'organizations:read',
   }),
-  addAgentDirectory: keyedEndpoint('POST', own('/agent-directories'), {
+  addAgentDirectory: keyedEndpoint('POST', organizationPath('/agent-directories'), {
     scope: 'organizations:update',
     needsLive: 'everyone',
     success: 201,
@@ -170,15 +174,17 @@ export const endpoints: Record<string, Endpoint> = {
       const { organizationId, world, succeeds } = context
       const domain = `${random()}.example`
       if (succeeds) await addAgentDirectory(world.deps, { organizationId, domain, by: 'operator' })
-      return own(`/agent-directories/${domain}`)(context)
+      return organizationPath(`/agent-directories/${domain}`)(context)
     },
     { scope: 'organizations:update', needsLive: 'everyone' },
   ),
-  listOrganizationAuditLog: keyedEndpoint('GET', own('/audit-log'), {
+  listOrganizationAuditLog: keyedEndpoint('GET', organizationPath('/audit-log'), {
     scope: 'organizations:read',
   }),
-  listOrganizationApiKeys: keyedEndpoint('GET', own('/api-keys'), { scope: 'api_keys:read' }),
-  createOrganizationApiKey: keyedEndpoint('POST', own('/api-keys'), {
+  listOrganizationApiKeys: keyedEndpoint('GET', organizationPath('/api-keys'), {
+    scope: 'api_keys:read',
+  }),
+  createOrganizationApiKey: keyedEndpoint('POST', organizationPath('/api-keys'), {
     scope: 'api_keys:manage',
     success: 201,
     elsewhere: 201,
@@ -198,10 +204,10 @@ export const endpoints: Record<string, Endpoint> = {
     success: 201,
     ...absent,
   }),
-  listWebhookEndpoints: keyedEndpoint('GET', own('/webhooks/endpoints'), {
+  listWebhookEndpoints: keyedEndpoint('GET', organizationPath('/webhooks/endpoints'), {
     scope: 'webhooks:read',
   }),
-  createWebhookEndpoint: keyedEndpoint('POST', own('/webhooks/endpoints'), {
+  createWebhookEndpoint: keyedEndpoint('POST', organizationPath('/webhooks/endpoints'), {
     scope: 'webhooks:manage',
     success: 201,
     elsewhere: 201,
@@ -226,7 +232,7 @@ export const endpoints: Record<string, Endpoint> = {
     success: 202,
     ...absent,
   }),
-  listEvents: keyedEndpoint('GET', own('/events'), { scope: 'webhooks:read' }),
+  listEvents: keyedEndpoint('GET', organizationPath('/events'), { scope: 'webhooks:read' }),
   retrieveEvent: keyedEndpoint('GET', eventPath, { scope: 'webhooks:read', ...absent }),
   checkAgentIpRotation: keyedEndpoint('POST', '/v1/agents/ip-rotation', {
     scope: 'agents:ip_rotation',

@@ -50,36 +50,19 @@ test('every id in a path has its form', () => {
   expect(params.filter(({ schema }) => typeof schema.pattern !== 'string')).toEqual([])
 })
 
-test.each<[string, string, Record<string, boolean>]>([
-  [
-    'getSession',
-    'sessionId',
-    {
-      [`sid_${'0'.repeat(26)}`]: true,
-      [`${'aA'.repeat(16)}`]: true,
-      sid_0: false,
-      [`x${'a'.repeat(32)}`]: false,
-    },
-  ],
-  [
-    'getVisitorFingerprint',
-    'visitorId',
-    { [`vid_${'z'.repeat(26)}`]: true, [`vid_${'l'.repeat(26)}`]: false },
-  ],
-  [
-    'updateWebhookEndpoint',
-    'endpointId',
-    { [`we_${'f'.repeat(32)}`]: true, [`we_${'g'.repeat(32)}`]: false },
-  ],
-  ['pollGateSession', 'gateSessionId', { [`gate_${'0'.repeat(26)}`]: true, gate_: false }],
-  ['pingCollect', 'pingId', { 'a-_9': true, 'a.b': false }],
-  ['createOrganization', 'Idempotency-Key', { 'a b~': true, é: false, 'a\nb': false }],
-])('%s: the form of %s', (id, name, texts) => {
-  const found = operations.find(({ operationId }) => operationId === id)
-  const schema = found?.parameters.find((one) => one.name === name)?.schema
+const digits = '0'.repeat(26)
+test.each([
+  ['getSession', 'sessionId', [`sid_${digits}`, 'aA'.repeat(16)], ['sid_0', `x${'a'.repeat(32)}`]],
+  ['getVisitorFingerprint', 'visitorId', [`vid_${digits}`], [`vid_${'l'.repeat(26)}`]],
+  ['updateWebhookEndpoint', 'endpointId', [`we_${'f'.repeat(32)}`], [`we_${'g'.repeat(32)}`]],
+  ['pollGateSession', 'gateSessionId', [`gate_${digits}`], ['gate_']],
+  ['pingCollect', 'pingId', ['a-_9'], ['a.b']],
+  ['createOrganization', 'Idempotency-Key', ['a b~'], ['é', 'a\nb']],
+])('%s: the form of %s', (id, name, fitting, others) => {
+  const operation = operations.find(({ operationId }) => operationId === id)
+  const schema = operation?.parameters.find((one) => one.name === name)?.schema
   const fits = ajv.compile(schema ?? false)
-  for (const [text, expected] of Object.entries(texts))
-    expect([text, fits(text)]).toEqual([text, expected])
+  expect([...fitting, ...others].filter((text) => fits(text))).toEqual(fitting)
 })
 
 /** What RE2, PCRE, Java, .NET, Python and ECMAScript read alike: no look-around, no \p, \u or \c, no references. */
