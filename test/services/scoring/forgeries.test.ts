@@ -27,13 +27,17 @@ import {
 import * as clients from './support/snapshots.ts'
 import { ownIdsOf, rightAnswers, rightTo, taught } from './support/taught.ts'
 
-const { answers, desktopChrome, desktopFirefox, desktopSafari, proofsOf, withParts } = clients
+const { agentOf, answers, desktopChrome, desktopFirefox, desktopSafari, proofsOf, withParts } =
+  clients
 const echo = { ...answers, canvas_challenge_hash: null, engine_answers: [], answer_mac: null }
-const agent = desktopChrome.snapshot.navigator?.user_agent ?? ''
+const agent = agentOf(desktopChrome)
 const invented = {
   navigator: { user_agent: agent, language: 'en-US' },
   environment: { screen_width: 1920, screen_height: 1080, timezone: 'Europe/Berlin' },
 }
+
+const chromeWith = (proofs: Partial<ReturnType<typeof proofsOf>>) =>
+  withParts(desktopChrome, { proofs })
 
 /** All that a script without a browser can answer: what V8 says, keyed as the protocol has it, and guesses. */
 function answersOfNode() {
@@ -59,23 +63,12 @@ describe('a forgery is not human', () => {
     ],
     [
       'a complete invented Chrome without proofs',
-      withParts(desktopChrome, { proofs: { ...proofsOf(agent), answer_mac: null } }),
+      chromeWith({ ...proofsOf(agent), answer_mac: null }),
     ],
-    [
-      'a complete invented Chrome with the texts given back',
-      withParts(desktopChrome, { proofs: echo }),
-    ],
-    [
-      'a complete invented Chrome with answers of another engine',
-      withParts(desktopChrome, { proofs: answersOfNode() }),
-    ],
+    ['a complete invented Chrome with the texts given back', chromeWith(echo)],
+    ['a complete invented Chrome with answers of another engine', chromeWith(answersOfNode())],
     ['a Firefox that answers as Chrome', withParts(desktopFirefox, { proofs: proofsOf(agent) })],
-    [
-      'a Chrome that answers as Firefox',
-      withParts(desktopChrome, {
-        proofs: proofsOf(desktopFirefox.snapshot.navigator?.user_agent ?? ''),
-      }),
-    ],
+    ['a Chrome that answers as Firefox', chromeWith(proofsOf(agentOf(desktopFirefox)))],
     [
       'an engine that nobody knows',
       withParts(desktopChrome, { navigator: { user_agent: 'Mozilla/5.0 Mine/1.0' } }),
@@ -123,13 +116,12 @@ test('an older SDK that gives the texts back has answered its document, and is i
 test('a drawing unlike those of its class is doubted, one with noise is not judged', () => {
   const drawn = { ...proofsOf(agent), canvas_challenge_hash: 'mine' }
   const learned = { ...nothingLearned, right: () => new Set(['others']) }
-  expect(evaluateClient(keyed(drawn), { learned }).facts.answers.canvas).toBe('otherwise')
-  expect(
-    evaluateClient(keyed({ ...drawn, canvas_challenge_hash: 'others' }), { learned }).facts.answers
-      .canvas,
-  ).toBe('as_others')
+  const judged = (client: clients.Client) =>
+    evaluateClient(client, { learned }).facts.answers.canvas
+  expect(judged(keyed(drawn))).toBe('otherwise')
+  expect(judged(keyed({ ...drawn, canvas_challenge_hash: 'others' }))).toBe('as_others')
   const noisy = withParts(keyed(drawn), { canvas: { noise_detected: true } })
-  expect(evaluateClient(noisy, { learned }).facts.answers.canvas).toBe('unknown')
+  expect(judged(noisy)).toBe('unknown')
 })
 
 /** A deployment that nobody has taught. */
@@ -151,16 +143,13 @@ const asked = {
 
 describe('Safari, whose answers nobody recorded', () => {
   const plausible = withParts(desktopSafari, {
-    proofs: answersOf(desktopSafari.snapshot.navigator?.user_agent ?? '', asked),
+    proofs: answersOf(agentOf(desktopSafari), asked),
   })
 
   it('is inconclusive with plausible answers, because a script may have invented them', () => {
     const { facts, score, fired } = evaluateClient(plausible, { learned: untaught })
-    expect([facts.answers.engine, score.verdict, score.risk]).toEqual([
-      'unrecorded',
-      'inconclusive',
-      40,
-    ])
+    const judged = [facts.answers.engine, score.verdict, score.risk]
+    expect(judged).toEqual(['unrecorded', 'inconclusive', 40])
     expect(fired.map(({ slug }) => slug)).toContain('engine_not_learned')
   })
 
@@ -200,7 +189,7 @@ describe('Safari, whose answers nobody recorded', () => {
   it.each([
     ['Chromium', proofsOf(agent)],
     ['an earlier Chromium', proofsOf(agent.replace(/Chrome\/\d+/, 'Chrome/121'))],
-    ['Firefox', proofsOf(desktopFirefox.snapshot.navigator?.user_agent ?? '')],
+    ['Firefox', proofsOf(agentOf(desktopFirefox))],
     ['Node', answersOfNode()],
   ])('is not what answers as %s', (_, proofs) => {
     const { facts, score } = evaluateClient(withParts(desktopSafari, { proofs }))
@@ -331,7 +320,7 @@ describe('where the deployment has learned the answers to its own questions', ()
   })
 
   it('an engine that nobody taught is judged by what the repository has', () => {
-    const proofs = answersOf(desktopFirefox.snapshot.navigator?.user_agent ?? '', asked)
+    const proofs = answersOf(agentOf(desktopFirefox), asked)
     const { engine, engineBy } = evaluateClient(withParts(desktopFirefox, { proofs }), { learned })
       .facts.answers
     expect([engine, engineBy]).toEqual(['as_claimed', 'recorded'])
@@ -342,5 +331,5 @@ function keyed(proofs: ReturnType<typeof proofsOf>): clients.Client {
   const { challenge, timing_nonce: timingNonce } = answers
   const { canvas_challenge_hash: canvas, engine_answers: engine } = proofs
   const answer_mac = answerMac({ challenge, timingNonce }, { canvas, engine })
-  return withParts(desktopChrome, { proofs: { ...proofs, answer_mac } })
+  return chromeWith({ ...proofs, answer_mac })
 }

@@ -22,6 +22,7 @@ import {
   stateOf,
 } from './support/sessions.ts'
 import {
+  agentOf,
   type Client,
   desktopChrome,
   desktopFirefox,
@@ -38,8 +39,8 @@ const firefox = 't13d1617h2_86a278354501_3cbfd9057e0d'
 const unrecorded = 't13d2014h2_a09f3c656075_14788d8d241b'
 const quic = 'q13d0312h3_55b375c5d22e_06cda9e17597'
 
-const chromeAgent = desktopChrome.snapshot.navigator?.user_agent ?? ''
-const firefoxAgent = desktopFirefox.snapshot.navigator?.user_agent ?? ''
+const chromeAgent = agentOf(desktopChrome)
+const firefoxAgent = agentOf(desktopFirefox)
 const safariAgent =
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15'
 

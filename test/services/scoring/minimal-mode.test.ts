@@ -11,7 +11,7 @@ const surface = ['webgl.renderer', 'canvas.hash', 'fonts.detected_count', 'audio
 function minimal(client: clients.Client, mode: string | null = 'minimal'): clients.Client {
   const leftOut = ['canvas', 'webgl', 'webgpu', 'audio', 'fonts', 'media']
   const kept = Object.entries(client.snapshot).filter(([group]) => !leftOut.includes(group))
-  const agent = client.snapshot.navigator?.user_agent ?? ''
+  const agent = clients.agentOf(client)
   return clients.withParts(
     { ...client, snapshot: Object.fromEntries(kept) },
     {
@@ -70,7 +70,7 @@ describe('where the organization allows the minimal mode', () => {
 
   it('all that has to be earned otherwise still has to be', () => {
     const { desktopChrome, proofsOf, withParts } = clients
-    const agent = desktopChrome.snapshot.navigator?.user_agent ?? ''
+    const agent = clients.agentOf(desktopChrome)
     const forged = [
       withParts(minimal(desktopChrome), { proofs: { ...proofsOf(agent), answer_mac: null } }),
       withParts(minimal(desktopChrome), { proofs: { engine_answers: [] } }),

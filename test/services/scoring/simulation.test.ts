@@ -9,12 +9,12 @@ import { visitorLink } from '../../support/session-scored.ts'
 import { testSession } from './support/events.ts'
 import { naturalInput } from './support/natural-input.ts'
 import { evaluateState, scored, stateOf } from './support/sessions.ts'
-import { answers, desktopChrome, proofsOf, withParts } from './support/snapshots.ts'
+import { agentOf, answers, desktopChrome, proofsOf, withParts } from './support/snapshots.ts'
 
 const serversKey: SimulationKey = Buffer.alloc(32, 7)
 const ofDocument = { sessionId: testSession('script').id, challenge: answers.challenge }
 const asked = { ...ofDocument, timingNonce: answers.timing_nonce }
-const recorded = proofsOf(desktopChrome.snapshot.navigator?.user_agent ?? '')
+const recorded = proofsOf(agentOf(desktopChrome))
 
 interface Given {
   proofs: Partial<typeof recorded>

@@ -10,7 +10,7 @@ import type {
   ResultRequested,
 } from '../../../../schemas/events.ts'
 import type { SessionEvent } from '../../../../services/scoring/session/state.ts'
-import { answers, type Client, desktopChrome } from './snapshots.ts'
+import { agentOf, answers, type Client, desktopChrome } from './snapshots.ts'
 import { startedAt } from './taught.ts'
 
 export const organizationId = 'org_0123456789abcdefghjkmnpqrs'
@@ -58,10 +58,6 @@ export function testSession(name: string, some: Partial<TestSession> = {}): Test
   }
 }
 
-export function userAgentOf({ client }: TestSession): string {
-  return client.snapshot.navigator?.user_agent ?? ''
-}
-
 /** Of each document of an app. */
 export const clientPublicKey = 'B6N8vBQgk8i3VdwbEOhstCY3StFqqFPtC9_AsrhtHHw'
 
@@ -104,7 +100,7 @@ export function documentOpened(session: TestSession): SessionEvent {
       resumed: false,
       url: 'https://shop.example/signup',
       referrer: null,
-      user_agent: userAgentOf(session),
+      user_agent: agentOf(session.client),
       ip_address: ip,
       accept_language: client.snapshot.navigator?.languages?.join() ?? null,
       client_hints: client.clientHints ?? {},
@@ -121,7 +117,7 @@ export function documentOpened(session: TestSession): SessionEvent {
   }
 }
 
-export interface BodyOptions {
+interface BodyOptions {
   seq?: number
   at?: number
   /** What the client observed. Default: of a batch its snapshot, of a hand-off nothing. */
@@ -144,7 +140,7 @@ function body(
     seq,
     received_at: at,
     ip_address: session.ip,
-    user_agent: userAgentOf(session),
+    user_agent: agentOf(session.client),
     body_hash,
     payload: sent,
   }

@@ -67,8 +67,6 @@ export const loseScoring = (pool: pg.Pool) =>
   pool.query(`truncate scoring.offsets, scoring.sessions, scoring.visitors, scoring.links, scoring.visitor_keys,
     scoring.attested_devices, scoring.agent_lookups, scoring.used_nonces`)
 
-export type MemoryScoring = ReturnType<typeof useScoring>
-
 /** A log in memory, a clock and a database, which each test of the file finds empty. Scoring runs from `start` on. */
 export function useScoring(from = startedAt) {
   let database: TestDatabase

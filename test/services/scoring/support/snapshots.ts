@@ -22,6 +22,8 @@ export interface Client {
 /** What every document of a test hands out. */
 export const answers = { challenge: 'challenge-1', timing_nonce: 'timing-1' }
 
+export const agentOf = ({ snapshot }: Client): string => snapshot.navigator?.user_agent ?? ''
+
 /** How the browser of a user agent answers that document, where `taught` knows the answers. */
 export function proofsOf(
   userAgent: string,
