@@ -137,7 +137,6 @@ test.each<[string, string, DomainEvent[]]>([
   ['it is skipped while it is pending', 'skipped 1/1, not due, 500', [retry(1), skip]],
   ['it is skipped while it is pending', 'succeeded 1/1, not due, 200', [success(1), skip]],
   ['it is redelivered', 'pending 1/0, due 9000, 500', [end(1), again]],
-  ['it is redelivered', 'pending 1/0, due 9000, 200', [success(1), again]],
   ['it is redelivered', 'pending 0/0, due 9000, null', [skip, again]],
   ['its schedule starts anew', 'pending 2/1, due 3000, 500', [end(1), again, retry(2)]],
   ['it is not redelivered while it is pending', 'pending 0/0, due 1, null', [again]],

@@ -76,8 +76,8 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(received()).toEqual([other])
   })
 
-  /** Work whose requests last for ever, by a clock that the test turns. */
-  function openWork(monotonic: () => number) {
+  /** Work by a clock that the test turns, whose requests last for ever unless told what became of them. */
+  function openWork(monotonic: () => number, made: ReturnType<Deliver> = new Promise(() => {})) {
     const begun: Parameters<Deliver>[] = []
     const work = createWork({
       pool: world.pool,
@@ -87,7 +87,7 @@ describe.each(openTestLogs())('$name', (testLog) => {
       caughtUp: { waitUntilCaughtUp: async () => {} },
       deliver: (...job) => {
         begun.push(job)
-        return new Promise(() => {})
+        return made
       },
       recorder: { record: async () => {} },
       giveUp: { judge: async () => {} },
@@ -133,6 +133,14 @@ describe.each(openTestLogs())('$name', (testLog) => {
     elapsed = 1200
     await work.renewLeases()
     expect([mayBegin(2199), mayBegin(2200)]).toEqual([[true], [false]])
+  })
+
+  test('a request that could not begin in time is in flight no longer', async () => {
+    await world.project()
+    await world.raise(await world.endpoint(receiver.url('/')))
+    const { work } = openWork(() => 0, Promise.resolve(undefined))
+    await work.takeDue()
+    await eventually(() => expect(work.inFlight()).toEqual([]))
   })
 
   test('with default settings nothing connects to loopback, and the attempt says why', async () => {
