@@ -6,6 +6,8 @@ import { openToken, verifyToken } from '../../docs/examples/express/verify-token
 import { secretHashOf } from '../../infra/crypto/api-keys.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import vector from '../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
+import { startCluster } from '../support/cluster.ts'
+import { createTestClient } from '../support/devices.ts'
 
 const examples = path.resolve(import.meta.dirname, '../../docs/examples')
 
@@ -60,3 +62,23 @@ test('it takes a token once, and only while it is recent', () => {
   for (const at of [Date.now() - 3_600_000, Date.now() + 3_600_000])
     expect(() => verifyToken(sealed('evt_3', at), 'sk_live_a')).toThrow('too old')
 })
+
+test('a secret key opens what is sealed from its issue to its revocation, at once', async () => {
+  await using undo = new AsyncDisposableStack()
+  const cluster = await startCluster()
+  undo.defer(() => cluster.stop())
+  const client = createTestClient(cluster)
+  await client.open()
+  const seal = async (elapsed_ms: number) =>
+    (await client.requestResult({ version: 1, elapsed_ms })).sealedToken
+  const keys = `/v1/organizations/${cluster.owner.organizationId}/api-keys`
+  const before = await seal(1)
+  const issue = { name: 'New', type: 'secret', environment: 'live', scopes: ['sessions:read'] }
+  const key = await cluster.read<{ id: string; revealed_key: string }>(keys, { body: issue })
+  const during = await seal(2)
+  await cluster.read(`${keys}/${key.id}`, { method: 'DELETE' })
+  const after = await seal(3)
+  expect(openToken(during, key.revealed_key)).toMatchObject({ object: 'session_verification' })
+  for (const token of [before, after])
+    expect(() => openToken(token, key.revealed_key)).toThrow('sealed to other keys')
+}, 60_000)
