@@ -29,6 +29,12 @@ describe('the randomness of a command', () => {
     )
   })
 
+  test('never hands the same block out twice', () => {
+    const { random } = commandSecrets(master, { scope: 's', key: 'k', seed: randomBytes(16) })
+    const blocks = Array.from({ length: 1000 }, () => random(32).toString('hex'))
+    expect(new Set(blocks).size).toBe(1000)
+  })
+
   test('cannot be changed through what was handed out before', () => {
     const name = { scope: 's', key: 'k', seed: Buffer.alloc(16) }
     const { random } = commandSecrets(master, name)
