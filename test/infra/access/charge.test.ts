@@ -57,6 +57,28 @@ describe.each([
     expect(limited).toEqual(Array(3).fill('secret'))
   })
 
+  test('what is refused while the key is verified takes nothing', async () => {
+    const native = app.publishable({ clientTarget: 'native_ios' })
+    const restricted = app.publishable({ allowedOrigins: ['https://shop.example'] })
+    const page = { origin: 'https://evil.example' }
+    const refused: [Send, string][] = [
+      [{}, 'auth.missing_api_key'],
+      [{ key: app.unknown() }, 'auth.invalid_api_key'],
+      [{ key: app.secret(['*'], { status: 'revoked' }) }, 'auth.invalid_api_key'],
+      [
+        { key: app.secret(['*'], { organizationStatus: 'suspended' }) },
+        'auth.organization_inactive',
+      ],
+      [{ key: app.publishable() }, 'auth.secret_key_required'],
+      [{ key: app.secret(), url: '/collect' }, 'auth.secret_key_not_allowed'],
+      [{ key: native, url: '/collect', headers: page }, 'auth.native_key_not_allowed'],
+      [{ key: restricted, url: '/collect', headers: page }, 'auth.origin_not_allowed'],
+    ]
+    for (const [request, code] of refused)
+      expect(await rest(request)).toMatchObject({ code, limits: Array(3).fill(undefined) })
+    expect(limiter.consumed).toEqual([])
+  })
+
   test('an empty bucket is answered before scope and organization', async () => {
     const narrow = app.secret(['fingerprints:read'])
     for (let i = 0; i < 6; i++) await rest({ key: narrow })
@@ -200,6 +222,15 @@ describe('a cost that is in the body', () => {
       status,
       limits: ['25', expect.anything(), cost],
     })
+  })
+
+  test('more than is left is 429, with its cost, and is taken all the same', async () => {
+    await post(items(10))
+    await post(items(10))
+    const refused = await post(items(10))
+    expect(refused).toMatchObject({ status: 429, limits: ['25', '0', '10'] })
+    // 5 units short, and 10 more for the same again, at 25 in 60 seconds.
+    expect(refused.headers['retry-after']).toBe('36')
   })
 
   test('a missing scope has paid for its items', async () => {

@@ -18,6 +18,7 @@ afterEach(() => app.close())
 async function startLimited() {
   const limiter = createMemoryLimiter(() => app.now.ms)
   app = await startCollectApp({ limiter, defaultLimits: { secret: 1, publishable: 5 } })
+  return limiter
 }
 
 test('sessions, batches and results take a unit each, and a page can read how long it has to wait', async () => {
@@ -59,6 +60,37 @@ test('a page can read the refusal for too many new keys too', async () => {
   expect(status).toBe(429)
   expect(headers).toMatchObject({ 'retry-after': '1', 'access-control-allow-origin': shop })
   expect(headers).not.toHaveProperty('x-ratelimit-limit')
+})
+
+test('preflights, pings and network checks take nothing, with a valid key too', async () => {
+  const limiter = await startLimited()
+  const authorization = `Bearer ${app.publishable()}`
+  const json = { authorization, 'content-type': 'application/json' }
+  const answers = [
+    await app.send('OPTIONS', '/v2/collect/sessions', { headers: { origin: shop, authorization } }),
+    await app.send('GET', '/v2/collect/pings/a', { headers: { authorization } }),
+    await app.send('POST', '/v2/collect/network-checks', { headers: json, payload: '{}' }),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([204, 204, 202])
+  expect(limiter.consumed).toEqual([])
+})
+
+test("a native key in another platform's SDK takes nothing, on any of the endpoints", async () => {
+  const limiter = await startLimited()
+  const client = clientOf(app, app.publishable())
+  await client.open()
+  await client.sendBatch(quiet)
+  await client.requestResult(quiet)
+  const authorization = `Bearer ${app.publishable({ clientTarget: 'native_ios' })}`
+  for (const kind of ['sessions', 'batches', 'results'] as const) {
+    const { headers } = lastSent(app, kind)
+    const answer = await sendAgain(app, lastSent(app, kind), {
+      headers: { ...headers, authorization },
+    })
+    expect(answer.json.error.code).toBe('auth.native_key_not_allowed')
+    expect(answer.headers).not.toHaveProperty('x-ratelimit-cost')
+  }
+  expect(limiter.consumed.reduce((sum, { cost }) => sum + cost, 0)).toBe(3)
 })
 
 test('one document hands off ten times at once, and then once in five seconds', async () => {
