@@ -8,11 +8,14 @@ import { createProcesses, requestOf } from './support/processes.ts'
 const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
 console.log(`rate limiter, several processes: SEED=${seed}`)
 
-/** A request for one unit, in milliseconds from the start. */
+/** A request, in milliseconds from the start. */
 interface Arrival {
   at: number
   node: number
+  cost: number
 }
+
+const unitsOf = (requests: Arrival[]) => requests.reduce((sum, { cost }) => sum + cost, 0)
 
 /** Sends the requests, which are in the order of time, to several processes with one store in virtual time. */
 async function runCluster(
@@ -26,7 +29,9 @@ async function runCluster(
   const start = time.clock()
   const decided: (Arrival & { admitted: boolean; decidedAt: number })[] = []
   const take = async (arrival: Arrival) => {
-    const taken = await limiters[arrival.node]?.consume(requestOf('0', { limit }))
+    const taken = await limiters[arrival.node]?.consume(
+      requestOf('0', { limit, cost: arrival.cost }),
+    )
     if (taken)
       decided.push({ ...arrival, admitted: taken.admitted, decidedAt: time.clock() - start })
   }
@@ -47,10 +52,10 @@ async function runCluster(
 test('processes that knew a full bucket each admit less than a twentieth of it once it is empty', async () => {
   const [nodes, limit] = [4, 600]
   const burst = (at: number, node: number, count: number) =>
-    Array.from({ length: count }, () => ({ at, node }))
+    Array.from({ length: count }, () => ({ at, node, cost: 1 }))
   const others = (at: number) => [1, 2, 3].flatMap((node) => burst(at, node, 100))
   const arrivals = [
-    ...[0, 1, 2, 3].map((node) => ({ at: 0, node })),
+    ...[0, 1, 2, 3].map((node) => ({ at: 0, node, cost: 1 })),
     ...burst(1000, 0, limit),
     ...others(1100),
     ...others(1500),
@@ -68,24 +73,30 @@ test('at 3 times the limit the processes together admit what one bucket would, a
   const cluster = fc.record({
     nodes: fc.integer({ min: 1, max: 5 }),
     limit: fc.constantFrom(10, 50, 100, 600, 1000, 3000),
+    /** A tenth of the requests cost as much. */
+    most: fc.constantFrom(1, 10),
     spreadMs: fc.constantFrom(0, 1000, 10_000, 60_000),
     draw: fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
   })
   await fc.assert(
-    fc.asyncProperty(cluster, async ({ nodes, limit, draw, spreadMs }) => {
+    fc.asyncProperty(cluster, async ({ nodes, limit, most, draw, spreadMs }) => {
       const drawn = () => draw.next().value
       const arrivals = Array.from({ length: 3 * limit }, () => ({
         at: Math.floor(drawn() * spreadMs),
         node: Math.floor(drawn() ** 2 * nodes),
+        cost: drawn() < 0.1 ? most : 1,
       })).sort((a, b) => a.at - b.at)
       const travelMs = () => Math.floor(drawn() * 4)
       const decided = await runCluster(limit, { nodes, arrivals, travelMs })
       const model = createModel(limit, 0)
-      const expected = arrivals.filter(({ at }) => model.request(1, limit, at).admitted).length
-      const difference = decided.filter(({ admitted }) => admitted).length - expected
+      const expected = unitsOf(
+        arrivals.filter(({ at, cost }) => model.request(cost, limit, at).admitted),
+      )
+      const difference = unitsOf(decided.filter(({ admitted }) => admitted)) - expected
       const beyond = nodes === 1 ? 0 : (nodes * limit) / 20
-      expect(difference).toBeLessThanOrEqual(beyond + 1)
-      expect(difference).toBeGreaterThanOrEqual(-Math.ceil(expected / 100) - 1)
+      // A request is admitted or refused as a whole.
+      expect(difference).toBeLessThanOrEqual(beyond + most)
+      expect(difference).toBeGreaterThanOrEqual(-Math.ceil(expected / 100) - most)
     }),
     { seed, numRuns: amount({ few: 15, many: 40 }) },
   )
