@@ -178,6 +178,17 @@ describe.each(openTestLogs())('rebuild on $name', (testLog) => {
       .rows[0]
   }
 
+  test.each(['40P01', '40001'])('applies again what failed once with %s', async (code) => {
+    let attempts = 0
+    const apply: Projection['apply'] = (tx, events) => {
+      attempts++
+      if (attempts === 1) throw Object.assign(new Error('the database is busy'), { code })
+      return projection.apply(tx, events)
+    }
+    expect(await run({ projection: { ...projection, apply } })).toMatchObject(switched)
+    expect(attempts).toBeGreaterThan(1)
+  })
+
   test('is equal while events keep arriving and readers keep reading', async () => {
     let stopped = false
     const arrivals: Position[] = []
