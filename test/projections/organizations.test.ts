@@ -211,13 +211,20 @@ test('a key changes its name, origins and scopes', async () => {
   expect(await findKey(model.pool, `org_${'2'.repeat(26)}`, keyId(1))).toBeUndefined()
 })
 
-test('keys are listed newest first, page by page', async () => {
-  await model.given(created, ...[1, 2, 3].map((n) => issued(n)))
-  const page = (after?: { createdAt: number; id: string }) =>
-    listKeys(model.pool, organizationId, { limit: 2, after })
-  expect(await page()).toMatchObject({ rows: [{ id: keyId(3) }, { id: keyId(2) }], hasMore: true })
-  const second = await page({ createdAt: 102, id: keyId(2) })
-  expect(second).toMatchObject({ rows: [{ id: keyId(1) }], hasMore: false })
+test('keys are listed newest first, page by page, each once while others come and change', async () => {
+  const ofOneTime = [1, 2, 3, 4, 5].map((n) => issued(n, { issued_at: 100 }))
+  await model.given(created, ...ofOneTime, issued(6))
+  const seen: string[] = []
+  let after: { createdAt: number; id: string } | undefined
+  for (let more = true, n = 10; more; n++) {
+    const { rows, hasMore } = await listKeys(model.pool, organizationId, { limit: 2, after })
+    seen.push(...rows.map((row) => row.id))
+    const last = rows.at(-1)
+    after = last && { createdAt: last.created_at, id: last.id }
+    more = hasMore
+    await model.given(issued(n), rotated(2, 300), revoked(3))
+  }
+  expect(seen).toEqual([6, 5, 4, 3, 2, 1].map(keyId))
 })
 
 test('rotating keys are found once their grace is over, longest ago first', async () => {
