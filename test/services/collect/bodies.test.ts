@@ -255,6 +255,13 @@ describe('documents', () => {
     expect(batches()).toHaveLength(2)
   })
 
+  test('go on under a replaced publishable key of the same organization', async () => {
+    const sent = lastSent(app, 'batches')
+    const authorization = `Bearer ${app.publishable({ keyId: 'key_00000000000000000000000008' })}`
+    const again = await sendAgain(app, sent, withHeader(sent, 'Authorization', authorization))
+    expect(again.status).toBe(200)
+  })
+
   test('go on after the master key was replaced, and are gone when its key was taken away', async () => {
     const next = Buffer.alloc(32, 2).toString('base64')
     const replaced = await sendThere({}, { masterKeys: `${next},${firstMasterKey}` })
