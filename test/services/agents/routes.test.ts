@@ -132,6 +132,12 @@ it.each<[string, unknown, Post]>([
   },
 )
 
+it('an organization without the capability gets 403 first for a key without the scope', async () => {
+  const { organizationId } = await api.organization()
+  const { revealedKey: by } = await api.issue({ organizationId, scopes: ['sessions:read'] })
+  expect(await post({ items: [item] }, { by })).toMatchObject({ status: 403, cost: '1' })
+})
+
 it.each<[string, unknown, number, string]>([
   ['an item', { items: items(1) }, 200, '1'],
   ['two items', { items: items(2) }, 200, '2'],
@@ -153,6 +159,19 @@ describe('without enough IP data', () => {
     expect([status, cost, headers['retry-after']]).toEqual([503, '2', '60'])
     expect(body.error).toMatchObject({ code: 'service.unavailable', retryable: true })
     expect(body.error.message).toContain('items.1.ip')
+  })
+
+  it.each([
+    ['country', 'location'],
+    ['network', 'routing'],
+  ] as const)('the whole batch is 503 where the %s alone is unknown', async (_, part) => {
+    const known = network.lookup(item.ip, 0)
+    const partly = { ...known, [part]: noNetwork.lookup(item.ip, 0)[part] }
+    const lookup = vi.spyOn(network, 'lookup')
+    lookup.mockImplementation((ip) => (ip === item.ip ? known : partly))
+    const { status, body } = await post(unknown)
+    lookup.mockRestore()
+    expect([status, body.error.message]).toEqual([503, expect.stringContaining('items.1.ip')])
   })
 
   it('an invalid item counts before missing data', async () => {
