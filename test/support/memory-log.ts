@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   type ConsumeOptions,
   type EventLog,
@@ -15,6 +16,8 @@ export interface MemoryLog extends EventLog {
   /** Resolves when every consumer has handled all that was appended. */
   settled(): Promise<void>
 }
+
+const retryMs = 20
 
 /** An event log in an array, for unit tests: one partition a topic, delivered at once, no group offsets kept. */
 export function createMemoryLog({ now = Date.now }: { now?: () => number } = {}): MemoryLog {
@@ -37,14 +40,18 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     return stored
   }
 
-  async function deliver(
-    { topics, handle, onError }: ConsumeOptions,
-    some: LogRecord[],
-  ): Promise<void> {
-    for (const topic of topics) {
+  // What a handler rejects comes again, until the consumer stops.
+  async function deliver(consumer: ConsumeOptions, some: LogRecord[]): Promise<void> {
+    for (const topic of consumer.topics) {
       const mine = some.filter((record) => record.topic === topic)
-      if (mine.length > 0) {
-        await handle([{ topic, partition: 0, records: mine }]).catch((error) => onError?.(error))
+      while (mine.length > 0 && consumers.has(consumer)) {
+        try {
+          await consumer.handle([{ topic, partition: 0, records: mine }])
+          break
+        } catch (error) {
+          consumer.onError?.(error)
+          await delay(retryMs)
+        }
       }
     }
   }
