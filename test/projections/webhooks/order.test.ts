@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
 import {
@@ -160,3 +160,20 @@ test('whatever the log holds, where it is cut into batches changes nothing', asy
   )
   await fc.assert(property, fastCheckSettings(runs))
 }, 120_000)
+
+test('the logs above reach all that can become of a delivery, and events that are too old', async () => {
+  const statuses = new Set<string>()
+  let [made, left] = [0, 0]
+  for (const log of fc.sample(steps, { seed: 1, numRuns: 20 }).map(lawful))
+    await withBuild(async (build) => {
+      for (const events of partitionsOf(log)) await deliver(build, events)
+      const read = (what: string) => world.pool.query(`select ${what}`)
+      const { rows } = await read(`status from ${build.schema}.webhook_deliveries`)
+      for (const { status } of rows) statuses.add(status)
+      made += new Set(log.filter(({ kind }) => kind === 'raised').map(({ event }) => event)).size
+      left += (await read(`from ${build.schema}.webhook_events`)).rowCount ?? 0
+    })
+  expect([...statuses].toSorted()).toEqual(['failed', 'pending', 'skipped', 'succeeded'])
+  expect(left).toBeGreaterThan(0)
+  expect(left).toBeLessThan(made)
+})
