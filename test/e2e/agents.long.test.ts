@@ -33,7 +33,7 @@ beforeAll(async () => {
     FIRST_PARTY_URLS: 'https://own.example',
     TRUSTED_PROXIES: '127.0.0.1',
     AGENT_LOOKUPS: 'on',
-    PROGRAM: path.join(root, 'test/support/looking-up-inside.ts'),
+    PROGRAM: path.join(root, 'test/e2e/looking-up-inside.ts'),
     LOOKING_UP: JSON.stringify({ dnsServers: [dns.address], ca: agent.options.ca }),
   }
   cluster = await startCluster({ env })

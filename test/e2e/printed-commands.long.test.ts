@@ -18,11 +18,11 @@ import { eventually } from '../support/eventually.ts'
 import { appendForeign } from '../support/foreign-records.ts'
 import { needs } from '../support/needs.ts'
 import { type PrintedCommand, printedCommands } from '../support/printed-commands.ts'
-import { openPrintedShell, type PrintedShell } from '../support/printed-shell.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/test-projects.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { fastWebhooks } from '../support/webhook-world.ts'
+import { openPrintedShell, type PrintedShell } from './printed-shell.ts'
 
 const { describe, it } = needs('postgresql', 'shells')
 

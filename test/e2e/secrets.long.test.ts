@@ -3,13 +3,6 @@ import path from 'node:path'
 import { pino } from 'pino'
 import { beforeAll, describe, expect, inject, it } from 'vitest'
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
-import {
-  collectSessions,
-  issueKeys,
-  issueSigningSecrets,
-  markers,
-  misplaceKeys,
-} from '../support/carry-secrets.ts'
 import { dumpDatabase, dumpTopics } from '../support/dump.ts'
 import { addInstallation, createKnownSecrets, privateFiles } from '../support/known-secrets.ts'
 import { isLong } from '../support/long.ts'
@@ -19,6 +12,13 @@ import { openedRecords } from '../support/people.ts'
 import { createScanner, type Finding, type Place } from '../support/secret-scan.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTidegate } from '../support/tidegate.ts'
+import {
+  collectSessions,
+  issueKeys,
+  issueSigningSecrets,
+  markers,
+  misplaceKeys,
+} from './carry-secrets.ts'
 
 // What is secret, and so must be nowhere: keys and their hashes, webhook signing secrets, master keys, the database's
 // password, tokens, nonces, cookies and document ids of the collect protocol, Idempotency-Key values, a password in a

@@ -10,9 +10,9 @@ import {
   startCluster,
 } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
-import { type OtlpReceiver, type SentSpan, startOtlpReceiver } from '../support/otlp-receiver.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import { fastWebhooks } from '../support/webhook-world.ts'
+import { type OtlpReceiver, type SentSpan, startOtlpReceiver } from './otlp-receiver.ts'
 
 const traceIdOf = (sessionId: string) => hash('sha256', sessionId, 'hex').slice(0, 32)
 

@@ -2,10 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clusterLogs } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { createNumbers } from '../support/hand.ts'
-import { createFaults } from '../support/webhook-faults.ts'
-import { type Judgement, judge } from '../support/webhook-judgement.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { createTestAuthority, type TestAuthority } from '../support/webhook-tls.ts'
 import {
   type Delivery,
   fastAttempts,
@@ -14,6 +11,9 @@ import {
   type Tenant,
   type WebhookWorld,
 } from '../support/webhook-world.ts'
+import { createFaults } from './webhook-faults.ts'
+import { type Judgement, judge } from './webhook-judgement.ts'
+import { createTestAuthority, type TestAuthority } from './webhook-tls.ts'
 
 const tenantCount = 4
 /** Each session is final at once and has a visitor: two events, delivered to one endpoint each. */

@@ -6,10 +6,10 @@ import {
   type DebianPostgres,
   startDebianPostgres,
 } from '../support/debian-postgres.ts'
-import { type KafkaCluster, startKafkaCluster } from '../support/kafka-cluster.ts'
 import { type RoleProcesses, readBack, startRoles } from '../support/roles.ts'
 import { startTraffic } from '../support/session-traffic.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { type KafkaCluster, startKafkaCluster } from './kafka-cluster.ts'
 import { type Count, recordResult } from './report.ts'
 
 export interface World {

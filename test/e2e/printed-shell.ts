@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { programCommand } from './program.ts'
+import { programCommand } from '../support/program.ts'
 
 const run = promisify(execFile)
 

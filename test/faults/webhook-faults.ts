@@ -1,4 +1,4 @@
-import { createNumbers } from './hand.ts'
+import { createNumbers } from '../support/hand.ts'
 import {
   accept,
   acceptAfter,
@@ -12,8 +12,8 @@ import {
   stalledBody,
   status,
   tooManyUntil,
-} from './webhook-behaviours.ts'
-import type { Incoming } from './webhook-receiver.ts'
+} from '../support/webhook-behaviours.ts'
+import type { Incoming } from '../support/webhook-receiver.ts'
 
 export interface FaultOptions {
   seed: number

@@ -4,9 +4,9 @@ import { text } from 'node:stream/consumers'
 import { type CollectClientOptions, createCollectClient } from '../../infra/wire/collect/client.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
 import { planSession } from '../../services/cli/simulate/generate/plan.ts'
-import { validatingFetch } from './described.ts'
-import type { KnownSecrets } from './known-secrets.ts'
-import type { RunningTidegate } from './tidegate.ts'
+import { validatingFetch } from '../support/described.ts'
+import type { KnownSecrets } from '../support/known-secrets.ts'
+import type { RunningTidegate } from '../support/tidegate.ts'
 
 /** Words that are in the data on purpose: a scan that does not find them does not look. */
 export const markers = {

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { z } from 'zod'
-import { displayNumber } from '../../bench/detection/desktop.ts'
-import { chromiumFile, createProfile, quietFlags } from './chromium.ts'
-import { endChild } from './end-child.ts'
+import { displayNumber } from '../../../bench/detection/desktop.ts'
+import { chromiumFile, createProfile, quietFlags } from '../../support/chromium.ts'
+import { endChild } from '../../support/end-child.ts'
 
 const messageOf = z.object({
   id: z.number().optional(),

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { WebhookDeliveryAttempted } from '../../schemas/events.ts'
-import type { Received } from './webhook-receiver.ts'
-import type { Delivery } from './webhook-world.ts'
+import type { Received } from '../support/webhook-receiver.ts'
+import type { Delivery } from '../support/webhook-world.ts'
 
 /** What each side of the deliveries says about them. */
 export interface Evidence {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { type Certificate, createAuthority } from './tls-certificates.ts'
+import { type Certificate, createAuthority } from '../support/tls-certificates.ts'
 
 export interface TestAuthority {
   /** For processes that shall trust it. */

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import { freePort } from '../../infra/local/free-port.ts'
-import { type KafkaBroker, startKafkaBroker } from './kafka-broker.ts'
-import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts'
-import { createAuthority } from './tls-certificates.ts'
+import { type KafkaBroker, startKafkaBroker } from '../support/kafka-broker.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { createAuthority } from '../support/tls-certificates.ts'
 
 export interface KafkaCluster {
   /** By node, the first is number 1. */
