@@ -169,6 +169,19 @@ describe('a login', () => {
     expect([used.outcome, (await approve(id, body)).outcome]).toEqual(['200', resolved])
   })
 
+  test('is not approved by a proof that shows no person on its page, and stays to be approved', async () => {
+    const { id } = await login()
+    for (const handOff of [
+      { challenge_answered: false },
+      { input_observed: false },
+      { binding: null },
+    ])
+      expect((await approve(id, await gate.flow.approval(id, { handOff }))).outcome).toBe(
+        '403 gate.svc_proof_invalid',
+      )
+    expect((await approve(id, await gate.flow.approval(id))).outcome).toBe('200')
+  })
+
   test('leads to where its page says, whatever the service says since', async () => {
     const shown = 'https://acme.example/auth/gate'
     const { id, to } = await login({ dashboard_login_url: shown })

@@ -53,9 +53,11 @@ test("an Idempotency-Key is that of one account, not of another's", async () => 
   expect(new Set(ids.map(({ data }) => data.id)).size).toBe(2)
 })
 
-test('a service is told once whose login a person approved', async () => {
+test('a service is told once whose login a person approved, and nobody else is', async () => {
   const code = await gate.flow.loginCode(owner.serviceId, account.agentToken ?? '')
-  const consume = () => gate.post('login-sessions/consume', { code }, { key: owner.secretKey })
+  const consume = ({ secretKey: key } = owner) =>
+    gate.post('login-sessions/consume', { code }, { key })
+  expect((await consume(await gate.owner())).outcome).toBe('410 gate.session_expired')
   expect((await consume()).data).toEqual({
     object: 'gate_dashboard_login',
     gate_account_id: account.gateAccountId,

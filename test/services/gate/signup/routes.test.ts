@@ -125,6 +125,20 @@ describe('polling', () => {
     }
     expect(gate.sentTo(signup.id)).toHaveLength(1)
   })
+
+  test('without a key that was lost before the approval was written is 410, too', async () => {
+    const { make } = gate.parts.vault
+    vi.spyOn(gate.parts.vault, 'make').mockImplementationOnce(async (id) => {
+      const key = await make(id)
+      await gate.pool.query('truncate tidegate.gate_vault')
+      return key
+    })
+    const signup = await gate.flow.open(owner.serviceId)
+    await gate.flow.approve(signup.id)
+    const { outcome, error } = await poll(signup)
+    expect(outcome).toBe('410 gate.delivery_consumed')
+    expect(error.message).toContain('their key is gone')
+  })
 })
 
 describe('consent', () => {
