@@ -18,7 +18,11 @@ import { serviceRegistered } from '../../support/gate-service.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { silent } from '../../support/projections.ts'
 import { type Behaviour, silence, status } from '../../support/webhook-behaviours.ts'
-import { startWebhookReceiver } from '../../support/webhook-receiver.ts'
+import {
+  startWebhookReceiver,
+  verifiesOwn,
+  verifiesStandard,
+} from '../../support/webhook-receiver.ts'
 import { type Endpoint, newEventId, openWebhookLog, type WebhookLog } from './webhook-log.ts'
 
 const type = 'gate.session.approved'
@@ -166,6 +170,20 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(await shown(which)).toMatchObject({ status: 'failed', response_status: code })
     expect(await attempt(which, { attempt: 2 })).toEqual(notSent('ended'))
     expect(requestsTo(endpoint)).toHaveLength(1)
+  })
+
+  test('an attempt after a rotation verifies with the new secret and with the one before', async () => {
+    const endpoint = await subscribedEndpoint()
+    const which = await raised(endpoint)
+    const secrets = [endpoint.secret, await world.rotate(endpoint)]
+    receiver.expectSignature(endpoint.path, ...secrets)
+    behaviour = answering(200, 'envelope')
+    await attempt(which)
+    const [request] = requestsTo(endpoint)
+    if (!request) throw new Error('nothing arrived')
+    expect(secrets.map((secret) => verifiesStandard(request, secret))).toEqual([true, true])
+    // The header with room for one signature has the new secret's.
+    expect(secrets.map((secret) => verifiesOwn(request, secret))).toEqual([false, true])
   })
 
   test('an event raised again is the first one, and has one delivery', async () => {

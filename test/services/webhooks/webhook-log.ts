@@ -208,6 +208,19 @@ export async function openWebhookLog(
       const data = { organization_id, endpoint_id, reason: 'manual', disabled_at: 1 } as const
       await happen({ type: 'WebhookEndpointDisabled', data })
     },
+    /** Replaces the signing secret, which verifies for another minute; returns the new one. */
+    async rotate({ id: endpoint_id, organizationId: organization_id }: Endpoint): Promise<string> {
+      const secret = generateSigningSecret(randomBytes)
+      const data = {
+        organization_id,
+        endpoint_id,
+        signing_secret_sealed: seal(endpoint_id, secret),
+        rotated_at: Date.now(),
+        previous_expires_at: Date.now() + 60_000,
+      }
+      await happen({ type: 'WebhookEndpointSecretRotated', data })
+      return secret
+    },
     async suspend(organization_id: string): Promise<void> {
       await happen({ type: 'OrganizationSuspended', data: { organization_id, suspended_at: 1 } })
     },

@@ -1,6 +1,4 @@
-import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { generateSigningSecret } from '../../../../infra/wire/webhooks/signature.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import {
   createGiveUp,
@@ -74,23 +72,11 @@ describe.each(openTestLogs())('$name', (testLog) => {
 
   test('what is raised after a rotation verifies with the new secret and with the one before', async () => {
     const endpoint = await world.endpoint(receiver.url('/rotated'))
-    const { id: endpoint_id, organizationId: organization_id, secret: first } = endpoint
-    const second = generateSigningSecret(randomBytes)
-    await world.happen({
-      type: 'WebhookEndpointSecretRotated',
-      data: {
-        organization_id,
-        endpoint_id,
-        signing_secret_sealed: world.seal(endpoint_id, second),
-        rotated_at: Date.now(),
-        previous_expires_at: Date.now() + 60_000,
-      },
-    })
+    const secrets = [endpoint.secret, await world.rotate(endpoint)]
     await world.raise(endpoint)
     await world.ended(endpoint)
     const [request] = requestsAt('/rotated')
     if (!request) throw new Error('nothing arrived')
-    const secrets = [first, second]
     expect(secrets.map((secret) => verifiesStandard(request, secret))).toEqual([true, true])
     // The header with room for one signature has the new secret's.
     expect(secrets.map((secret) => verifiesOwn(request, secret))).toEqual([false, true])
