@@ -1,7 +1,13 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { DecidedEvent } from '../../../../infra/event-store/decide.ts'
 import { asId } from '../../../../infra/ids.ts'
 import type { GateSessionRow } from '../../../../projections/gate/tables.ts'
-import { decideApprovalFailure } from '../../../../services/gate/approval/decide.ts'
+import {
+  decideApproval,
+  decideApprovalFailure,
+  decideApprovalStart,
+} from '../../../../services/gate/approval/decide.ts'
 import { systemService } from '../../../../services/gate/registry/registered.ts'
 import { codeTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
 import {
@@ -14,11 +20,15 @@ import {
   decideSessionExpiry,
   reloadMs,
 } from '../../../../services/gate/signup/decide.ts'
+import { fastCheckSettings } from '../../../support/bad-delivery.ts'
+import { amount } from '../../../support/long.ts'
 import { organization } from '../../../support/organization-rows.ts'
 import {
+  approval,
   approvedLogin,
   approvedSignup,
   claimingSignup,
+  credentials,
   eventsOf,
   now,
   outcome,
@@ -200,4 +210,86 @@ test('the read model says how a session ended, and has nothing of a delivery tha
     acknowledged: { status: 'approved', delivery: 'acknowledged', delivery_sealed: null },
     gone: { status: 'approved', delivery: 'expired', delivery_sealed: null },
   })
+})
+
+/** What may be asked of a signup at a time. */
+const commands: Record<string, (session: GateSessionRow, now: number) => DecidedEvent[]> = {
+  approve: (session, now) =>
+    decideApprovalStart(
+      { session, endpointId: 'we_1', isClaimRequired: false },
+      { ...approval, now },
+    ),
+  'approve elsewhere': (session, now) =>
+    decideApprovalStart(
+      { session, endpointId: 'we_1', isClaimRequired: false },
+      { ...approval, approveTokenHashes: ['of another page'], now },
+    ),
+  'service answers': (session, now) =>
+    decideApproval(session, {
+      ...credentials,
+      delivery_expires_at: now + deliveryTtlMs,
+      approved_at: now,
+    }),
+  'service fails': (session, now) => decideApprovalFailure(session, { problem: 'No.', now }),
+  cancel: (session, now) => decideDecline(session, { now }),
+  close: (session, now) => decideClosedPage({ session, closingForMs: reloadMs }, { now }),
+  ack: (session, now) =>
+    decideAcknowledgement(
+      { session, isAckToken: session.ack_token_hash !== null },
+      { acknowledgementId: String(now), now },
+    ),
+  'time passes': (session, now) => [
+    ...decideSessionExpiry(session, { now }),
+    ...decideDeliveryExpiry(session, { now }),
+  ],
+}
+
+/** The stages of a signup, and those that may follow each. */
+const stages: Record<string, string[]> = {
+  pending: ['started', 'declined', 'closed', 'expired'],
+  started: ['waiting', 'integrator_failed'],
+  waiting: ['acknowledged', 'gone'],
+  ...Object.fromEntries(
+    ['declined', 'closed', 'expired', 'integrator_failed', 'acknowledged', 'gone'].map((end) => [
+      end,
+      [],
+    ]),
+  ),
+}
+
+function stageOf({ status, approval_started_at, rejection, delivery }: GateSessionRow): string {
+  if (status === 'pending') return approval_started_at === null ? 'pending' : 'started'
+  if (delivery === 'expired') return 'gone'
+  return rejection ?? delivery ?? status
+}
+
+test('whatever is asked in whatever order, a signup goes from stage to stage, never back, and not after its time', () => {
+  const step = fc.record({
+    name: fc.constantFrom(...Object.keys(commands)),
+    ms: fc.constantFrom(0, 0, 0, 1, sessionTtlMs - 1, sessionTtlMs, deliveryTtlMs),
+  })
+  const begins = fc.constantFrom(pending, started, approved)
+  const seen = new Set<string>()
+  const property = fc.property(begins, fc.array(step, { maxLength: 25 }), (begin, steps) => {
+    let [session, at] = [begin, now]
+    for (const { name, ms } of steps) {
+      at += ms
+      const before = stageOf(session)
+      const until = before === 'waiting' ? session.delivery_expires_at : session.expires_at
+      outcome(() => {
+        const decided = commands[name]?.(session, at) ?? []
+        session = sessionAfter(session, decided)
+        return decided
+      })
+      const stage = stageOf(session)
+      seen.add(stage)
+      if (stage === before) continue
+      expect(stages[before], `${name} of ${before}`).toContain(stage)
+      const isOver = at >= (until ?? 0)
+      if (before !== 'started')
+        expect(isOver, `${name} of ${before}`).toBe(stage === 'expired' || stage === 'gone')
+    }
+  })
+  fc.assert(property, fastCheckSettings(amount({ few: 500, many: 3000 })))
+  expect([...seen].toSorted()).toEqual(Object.keys(stages).toSorted())
 })

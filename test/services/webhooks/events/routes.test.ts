@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { derivedHexId, hexId, timeOrderedId } from '../../../../infra/ids.ts'
 import { sessionEventTypes } from '../../../../projections/sessions/tables.ts'
+import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { webhookRetentionMs } from '../../../../projections/webhooks/tables.ts'
 import type { WebhookEventRaised } from '../../../../schemas/events.ts'
 import { raise as raisedBy } from '../../../../services/webhooks/planner/raise.ts'
@@ -27,7 +28,7 @@ async function happen(event: DomainEvent): Promise<void> {
   await api.caughtUp()
 }
 
-async function raise(part: Partial<WebhookEventRaised> = {}): Promise<WebhookEventRaised> {
+function eventRaised(part: Partial<WebhookEventRaised> = {}) {
   api.now.ms += 1
   const data: WebhookEventRaised = {
     event_id: timeOrderedId('evt', api.now.ms, randomBytes),
@@ -42,8 +43,13 @@ async function raise(part: Partial<WebhookEventRaised> = {}): Promise<WebhookEve
     route: 'queued',
     ...part,
   }
-  await happen({ type: 'WebhookEventRaised', data })
-  return data
+  return { type: 'WebhookEventRaised', data } as const
+}
+
+async function raise(part?: Partial<WebhookEventRaised>): Promise<WebhookEventRaised> {
+  const event = eventRaised(part)
+  await happen(event)
+  return event.data
 }
 
 interface Shown {
@@ -106,6 +112,16 @@ test('an event is found in its own environment, by its whole id, also when nobod
   expect(await list('?type=gate.session.approved')).toEqual([])
   for (const id of [foreign.event_id, '0123456789abcdef0123456789abcdef', `w${unsent.event_id}`])
     expect((await get(id)).status).toBe(404)
+})
+
+test('a list has 50 events, and 200 where that many are asked for', async () => {
+  const events = Array.from({ length: 201 }, () => eventRaised({ endpoint_ids: [] }))
+  await api.append(webhooksProjection, own, ...events)
+  const newest = events.map(({ data }) => data.event_id).toReversed()
+  expect(idsOf(await list())).toEqual(newest.slice(0, 50))
+  expect(idsOf(await list('?limit=200'))).toEqual(newest.slice(0, 200))
+  const tooMany = await api.send({ url: `${own.path}/events?limit=201`, key: own.key })
+  expect(tooMany.status).toBe(422)
 })
 
 test('an event is gone after 30 days, to the millisecond', async () => {
