@@ -112,6 +112,22 @@ describe('two servers', () => {
     for (const id of logins) expect(history.get(`LoginCodeConsumed ${id}`)).toBe(1)
   }, 120_000)
 
+  test('of 64 wrong codes of a claim five are counted', async () => {
+    // Its person approves in another network.
+    const { id, pollToken: token } = await world.open({ ip: '198.51.100.7', claim: 'supported' })
+    const { claim_code } = await world.get(`sessions/${id}/approve`, {
+      body: await world.approval(id),
+    })
+    const code = claim_code === '000 000' ? '000 001' : '000 000'
+    const outcomes = await race(() => ({ path: `sessions/${id}/claim`, token, body: { code } }))
+    expect(without(outcomes, resolved, '429 gate.rate_limit')).toEqual(
+      Array(5).fill('403 gate.claim_code_invalid'),
+    )
+    const history = await world.history()
+    expect(history.get(`GateSessionClaimFailed ${id}`)).toBe(5)
+    expect(history.get(`GateSessionRejected ${id}`)).toBe(1)
+  }, 60_000)
+
   test('of 32 approvals and 32 refusals of one signup one kind wins', async () => {
     const signups: { id: string; status: unknown }[] = []
     await each(sessions, async (index) => {

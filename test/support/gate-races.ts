@@ -28,6 +28,8 @@ export interface Ask {
   method?: 'GET' | 'POST'
   token?: string
   body?: object
+  /** Default: one of its own. */
+  ip?: string
 }
 
 export interface Signup {
@@ -58,15 +60,15 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
     },
   })
 
-  /** A request to a path below /v1/gate, each from an address of its own. */
+  /** A request to a path below /v1/gate. */
   async function ask(
     path: string,
-    { server = 0, method = 'POST', token, body }: Ask = {},
+    { server = 0, method = 'POST', token, body, ip = freshAddress() }: Ask = {},
   ): Promise<Answer> {
     const response = await fetch(`${cluster.baseUrls[server]}/v1/gate/${path}`, {
       method,
       headers: {
-        'x-forwarded-for': freshAddress(),
+        'x-forwarded-for': ip,
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         ...(body && { 'content-type': 'application/json' }),
       },
@@ -85,10 +87,21 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
 
   const serviceId = await registerService({ cluster, integrator })
 
-  async function open(): Promise<Signup> {
+  async function open({
+    ip,
+    ...members
+  }: {
+    ip?: string
+    claim?: 'supported'
+  } = {}): Promise<Signup> {
     const keys = generateDeliveryKeys()
-    const body = { service_id: serviceId, account_name: 'Robin', delivery: keys.delivery }
-    const { id, poll_token } = await get('sessions', { body })
+    const body = {
+      service_id: serviceId,
+      account_name: 'Robin',
+      delivery: keys.delivery,
+      ...members,
+    }
+    const { id, poll_token } = await get('sessions', { body, ...(ip && { ip }) })
     return { id: String(id), pollToken: String(poll_token), keys }
   }
 
