@@ -191,20 +191,38 @@ describe.each(openTestLogs())('$name', (testLog) => {
     expect(requestsAt('/unsigned')).toEqual([])
   })
 
-  // The last one: its deliveries stay in flight.
-  test('an endpoint that never answers, with hundreds of deliveries due, holds up no other', async () => {
-    const [dead, other] = [
-      await world.endpoint(receiver.url('/dead')),
-      await world.endpoint(receiver.url('/alive')),
-    ]
-    await world.raise(dead, 300)
-    await receiver.reached(receiver.requests.length + 1)
-    await world.raise(other, 50)
-    expect(await world.ended(other)).toEqual({ succeeded: 50 })
-    // Nobody has given the dead one up: what is sent there waits until it times out.
-    const waiting = requestsAt('/dead')
-    expect(waiting.length).toBeGreaterThan(0)
-    expect(waiting.length).toBeLessThanOrEqual(10)
-    expect(new Set(waiting.map(({ eventId }) => eventId)).size).toBe(waiting.length)
-  })
+  // The last ones: their deliveries stay in flight.
+  test.each([
+    ['refuses connections', refusedUrl],
+    ['never answers', async () => receiver.url('/dead')],
+  ])(
+    'an endpoint that %s, with hundreds of deliveries due, holds up none of 50 others',
+    async (_, urlOf) => {
+      const dead = await world.endpoint(await urlOf())
+      const path = (i: number) => receiver.url(`/alive/${i}`)
+      const others = await Promise.all(
+        Array.from({ length: 50 }, (_, i) => world.endpoint(path(i))),
+      )
+      await world.raise(dead, 300)
+      await Promise.all(others.map((other) => world.raise(other)))
+      for (const other of others) expect(await world.ended(other)).toEqual({ succeeded: 1 })
+      const { rows } = await world.pool.query(
+        `select count(*)::int as pending from read.webhook_deliveries
+       where endpoint_id = $1 and status = 'pending'`,
+        [dead.id],
+      )
+      expect(rows).toEqual([{ pending: 300 }])
+      // Nobody has given the silent one up: what is sent there waits until it times out.
+      const waiting = requestsAt('/dead')
+      expect(waiting.length).toBeLessThanOrEqual(10)
+      expect(new Set(waiting.map(({ eventId }) => eventId)).size).toBe(waiting.length)
+    },
+  )
 })
+
+/** At a port that nobody listens on any more. */
+async function refusedUrl(): Promise<string> {
+  const gone = await startWebhookReceiver()
+  await gone.close()
+  return gone.url('/')
+}
