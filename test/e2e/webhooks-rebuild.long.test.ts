@@ -1,12 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
+import { derivedId } from '../../infra/ids.ts'
 import { clusterLogs } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { createTestDatabase } from '../support/postgres.ts'
 import { startServerProcess } from '../support/server-process.ts'
-import { accept, type Behaviour, status } from '../support/webhook-behaviours.ts'
-import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { accept, acceptAfter, type Behaviour, status } from '../support/webhook-behaviours.ts'
 import {
+  type Received,
+  startWebhookReceiver,
+  verifiesOwn,
+  verifiesStandard,
+  type WebhookReceiver,
+} from '../support/webhook-receiver.ts'
+import {
+  type Endpoint,
   openWebhookWorld,
   readDeliveries,
   sessionIds,
@@ -25,7 +33,9 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
   const counts = () => Object.keys(answers).map((path) => requestsOf(path).length)
 
   beforeAll(async () => {
-    receiver = await startWebhookReceiver({ choose: ({ path }) => answers[path] ?? status(404) })
+    receiver = await startWebhookReceiver({
+      choose: ({ path }) => answers[path] ?? acceptAfter(20),
+    })
     // After its second attempt a delivery that fails is not due for the rest of the test.
     world = await openWebhookWorld({ log, env: { WEBHOOK_RETRY_SECONDS: '0,0.2,3600' } })
     await world.startDispatcher()
@@ -75,6 +85,50 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
     const [well = 0, ill = 0, gone = 0] = before
     expect(counts()).toEqual([well + 1, ill + 2, gone])
     expect(receiver.problems).toEqual([])
+  }, 60_000)
+
+  it('a secret that is rotated under traffic signs all that happens after the answer, and the one before signs on', async () => {
+    const [tenant] = await world.tenants(1)
+    if (!tenant) throw new Error('there is no tenant')
+    const endpoint = { url: receiver.url('/rotated'), types: ['session.result.persisted' as const] }
+    const { id, signing_secret: first } = await world.createEndpoint(tenant, endpoint)
+    const arrived = (count: number) =>
+      eventually(async () => expect(requestsOf('/rotated').length).toBeGreaterThanOrEqual(count))
+    const { succeeded } = await ends()
+    let scored = 0
+    let isRotated = false
+    const traffic = async () => {
+      while (!isRotated) {
+        await world.score(tenant, sessionIds(`rotation ${scored}`, 10))
+        scored += 10
+        await arrived(scored - 20)
+      }
+    }
+    const sending = traffic()
+    await arrived(50)
+    const rotations = `/webhooks/endpoints/${id}/rotations`
+    const { signing_secret: second } = await world.rest<Endpoint>(tenant, rotations, {
+      method: 'POST',
+    })
+    const sessions = sessionIds('after the rotation', 50)
+    await world.score(tenant, sessions)
+    isRotated = true
+    await sending
+    const after = succeeded + scored + sessions.length
+    await eventually(async () => expect((await ends()).succeeded).toBe(after), {
+      timeoutMs: 30_000,
+    })
+    const requests = requestsOf('/rotated')
+    expect(requests.filter((request) => !verifiesStandard(request, first))).toEqual([])
+    expect(requests.filter((request) => !verifiesStandard(request, second))).not.toEqual([])
+    const resultIds = new Set<string>(
+      sessions.map((session) => derivedId('evt', 'webhook-event', endpoint.types[0], session)),
+    )
+    const since = requests.filter(({ eventId }) => resultIds.has(eventId))
+    expect(since).toHaveLength(sessions.length)
+    const isBySecond = (request: Received) =>
+      verifiesStandard(request, second) && verifiesOwn(request, second)
+    expect(since.filter((request) => !isBySecond(request))).toEqual([])
   }, 60_000)
 
   // On the embedded log the database is the log.
