@@ -90,7 +90,8 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
   it('a secret that is rotated under traffic signs all that happens after the answer, and the one before signs on', async () => {
     const [tenant] = await world.tenants(1)
     if (!tenant) throw new Error('there is no tenant')
-    const endpoint = { url: receiver.url('/rotated'), types: ['session.result.persisted' as const] }
+    const type = 'session.result.persisted' as const
+    const endpoint = { url: receiver.url('/rotated'), types: [type] }
     const { id, signing_secret: first } = await world.createEndpoint(tenant, endpoint)
     const arrived = (count: number) =>
       eventually(async () => expect(requestsOf('/rotated').length).toBeGreaterThanOrEqual(count))
@@ -122,7 +123,7 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
     expect(requests.filter((request) => !verifiesStandard(request, first))).toEqual([])
     expect(requests.filter((request) => !verifiesStandard(request, second))).not.toEqual([])
     const resultIds = new Set<string>(
-      sessions.map((session) => derivedId('evt', 'webhook-event', endpoint.types[0], session)),
+      sessions.map((session) => derivedId('evt', 'webhook-event', type, session)),
     )
     const since = requests.filter(({ eventId }) => resultIds.has(eventId))
     expect(since).toHaveLength(sessions.length)
