@@ -276,14 +276,18 @@ test('whatever is asked in whatever order, a signup goes from stage to stage, ne
       at += ms
       const before = stageOf(session)
       const until = before === 'waiting' ? session.delivery_expires_at : session.expires_at
-      outcome(() => {
+      const decision = outcome(() => {
         const decided = commands[name]?.(session, at) ?? []
         session = sessionAfter(session, decided)
         return decided
       })
       const stage = stageOf(session)
       seen.add(stage)
-      if (stage === before) continue
+      if (stage === before) {
+        // Nothing happens twice.
+        expect(decision, `${name} of ${before}`).toMatch(/^(nothing|gate\..*)$/)
+        continue
+      }
       expect(stages[before], `${name} of ${before}`).toContain(stage)
       const isOver = at >= (until ?? 0)
       if (before !== 'started')
