@@ -284,7 +284,7 @@ test('whatever is asked in whatever order, a signup goes from stage to stage, ne
       const stage = stageOf(session)
       seen.add(stage)
       if (stage === before) {
-        // Nothing happens twice.
+        // A command that changes no stage decides nothing.
         expect(decision, `${name} of ${before}`).toMatch(/^(nothing|gate\..*)$/)
         continue
       }
