@@ -2,8 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { metricsRoutes } from '../../infra/http/metrics.ts'
 import { asId } from '../../infra/ids.ts'
 import { type AddressNetwork, ipSources, noNetwork } from '../../infra/ip/network.ts'
-import type { PostOptions } from '../../infra/safe-http/client.ts'
-import type { DirectCalls } from '../../infra/wire/webhooks/direct-call.ts'
 import { findGateSession } from '../../projections/gate/queries.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { collectRoutes } from '../../services/collect/routes.ts'
@@ -17,8 +15,6 @@ import {
 } from '../../services/organizations/commands.ts'
 import { decideCapability } from '../../services/organizations/decide-organization.ts'
 import type { Core } from '../../services/server/dependencies.ts'
-import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
-import { createDirectCalls } from '../../services/webhooks/direct-calls.ts'
 import { createEndpoint } from '../../services/webhooks/endpoints/commands.ts'
 import { sendTest } from '../../services/webhooks/endpoints/send-test.ts'
 import { startApi } from '../support/api.ts'
@@ -37,9 +33,6 @@ export const visitorId = 'vid_00000000000000000000000001'
 /** A server with all routes whose services answer, whose domains are verified and whose hand-offs need no scoring. */
 export async function startWorld({ trustedProxies = [] as string[], validates = true } = {}) {
   const routes: string[] = []
-  // Made of the core of the server that it is given to, as the domain reader is.
-  const directCalls = {} as DirectCalls
-  let core: Core
   const api = await startApi({
     log: 'postgres',
     env: {
@@ -47,19 +40,17 @@ export async function startWorld({ trustedProxies = [] as string[], validates = 
       TRUSTED_PROXIES: trustedProxies.join(),
     },
     network: { ...noNetwork, lookup: knownAddress, missing: [] },
-    gate: {
+    services: { post: async (sent) => (sent.url === silentUrl ? silence : answeringService(sent)) },
+    gate: (core) => ({
       leaseMs: 10_000,
-      directCalls,
       domainReader: {
         txtRecords: (name) => challengesAt(core, name.slice('_tidegate.'.length)),
         fileAt: async () => undefined,
       },
       eraseSession: async (_decide, id) => (await findGateSession(core.pool, id)) !== undefined,
-    },
+    }),
     validates,
-    extend(app, parts) {
-      core = parts.core
-      Object.assign(directCalls, callsOf(core))
+    extend(app, { core, accessControl }) {
       app.addHook('onRoute', ({ method, url }) => {
         for (const one of [method].flat())
           routes.push(`${one} ${url.replace(/:([A-Za-z]+)/g, '{$1}')}`)
@@ -67,7 +58,7 @@ export async function startWorld({ trustedProxies = [] as string[], validates = 
       metricsRoutes(app, { projectionLags: async () => [] })
       collectRoutes(app, {
         ...core,
-        ...parts.accessControl,
+        ...accessControl,
         // Of its own, because erasures wait until scoring has read it.
         log: createMemoryLog(),
         claims: createMemoryClaims().open(),
@@ -158,13 +149,6 @@ const silence = Promise.resolve({
   message: 'Nobody is there.',
   durationMs: 1,
 } as const)
-
-function callsOf(core: Core): DirectCalls {
-  const post = (options: PostOptions) =>
-    options.url === silentUrl ? silence : answeringService(options)
-  const secrets = createSigningSecrets(core.keyring)
-  return createDirectCalls({ ...core, client: { post }, secrets })
-}
 
 export const unknownAddress = '9.9.9.9'
 export const brokenAddress = '8.8.4.4'

@@ -12,6 +12,7 @@ import { createMissingProxy } from '../../infra/http/missing-proxy.ts'
 import { createIdempotency } from '../../infra/idempotency/idempotency.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
 import { type NetworkSource, noNetwork } from '../../infra/ip/network.ts'
+import type { WebhookClient } from '../../infra/safe-http/client.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
 import type { GateOptions } from '../../services/gate/context.ts'
 import { startGate } from '../../services/gate/gate.ts'
@@ -46,8 +47,10 @@ export interface ApiOptions {
   auth?: Partial<Pick<AuthOptions, 'onKeyUsed' | 'limiter' | 'defaultLimits'>>
   network?: NetworkSource
   agents?: AgentKnowledge
-  /** Other than a Gate whose services do not answer, and whose domains show nothing. */
-  gate?: Partial<GateOptions>
+  /** Answers what Gate asks services. Default: nobody does. */
+  services?: Pick<WebhookClient, 'post'>
+  /** Other than a Gate whose domains show nothing. */
+  gate?: (core: Core) => Partial<GateOptions>
   /** Adds hooks and routes before those of the server. */
   extend?: (app: FastifyInstance, parts: { core: Core; accessControl: AccessControl }) => void
   /** Default: every answer is compared with the description, which takes longer than most requests. */
@@ -196,6 +199,7 @@ export async function startApi(options: ApiOptions = {}) {
 
 export type Api = Awaited<ReturnType<typeof startApi>>
 
+const noServices = { post: () => Promise.reject(new Error('no receiver')) }
 const noDirectories = { find: () => undefined, stop: async () => {} }
 
 function coreOf(world: ServiceWorld, env: Record<string, string> = {}): Core {
@@ -239,8 +243,8 @@ function createAccess({ pool, base, applied }: ServiceWorld, options: ApiOptions
   }
 }
 
-function gateOptionsOf(core: Core, { gate, network = noNetwork }: ApiOptions): GateOptions {
-  const client = { post: async () => Promise.reject(new Error('no receiver')) }
+function gateOptionsOf(core: Core, options: ApiOptions): GateOptions {
+  const { services: client = noServices, gate, network = noNetwork } = options
   return {
     ...core,
     publicUrl,
@@ -261,7 +265,7 @@ function gateOptionsOf(core: Core, { gate, network = noNetwork }: ApiOptions): G
     eraseSession: async () => false,
     eraseSessions: async () => {},
     retentionMs: Number.MAX_SAFE_INTEGER,
-    ...gate,
+    ...gate?.(core),
   }
 }
 

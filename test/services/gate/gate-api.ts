@@ -1,9 +1,6 @@
 import { asId } from '../../../infra/ids.ts'
 import type { PostOptions, PostOutcome } from '../../../infra/safe-http/client.ts'
-import type { DirectCalls } from '../../../infra/wire/webhooks/direct-call.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
-import { createSigningSecrets } from '../../../services/webhooks/deliveries/attempt.ts'
-import { createDirectCalls } from '../../../services/webhooks/direct-calls.ts'
 import { type ApiOptions, startApi } from '../../support/api.ts'
 import { answeringService, freshAddress, gateFlow } from '../../support/gate-flow.ts'
 import { gateOwner } from '../../support/gate-world.ts'
@@ -47,13 +44,9 @@ export function scriptedServices() {
 /** A server in this process, whose services answer as a test says. */
 export async function startGateApi(options: Pick<ApiOptions, 'gate' | 'log'> = {}) {
   const { client, ...services } = scriptedServices()
-  // Made of the log and keys of the server that it is given to.
-  const directCalls = {} as DirectCalls
-  const api = await startApi({ ...options, gate: { directCalls, ...options.gate } })
+  const api = await startApi({ ...options, services: client })
   if (!api.gate) throw new Error('there is no Gate')
   const { parts } = api.gate
-  const secrets = createSigningSecrets(parts.keyring)
-  Object.assign(directCalls, createDirectCalls({ ...api.core, client, secrets }))
   const flow = gateFlow({
     app: api.app,
     publicUrl,

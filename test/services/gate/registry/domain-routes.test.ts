@@ -18,7 +18,7 @@ beforeAll(async () => {
     },
     fileAt: async () => undefined,
   }
-  gate = await startGateApi({ gate: { domainReader } })
+  gate = await startGateApi({ gate: () => ({ domainReader }) })
 })
 beforeEach(async () => {
   // Nobody else gets the name of a verified service.
