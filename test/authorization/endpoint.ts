@@ -21,7 +21,7 @@ export interface Endpoint {
   /** The token of Gate's that it takes instead of a key. */
   token?: 'poll' | 'agent'
   success: number
-  /** What a key of another environment, or (where the path names no organization) of another organization gets. */
+  /** The answer to a key of another environment, or (where the path names no organization) of another organization. */
   elsewhere: number
   /** Callers that need rights in live, for an operation that changes a setting of live and test. */
   needsLive?: 'everyone' | 'people'
@@ -35,11 +35,11 @@ export interface Context {
   organizationId: string
   platform: Platform
   bodies: Record<Platform, CollectBodies>
-  /** Whether the request is to have its effect: then what it ends must be there, and of its own. */
+  /** true: the request has its effect, so that it needs something of its own to end. */
   succeeds: boolean
   /** The id of a live key to change or end, which may no more than manage keys. */
   keyId(options: { fresh: boolean }): Promise<string>
-  /** Of the live environment; the event was raised for the endpoint. */
+  /** An endpoint of the live environment, and an event that was raised for it. */
   webhook(options: { fresh: boolean }): Promise<{ endpointId: string; eventId: string }>
   /** Somebody whom the organization knows. */
   person(options: { fresh: boolean }): Promise<Person>
@@ -50,9 +50,9 @@ export interface Context {
 export interface GateContext {
   /** Open to signups, with a dashboard. */
   serviceId: string
-  /** Nothing else is done with it. */
+  /** It is used for this alone. */
   doomedServiceId: string
-  /** Of the service; the poll token and the agent token among the credentials are its. */
+  /** A signup of the service, with its poll token, its agent token and its credentials. */
   signup: ApprovedSignup
   /** An agent token that nobody else uses. */
   doomedToken: string

@@ -25,7 +25,7 @@ function stayingOrFresh<T>(make: () => Promise<T>): (options: { fresh: boolean }
   }
 }
 
-/** What examples of the organization are about, with the bodies of a page. */
+/** The resources of an organization that examples are about, with the bodies of a page. */
 export async function createExampleContext(
   world: World,
   tenants: Tenants,

@@ -59,7 +59,7 @@ export async function startWorld({ trustedProxies = [] as string[], validates = 
       collectRoutes(app, {
         ...core,
         ...accessControl,
-        // Of its own, because erasures wait until scoring has read it.
+        // Erasures wait until scoring has read the log, so collect has another one.
         log: createMemoryLog(),
         claims: createMemoryClaims().open(),
         admission: openAdmission(),
@@ -153,7 +153,7 @@ const silence = Promise.resolve({
 export const unknownAddress = '9.9.9.9'
 export const brokenAddress = '8.8.4.4'
 
-/** What a database says that knows every address but one, and breaks at another one. */
+/** The answers of a database that knows every address but one, and breaks at another one. */
 function knownAddress(ip: string): AddressNetwork {
   const network = { ...sessionScored().network, sources: [...ipSources] }
   if (ip === unknownAddress) return network

@@ -53,7 +53,7 @@ const nameless = { clientPublicKey: 'A'.repeat(43), sdk: { ...sdk, name: '\u0007
 const rotation = { ip: 5, proxy_provider: 'NOBODY', desired_country_code: 'xx' }
 const collect = () => '/v2/collect/sessions'
 
-/** What is made or changed, where, from which body, and the members that do not fit. */
+/** Requests that make or change something, and the members of their bodies that do not fit. */
 const cases: [string, 'POST' | 'PATCH', () => string, object, string][] = [
   [
     'a new organization',

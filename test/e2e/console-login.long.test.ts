@@ -194,7 +194,7 @@ describe('a tab that is logged in', () => {
     await overview()
   })
 
-  /** Of another port of the same host, to which browsers send the cookie, too. */
+  /** A page at another port of the same host, to which browsers send the cookie, too. */
   async function openElsewhere(html: string): Promise<void> {
     const site = createServer((_, response) =>
       response.setHeader('content-type', 'text/html').end(html),

@@ -33,7 +33,7 @@ const patient = { timeoutMs: 60_000, intervalMs: 200 }
 const [people, erasedPeople] = [20, 5]
 const eventTypes = ['session.fingerprint.calculated', 'session.result.persisted']
 
-/** What no place has, also of people who are not erased: the server keeps none of it, or another stands in its place. */
+/** Values that no place has, also of people who are not erased: the server keeps none of them, or others stand for them. */
 const neverKept = [
   'continuity',
   'the value of a header',

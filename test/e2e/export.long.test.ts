@@ -36,7 +36,7 @@ function linesOf(text: string): Row[] {
 /** Starts the command, and returns it once it has written rows. */
 async function startExport({ settings }: Installation, args: string[], file: string) {
   const partOf = () => stat(`${file}.part`).catch(() => undefined)
-  // What an earlier one has left would be taken for its own.
+  // A file that an earlier export left would be taken for its own.
   const before = (await partOf())?.ctimeMs
   const child = startCli(args, settings)
   for (;;) {

@@ -128,7 +128,7 @@ describe('what cannot be decided', () => {
   test('the time runs out while the page is open', async () => {
     const { page, posted } = await open({ consent: asked })
     await heading(page, /Create an account/).waitFor()
-    // Of this page alone: the browser's clock would be that of the pages after it, too.
+    // The clock is this page's alone: that of the browser would be the next pages' clock, too.
     await page.evaluate('{ const now = Date.now; Date.now = () => now() + 900_000 }')
     await shows(page, 'This request has expired')
     expect(posted).toEqual([])
@@ -377,7 +377,7 @@ describe('the page of a real request', () => {
       expect((await world.session(id))?.status).toBe('pending')
       expect(await world.isOpen(id)).toBe(true)
     }
-    // Whoever opens it then learns that it is over.
+    // Opened then, the page says that it is over.
     const again = await open({}, { id: closed })
     await shows(again.page, 'This request was closed')
   })
@@ -556,7 +556,7 @@ describe('a service that means harm', () => {
     }
   })
 
-  /** Nothing lies over the middle of the button. */
+  /** Throws where something lies over the middle of the button. */
   async function seen(page: Page, name: string): Promise<void> {
     const button = page.getByRole('button', { name })
     await button.scrollIntoViewIfNeeded()

@@ -55,7 +55,7 @@ describe.each(logs)('simulate on $name', ({ needing, env }) => {
 })
 
 describe('simulate above the rate limit', () => {
-  /** How many more sessions than can be read at once above the limit. */
+  /** The sessions above those that can be read at once. */
   const beyond = 15
   let server: RunningTidegate
   beforeAll(async () => {

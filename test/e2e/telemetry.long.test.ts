@@ -21,7 +21,7 @@ function simulated(baseUrl: string, publishableKey: string, sessions: number): s
   return ['simulate', ...target, '--sessions', String(sessions), '--returning', '0', '--json']
 }
 
-/** What the trace of a session shows, however many requests and decisions it had. */
+/** The spans of a session's trace, each kind once. */
 const sessionSpans = [
   'POST /v2/collect/sessions',
   'POST /v2/collect/sessions/:sessionId/documents/:documentId/batches',

@@ -76,11 +76,11 @@ interface Deed<Result> {
 }
 
 interface Outcome {
-  /** What the answer has, body included; more members are allowed. */
+  /** Members of the answer, body included; more are allowed. */
   answer?: object
   /** All that was appended meanwhile, in order; members that are not named may be anything. */
   events?: object[]
-  /** What SQL finds in the read models afterwards. */
+  /** Rows of the read models afterwards, by the SQL that finds them. */
   rows?: Record<string, object[]>
 }
 

@@ -34,7 +34,7 @@ export interface InstallationOptions {
 }
 
 export interface ClusterOptions extends InstallationOptions {
-  /** How many servers; default 1. */
+  /** The number of servers; default 1. */
   processes?: number
   /** Default: all roles in every process. */
   roles?: string
@@ -66,7 +66,7 @@ interface Operator {
 
 /** A database and a log, and the servers that a test starts on them. */
 export interface Installation extends Operator {
-  /** What every process is started with. Changes hold for those that start later. */
+  /** The settings of every process. Changes hold for those that start later. */
   settings: Record<string, string>
   /** Connections to the database. */
   pool: pg.Pool

@@ -114,7 +114,7 @@ export const ended = (status: string, kind = 'signup'): Answer => ({
 /** No answer at all. */
 export const lost: Answer = { status: 0 }
 
-/** What the page's requests are answered, one after the other, the last one again and again. */
+/** Answers to the page's requests, one after the other, the last one again and again. */
 interface Answers {
   /** A function is called for each request, where it may be asked more often than the test says. */
   consent?: Answer[] | (() => Answer)

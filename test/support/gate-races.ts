@@ -120,7 +120,7 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
     },
     get,
     open,
-    /** What a consent page posts when a person approves. */
+    /** The body that a consent page posts when a person approves. */
     async approval(gateSessionId: string) {
       const { approve_token, account_name } = await get(`sessions/${gateSessionId}/consent`, {
         method: 'GET',
@@ -139,7 +139,7 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
       if (more.length > 0) throw new Error('one agent token was expected')
       return { ackToken, agentToken, outputs: openEnvelope(theirs, keys.privateKey).outputs }
     },
-    /** How often each event about each session is on the log: `${type} ${gate session id}`. */
+    /** The number of events on the log by type and session: `${type} ${gate session id}`. */
     async history(): Promise<Map<string, number>> {
       const { code, stdout } = await cluster.cli(['events', '--topic', 'tidegate.gate.v1'])
       if (code !== 0) throw new Error(`tidegate events ended with ${code}`)

@@ -40,7 +40,7 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     return stored
   }
 
-  // What a handler rejects comes again, until the consumer stops.
+  // A batch that a handler rejects comes again, until the consumer stops.
   async function deliver(consumer: ConsumeOptions, some: LogRecord[]): Promise<void> {
     for (const topic of consumer.topics) {
       const mine = some.filter((record) => record.topic === topic)

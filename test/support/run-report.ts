@@ -10,9 +10,9 @@ export interface FileReport {
   file: string
   seconds: number
   passed: number
-  /** Of tests, hooks and the file itself. */
+  /** Failures of tests, hooks and the file itself. */
   failures: { name: string; message: string }[]
-  /** What a failed file printed, seeds among it. */
+  /** The output of a failed file, seeds among it. */
   output: string
 }
 

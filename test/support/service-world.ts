@@ -29,7 +29,7 @@ interface About {
   environment: Environment | null
 }
 
-/** What services decide with: a log, read models, master keys of its own and a clock that the test sets. */
+/** A log, read models, master keys of its own and a clock that the test sets. */
 export async function openServiceWorld({
   projections = most,
   log: logKind = 'postgres',

@@ -53,7 +53,7 @@ const standByMs = 1000
 // Handled offsets are committed together, at most this often. After a crash that much is delivered again.
 const commitEveryMs = 1000
 const maxBytes = 4 * 1024 * 1024
-// How much of a partition a group keeps ahead. More than that is read by a statement.
+// The most that a group keeps ahead of a partition. More than that is read by a statement.
 const maxAhead = { records: 1000, bytes: 1024 * 1024 }
 
 /**

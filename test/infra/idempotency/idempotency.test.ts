@@ -131,7 +131,7 @@ interface Answered {
   text: string
 }
 
-/** One made the order, and the others were shown it or told to come again. */
+/** Expects that a single request made the order, and the others were shown it or told to come again. */
 function expectOneOrConflict(answers: Answered[]): void {
   const created = answers.filter(({ status }) => status === 201)
   const refused = answers.filter(({ status }) => status === 409)

@@ -143,7 +143,7 @@ export const events = {
   revoked: (n: number, at: number) => event('AgentTokenRevoked', { ...account(n), revoked_at: at }),
 }
 
-/** How signups and logins come and go, as routes would decide it. */
+/** Random signups and logins, as routes would decide them. */
 const stories: (keyof typeof events)[][] = [
   ['registered', 'verified', 'opened', 'started', 'approved', 'acknowledged', 'renewed', 'changed'],
   ['opened', 'started', 'approved', 'revoked'],

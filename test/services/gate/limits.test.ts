@@ -22,7 +22,7 @@ afterAll(async () => {
 type Key = [string, string]
 const freshKey = (): Key => [randomBytes(6).toString('hex'), randomBytes(6).toString('hex')]
 
-/** How long those wait that are refused, of so many at once. */
+/** The waits in seconds of those that are refused, of so many at once. */
 async function waitsOf(key: Key, count: number, limit: 'verify' | 'approve' = 'verify') {
   const taken = Array.from({ length: count }, (_, i) =>
     processes[i % 2 === 0 ? 0 : 1].count(limit, ...key),

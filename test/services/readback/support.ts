@@ -52,7 +52,7 @@ export async function startReadback() {
       }
       await api.caughtUp()
     },
-    /** How many events there are about sessions. */
+    /** The number of events about sessions. */
     async eventCount(): Promise<number> {
       const ends = await api.log.endPositions('tidegate.sessions.v1')
       return ends.reduce((sum, { offset }) => sum + offset, 0)

@@ -105,7 +105,7 @@ const anonymity = (some: Partial<Network['anonymity']>, asn: string | null = nul
     },
   },
 })
-/** Where the address says that the client is in New York. */
+/** An address in New York. */
 const inNewYork: Given = {
   facts: {
     network: {
@@ -185,7 +185,7 @@ const another = { available: true, user_agent: anotherAgent, platform: 'Win32' }
 const silentWorker = worker({ user_agent: null })
 const silentCard = webgl({ renderer: null })
 const silentAudio: Given = { parts: { audio: { hash: null } } }
-/** What the SDK says of parts that it could not have. */
+/** Reasons of the SDK for parts that are missing. */
 const withheld = (reasons: Partial<Record<Withheld['group'], Withheld['reason']>>): Given => {
   const parts = withheldGroups.flatMap((group) => {
     const reason = reasons[group]
@@ -514,7 +514,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     both(silentAudio, withheld({ audio: 'unsupported' })),
   ).not(
     both(silentCard, withheld({ webgl: 'unsupported' })),
-    // What comes after a part that is late is late, too.
+    // After a late part, the next ones are late, too.
     both(silentWorker, tamper({ examined: null }), withheld({ worker: 'late' })),
     app({ os_name: 'iOS' }),
   ),
@@ -661,7 +661,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     on(androidChrome, touch()),
     on(androidChrome, touch({ touches: 9, instant: 2 })),
     on(androidChrome, touch({ plain: 1 })),
-    // Where a touch lies on the screen of an iPhone is not known.
+    // The place of a touch on the screen of an iPhone is not known.
     on(iphoneSafari, touch({ displaced: 4 })),
     touch({ instant: 3 }),
   ),
@@ -695,7 +695,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
     mouse({ events: 2, moves: 1, clicks: 1, presses: 1, instant_presses: 1 }),
     mouse({ events: 2, moves: 1, clicks: 1, presses: 1 }),
   ).not(
-    // Who rests on a target until it is clicked has moved there.
+    // A pointer that rests on a target until it is clicked has moved there.
     mouse({ events: 30, moves: 29, clicks: 1, presses: 1, instant_presses: 1 }),
     mouse({ events: 4, moves: 1, clicks: 2, presses: 2 }),
   ),

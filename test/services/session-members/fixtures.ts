@@ -15,12 +15,12 @@ interface Fixture {
   session: TestSession
   behavior?: object | undefined
   visitor?: VisitorLink
-  /** What was found of its agent. */
+  /** The agent that was found. */
   checks?: IdentityChecks
   attestation?: SessionAttestation
 }
 
-/** What scoring makes of sessions of all kinds, as readers of the log get it. */
+/** Decisions about sessions of all kinds, as readers of the log get them. */
 export const decisions = (): SessionScored[] => [...simulated(), ...chosen()].map(decided)
 
 function decided({ session, behavior, checks, ...fixture }: Fixture, index: number): SessionScored {

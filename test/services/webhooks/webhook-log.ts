@@ -110,7 +110,7 @@ export async function openWebhookLog(
     return { endpoint, event: { type: 'WebhookEndpointCreated', data } as const }
   }
 
-  /** Of an organization of its own, unless one is named. */
+  /** An endpoint of a new organization, unless one is named. */
   async function endpoint(
     url: string,
     some: Partial<WebhookEndpointCreated> = {},

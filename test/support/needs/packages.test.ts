@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type DebianMachine, debianPackages } from './packages.ts'
 
-/** What apt-get knows, and what comes with it. */
+/** Packages that apt-get knows, and those that come with each. */
 const known: Record<string, string[]> = { tree: [], browser: ['libbrowser', 'libold'] }
 
 let folder: string

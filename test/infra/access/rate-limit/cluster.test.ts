@@ -62,7 +62,7 @@ test('processes that knew a full bucket each admit less than a twentieth of it o
   ]
   const decided = await runCluster(limit, { nodes, arrivals, travelMs: () => 2 })
   const admitted = decided.filter((one) => one.admitted)
-  // What the bucket gains until the last burst.
+  // The bucket gains this until the last burst.
   const gained = (1500 * limit) / 60_000
   expect(admitted.length).toBeGreaterThan(limit + 2 * (limit / 20))
   expect(admitted.length).toBeLessThan(limit + 3 * (limit / 20) + gained)

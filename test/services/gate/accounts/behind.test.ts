@@ -38,7 +38,7 @@ const revoked = (): DomainEvent => ({
   },
 })
 
-/** What four requests get that begin while the read model does not show the event; one may be in its partition. */
+/** The answers to four requests that begin while the read model does not show the event; one may be in its partition. */
 async function outcomesBehind(
   event: DomainEvent,
   ask: (n: number) => Promise<{ outcome: string }>,

@@ -122,7 +122,7 @@ describe('a signup', () => {
       expect((await approve(id, { ...body, approve_token })).outcome).toBe(
         '403 gate.approve_token_invalid',
       )
-    // Whoever reads the consent data again does not void the page that a person has open.
+    // Reading the consent data again does not void the page that a person has open.
     for (let i = 0; i < 3; i++) await gate.flow.approveToken(id)
     expect((await approve(id, body)).outcome).toBe('200')
   })

@@ -32,7 +32,7 @@ export interface Signup {
   keys: DeliveryKeys
 }
 
-/** What a Gate works with that nobody has started; the clock is the test's, and services answer as its script says. */
+/** The parts of a Gate that is not started; the clock is the test's, and services answer as its script says. */
 export async function openApprovalWorld() {
   const world = await openServiceWorld({ log: 'memory' })
   const { now, deps } = world
@@ -107,7 +107,7 @@ export async function openApprovalWorld() {
     find,
     conclude: ({ id: gateSessionId }: { id: GateSessionId }, given = approvalDeps()) =>
       concludeApproval(given, { gateSessionId, signal: new AbortController().signal }),
-    /** What whoever signed up can read of an approved signup. */
+    /** The part of an approved signup that its agent can read. */
     async delivered({ id, keys }: Signup) {
       const bundle = await findBundle(parts.vault, await find(id))
       if (!bundle) throw new Error(`nothing is delivered to ${id}`)

@@ -170,7 +170,7 @@ test.each(['tidegate', 'nobody', 'a\0b'])('the operator cannot verify %j', async
 describe('the registry', () => {
   const shown = async (): Promise<string[]> =>
     (await gate.ask('registry')).data.map(({ id }: { id: string }) => id)
-  /** Whether the list and an entry show it. */
+  /** Returns whether the list and an entry show it. */
   const found = async (id: string) => [
     (await shown()).includes(id),
     (await gate.ask(`registry/${id}`)).status,

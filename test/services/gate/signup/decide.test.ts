@@ -212,7 +212,7 @@ test('the read model says how a session ended, and has nothing of a delivery tha
   })
 })
 
-/** What may be asked of a signup at a time. */
+/** Commands that a signup may get at a time. */
 const commands: Record<string, (session: GateSessionRow, now: number) => DecidedEvent[]> = {
   approve: (session, now) =>
     decideApprovalStart(

@@ -36,7 +36,7 @@ export interface TestSession {
   continuityId: string
   /** Epoch milliseconds. */
   openedAt: number
-  /** Where its document differs from others. */
+  /** Members in which its document differs from others. */
   document: Partial<DocumentOpened>
 }
 
@@ -120,7 +120,7 @@ export function documentOpened(session: TestSession): SessionEvent {
 interface BodyOptions {
   seq?: number
   at?: number
-  /** What the client observed. Default: of a batch its snapshot, of a hand-off nothing. */
+  /** The client's observations. Default: of a batch its snapshot, of a hand-off nothing. */
   observations?: object
   /** The body as it was sent. */
   payload?: Buffer

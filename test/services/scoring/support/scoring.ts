@@ -78,7 +78,7 @@ export function useScoring(from = startedAt) {
     get pool() {
       return database.pool
     },
-    /** What commands and look-ups need. */
+    /** The dependencies of commands and look-ups. */
     get parts() {
       const { log, pool, clock } = world
       return { log, pool, clock, codec, logger: silent }

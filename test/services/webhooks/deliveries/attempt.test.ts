@@ -50,7 +50,7 @@ const answered = (body: Uint8Array | string = 'ok', status = 200): PostOutcome =
   durationMs: 12.6,
 })
 
-/** What is sent to the endpoint, and whether it verifies with a secret. */
+/** The request to the endpoint, and whether it verifies with a secret. */
 async function sent(endpoint: EndpointRow) {
   const posts: PostOptions[] = []
   const post = async (options: PostOptions) => {

@@ -14,7 +14,7 @@ const result = 'session.result.persisted'
 const now = 1_760_000_060_000
 const isUri = addFormats.default(new Ajv2020()).compile({ type: 'string', format: 'uri' })
 
-/** What the decision gives rise to; it is final unless told otherwise. */
+/** The events that the decision raises; it is final unless told otherwise. */
 function raised(overrides: Partial<SessionScored> = {}) {
   const scored = sessionScored({ is_provisional: false, ...overrides })
   return eventTypesOf(scored).map((type) => raise(scored, type, now))
