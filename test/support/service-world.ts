@@ -43,7 +43,9 @@ export async function openServiceWorld({
   const applied = await world.openApplied()
   const running = new Map<Projection, RunningProjection>()
   const run = async (projection: Projection) => {
-    running.set(projection, await world.run(log, projection, { applied }))
+    // At once, because tests wait for each event.
+    const prompt = { ...projection, gatherMs: 0 }
+    running.set(projection, await world.run(log, prompt, { applied }))
   }
   for (const projection of projections) await run(projection)
   const now = { ms: 1_760_000_000_000 }
