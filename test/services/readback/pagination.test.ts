@@ -12,7 +12,8 @@ let readback: Readback
 const start = 1_760_000_000_000
 
 beforeAll(async () => {
-  readback = await startReadback()
+  // A rebuild reads a real log.
+  readback = await startReadback({ log: 'postgres' })
 })
 afterAll(() => readback.stop())
 
