@@ -42,7 +42,7 @@ export interface ApiOptions {
   /** Settings of a server. */
   env?: Record<string, string>
   /** Default: in memory, and nobody looks into the log's tables. */
-  log?: 'memory' | 'postgres'
+  log?: 'memory' | 'postgres' | undefined
   /** Default: limits in memory that nobody meets by accident. */
   auth?: Partial<Pick<AuthOptions, 'onKeyUsed' | 'limiter' | 'defaultLimits'>>
   network?: NetworkSource
