@@ -34,7 +34,7 @@ interface Reading extends Place {
   end: number
   // There may be a record, or none, behind all that is known.
   mayHaveMore: boolean
-  // Records that this process appended, which need no statement to be read.
+  // Records from `next` on that this process appended, which need no statement to be read.
   ahead: LogRecord[]
   // The offset behind all that was read or is ahead; undefined while that is not known.
   aheadEnd: number | undefined
@@ -189,17 +189,16 @@ async function findStart(
 // Takes what is ahead, and reads all other partitions that may have records by one statement.
 async function readOnce(session: Session, readings: Readings, maxRecords = 1000): Promise<Batch[]> {
   const ready = [...readings.values()].filter(isReady)
-  const ahead = takeAhead(ready, maxRecords)
-  const room = maxRecords - ahead.reduce((sum, { records }) => sum + records.length, 0)
-  const others = ready.filter((one) => !ahead.some((batch) => isSamePlace(batch, one)))
-  if (others.length === 0 || room === 0) return ahead
+  const others = ready.filter((reading) => reading.ahead.length === 0)
+  const { batches, room } = takeAhead(ready, maxRecords)
+  if (others.length === 0 || room === 0) return batches
   const limits = limitsOf(others, room)
   const positions = others.map(({ topic, partition, next }) => ({ topic, partition, offset: next }))
   // Before the read: what is appended from now on may be in it, or not.
   for (const reading of others) {
     reading.end = 0
     reading.mayHaveMore = false
-    forgetAhead(reading)
+    reading.aheadEnd = undefined
   }
   const found = await session.read(positions, limits)
   const read = others.flatMap((reading, i): Batch[] => {
@@ -209,19 +208,20 @@ async function readOnce(session: Session, readings: Readings, maxRecords = 1000)
     if (isFull(records, limits)) reading.end = Infinity
     return records.length > 0 ? [{ topic, partition, records }] : []
   })
-  return [...ahead, ...read]
+  return [...batches, ...read]
 }
 
-function takeAhead(ready: ReadyReading[], maxRecords: number): Batch[] {
+// Returns what was ahead, and how many records more a call may have.
+function takeAhead(ready: ReadyReading[], maxRecords: number): { batches: Batch[]; room: number } {
+  const batches: Batch[] = []
   let room = maxRecords
-  return ready.flatMap((reading): Batch[] => {
-    const { topic, partition, next, ahead } = reading
-    const records = ahead.slice(0, room)
-    if (records[0]?.offset !== next) return []
-    reading.ahead = ahead.slice(room)
+  for (const reading of ready) {
+    const records = reading.ahead.splice(0, room)
     room -= records.length
-    return [{ topic, partition, records }]
-  })
+    if (records.length > 0)
+      batches.push({ topic: reading.topic, partition: reading.partition, records })
+  }
+  return { batches, room }
 }
 
 function keepAhead(reading: Reading, records: LogRecord[]): void {
@@ -236,15 +236,11 @@ function keepAhead(reading: Reading, records: LogRecord[]): void {
   reading.aheadEnd = last.offset + 1
 }
 
-function forgetAhead(reading: Reading): void {
-  reading.ahead = []
-  reading.aheadEnd = undefined
-}
-
 // There may be any number of records from `next` on.
 function readFromLog(reading: Reading): void {
   reading.end = Infinity
-  forgetAhead(reading)
+  reading.ahead = []
+  reading.aheadEnd = undefined
 }
 
 function newReadings(places: Place[]): Readings {
@@ -268,9 +264,6 @@ const isReady = (reading: Reading): reading is ReadyReading =>
   reading.next !== undefined &&
   (reading.next < reading.end || reading.mayHaveMore) &&
   isDue(reading)
-
-const isSamePlace = (one: Place, other: Place): boolean =>
-  one.topic === other.topic && one.partition === other.partition
 
 // The partitions with more than an equal share of one read divide it among them. The others need less than that.
 function limitsOf(ready: { next: number; end: number }[], maxRecords: number): Limits {
