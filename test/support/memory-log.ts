@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { handOver } from '../../infra/log/hand-over.ts'
 import {
   type ConsumeOptions,
   type EventLog,
@@ -6,6 +6,8 @@ import {
   type LogRecord,
   LogUnavailable,
   type Position,
+  placeName,
+  type Topic,
 } from '../../infra/log/port.ts'
 
 export interface MemoryLog extends EventLog {
@@ -13,59 +15,66 @@ export interface MemoryLog extends EventLog {
   records: LogRecord[]
   /** true: append and check reject with LogUnavailable, nothing is stored. */
   setDown(down: boolean): void
-  /** Resolves when every consumer has handled all that was appended. */
+  /** Resolves when every consumer has handled all that was appended, or waits to try again. */
   settled(): Promise<void>
 }
 
-const retryMs = 20
+const retryMs = 200
+
+interface Consumer {
+  options: ConsumeOptions
+  /** The next offset of each topic. */
+  next: Map<Topic, number>
+  handling: Promise<void>
+  /** Its handler failed: it waits to try again. */
+  isBackingOff: boolean
+}
 
 /** An event log in an array, for unit tests: one partition a topic, delivered at once, no group offsets kept. */
 export function createMemoryLog({ now = Date.now }: { now?: () => number } = {}): MemoryLog {
   const records: LogRecord[] = []
-  // With what each is handling. One may read another topic meanwhile.
-  const consumers = new Map<ConsumeOptions, Promise<void>>()
+  const consumers = new Set<Consumer>()
   let down = false
 
-  const nextOffset = (topic: string) => records.filter((record) => record.topic === topic).length
+  const recordsOf = (topic: Topic) => records.filter((record) => record.topic === topic)
+  const endOf = (topic: Topic) => recordsOf(topic).length
 
   function store({ value, ...record }: KeyedRecord): LogRecord {
     const stored = {
       ...record,
       value: value ?? Buffer.alloc(0),
       partition: 0,
-      offset: nextOffset(record.topic),
+      offset: endOf(record.topic),
       timestamp: now(),
     }
     records.push(stored)
     return stored
   }
 
-  // A batch that a handler rejects comes again, until the consumer stops.
-  async function deliver(consumer: ConsumeOptions, some: LogRecord[]): Promise<void> {
-    for (const topic of consumer.topics) {
-      const mine = some.filter((record) => record.topic === topic)
-      while (mine.length > 0 && consumers.has(consumer)) {
-        try {
-          await consumer.handle([{ topic, partition: 0, records: mine }])
-          break
-        } catch (error) {
-          consumer.onError?.(error)
-          await delay(retryMs)
+  // What a handler rejects, or wants to read again, comes again until the consumer stops.
+  async function deliver(consumer: Consumer): Promise<void> {
+    for (const topic of consumer.options.topics) {
+      const nextOf = () => consumer.next.get(topic) ?? 0
+      while (isReady(consumer) && nextOf() < endOf(topic)) {
+        const mine = recordsOf(topic).slice(nextOf())
+        const batch = { topic, partition: 0, records: mine }
+        const chosen = (await handOver(consumer.options, [batch])).get(placeName(batch))
+        consumer.next.set(topic, chosen?.offset ?? nextOf() + mine.length)
+        if (chosen?.failed) {
+          consumer.isBackingOff = true
+          setTimeout(() => {
+            consumer.isBackingOff = false
+            wake(consumer)
+          }, retryMs)
         }
       }
     }
   }
 
-  function deliverNext(consumer: ConsumeOptions, some: LogRecord[]): void {
-    const before = consumers.get(consumer) ?? Promise.resolve()
-    consumers.set(
-      consumer,
-      before.then(() => deliver(consumer, some)),
-    )
-  }
+  const isReady = (consumer: Consumer) => consumers.has(consumer) && !consumer.isBackingOff
 
-  function deliverAll(some: LogRecord[]): void {
-    for (const consumer of consumers.keys()) deliverNext(consumer, some)
+  function wake(consumer: Consumer): void {
+    consumer.handling = consumer.handling.then(() => deliver(consumer))
   }
 
   const checkUp = () => {
@@ -82,35 +91,35 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     },
     settled: async () => {
       for (;;) {
-        const now = [...consumers.values()]
+        const now = [...consumers].map(({ handling }) => handling)
         await Promise.all(now)
-        if ([...consumers.values()].every((one) => now.includes(one))) return
+        if ([...consumers].every(({ handling }) => now.includes(handling))) return
       }
     },
     async append(some): Promise<Position[]> {
       checkUp()
       const stored = some.map(store)
-      deliverAll(stored)
+      for (const consumer of consumers) wake(consumer)
       return stored.map(({ topic, partition, offset }) => ({ topic, partition, offset }))
     },
     async consume(options) {
       const { topics, startOffset = async () => 0 } = options
-      const starts = new Map<string, number>()
-      for (const topic of topics) starts.set(topic, (await startOffset(topic, 0)) ?? 0)
-      const earlier = records.filter(({ topic, offset }) => offset >= (starts.get(topic) ?? 0))
-      deliverNext(options, earlier)
+      const next = new Map<Topic, number>()
+      for (const topic of topics) next.set(topic, (await startOffset(topic, 0)) ?? 0)
+      const consumer: Consumer = { options, next, handling: Promise.resolve(), isBackingOff: false }
+      consumers.add(consumer)
+      wake(consumer)
       return {
         async stop() {
-          const handling = consumers.get(options)
-          consumers.delete(options)
-          await handling
+          consumers.delete(consumer)
+          await consumer.handling
         },
       }
     },
     firstPositions: async (topic) => [{ topic, partition: 0, offset: 0 }],
-    endPositions: async (topic) => [{ topic, partition: 0, offset: nextOffset(topic) }],
+    endPositions: async (topic) => [{ topic, partition: 0, offset: endOf(topic) }],
     positionsSince: async (topic, time) => {
-      const mine = records.filter((record) => record.topic === topic)
+      const mine = recordsOf(topic)
       const offset = mine.find(({ timestamp }) => timestamp >= time)?.offset ?? mine.length
       return [{ topic, partition: 0, offset }]
     },

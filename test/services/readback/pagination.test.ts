@@ -12,8 +12,7 @@ let readback: Readback
 const start = 1_760_000_000_000
 
 beforeAll(async () => {
-  // A rebuild reads a real log.
-  readback = await startReadback({ log: 'postgres' })
+  readback = await startReadback()
 })
 afterAll(() => readback.stop())
 

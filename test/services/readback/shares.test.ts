@@ -4,7 +4,7 @@ import { createApp } from '../../../infra/http/app.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { readbackRoutes } from '../../../services/readback/routes.ts'
 import { createScoreExplainer } from '../../../services/scoring/explain/score.ts'
-import { publicUrl, type Send, sendTo } from '../../support/service-app.ts'
+import { publicUrl, type Send, sendTo } from '../../support/send.ts'
 import { type Readback, startReadback } from './support.ts'
 
 let readback: Readback

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { SessionScored } from '../../../schemas/events.ts'
-import { type ApiOptions, startApi } from '../../support/api.ts'
-import type { Send } from '../../support/service-app.ts'
+import { startApi } from '../../support/api.ts'
+import type { Send } from '../../support/send.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
 /** An id whose last characters are the number. */
@@ -24,8 +24,8 @@ export const expectRefused = (response: { body: unknown }, query: string) =>
   expectError(response, 'request.validation_failed', query.split('=')[0])
 
 /** A server with one organization, whose key asks unless another one is named; decisions are about it, too. */
-export async function startReadback({ log }: Pick<ApiOptions, 'log'> = {}) {
-  const api = await startApi({ roles: ['api'], log })
+export async function startReadback() {
+  const api = await startApi({ roles: ['api'] })
   api.now.ms = Date.parse('2025-11-01T00:00:00Z')
   const { organizationId, key } = await api.organization()
   const { revealedKey: testKey } = await api.issue({
