@@ -23,7 +23,7 @@ import { registration } from '../support/gate-world.ts'
 import { createMemoryClaims } from '../support/memory-claims.ts'
 import { createMemoryLog } from '../support/memory-log.ts'
 import { openAdmission } from '../support/open-admission.ts'
-import { publicUrl } from '../support/service-app.ts'
+import { publicUrl } from '../support/send.ts'
 import { sessionScored, visitorLink } from '../support/session-scored.ts'
 import { storePerson } from './person.ts'
 

@@ -33,7 +33,7 @@ import { createMemoryDataKeys } from './memory-data-keys.ts'
 import { createMemoryLimiter } from './memory-limiter.ts'
 import { noSkips } from './no-skips.ts'
 import { openAdmission } from './open-admission.ts'
-import { publicUrl, type Send, sendTo } from './service-app.ts'
+import { publicUrl, type Send, sendTo } from './send.ts'
 import { openServiceWorld, type ServiceWorld } from './service-world.ts'
 
 export interface ApiOptions {
@@ -42,7 +42,7 @@ export interface ApiOptions {
   /** Settings of a server. */
   env?: Record<string, string>
   /** Default: in memory, and nobody looks into the log's tables. */
-  log?: 'memory' | 'postgres' | undefined
+  log?: 'memory' | 'postgres'
   /** Default: limits in memory that nobody meets by accident. */
   auth?: Partial<Pick<AuthOptions, 'onKeyUsed' | 'limiter' | 'defaultLimits'>>
   network?: NetworkSource
@@ -168,6 +168,7 @@ export async function startApi(options: ApiOptions = {}) {
     app,
     core,
     gate,
+    accessControl,
     auth: accessControl.auth,
     send,
     newId: <P extends string>(prefix: P) => timeOrderedId(prefix, world.now.ms, randomBytes),

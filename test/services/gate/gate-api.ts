@@ -5,7 +5,7 @@ import { type ApiOptions, startApi } from '../../support/api.ts'
 import { answeringService, freshAddress, gateFlow } from '../../support/gate-flow.ts'
 import { gateOwner } from '../../support/gate-world.ts'
 import { setStatus } from '../../support/organization-status.ts'
-import { publicUrl, type Send } from '../../support/service-app.ts'
+import { publicUrl, type Send } from '../../support/send.ts'
 
 export type ServiceAnswer = (sent: PostOptions) => Promise<PostOutcome> | PostOutcome
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { generateToken } from '../../../infra/crypto/tokens.ts'
 import { freshAddress } from '../../support/gate-flow.ts'
 import type { GateOwner } from '../../support/gate-world.ts'
-import type { Send } from '../../support/service-app.ts'
+import type { Send } from '../../support/send.ts'
 import { type GateApi, startGateApi } from './gate-api.ts'
 
 let gate: GateApi

@@ -3,7 +3,7 @@ import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { generateDeliveryKeys } from '../../../infra/wire/delivery-envelope.ts'
 import type { ApprovedSignup } from '../../support/gate-flow.ts'
 import { type GateOwner, registration } from '../../support/gate-world.ts'
-import type { Send } from '../../support/service-app.ts'
+import type { Send } from '../../support/send.ts'
 import { type GateApi, startGateApi } from './gate-api.ts'
 
 let gate: GateApi

@@ -9,7 +9,7 @@ import { endGraces } from '../../../services/organizations/grace-scheduler.ts'
 import { expireOldData } from '../../../services/organizations/retention-scheduler.ts'
 import { sessionId, startWorld, type World } from '../../authorization/world.ts'
 import { freshAddress } from '../../support/gate-flow.ts'
-import { type Send, sendTo } from '../../support/service-app.ts'
+import { type Send, sendTo } from '../../support/send.ts'
 
 const answer = z.object({
   data: z.looseObject({ id: z.string() }),

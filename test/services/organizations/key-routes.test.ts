@@ -3,7 +3,7 @@ import { createKeyUsage } from '../../../infra/access/key-usage.ts'
 import type { KeyRequest } from '../../../services/organizations/checked-input.ts'
 import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { type Api, type ApiOrganization, startApi } from '../../support/api.ts'
-import type { Send } from '../../support/service-app.ts'
+import type { Send } from '../../support/send.ts'
 
 let api: Api
 let own: ApiOrganization

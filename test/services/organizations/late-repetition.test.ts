@@ -8,7 +8,7 @@ import { findKey } from '../../../projections/organizations/queries.ts'
 import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { organizationRoutes } from '../../../services/organizations/routes.ts'
 import { type Api, startApi } from '../../support/api.ts'
-import { type Send, sendTo } from '../../support/service-app.ts'
+import { type Send, sendTo } from '../../support/send.ts'
 
 const lateMs = 20 * 60 * 60 * 1000
 

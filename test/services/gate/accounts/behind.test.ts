@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
+import { createApp } from '../../../../infra/http/app.ts'
 import { generateDeliveryKeys } from '../../../../infra/wire/delivery-envelope.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
 import { gateRoutes } from '../../../../services/gate/routes.ts'
+import { validateResponses } from '../../../support/described.ts'
 import { endsAsked } from '../../../support/ends-asked.ts'
 import type { ApprovedSignup } from '../../../support/gate-flow.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
-import { createServiceApp } from '../../../support/service-app.ts'
+import { publicUrl, sendTo } from '../../../support/send.ts'
 import { type GateApi, startGateApi } from '../gate-api.ts'
 
 // The log has what the read model does not show: it was lost, or its last commits were.
@@ -83,10 +85,11 @@ test('nobody signs up for a service that was disabled', async () => {
 test('at a start nothing is said of tokens and codes until the read model shows what it once showed', async () => {
   const code = await loginCode()
   const other = await gate.flow.signUp(owner.serviceId)
-  const { app, context, send } = await createServiceApp(gate)
-  if (gate.gate) await gateRoutes(app, { ...context, gate: gate.gate })
+  const app = await createApp({ ...gate.base, publicUrl })
+  validateResponses(app)
+  if (gate.gate) await gateRoutes(app, { ...gate.accessControl, gate: gate.gate })
   const ask = async (path: string, body: object, key = owner.secretKey) => {
-    const answer = await send({ method: 'POST', url: `/v1/gate/${path}`, key, body })
+    const answer = await sendTo(app, { method: 'POST', url: `/v1/gate/${path}`, key, body })
     return `${answer.status} ${answer.body?.error?.code ?? JSON.stringify(answer.body?.data)}`
   }
   const askAll = () =>

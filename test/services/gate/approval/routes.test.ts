@@ -6,7 +6,7 @@ import { changeService, disableService } from '../../../../services/gate/registr
 import { codeTtlMs } from '../../../../services/gate/sessions.ts'
 import { answeringService, freshAddress } from '../../../support/gate-flow.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
-import type { Send } from '../../../support/service-app.ts'
+import type { Send } from '../../../support/send.ts'
 import { type GateApi, responding, startGateApi } from '../gate-api.ts'
 import { signupOpened } from '../given.ts'
 

@@ -22,7 +22,7 @@ import { signUpOrganization } from '../../../../services/organizations/sign-up.t
 import { createSigningSecrets } from '../../../../services/webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../../../../services/webhooks/direct-calls.ts'
 import { gateOwner } from '../../../support/gate-world.ts'
-import { publicUrl } from '../../../support/service-app.ts'
+import { publicUrl } from '../../../support/send.ts'
 import { openServiceWorld, type ServiceWorld } from '../../../support/service-world.ts'
 import { scriptedServices } from '../gate-api.ts'
 import { proof, signupOpened } from '../given.ts'

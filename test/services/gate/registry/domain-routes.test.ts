@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { verifyService } from '../../../../services/gate/registry/commands.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
-import type { Send } from '../../../support/service-app.ts'
+import type { Send } from '../../../support/send.ts'
 import { type GateApi, startGateApi } from '../gate-api.ts'
 
 let gate: GateApi

@@ -4,7 +4,7 @@ import { verifyService } from '../../../../services/gate/registry/commands.ts'
 import { createRegistryList } from '../../../../services/gate/registry/routes.ts'
 import { issueApiKey } from '../../../../services/organizations/commands.ts'
 import { type GateTenant, gateTenant, registration } from '../../../support/gate-world.ts'
-import { publicUrl, type Send } from '../../../support/service-app.ts'
+import { publicUrl, type Send } from '../../../support/send.ts'
 import { type GateApi, startGateApi } from '../gate-api.ts'
 
 let gate: GateApi

@@ -12,7 +12,7 @@ import {
   type OpenedSession,
 } from '../../../support/gate-flow.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
-import { publicUrl } from '../../../support/service-app.ts'
+import { publicUrl } from '../../../support/send.ts'
 import { type GateApi, responding, startGateApi } from '../gate-api.ts'
 
 let gate: GateApi

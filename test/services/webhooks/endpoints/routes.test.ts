@@ -7,7 +7,7 @@ import { dumpDatabase } from '../../../support/dump.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
 import { createKnownSecrets } from '../../../support/known-secrets.ts'
 import { createScanner } from '../../../support/secret-scan.ts'
-import type { Send } from '../../../support/service-app.ts'
+import type { Send } from '../../../support/send.ts'
 
 let api: Api
 let own: ApiOrganization
