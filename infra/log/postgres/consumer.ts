@@ -125,7 +125,8 @@ export function startGroup(
     woken = Promise.withResolvers()
     const hasToCommit = !keepsNoOffsets && uncommittedOf(readings).length > 0
     const msToCommit = hasToCommit ? nextCommit - performance.now() : Infinity
-    const timer = setTimeout(woken.resolve, Math.min(standByMs, msToCommit, msToRetry(readings)))
+    const ms = Math.max(0, Math.min(standByMs, msToCommit, msToRetry(readings)))
+    const timer = setTimeout(woken.resolve, ms)
     await woken.promise
     clearTimeout(timer)
   }
