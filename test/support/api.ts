@@ -37,19 +37,19 @@ import { publicUrl, type Send, sendTo } from './send.ts'
 import { openServiceWorld, type ServiceWorld } from './service-world.ts'
 
 export interface ApiOptions {
-  /** Those of the roles; default `api` and `gate`. */
+  /** The server's roles. Default: `api` and `gate`. */
   roles?: readonly Role[]
   /** Settings of a server. */
   env?: Record<string, string>
-  /** Default: in memory, and nobody looks into the log's tables. */
+  /** Default: in memory. Take Postgres where a test looks into the log's tables. */
   log?: 'memory' | 'postgres'
-  /** Default: limits in memory that nobody meets by accident. */
+  /** Replaces the limits. Default: in memory, and so high that no test meets them. */
   auth?: Partial<Pick<AuthOptions, 'onKeyUsed' | 'limiter' | 'defaultLimits'>>
   network?: NetworkSource
   agents?: AgentKnowledge
-  /** Answers what Gate asks services. Default: nobody does. */
+  /** Answers Gate's calls to services. Default: no service answers. */
   services?: Pick<WebhookClient, 'post'>
-  /** Other than a Gate whose domains show nothing. */
+  /** Options of Gate to replace. By default its domains publish nothing. */
   gate?: (core: Core) => Partial<GateOptions>
   /** Adds hooks and routes before those of the server. */
   extend?: (app: FastifyInstance, parts: { core: Core; accessControl: AccessControl }) => void
