@@ -3,15 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fillSessions } from '../../bench/history/rows.ts'
 import { sendExample } from './call.ts'
 import { costly, hostile } from './costly-inputs.ts'
-import type { Credential } from './credential.ts'
-import { createCredentials } from './credentials.ts'
-import type { Context, Example } from './endpoint.ts'
+import type { Example } from './endpoint.ts'
 import { endpoints, openEndpoints } from './examples.ts'
-import { expectedCell } from './expected.ts'
-import { createGateTokens } from './gate-tokens.ts'
-import { readOperations } from './operations.ts'
-import { recordBodies } from './record-collect.ts'
-import { thingsOf } from './things.ts'
+import { createMatrix } from './things.ts'
 import { startWorld, type World } from './world.ts'
 
 const runs = 20
@@ -21,8 +15,7 @@ const most = 150
 const sessions = 60_000
 
 let world: World
-let context: Omit<Context, 'platform' | 'succeeds'>
-let credentials: Credential[]
+let matrix: Awaited<ReturnType<typeof createMatrix>>
 let sessionIds: string[]
 /** CPU milliseconds of `GET /v1/sessions/{id}`. */
 let usual: number
@@ -30,13 +23,8 @@ const measured: { name: string; ms: number; units: number; status: number }[] = 
 
 beforeAll(async () => {
   world = await startWorld({ validates: false })
-  const own = await world.organization('own')
-  const other = await world.organization('other')
-  credentials = await createCredentials(world, { own, other })
-  const { gate, tokens } = await createGateTokens(world, { own, other })
-  credentials.push(...tokens)
-  const bodies = await recordBodies(world, credentials)
-  context = { world, bodies, gate, ...thingsOf(world, own) }
+  matrix = await createMatrix(world)
+  const { own, context } = matrix
   await Promise.all([context.webhook({ fresh: false }), context.keyId({ fresh: false })])
   sessionIds = await fill(own)
 }, 180_000)
@@ -126,20 +114,13 @@ async function measureWorst(inputs: Input[], headers: Record<string, string>) {
   return worst ? [await measure(worst, headers)] : []
 }
 
-function rightFor(id: string): Credential {
-  const operation = readOperations(world.app.swagger()).get(id)
-  const endpoint = endpoints[id]
-  if (!operation || !endpoint) throw new Error(`${id} has no example`)
-  const right = credentials.find(
-    (one) => expectedCell(operation, endpoint, one).status === endpoint.success,
-  )
-  if (!right) throw new Error(`no credential opens ${id}`)
-  return right
-}
-
 test('the cost of reading a session is measured, which others are compared with', async () => {
-  const { headers, platform } = rightFor('getSession')
-  const example = await endpoints.getSession?.example({ ...context, platform, succeeds: true })
+  const { headers, platform } = matrix.rightFor('getSession')
+  const example = await endpoints.getSession?.example({
+    ...matrix.context,
+    platform,
+    succeeds: true,
+  })
   if (!example) throw new Error('getSession has no example')
   const input = { name: 'getSession', make: async () => example }
   await time(input, headers, trials)
@@ -175,10 +156,10 @@ async function expectBounded(
 test.each(Object.keys(endpoints))(
   '%s',
   async (id) => {
-    const { headers, platform } = rightFor(id)
+    const { headers, platform } = matrix.rightFor(id)
     const endpoint = endpoints[id] ?? none(id)
     const example = async (succeeds: boolean) =>
-      endpoint.example({ ...context, platform, succeeds })
+      endpoint.example({ ...matrix.context, platform, succeeds })
     // Once the organization has as many of something as it can have, those that stay serve again.
     const make = () => example(costly[id] === undefined).catch(() => example(false))
     await expectBounded(id, make, headers)
@@ -189,7 +170,7 @@ test.each(Object.keys(endpoints))(
 test.each(Object.keys(openEndpoints))(
   '%s, without a key',
   async (id) => {
-    await expectBounded(id, () => openEndpoints[id]?.example(context) ?? none(id))
+    await expectBounded(id, () => openEndpoints[id]?.example(matrix.context) ?? none(id))
   },
   300_000,
 )

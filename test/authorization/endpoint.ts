@@ -64,12 +64,14 @@ type Facts = Partial<Omit<Endpoint, 'example'>> & { body?: Of<object> }
 const resolve = <T>(value: Of<T>, context: Context): T | Promise<T> =>
   value instanceof Function ? value(context) : value
 
-/** An endpoint that answers 200, to others too unless told. */
-export function keyedEndpoint(
+/** An endpoint that asks for a scope and answers 200, to others too unless told. */
+export function keyed(
   method: Example['method'],
   url: Of<string>,
-  { body, ...facts }: Facts,
+  asked: string | Facts,
+  more: Facts = {},
 ): Endpoint {
+  const { body, ...facts } = typeof asked === 'string' ? { scope: asked, ...more } : asked
   return {
     success: 200,
     elsewhere: 200,

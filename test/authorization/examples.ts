@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { addAgentDirectory } from '../../services/organizations/agent-directories.ts'
-import { type Context, type Endpoint, keyedEndpoint, type OpenEndpoint } from './endpoint.ts'
+import { type Context, type Endpoint, keyed, type OpenEndpoint } from './endpoint.ts'
 import { gateEndpoints, openGateEndpoints } from './gate-examples.ts'
 import type { Person } from './person.ts'
 import type { CollectBodies } from './record-collect.ts'
@@ -69,6 +69,7 @@ function recorded(name: keyof CollectBodies, elsewhere: number): Endpoint {
 }
 
 const absent = { elsewhere: 404 }
+const created = { success: 201, elsewhere: 201 }
 const random = (size = 4) => randomBytes(size).toString('hex')
 // Within the scopes of everyone who may make one.
 const newKey = { name: 'New', type: 'secret', scopes: ['api_keys:manage'] }
@@ -90,17 +91,15 @@ const edgeRequest = {
 
 /** One for each operation that needs a key. */
 export const endpoints: Record<string, Endpoint> = {
-  listSessions: keyedEndpoint('GET', '/v1/sessions', { scope: 'sessions:list' }),
-  countSessions: keyedEndpoint('GET', '/v1/sessions/aggregates', { scope: 'sessions:list' }),
-  getSession: keyedEndpoint('GET', personPath(session), { scope: 'sessions:read', ...absent }),
-  getScoringModel: keyedEndpoint('GET', '/v1/scoring/model', { scope: 'sessions:read' }),
-  updateSession: keyedEndpoint('PATCH', personPath(session, true), {
-    scope: 'sessions:update',
+  listSessions: keyed('GET', '/v1/sessions', 'sessions:list'),
+  countSessions: keyed('GET', '/v1/sessions/aggregates', 'sessions:list'),
+  getSession: keyed('GET', personPath(session), 'sessions:read', absent),
+  getScoringModel: keyed('GET', '/v1/scoring/model', 'sessions:read'),
+  updateSession: keyed('PATCH', personPath(session, true), 'sessions:update', {
     ...absent,
     body: () => ({ client_user_id: `user_${random()}` }),
   }),
-  markSessions: keyedEndpoint('POST', '/v1/marks', {
-    scope: 'sessions:mark',
+  markSessions: keyed('POST', '/v1/marks', 'sessions:mark', {
     success: 201,
     elsewhere: 422,
     body: async ({ person }) => ({
@@ -108,16 +107,18 @@ export const endpoints: Record<string, Endpoint> = {
       session_ids: [(await person({ fresh: false })).sessionId],
     }),
   }),
-  deleteMark: keyedEndpoint(
+  deleteMark: keyed(
     'DELETE',
     personPath(({ markId }) => `/v1/marks/${markId}`, true),
-    { scope: 'sessions:mark', ...absent },
+    'sessions:mark',
+    absent,
   ),
-  listVisitorFingerprints: keyedEndpoint('GET', '/v1/fingerprints', { scope: 'fingerprints:list' }),
-  getVisitorFingerprint: keyedEndpoint(
+  listVisitorFingerprints: keyed('GET', '/v1/fingerprints', 'fingerprints:list'),
+  getVisitorFingerprint: keyed(
     'GET',
     personPath(({ visitorId }) => `/v1/fingerprints/${visitorId}`),
-    { scope: 'fingerprints:read', ...absent },
+    'fingerprints:read',
+    absent,
   ),
   splitVisitor: correction('splits', ({ sessionId }) => ({
     session_ids: [sessionId],
@@ -127,48 +128,32 @@ export const endpoints: Record<string, Endpoint> = {
     visitor_id: otherVisitorId,
     reason: 'One person.',
   })),
-  eraseVisitor: keyedEndpoint('DELETE', visitorPath('', true), {
-    scope: 'visitors:erase',
-    ...absent,
-  }),
-  eraseUser: keyedEndpoint('DELETE', userPath('', true), { scope: 'visitors:erase', ...absent }),
-  eraseGateAccount: keyedEndpoint(
+  eraseVisitor: keyed('DELETE', visitorPath('', true), 'visitors:erase', absent),
+  eraseUser: keyed('DELETE', userPath('', true), 'visitors:erase', absent),
+  eraseGateAccount: keyed(
     'DELETE',
     organizationPath(`/gate-accounts/gacct_${'0'.repeat(26)}`),
-    {
-      scope: 'visitors:erase',
-      success: 404,
-      ...absent,
-    },
+    'visitors:erase',
+    { success: 404, ...absent },
   ),
-  exportVisitor: keyedEndpoint('GET', visitorPath('/export'), {
-    scope: 'visitors:export',
-    ...absent,
-  }),
-  exportUser: keyedEndpoint('GET', userPath('/export'), { scope: 'visitors:export', ...absent }),
-  createOrganization: keyedEndpoint('POST', '/v1/organizations', {
-    scope: 'organizations:create',
-    success: 201,
-    elsewhere: 201,
+  exportVisitor: keyed('GET', visitorPath('/export'), 'visitors:export', absent),
+  exportUser: keyed('GET', userPath('/export'), 'visitors:export', absent),
+  createOrganization: keyed('POST', '/v1/organizations', 'organizations:create', {
+    ...created,
     body: () => ({ name: 'New', slug: `new-${random(6)}` }),
   }),
-  getOrganization: keyedEndpoint('GET', organizationPath(), { scope: 'organizations:read' }),
-  updateOrganization: keyedEndpoint('PATCH', organizationPath(), {
-    scope: 'organizations:update',
+  getOrganization: keyed('GET', organizationPath(), 'organizations:read'),
+  updateOrganization: keyed('PATCH', organizationPath(), 'organizations:update', {
     needsLive: 'people',
     body: renamed,
   }),
-  listAgentDirectories: keyedEndpoint('GET', organizationPath('/agent-directories'), {
-    scope: 'organizations:read',
-  }),
-  addAgentDirectory: keyedEndpoint('POST', organizationPath('/agent-directories'), {
-    scope: 'organizations:update',
+  listAgentDirectories: keyed('GET', organizationPath('/agent-directories'), 'organizations:read'),
+  addAgentDirectory: keyed('POST', organizationPath('/agent-directories'), 'organizations:update', {
     needsLive: 'everyone',
-    success: 201,
-    elsewhere: 201,
+    ...created,
     body: { domain: 'agent.example', name: 'Acme' },
   }),
-  removeAgentDirectory: keyedEndpoint(
+  removeAgentDirectory: keyed(
     'DELETE',
     async (context) => {
       const { organizationId, world, succeeds } = context
@@ -176,70 +161,48 @@ export const endpoints: Record<string, Endpoint> = {
       if (succeeds) await addAgentDirectory(world.deps, { organizationId, domain, by: 'operator' })
       return organizationPath(`/agent-directories/${domain}`)(context)
     },
-    { scope: 'organizations:update', needsLive: 'everyone' },
+    'organizations:update',
+    { needsLive: 'everyone' },
   ),
-  listOrganizationAuditLog: keyedEndpoint('GET', organizationPath('/audit-log'), {
-    scope: 'organizations:read',
-  }),
-  listOrganizationApiKeys: keyedEndpoint('GET', organizationPath('/api-keys'), {
-    scope: 'api_keys:read',
-  }),
-  createOrganizationApiKey: keyedEndpoint('POST', organizationPath('/api-keys'), {
-    scope: 'api_keys:manage',
-    success: 201,
-    elsewhere: 201,
+  listOrganizationAuditLog: keyed('GET', organizationPath('/audit-log'), 'organizations:read'),
+  listOrganizationApiKeys: keyed('GET', organizationPath('/api-keys'), 'api_keys:read'),
+  createOrganizationApiKey: keyed('POST', organizationPath('/api-keys'), 'api_keys:manage', {
+    ...created,
     body: newKey,
   }),
-  updateOrganizationApiKey: keyedEndpoint('PATCH', keyPath('', false), {
-    scope: 'api_keys:manage',
+  updateOrganizationApiKey: keyed('PATCH', keyPath('', false), 'api_keys:manage', {
     ...absent,
     body: renamed,
   }),
-  revokeOrganizationApiKey: keyedEndpoint('DELETE', keyPath(), {
-    scope: 'api_keys:manage',
-    ...absent,
-  }),
-  rotateOrganizationApiKey: keyedEndpoint('POST', keyPath('/rotations'), {
-    scope: 'api_keys:manage',
+  revokeOrganizationApiKey: keyed('DELETE', keyPath(), 'api_keys:manage', absent),
+  rotateOrganizationApiKey: keyed('POST', keyPath('/rotations'), 'api_keys:manage', {
     success: 201,
     ...absent,
   }),
-  listWebhookEndpoints: keyedEndpoint('GET', organizationPath('/webhooks/endpoints'), {
-    scope: 'webhooks:read',
-  }),
-  createWebhookEndpoint: keyedEndpoint('POST', organizationPath('/webhooks/endpoints'), {
-    scope: 'webhooks:manage',
-    success: 201,
-    elsewhere: 201,
+  listWebhookEndpoints: keyed('GET', organizationPath('/webhooks/endpoints'), 'webhooks:read'),
+  createWebhookEndpoint: keyed('POST', organizationPath('/webhooks/endpoints'), 'webhooks:manage', {
+    ...created,
     body: newEndpoint,
   }),
-  updateWebhookEndpoint: keyedEndpoint('PATCH', endpointPath(), {
-    scope: 'webhooks:manage',
+  updateWebhookEndpoint: keyed('PATCH', endpointPath(), 'webhooks:manage', {
     ...absent,
     body: renamed,
   }),
-  disableWebhookEndpoint: keyedEndpoint('DELETE', endpointPath('', true), {
-    scope: 'webhooks:manage',
-    ...absent,
-  }),
-  rotateWebhookEndpointSecret: keyedEndpoint('POST', endpointPath('/rotations', true), {
-    scope: 'webhooks:manage',
+  disableWebhookEndpoint: keyed('DELETE', endpointPath('', true), 'webhooks:manage', absent),
+  rotateWebhookEndpointSecret: keyed('POST', endpointPath('/rotations', true), 'webhooks:manage', {
     success: 201,
     ...absent,
   }),
-  sendTestWebhook: keyedEndpoint('POST', endpointPath('/test'), {
-    scope: 'webhooks:manage',
+  sendTestWebhook: keyed('POST', endpointPath('/test'), 'webhooks:manage', {
     success: 202,
     ...absent,
   }),
-  listEvents: keyedEndpoint('GET', organizationPath('/events'), { scope: 'webhooks:read' }),
-  retrieveEvent: keyedEndpoint('GET', eventPath, { scope: 'webhooks:read', ...absent }),
-  checkAgentIpRotation: keyedEndpoint('POST', '/v1/agents/ip-rotation', {
-    scope: 'agents:ip_rotation',
+  listEvents: keyed('GET', organizationPath('/events'), 'webhooks:read'),
+  retrieveEvent: keyed('GET', eventPath, 'webhooks:read', absent),
+  checkAgentIpRotation: keyed('POST', '/v1/agents/ip-rotation', 'agents:ip_rotation', {
     body: { items: [rotation] },
   }),
-  scoreRequests: keyedEndpoint('POST', '/v1/requests/score', {
-    scope: 'requests:score',
+  scoreRequests: keyed('POST', '/v1/requests/score', 'requests:score', {
     body: { requests: [edgeRequest] },
   }),
   ...gateEndpoints,

@@ -4,7 +4,7 @@ import { asId } from '../../infra/ids.ts'
 import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { systemServiceId } from '../../infra/wire/gate.ts'
 import { receiptUrl } from '../../services/gate/erasure/receipt.ts'
-import { type Context, type Endpoint, keyedEndpoint, type OpenEndpoint } from './endpoint.ts'
+import { type Context, type Endpoint, keyed, type OpenEndpoint } from './endpoint.ts'
 import type { World } from './world.ts'
 
 const services = '/v1/gate/services'
@@ -18,16 +18,15 @@ const signup =
   ({ gate }: Context) =>
     `${sessions}/${gate.signup.id}${rest}`
 const ofSignup = { token: 'poll', elsewhere: 401 } as const
-const reading = { scope: 'gate:services:read' }
-const managing = { scope: 'gate:services:manage' }
+const reading = 'gate:services:read'
+const managing = 'gate:services:manage'
 const absent = { elsewhere: 404 }
 
 /** Those of Gate that need a key or a token. */
 export const gateEndpoints: Record<string, Endpoint> = {
-  listManagedGateServices: keyedEndpoint('GET', services, reading),
+  listManagedGateServices: keyed('GET', services, reading),
   // The id is taken: an organization can have five services in all, and each key would make one.
-  createManagedGateService: keyedEndpoint('POST', services, {
-    ...managing,
+  createManagedGateService: keyed('POST', services, managing, {
     success: 409,
     elsewhere: 409,
     body: ({ gate }) => ({
@@ -38,58 +37,57 @@ export const gateEndpoints: Record<string, Endpoint> = {
       webhook_endpoint_id: `we_${'0'.repeat(32)}`,
     }),
   }),
-  getManagedGateService: keyedEndpoint('GET', service(), { ...reading, ...absent }),
-  updateManagedGateService: keyedEndpoint('PATCH', service(), {
-    ...managing,
+  getManagedGateService: keyed('GET', service(), reading, absent),
+  updateManagedGateService: keyed('PATCH', service(), managing, {
     ...absent,
     body: { name: 'Renamed' },
   }),
-  getManagedGateServiceDomain: keyedEndpoint('GET', service('/domain'), { ...reading, ...absent }),
-  verifyManagedGateServiceDomain: keyedEndpoint('POST', service('/domain/verify'), {
-    ...managing,
-    ...absent,
-  }),
-  disableManagedGateService: keyedEndpoint(
+  getManagedGateServiceDomain: keyed('GET', service('/domain'), reading, absent),
+  verifyManagedGateServiceDomain: keyed('POST', service('/domain/verify'), managing, absent),
+  disableManagedGateService: keyed(
     'DELETE',
     ({ gate }) => `${services}/${gate.doomedServiceId}`,
-    { ...managing, ...absent },
+    managing,
+    absent,
   ),
-  pollGateSession: keyedEndpoint('GET', signup(), ofSignup),
+  pollGateSession: keyed('GET', signup(), ofSignup),
   // After the poll: it ends what is polled.
-  acknowledgeGateSessionDelivery: keyedEndpoint('POST', signup('/ack'), {
+  acknowledgeGateSessionDelivery: keyed('POST', signup('/ack'), {
     ...ofSignup,
     body: ({ gate }) => ({ ack_token: gate.signup.ackToken }),
   }),
-  claimGateSession: keyedEndpoint('POST', signup('/claim'), {
+  claimGateSession: keyed('POST', signup('/claim'), {
     ...ofSignup,
     body: { code: '000 000' },
   }),
-  createGateLoginSession: keyedEndpoint('POST', '/v1/gate/login-sessions', {
+  createGateLoginSession: keyed('POST', '/v1/gate/login-sessions', {
     token: 'agent',
     success: 201,
     elsewhere: 401,
     body: ({ gate }) => ({ service_id: gate.serviceId }),
   }),
-  verifyGateAgentToken: keyedEndpoint('POST', '/v1/gate/agent-tokens/verify', {
-    scope: 'gate:agent_tokens:verify',
+  verifyGateAgentToken: keyed('POST', '/v1/gate/agent-tokens/verify', 'gate:agent_tokens:verify', {
     body: ({ gate }) => ({ agent_token: gate.signup.agentToken }),
   }),
-  revokeGateAgentToken: keyedEndpoint('POST', '/v1/gate/agent-tokens/revoke', {
-    scope: 'gate:agent_tokens:revoke',
+  revokeGateAgentToken: keyed('POST', '/v1/gate/agent-tokens/revoke', 'gate:agent_tokens:revoke', {
     success: 204,
     ...absent,
     body: ({ gate }) => ({ agent_token: gate.doomedToken }),
   }),
-  consumeGateLoginSessionCode: keyedEndpoint('POST', '/v1/gate/login-sessions/consume', {
-    scope: 'gate:login_sessions:consume',
-    elsewhere: 410,
-    gone: 'gate.session_expired',
-    body: async ({ world, gate, succeeds }) => ({
-      code: succeeds
-        ? await world.gate.loginCode(gate.serviceId, gate.signup.agentToken ?? '')
-        : generateToken('gtcode', randomBytes),
-    }),
-  }),
+  consumeGateLoginSessionCode: keyed(
+    'POST',
+    '/v1/gate/login-sessions/consume',
+    'gate:login_sessions:consume',
+    {
+      elsewhere: 410,
+      gone: 'gate.session_expired',
+      body: async ({ world, gate, succeeds }) => ({
+        code: succeeds
+          ? await world.gate.loginCode(gate.serviceId, gate.signup.agentToken ?? '')
+          : generateToken('gtcode', randomBytes),
+      }),
+    },
+  ),
 }
 
 /** A request about a new signup to Gate itself. */

@@ -4,15 +4,14 @@ import { type Person, person } from '../support/console.ts'
 import { sendRaw } from '../support/raw-http.ts'
 import { call } from './call.ts'
 import { type Credential, secretKey } from './credential.ts'
-import { createCredentials, createScopedKeys } from './credentials.ts'
+import { createScopedKeys } from './credentials.ts'
 import type { Context, Endpoint, Example } from './endpoint.ts'
 import { endpoints, openEndpoints } from './examples.ts'
 import { type Cell, expectedCell, type Operation, refused } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
 import { expectedGrants, keyActs, keyCallers, keyTargets } from './grants.ts'
-import { describedStatuses, operationsByPath, readOperations } from './operations.ts'
-import { recordBodies } from './record-collect.ts'
-import { thingsOf } from './things.ts'
+import { describedStatuses, operationsByPath } from './operations.ts'
+import { createMatrix, thingsOf } from './things.ts'
 import { startWorld, type World } from './world.ts'
 
 let world: World
@@ -21,6 +20,7 @@ let context: Omit<Context, 'platform' | 'succeeds'>
 let theirs: typeof context
 let theirKey: Record<string, string>
 let credentials: Credential[]
+let rightFor: (id: string) => Credential
 let scoped: Credential[]
 /** By operation id; undefined = needs no key. */
 let operations: Map<string, Operation | undefined>
@@ -32,19 +32,14 @@ let cells = 0
 
 beforeAll(async () => {
   world = await startWorld()
-  operations = readOperations(world.app.swagger())
   const byPath = operationsByPath(world.app.swagger())
   paths = new Map([...byPath].map(([path, { operationId }]) => [operationId, path]))
-  const own = await world.organization('own')
-  const other = await world.organization('other')
-  credentials = await createCredentials(world, { own, other })
+  const matrix = await createMatrix(world)
+  const { own, other } = matrix
+  ;({ credentials, context, operations, rightFor } = matrix)
   scoped = await createScopedKeys(world, own)
-  const { gate, tokens } = await createGateTokens(world, { own, other })
-  credentials.push(...tokens)
-  const bodies = await recordBodies(world, credentials)
-  context = { world, bodies, gate, ...thingsOf(world, own) }
-  const { gate: theirGate } = await createGateTokens(world, { own: other, other: own })
-  theirs = { world, bodies, gate: theirGate, ...thingsOf(world, other) }
+  const { gate } = await createGateTokens(world, { own: other, other: own })
+  theirs = { ...context, gate, ...thingsOf(world, other) }
   theirKey = await secretKey(world, { organizationId: other })
 })
 afterAll(() => world.stop())
@@ -253,14 +248,6 @@ describe('an organization path that is not the key’s own', () => {
     }
   })
 })
-
-function rightFor(id: string): Credential {
-  const right = credentials.find(
-    (one) => expectedCell(operationOf(id), endpointOf(id), one).status === endpointOf(id).success,
-  )
-  if (!right) throw new Error(`no credential opens ${id}`)
-  return right
-}
 
 describe('a compressed body', () => {
   const missing = { status: 401, code: 'auth.missing_api_key', charged: false }

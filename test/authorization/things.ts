@@ -1,7 +1,11 @@
-import type { Tenants } from './credential.ts'
+import type { Credential, Tenants } from './credential.ts'
+import { createCredentials } from './credentials.ts'
 import type { Context } from './endpoint.ts'
+import { endpoints } from './examples.ts'
+import { expectedCell } from './expected.ts'
 import { createGateTokens } from './gate-tokens.ts'
-import { recordCollect } from './record-collect.ts'
+import { readOperations } from './operations.ts'
+import { recordBodies, recordCollect } from './record-collect.ts'
 import type { World } from './world.ts'
 
 /** One of each kind that stays, and as many more as are asked for. Each is made when it is asked for first. */
@@ -35,4 +39,34 @@ export async function createExampleContext(
   const web = await recordCollect(world, revealedKey, 'web')
   const bodies = { web, ios: web, android: web }
   return { world, bodies, gate, platform: 'web', ...thingsOf(world, tenants.own) }
+}
+
+/** Two organizations, every kind of credential, and what requests about the first one need. */
+export async function createMatrix(world: World) {
+  const own = await world.organization('own')
+  const other = await world.organization('other')
+  const credentials = await createCredentials(world, { own, other })
+  const { gate, tokens } = await createGateTokens(world, { own, other })
+  credentials.push(...tokens)
+  const bodies = await recordBodies(world, credentials)
+  const operations = readOperations(world.app.swagger())
+  return {
+    own,
+    other,
+    credentials,
+    operations,
+    context: { world, bodies, gate, ...thingsOf(world, own) },
+    /** A credential with which the operation succeeds. */
+    rightFor(id: string): Credential {
+      const [operation, endpoint] = [operations.get(id), endpoints[id]]
+      const right =
+        operation &&
+        endpoint &&
+        credentials.find(
+          (one) => expectedCell(operation, endpoint, one).status === endpoint.success,
+        )
+      if (!right) throw new Error(`no credential opens ${id}`)
+      return right
+    },
+  }
 }
