@@ -45,36 +45,16 @@ async function problemsOf(answer: Answer): Promise<readonly string[]> {
 }
 
 describe('a response that differs from the description is found', () => {
-  test.each<{ what: string; answer: Answer; problem: string }>([
-    { what: 'a wrong type', answer: { body: { count: 'one' } }, problem: 'must be integer' },
-    { what: 'a missing member', answer: { body: {} }, problem: "required property 'count'" },
-    {
-      what: 'one too many',
-      answer: { body: { count: 1, more: 1 } },
-      problem: 'additional properties',
-    },
-    { what: 'no JSON', answer: { body: '{' }, problem: 'must be object' },
-    {
-      what: 'another content type',
-      answer: { body: 'a', type: 'text/plain' },
-      problem: 'content type text/plain',
-    },
-    {
-      what: 'an unknown status',
-      answer: { status: 202, body: { count: 1 } },
-      problem: 'status is not described',
-    },
-    {
-      what: 'an unknown error',
-      answer: { code: 'request.conflict' },
-      problem: 'not described (request.conflict)',
-    },
-    {
-      what: 'an error without envelope',
-      answer: { status: 404, body: { count: 1 } },
-      problem: "'error'",
-    },
-  ])('$what', async ({ answer, problem }) => {
+  test.each<[string, Answer, string]>([
+    ['a wrong type', { body: { count: 'one' } }, 'must be integer'],
+    ['a missing member', { body: {} }, "required property 'count'"],
+    ['one too many', { body: { count: 1, more: 1 } }, 'additional properties'],
+    ['no JSON', { body: '{' }, 'must be object'],
+    ['another content type', { body: 'a', type: 'text/plain' }, 'content type text/plain'],
+    ['an unknown status', { status: 202, body: { count: 1 } }, 'status is not described'],
+    ['an unknown error', { code: 'request.conflict' }, 'not described (request.conflict)'],
+    ['an error without envelope', { status: 404, body: { count: 1 } }, "'error'"],
+  ])('%s', async (_, answer, problem) => {
     expect((await problemsOf(answer)).join('\n')).toContain(problem)
   })
 
