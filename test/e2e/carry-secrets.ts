@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { type CollectClientOptions, createCollectClient } from '../../infra/wire/collect/client.ts'
 import { headersOf } from '../../services/cli/simulate/generate/headers.ts'
-import { planSession } from '../../services/cli/simulate/generate/plan.ts'
+import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
 import { validatingFetch } from '../support/described.ts'
 import type { KnownSecrets } from '../support/known-secrets.ts'
 import type { RunningTidegate } from '../support/tidegate.ts'
@@ -21,17 +21,22 @@ const storedOnly = (place: string) => place !== 'output'
 /** The body of a batch is kept as the page sent it. */
 const batchesOnly = (place: string) => place === 'opened BatchReceived'
 
-type Send = (
-  method: string,
-  path: string,
-  options?: { key?: string; body?: unknown; headers?: Record<string, string> },
-) => Promise<{ status: number; text: string; headers: Headers }>
+interface Request {
+  key?: string
+  /** Sent as JSON, a text as it is. */
+  body?: unknown
+  headers?: Record<string, string>
+}
 
-function sender({ baseUrl, credentials }: RunningTidegate): Send {
+/** Sends the request of a line, such as `GET /v1/sessions`, by default with the live secret key. */
+function sender({ baseUrl, credentials }: RunningTidegate) {
   const described = validatingFetch(baseUrl)
-  return async (method, path, { key = credentials.live.secret_key, body, headers } = {}) => {
-    const checked = await described
-    const response = await checked(baseUrl + path, {
+  return async (
+    line: string,
+    { key = credentials.live.secret_key, body, headers }: Request = {},
+  ) => {
+    const [method = '', path = ''] = line.split(' ')
+    const response = await (await described)(baseUrl + path, {
       method,
       headers: {
         ...(key && { authorization: `Bearer ${key}` }),
@@ -40,8 +45,17 @@ function sender({ baseUrl, credentials }: RunningTidegate): Send {
       },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
-    return { status: response.status, text: await response.text(), headers: response.headers }
+    const text = await response.text()
+    return { line, status: response.status, text, headers: response.headers }
   }
+}
+
+type Answer = Awaited<ReturnType<ReturnType<typeof sender>>>
+
+/** Throws where the status is another one; returns `data`. */
+function dataOf({ line, status, text }: Answer, expected = 200) {
+  if (status !== expected) throw new Error(`${line}: ${status} ${text}`)
+  return JSON.parse(text).data
 }
 
 /** Issues, rotates, uses and revokes keys over REST; returns how many were revealed. */
@@ -54,17 +68,13 @@ export async function issueKeys(server: RunningTidegate, secrets: KnownSecrets):
     const idempotencyKey = `order of ${hex()}`
     secrets.add('an Idempotency-Key', idempotencyKey)
     const request = { body, headers: { 'idempotency-key': idempotencyKey } }
-    const [first, again] = [await send('POST', path, request), await send('POST', path, request)]
-    if (
-      first.status !== 201 ||
-      again.text !== first.text ||
-      !again.headers.get('idempotent-replayed')
-    ) {
-      throw new Error(
-        `POST ${path}: ${first.status} ${first.text}, then ${again.status} ${again.text}`,
-      )
-    }
-    const { data } = JSON.parse(first.text)
+    const [first, again] = [
+      await send(`POST ${path}`, request),
+      await send(`POST ${path}`, request),
+    ]
+    const data = dataOf(first, 201)
+    if (again.text !== first.text || !again.headers.get('idempotent-replayed'))
+      throw new Error(`POST ${path}: ${first.text}, then ${again.status} ${again.text}`)
     if (data.revealed_key?.startsWith('sk_')) {
       secrets.addKey(`a key revealed by ${path}`, data.revealed_key)
       revealed.add(data.revealed_key)
@@ -76,24 +86,15 @@ export async function issueKeys(server: RunningTidegate, secrets: KnownSecrets):
   await create('/v1/organizations', { name: markers.organizationName, slug })
   const ids = [
     await create(base, { name: 'Reader', type: 'secret', scopes: ['sessions:read'] }),
-    await create(base, {
-      name: 'Page',
-      type: 'publishable',
-      allowed_origins: ['https://shop.example'],
-    }),
+    await create(base, { name: 'Page', allowed_origins: ['https://shop.example'] }),
     await create(base, { name: 'Narrow' }),
   ]
   for (const id of ids) await create(`${base}/${id}/rotations`)
   const last = await create(base, { name: 'To be revoked' })
-  for (const [method, path, body] of [
-    ['PATCH', `${base}/${ids[0]}`, { name: 'Renamed' }],
-    ['DELETE', `${base}/${last}`, undefined],
-    ['GET', base, undefined],
-  ] as const) {
-    const { status, text } = await send(method, path, { body })
-    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`)
-  }
-  for (const key of revealed) await send('GET', '/v1/sessions', { key })
+  dataOf(await send(`PATCH ${base}/${ids[0]}`, { body: { name: 'Renamed' } }))
+  dataOf(await send(`DELETE ${base}/${last}`))
+  dataOf(await send(`GET ${base}`))
+  for (const key of revealed) await send('GET /v1/sessions', { key })
   return revealed.size
 }
 
@@ -109,10 +110,8 @@ export async function issueSigningSecrets(
   const url = `https://receiver.example/hooks?token=${token}`
   const body = { name: 'Carrying', url, event_types: ['session.result.persisted'] }
 
-  async function reveal(path: string, request: { body?: unknown } = {}): Promise<string> {
-    const { status, text } = await send('POST', path, request)
-    if (status !== 201) throw new Error(`POST ${path}: ${status} ${text}`)
-    const { id, signing_secret } = JSON.parse(text).data
+  async function reveal(path: string, request: Request = {}): Promise<string> {
+    const { id, signing_secret } = dataOf(await send(`POST ${path}`, request), 201)
     secrets.add('a signing secret', signing_secret)
     // Standard Webhooks signs with the bytes that the rest of it encodes.
     secrets.add('the key in a signing secret', signing_secret.slice('whsec_'.length))
@@ -121,9 +120,8 @@ export async function issueSigningSecrets(
 
   const id = await reveal(base, { body })
   await reveal(`${base}/${id}/rotations`)
-  const sent = await send('POST', `${base}/${id}/test`)
-  if (sent.status !== 202) throw new Error(`POST ${base}/${id}/test: ${sent.status} ${sent.text}`)
-  await send('GET', base)
+  dataOf(await send(`POST ${base}/${id}/test`), 202)
+  dataOf(await send(`GET ${base}`))
   return 2
 }
 
@@ -140,53 +138,47 @@ export async function misplaceKeys(
   let refused = 0
   for (const key of [...keys, wrong]) {
     const base = `/v1/organizations/${organization}`
-    const collect = {
-      clientPublicKey: key,
-      sdk: { name: '', version: key, platform: key },
-      resumeToken: key,
-    }
-    const answers = [
-      await send('GET', '/v1/sessions', { headers: { authorization: `Basic ${key}` } }),
-      await send('GET', '/v1/sessions', { key: `${key}x` }),
-      await send('GET', '/v1/sessions', { key: `${key} ${key}` }),
-      await send('GET', `/v1/sessions?cursor=${key}`),
-      await send('GET', `/v1/sessions?offset=${key}&api_key=${key}`),
-      await send('GET', `/v1/sessions/${key}`),
-      await send('GET', `/v1/nowhere/${key}`),
-      await send('GET', `/%zz/${key}`),
-      await send('GET', `/v1/organizations/${key}`),
-      await send('PATCH', `${base}/api-keys/${key}`, { body: { name: 'x' } }),
-      await send('DELETE', `${base}/api-keys/${key}`),
-      await send('POST', `${base}/api-keys/${key}/rotations`),
-      await send('POST', `${base}/api-keys`, { body: { name: 'x', scopes: [key], [key]: key } }),
-      await send('POST', `${base}/api-keys`, { body: { name: 1, environment: key } }),
-      await send('POST', `${base}/api-keys`, { body: `{"name": "${key}` }),
-      await send('POST', `${base}/api-keys`, {
-        body: {},
-        headers: { 'idempotency-key': `${key}é` },
-      }),
-      await send('POST', `${base}/api-keys`, { body: {}, headers: { 'idempotency-key': key } }),
-      await send('POST', '/v1/organizations', { body: { name: 'x', slug: key } }),
-      await send('POST', `${base}/webhooks/endpoints`, {
-        body: { name: 'x', url: key, event_types: [key] },
-      }),
-      await send('PATCH', `${base}/webhooks/endpoints/${key}`, { body: { name: 'x', [key]: key } }),
-      await send('POST', `${base}/webhooks/endpoints/${key}/test`),
-      await send('GET', `${base}/events/${key}`),
-      await send('GET', `${base}/events?type=${key}&endpoint_id=${key}`),
-      await send('POST', '/v2/collect/sessions', { key, body: collect }),
-      await send('POST', '/v2/collect/sessions', { key: live.publishable_key, body: collect }),
-      await send('POST', '/v1/sessions', {
-        headers: { 'content-type': key, 'x-request-id': key, cookie: key },
-      }),
+    const sdk = { name: '', version: key, platform: key }
+    const collect = { clientPublicKey: key, sdk, resumeToken: key }
+    const endpoint = { name: 'x', url: key, event_types: [key] }
+    const named = (name: string) => ({ body: {}, headers: { 'idempotency-key': name } })
+    const requests: [line: string, request?: Request][] = [
+      ['GET /v1/sessions', { headers: { authorization: `Basic ${key}` } }],
+      ['GET /v1/sessions', { key: `${key}x` }],
+      ['GET /v1/sessions', { key: `${key} ${key}` }],
+      [`GET /v1/sessions?cursor=${key}`],
+      [`GET /v1/sessions?offset=${key}&api_key=${key}`],
+      [`GET /v1/sessions/${key}`],
+      [`GET /v1/nowhere/${key}`],
+      [`GET /%zz/${key}`],
+      [`GET /v1/organizations/${key}`],
+      [`PATCH ${base}/api-keys/${key}`, { body: { name: 'x' } }],
+      [`DELETE ${base}/api-keys/${key}`],
+      [`POST ${base}/api-keys/${key}/rotations`],
+      [`POST ${base}/api-keys`, { body: { name: 'x', scopes: [key], [key]: key } }],
+      [`POST ${base}/api-keys`, { body: { name: 1, environment: key } }],
+      [`POST ${base}/api-keys`, { body: `{"name": "${key}` }],
+      [`POST ${base}/api-keys`, named(`${key}é`)],
+      [`POST ${base}/api-keys`, named(key)],
+      ['POST /v1/organizations', { body: { name: 'x', slug: key } }],
+      [`POST ${base}/webhooks/endpoints`, { body: endpoint }],
+      [`PATCH ${base}/webhooks/endpoints/${key}`, { body: { name: 'x', [key]: key } }],
+      [`POST ${base}/webhooks/endpoints/${key}/test`],
+      [`GET ${base}/events/${key}`],
+      [`GET ${base}/events?type=${key}&endpoint_id=${key}`],
+      ['POST /v2/collect/sessions', { key, body: collect }],
+      ['POST /v2/collect/sessions', { key: live.publishable_key, body: collect }],
+      ['POST /v1/sessions', { headers: { 'content-type': key, 'x-request-id': key, cookie: key } }],
     ]
-    const taken = answers.findIndex(({ status }) => status < 400 || status >= 500)
-    if (taken >= 0)
-      throw new Error(`misplaced key ${taken}: ${answers[taken]?.status} ${answers[taken]?.text}`)
-    refused += answers.length
+    for (const [line, request] of requests) {
+      const { status, text } = await send(line, request)
+      if (status < 400 || status >= 500)
+        throw new Error(`misplaced key ${refused}: ${status} ${text}`)
+      refused++
+    }
     await rawRequest(server, `GET / ${key} HTTP/1.1\r\nX-Key: ${key}\r\n\r\n`)
   }
-  await send('GET', `/v1/sessions?search=${wrong}`)
+  await send(`GET /v1/sessions?search=${wrong}`)
   return refused
 }
 
@@ -209,14 +201,9 @@ export async function collectSessions(
   secrets.add('a client user id', clientUser, storedOnly)
   const send = sender(server)
   const path = `/v1/sessions/${back.sessionId}`
-  const answers = [
-    await send('PATCH', path, { body: { client_user_id: clientUser } }),
-    await send('GET', path),
-    await send('GET', `/v1/sessions?search=${encodeURIComponent(clientUser)}`),
-    await send('GET', '/v1/fingerprints'),
-  ]
-  const bad = answers.find(({ status }) => status !== 200)
-  if (bad) throw new Error(`readback: ${bad.status} ${bad.text}`)
+  dataOf(await send(`PATCH ${path}`, { body: { client_user_id: clientUser } }))
+  const search = `/v1/sessions?search=${encodeURIComponent(clientUser)}`
+  for (const one of [path, search, '/v1/fingerprints']) dataOf(await send(`GET ${one}`))
   return back.sessionId
 }
 
@@ -225,11 +212,7 @@ type Visit = Pick<CollectClientOptions, 'resumeToken' | 'continuity'> & {
 }
 
 async function visit(server: RunningTidegate, secrets: KnownSecrets, { cookie, ...known }: Visit) {
-  const plan = planSession('secrets', 3, {
-    clients: { web: 1, ios: 0, android: 0 },
-    bots: 0,
-    returning: 0,
-  })
+  const plan = planSession('secrets', 3, { ...webOnly, bots: 0, returning: 0 })
   const [password, query, typed, address] = [hex(), hex(), hex(), `203.0.113.${randomBytes(1)[0]}`]
   secrets.add('the password in a page URL', password)
   secrets.add('the query of a page URL', query, storedOnly)
