@@ -26,8 +26,6 @@ interface Key {
   revealed_key?: string
 }
 
-const secretKey = 'keys create acme --name X --type secret'
-
 describe('the operator commands', () => {
   let cluster: Cluster
   let slug = ''
@@ -103,41 +101,6 @@ describe('the operator commands', () => {
     })
   }, 60_000)
 
-  it.each([
-    ['org create --name Other --slug acme', 'request.conflict', /slug/],
-    [
-      'org create --name Other --slug Not_A_Slug',
-      'request.validation_failed',
-      /^slug: .*\n {2}slug: expected 1-63 lower-case letters/,
-    ],
-    [
-      'org policy acme --sessions 1',
-      'request.validation_failed',
-      /^session_days: .*\n {2}session_days: expected 2 to 36500 days, for ever, or the default/,
-    ],
-    [
-      'org limits acme --secret 9',
-      'request.validation_failed',
-      /^secret_limit: .*\n {2}secret_limit: expected a whole number from 10 /,
-    ],
-    ['org limits acme --secret -1', 'command.usage', /secret/],
-    ['org enable acme everything', 'request.validation_failed', /possible values: ip_rotation/],
-    ['keys list nobody', 'request.not_found', /./],
-    [`${secretKey} --scopes ,`, 'request.validation_failed', /^scopes: /],
-    [
-      `${secretKey} --scopes everything`,
-      'request.validation_failed',
-      /possible values: .*sessions:list/,
-    ],
-  ])(
-    'refuse what does not fit, with the field and exit code 1: %s',
-    async (command, code, message) => {
-      const { text, error } = await refused(...command.split(' '))
-      expect(error).toMatchObject({ code, retryable: false })
-      expect(text).toMatch(message)
-    },
-  )
-
   it('print who did what, in an organization or in all', async () => {
     const seen = ['org', 'create', '--name', 'Seen', '--slug', 'seen']
     const { id } = await cluster.operate<Organization>(...seen)
@@ -166,7 +129,6 @@ describe('the operator commands', () => {
     expect(await printed('audit', '--organization', 'seen')).toMatch(
       /ApiKeyRevoked .*operator keys revoke/,
     )
-    expect(await cluster.cli(['audit', '--since', 'tomorrow'])).toMatchObject({ code: 1 })
   }, 60_000)
 
   it('never repeat a key that was given for an organization or an id', async () => {
@@ -261,25 +223,7 @@ describe('the operator commands', () => {
   })
 
   it('vouch for a service, and take that back', async () => {
-    const { organizationId } = cluster.owner
-    const endpoints = `/v1/organizations/${organizationId}/webhooks/endpoints`
-    const { id: webhook_endpoint_id } = await cluster.read<{ id: string }>(endpoints, {
-      body: {
-        name: 'Approvals',
-        url: 'https://acme.example/',
-        event_types: ['gate.session.approved'],
-      },
-    })
-    await cluster.read('/v1/gate/services', {
-      body: {
-        id: 'acme-mail',
-        name: 'Acme Mail',
-        description: 'Mail.',
-        website: 'https://acme.example',
-        webhook_endpoint_id,
-        discoverable: true,
-      },
-    })
+    await cluster.createGateService('https://acme.example/', { id: 'acme-mail' })
     const isShown = async (verified: boolean) =>
       expect(await cluster.read('/v1/gate/registry/acme-mail')).toMatchObject({
         branding: { verified },

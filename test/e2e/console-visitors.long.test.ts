@@ -134,35 +134,7 @@ test('neither visitors nor one of them hinder people, and neither does the quest
   await checkReach(page, 360)
 })
 
-/** In place of whoever is logged in. */
-async function logInBy(secret_key: string): Promise<void> {
-  const { baseUrl: origin } = server.tidegate
-  const answer = await page.request.post(`${origin}/console/api/login`, {
-    data: { secret_key },
-    headers: { origin },
-  })
-  expect(answer.ok()).toBe(true)
-  await open(visitor)
-  await expect.poll(() => entries().count()).toBe(3)
-}
-
-test('who may only look sees the line and no actions', async () => {
-  const { organization_id } = server.tidegate.credentials
-  const scopes = ['sessions:list', 'sessions:read', 'fingerprints:list', 'fingerprints:read']
-  const body = { name: 'Viewer', type: 'secret', scopes }
-  const { data } = revealed.parse(
-    await ask(`/v1/organizations/${organization_id}/api-keys`, { method: 'POST', body }),
-  )
-  await logInBy(data.revealed_key)
-  expect(await page.locator('main form').count()).toBe(0)
-  expect(await page.getByRole('checkbox').count()).toBe(0)
-  expect(await page.getByRole('button', { name: /Erase|Export/ }).count()).toBe(0)
-})
-
-const revealed = z.object({ data: z.object({ revealed_key: z.string() }) })
-
 test('erasing wants the id typed, and leaves a receipt', async () => {
-  await logInBy(server.tidegate.credentials.live.secret_key)
   const erase = page.getByRole('button', { name: 'Erase …' })
   await erase.press('Enter')
   await page.keyboard.press('Escape')
