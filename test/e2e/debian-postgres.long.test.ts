@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { allRoles } from '../../services/server/roles.ts'
-import { cli } from '../support/cli.ts'
+import { cli, jsonLines } from '../support/cli.ts'
 import { type Owner, operator } from '../support/cluster.ts'
-import { type DebianPostgres, queryAt, startDebianPostgres } from '../support/debian-postgres.ts'
+import { type DebianPostgres, startDebianPostgres } from '../support/debian-postgres.ts'
 import { createTestClient } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { needs } from '../support/needs.ts'
+import { queryAt } from '../support/server-databases.ts'
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 import { createAuthority } from '../support/tls-certificates.ts'
 
@@ -102,10 +103,7 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
       const run = ['events', '--topic', 'tidegate.organizations.v1', ...args]
       const { code, stdout, stderr } = await cli(run, { DATABASE_URL: url, KAFKA_BROKERS: '' })
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      return stdout
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line))
+      return jsonLines<{ position: { partition: number; offset: number } }>(stdout)
     }
     const all = await print()
     const [first] = all
@@ -114,16 +112,9 @@ describe("Debian's PostgreSQL, with a user of the name tidegate and servers that
     expect(await print('--organization', owner.organizationId)).toEqual(all)
     expect(await print('--organization', `org_${'0'.repeat(26)}`)).toEqual([])
     expect(await print('--since', new Date(Date.now() + 60_000).toISOString())).toEqual([])
-    const { partition, offset } = first.position
-    const ofPlace = await print(
-      '--partition',
-      String(partition),
-      '--offset',
-      String(offset),
-      '--limit',
-      '1',
-    )
-    expect(ofPlace).toEqual([first])
+    const { partition, offset } = first?.position ?? {}
+    const place = ['--partition', String(partition), '--offset', String(offset)]
+    expect(await print(...place, '--limit', '1')).toEqual([first])
   })
 
   it('lets analysts read the flat rows, and says where a role or an organization is missing', async () => {

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
-import pg from 'pg'
 import { expect, it } from 'vitest'
 import { projections } from '../../services/server/dependencies.ts'
 import { cli } from '../support/cli.ts'
 import { validatingFetch } from '../support/described.ts'
+import { queryAt } from '../support/server-databases.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTidegate } from '../support/tidegate.ts'
 
@@ -13,10 +13,7 @@ const dataDir = temporaryFolder('update')
 const preRelease = temporaryFolder('pre-release')
 
 async function change(folder: string, statements: string): Promise<void> {
-  const client = new pg.Client(await readFile(path.join(folder, 'database-url'), 'utf8'))
-  await client.connect()
-  await client.query(statements)
-  await client.end()
+  await queryAt(await readFile(path.join(folder, 'database-url'), 'utf8'), [statements])
 }
 
 /** Makes the tables those of an earlier version of the program. */

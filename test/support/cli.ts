@@ -25,3 +25,10 @@ export function startCli(
 export function cli(args: string[], env: Record<string, string>): Promise<CliResult> {
   return startCli(args, env).result
 }
+
+/** Parses lines of JSON, as commands print them; a line that is cut off is left out. */
+export const jsonLines = <T>(text: string): T[] =>
+  text
+    .split('\n')
+    .filter((line) => line.endsWith('}'))
+    .map((line): T => JSON.parse(line))

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort } from '../../infra/local/free-port.ts'
 import { findPostgresPrograms } from '../../infra/local/postgres-programs.ts'
-import { onServer } from './server-databases.ts'
+import { queryAt } from './server-databases.ts'
 import { createAuthority } from './tls-certificates.ts'
 
 export interface DebianPostgres {
@@ -64,14 +64,6 @@ export async function createOwnDatabase(
   own.pathname = '/tidegate'
   return `${own.href}?sslmode=verify-full&sslrootcert=${ca}`
 }
-
-/** Runs statements on a connection of their own, and returns the rows of the last. */
-export const queryAt = <Row extends object>(url: string, statements: string[]): Promise<Row[]> =>
-  onServer(url, async (client) => {
-    let rows: Row[] = []
-    for (const statement of statements) rows = (await client.query<Row>(statement)).rows
-    return rows
-  })
 
 /** Where the server looks for them; its key has to be its own. */
 async function giveCertificate(data: string, folder: string): Promise<string> {

@@ -35,3 +35,11 @@ export async function onServer<T>(
     await client.end()
   }
 }
+
+/** Runs statements on a connection of their own, and returns the rows of the last. */
+export const queryAt = <Row extends object>(url: string, statements: string[]): Promise<Row[]> =>
+  onServer(url, async (client) => {
+    let rows: Row[] = []
+    for (const statement of statements) rows = (await client.query<Row>(statement)).rows
+    return rows
+  })
