@@ -152,16 +152,8 @@ describe('@tidegate/browser', () => {
       start({ publishableKey: 'pk_live_x' })`,
     )
     const tsc = path.join(root, 'node_modules/.bin/tsc')
-    const flags = [
-      '--noEmit',
-      '--strict',
-      '--skipLibCheck',
-      'false',
-      '--lib',
-      'es2022,dom',
-      'use.ts',
-    ]
-    const types = ['--ignoreConfig', '--types', '']
+    const flags = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--lib', 'es2022,dom']
+    const types = ['use.ts', '--ignoreConfig', '--types', '']
     for (const resolution of ['nodenext', 'bundler']) {
       const module = resolution === 'bundler' ? 'esnext' : resolution
       const kind = ['--module', module, '--moduleResolution', resolution]

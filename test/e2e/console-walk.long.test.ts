@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { createProfile, openHeadless } from '../support/chromium.ts'
+import { openBrowser } from '../support/chromium.ts'
 import { loaded } from '../support/console-page.ts'
 import { needs } from '../support/needs.ts'
 import { root } from '../support/test-projects.ts'
@@ -24,18 +24,15 @@ async function guideWalk(): Promise<{ quoted: string[]; pictures: string[] }> {
 
 test('a newcomer sees their own session explained, by the steps of the guide', async () => {
   const tidegate = await startTidegate()
-  const profile = await createProfile()
-  const context = await openHeadless(profile)
+  await using browser = await openBrowser()
+  const { page } = browser
   try {
-    const page = await context.newPage()
     await page.setViewportSize({ width: 1120, height: 780 })
     const { quoted, pictures } = await guideWalk()
     expect(await walk(page, loginLinkOf(tidegate))).toEqual({ quoted, pictures })
     for (const picture of pictures)
       expect((await stat(path.join(folder, picture))).size).toBeLessThan(100_000)
   } finally {
-    await context.close()
-    await profile.remove()
     await tidegate.stop()
   }
 }, 120_000)

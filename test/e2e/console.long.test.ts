@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { z } from 'zod'
@@ -13,6 +12,7 @@ import {
   startConsoleServer,
   visitByProgram,
 } from '../support/console-page.ts'
+import { serveLocally } from '../support/local-server.ts'
 import { needs } from '../support/needs.ts'
 import type { RunningTidegate } from '../support/tidegate.ts'
 
@@ -55,6 +55,8 @@ async function answerTo(url: string, key: string, init: RequestInit = {}): Promi
 
 const listed = z.object({ data: z.array(z.object({ id: z.string() })) })
 const parameters = () => Object.fromEntries(new URL(page.url()).searchParams)
+const textOfSession = (text: string) =>
+  page.getByRole('complementary', { name: 'Session' }).getByText(text).first()
 
 const open = (path: string) => page.goto(`${tidegate.baseUrl}/console/${path}`)
 const rows = () => page.locator('table.rows tbody tr')
@@ -77,30 +79,20 @@ describe('sessions', () => {
     await page.getByRole('button', { name: '+ filter' }).click()
     const adding = page.getByRole('region', { name: 'Add a filter' })
     await adding.getByRole('button', { name: /^bot/ }).click()
-    await expect.poll(() => new URL(page.url()).searchParams.get('verdict')).toBe('bot')
+    await expect.poll(() => parameters().verdict).toBe('bot')
     await page.locator('body').press('j')
-    await page
-      .getByRole('complementary', { name: 'Session' })
-      .getByText('webdriver detected')
-      .first()
-      .waitFor()
-    expect(new URL(page.url()).searchParams.get('open')).toMatch(/^sid_/)
+    await textOfSession('webdriver detected').waitFor()
+    expect(parameters().open).toMatch(/^sid_/)
     await page.reload()
-    await page
-      .getByRole('complementary', { name: 'Session' })
-      .getByText('webdriver detected')
-      .first()
-      .waitFor()
+    await textOfSession('webdriver detected').waitFor()
     await page.goBack()
-    await expect.poll(() => new URL(page.url()).searchParams.has('open')).toBe(false)
-    expect(new URL(page.url()).searchParams.get('verdict')).toBe('bot')
+    await expect.poll(() => parameters().open).toBeUndefined()
+    expect(parameters().verdict).toBe('bot')
   })
 
   test('a filter that nothing meets says so, and leads out', async () => {
     await open('live/sessions?country=XX&since=banana')
-    await page
-      .getByText('The time in the address cannot be read, so these are the last 24 hours')
-      .waitFor()
+    await page.getByText('time in the address cannot be read, so these are the last 24').waitFor()
     await page.getByText('No sessions meet these filters').waitFor()
     await page.getByRole('link', { name: 'Clear all filters' }).click()
     await rows().first().waitFor()
@@ -134,7 +126,7 @@ describe('sessions', () => {
     await page.mouse.down()
     await page.mouse.move(...(await placeIn(plot, width / 2, height / 2)), { steps: 3 })
     await page.mouse.up()
-    await expect.poll(() => new URL(page.url()).searchParams.has('since')).toBe(true)
+    await expect.poll(() => parameters().since).toBeDefined()
     await chart.getByRole('link', { name: 'Zoom out' }).click()
     await expect.poll(() => new URL(page.url()).search).toBe('?last=30d')
     await chart.getByText('As a table').click()
@@ -160,12 +152,8 @@ describe('sessions', () => {
     await page.getByText('other times').click()
     const time = page.getByRole('navigation', { name: 'Time' })
     const [since, until] = [time.getByLabel('From'), time.getByLabel('Until')]
-    const latest = await until.inputValue()
-    await until.fill('2026-03-01T10:30')
-    await since.fill(latest)
-    await page.getByRole('button', { name: 'Show' }).click()
-    await page.getByText('The end has to be later than the beginning').waitFor()
     await since.fill('2026-03-01T10:00')
+    await until.fill('2026-03-01T10:30')
     await page.getByRole('button', { name: 'Show' }).click()
     await page.getByText('No sessions meet these filters within this time').waitFor()
     const span = (from: string, to: string) => ({
@@ -176,9 +164,6 @@ describe('sessions', () => {
     expect(parameters()).toEqual(span('2026-03-01T10:00', '2026-03-01T10:30'))
     await page.keyboard.press('[')
     await expect.poll(parameters).toEqual(span('2026-03-01T09:30', '2026-03-01T10:00'))
-    await page.keyboard.press(']')
-    await expect.poll(parameters).toEqual(span('2026-03-01T10:00', '2026-03-01T10:30'))
-    await page.goBack()
     await page.goBack()
     await page.goBack()
     await expect.poll(parameters).toEqual({ last: '1h', verdict: 'bot' })
@@ -188,11 +173,8 @@ describe('sessions', () => {
   test('text of visitors is shown as text', async () => {
     const url =
       'https://shop.example/<img src=x onerror=document.title="owned">?q=<script>document.title="owned"</script>'
-    const sessionId = await visitByProgram(tidegate, {
-      url,
-      headers: { 'user-agent': '<b>agent</b>' },
-    })
-    await open(`live/sessions/${sessionId}`)
+    const headers = { 'user-agent': '<b>agent</b>' }
+    await open(`live/sessions/${await visitByProgram(tidegate, { url, headers })}`)
     await page.getByText('<b>agent</b>').first().waitFor()
     expect(await page.title()).not.toBe('owned')
     expect(await page.locator('main b', { hasText: 'agent' }).count()).toBe(0)
@@ -285,11 +267,10 @@ describe('the list of sessions', () => {
     await page.getByRole('link', { name: 'none', exact: true }).click()
     await expect.poll(() => new URL(page.url()).searchParams.getAll('without')).toContain('country')
     await page.getByRole('link', { name: 'Browser is none: change to is not' }).click()
-    await expect.poll(() => new URL(page.url()).searchParams.get('without[not]')).toBe('browser')
+    await expect.poll(() => parameters()['without[not]']).toBe('browser')
     await page.getByText('As API request').last().click()
-    await page
-      .getByText('page_host%5Bnot%5D=blog.example&without=country&without%5Bnot%5D=browser')
-      .waitFor()
+    const query = 'page_host%5Bnot%5D=blog.example&without=country&without%5Bnot%5D=browser'
+    await page.getByText(query).waitFor()
     await page.getByRole('link', { name: 'Clear all', exact: true }).click()
     await expect.poll(parameters).toEqual({ group: 'country' })
   })
@@ -337,9 +318,7 @@ describe('a session', () => {
     await score.getByText('people who drive their own browser').waitFor()
     await score.getByRole('heading', { name: /^Overruled/ }).waitFor()
     await score.getByRole('link', { name: 'Sessions with this signal' }).first().click()
-    await expect
-      .poll(() => new URL(page.url()).searchParams.get('signal'))
-      .toBe('webdriver_detected')
+    await expect.poll(() => parameters().signal).toBe('webdriver_detected')
   })
 
   test('what was not looked at stands beside what was', async () => {
@@ -360,23 +339,18 @@ describe('a session', () => {
   })
 
   test('text that would turn or hide what stands beside it is shown by the codes of its characters', async () => {
-    const id = await visitByProgram(tidegate, {
-      url: 'https://shop.example/\u2069\u202egpj.exe',
-    })
+    const id = await visitByProgram(tidegate, { url: 'https://shop.example/\u2069\u202egpj.exe' })
     const { baseUrl, credentials } = tidegate
     const user = '\u2069\u202enna\u200b'
-    const body = JSON.stringify({ client_user_id: user })
-    await answerTo(`${baseUrl}/v1/sessions/${id}`, credentials.live.secret_key, {
-      method: 'PATCH',
-      body,
-    })
+    const init = { method: 'PATCH', body: JSON.stringify({ client_user_id: user }) }
+    await answerTo(`${baseUrl}/v1/sessions/${id}`, credentials.live.secret_key, init)
     await open(`live/sessions/${id}`)
     await page.getByText(', user \\u2069\\u202enna\\u200b').waitFor()
     expect(await page.getByLabel('Your id of the user').inputValue()).toBe(user)
     await open('live/sessions?columns=session,page,user')
     await page.getByRole('button', { name: '\\u2069\\u202enna\\u200b' }).click()
     await page.getByRole('link', { name: 'Only this' }).click()
-    await expect.poll(() => new URL(page.url()).searchParams.get('client_user_id')).toBe(user)
+    await expect.poll(() => parameters().client_user_id).toBe(user)
     await page.getByTitle(id).waitFor()
     expect(await page.locator('body').innerText()).not.toMatch(/\p{Bidi_Control}/u)
   })
@@ -397,10 +371,8 @@ describe('a session', () => {
     const { secret_key } = tidegate.credentials.live
     const { data } = explained.parse(await answerTo(url, secret_key))
     expect(data.score.steps.at(-1)?.total).toBe(data.decision.risk_score)
-    const place = await part('On the log')
-      .getByText(String(data.log.offset), { exact: true })
-      .count()
-    expect(place).toBeGreaterThan(0)
+    const offset = part('On the log').getByText(String(data.log.offset), { exact: true })
+    expect(await offset.count()).toBeGreaterThan(0)
   })
 })
 
@@ -429,19 +401,17 @@ test.each(['overview', 'sessions?group=browser', 'webhooks', 'settings'])(
   (path) => checkLooks(page, `${tidegate.baseUrl}/console/live/${path}`),
 )
 
-test('the list hinders nobody with its columns and a menu open', () =>
-  checkLooks(
-    page,
-    `${tidegate.baseUrl}/console/live/sessions?country%5Bnot%5D=DE&without=asn`,
-    async () => {
-      await page.getByText('Columns', { exact: true }).click()
-      await rows()
-        .first()
-        .getByRole('button', { name: /example$/ })
-        .click()
-      await page.getByRole('link', { name: 'Not this' }).waitFor()
-    },
-  ))
+test('the list hinders nobody with its columns and a menu open', () => {
+  const path = 'live/sessions?country%5Bnot%5D=DE&without=asn'
+  return checkLooks(page, `${tidegate.baseUrl}/console/${path}`, async () => {
+    const value = rows()
+      .first()
+      .getByRole('button', { name: /example$/ })
+    await page.getByText('Columns', { exact: true }).click()
+    await value.click()
+    await page.getByRole('link', { name: 'Not this' }).waitFor()
+  })
+})
 
 test('a session hinders nobody, also with all of it open', async () => {
   await checkLooks(page, `${tidegate.baseUrl}/console/live/sessions/${driven}`)
@@ -454,17 +424,14 @@ test('a session hinders nobody, also with all of it open', async () => {
 })
 
 test('an endpoint is added, tested, given a new secret and disabled', async () => {
-  const receiver = createServer((_request, response) => response.writeHead(204).end())
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
-  const address = receiver.address()
-  const port = typeof address === 'object' ? address?.port : undefined
+  const receiver = await serveLocally((_request, response) => response.writeHead(204).end())
   page.on('dialog', (dialog) => void dialog.accept())
   try {
     await open('live/overview')
     await page.getByRole('link', { name: /^A webhook/ }).click()
     await page.getByText('Add an endpoint').click()
     await page.getByLabel('Name').fill('<b>Shop</b>')
-    await page.getByLabel('Address').fill(`http://127.0.0.1:${port}/hook`)
+    await page.getByLabel('Address').fill(`${receiver.url}/hook`)
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('It is shown this once').waitFor()
     await page.getByRole('button', { name: 'Send a test' }).click()
@@ -485,16 +452,12 @@ test('an endpoint is added, tested, given a new secret and disabled', async () =
 test('snippets have the key and the address of the server in them, and are copied', async () => {
   await open('live/settings')
   const { publishable_key } = tidegate.credentials.live
-  const parts = page.locator('section.part', {
-    has: page.getByRole('heading', { name: 'Send sessions' }),
-  })
+  const heading = page.getByRole('heading', { name: 'Send sessions' })
+  const parts = page.locator('section.part', { has: heading })
   await parts.getByText(`import { start } from '${tidegate.baseUrl}/t.js'`).waitFor()
   await parts.getByText('Next', { exact: true }).click()
-  await parts
-    .getByText(
-      `useTidegate({ publishableKey: '${publishable_key}', endpoint: '${tidegate.baseUrl}' })`,
-    )
-    .waitFor()
+  const options = `{ publishableKey: '${publishable_key}', endpoint: '${tidegate.baseUrl}' }`
+  await parts.getByText(`useTidegate(${options})`).waitFor()
   await parts.getByRole('button', { name: 'Copy' }).click()
   await parts.getByRole('button', { name: 'Copied' }).waitFor()
 })
@@ -515,11 +478,6 @@ async function logInBy(key: string): Promise<void> {
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   complaints = complaints.filter((text) => !text.includes('401'))
 }
-
-test('who signs out has to log in, and a key does it', async () => {
-  await open('live/overview')
-  await logInBy(tidegate.credentials.live.secret_key)
-})
 
 test('a key of one environment opens that one, and the other says that it was not given', async () => {
   await open('')

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { cp } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { createProfile, openHeadless } from '../support/chromium.ts'
+import { openBrowser } from '../support/chromium.ts'
+import { endChild } from '../support/end-child.ts'
 import { needs } from '../support/needs.ts'
 import { elsewhere, installThere, packPackages, runThere } from '../support/packed.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -21,10 +21,7 @@ beforeAll(async () => {
   tidegate = await startTidegate()
 }, 60_000)
 afterAll(async () => {
-  for (const child of started.filter(({ exitCode }) => exitCode === null)) {
-    child.kill()
-    await once(child, 'exit')
-  }
+  for (const child of started) await endChild(child)
   await tidegate?.stop()
 }, 60_000)
 
@@ -60,21 +57,15 @@ async function serve(folder: string, ...args: string[]): Promise<string> {
 
 /** Fills the form in and sends it; resolves with what the page says then, and with what it posted. */
 async function signUp(url: string): Promise<{ said: string; posted: string }> {
-  const profile = await createProfile()
-  const browser = await openHeadless(profile)
-  try {
-    const page = await browser.newPage()
-    const posting = page.waitForRequest('**/signup')
-    await page.goto(url)
-    await page.fill('input[name=email]', 'ada@shop.example')
-    await page.click('button')
-    const posted = (await posting).postData() ?? ''
-    const said = await page.waitForSelector('p:not(:empty)')
-    return { said: (await said.textContent()) ?? '', posted }
-  } finally {
-    await browser.close()
-    await profile.remove()
-  }
+  await using browser = await openBrowser()
+  const { page } = browser
+  const posting = page.waitForRequest('**/signup')
+  await page.goto(url)
+  await page.fill('input[name=email]', 'ada@shop.example')
+  await page.click('button')
+  const posted = (await posting).postData() ?? ''
+  const said = await page.waitForSelector('p:not(:empty)')
+  return { said: (await said.textContent()) ?? '', posted }
 }
 
 async function post(url: string, body: string): Promise<{ status: number; message: string }> {
@@ -105,15 +96,8 @@ test('the Next.js example compiles, is rendered by its server and does the same'
   const folder = await copied('nextjs')
   const env = { NEXT_TELEMETRY_DISABLED: '1' }
   await runThere({ folder, env }, 'npx', 'next', 'build')
-  const url = await serve(
-    folder,
-    'node_modules/next/dist/bin/next',
-    'start',
-    '-H',
-    '127.0.0.1',
-    '-p',
-    '0',
-  )
+  const next = 'node_modules/next/dist/bin/next'
+  const url = await serve(folder, next, 'start', '-H', '127.0.0.1', '-p', '0')
   expect(await (await fetch(url)).text()).toContain('Sign up</button>')
   await expectVerified(url)
 }, 400_000)

@@ -1,57 +1,31 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import pg from 'pg'
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { sendForged } from '../../bench/detection/forging.ts'
 import { bankSize } from '../../infra/challenges/bank.ts'
 import { planSession, webOnly } from '../../services/cli/simulate/generate/plan.ts'
-import { createProfile, openHeadless, type Profile } from '../support/chromium.ts'
+import { openBrowser } from '../support/chromium.ts'
 import { eventually } from '../support/eventually.ts'
 import { needs } from '../support/needs.ts'
 import { createRest } from '../support/rest.ts'
+import { queryAt } from '../support/server-databases.ts'
 import { countsForChromium, sourcesOfDemo, teachChromium } from '../support/teach.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
+import { loginLinkOf, type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
 const { test } = needs('chromium')
 
 const dataDir = temporaryFolder('learn')
-let profile: Profile
 let tidegate: RunningTidegate | undefined
 
-beforeAll(async () => {
-  profile = await createProfile()
-})
-afterAll(async () => {
-  await tidegate?.stop()
-  await profile.remove()
-})
-
-async function inBrowser<T>(
-  work: (page: Awaited<ReturnType<typeof newPage>>) => Promise<T>,
-): Promise<T> {
-  const context = await openHeadless(profile)
-  try {
-    return await work(await newPage(context))
-  } finally {
-    await context.close()
-  }
-}
-const newPage = (context: Awaited<ReturnType<typeof openHeadless>>) => context.newPage()
+afterAll(async () => void (await tidegate?.stop()))
 
 /** In both environments. */
 async function taughtRows(): Promise<number> {
   const url = (await readFile(path.join(dataDir, 'database-url'), 'utf8')).trim()
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    const { rows } = await client.query(
-      "select count(*)::int as count from read.answers where taught <> '[]'",
-    )
-    return rows[0].count
-  } finally {
-    await client.end()
-  }
+  const count = "select count(*)::int as count from read.answers where taught <> '[]'"
+  const [row] = await queryAt<{ count: number }>(url, [count])
+  return row?.count ?? 0
 }
 
 /** Of scripts that look up in this repository what browsers answer. */
@@ -93,22 +67,19 @@ test('under tidegate dev whoever opens the console link teaches the engine of th
   await using undo = new AsyncDisposableStack()
   const dev = await startTidegate()
   undo.defer(async () => void (await dev.stop()))
-  const link = /http\S+console#code=\S+/.exec(dev.output())?.[0] ?? ''
-  const shown = await inBrowser(async (page) => {
-    const taught = page.waitForResponse(
-      (response) => response.url().endsWith('/engines') && response.request().method() === 'POST',
-    )
-    await page.goto(link)
-    expect((await taught).status()).toBe(200)
-    await page.goto(`${dev.baseUrl}/console/live/settings`)
-    const panel = page.locator('section', { hasText: 'Browser engines' }).last()
-    const slowly = { timeout: 60_000 }
-    await expect.poll(() => panel.textContent(), slowly).toContain('Blink (Chrome, Edge)learned')
-    expect(await panel.textContent()).toContain('WebKit (Safari)0 of 20 visitors')
-    await page.getByRole('button', { name: 'Teach Blink (Chrome, Edge) with this browser' }).click()
-    await expect.poll(() => panel.textContent(), slowly).toContain('New sessions are judged by it')
-    return page.title()
-  })
-  expect(shown).toContain('Tidegate')
+  await using browser = await openBrowser()
+  const { page } = browser
+  const taught = page.waitForResponse(
+    (response) => response.url().endsWith('/engines') && response.request().method() === 'POST',
+  )
+  await page.goto(loginLinkOf(dev))
+  expect((await taught).status()).toBe(200)
+  await page.goto(`${dev.baseUrl}/console/live/settings`)
+  const panel = page.locator('section', { hasText: 'Browser engines' }).last()
+  const slowly = { timeout: 60_000 }
+  await expect.poll(() => panel.textContent(), slowly).toContain('Blink (Chrome, Edge)learned')
+  expect(await panel.textContent()).toContain('WebKit (Safari)0 of 20 visitors')
+  await page.getByRole('button', { name: 'Teach Blink (Chrome, Edge) with this browser' }).click()
+  await expect.poll(() => panel.textContent(), slowly).toContain('New sessions are judged by it')
   await countsForChromium(dev)
 }, 120_000)

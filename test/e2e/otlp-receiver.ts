@@ -1,7 +1,5 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { type Message, messages, readMessage, text, values } from './protobuf.ts'
+import { serveLocally } from '../support/local-server.ts'
 
 export interface SentSpan {
   traceId: string
@@ -18,7 +16,7 @@ export interface OtlpReceiver {
   spans: SentSpan[]
   paths: string[]
   headers: Record<string, string | string[] | undefined>[]
-  close(): Promise<void>
+  close(): void
 }
 
 /** Takes OTLP over HTTP as protobuf (opentelemetry/proto/collector, v1) on a port of its own. */
@@ -26,25 +24,14 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: SentSpan[] = []
   const paths: string[] = []
   const headers: OtlpReceiver['headers'] = []
-  const server = createServer(async (request, response) => {
+  const { url, close } = await serveLocally(async (request, response) => {
     const body = readMessage(await buffer(request))
     headers.push(request.headers)
     paths.push(request.url ?? '')
     if (request.url === '/v1/traces') spans.push(...spansOf(body))
     response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port }: AddressInfo = JSON.parse(JSON.stringify(server.address()))
-  return {
-    url: `http://127.0.0.1:${port}`,
-    spans,
-    paths,
-    headers,
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
+  return { url, spans, paths, headers, close }
 }
 
 function spansOf(body: Message): SentSpan[] {
@@ -81,3 +68,53 @@ function attributesOf(
     }),
   )
 }
+
+/** Values by field number; numbers are eight bytes, little-endian. */
+type Message = Map<number, Buffer[]>
+
+/** Reads one message (protobuf.dev/programming-guides/encoding): what a field means is the caller's knowledge. */
+function readMessage(bytes: Buffer): Message {
+  const fields: Message = new Map()
+  let at = 0
+
+  function varint(): bigint {
+    let value = 0n
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = bytes.readUInt8(at++)
+      value |= BigInt(byte & 0x7f) << shift
+      if (byte < 0x80) return value
+    }
+  }
+
+  function take(length: number): Buffer {
+    if (at + length > bytes.length) throw new Error('the message is cut off')
+    at += length
+    return bytes.subarray(at - length, at)
+  }
+
+  function value(type: number): Buffer {
+    if (type === 0) return eightBytes(varint())
+    if (type === 1) return take(8)
+    if (type === 2) return take(Number(varint()))
+    if (type === 5) return take(4)
+    throw new Error(`no such wire type: ${type}`)
+  }
+
+  while (at < bytes.length) {
+    const tag = Number(varint())
+    fields.set(tag >> 3, [...(fields.get(tag >> 3) ?? []), value(tag & 7)])
+  }
+  return fields
+}
+
+function eightBytes(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64LE(BigInt.asUintN(64, value))
+  return bytes
+}
+
+const values = (message: Message, field: number): Buffer[] => message.get(field) ?? []
+const messages = (message: Message, field: number): Message[] =>
+  values(message, field).map(readMessage)
+const text = (message: Message, field: number): string =>
+  values(message, field)[0]?.toString('utf8') ?? ''

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { deflateRawSync } from 'node:zlib'
 import { Agent, fetch as fetchBy, type RequestInit } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -15,6 +14,7 @@ import { answerWhileStarting } from '../../services/server/starting.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { createTestClient } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
+import { type LocalServer, serveLocally } from '../support/local-server.ts'
 import { needs } from '../support/needs.ts'
 import { createReverseProxies, type ReverseProxies, recipe } from '../support/reverse-proxies.ts'
 import { createAuthority } from '../support/tls-certificates.ts'
@@ -203,20 +203,15 @@ describe.each([
 })
 
 needs('nginx').describe('the recipe for nginx on the address of the pages', () => {
-  const echo = createServer((incoming, answer) => answer.end(JSON.stringify(incoming.headers)))
+  let echo: LocalServer
   let url = ''
   beforeAll(async () => {
-    echo.listen(0, '127.0.0.1')
-    await once(echo, 'listening')
-    const address = echo.address()
-    if (typeof address !== 'object') return
+    echo = await serveLocally((incoming, answer) => answer.end(JSON.stringify(incoming.headers)))
     const [upstreams] = recipe('nginx').split('\n\n')
-    url = await proxies.nginx(
-      `127.0.0.1:${address?.port}`,
-      `${upstreams}\n${recipe('nginx-same-origin')}`,
-    )
+    const text = `${upstreams}\n${recipe('nginx-same-origin')}`
+    url = await proxies.nginx(new URL(echo.url).host, text)
   })
-  afterAll(() => void echo.close())
+  afterAll(() => echo?.close())
 
   it.each([
     ['login=secret; __Host-sid=abc_DEF-1; theme=dark', '__Host-sid=abc_DEF-1'],

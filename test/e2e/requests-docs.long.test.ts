@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { request } from 'undici'
@@ -8,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codeBlock } from '../support/code-block.ts'
 import { type Edge, edges, type SeenBehind } from '../support/edges.ts'
 import { eventually } from '../support/eventually.ts'
+import { type LocalServer, serveLocally } from '../support/local-server.ts'
 import { needs } from '../support/needs.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
@@ -18,10 +18,10 @@ const byBrowser = {
 }
 
 let tidegate: RunningTidegate
-let app: Server
+let app: LocalServer
 beforeAll(async () => {
   tidegate = await startTidegate()
-  app = await listening(async (received, response) => {
+  app = await serveLocally(async (received, response) => {
     const seen: SeenBehind = {
       verdict: received.headers['x-tidegate-verdict']?.toString() ?? null,
       method: received.method ?? '',
@@ -32,7 +32,7 @@ beforeAll(async () => {
   })
 }, 180_000)
 afterAll(async () => {
-  if (app) end(app)
+  app?.close()
   await tidegate?.stop()
 })
 
@@ -59,11 +59,11 @@ for (const [name, start] of Object.entries(edges)) {
     beforeAll(async () => {
       service = await faultyService(tidegate.baseUrl)
       const secretKey = tidegate.credentials.live.secret_key
-      edge = await start({ tidegateUrl: urlOf(service.server), appUrl: urlOf(app), secretKey })
+      edge = await start({ tidegateUrl: service.url, appUrl: app.url, secretKey })
     }, 180_000)
     afterAll(async () => {
       await edge?.stop()
-      if (service) end(service.server)
+      service?.close()
     })
 
     /** On a busy machine the verdict may come later than the edge waits for it. */
@@ -109,7 +109,7 @@ for (const [name, start] of Object.entries(edges)) {
     )
 
     test('lets requests through where the service is away, and says what happened', async () => {
-      end(service.server)
+      service.close()
       expect((await edge.send('/', { headers: byProgram })).verdict).toBeNull()
       await eventually(() => expect(edge.output()).toContain('tidegate did not answer: status 503'))
     })
@@ -137,7 +137,7 @@ type FaultyService = Awaited<ReturnType<typeof faultyService>>
 /** Passes requests on to the service, unless `mode` says otherwise. */
 async function faultyService(target: string) {
   const service = { mode: 'answers' as Mode, asked: [] as string[] }
-  const server = await listening(async (received, response) => {
+  const server = await serveLocally(async (received, response) => {
     const body = await text(received)
     service.asked.push(body)
     if (service.mode !== 'answers') return faults[service.mode](response)
@@ -148,22 +148,5 @@ async function faultyService(target: string) {
       .writeHead(answer.statusCode, { 'content-type': 'application/json' })
       .end(await answer.body.text())
   })
-  return Object.assign(service, { server })
-}
-
-async function listening(handle: Parameters<typeof createServer>[1] & object): Promise<Server> {
-  const server = createServer(handle).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return server
-}
-
-function end(server: Server): void {
-  server.close()
-  server.closeAllConnections()
-}
-
-function urlOf(server: Server): string {
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('it has no port')
-  return `http://127.0.0.1:${address.port}`
+  return Object.assign(service, server)
 }

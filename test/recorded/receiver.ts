@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { sealEnvelope } from '../../infra/wire/delivery-envelope.ts'
+import { serveLocally } from '../support/local-server.ts'
 
 /**
  * Where webhooks are sent, and the service that approvals are told to. The path says how it answers: /accept with 200,
@@ -14,7 +13,7 @@ export async function startReceiver() {
 
   let held = Promise.resolve()
 
-  const server = createServer(async (request, response) => {
+  const server = await serveLocally(async (request, response) => {
     const body = await text(request)
     await held
     if (request.url === '/refuse') return void response.writeHead(500).end('Not today.')
@@ -24,14 +23,9 @@ export async function startReceiver() {
     }
     response.end(request.url === '/accept' ? '{}' : signUp(body))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (typeof address !== 'object' || !address) throw new Error('not listening')
-  const host = `127.0.0.1:${address.port}`
   return {
-    host,
-    url: (path: string) => `http://${host}${path}`,
+    host: new URL(server.url).host,
+    url: (path: string) => server.url + path,
     /** Resolves once somebody waits. */
     waiting,
     release,
@@ -41,10 +35,7 @@ export async function startReceiver() {
       held = promise
       return resolve
     },
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    close: server.close,
   }
 }
 

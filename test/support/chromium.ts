@@ -48,3 +48,20 @@ export async function openHeadless(profile: Profile): Promise<BrowserContext> {
     args: [...quietFlags, '--disable-gpu'],
   })
 }
+
+/** A page of headless Chromium on a fresh profile. Disposing of it closes the browser. */
+export async function openBrowser() {
+  const profile = await createProfile()
+  const context = await openHeadless(profile)
+  return {
+    profile,
+    context,
+    page: await context.newPage(),
+    async [Symbol.asyncDispose]() {
+      await context.close()
+      await profile.remove()
+    },
+  }
+}
+
+export type Browser = Awaited<ReturnType<typeof openBrowser>>

@@ -72,15 +72,17 @@ async function visitDemo({ baseUrl }: RunningTidegate, page: Page): Promise<void
   await page.waitForSelector('#result[data-state="done"]')
 }
 
-/** A session of a program that sends no snapshot; resolves to its id. */
-export async function visitByProgram(
+interface ProgramVisit {
+  url?: string
+  headers?: Record<string, string>
+}
+
+/** Returns a client of the collect protocol with the key of pages. */
+export const clientOf = (
   { baseUrl, credentials }: RunningTidegate,
-  {
-    url = 'https://shop.example/',
-    headers = {},
-  }: { url?: string; headers?: Record<string, string> } = {},
-): Promise<string> {
-  const client = createCollectClient({
+  { url = 'https://shop.example/', headers = {} }: ProgramVisit = {},
+) =>
+  createCollectClient({
     endpoint: baseUrl,
     publishableKey: credentials.live.publishable_key,
     page: { url },
@@ -88,6 +90,13 @@ export async function visitByProgram(
     headers,
     fetch,
   })
+
+/** A session of a program that sends no snapshot; resolves to its id. */
+export async function visitByProgram(
+  tidegate: RunningTidegate,
+  visit?: ProgramVisit,
+): Promise<string> {
+  const client = clientOf(tidegate, visit)
   const { sessionId } = await client.open()
   await client.requestResult({ version: 1, elapsed_ms: 5 })
   return sessionId

@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { createProfile, openHeadless } from './chromium.ts'
+import { openBrowser } from './chromium.ts'
+import { serveLocally } from './local-server.ts'
 
 interface Site {
   html: string
@@ -14,29 +13,20 @@ export async function visitSite<T>({
   script = '',
 }: Site): Promise<{ posted: T; problems: string[] }> {
   const { promise, resolve } = Promise.withResolvers<T>()
-  const site = createServer(async (request, response) => {
+  const site = await serveLocally(async (request, response) => {
     if (request.url === '/signup')
       resolve(JSON.parse(Buffer.concat(await request.toArray()).toString()))
     if (request.url === '/page.js')
       response.setHeader('content-type', 'text/javascript').end(script)
     else response.setHeader('content-type', 'text/html').end(html)
   })
-  site.listen(0, '127.0.0.1')
-  await once(site, 'listening')
-  const address = site.address()
-  const port = typeof address === 'object' ? address?.port : undefined
-  const profile = await createProfile()
-  const browser = await openHeadless(profile)
+  await using browser = await openBrowser()
+  const { page } = browser
   const problems: string[] = []
-  try {
-    const page = await browser.newPage()
-    page.on('pageerror', (error) => problems.push(String(error)))
-    page.on('console', (message) => message.type() === 'error' && problems.push(message.text()))
-    await page.goto(`http://127.0.0.1:${port}/`)
-    return { posted: await promise, problems }
-  } finally {
-    await browser.close()
-    await profile.remove()
-    site.close()
-  }
+  page.on('pageerror', (error) => problems.push(String(error)))
+  page.on('console', (message) => message.type() === 'error' && problems.push(message.text()))
+  await page.goto(`${site.url}/`)
+  const posted = await promise
+  site.close()
+  return { posted, problems }
 }

@@ -1,4 +1,4 @@
-import { createProfile, openHeadless } from './chromium.ts'
+import { openBrowser } from './chromium.ts'
 import { followCli } from './cli-lines.ts'
 import { eventually } from './eventually.ts'
 import { createRest } from './rest.ts'
@@ -9,7 +9,7 @@ export async function teachChromium(dataDir: string): Promise<string> {
   const learning = followCli(['learn'], { DATA_DIR: dataDir })
   const url = /http:\S+/.exec(await learning.line(/^Open http/))?.[0] ?? ''
   await using browser = await openBrowser()
-  const page = await browser.context.newPage()
+  const { page } = browser
   await page.goto(url)
   await page.waitForFunction("document.getElementById('state').textContent.includes('count now')")
   const shown = await page.textContent('#state')
@@ -25,7 +25,7 @@ export async function sourcesOfDemo({
   credentials,
 }: Pick<RunningTidegate, 'baseUrl' | 'credentials'>): Promise<string[]> {
   await using browser = await openBrowser()
-  const page = await browser.context.newPage()
+  const { page } = browser
   await page.goto(`${baseUrl}/demo?auto=1`)
   const result = await page.waitForSelector('#result[data-state="done"]')
   const sessionId = (await result.getAttribute('data-session-id')) ?? ''
@@ -42,16 +42,4 @@ export async function countsForChromium(tidegate: RunningTidegate): Promise<void
       throw new Error('not counted yet')
   }
   await eventually(isCounted, { timeoutMs: 30_000 })
-}
-
-async function openBrowser() {
-  const profile = await createProfile()
-  const context = await openHeadless(profile)
-  return {
-    context,
-    async [Symbol.asyncDispose]() {
-      await context.close()
-      await profile.remove()
-    },
-  }
 }
