@@ -46,12 +46,8 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
 
   async function issue(slug: string, body: object): Promise<IssuedKey> {
     const args = Object.entries(body).flatMap(([name, value]) => [`--${name}`, String(value)])
-    const issued = await cluster.operate<{ id: string; revealed_key: string }>(
-      'keys',
-      'create',
-      slug,
-      ...args,
-    )
+    const create = ['keys', 'create', slug, ...args]
+    const issued = await cluster.operate<{ id: string; revealed_key: string }>(...create)
     return { id: issued.id, key: issued.revealed_key }
   }
 
@@ -70,11 +66,8 @@ describe.each(clusterLogs())('two servers on one database and one log, %s', (log
       '201 ok': 1,
       '409 request.conflict': racers - 1,
     })
-    const all = await cluster.operate<{ id: string; name: string; status: string }[]>(
-      'keys',
-      'list',
-      cluster.owner.slug,
-    )
+    const list = ['keys', 'list', cluster.owner.slug]
+    const all = await cluster.operate<{ name: string; status: string }[]>(...list)
     const mine = all.filter((one) => one.name === name).map(({ status }) => status)
     expect(mine.toSorted()).toEqual(['active', 'rotating'])
   })

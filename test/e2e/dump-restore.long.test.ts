@@ -1,20 +1,18 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { cli } from '../support/cli.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { codeBlock } from '../support/code-block.ts'
 import {
   createOwnDatabase,
   type DebianPostgres,
-  queryAt,
   startDebianPostgres,
 } from '../support/debian-postgres.ts'
 import { visitAs } from '../support/devices.ts'
-import { eventually } from '../support/eventually.ts'
-import { consentProof } from '../support/gate-proof.ts'
+import { approveOverHttp, askGate, requestSignup } from '../support/gate-approve.ts'
 import { needs } from '../support/needs.ts'
+import { queryAt } from '../support/server-databases.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const { describe, it } = needs('postgresql', 'shells')
@@ -77,34 +75,13 @@ describe('the database is dumped and restored as the docs say', () => {
       ].map((one) => cluster.read(one)),
     )
 
-  async function ask(place: string, { token, body }: { token?: string; body?: object }) {
-    const response = await fetch(`${cluster.baseUrl}/v1/gate/sessions${place}`, {
-      method: body ? 'POST' : 'GET',
-      headers: {
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...(body && { 'content-type': 'application/json' }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    const { data, error } = JSON.parse(await response.text())
-    return { status: response.status, data, code: error?.code }
-  }
-
   /** Polls a new signup whose credentials wait. */
   async function approvedSignup() {
-    const { delivery } = generateDeliveryKeys()
-    const account_name = 'Robin'
-    const opened = await ask('', { body: { service_id: 'tidegate', account_name, delivery } })
-    const { id, poll_token: token } = opened.data
-    const { approve_token } = (await ask(`/${id}/consent`, {})).data
-    const { sealedToken: sealed_token } = await consentProof({
-      baseUrl: cluster.baseUrl,
-      gateSessionId: id,
-      approveToken: approve_token,
-    })
-    const body = { approve_token, sealed_token, account_name }
-    await eventually(async () => expect((await ask(`/${id}/approve`, { body })).status).toBe(200))
-    return () => ask(`/${id}`, { token })
+    const { id, pollToken: token } = await requestSignup(cluster.baseUrl)
+    const approval = { gateSessionId: id, account_name: 'Robin' }
+    const { status } = await approveOverHttp({ baseUrl: cluster.baseUrl, ...approval })
+    expect(status).toBe(200)
+    return () => askGate(cluster.baseUrl, `sessions/${id}`, { token })
   }
 
   const inVault = (of: string) => queryAt(of, ['select gate_session_id from tidegate.gate_vault'])

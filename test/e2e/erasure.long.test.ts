@@ -96,17 +96,8 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
       }),
     })
     integrator = await startIntegrator()
-    await createEndpoint(receiver.url('/'), eventTypes)
-    await cluster.read('/v1/gate/services', {
-      body: {
-        id: 'acme-mail',
-        name: 'Acme Mail',
-        description: 'Mail.',
-        website: 'https://acme.example',
-        webhook_endpoint_id: await createEndpoint(integrator.url('/'), ['gate.session.approved']),
-        discoverable: true,
-      },
-    })
+    await cluster.createEndpoint(receiver.url('/'), eventTypes)
+    await cluster.createGateService(integrator.url('/'), { id: 'acme-mail' })
   }, 120_000)
   let isStopped = false
   async function stop(): Promise<void> {
@@ -125,11 +116,6 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
     publishableKey: cluster.owner.publishable.key,
   })
   const app = () => ({ ...page(), publishableKey: appKey })
-
-  async function createEndpoint(url: string, event_types: string[]): Promise<string> {
-    const body = { name: 'Receiver', url, event_types }
-    return (await cluster.read<{ id: string }>(`${organization()}/webhooks/endpoints`, { body })).id
-  }
 
   const pathsOf = (one: MarkedVisitor): string[] =>
     one.n % 2 === 0

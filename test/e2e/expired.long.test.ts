@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CollectClient } from '../../infra/wire/collect/client.ts'
+import { jsonLines } from '../support/cli.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
 import { createTestClient } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
@@ -61,12 +62,10 @@ describe.each(clusterLogs())('scoring was down for longer than records are kept,
     const expired = 'tidegate_consumer_expired_records_total{group="scoring"}'
     const unread = await metricOf(scoring.baseUrl, expired)
     expect(unread).toBeGreaterThan(clients.length)
-    const errors = scoring
-      .output()
-      .split('\n')
-      .filter((line) => line.includes('records expired before scoring read them'))
-      .map((line): number => JSON.parse(line).records)
-    expect(errors.reduce((sum, n) => sum + n, 0)).toBe(unread)
+    const errors = jsonLines<{ msg: string; records: number }>(scoring.output()).filter(({ msg }) =>
+      msg.includes('records expired before scoring read them'),
+    )
+    expect(errors.reduce((sum, { records }) => sum + records, 0)).toBe(unread)
     await eventually(async () => expect(await lag()).toBe(0), patient)
   }, 240_000)
 })

@@ -1,14 +1,10 @@
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
+import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
-import { freePort } from '../../infra/local/free-port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createProfile, type Profile } from '../support/chromium.ts'
 import type { CliResult } from '../support/cli.ts'
@@ -16,12 +12,14 @@ import { followCli } from '../support/cli-lines.ts'
 import { dumpDatabase, dumpDatabaseFiles, dumpWal, walPosition } from '../support/dump.ts'
 import { eventually } from '../support/eventually.ts'
 import { createNumbers, movePointer, pause, pressKey } from '../support/hand.ts'
+import { serveLocally } from '../support/local-server.ts'
 import { needs } from '../support/needs.ts'
 import { createScanner, type Secret } from '../support/secret-scan.ts'
 import { countsForChromium, teachChromium } from '../support/teach.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 import { type Desktop, openDesktop } from '../support/window.ts'
-import { openDump, placesOfDataKeys } from './gate-dump-scan.ts'
+import { openDump } from './gate-dump-scan.ts'
 
 const { describe, it } = needs('chromium', 'desktop')
 
@@ -44,7 +42,7 @@ async function startProxy(target: string) {
   const exchanges: Exchange[] = []
   const { promise: acknowledging, resolve: onAcknowledgement } = Promise.withResolvers<void>()
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  const server = createServer(async (request, response) => {
+  const server = await serveLocally(async (request, response) => {
     const { method = '', url = '', headers } = request
     const sent = await text(request)
     if (url.endsWith('/ack')) {
@@ -67,22 +65,13 @@ async function startProxy(target: string) {
     })
     response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answered)
   })
-  const port = await freePort()
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${port}`,
-    exchanges,
-    acknowledging,
-    release,
-    close: () => server.close(),
-  }
+  return { ...server, exchanges, acknowledging, release }
 }
 
 const jsonIn = (line: string) => JSON.parse(line)
 
 describe('the whole flow: an agent signs up, a person approves in a browser, credentials arrive', () => {
-  let folder = ''
+  const folder = temporaryFolder('gate')
   let tidegate: RunningTidegate
   let pool: pg.Pool
   let desktop: Desktop
@@ -92,7 +81,6 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
   const outputs: CliResult[] = []
 
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-gate-'))
     tidegate = await startTidegate()
     // This person approves by keyboard, which proves nothing before the engine is learned.
     await teachChromium(tidegate.dataDir)
@@ -112,7 +100,6 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     await profile?.remove()
     await pool?.end()
     await tidegate?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const envFile = () => path.join(folder, '.env')
@@ -124,25 +111,15 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     })
   const setting = async (file: string) =>
     (await readFile(path.join(tidegate.dataDir, file), 'utf8')).trim()
-  const masterKeys = async () => createKeyring(await setting('master-keys'))
   const dump = async () => {
     const places = await dumpDatabase(await setting('database-url'))
-    const opened = await openDump(places, await masterKeys())
+    const opened = await openDump(places, createKeyring(await setting('master-keys')))
     return { places, opened }
   }
-  /** What Postgres has on its disk, of the log since then, and whether the signup's key or a secret is in it. */
-  const disk = async (
-    sessions: string[],
-    { since, secrets }: { since: string; secrets: Secret[] },
-  ) => {
-    const [wal, files] = [await dumpWal(pool, since), await dumpDatabaseFiles(pool)]
-    const keyring = await masterKeys()
+  /** Where secrets are on Postgres's disk, of the WAL since then. vault.test.ts looks there for a signup's own key. */
+  const onDisk = async (secrets: Secret[], since: string) => {
     const { scan } = createScanner(secrets)
-    return {
-      keysInWal: await placesOfDataKeys(wal, { keyring, sessions }),
-      keysInFiles: await placesOfDataKeys(files, { keyring, sessions }),
-      secrets: [...wal, ...files].flatMap((place) => scan(place)),
-    }
+    return [...(await dumpWal(pool, since)), ...(await dumpDatabaseFiles(pool))].flatMap(scan)
   }
   const findingsOf = async (secrets: Secret[]) => {
     const { places, opened } = await dump()
@@ -153,14 +130,8 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
 
   it('signs up', async () => {
     const since = await walPosition(pool)
-    const agent = signup(
-      '--account-name',
-      accountName,
-      '--metadata',
-      'plan=free',
-      '--timeout',
-      '60',
-    )
+    const about = ['--account-name', accountName, '--metadata', 'plan=free']
+    const agent = signup(...about, '--timeout', '60')
     const asked = jsonIn(await agent.line(/consent_required/))
     expect(asked).toMatchObject({
       service_id: 'demo-service',
@@ -189,13 +160,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
         expect.stringMatching(`^${envelope}: .* under a data key`),
       )
     expect(before.found.filter((finding) => !finding.includes('under a data key'))).toEqual([])
-    const { rows } = await pool.query<{ file: string }>(
-      `select pg_relation_filepath('tidegate.gate_vault') as file`,
-    )
-    const sessions = [asked.gate_session_id]
-    const { keysInWal, ...waiting } = await disk(sessions, { since, secrets })
-    expect(keysInWal).not.toEqual([])
-    expect(waiting).toEqual({ keysInFiles: [rows[0]?.file], secrets: [] })
+    expect(await onDisk(secrets, since)).toEqual([])
 
     proxy.release()
     const result = await agent.result
@@ -224,10 +189,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     const after = await findingsOf([...secrets, ackToken(proxy.exchanges)])
     expect(after.found).toEqual([])
     expect(after.opened.map(({ purpose }) => purpose)).not.toContain('data key')
-    // As autovacuum does soon after. The WAL keeps the key until it is recycled.
-    await pool.query('vacuum tidegate.gate_vault')
-    const all = { since, secrets: [...secrets, ackToken(proxy.exchanges)] }
-    expect(await disk(sessions, all)).toMatchObject({ keysInFiles: [], secrets: [] })
+    expect(await onDisk([...secrets, ackToken(proxy.exchanges)], since)).toEqual([])
     // What the scan can open has not gone: the endpoint's signing secret, for one.
     expect(after.opened.map(({ purpose }) => purpose)).toContain('webhook-signing-secret')
   }, 120_000)

@@ -43,11 +43,7 @@ export async function openDump(places: Place[], keyring: Keyring): Promise<Opene
     .flatMap(({ name, bytes }) =>
       purposes.flatMap((purpose) =>
         firstOf(contexts.all, (context) => open(bytes, { keyring, purpose, context })).map(
-          (plaintext) => ({
-            name: `${name}, sealed for ${purpose}`,
-            bytes: plaintext,
-            purpose,
-          }),
+          (plaintext) => ({ name: `${name}, sealed for ${purpose}`, bytes: plaintext, purpose }),
         ),
       ),
     )
@@ -57,37 +53,6 @@ export async function openDump(places: Place[], keyring: Keyring): Promise<Opene
     ...boxes,
     ...keys.flatMap((key) => openUnder(key, { blobs, contexts: contexts.sessions })),
   ]
-}
-
-const sealedKeyBytes = 4 + 12 + 16 + dataKeyBytes
-
-/**
- * Where in raw bytes, as those of a table's file or the WAL, the server's keys open the data key of one of the signups:
- * the names of the places. Looks wherever the id of a master key stands.
- */
-export async function placesOfDataKeys(
-  places: Place[],
-  { keyring, sessions }: { keyring: Keyring; sessions: string[] },
-): Promise<string[]> {
-  const ids = keyring.all.map(({ id }) => Buffer.from(id, 'hex'))
-  const purposes = await sealingPurposes()
-  const holdsKey = (bytes: Buffer) =>
-    purposes.some((purpose) =>
-      sessions.some((context) => open(bytes, { keyring, purpose, context }) !== undefined),
-    )
-  const found = places.filter(({ bytes }) =>
-    ids.some((id) =>
-      positionsOf(id, bytes).some((at) => holdsKey(bytes.subarray(at, at + sealedKeyBytes))),
-    ),
-  )
-  return [...new Set(found.map(({ name }) => name))]
-}
-
-function positionsOf(needle: Buffer, bytes: Buffer): number[] {
-  const positions: number[] = []
-  for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + 1))
-    positions.push(at)
-  return positions
 }
 
 function openUnder(

@@ -1,27 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createPool } from '../../infra/postgres/pool.ts'
-import { type DeliveryKeys, generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { dumpDatabase, dumpDatabaseFiles } from '../support/dump.ts'
 import { eventually } from '../support/eventually.ts'
+import { approveOverHttp, askGate, requestSignup } from '../support/gate-approve.ts'
 import { type Integrator, startIntegrator } from '../support/gate-integrator.ts'
-import { consentProof } from '../support/gate-proof.ts'
 import { openedRecords, placesOf } from '../support/people.ts'
 
 /** Whoever signed up, and what nobody else has said. */
 interface Marked {
   n: number
   marks: string[]
-  address: string
   id: string
   pollToken: string
-  keys: DeliveryKeys
   accountId: string
   receiptUrl: string | undefined
   proofSession: string | undefined
 }
-
-type Approval = { data: { status: string; receipt_url?: string } }
 
 const mark = (n: number) => `marked-${String(n).padStart(4, '0')}q`
 
@@ -43,28 +37,9 @@ describe('people are forgotten by Gate', () => {
 
   beforeAll(async () => {
     const env = { TRUSTED_PROXIES: '127.0.0.0/8', WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' }
-    cluster = await startCluster({ log: 'postgres', processes: 1, env })
+    cluster = await startCluster({ env })
     integrator = await startIntegrator()
-    const organization = `/v1/organizations/${cluster.owner.organizationId}`
-    const endpoint = {
-      name: 'Signups',
-      url: integrator.url('/'),
-      event_types: ['gate.session.approved'],
-    }
-    const { id: webhook_endpoint_id } = await ask(
-      'POST',
-      `${organization}/webhooks/endpoints`,
-      endpoint,
-    )
-    await ask('POST', '/v1/gate/services', {
-      id: 'acme-mail',
-      name: 'Acme Mail',
-      description: 'Mail.',
-      website: 'https://acme.example',
-      webhook_endpoint_id,
-      discoverable: true,
-      dashboard_login_url: 'https://acme.example/auth',
-    })
+    await cluster.createGateService(integrator.url('/'), { id: 'acme-mail' })
     for (const n of [...erased, stay, stayUndecided]) all.push(await opened(n))
     for (const n of [byService, byOperator, byPerson, claiming, stay]) await approve(of(n))
   }, 180_000)
@@ -73,68 +48,29 @@ describe('people are forgotten by Gate', () => {
     await integrator?.close()
   })
 
-  async function send(method: string, path: string, init: RequestInit & { address?: string } = {}) {
-    const { address = '127.0.0.1', headers, ...rest } = init
-    const json = { 'content-type': 'application/json', 'x-forwarded-for': address }
-    const answer = await cluster.fetch(0, path, {
-      method,
-      headers: { ...json, ...headers },
-      ...rest,
-    })
-    return { status: answer.status, body: JSON.parse(await answer.text()) }
-  }
-
-  async function ask(method: string, path: string, body?: object) {
-    const authorization = `Bearer ${cluster.owner.secret.key}`
-    const answer = await cluster.fetch(0, path, {
-      method,
-      headers: { authorization, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    expect(answer.status).toBeLessThan(300)
-    return JSON.parse(await answer.text()).data
-  }
-
   async function opened(n: number): Promise<Marked> {
-    const keys = generateDeliveryKeys()
     const address = `198.18.77.${100 + n}`
-    const body = {
+    const headers = { 'x-forwarded-for': address, 'user-agent': `Agent/${mark(n)}` }
+    const signup = {
       service_id: 'acme-mail',
       account_name: `Name ${mark(n)}`,
       metadata: { team: `Team ${mark(n)}` },
-      delivery: keys.delivery,
-      ...(n === claiming && { claim: 'supported' }),
+      ...(n === claiming && { claim: 'supported' as const }),
     }
-    const headers = { 'user-agent': `Agent/${mark(n)}` }
-    const created = await send('POST', '/v1/gate/sessions', {
-      address,
-      headers,
-      body: JSON.stringify(body),
-    })
-    expect(created.status).toBe(201)
-    const { id, poll_token: pollToken } = created.body.data
-    const marks = [mark(n), address]
+    const { id, pollToken } = await requestSignup(cluster.baseUrl, signup, headers)
     const unknown = { accountId: '', receiptUrl: undefined, proofSession: undefined }
-    return { n, marks, address, id, pollToken, keys, ...unknown }
+    return { n, marks: [mark(n), address], id, pollToken, ...unknown }
   }
 
   async function approve(one: Marked): Promise<void> {
-    const baseUrl = cluster.baseUrls[0] ?? ''
-    const consent = await send('GET', `/v1/gate/sessions/${one.id}/consent`)
-    const { approve_token: approveToken } = consent.body.data
-    const proof = await consentProof({ baseUrl, gateSessionId: one.id, approveToken })
-    const approval = { approve_token: approveToken, sealed_token: proof.sealedToken }
-    const body = JSON.stringify({ ...approval, account_name: `Name ${mark(one.n)}` })
-    const answer: Approval = await eventually(async () => {
-      const { status, body: said } = await send('POST', `/v1/gate/sessions/${one.id}/approve`, {
-        body,
-      })
-      expect({ status, said }).toMatchObject({ status: 200 })
-      return said
+    const { status, data, proofSession } = await approveOverHttp({
+      baseUrl: cluster.baseUrl,
+      gateSessionId: one.id,
+      account_name: `Name ${mark(one.n)}`,
     })
-    expect(answer.data.status).toBe(one.n === claiming ? 'pending' : 'approved')
-    one.proofSession = proof.sessionId
-    one.receiptUrl = answer.data.receipt_url
+    expect([status, data.status]).toEqual([200, one.n === claiming ? 'pending' : 'approved'])
+    one.proofSession = proofSession
+    one.receiptUrl = data.receipt_url
     one.accountId = integrator.accounts.get(one.id)?.gateAccountId ?? ''
   }
 
@@ -154,13 +90,13 @@ describe('people are forgotten by Gate', () => {
   it('the service erases an account, and gets the same receipt again', async () => {
     const { accountId, id, proofSession } = of(byService)
     const path = `/v1/organizations/${cluster.owner.organizationId}/gate-accounts/${accountId}`
-    const receipt = await ask('DELETE', path)
+    const receipt = await cluster.read(path, { method: 'DELETE' })
     expect(receipt).toMatchObject({
       object: 'erasure',
       session_ids: [id],
       counts: { webhook_events: 1 },
     })
-    expect(await ask('DELETE', path)).toEqual(receipt)
+    expect(await cluster.read(path, { method: 'DELETE' })).toEqual(receipt)
     expect(proofSession).toMatch(/^sid_/)
   }, 60_000)
 
@@ -170,24 +106,13 @@ describe('people are forgotten by Gate', () => {
         gate_session_ids: [of(n).id],
       })
     const poll = (n: number) =>
-      send('GET', `/v1/gate/sessions/${of(n).id}`, {
-        headers: { authorization: `Bearer ${of(n).pollToken}` },
-      })
-    expect(await poll(undecided)).toMatchObject({
-      status: 410,
-      body: { error: { code: 'gate.session_expired' } },
-    })
-    expect(await poll(claiming)).toMatchObject({
-      status: 410,
-      body: { error: { code: 'gate.session_expired' } },
-    })
-    expect(await poll(byOperator)).toMatchObject({
-      status: 410,
-      body: { error: { code: 'gate.delivery_consumed' } },
-    })
+      askGate(cluster.baseUrl, `sessions/${of(n).id}`, { token: of(n).pollToken })
+    for (const n of [undecided, claiming])
+      expect(await poll(n)).toMatchObject({ status: 410, code: 'gate.session_expired' })
+    expect(await poll(byOperator)).toMatchObject({ status: 410, code: 'gate.delivery_consumed' })
     expect(await poll(stay)).toMatchObject({
       status: 200,
-      body: { data: { account_name: `Name ${mark(stay)}` } },
+      data: { account_name: `Name ${mark(stay)}` },
     })
   }, 120_000)
 
@@ -195,7 +120,7 @@ describe('people are forgotten by Gate', () => {
     const url = new URL(of(byPerson).receiptUrl ?? '')
     expect(url.pathname).toBe(`/gate/receipt/${of(byPerson).id}`)
     const erase = (id: string, receipt_token: string) =>
-      send('POST', `/v1/gate/sessions/${id}/erase`, { body: JSON.stringify({ receipt_token }) })
+      askGate(cluster.baseUrl, `sessions/${id}/erase`, { body: { receipt_token } })
     expect(await erase(of(stay).id, url.hash.slice(1))).toMatchObject({ status: 404 })
     for (const _time of [1, 2])
       expect(await erase(of(byPerson).id, url.hash.slice(1))).toMatchObject({ status: 200 })
@@ -218,7 +143,7 @@ describe('people are forgotten by Gate', () => {
   }, 120_000)
 
   it('nor in the files of the database, once its tables are made anew', async () => {
-    const pool = createPool({ url: cluster.settings.DATABASE_URL ?? '' })
+    const { pool } = cluster
     // A vacuum keeps rows that an older transaction may still see.
     await eventually(async () => {
       await pool.query('vacuum (full, analyze) tidegate_keys.session_keys')
@@ -234,6 +159,5 @@ describe('people are forgotten by Gate', () => {
       [[...erased.map((n) => of(n).id), ...proofs]],
     )
     expect(rows).toHaveLength(erased.length + proofs.length)
-    await pool.end()
   }, 120_000)
 })

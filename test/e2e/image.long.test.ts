@@ -14,11 +14,8 @@ const { describe, it } = needs('docker')
 
 const dockerfile = path.join(root, 'infra/deploy/image/Dockerfile')
 const unique = randomBytes(6).toString('hex')
-const [image, container, volume] = [
-  `tidegate:test-${unique}`,
-  `tidegate-${unique}`,
-  `tidegate-${unique}`,
-]
+const image = `tidegate:test-${unique}`
+const [container, volume] = [`tidegate-${unique}`, `tidegate-${unique}`]
 const slow = { timeoutMs: 60_000, intervalMs: 200 }
 
 /** How npm reaches its registry on this machine. */
@@ -43,10 +40,8 @@ describe('the image', () => {
   beforeAll(async () => {
     docker = await requireDocker()
     const bases = (await readFile(dockerfile, 'utf8')).matchAll(/^FROM (\S+)/gm)
-    made = await provideBases(
-      docker,
-      [...bases].map(([, name]) => String(name)),
-    )
+    const names = [...bases].map(([, name]) => String(name))
+    made = await provideBases(docker, names)
     const options = [...buildNetwork(), ...(await npmSecrets(folder))]
     await docker('build', '--file', dockerfile, '--tag', image, ...options, root)
   }, 600_000)
@@ -65,11 +60,8 @@ describe('the image', () => {
       '10001:10001',
     )
     expect(await shell('node --version')).toBe(process.version)
-    expect(
-      await shell(
-        'command -v npm yarn; ls -d test .git .env* node_modules/vitest 2>/dev/null; true',
-      ),
-    ).toBe('')
+    const absent = 'test .git .env* node_modules/vitest'
+    expect(await shell(`command -v npm yarn; ls -d ${absent} 2>/dev/null; true`)).toBe('')
     const find = (...where: string[]) =>
       docker('run', '--rm', '--user', '0', '--entrypoint', '/usr/bin/env', image, 'find', ...where)
     expect(await find('/', '-xdev', '-user', '10001')).toBe('/data')
@@ -95,15 +87,8 @@ describe('the image', () => {
     await becomesHealthy()
     await inContainer('org', 'create', '--name', 'Acme', '--slug', 'acme')
     const key = async (...options: string[]) => {
-      const printed = await inContainer(
-        'keys',
-        'create',
-        'acme',
-        '--name',
-        'Test',
-        '--json',
-        ...options,
-      )
+      const named = ['acme', '--name', 'Test', '--json']
+      const printed = await inContainer('keys', 'create', ...named, ...options)
       const { data }: { data: { revealed_key: string } } = JSON.parse(printed)
       return data.revealed_key
     }
@@ -113,17 +98,8 @@ describe('the image', () => {
     ]
     const server = ['--base-url', 'http://127.0.0.1:8787']
     const keys = ['--publishable-key', publishableKey, '--secret-key', secretKey]
-    const report = await inContainer(
-      'simulate',
-      ...server,
-      ...keys,
-      '--sessions',
-      '2',
-      '--clients',
-      'web=1',
-      '--verify',
-      '--json',
-    )
+    const load = ['--sessions', '2', '--clients', 'web=1', '--verify', '--json']
+    const report = await inContainer('simulate', ...server, ...keys, ...load)
     expect(JSON.parse(report)).toMatchObject({ completed: 2, failed: 0 })
     const before = await readSessions(secretKey)
     expect(before).toHaveLength(2)
@@ -136,19 +112,13 @@ describe('the image', () => {
 
   it('ends with 0 within the time that compose.yaml gives it', async () => {
     await docker('stop', '--time', '30', container)
-    expect(
-      await docker('inspect', '--format', '{{.State.Status}} {{.State.ExitCode}}', container),
-    ).toBe('exited 0')
+    expect(await stateOf('{{.State.Status}} {{.State.ExitCode}}')).toBe('exited 0')
   }, 60_000)
 
+  const stateOf = (format: string) => docker('inspect', '--format', format, container)
   const becomesHealthy = () =>
     eventually(async () => {
-      const state = await docker(
-        'inspect',
-        '--format',
-        '{{.State.Status}} {{.State.Health.Status}}',
-        container,
-      )
+      const state = await stateOf('{{.State.Status}} {{.State.Health.Status}}')
       expect(state, await docker('logs', '--tail', '5', container)).toBe('running healthy')
     }, slow)
 

@@ -1,7 +1,4 @@
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createKafkaClient } from '../../infra/log/kafka/client.ts'
@@ -12,10 +9,11 @@ import { readTopicToEnd } from '../../infra/log/read-topic.ts'
 import type { CollectClient } from '../../infra/wire/collect/client.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { plannerGroup } from '../../services/webhooks/planner/planner.ts'
-import { startCli } from '../support/cli.ts'
+import { jsonLines, startCli } from '../support/cli.ts'
 import { type Cluster, kafkaPlace, operator, startCluster } from '../support/cluster.ts'
 import { createTestClient, type Visit, visitAs, visitorOf, withoutUse } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
+import { serveLocally } from '../support/local-server.ts'
 import { deleteTopics } from '../support/logs.ts'
 import { longAgo } from '../support/long-ago.ts'
 import { freshMetrics } from '../support/metrics.ts'
@@ -180,8 +178,7 @@ describe('an installation that moves to Kafka', () => {
 
   it('has sessions, webhooks, skipped records, and lost the oldest of what clients sent', async () => {
     const event_types = ['session.fingerprint.calculated', 'session.result.persisted']
-    const body = { name: 'Receiver', url: receiver.url('/'), event_types }
-    await cluster.read(`${organization()}/webhooks/endpoints`, { body })
+    await cluster.createEndpoint(receiver.url('/'), event_types)
     await visitAll(devices.slice(0, 4))
     await skipForeign(collect, visits[0]?.sessionId ?? '')
     await cluster.pool.query(
@@ -229,11 +226,8 @@ describe('an installation that moves to Kafka', () => {
 
   it('is not moved under the schema ids of a registry that it was not written with', async () => {
     let ids = 1000
-    const registry = createServer((_, response) => response.end(JSON.stringify({ id: ids++ })))
-    registry.listen(0, '127.0.0.1')
-    await once(registry, 'listening')
-    const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`
-    const settings = { ...moved, SCHEMA_REGISTRY_URL: url }
+    const registry = await serveLocally((_, response) => response.end(`{"id":${ids++}}`))
+    const settings = { ...moved, SCHEMA_REGISTRY_URL: registry.url }
     expect(await operator(settings).cli(['log', 'move'])).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/set SCHEMA_REGISTRY_URL as it was/),
@@ -328,12 +322,8 @@ describe('an installation that moves to Kafka', () => {
       'select topic, partition, next_offset::float8 as "offset" from scoring.offsets order by partition',
     )
     expect(rows).toEqual(await target.endPositions(collect))
-    const facts = (await operator(moved).cli(['log', 'skipped'])).stdout
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line).data)
-      .map(({ skipped_topic, skipped_offset }) => ({ skipped_topic, skipped_offset }))
-    expect(facts).toEqual([
+    const { stdout } = await operator(moved).cli(['log', 'skipped'])
+    expect(jsonLines<{ data: object }>(stdout).map(({ data }) => data)).toMatchObject([
       { skipped_topic: collect, skipped_offset: -1 },
       { skipped_topic: collect, skipped_offset: -1 },
       { skipped_topic: sessions, skipped_offset: skipped.offset },

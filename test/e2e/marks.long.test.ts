@@ -3,7 +3,6 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
-import { openEventWriter } from '../support/past-events.ts'
 import { rebuildIsEqual } from '../support/roles.ts'
 import { sessionScored, visitorLink } from '../support/session-scored.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -37,15 +36,13 @@ describe('marks by files', () => {
 
   async function score(): Promise<void> {
     const { organizationId: organization_id } = cluster.owner
-    const writer = await openEventWriter(cluster.settings)
-    await writer.append(
+    await cluster.append(
       Array.from({ length: count }, (_, n) => {
         const ids = { organization_id, session_id: sid(n), event_id: id('evt', n) }
         const data = sessionScored({ ...ids, visitor: visitorLink({ id: id('vid', n) }) })
         return { type: 'SessionScored', data }
       }),
     )
-    await writer.close()
     await eventually(
       async () => {
         const { rows } = await cluster.pool.query(
@@ -129,11 +126,8 @@ describe('marks by files', () => {
     expect(lines.at(-1)).toMatch(new RegExp(`^${sid(count - 1)},fraud,,\\d{4}-`))
     expect(await exported('--since', new Date(Date.now() + 60_000).toISOString())).toEqual([])
     const [actors, subjects] = await eventually(async () => {
-      const entries = await cluster.operate<{ type: string; subject_id: string; actor: object }[]>(
-        'audit',
-        '--limit',
-        '99',
-      )
+      type Entry = { type: string; subject_id: string; actor: object }
+      const entries = await cluster.operate<Entry[]>('audit', '--limit', '99')
       const marked = entries.filter(({ type }) => type === 'SessionMarked')
       expect(marked).toHaveLength(6)
       return [marked.map(({ actor }) => actor), marked.map(({ subject_id }) => subject_id)]

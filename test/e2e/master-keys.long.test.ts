@@ -4,13 +4,19 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openToken } from '../../docs/examples/express/verify-token.js'
 import type { CollectClient } from '../../infra/wire/collect/client.ts'
-import { type ApiRequest, type Cluster, type Owner, startCluster } from '../support/cluster.ts'
+import {
+  type ApiRequest,
+  type Cluster,
+  type Endpoint,
+  type Owner,
+  startCluster,
+} from '../support/cluster.ts'
 import { createTestClient } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/test-projects.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
-import { type Endpoint, fastWebhooks } from '../support/webhook-world.ts'
+import { fastWebhooks } from '../support/webhook-world.ts'
 
 const observations = { version: 1, elapsed_ms: 5 } as const
 const patient = { timeoutMs: 30_000, intervalMs: 100 }
@@ -74,14 +80,9 @@ describe('master keys, which a command prints, are changed by the documented ste
   const call = <Data>(url: string, asked: ApiRequest = {}) =>
     cluster.read<Data>(url, { server: nextServer(), ...asked })
 
-  const ofOrganization = (rest: string) =>
-    `/v1/organizations/${cluster.owner.organizationId}${rest}`
-
   async function createEndpoint(where: string): Promise<Endpoint> {
-    const event_types = ['session.result.persisted']
-    const endpoint = await call<Endpoint>(ofOrganization('/webhooks/endpoints'), {
-      body: { name: 'Receiver', url: receiver.url(where), event_types },
-    })
+    const url = receiver.url(where)
+    const endpoint = await cluster.createEndpoint(url, ['session.result.persisted'])
     receiver.expectSignature(where, endpoint.signing_secret)
     return endpoint
   }
@@ -139,8 +140,9 @@ describe('master keys, which a command prints, are changed by the documented ste
   it('and the first two change nothing for anybody', async () => {
     const [first = '', second = ''] = await documentedSteps()
     const named = { method: 'POST', headers: { 'idempotency-key': 'one-rotation' } }
+    const organization = `/v1/organizations/${cluster.owner.organizationId}`
     const rotate = () =>
-      call<Endpoint>(ofOrganization(`/webhooks/endpoints/${endpoints[0]?.id}/rotations`), named)
+      call<Endpoint>(`${organization}/webhooks/endpoints/${endpoints[0]?.id}/rotations`, named)
     for (const list of [first, second])
       await restartWith(list, async () => {
         await early.client.sendBatch(observations)

@@ -1,23 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../infra/local/free-port.ts'
-import { openKafkaLog } from '../../infra/log/kafka/log.ts'
-import type { EventLog } from '../../infra/log/port.ts'
-import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { decisions } from '../projections/world-events.ts'
 import { startCli } from '../support/cli.ts'
+import { createInstallation, type Installation } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { startKafkaBroker } from '../support/kafka-broker.ts'
 import { needs } from '../support/needs.ts'
-import {
-  ensureTopics,
-  openProjectionWorld,
-  type ProjectionWorld,
-  silent,
-} from '../support/projections.ts'
+import { ensureTopics, silent } from '../support/projections.ts'
 import { createAbsentProxy } from '../support/tcp-proxy.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const view = `export default { name: 'counted', version: 1, events: ['SessionScored'],
   tables: { order: { columns: { id: 'text' }, key: ['id'] } },
@@ -25,16 +18,10 @@ const view = `export default { name: 'counted', version: 1, events: ['SessionSco
 
 const patient = { timeoutMs: 120_000 }
 
-let folder: string
-let file: string
-let world: ProjectionWorld
+const file = path.join(temporaryFolder('away'), 'counted.ts')
+let installation: Installation
 
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-away-'))
-  file = path.join(folder, 'counted.ts')
-  await writeFile(file, view)
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
+beforeAll(() => writeFile(file, view))
 
 function start(settings: Record<string, string>) {
   const child = startCli(['project', file], settings)
@@ -57,14 +44,16 @@ function start(settings: Record<string, string>) {
 
 const hasRows = (count: number) =>
   eventually(async () => {
-    const { rows } = await world.database.pool.query(
+    const { rows } = await installation.pool.query(
       'select count(*)::integer as n from view_counted."order"',
     )
     expect(rows).toEqual([{ n: count }])
   }, patient)
 
+const decide = (from: number, count: number) =>
+  installation.append(decisions(from, count).map(({ event }) => event))
+
 interface Away {
-  log: EventLog
   settings: Record<string, string>
   /** What the command says of it. */
   name: 'database' | 'log'
@@ -73,7 +62,7 @@ interface Away {
 }
 
 // It is away at first.
-async function comesAndGoes({ log, settings, name, goes, comes }: Away): Promise<void> {
+async function comesAndGoes({ settings, name, goes, comes }: Away): Promise<void> {
   const line = `The ${name} does not answer. The view waits for it.\n`
   const first = start(settings)
   await first.says(line)
@@ -88,7 +77,7 @@ async function comesAndGoes({ log, settings, name, goes, comes }: Away): Promise
   await goes()
   await running.says(line, 2)
   await comes()
-  await world.append(log, decisions(101, 50))
+  await decide(101, 50)
   await hasRows(150)
   await running.says('answer again', 2)
   await goes()
@@ -101,37 +90,34 @@ async function comesAndGoes({ log, settings, name, goes, comes }: Away): Promise
 }
 
 it('waits for a database that is away, and ends at Ctrl-C meanwhile', async () => {
-  world = await openProjectionWorld()
-  const { pool, url } = world.database
-  const log = await openPostgresLog({ pool, url, logger: silent })
-  await ensureTopics(log)
-  await world.append(log, decisions(1, 100))
+  installation = await createInstallation()
+  await ensureTopics(await installation.log())
+  await decide(1, 100)
+  const { DATABASE_URL: url = '' } = installation.settings
   const port = await freePort()
   const address = new URL(url)
   address.searchParams.delete('host')
   address.host = `127.0.0.1:${port}`
   const settings = { DATABASE_URL: address.href, KAFKA_BROKERS: '' }
-  await comesAndGoes({ log, name: 'database', settings, ...createAbsentProxy(url, port) })
-  await log.close()
-  await world.close()
+  await comesAndGoes({ name: 'database', settings, ...createAbsentProxy(url, port) })
+  await installation.stop()
 }, 480_000)
 
 needs('kafka-jars').it(
   'waits for a broker that is away, and ends at Ctrl-C meanwhile',
   async () => {
-    world = await openProjectionWorld()
     const [port, advertised] = [await freePort(), await freePort()]
     const listeners = [{ name: 'FAR', protocol: 'PLAINTEXT', port, advertised }]
     const broker = await startKafkaBroker({ logger: silent, listeners })
-    const log = await openKafkaLog({ brokers: [broker.brokers], logger: silent })
-    await ensureTopics(log)
-    await world.append(log, decisions(1, 100))
-    const settings = { DATABASE_URL: world.database.url, KAFKA_BROKERS: `127.0.0.1:${advertised}` }
+    installation = await createInstallation({ env: { KAFKA_BROKERS: broker.brokers } })
+    await ensureTopics(await installation.log())
+    await decide(1, 100)
+    const { DATABASE_URL = '' } = installation.settings
+    const settings = { DATABASE_URL, KAFKA_BROKERS: `127.0.0.1:${advertised}` }
     const proxy = createAbsentProxy(`tcp://127.0.0.1:${port}`, advertised)
-    await comesAndGoes({ log, name: 'log', settings, ...proxy })
-    await log.close()
+    await comesAndGoes({ name: 'log', settings, ...proxy })
+    await installation.stop()
     await broker.stop()
-    await world.close()
   },
   900_000,
 )

@@ -86,18 +86,13 @@ describe('tidegate project', () => {
     const file = path.join(folder, 'my-view.ts')
     expect(await project(file, '--new')).toMatchObject({ code: 0 })
     expect(await project(file, '--once')).toMatchObject({ code: 0 })
-    const { rows } = await cluster.pool.query(
-      'select sum(count)::integer as n from view_my_view.verdicts',
-    )
-    expect(rows[0].n).toBe(sessions)
+    const counted = 'select sum(count)::integer as n from view_my_view.verdicts'
+    expect((await cluster.pool.query(counted)).rows).toEqual([{ n: sessions }])
     await writeFile(file, (await readFile(file, 'utf8')).replace('version: 1', 'version: 2'))
     const second = await project(file, '--once')
     const line = 'Dropped version 1 of view_my_view. Reading the log again for version 2.'
     expect(second).toMatchObject({ code: 0, stderr: expect.stringContaining(line) })
-    const { rows: again } = await cluster.pool.query(
-      'select sum(count)::integer as n from view_my_view.verdicts',
-    )
-    expect(again[0].n).toBe(sessions)
+    expect((await cluster.pool.query(counted)).rows).toEqual([{ n: sessions }])
     expect(await project('docs/examples/views/gate-funnel.ts', '--once')).toMatchObject({ code: 0 })
   }, 240_000)
 

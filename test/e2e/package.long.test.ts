@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -7,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
+import { endChild } from '../support/end-child.ts'
 import { approveAsPerson } from '../support/gate-approve.ts'
 import { nodeProgram, publishedNodes } from '../support/node-versions.ts'
 import { elsewhere, installThere, packPackages, runThere } from '../support/packed.ts'
@@ -45,10 +45,7 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
     await installThere(site(), '--ignore-scripts', packed)
   }, 120_000)
   afterAll(async () => {
-    for (const child of started.filter(({ exitCode }) => exitCode === null)) {
-      child.kill('SIGTERM')
-      await once(child, 'exit')
-    }
+    for (const child of started) await endChild(child)
   }, 60_000)
 
   const tidegate = (args: string[]) => runThere({ folder: site(), env }, 'npx', 'tidegate', ...args)
@@ -140,36 +137,21 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
   }, 60_000)
 
   test('is a command of its own when it is installed for all', async () => {
-    await runThere(
-      { folder: base, env },
-      'npm',
-      'install',
-      '--global',
-      '--prefix',
-      site('global'),
-      packed,
-    )
+    const place = ['--global', '--prefix', site('global')]
+    await runThere({ folder: base, env }, 'npm', 'install', ...place, packed)
     const command = site('global', 'bin', 'tidegate')
-    expect((await runThere({ folder: tmpdir(), env }, command, '--version')).stdout).toBe(
-      `${manifest.version}\n`,
-    )
-    expect((await runThere({ folder: tmpdir(), env }, command, 'signup', '--help')).stdout).toMatch(
-      /^tidegate signup list/m,
-    )
+    const printed = async (...args: string[]) =>
+      (await runThere({ folder: tmpdir(), env }, command, ...args)).stdout
+    expect(await printed('--version')).toBe(`${manifest.version}\n`)
+    expect(await printed('signup', '--help')).toMatch(/^tidegate signup list/m)
   }, 60_000)
 })
 
 test.each(['12.22.12', '22.12.0', '24.14.1'])(
   'Node %s is told in one sentence that it is too old',
   async (version) => {
-    const asked = runThere(
-      { folder: base },
-      await nodeProgram(version),
-      folder('tidegate/tidegate.cjs'),
-      'signup',
-      'acme',
-      '--json',
-    )
+    const command = [folder('tidegate/tidegate.cjs'), 'signup', 'acme', '--json']
+    const asked = runThere({ folder: base }, await nodeProgram(version), ...command)
     const said = `^tidegate needs Node 24.15 or later and this is Node ${version}: "npx .*" brings one along\\.$`
     await expect(asked).rejects.toThrow(new RegExp(said, 'm'))
   },

@@ -48,10 +48,7 @@ needs('pgbouncer').describe('PgBouncer before the database', () => {
   ])(
     'stops every start %s, and says what to do',
     async (_, settings) => {
-      const { cli } = operator({
-        ...installation.settings,
-        DATABASE_URL: await through(settings),
-      })
+      const { cli } = operator({ ...installation.settings, DATABASE_URL: await through(settings) })
       for (const args of [['serve', '--roles', 'api'], ['migrate']]) {
         const start = await cli(args)
         expect(start.code).toBe(1)

@@ -1,23 +1,21 @@
-import { randomBytes } from 'node:crypto'
 import { globSync } from 'node:fs'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { encodeAddresses } from '../../infra/ip/data/file.ts'
 import { indexRanges } from '../../infra/ip/data/ranges.ts'
-import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import {
   createOwnDatabase,
   type DebianPostgres,
-  queryAt,
   startDebianPostgres,
 } from '../support/debian-postgres.ts'
 import { visitAs } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
-import { appendForeign } from '../support/foreign-records.ts'
+import { requestSignup } from '../support/gate-approve.ts'
 import { needs } from '../support/needs.ts'
 import { type PrintedCommand, printedCommands } from '../support/printed-commands.ts'
+import { queryAt } from '../support/server-databases.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/test-projects.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
@@ -114,11 +112,15 @@ describe('the commands that the docs, the chart and the README print', () => {
     const { owner, baseUrl, settings } = cluster
     receiver = await startWebhookReceiver()
     await cluster.operate('org', 'enable', owner.slug, 'ip_rotation')
-    const endpointId = await createEndpoint()
+    const types = ['session.fingerprint.calculated', 'gate.session.approved']
+    const { id: endpointId } = await cluster.createEndpoint(receiver.url('/'), types)
     const { sessionId } = await visitAs(cluster, 1)
     for (const device of [2, 3]) await visitAs(cluster, device)
     await fillFolder()
-    const { serviceId, gateSessionId } = await openSignup(endpointId)
+    const serviceId = await cluster.createGateService(receiver.url('/'))
+    const { id: gateSessionId } = await requestSignup(baseUrl, { service_id: serviceId })
+    // The first consent page creates the organization of the server itself.
+    expect((await fetch(`${baseUrl}/gate/consent/${gateSessionId}`)).status).toBe(200)
     const old = ['--name', 'Old', '--origins', 'https://shop.example']
     const key = await cluster.operate<{ id: string }>('keys', 'create', owner.slug, ...old)
     values = [
@@ -177,39 +179,6 @@ describe('the commands that the docs, the chart and the README print', () => {
 
   const superuserUrl = () =>
     (cluster.settings.DATABASE_URL ?? '').replace('//tidegate:', '//postgres:')
-
-  async function createEndpoint(): Promise<string> {
-    const event_types = ['session.fingerprint.calculated', 'gate.session.approved']
-    const body = { name: 'Receiver', url: receiver.url('/'), event_types }
-    const path = `/v1/organizations/${cluster.owner.organizationId}/webhooks/endpoints`
-    return (await cluster.read<{ id: string }>(path, { body })).id
-  }
-
-  async function openSignup(webhook_endpoint_id: string) {
-    const serviceId = `acme-${randomBytes(4).toString('hex')}`
-    const envVar = { name: 'API key', key: `ACME_${randomBytes(4).toString('hex').toUpperCase()}` }
-    await cluster.read('/v1/gate/services', {
-      body: {
-        id: serviceId,
-        name: 'Acme',
-        description: 'Mail for agents.',
-        website: 'https://acme.example',
-        webhook_endpoint_id,
-        discoverable: true,
-        dashboard_login_url: 'https://acme.example/auth/gate',
-        env_vars: [{ ...envVar, secret: true }],
-      },
-    })
-    const { delivery } = generateDeliveryKeys()
-    const { id, consent_url } = await cluster.read<{ id: string; consent_url: string }>(
-      '/v1/gate/sessions',
-      { body: { service_id: serviceId, account_name: 'Robin', delivery } },
-    )
-    // The first consent page creates the organization of the server itself.
-    const consentPage = new URL(new URL(consent_url).pathname, cluster.baseUrl)
-    expect((await fetch(consentPage)).status).toBe(200)
-    return { serviceId, gateSessionId: id }
-  }
 
   /** Returns the id of an event that the receiver got. */
   const newestEvent = () =>
@@ -275,13 +244,9 @@ describe('the commands that the docs, the chart and the README print', () => {
   async function withForeignRecord(script: string): Promise<string> {
     const printed = 'tidegate.sessions.v1 3 1742'
     if (!script.includes(printed)) return script
-    const record = {
-      topic: 'tidegate.sessions.v1',
-      key: 'x',
-      value: Buffer.from('not ours'),
-      headers: {},
-    }
-    const [at] = await appendForeign(cluster, [record])
+    const foreign = { topic: 'tidegate.sessions.v1', key: 'x', headers: {} } as const
+    const log = await cluster.log()
+    const [at] = await log.append([{ ...foreign, value: Buffer.from('not ours') }])
     return script.replace(printed, `${at?.topic} ${at?.partition} ${at?.offset}`)
   }
 

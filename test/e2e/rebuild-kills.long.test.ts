@@ -7,12 +7,7 @@ import { startCli } from '../support/cli.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { createNumbers } from '../support/hand.ts'
-import {
-  type EventWriter,
-  openEventWriter,
-  pastErasure,
-  pastEvents,
-} from '../support/past-events.ts'
+import { pastErasure, pastEvents } from '../support/past-events.ts'
 
 const start = Date.UTC(2024, 0, 1)
 const sessions = 1000
@@ -21,7 +16,6 @@ const patient = { timeoutMs: 240_000 }
 
 describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
   let cluster: Cluster
-  let writer: EventWriter
   let pool: Cluster['pool']
   let written = 0
   let erased = 0
@@ -30,7 +24,6 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
   beforeAll(async () => {
     cluster = await startCluster({ log, roles: 'projections,api' })
     ;({ pool } = cluster)
-    writer = await openEventWriter(cluster.settings)
     // What a rebuild is about to do waits for whoever holds the lock of that command.
     await pool.query(`create function wait_at_gate() returns event_trigger language plpgsql as
       $$ begin perform pg_advisory_xact_lock_shared(hashtext(tg_tag)); end $$;
@@ -39,13 +32,10 @@ describe.each(clusterLogs())('a rebuild of sessions on %s', (log) => {
       await append(pastEvents(cluster.owner, { from: written, count: 250, start }))
     await caughtUp()
   }, 600_000)
-  afterAll(async () => {
-    await writer?.close()
-    await cluster?.stop()
-  })
+  afterAll(() => cluster?.stop())
 
-  async function append(events: Parameters<EventWriter['append']>[0]): Promise<void> {
-    await writer.append(events)
+  async function append(events: Parameters<Cluster['append']>[0]): Promise<void> {
+    await cluster.append(events)
     sent += events.length
   }
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Cluster, startCluster } from '../support/cluster.ts'
 import { visitAs } from '../support/devices.ts'
 import { eventually } from '../support/eventually.ts'
-import { openEventWriter, pastEvents } from '../support/past-events.ts'
+import { pastEvents } from '../support/past-events.ts'
 import { rebuildIsEqual } from '../support/roles.ts'
 
 const day = 24 * 60 * 60 * 1000
@@ -21,18 +21,12 @@ describe('a server that lets sessions and visitors end', () => {
     return rows.map(({ id }) => id).sort()
   }
 
-  /** Decisions of five days ago, as a server then wrote them. */
-  async function writeOld(count: number): Promise<void> {
-    const writer = await openEventWriter(cluster.settings)
-    await writer.append(pastEvents(cluster.owner, { from: 0, count, start: Date.now() - 5 * day }))
-    await writer.close()
-  }
-
   it('deletes what is older than the settings say, and nothing else', async () => {
     for (const device of [1, 2, 3]) await visitAs(cluster, device)
     await eventually(async () => expect(await idsAt('/v1/sessions')).toHaveLength(3), patient)
     const [sessions, visitors] = [await idsAt('/v1/sessions'), await idsAt('/v1/fingerprints')]
-    await writeOld(20)
+    const fiveDaysAgo = { from: 0, count: 20, start: Date.now() - 5 * day }
+    await cluster.append(pastEvents(cluster.owner, fiveDaysAgo))
     await eventually(async () => expect(await idsAt('/v1/sessions')).toHaveLength(23), patient)
 
     Object.assign(cluster.settings, { SESSION_RETENTION_DAYS: '2', VISITOR_RETENTION_DAYS: '3' })

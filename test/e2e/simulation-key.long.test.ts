@@ -3,11 +3,10 @@ import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSimulationKey } from '../../infra/local/development.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
-import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import type { SimulationReport } from '../../services/cli/simulate/report.ts'
 import { cli } from '../support/cli.ts'
 import { type Cluster, startCluster } from '../support/cluster.ts'
-import { consentProof } from '../support/gate-proof.ts'
+import { approveOverHttp, requestSignup } from '../support/gate-approve.ts'
 import { createRest } from '../support/rest.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
@@ -67,29 +66,11 @@ describe('given tidegate dev', () => {
 })
 
 describe("given a consent page of tidegate dev and Gate's reference client", () => {
-  async function gate(place: string, body?: object) {
-    const answer = await fetch(`${dev.baseUrl}/v1/gate/sessions${place}`, {
-      method: body ? 'POST' : 'GET',
-      headers: { origin: dev.baseUrl, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    const { data }: { data?: { id: string; approve_token: string } } = JSON.parse(
-      await answer.text(),
-    )
-    return { status: answer.status, data }
-  }
-
   /** Without typing the account's name, which only a person need not. */
   async function approve(simulationKey?: SimulationKey): Promise<number> {
-    const { delivery } = generateDeliveryKeys()
-    const signup = await gate('', { service_id: 'tidegate', account_name: 'Robin', delivery })
-    const gateSessionId = signup.data?.id ?? ''
-    const consent = await gate(`/${gateSessionId}/consent`)
-    const approveToken = consent.data?.approve_token ?? ''
-    const proof = { baseUrl: dev.baseUrl, gateSessionId, approveToken }
-    const { sealedToken } = await consentProof({ ...proof, simulationKey })
-    const approval = { approve_token: approveToken, sealed_token: sealedToken }
-    return (await gate(`/${gateSessionId}/approve`, approval)).status
+    const { baseUrl } = dev
+    const { id: gateSessionId } = await requestSignup(baseUrl)
+    return (await approveOverHttp({ baseUrl, gateSessionId, simulationKey })).status
   }
 
   it('when it has the key, then it approves as a person does', async () => {

@@ -56,9 +56,7 @@ describe.each(clusterLogs())('a server that is told where to send telemetry, on 
       OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
     }
     cluster = await startCluster({ log, env })
-    await cluster.read(`/v1/organizations/${cluster.owner.organizationId}/webhooks/endpoints`, {
-      body: { name: 'Receiver', url: hooks.url('/'), event_types: ['session.result.persisted'] },
-    })
+    await cluster.createEndpoint(hooks.url('/'), ['session.result.persisted'])
     sessionId = await newSession()
     trace = await traceOf(sessionId)
   }, 90_000)

@@ -22,13 +22,7 @@ describe('devices that are alike', () => {
   beforeAll(async () => {
     receiver = await startWebhookReceiver()
     cluster = await startCluster({ env: { ...fastWebhooks, TRUSTED_PROXIES: '127.0.0.1,::1' } })
-    await cluster.read(organization('/webhooks/endpoints'), {
-      body: {
-        name: 'Receiver',
-        url: receiver.url('/'),
-        event_types: ['session.fingerprint.calculated'],
-      },
-    })
+    await cluster.createEndpoint(receiver.url('/'), ['session.fingerprint.calculated'])
   }, 90_000)
   afterAll(async () => {
     await cluster?.stop()
@@ -227,10 +221,6 @@ describe('devices that are alike', () => {
       const { data } = JSON.parse((await explain(again.sessionId, '--json')).stdout)
       const path = `/v1/sessions/${again.sessionId}?include=identification`
       expect(data).toEqual(await identification(path))
-      expect(await explain(`sid_${'0'.repeat(26)}`)).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining('No session with this id'),
-      })
     }, 60_000)
   })
 

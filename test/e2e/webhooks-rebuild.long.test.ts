@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
 import { derivedId } from '../../infra/ids.ts'
-import { clusterLogs } from '../support/cluster.ts'
+import { clusterLogs, type Endpoint } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { createTestDatabase } from '../support/postgres.ts'
-import { startServerProcess } from '../support/server-process.ts'
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts'
 import { accept, acceptAfter, type Behaviour, status } from '../support/webhook-behaviours.ts'
 import {
   type Received,
@@ -14,7 +14,6 @@ import {
   type WebhookReceiver,
 } from '../support/webhook-receiver.ts'
 import {
-  type Endpoint,
   openWebhookWorld,
   readDeliveries,
   sessionIds,
@@ -24,6 +23,7 @@ import {
 describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
   let world: WebhookWorld
   let receiver: WebhookReceiver
+  let dispatcher: ServerProcess
   const answers: Record<string, Behaviour> = {
     '/well': accept,
     '/ill': status(500),
@@ -38,10 +38,10 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
     })
     // After its second attempt a delivery that fails is not due for the rest of the test.
     world = await openWebhookWorld({ log, env: { WEBHOOK_RETRY_SECONDS: '0,0.2,3600' } })
-    await world.startDispatcher()
+    dispatcher = await world.startDispatcher()
     for (const path of Object.keys(answers)) {
-      const endpoint = { url: receiver.url(path), types: ['session.result.persisted' as const] }
-      const { signing_secret } = await world.createEndpoint(world.tenant, endpoint)
+      const types = ['session.result.persisted']
+      const { signing_secret } = await world.createEndpoint(receiver.url(path), types)
       receiver.expectSignature(path, signing_secret)
     }
     await world.score(world.tenant, sessionIds('delivered', 100))
@@ -88,11 +88,11 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
   }, 60_000)
 
   it('a secret that is rotated under traffic signs all that happens after the answer, and the one before signs on', async () => {
-    const [tenant] = await world.tenants(1)
-    if (!tenant) throw new Error('there is no tenant')
-    const type = 'session.result.persisted' as const
-    const endpoint = { url: receiver.url('/rotated'), types: [type] }
-    const { id, signing_secret: first } = await world.createEndpoint(tenant, endpoint)
+    const { cluster } = world
+    const tenant = await cluster.organization()
+    const type = 'session.result.persisted'
+    const url = receiver.url('/rotated')
+    const { id, signing_secret: first } = await cluster.createEndpoint(url, [type], tenant)
     const arrived = (count: number) =>
       eventually(async () => expect(requestsOf('/rotated').length).toBeGreaterThanOrEqual(count))
     const { succeeded } = await ends()
@@ -107,10 +107,9 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
     }
     const sending = traffic()
     await arrived(50)
-    const rotations = `/webhooks/endpoints/${id}/rotations`
-    const { signing_secret: second } = await world.rest<Endpoint>(tenant, rotations, {
-      method: 'POST',
-    })
+    const rotations = `/v1/organizations/${tenant.organizationId}/webhooks/endpoints/${id}/rotations`
+    const rotation = { method: 'POST', key: tenant.secret.key }
+    const { signing_secret: second } = await cluster.read<Endpoint>(rotations, rotation)
     const sessions = sessionIds('after the rotation', 50)
     await world.score(tenant, sessions)
     isRotated = true
@@ -139,7 +138,7 @@ describe.each(clusterLogs())('a read model that is built anew, %s', (log) => {
       const rows = await world.deliveries()
       const database = await createTestDatabase()
       const { settings } = world.cluster
-      await world.endServers()
+      await Promise.all([world.cluster.kill(0), dispatcher.end('SIGKILL')])
       const start = (...args: string[]) =>
         startServerProcess(['serve', ...args], { ...settings, DATABASE_URL: database.url })
       // The claim of the lost database is live still.

@@ -1,57 +1,31 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool } from '../../infra/postgres/pool.ts'
-import {
-  type DeliveryKeys,
-  generateDeliveryKeys,
-  openEnvelope,
-} from '../../infra/wire/delivery-envelope.ts'
+import { type DeliveryKeys, openEnvelope } from '../../infra/wire/delivery-envelope.ts'
 import { bundleSchema } from '../../services/gate/vault.ts'
 import { eventually } from '../support/eventually.ts'
-import { consentProof } from '../support/gate-proof.ts'
+import { approveOverHttp, askGate, requestSignup } from '../support/gate-approve.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
 
+const dataDir = temporaryFolder('vault')
 let tidegate: RunningTidegate
-let dataDir = ''
 beforeAll(async () => {
-  dataDir = await mkdtemp(path.join(tmpdir(), 'tidegate-vault-'))
   tidegate = await startTidegate({ dataDir })
 }, 60_000)
-afterAll(async () => {
-  await tidegate?.stop()
-  await rm(dataDir, { recursive: true, force: true })
-})
+afterAll(() => tidegate?.stop())
 
-interface Ask {
-  token?: string
-  body?: object
-}
-
-async function ask(place: string, { token, body }: Ask = {}) {
-  const response = await fetch(`${tidegate.baseUrl}/v1/${place}`, {
-    method: body ? 'POST' : 'GET',
-    headers: {
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(body && { 'content-type': 'application/json' }),
-    },
-    ...(body && { body: JSON.stringify(body) }),
-  })
-  return { status: response.status, body: JSON.parse(await response.text()) }
-}
-
-/** Asks until it succeeds, as who is told to retry does. */
-async function succeed(place: string, asked?: Ask) {
-  return eventually(
+/** Polls until credentials are there, as who is told to retry does. */
+const delivered = (id: string, token: string) =>
+  eventually(
     async () => {
-      const { status, body } = await ask(place, asked)
-      if (status >= 300) throw new Error(`${place}: ${status} ${JSON.stringify(body)}`)
-      return body.data
+      const { status, data } = await askGate(tidegate.baseUrl, `sessions/${id}`, { token })
+      if (status >= 300) throw new Error(`the poll was answered with ${status}`)
+      return data.delivery_bundle
     },
     { timeoutMs: 60_000, intervalMs: 2100 },
   )
-}
 
 function opened(bundle: unknown, { privateKey }: DeliveryKeys) {
   const { integrator, gate } = bundleSchema.parse(bundle)
@@ -77,33 +51,26 @@ async function crashPostgres(): Promise<void> {
 }
 
 test('credentials that wait outlive a crash of Postgres and a kill of the server, and nobody makes others', async () => {
-  const keys = generateDeliveryKeys()
-  const body = { service_id: 'tidegate', account_name: 'Robin', delivery: keys.delivery }
-  const { id, poll_token: token } = await succeed('gate/sessions', { body })
-  const { approve_token } = await succeed(`gate/sessions/${id}/consent`)
-  const { sealedToken } = await consentProof({
-    baseUrl: tidegate.baseUrl,
-    gateSessionId: id,
-    approveToken: String(approve_token),
-  })
-  const approval = { approve_token, sealed_token: sealedToken, account_name: body.account_name }
-  await succeed(`gate/sessions/${id}/approve`, { body: approval })
-  const poll = async () => {
-    const polled = await succeed(`gate/sessions/${id}`, { token })
-    return { polled, ...opened(polled.delivery_bundle, keys) }
-  }
+  const { id, pollToken: token, keys } = await requestSignup(tidegate.baseUrl)
+  const approval = { gateSessionId: id, account_name: 'Robin' }
+  const approved = await approveOverHttp({ baseUrl: tidegate.baseUrl, ...approval })
+  expect(approved.status).toBe(200)
 
-  const before = await poll()
+  const before = await delivered(id, token)
   await crashPostgres()
-  expect((await poll()).polled.delivery_bundle).toEqual(before.polled.delivery_bundle)
-  const { TIDEGATE_ORGANIZATION_ID: organization, TIDEGATE_SECRET_KEY: key = '' } = before.outputs
-  await succeed(`organizations/${organization}`, { token: key })
+  expect(await delivered(id, token)).toEqual(before)
+  const { outputs, ackToken } = opened(before, keys)
+  const organization = `${tidegate.baseUrl}/v1/organizations/${outputs.TIDEGATE_ORGANIZATION_ID}`
+  const headers = { authorization: `Bearer ${outputs.TIDEGATE_SECRET_KEY}` }
+  await eventually(async () => expect((await fetch(organization, { headers })).status).toBe(200))
 
   await tidegate.kill()
   tidegate = await startTidegate({ dataDir })
-  const after = await poll()
-  expect(after.polled.delivery_bundle).toEqual(before.polled.delivery_bundle)
-  await succeed(`gate/sessions/${id}/ack`, { token, body: { ack_token: after.ackToken } })
-  const { status, body: answer } = await ask(`gate/sessions/${id}`, { token })
-  expect([status, answer.error.code]).toEqual([410, 'gate.delivery_consumed'])
+  expect(await delivered(id, token)).toEqual(before)
+  const ack = { token, body: { ack_token: ackToken } }
+  expect((await askGate(tidegate.baseUrl, `sessions/${id}/ack`, ack)).status).toBe(200)
+  expect(await askGate(tidegate.baseUrl, `sessions/${id}`, { token })).toMatchObject({
+    status: 410,
+    code: 'gate.delivery_consumed',
+  })
 }, 180_000)

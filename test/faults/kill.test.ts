@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cli, startCli } from '../support/cli.ts'
+import { cli, jsonLines, startCli } from '../support/cli.ts'
 import { validatingFetch } from '../support/described.ts'
 import { eventually } from '../support/eventually.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -16,14 +16,10 @@ interface Acknowledged {
   body_hash: string
 }
 
-async function jsonLines<T>(text: string | Promise<string>): Promise<T[]> {
-  const lines = (await text).split('\n').filter((line) => line.endsWith('}'))
-  return lines.map((line): T => JSON.parse(line))
-}
-
 describe('SIGKILL in the middle of simulate', () => {
   const dataDir = temporaryFolder('kill')
   const acksFile = path.join(dataDir, 'acks.jsonl')
+  const acknowledged = async () => jsonLines<Acknowledged>(await readFile(acksFile, 'utf8'))
   let server: RunningTidegate
 
   beforeAll(async () => {
@@ -31,8 +27,7 @@ describe('SIGKILL in the middle of simulate', () => {
     const flags = ['--sessions', '2000', '--concurrency', '16', '--seed', '7', '--json']
     const load = ['simulate', ...flags, '--acks', acksFile]
     const simulate = startCli(load, { DATA_DIR: dataDir })
-    const enough = async () =>
-      expect((await jsonLines(readFile(acksFile, 'utf8'))).length).toBeGreaterThanOrEqual(atLeast)
+    const enough = async () => expect((await acknowledged()).length).toBeGreaterThanOrEqual(atLeast)
     await eventually(enough, { timeoutMs: 60_000, intervalMs: 50 })
     await server.kill()
     simulate.kill('SIGKILL')
@@ -43,21 +38,18 @@ describe('SIGKILL in the middle of simulate', () => {
   afterAll(() => server?.stop())
 
   it('loses no acknowledged batch', async () => {
-    const acknowledged = await jsonLines<Acknowledged>(readFile(acksFile, 'utf8'))
+    const batches = await acknowledged()
     const events = await cli(['events', '--topic', 'tidegate.collect.v1'], { DATA_DIR: dataDir })
-    const inLog = new Map<string, number>()
-    for (const { data } of await jsonLines<{ data: Acknowledged }>(events.stdout)) {
-      if (data.body_hash) inLog.set(data.body_hash, (inLog.get(data.body_hash) ?? 0) + 1)
-    }
-    const lost = acknowledged.filter((batch) => !inLog.has(batch.body_hash))
-    console.log(`acknowledged ${acknowledged.length}, lost ${lost.length}`)
-    expect(acknowledged.length).toBeGreaterThanOrEqual(atLeast)
+    const stored = jsonLines<{ data: Partial<Acknowledged> }>(events.stdout)
+    const inLog = new Set(stored.map(({ data }) => data.body_hash))
+    const lost = batches.filter((batch) => !inLog.has(batch.body_hash))
+    console.log(`acknowledged ${batches.length}, lost ${lost.length}`)
+    expect(batches.length).toBeGreaterThanOrEqual(atLeast)
     expect(lost).toEqual([])
   })
 
   it('shows every session of an acknowledged batch', async () => {
-    const acknowledged = await jsonLines<Acknowledged>(readFile(acksFile, 'utf8'))
-    const sessions = new Set(acknowledged.map((batch) => batch.session_id))
+    const sessions = new Set((await acknowledged()).map((batch) => batch.session_id))
     const { base_url, live } = server.credentials
     const headers = { authorization: `Bearer ${live.secret_key}` }
     const checked = await validatingFetch(base_url)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { SessionState } from '../../services/scoring/session/state.ts'
+import { jsonLines } from '../support/cli.ts'
 import { type Cluster, clusterLogs, startCluster } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -81,8 +82,7 @@ describe.each(clusterLogs())('one number raced by eight bodies on two processes,
 
   async function bodiesOnTheLog(): Promise<Set<string>> {
     const { stdout } = await cluster.cli(['events', '--topic', 'tidegate.collect.v1'])
-    const events = stdout.split('\n').filter((line) => line.endsWith('}'))
-    const stored = events.map((line): { data: { body_hash?: string } } => JSON.parse(line))
+    const stored = jsonLines<{ data: { body_hash?: string } }>(stdout)
     return new Set(stored.flatMap(({ data }) => data.body_hash ?? []))
   }
 

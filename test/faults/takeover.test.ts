@@ -104,10 +104,9 @@ describe.each(clusterLogs())(
     async function leaveDeliveries(): Promise<void> {
       const { cluster } = world
       const path = `/v1/organizations/${cluster.owner.organizationId}/webhooks/endpoints`
-      const event_types = ['session.result.persisted']
       for (let i = 0; i < endpointCount; i++) {
-        const body = { name: 'Receiver', url: receiver.url(`/${i}`), event_types }
-        const { id } = await cluster.read<{ id: string }>(path, { body })
+        const types = ['session.result.persisted']
+        const { id } = await cluster.createEndpoint(receiver.url(`/${i}`), types)
         await cluster.read(`${path}/${id}/test`, { body: {} })
       }
       await receiver.reached(endpointCount)

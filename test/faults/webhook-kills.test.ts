@@ -23,7 +23,7 @@ describe.each(clusterLogs())('a process is killed, %s', (log) => {
     receiver = await startWebhookReceiver({ choose: () => behaviour })
     // A lease ends soon, and an attempt lasts for as long as a test holds it.
     world = await openWebhookWorld({ log, env: { WEBHOOK_TIMEOUT_MS: '60000' } })
-    await world.createEndpoint(world.tenant, { url: receiver.url('/'), types: [type] })
+    await world.createEndpoint(receiver.url('/'), [type])
     await world.cluster.kill(0)
     projections = await world.cluster.serve('projections')
     dispatcher = await world.startDispatcher()

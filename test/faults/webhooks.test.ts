@@ -1,19 +1,21 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { clusterLogs } from '../support/cluster.ts'
+import { clusterLogs, type Owner } from '../support/cluster.ts'
 import { eventually } from '../support/eventually.ts'
 import { createNumbers } from '../support/hand.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { createAuthority } from '../support/tls-certificates.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 import {
   type Delivery,
   fastAttempts,
   openWebhookWorld,
   sessionIds,
-  type Tenant,
   type WebhookWorld,
 } from '../support/webhook-world.ts'
 import { createFaults } from './webhook-faults.ts'
 import { type Judgement, judge } from './webhook-judgement.ts'
-import { createTestAuthority, type TestAuthority } from './webhook-tls.ts'
 
 const tenantCount = 4
 /** Each session is final at once and has a visitor: two events, delivered to one endpoint each. */
@@ -39,25 +41,28 @@ describe.each(runs)(
     const seed = Number(process.env.TEST_SEED ?? Date.now() % 1_000_000)
     const killedAt: number[] = []
     const endpoints = new Map<string, string>()
-    let authority: TestAuthority
+    const authority = createAuthority()
+    const caFile = path.join(temporaryFolder('webhook-ca'), 'ca.pem')
+    const trusted = authority.issue({ host: '127.0.0.1' })
+    const untrusted = createAuthority('Stranger').issue({ host: '127.0.0.1' })
     let world: WebhookWorld
     let canary: WebhookReceiver
     let plain: WebhookReceiver
     let secure: WebhookReceiver
-    let tenants: Tenant[] = []
+    let tenants: Owner[] = []
     let deliveries: Delivery[] = []
     let judgement: Judgement
 
     beforeAll(async () => {
-      authority = await createTestAuthority()
+      await writeFile(caFile, authority.ca)
       canary = await startWebhookReceiver()
       const choose = createFaults({ seed, canaryUrl: canary.url('/'), faulty: 0.35, doomed: 0.03 })
       plain = await startWebhookReceiver({ choose })
       const next = createNumbers(seed)
-      const certificate = () => (next() < untrustedShare ? authority.untrusted : authority.trusted)
+      const certificate = () => (next() < untrustedShare ? untrusted : trusted)
       secure = await startWebhookReceiver({ choose, certificate })
-      world = await openWebhookWorld({ log, env: authority.env })
-      tenants = await world.tenants(tenantCount)
+      world = await openWebhookWorld({ log, env: { NODE_EXTRA_CA_CERTS: caFile } })
+      tenants = await Promise.all(Array.from({ length: tenantCount }, world.cluster.organization))
       await createEndpoints()
       await deliverAll()
       deliveries = await allEnded(world, events)
@@ -71,7 +76,7 @@ describe.each(runs)(
     }, 180_000)
     afterAll(async () => {
       await world?.close()
-      await Promise.all([plain?.close(), secure?.close(), canary?.close(), authority?.close()])
+      await Promise.all([plain?.close(), secure?.close(), canary?.close()])
     })
 
     async function createEndpoints(): Promise<void> {
@@ -79,10 +84,7 @@ describe.each(runs)(
         for (const type of types) {
           const receiver = i < 2 && type === types[0] ? secure : plain
           const path = `/${i}/${type}`
-          const endpoint = await world.createEndpoint(tenant, {
-            url: receiver.url(path),
-            types: [type],
-          })
+          const endpoint = await world.createEndpoint(receiver.url(path), [type], tenant)
           receiver.expectSignature(path, endpoint.signing_secret)
           endpoints.set(path, endpoint.id)
         }

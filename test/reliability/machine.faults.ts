@@ -8,7 +8,8 @@ import { afterAll, beforeAll, it } from 'vitest'
 import type { KafkaBroker } from '../support/kafka-broker.ts'
 import { needs } from '../support/needs.ts'
 import { rebuildable, rebuildIsEqual } from '../support/roles.ts'
-import { isAlive, openWorld, type World } from './world.ts'
+import { isAlive } from '../support/sweep.ts'
+import { openWorld, type World } from './world.ts'
 
 const seed = process.env.SEED ?? randomBytes(4).toString('hex')
 const fullMs = 20_000

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { allRoles } from '../../services/server/roles.ts'
 import { rebuildable, rebuildIsEqual } from '../support/roles.ts'
-import { isAlive, openWorld, type World } from './world.ts'
+import { queryAt } from '../support/server-databases.ts'
+import { isAlive } from '../support/sweep.ts'
+import { openWorld, type World } from './world.ts'
 
 const seed = process.env.SEED ?? randomBytes(4).toString('hex')
 const kills = Number(process.env.KILLS ?? 10)
@@ -108,10 +109,7 @@ async function paused(pids: number[]): Promise<void> {
 }
 
 async function postgresProcesses({ postgres }: World): Promise<number[]> {
-  const client = new pg.Client({ connectionString: postgres.url })
-  await client.connect()
-  const { rows } = await client.query<{ pid: number }>('select pid from pg_stat_activity')
-  await client.end()
+  const rows = await queryAt<{ pid: number }>(postgres.url, ['select pid from pg_stat_activity'])
   const own = await postgres.pid()
   return [own, ...rows.map(({ pid }) => pid)].filter((pid) => isAlive(pid))
 }

@@ -117,11 +117,3 @@ async function runFault(fault: Fault): Promise<void> {
   // A session that its client gave up may be there, too; there is none of that.
   expect(listed).toBe(finished.length)
 }
-
-export function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}

@@ -3,13 +3,16 @@ import type pg from 'pg'
 import { inject } from 'vitest'
 import { readConfig } from '../../infra/config.ts'
 import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
+import { createCodec } from '../../infra/event-store/codec.ts'
+import type { DomainEvent } from '../../infra/event-store/event.ts'
+import type { EventLog, Position } from '../../infra/log/port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import type { KeyType } from '../../schemas/events.ts'
 import { asOperator } from '../../services/cli/operator/operate.ts'
 import { createOrganization, issueApiKey } from '../../services/organizations/commands.ts'
-import { type Core, openCore } from '../../services/server/dependencies.ts'
+import { type Core, openCore, openLog } from '../../services/server/dependencies.ts'
 import { type CliResult, cli } from './cli.ts'
 import { validatingFetch } from './described.ts'
 import { kafkaIsUp } from './kafka.ts'
@@ -17,7 +20,9 @@ import { refuseSecretKeys, sweepTopics } from './key-sweep.ts'
 import { deleteTopics } from './logs.ts'
 import { isLong } from './long.ts'
 import { needs } from './needs.ts'
+import { pastMeta } from './past-events.ts'
 import { createTestDatabase, type TestDatabase } from './postgres.ts'
+import { silent, testCause } from './projections.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
 export type LogName = 'postgres' | 'kafka'
@@ -55,6 +60,11 @@ export interface Owner {
   publishable: IssuedKey
 }
 
+export interface Endpoint {
+  id: string
+  signing_secret: string
+}
+
 interface Operator {
   /** Runs `tidegate ...args` on the same database and log. */
   cli(args: string[]): Promise<CliResult>
@@ -70,6 +80,10 @@ export interface Installation extends Operator {
   settings: Record<string, string>
   /** Connections to the database. */
   pool: pg.Pool
+  /** Returns the log as a program beside the servers has it; `stop` closes it. */
+  log(): Promise<EventLog>
+  /** Appends events as servers once did, nothing of them encrypted. */
+  append(events: DomainEvent[]): Promise<Position[]>
   /** Starts one more server, of all roles unless some are named; `stop` ends it too. */
   serve(
     roles?: string,
@@ -109,6 +123,10 @@ export interface Cluster extends Installation {
   ask<Data = unknown>(path: string, asked?: ApiRequest): Promise<ApiAnswer<Data>>
   /** Returns `data` of a request that succeeds. */
   read<Data = unknown>(path: string, asked?: ApiRequest): Promise<Data>
+  /** Makes a webhook endpoint, by default of the owner. */
+  createEndpoint(url: string, event_types: string[], of?: Owner): Promise<Endpoint>
+  /** Makes a service that agents can sign up for, whose approvals are sent to the URL. Returns its id. */
+  createGateService(url: string, changes?: object): Promise<string>
   /** Status of /readyz and the message of its error, or `ok`. */
   readiness(index?: number): Promise<string>
   /** SIGKILL; nothing is cleaned up. */
@@ -143,9 +161,17 @@ export async function createInstallation({
   }
   const pool = createPool({ url: database.url, max: 4, applicationName: 'test' })
   const servers: ServerProcess[] = []
+  const url = database.url
+  let opened: Promise<EventLog> | undefined
+  const openOnce = () => {
+    opened ??= openLog({ config: readConfig(settings), pool, url, logger: silent })
+    return opened
+  }
   return {
     settings,
     pool,
+    log: openOnce,
+    append: async (events) => appendInParts(await openOnce(), events),
     ...operator(settings),
     async serve(roles, { args = [], env: more } = {}) {
       const named = roles ? ['--roles', roles] : []
@@ -158,6 +184,7 @@ export async function createInstallation({
     },
     async stop() {
       await Promise.all(servers.map((server) => server.end('SIGTERM')))
+      await (await opened)?.close()
       if (kafka) await sweepTopics(kafka)
       if (kafka) await deleteTopics(kafka.brokers.split(','), kafka.prefix)
       await pool.end()
@@ -165,6 +192,18 @@ export async function createInstallation({
       for (const { output } of servers) refuseSecretKeys('the output of a server', output())
     },
   }
+}
+
+const codec = createCodec()
+// A busy machine confirms as many in time.
+const atOnce = 100
+
+async function appendInParts(log: EventLog, events: DomainEvent[]): Promise<Position[]> {
+  const records = events.map((event) => codec.toCausedRecord(event, pastMeta(event), testCause))
+  const placed: Position[] = []
+  for (let from = 0; from < records.length; from += atOnce)
+    placed.push(...(await log.append(records.slice(from, from + atOnce))))
+  return placed
 }
 
 /** Starts the servers, and makes the first organization and its keys as the operator's commands do. */
@@ -231,6 +270,16 @@ function clusterOf(installation: Installation, { servers, roles, owner }: Starte
       if (error) throw new Error(`${path}: ${status} ${JSON.stringify(error)}`)
       return data
     },
+    createEndpoint: (url, event_types, { organizationId, secret } = cluster.owner) =>
+      cluster.read(`/v1/organizations/${organizationId}/webhooks/endpoints`, {
+        key: secret.key,
+        body: { name: 'Receiver', url, event_types },
+      }),
+    async createGateService(url, changes) {
+      const { id } = await cluster.createEndpoint(url, ['gate.session.approved'])
+      const body = { ...gateService(id), ...changes }
+      return (await cluster.read<{ id: string }>('/v1/gate/services', { body })).id
+    },
     readiness: (index = 0) => readinessOf(baseUrls[index] ?? ''),
     async kill(index) {
       await servers[index]?.end('SIGKILL')
@@ -246,6 +295,17 @@ function clusterOf(installation: Installation, { servers, roles, owner }: Starte
   }
   return cluster
 }
+
+const gateService = (webhook_endpoint_id: string) => ({
+  id: `acme-${randomBytes(4).toString('hex')}`,
+  name: 'Acme Mail',
+  description: 'Mail for agents.',
+  website: 'https://acme.example',
+  webhook_endpoint_id,
+  discoverable: true,
+  dashboard_login_url: 'https://acme.example/auth/gate',
+  env_vars: [{ name: 'API key', key: 'ACME_API_KEY', secret: true }],
+})
 
 /** Returns the status of /readyz with the message of its error, or `ok`. */
 export async function readinessOf(baseUrl: string): Promise<string> {

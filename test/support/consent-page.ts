@@ -4,9 +4,6 @@ import type { BrowserContext, Page, Route } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import { createCodec } from '../../infra/event-store/codec.ts'
 import { asId, derivedId, type GateSessionId, randomId } from '../../infra/ids.ts'
-import { openPostgresLog } from '../../infra/log/postgres/log.ts'
-import { createPool } from '../../infra/postgres/pool.ts'
-import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
 import { systemServiceId } from '../../infra/wire/gate.ts'
 import { findGateSession, findService } from '../../projections/gate/queries.ts'
 import type { GateServiceDefinition } from '../../schemas/events.ts'
@@ -14,7 +11,8 @@ import { systemService } from '../../services/gate/registry/registered.ts'
 import { createProfile, openHeadless, type Profile } from './chromium.ts'
 import { startCluster } from './cluster.ts'
 import { eventually } from './eventually.ts'
-import { silent, testCause } from './projections.ts'
+import { requestSignup } from './gate-approve.ts'
+import { testCause } from './projections.ts'
 
 /** A service that says all that one can say. */
 export const acme: GateServiceDefinition = {
@@ -116,8 +114,7 @@ export const lost: Answer = { status: 0 }
 
 /** Answers to the page's requests, one after the other, the last one again and again. */
 interface Answers {
-  /** A function is called for each request, where it may be asked more often than the test says. */
-  consent?: Answer[] | (() => Answer)
+  consent?: Answer[]
   approve?: Answer[]
   cancel?: Answer[]
 }
@@ -162,12 +159,8 @@ export function useConsentPages() {
 }
 
 async function startServer() {
-  const cluster = await startCluster({ log: 'postgres', processes: 1 })
-  const url = String(cluster.settings.DATABASE_URL)
-  const pool = createPool({ url })
-  const log = await openPostgresLog({ pool, url, logger: silent })
-  const baseUrl = String(cluster.baseUrls[0])
-  const { organizationId } = cluster.owner
+  const cluster = await startCluster()
+  const { baseUrl, pool, owner } = cluster
 
   return {
     baseUrl,
@@ -179,16 +172,17 @@ async function startServer() {
     },
     /** A service as the log has it, past what the API would take. */
     async service(definition: Partial<GateServiceDefinition> = {}): Promise<string> {
-      const scope = { organizationId, environment: 'live' as const }
+      const scope = { organizationId: owner.organizationId, environment: 'live' as const }
       const data = {
         service_id: `acme-${randomBytes(4).toString('hex')}`,
-        organization_id: organizationId,
+        organization_id: scope.organizationId,
         environment: scope.environment,
         definition: { ...acme, ...definition },
         registered_at: Date.now(),
       }
       const meta = { ...scope, eventId: randomId('evt', randomBytes), time: Date.now() }
       const event = { type: 'GateServiceRegistered', data } as const
+      const log = await cluster.log()
       await log.append([createCodec().toCausedRecord(event, meta, testCause)])
       await eventually(async () => expect(await findService(pool, data.service_id)).toBeDefined())
       return data.service_id
@@ -197,20 +191,10 @@ async function startServer() {
     async signup(service_id: string = systemServiceId): Promise<GateSessionId> {
       // An address may ask five times a minute.
       await pool.query('truncate tidegate.gate_limits')
-      const { delivery } = generateDeliveryKeys()
-      const response = await cluster.fetch(0, '/v1/gate/sessions', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ service_id, account_name: 'Harbour Notes', delivery }),
-      })
-      expect(response.status).toBe(201)
-      return JSON.parse(await response.text()).data.id
+      const signup = { service_id, account_name: 'Harbour Notes' }
+      return asId('gate', (await requestSignup(baseUrl, signup)).id)
     },
-    async stop() {
-      await log.close()
-      await pool.end()
-      await cluster.stop()
-    },
+    stop: cluster.stop,
   }
 }
 
@@ -234,10 +218,9 @@ async function prepare(
       posted.push({ path: pathname.split('/').at(-1) + search, body: request.postData() })
   })
   for (const [name, given] of Object.entries(answers)) {
-    const list = typeof given === 'function' ? [] : [...given]
-    const next = () => (list.length > 1 ? list.shift() : list[0])
-    const answerOf = typeof given === 'function' ? given : next
-    await page.route(`**/v1/gate/sessions/*/${name}*`, (route) => fulfil(route, answerOf() ?? lost))
+    const list = [...given]
+    const next = () => (list.length > 1 ? list.shift() : list[0]) ?? lost
+    await page.route(`**/v1/gate/sessions/*/${name}*`, (route) => fulfil(route, next()))
   }
   if (!observed) {
     // The clock of the page for how long it is in front can be put forward: see `reviewed`.
@@ -299,9 +282,8 @@ export async function shows(page: Page, name: string | RegExp): Promise<void> {
   await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1')
   expect(await page.locator('h1').count()).toBe(1)
   expect(await page.title()).toMatch(/ · Tidegate$/)
-  const look = await page.evaluate(
-    "(document.querySelector('.seal')?.className ?? document.title) + document.querySelectorAll('button').length",
-  )
+  const look = await page.evaluate(`(document.querySelector('.seal')?.className ?? document.title)
+    + document.querySelectorAll('button').length`)
   if (!judged.has(look)) await accessible(page)
   judged.add(look)
 }
@@ -312,10 +294,7 @@ export async function accessible(page: Page): Promise<void> {
   const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
   const run = `axe.run(document, { runOnly: ${JSON.stringify(rules)} })`
   const { violations } = await page.evaluate<axe.AxeResults>(run)
-  const found = violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`,
-  )
-  expect(found).toEqual([])
+  expect(violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])).toEqual([])
 }
 
 export async function fitsIn(page: Page, width: number): Promise<void> {

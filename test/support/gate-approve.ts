@@ -1,34 +1,87 @@
-import { z } from 'zod'
 import { readSimulationKey } from '../../infra/local/development.ts'
-import { consentProof } from './gate-proof.ts'
+import { generateDeliveryKeys } from '../../infra/wire/delivery-envelope.ts'
+import { eventually } from './eventually.ts'
+import { consentProof, type ProofOptions } from './gate-proof.ts'
 
-const consent = z.object({ data: z.object({ approve_token: z.string() }) })
-
-/** What `tidegate dev` started, and where it keeps its files. */
-interface DevelopmentServer {
-  baseUrl: string
-  dataDir: string
+interface GateRequest {
+  /** Default: POST with a body, GET without one. */
+  method?: 'GET' | 'POST' | undefined
+  token?: string | undefined
+  body?: object | undefined
+  headers?: Record<string, string>
 }
 
-/** Approves a signup or login as a person does on its consent page. Resolves with the status of the answer. */
+/** Sends a request to a path below /v1/gate of a server. */
+export async function askGate(
+  baseUrl: string,
+  path: string,
+  { token, body, method = body ? 'POST' : 'GET', headers = {} }: GateRequest = {},
+) {
+  const response = await fetch(`${baseUrl}/v1/gate/${path}`, {
+    method,
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(body && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  const { data, error } = JSON.parse(await response.text())
+  return { status: response.status, data, code: error?.code }
+}
+
+interface Signup {
+  /** Default: the server itself. */
+  service_id?: string
+  account_name?: string
+  metadata?: object
+  claim?: 'supported'
+}
+
+/** Opens a signup as an agent does, with delivery keys of its own. */
+export async function requestSignup(
+  baseUrl: string,
+  { service_id = 'tidegate', account_name = 'Robin', ...members }: Signup = {},
+  headers: Record<string, string> = {},
+) {
+  const keys = generateDeliveryKeys()
+  const body = { service_id, account_name, delivery: keys.delivery, ...members }
+  const { status, data } = await askGate(baseUrl, 'sessions', { body, headers })
+  if (status !== 201) throw new Error(`the signup was answered with ${status}`)
+  return { id: String(data.id), pollToken: String(data.poll_token), keys }
+}
+
+interface Approval extends Pick<ProofOptions, 'baseUrl' | 'headers' | 'simulationKey'> {
+  gateSessionId: string
+  /** A script has to name the account, and a person need not. */
+  account_name?: string
+}
+
+/** Approves a signup or login as its consent page does. Asks again while the service or the read models take time. */
+export async function approveOverHttp({ account_name, ...options }: Approval) {
+  const { baseUrl, gateSessionId, headers = {} } = options
+  const session = `sessions/${gateSessionId}`
+  const consent = await askGate(baseUrl, `${session}/consent`, { headers })
+  const { approve_token } = consent.data
+  const proof = await consentProof({ ...options, approveToken: approve_token })
+  const sealed_token = proof.sealedToken
+  const body = { approve_token, sealed_token, ...(account_name && { account_name }) }
+  const answer = await eventually(
+    async () => {
+      const answered = await askGate(baseUrl, `${session}/approve`, { body, headers })
+      if (answered.status === 409 || answered.status === 503) throw new Error(answered.code)
+      return answered
+    },
+    { timeoutMs: 60_000, intervalMs: 2000 },
+  )
+  return { ...answer, proofSession: proof.sessionId }
+}
+
+/** Approves a signup or login as a person does on a server of `tidegate dev`. Resolves with the status of the answer. */
 export async function approveAsPerson(
-  { baseUrl, dataDir }: DevelopmentServer,
+  { baseUrl, dataDir }: { baseUrl: string; dataDir: string },
   gateSessionId: string,
 ): Promise<number> {
-  const session = `${baseUrl}/v1/gate/sessions/${gateSessionId}`
-  const opened = await fetch(`${session}/consent`, { headers: { origin: baseUrl } })
-  const { approve_token } = consent.parse(await opened.json()).data
-  const { sealedToken } = await consentProof({
-    baseUrl,
-    gateSessionId,
-    approveToken: approve_token,
-    simulationKey: readSimulationKey(dataDir),
-  })
-  const approved = await fetch(`${session}/approve`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', origin: baseUrl },
-    body: JSON.stringify({ approve_token, sealed_token: sealedToken }),
-  })
-  await approved.arrayBuffer()
-  return approved.status
+  const simulationKey = readSimulationKey(dataDir)
+  return (await approveOverHttp({ baseUrl, gateSessionId, simulationKey })).status
 }

@@ -22,7 +22,7 @@ export interface ProofOptions {
   /** Of a server that `tidegate dev` started; without it the person is inconclusive at best. */
   simulationKey?: SimulationKey | undefined
   /** Sent with each request, beside those of the person's browser. */
-  headers?: Record<string, string>
+  headers?: Record<string, string> | undefined
 }
 
 export interface ConsentProof {

@@ -1,18 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import { createKeyring } from '../../infra/crypto/keyring.ts'
-import { createPool } from '../../infra/postgres/pool.ts'
-import {
-  type DeliveryKeys,
-  generateDeliveryKeys,
-  openEnvelope,
-} from '../../infra/wire/delivery-envelope.ts'
+import { type DeliveryKeys, openEnvelope } from '../../infra/wire/delivery-envelope.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import { recipientKeys } from '../../projections/organizations/queries.ts'
 import { bundleSchema } from '../../services/gate/vault.ts'
+import { jsonLines } from './cli.ts'
 import { type Cluster, type ClusterOptions, startCluster } from './cluster.ts'
+import { askGate, requestSignup } from './gate-approve.ts'
 import { freshAddress, proofOf } from './gate-flow.ts'
-import { type Choose, type Integrator, startIntegrator } from './gate-integrator.ts'
+import { type Choose, startIntegrator } from './gate-integrator.ts'
 import { pageKey } from './gate-proof.ts'
 
 /** An answer as the races count it: `200`, or the status and the code of the refusal. */
@@ -63,19 +60,12 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
   /** A request to a path below /v1/gate. */
   async function ask(
     path: string,
-    { server = 0, method = 'POST', token, body, ip = freshAddress() }: Ask = {},
+    { server = 0, ip = freshAddress(), method = 'POST', ...request }: Ask = {},
   ): Promise<Answer> {
-    const response = await fetch(`${cluster.baseUrls[server]}/v1/gate/${path}`, {
-      method,
-      headers: {
-        'x-forwarded-for': ip,
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...(body && { 'content-type': 'application/json' }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    const { data = {}, error } = JSON.parse(await response.text())
-    return { outcome: error ? `${response.status} ${error.code}` : String(response.status), data }
+    const headers = { 'x-forwarded-for': ip }
+    const asked = { method, headers, ...request }
+    const { status, data, code } = await askGate(cluster.baseUrls[server] ?? '', path, asked)
+    return { outcome: code ? `${status} ${code}` : String(status), data: data ?? {} }
   }
 
   /** The `data` of a request that must succeed. */
@@ -85,29 +75,20 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
     return data
   }
 
-  const serviceId = await registerService({ cluster, integrator })
+  const serviceId = await cluster.createGateService(integrator.url('/'))
 
-  async function open({
-    ip,
+  const open = ({
+    ip = freshAddress(),
     ...members
   }: {
     ip?: string
     claim?: 'supported'
-  } = {}): Promise<Signup> {
-    const keys = generateDeliveryKeys()
-    const body = {
-      service_id: serviceId,
-      account_name: 'Robin',
-      delivery: keys.delivery,
-      ...members,
-    }
-    const { id, poll_token } = await get('sessions', { body, ...(ip && { ip }) })
-    return { id: String(id), pollToken: String(poll_token), keys }
-  }
+  } = {}): Promise<Signup> =>
+    requestSignup(cluster.baseUrl, { service_id: serviceId, ...members }, { 'x-forwarded-for': ip })
 
   // The keys of the page are made for the first one.
   await pageKey(cluster.baseUrls[0] ?? '', unknownSession)
-  const secretHashes = await consentSecrets(cluster.settings)
+  const secretHashes = await consentSecrets(cluster)
 
   return {
     cluster,
@@ -144,8 +125,8 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
       const { code, stdout } = await cluster.cli(['events', '--topic', 'tidegate.gate.v1'])
       if (code !== 0) throw new Error(`tidegate events ended with ${code}`)
       const counts = new Map<string, number>()
-      for (const line of stdout.split('\n').filter(Boolean)) {
-        const { type, data } = JSON.parse(line)
+      type Recorded = { type: string; data: { gate_session_id: string } }
+      for (const { type, data } of jsonLines<Recorded>(stdout)) {
         const name = `${type} ${data.gate_session_id}`
         counts.set(name, (counts.get(name) ?? 0) + 1)
       }
@@ -160,54 +141,14 @@ export async function openRaceWorld({ log, env, choose, processes = 2 }: RaceOpt
 
 export type RaceWorld = Awaited<ReturnType<typeof openRaceWorld>>
 
-interface Registering {
-  cluster: Cluster
-  integrator: Integrator
-}
-
-async function registerService({ cluster, integrator }: Registering) {
-  const { organizationId, secret } = cluster.owner
-  const post = async (path: string, body: object) => {
-    const response = await cluster.fetch(0, path, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${secret.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
-    if (response.status !== 201)
-      throw new Error(`${path}: ${response.status} ${await response.text()}`)
-    return JSON.parse(await response.text()).data.id
-  }
-  const endpoint = {
-    name: 'Signups',
-    url: integrator.url('/'),
-    event_types: ['gate.session.approved'],
-  }
-  const endpoints = `/v1/organizations/${organizationId}/webhooks/endpoints`
-  return post('/v1/gate/services', {
-    id: `acme-${randomBytes(4).toString('hex')}`,
-    name: 'Acme',
-    description: 'Mail for agents.',
-    website: 'https://acme.example',
-    webhook_endpoint_id: await post(endpoints, endpoint),
-    discoverable: true,
-    dashboard_login_url: 'https://acme.example/auth/gate',
-    env_vars: [{ name: 'API key', key: 'ACME_API_KEY', secret: true }],
-  })
-}
-
 /** Of the server's own organization, whose keys open the proofs. */
-async function consentSecrets(settings: Cluster['settings']): Promise<string[]> {
+async function consentSecrets({ settings, pool }: Cluster): Promise<string[]> {
   const keyring = createKeyring(settings.TIDEGATE_MASTER_KEYS ?? '')
-  const pool = createPool({ url: settings.DATABASE_URL ?? '', max: 1 })
-  try {
-    const { rows } = await pool.query<{ id: string }>(
-      `select organization_id as id from read.organizations where slug like 'tidegate-consent%'`,
-    )
-    const keys = await recipientKeys(pool, rows[0]?.id ?? '', 'live', Date.now())
-    return keys.flatMap(
-      ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId }) ?? [],
-    )
-  } finally {
-    await pool.end()
-  }
+  const { rows } = await pool.query<{ id: string }>(
+    `select organization_id as id from read.organizations where slug like 'tidegate-consent%'`,
+  )
+  const keys = await recipientKeys(pool, rows[0]?.id ?? '', 'live', Date.now())
+  return keys.flatMap(
+    ({ keyId, secretHashSealed }) => openSecretHash(secretHashSealed, { keyring, keyId }) ?? [],
+  )
 }

@@ -1,14 +1,17 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { type Logger, pino } from 'pino'
+import type { Logger } from 'pino'
 import { freePort } from '../../infra/local/free-port.ts'
-import { createKafkaClient } from '../../infra/log/kafka/client.ts'
 import { endChild } from './end-child.ts'
+import { eventually } from './eventually.ts'
+import { askBroker } from './kafka.ts'
+import { works } from './needs/programs.ts'
+import { root } from './test-projects.ts'
 
 const run = promisify(execFile)
 
@@ -49,13 +52,8 @@ export interface KafkaBrokerOptions {
   node?: { id: number; voters: Record<number, number> }
 }
 
-const jvm = [
-  '-Xms128m',
-  '-Xmx384m',
-  '-XX:+UseSerialGC',
-  '-XX:TieredStopAtLevel=1',
-  '-Dlog4j2.level=ERROR',
-]
+const memory = ['-Xms128m', '-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1']
+const jvm = [...memory, '-Dlog4j2.level=ERROR']
 // Long, because a busy machine is no failure.
 const startTimeoutMs = 180_000
 
@@ -73,17 +71,9 @@ export async function startKafkaBroker(options: KafkaBrokerOptions): Promise<Kaf
   )
   const java = [...jvm, '-cp', classPath]
   const clusterId = Buffer.from('tidegate-local-1').toString('base64url')
-  await run('java', [
-    ...java,
-    'kafka.tools.StorageTool',
-    'format',
-    '-t',
-    clusterId,
-    '-c',
-    config,
-    ...(keepIn ? ['--ignore-formatted'] : []),
-    ...(options.format ?? []),
-  ])
+  const format = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config]
+  const kept = keepIn ? ['--ignore-formatted'] : []
+  await run('java', [...java, ...format, ...kept, ...(options.format ?? [])])
   // One that is kept is not ended by Ctrl-C in the terminal: who started it stops it, after its last client.
   const launch = () =>
     spawn('java', [...java, 'kafka.Kafka', config], {
@@ -130,27 +120,11 @@ async function becomesReady(
     output?.on('data', (chunk) => {
       printed = `${printed}${chunk}`.slice(-2000)
     })
-  const end = performance.now() + startTimeoutMs
-  while (!(await answers(brokers))) {
-    signal?.throwIfAborted()
-    if (broker.exitCode !== null) throw new Error(`Kafka did not start:\n${printed}`)
-    if (performance.now() > end)
-      throw new Error(`Kafka did not answer within ${startTimeoutMs} ms:\n${printed}`)
-    await delay(100)
-  }
-}
-
-async function answers(brokers: string): Promise<boolean> {
-  const logger = pino({ level: 'silent' })
-  const admin = createKafkaClient({ brokers: [brokers], logger, retries: 0 }).admin()
-  try {
-    await admin.connect()
-    return (await admin.describeCluster()).brokers.length > 0
-  } catch {
-    return false
-  } finally {
-    await admin.disconnect().catch(() => {})
-  }
+  const isOver = () => signal?.aborted || broker.exitCode !== null
+  const answered = async () => (isOver() ? false : askBroker(brokers).then(() => true))
+  const patient = { timeoutMs: startTimeoutMs, intervalMs: 100 }
+  if (!(await eventually(answered, patient).catch(() => false)))
+    throw new Error(`Kafka did not start:\n${printed}`)
 }
 
 interface Places extends Pick<KafkaBrokerOptions, 'listeners'> {
@@ -194,18 +168,17 @@ group.min.session.timeout.ms=1000
 auto.create.topics.enable=false
 `
 
-const root = path.resolve(import.meta.dirname, '../..')
 const pom = path.join(root, 'test/support/kafka-pom.xml')
 const oldestJava = 17
 
 export async function canRunKafkaJars(): Promise<boolean> {
-  const hasJars = (await exists(await jarsFolder())) || (await works('mvn', '-v'))
+  const hasJars = existsSync(await jarsFolder()) || (await works('mvn', '-v'))
   return hasJars && (await javaVersion()) >= oldestJava
 }
 
 export async function kafkaJars(version?: string): Promise<string> {
   const folder = await jarsFolder(version)
-  if (await exists(folder)) return folder
+  if (existsSync(folder)) return folder
   await mkdir(path.dirname(folder), { recursive: true })
   // Fetched aside and renamed: a run that is broken off, or another one at the same time, leaves no half of it.
   const fresh = await mkdtemp(`${folder}-`)
@@ -228,18 +201,6 @@ async function jarsFolder(version = ''): Promise<string> {
     .slice(0, 12)
   return path.join(root, '.cache/kafka-lib', digest)
 }
-
-const exists = (folder: string): Promise<boolean> =>
-  stat(folder).then(
-    () => true,
-    () => false,
-  )
-
-const works = (file: string, flag: string): Promise<boolean> =>
-  run(file, [flag]).then(
-    () => true,
-    () => false,
-  )
 
 async function javaVersion(): Promise<number> {
   const { stderr } = await run('java', ['-version']).catch(() => ({ stderr: '' }))

@@ -1,46 +1,7 @@
-import { readConfig } from '../../infra/config.ts'
-import { createCodec } from '../../infra/event-store/codec.ts'
 import type { DomainEvent, EventMeta } from '../../infra/event-store/event.ts'
-import type { Position } from '../../infra/log/port.ts'
-import { createPool } from '../../infra/postgres/pool.ts'
 import type { SessionScored } from '../../schemas/events.ts'
-import { openLog } from '../../services/server/dependencies.ts'
-import type { Owner } from './cluster.ts'
 import { visitorErased } from './erased.ts'
-import { silent, testCause } from './projections.ts'
 import { sessionScored, visitorLink } from './session-scored.ts'
-
-export interface EventWriter {
-  /** Appends events as servers once did, nothing of them encrypted. */
-  append(events: DomainEvent[]): Promise<Position[]>
-  close(): Promise<void>
-}
-
-// A busy machine confirms as many in time.
-const atOnce = 100
-
-/** Writes to the log of these settings beside its servers. */
-export async function openEventWriter(
-  settings: Readonly<Record<string, string>>,
-): Promise<EventWriter> {
-  const { DATABASE_URL: url = '' } = settings
-  const pool = createPool({ url, max: 2 })
-  const log = await openLog({ config: readConfig(settings), pool, url, logger: silent })
-  const codec = createCodec()
-  return {
-    async append(events) {
-      const records = events.map((event) => codec.toCausedRecord(event, pastMeta(event), testCause))
-      const placed: Position[] = []
-      for (let from = 0; from < records.length; from += atOnce)
-        placed.push(...(await log.append(records.slice(from, from + atOnce))))
-      return placed
-    },
-    async close() {
-      await log.close()
-      await pool.end()
-    },
-  }
-}
 
 /** The headers' side of an event of the past. */
 export const pastMeta = ({ type, data }: DomainEvent): EventMeta => ({
@@ -53,9 +14,8 @@ export const pastMeta = ({ type, data }: DomainEvent): EventMeta => ({
 
 const day = 24 * 60 * 60 * 1000
 const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, '0')}`
-type Organization = Pick<Owner, 'organizationId'>
 
-export const pastSession = (n: number): string => id('sid', n)
+const pastSession = (n: number): string => id('sid', n)
 
 /** The visitor that the session is given afterwards; undefined = it stays as it was. */
 function movedTo(n: number): string | undefined {
@@ -68,7 +28,7 @@ function movedTo(n: number): string | undefined {
  * has two decisions, every fifth a mark, and every seventh and eleventh is given another visitor.
  */
 export function pastEvents(
-  { organizationId: organization_id }: Organization,
+  { organizationId: organization_id }: { organizationId: string },
   { from, count, start }: { from: number; count: number; start: number },
 ): DomainEvent[] {
   const environment = 'live' as const
@@ -132,7 +92,7 @@ export function pastEvents(
 
 /** One of the sessions of `pastEvents` is erased. */
 export function pastErasure(
-  { organizationId: organization_id }: Organization,
+  { organizationId: organization_id }: { organizationId: string },
   n: number,
 ): DomainEvent {
   const visitor_id = id('vid', Math.floor(n / 4))
@@ -146,7 +106,7 @@ export function pastErasure(
 
 /** All of the organization that is older than these days at `now` has ended: sessions, decisions and visitors. */
 export function pastExpiry(
-  { organizationId: organization_id }: Organization,
+  { organizationId: organization_id }: { organizationId: string },
   { now, days: [sessions, decisions, visitors] }: { now: number; days: [number, number, number] },
 ): DomainEvent {
   const data = {

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { freePort } from '../../infra/local/free-port.ts'
+import { endChild } from './end-child.ts'
 import { findProgram } from './needs/programs.ts'
 
 export interface PgBouncer {
@@ -43,9 +43,7 @@ export async function startPgBouncer(databaseUrl: string, settings: string[]): P
   return {
     url: url.href,
     async stop() {
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
+      await endChild(child, 'SIGKILL')
       await rm(folder, { recursive: true, force: true })
     },
   }

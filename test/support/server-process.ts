@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { freePort } from '../../infra/local/free-port.ts'
+import { endChild } from './end-child.ts'
 import { spawnProgram } from './program.ts'
 
 export interface ServerProcess {
@@ -46,17 +46,11 @@ export async function startServerProcess(
     pid: child.pid ?? 0,
     output: () => lines.join('\n'),
     exit,
-    end: (signal) => end(child, signal),
+    async end(signal) {
+      await endChild(child, signal)
+      return child.exitCode
+    },
   }
-}
-
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
-  if (child.exitCode === null && child.signalCode === null) {
-    const exited = once(child, 'exit')
-    child.kill(signal)
-    await exited
-  }
-  return child.exitCode
 }
 
 function ready(child: ChildProcess, lines: string[]): Promise<string> {

@@ -44,7 +44,8 @@ function isOurs(folder: string): boolean {
 
 const runOf = (folder: string): number => Number.parseInt(folder.slice(prefix.length), 10)
 
-function isAlive(pid: number): boolean {
+/** Whether there is such a process. */
+export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch {

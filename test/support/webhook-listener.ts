@@ -1,5 +1,5 @@
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { endChild } from './end-child.ts'
 import { eventually } from './eventually.ts'
 import { spawnProgram } from './program.ts'
 
@@ -38,11 +38,7 @@ export async function listen(args: string[], dataDir: string): Promise<Listener>
     return /Listening on (\S+?)(?: as (we_\w+))?;/.exec(all) ?? Promise.reject(new Error(all))
   })
   const stop = async () => {
-    if (child.exitCode === null) {
-      const exited = once(child, 'exit')
-      child.kill('SIGINT')
-      await exited
-    }
+    await endChild(child, 'SIGINT')
     return child.exitCode
   }
   const seen = () => lines.map((line): Seen => JSON.parse(line))

@@ -29,8 +29,7 @@ describe('what docs/internals/architecture.md lists of a flow is what the flow r
   it('a batch, to its row', async () => {
     const { world: opened, record } = await world('collect,api,scoring,projections')
     const { cluster, pool, tenant } = opened
-    const document = async (seed: string) =>
-      openDocument(cluster.baseUrls[0] ?? '', tenant.owner, seed)
+    const document = async (seed: string) => openDocument(cluster.baseUrls[0] ?? '', tenant, seed)
     const decided = shows((text, values) => pool.query(text, values))
     const decisions = 'select count(*)::int from read.decisions where session_id = $1'
     const run = async ({ sessionId, send }: Awaited<ReturnType<typeof document>>) => {
@@ -52,12 +51,10 @@ describe('what docs/internals/architecture.md lists of a flow is what the flow r
     const { cluster, pool, tenant } = opened
     const shown = shows((text, values) => pool.query(text, values))
     const rotate = async () => {
-      const { id } = await opened.rest<{ id: string }>(tenant, '/api-keys', {
-        method: 'POST',
-        body: { name: 'Old' },
-      })
+      const keys = `/v1/organizations/${tenant.organizationId}/api-keys`
+      const { id } = await cluster.read<{ id: string }>(keys, { body: { name: 'Old' } })
       return async () => {
-        await opened.rest(tenant, `/api-keys/${id}/rotations`, { method: 'POST' })
+        await cluster.read(`${keys}/${id}/rotations`, { method: 'POST' })
         await shown('select status from read.api_keys where key_id = $1', [id], 'rotating')
       }
     }
@@ -71,10 +68,7 @@ describe('what docs/internals/architecture.md lists of a flow is what the flow r
     const receiver = await startWebhookReceiver({ choose: () => accept })
     undo.defer(receiver.close)
     const shown = shows((text, values) => opened.pool.query(text, values))
-    await opened.createEndpoint(opened.tenant, {
-      url: receiver.url('/'),
-      types: ['session.result.persisted'],
-    })
+    await opened.createEndpoint(receiver.url('/'), ['session.result.persisted'])
     const delivered = 'select count(*)::int from read.webhook_deliveries where status = $1'
     const deliver = async (name: string, count: number) => {
       await opened.score(opened.tenant, sessionIds(name, 1))
