@@ -56,10 +56,7 @@ export const gateEndpoints: Record<string, Endpoint> = {
     ...ofSignup,
     body: ({ gate }) => ({ ack_token: gate.signup.ackToken }),
   }),
-  claimGateSession: keyed('POST', signup('/claim'), {
-    ...ofSignup,
-    body: { code: '000 000' },
-  }),
+  claimGateSession: keyed('POST', signup('/claim'), { ...ofSignup, body: { code: '000 000' } }),
   createGateLoginSession: keyed('POST', '/v1/gate/login-sessions', {
     token: 'agent',
     success: 201,

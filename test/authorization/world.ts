@@ -35,10 +35,7 @@ export async function startWorld({ trustedProxies = [] as string[], validates = 
   const routes: string[] = []
   const api = await startApi({
     log: 'postgres',
-    env: {
-      FIRST_PARTY_URLS: 'https://shop.example',
-      TRUSTED_PROXIES: trustedProxies.join(),
-    },
+    env: { FIRST_PARTY_URLS: 'https://shop.example', TRUSTED_PROXIES: trustedProxies.join() },
     network: { ...noNetwork, lookup: knownAddress, missing: [] },
     services: { post: async (sent) => (sent.url === silentUrl ? silence : answeringService(sent)) },
     gate: (core) => ({

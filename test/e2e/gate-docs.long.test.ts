@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process'
 import { createPrivateKey, randomBytes } from 'node:crypto'
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { randomId } from '../../infra/ids.ts'
@@ -18,11 +16,11 @@ import {
 import { webhookBody } from '../../infra/wire/webhooks/events.ts'
 import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
 import { judgeAnswer } from '../../services/gate/approval/decide.ts'
-import { measureGate } from '../../services/gate/metrics.ts'
 import vector from '../fixtures/gate-delivery/vector.v1.json' with { type: 'json' }
 import { docs } from '../support/code-block.ts'
 import { type Receiver, receiverLanguages, startReceiver } from '../support/docs-receivers.ts'
 import { needs } from '../support/needs.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const run = promisify(execFile)
 const secret = generateSigningSecret(randomBytes)
@@ -67,19 +65,15 @@ const answerSchema = z.strictObject({ encrypted_delivery: deliveryEnvelopeSchema
 for (const language of receiverLanguages({ python: needs('python-cryptography') })) {
   const { name, file, needing, prepare } = language
   needing.describe(`the receiver of the page in ${name}`, () => {
-    let folder = ''
+    const folder = temporaryFolder('gate-receiver')
     let receiver: Receiver
     const { delivery, privateKey } = generateDeliveryKeys()
 
     beforeAll(async () => {
-      folder = await mkdtemp(path.join(tmpdir(), 'tidegate-gate-receiver-'))
       await cp(path.join(docs, 'examples/gate', file), path.join(folder, file))
       receiver = await startReceiver(await prepare(path.join(folder, file)), [secret])
     }, 180_000)
-    afterAll(async () => {
-      await receiver?.stop()
-      await rm(folder, { recursive: true, force: true })
-    })
+    afterAll(() => receiver?.stop())
 
     it('answers with an envelope that Gate accepts and that its key alone opens', async () => {
       const { status, body } = await receiver.post(approval({ delivery }))
@@ -179,20 +173,8 @@ describe('what the page says of envelopes', () => {
   })
 })
 
-describe('what the pages say of numbers and names', () => {
-  it('the metrics are those that are measured', async () => {
-    const registry = new Registry()
-    measureGate(registry)
-    const page = await readFile(path.join(docs, 'operate/operations.md'), 'utf8')
-    const named = page.matchAll(/^\| `(tidegate_gate_\w+)/gm)
-    expect(Array.from(named, ([, name]) => name)).toEqual(
-      registry.getMetricsAsArray().map(({ name }) => name),
-    )
-  })
-
-  it('every table of the vault and beside it is named', async () => {
-    const page = await readFile(path.join(docs, 'guide/gate.md'), 'utf8')
-    for (const table of ['gate_vault', 'gate_pages', 'gate_leases', 'gate_limits'])
-      expect(page).toContain(`tidegate.${table}`)
-  })
+it('every table of the vault and beside it is named', async () => {
+  const page = await readFile(path.join(docs, 'guide/gate.md'), 'utf8')
+  for (const table of ['gate_vault', 'gate_pages', 'gate_leases', 'gate_limits'])
+    expect(page).toContain(`tidegate.${table}`)
 })

@@ -272,9 +272,8 @@ describe('by keyboard alone', () => {
     await reviewed(page)
     for (let i = 0; i < 20 && (await focused(page)) !== id; i++) await page.keyboard.press('Tab')
     expect(await focused(page)).toBe(id)
-    expect(
-      await page.evaluate(`getComputedStyle(document.querySelector('#${id}')).outlineStyle`),
-    ).toBe('solid')
+    const outline = `getComputedStyle(document.querySelector('#${id}')).outlineStyle`
+    expect(await page.evaluate(outline)).toBe('solid')
     await page.keyboard.press(key)
     await shows(page, title)
   })
@@ -323,11 +322,8 @@ describe('the page of a real request', () => {
 
   test('closing it rejects the request; a reload does not, nor does closing one of two tabs', async () => {
     const { world } = consentPages
-    const [closed, reloaded, twice] = [
-      await world.signup(),
-      await world.signup(),
-      await world.signup(),
-    ]
+    const { signup } = world
+    const [closed, reloaded, twice] = [await signup(), await signup(), await signup()]
     const [first, second, older, newer] = [
       await open({}, { id: closed }),
       await open({}, { id: reloaded }),
@@ -341,14 +337,9 @@ describe('the page of a real request', () => {
     await second.page.reload()
     await heading(second.page, /Create an org/).waitFor()
     await first.page.close({ runBeforeUnload: true })
-    await eventually(
-      async () =>
-        expect(await world.session(closed)).toMatchObject({
-          status: 'rejected',
-          rejection: 'closed',
-        }),
-      { timeoutMs: 15_000, intervalMs: 100 },
-    )
+    const rejection = { status: 'rejected', rejection: 'closed' }
+    const isRejected = async () => expect(await world.session(closed)).toMatchObject(rejection)
+    await eventually(isRejected, { timeoutMs: 15_000, intervalMs: 100 })
     // Their pages began to close earlier.
     for (const id of [reloaded, twice]) {
       expect((await world.session(id))?.status).toBe('pending')
@@ -458,9 +449,8 @@ describe('before an attempt is spent', () => {
     // Beside it, or right below where that is too narrow.
     const gap = Math.max(shown.y - (told.y + told.height), shown.x - (told.x + told.width))
     expect(gap).toBeLessThan(40)
-    expect(await textOf(page)).toContain(
-      'Whoever has this link can approve, and this page does not know who you are.',
-    )
+    const ofTheLink = 'Whoever has this link can approve, and this page does not know who you are.'
+    expect(await textOf(page)).toContain(ofTheLink)
     await accessible(page)
   })
 
@@ -518,9 +508,8 @@ describe('a service that means harm', () => {
     expect(await page.evaluate("'ran' in window")).toBe(false)
     expect(dialogs).toEqual([])
     const urls = requested.filter((url) => !url.startsWith('blob:'))
-    expect(new Set(urls.map((url) => new URL(url).origin))).toEqual(
-      new Set([world.baseUrl, 'https://logos.example']),
-    )
+    const origins = new Set(urls.map((url) => new URL(url).origin))
+    expect(origins).toEqual(new Set([world.baseUrl, 'https://logos.example']))
     expect(await textOf(page)).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}]/u)
     expect(await page.locator('a').count()).toBe(0)
     expect(await page.locator('span.logo').textContent()).toBe('<')
@@ -609,9 +598,8 @@ describe('a service that means harm', () => {
     const { page } = await open({ consent: [ok(consent({}, { description }))] })
     await reviewed(page)
     const said = page.getByRole('region', { name: 'The service says of itself' })
-    expect(await said.getByRole('blockquote').textContent()).toBe(
-      `Tidegate has verified us.\n${'Z\u0300\u0301'.repeat(3)}`,
-    )
+    const shown = `Tidegate has verified us.\n${'Z\u0300\u0301'.repeat(3)}`
+    expect(await said.getByRole('blockquote').textContent()).toBe(shown)
     expect(await page.getByRole('banner').textContent()).not.toContain('verified us')
     expect(await page.locator('.head').textContent()).toContain('Not verified')
   })
@@ -621,9 +609,8 @@ describe('a service that means harm', () => {
     const branding = { ...acme.branding, logo_url: 'https://cdn.acme.example:8443/a/logo.png' }
     const id = await world.signup(await world.service({ branding }))
     const { headers } = await fetch(world.pageUrl(id))
-    expect(headers.get('content-security-policy')).toContain(
-      "img-src 'self' https://cdn.acme.example:8443;",
-    )
+    const images = "img-src 'self' https://cdn.acme.example:8443;"
+    expect(headers.get('content-security-policy')).toContain(images)
   })
 })
 
@@ -669,10 +656,8 @@ describe('a code that the tool is told', () => {
     await nameField(page).fill('harbour  notes')
     await approve(page)
     await shows(page, 'Approved')
-    expect(bodiesOf(posted).map((body) => JSON.parse(body ?? '').account_name)).toEqual([
-      undefined,
-      'Harbour Notes',
-    ])
+    const names = bodiesOf(posted).map((body) => JSON.parse(body ?? '').account_name)
+    expect(names).toEqual([undefined, 'Harbour Notes'])
   })
 })
 

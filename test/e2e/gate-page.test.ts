@@ -77,15 +77,14 @@ describe('what is asked', () => {
   test('the real thing: the page of a session shows what the API says of it', async () => {
     const { page } = await open({}, { id: await consentPages.world.signup() })
     await shows(page, 'Create an organization at Tidegate?')
-    for (const part of [
+    const parts = [
       'TIDEGATE_SECRET_KEY',
       'an organization called Harbour Notes',
       'may do everything',
-    ])
-      expect(await textOf(page)).toContain(part)
-    expect(await page.evaluate("document.querySelector('img.logo').naturalWidth")).toBeGreaterThan(
-      0,
-    )
+    ]
+    for (const part of parts) expect(await textOf(page)).toContain(part)
+    const logoWidth = await page.evaluate("document.querySelector('img.logo').naturalWidth")
+    expect(logoWidth).toBeGreaterThan(0)
   })
 })
 
@@ -106,11 +105,8 @@ test('a proof goes with the token of the page, and the page says that it is done
 })
 
 describe('a script without a browser', () => {
-  const snapshot = planSession('script', 0, {
-    clients: { web: 1, ios: 0, android: 0 },
-    bots: 0,
-    returning: 0,
-  }).batches[0].snapshot
+  const mix = { clients: { web: 1, ios: 0, android: 0 }, bots: 0, returning: 0 }
+  const { snapshot } = planSession('script', 0, mix).batches[0]
   const version = 1 as const
   const used = behaviorSchema.parse({ keyboard: { events: 4, keys: 4 } })
   const empty = { version, elapsed_ms: 1 }

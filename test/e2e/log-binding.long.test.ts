@@ -210,12 +210,8 @@ describe('two databases on one Kafka prefix', () => {
   it('are not both served: the later one stops itself and names the holder', async () => {
     // Processes of one installation share the claim.
     const [first, second] = [await start(production), await start(production)]
-    await expect(start(staging)).rejects.toThrow(
-      new RegExp(
-        `ended with 1 .*The log belongs to another database: .*${nameOf(production)}`,
-        's',
-      ),
-    )
+    const refusal = `ended with 1 .*The log belongs to another database: .*${nameOf(production)}`
+    await expect(start(staging)).rejects.toThrow(new RegExp(refusal, 's'))
     await isReady(first)
     await isReady(second)
     // A crash leaves the claim to the same database.
@@ -240,13 +236,8 @@ describe('two databases on one Kafka prefix', () => {
     const both = [await installationOn(fresh), await installationOn(fresh)]
     const outcomes = await Promise.allSettled(both.map((one) => start(one)))
     const started = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-    await eventually(
-      () =>
-        expect(started.filter(({ output }) => !output().includes('the server stops'))).toHaveLength(
-          1,
-        ),
-      patient,
-    )
+    const running = () => started.filter(({ output }) => !output().includes('the server stops'))
+    await eventually(() => expect(running()).toHaveLength(1), patient)
   }, 180_000)
 })
 
@@ -343,12 +334,9 @@ describe('records that have expired', () => {
     for (let device = 0; device < 4; device++) await visitAs(cluster, device)
     await deleteRecords(KAFKA_BROKERS.split(','), KAFKA_TOPIC_PREFIX + topic)
     const deletedAt = Date.now()
+    const marked = `select from tidegate.bound_log where (marks->>'time')::float8 > $1`
     await eventually(async () => {
-      const { rows } = await cluster.pool.query(
-        `select from tidegate.bound_log where (marks->>'time')::float8 > $1`,
-        [deletedAt],
-      )
-      expect(rows).not.toHaveLength(0)
+      expect((await cluster.pool.query(marked, [deletedAt])).rows).not.toHaveLength(0)
     }, patient)
     expect(await cluster.readiness()).toBe('200 ok')
     await visitAs(cluster, 4)

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -8,6 +7,7 @@ import { readConfig } from '../../infra/config.ts'
 import { createRandom } from '../../infra/random.ts'
 import { deliveryTypes, webhookBody } from '../../infra/wire/webhooks/events.ts'
 import { generateSigningSecret, signatureHeaders } from '../../infra/wire/webhooks/signature.ts'
+import { measureGate } from '../../services/gate/metrics.ts'
 import { measureWebhooks } from '../../services/webhooks/metrics.ts'
 import { codeBlock as blockOf, docs } from '../support/code-block.ts'
 import {
@@ -17,6 +17,7 @@ import {
   startReceiver,
 } from '../support/docs-receivers.ts'
 import { eventually } from '../support/eventually.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { bodyProblems } from '../support/webhook-contract.ts'
 
 const codeBlock = (label: string) => blockOf('guide/webhooks.md', label)
@@ -44,20 +45,16 @@ const languages = receiverLanguages()
 
 for (const { name, file, needing, prepare } of languages) {
   needing.describe(`the receiver of the page in ${name}`, () => {
-    let folder = ''
+    const folder = temporaryFolder('receiver')
     let command: string[] = []
     let receiver: ReturnType<typeof statusOnly>
 
     beforeAll(async () => {
-      folder = await mkdtemp(path.join(tmpdir(), 'tidegate-receiver-'))
       await cp(path.join(docs, 'examples/webhooks', file), path.join(folder, file))
       command = await prepare(path.join(folder, file))
       receiver = statusOnly(await startReceiver(command, [newSecret]))
     }, 180_000)
-    afterAll(async () => {
-      await receiver?.stop()
-      await rm(folder, { recursive: true, force: true })
-    })
+    afterAll(() => receiver?.stop())
 
     it('takes a delivery, and deals with it once however often it comes', async () => {
       const sent = delivery()
@@ -158,6 +155,8 @@ describe('the examples of the page', () => {
 })
 
 describe('what the pages say of numbers and names', () => {
+  const idle = async () => ({ oldestDueAt: null, due: 0, failed: 0, now: 0 })
+
   it('the waits before the attempts are the default schedule', async () => {
     const page = await readFile(path.join(docs, 'guide/webhooks.md'), 'utf8')
     const [, row = ''] = /^\| wait before it \|(.*)\|$/m.exec(page) ?? []
@@ -169,12 +168,14 @@ describe('what the pages say of numbers and names', () => {
     expect(seconds).toEqual(readConfig({}).WEBHOOK_RETRY_SECONDS)
   })
 
-  it('the metrics are those that are measured', async () => {
+  it.each<[RegExp, (registry: Registry) => unknown]>([
+    [/^\| `(tidegate_webhook_\w+)/gm, (registry) => measureWebhooks(registry, idle)],
+    [/^\| `(tidegate_gate_\w+)/gm, measureGate],
+  ])('the metrics by %s are those that are measured', async (pattern, measure) => {
     const registry = new Registry()
-    measureWebhooks(registry, async () => ({ oldestDueAt: null, due: 0, failed: 0, now: 0 }))
+    measure(registry)
     const page = await readFile(path.join(docs, 'operate/operations.md'), 'utf8')
-    const named = page.matchAll(/^\| `(tidegate_webhook_\w+)/gm)
-    expect(Array.from(named, ([, name]) => name)).toEqual(
+    expect(Array.from(page.matchAll(pattern), ([, name]) => name)).toEqual(
       registry.getMetricsAsArray().map(({ name }) => name),
     )
   })

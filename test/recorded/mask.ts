@@ -37,6 +37,29 @@ const rules: [kind: string, pattern: RegExp][] = [
   ['state', /(?<="state":\{"id":")[^"]+/g],
 ]
 
+/** What is not told apart, before values have placeholders. */
+const notToldApart: [pattern: RegExp, name: string][] = [
+  // As a repeated answer names it; the answer's own was replaced before.
+  [/\breq_[0-9a-f]{32}\b/g, '<earlier request>'],
+  [/(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width":\d+,"height")/g, '"<drawing>"'],
+  [/(?<="engineQuestions":)\[.*?\](?=\}$|,"next":)/g, '"<questions>"'],
+  // What others did is counted a moment later, so that it may or may not be there yet.
+  [/(?<="repeats":)\{(?:[^{}]|\{[^{}]*\})*\}/g, '"<counts>"'],
+  [/,?\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\}(?=\])/g, ''],
+  [/\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\},/g, ''],
+  [/\{"signal":"(?:replayed_snapshot|velocity_address)"[^}]*\},?/g, ''],
+  [/(?<="client_count":\s?)(?:null|\d+)/g, '"<count>"'],
+  [/,?"shared_address"(?=\])/g, ''],
+  // Counted once a minute.
+  [/(?<="(?:of_visitors|visitors_with_it)":\s?)\d+/g, '"<count>"'],
+  // Another one each hour, which may begin in the middle of a run.
+  [/(?<="serverPublicKey":\s?")[^"]+/g, 'of this hour'],
+  [/(?<="last_used_at":)(?:null|"[^"]*")/g, '"<time or null>"'],
+  [/(?<="evaluation_duration_ms":\s?)\d+/g, '"<milliseconds>"'],
+  // Of a test that was sent just now: whether somebody delivers it yet.
+  [/(?<="latest_delivery":\{[^{}]*"status":")(?:pending|delivering)/g, '<not delivered>'],
+]
+
 const minute = 60_000
 const day = 24 * 60 * minute
 const year = 365 * day
@@ -82,36 +105,9 @@ export function createMask(places: Record<string, string>) {
   return (text: string, now: number): string => {
     let result = withoutEvidence(text)
     for (const [place, name] of Object.entries(places)) result = result.replaceAll(place, name)
-    // As a repeated answer names it; the answer's own was replaced before.
-    result = result.replace(/\breq_[0-9a-f]{32}\b/g, '<earlier request>')
-    result = result.replace(
-      /(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width":\d+,"height")/g,
-      '"<drawing>"',
-    )
-    result = result.replace(/(?<="engineQuestions":)\[.*?\](?=\}$|,"next":)/g, '"<questions>"')
-    // What others did is counted a moment later, so that it may or may not be there yet.
-    result = result.replace(/(?<="repeats":)\{(?:[^{}]|\{[^{}]*\})*\}/g, '"<counts>"')
-    result = result.replace(
-      /,?\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\}(?=\])/g,
-      '',
-    )
-    result = result.replace(/\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\},/g, '')
-    result = result.replace(/\{"signal":"(?:replayed_snapshot|velocity_address)"[^}]*\},?/g, '')
-    result = result.replace(/(?<="client_count":\s?)(?:null|\d+)/g, '"<count>"')
-    result = result.replace(/,?"shared_address"(?=\])/g, '')
-    // Counted once a minute.
-    result = result.replace(/(?<="(?:of_visitors|visitors_with_it)":\s?)\d+/g, '"<count>"')
-    // Another one each hour, which may begin in the middle of a run.
-    result = result.replace(/(?<="serverPublicKey":\s?")[^"]+/g, 'of this hour')
+    for (const [pattern, name] of notToldApart) result = result.replace(pattern, name)
     for (const [kind, pattern] of rules)
       result = result.replace(pattern, (value) => placeholder(kind, value))
-    result = result.replace(/(?<="last_used_at":)(?:null|"[^"]*")/g, '"<time or null>"')
-    result = result.replace(/(?<="evaluation_duration_ms":\s?)\d+/g, '"<milliseconds>"')
-    // Of a test that was sent just now: whether somebody delivers it yet.
-    result = result.replace(
-      /(?<="latest_delivery":\{[^{}]*"status":")(?:pending|delivering)/g,
-      '<not delivered>',
-    )
     result = result.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z/g, (time) =>
       masked(time, Date.parse(time), now),
     )
