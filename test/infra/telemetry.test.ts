@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { EventFailed } from '../../infra/event-store/event-batch.ts'
 import { createLogger, loggedError } from '../../infra/telemetry.ts'
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createTestDatabase } from '../support/postgres.ts'
 
 const secret = '203.0.113.77-typed-by-a-person'
 const lines: string[] = []
 const logger = createLogger('info', { write: (line: string) => void lines.push(line) })
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-  const ddl = 'create table guarded (value text primary key, size int check (size > 0))'
-  await database.pool.query(ddl)
-  await database.pool.query('insert into guarded values ($1, 1)', [secret])
-})
-afterAll(() => database?.drop())
+const database = await createTestDatabase()
+const ddl = 'create table guarded (value text primary key, size int check (size > 0))'
+await database.pool.query(ddl)
+await database.pool.query('insert into guarded values ($1, 1)', [secret])
+afterAll(() => database.drop())
 beforeEach(() => {
   lines.length = 0
 })

@@ -16,7 +16,7 @@ import type { ApiKeyIssued } from '../../schemas/events.ts'
 import { recordedIn, useReadModel } from './read-model.ts'
 
 const recorded = recordedIn('tidegate.organizations.v1')
-const model = useReadModel(organizationsProjection, (event) => recorded(event))
+const model = await useReadModel(organizationsProjection, (event) => recorded(event))
 const organizationId = asId('org', `org_${'1'.repeat(26)}`)
 const keyId = (n: number) => asId('key', `key_${String(n).padStart(26, '0')}`)
 const find = () => findOrganization(model.pool, organizationId)

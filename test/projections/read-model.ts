@@ -1,12 +1,12 @@
 import type pg from 'pg'
-import { afterAll, beforeAll, beforeEach } from 'vitest'
+import { afterAll, beforeEach } from 'vitest'
 import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import { createCodec } from '../../infra/event-store/codec.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
-import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
+import { createTestDatabase } from '../support/postgres.ts'
 import { testCause } from '../support/projections.ts'
 import { metaOf } from '../support/session-scored.ts'
 
@@ -52,44 +52,31 @@ export const inLiveBuild = <T>(
     return work(tx)
   })
 
-export interface ReadModel {
-  readonly database: TestDatabase
-  readonly pool: pg.Pool
-  /** Applies the events, recorded one after the other in partition 0, as one batch. */
-  given(...events: DomainEvent[]): Promise<void>
-  apply(events: RecordedEvent[]): Promise<void>
-  /** Every row of the table. */
-  rows(table: string): Promise<Record<string, unknown>[]>
-}
-
 /** The read model in a database of the test file's own, empty before each test. */
-export function useReadModel(
+export async function useReadModel(
   projection: Projection,
   recorded: (event: DomainEvent) => RecordedEvent,
-): ReadModel {
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await createTestDatabase()
-  })
-  afterAll(() => database?.drop())
+) {
+  const database = await createTestDatabase()
+  const { pool } = database
+  afterAll(() => database.drop())
   beforeEach(async () => {
-    const build = await liveBuild(database.pool, projection.name)
+    const build = await liveBuild(pool, projection.name)
     const tables = projection.tables.map((table) => `${build?.schema}.${table}`)
-    await database.pool.query(`truncate ${tables.join(', ')}`)
+    await pool.query(`truncate ${tables.join(', ')}`)
   })
 
   const apply = (events: RecordedEvent[]): Promise<void> =>
-    inLiveBuild(database.pool, projection, (tx) => applyNew(tx, projection, events))
+    inLiveBuild(pool, projection, (tx) => applyNew(tx, projection, events))
 
   return {
-    get database() {
-      return database
-    },
-    get pool() {
-      return database.pool
-    },
+    database,
+    pool,
     apply,
-    given: (...events) => apply(events.map((event) => recorded(event))),
-    rows: async (table) => (await database.pool.query(`select * from read.${table}`)).rows,
+    /** Applies the events, recorded one after the other in partition 0, as one batch. */
+    given: (...events: DomainEvent[]) => apply(events.map((event) => recorded(event))),
+    /** Every row of the table. */
+    rows: async (table: string): Promise<Record<string, unknown>[]> =>
+      (await pool.query(`select * from read.${table}`)).rows,
   }
 }

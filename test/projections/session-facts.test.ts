@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { sessionFacts } from '../../projections/sessions/facts.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
@@ -11,7 +11,7 @@ import { sessionScored } from '../support/session-scored.ts'
 import { recordedSession, useReadModel } from './read-model.ts'
 import { id } from './world-events.ts'
 
-const model = useReadModel(sessionsProjection, recordedSession)
+const model = await useReadModel(sessionsProjection, recordedSession)
 const acme = id('org', 1)
 const other = id('org', 2)
 const secret = randomBytes(8).toString('hex')
@@ -25,15 +25,12 @@ function scored(n: number, overrides: Partial<SessionScored> = {}) {
 const hand_off = { challenge_answered: true, input_observed: false, binding: null }
 const ofFirst = { session_id: id('sid', 1) }
 
-beforeAll(async () => {
-  for (const role of Object.values(roles))
-    await model.pool.query(`create role ${role} login password '${secret}'`)
-  await transaction(model.pool, async (tx) => {
-    await addAnalyst(tx, { role: roles.everything, organizationId: null })
-    await addAnalyst(tx, { role: roles.acmeOnly, organizationId: acme })
-  })
+for (const role of Object.values(roles))
+  await model.pool.query(`create role ${role} login password '${secret}'`)
+await transaction(model.pool, async (tx) => {
+  await addAnalyst(tx, { role: roles.everything, organizationId: null })
+  await addAnalyst(tx, { role: roles.acmeOnly, organizationId: acme })
 })
-
 afterAll(async () => {
   for (const role of Object.values(roles))
     await model.pool.query(`drop owned by ${role}; drop role ${role}`)

@@ -15,7 +15,7 @@ import {
   visitorId,
 } from './session-model.ts'
 
-const models = useModels()
+const models = await useModels()
 let run = 0
 
 const change = fc.oneof(

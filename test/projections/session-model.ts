@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll } from 'vitest'
 import { applyNew } from '../../infra/event-store/apply-batch.ts'
 import { buildLock, liveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
@@ -239,16 +239,11 @@ interface Begun {
 }
 
 /** A database of the test file's own, and models that differ by name or environment. */
-export function useModels() {
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await createTestDatabase()
-  })
-  afterAll(() => database?.drop())
+export async function useModels() {
+  const database = await createTestDatabase()
+  afterAll(() => database.drop())
   return {
-    get database() {
-      return database
-    },
+    database,
     model: (name: unknown, environment?: Environment) =>
       createModel(database, `${seed} ${name}`, environment),
   }

@@ -14,7 +14,7 @@ import { sessionScored, visitorLink } from '../support/session-scored.ts'
 import { recordedSession, useReadModel } from './read-model.ts'
 import { id } from './world-events.ts'
 
-const model = useReadModel(sessionsProjection, recordedSession)
+const model = await useReadModel(sessionsProjection, recordedSession)
 const scope = { organizationId: id('org', 1), environment: 'live' } as const
 
 /** The `n`th decision, of session `n` unless told otherwise. */

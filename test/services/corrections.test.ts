@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
-import { ApiError } from '../../infra/errors/errors.ts'
 import {
   decideMerger,
   decideSplit,
   maxReassigned,
   splitVisitorId,
 } from '../../services/corrections/decide.ts'
+import { refusal } from './organizations/given.ts'
 
 const scope = { organizationId: 'org_1', environment: 'live' as const }
 const about = { scope, visitorId: 'vid_a', reason: 'They called us.', now: 5 }
@@ -16,15 +16,6 @@ const merge = (some: { otherId?: string; isKnown?: boolean; sessions?: string[] 
   decideMerger({ isKnown: true, sessions, ...some }, { ...about, otherId: 'vid_b', ...some }).map(
     ({ event }) => event,
   )
-
-function refusal(work: () => unknown): object {
-  try {
-    work()
-  } catch (error) {
-    if (error instanceof ApiError) return { code: error.code, fields: error.details?.fields }
-  }
-  throw new Error('it was not refused')
-}
 
 it('given a visitor, when sessions are split off, each is told to be of another one', () => {
   const [corrected, ...moves] = split(['sid_3', 'sid_1'])
@@ -57,7 +48,7 @@ it.each([
   ['of another visitor', ['sid_9'], 'is not of this visitor'],
   ['that are all it has', sessions, 'leaves the visitor no session'],
 ])('sessions %s are refused', (_, sessionIds, issue) => {
-  expect(refusal(() => split(sessionIds))).toMatchObject({
+  expect(refusal(() => split(sessionIds)).details).toMatchObject({
     fields: [{ name: 'session_ids', issue }],
   })
 })
@@ -78,12 +69,8 @@ it('given two visitors, when they are merged, each session of one is told to be 
 
 it('a visitor is not merged with itself, with nobody, or with one of too many sessions', () => {
   const many = Array.from({ length: maxReassigned + 1 }, (_, i) => `sid_${i}`)
-  expect(refusal(() => merge({ otherId: 'vid_a' }))).toMatchObject({
-    fields: [{ name: 'visitor_id' }],
-  })
-  expect(refusal(() => merge({ sessions: many }))).toMatchObject({
-    fields: [{ name: 'visitor_id' }],
-  })
-  expect(refusal(() => merge({ sessions: [] }))).toMatchObject({ code: 'request.not_found' })
-  expect(refusal(() => merge({ isKnown: false }))).toMatchObject({ code: 'request.not_found' })
+  for (const bad of [{ otherId: 'vid_a' }, { sessions: many }])
+    expect(refusal(() => merge(bad)).details).toMatchObject({ fields: [{ name: 'visitor_id' }] })
+  for (const missing of [{ sessions: [] }, { isKnown: false }])
+    expect(refusal(() => merge(missing)).code).toBe('request.not_found')
 })

@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { secretKey } from '../authorization/credential.ts'
-import type { Person } from '../authorization/person.ts'
-import { startWorld, type World } from '../authorization/world.ts'
+import { startWorld } from '../authorization/world.ts'
 
-let world: World
-let url: string
-let headers: Record<string, string>
-let person: Person
-
-beforeAll(async () => {
-  world = await startWorld()
-  const organizationId = await world.organization('people')
-  url = `/v1/organizations/${organizationId}`
-  headers = await secretKey(world, { organizationId })
-  person = await world.person(organizationId)
-})
+const world = await startWorld()
+const organizationId = await world.organization('people')
+const url = `/v1/organizations/${organizationId}`
+const headers = await secretKey(world, { organizationId })
+const person = await world.person(organizationId)
 afterAll(() => world.stop())
 
 it('a repeated split answers what the first did, whatever it says and whenever it comes', async () => {

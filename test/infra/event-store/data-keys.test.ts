@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import {
@@ -26,18 +26,14 @@ import { purgeCountingKeys } from '../../../services/scoring/learned.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 import { silent, testCause } from '../../support/projections.ts'
 
-let database: TestDatabase
 const setting = randomBytes(32).toString('base64')
 const clock = () => 1_800_000_000_000
 
-let folder: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-keys-'))
-})
+const database = await createTestDatabase()
+const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-keys-'))
 afterAll(async () => {
   await database.drop()
   await rm(folder, { recursive: true })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
@@ -11,7 +11,7 @@ import { decision, id } from '../../projections/world-events.ts'
 import { expectOrderIsNothing, scratchBuilds } from '../../support/bad-delivery.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 import { testCause } from '../../support/projections.ts'
 import { metaOf, sessionScored, visitorLink } from '../../support/session-scored.ts'
 
@@ -23,11 +23,8 @@ const ofErasures = partitions
 const spacing = 10
 
 const codec = createCodec()
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.drop())
+const database = await createTestDatabase()
+afterAll(() => database.drop())
 
 interface Step {
   session: number

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { eraseKeysAgain } from '../../../infra/event-store/erased.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import { runProjection } from '../../../infra/event-store/runner.ts'
@@ -14,60 +14,47 @@ import { runPlanner } from '../../../services/webhooks/planner/planner.ts'
 import { taught } from '../../services/scoring/support/taught.ts'
 import { sourceFiles } from '../../structure/imports.ts'
 import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
-import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
+import { createMemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
-import {
-  openProjectionWorld,
-  type ProjectionWorld,
-  silent,
-  testCause,
-} from '../../support/projections.ts'
+import { openProjectionWorld, silent, testCause } from '../../support/projections.ts'
 
 type Skipping = Pick<Skips, 'has'>
 
-let world: ProjectionWorld
-let log: MemoryLog
-let skips: Skips
-
-beforeAll(async () => {
-  world = await openProjectionWorld()
-  log = createMemoryLog()
-  skips = createSkips({ log, codec: world.codec, logger: silent })
-  const topics = [...new Set(Object.values(eventTopics))]
-  // Of a type that every read model of the topic looks at.
-  const typeIn = (topic: string) =>
-    [...causedNames, ...Object.keys(eventTopics)].find(
-      (name) => Object(eventTopics)[name] === topic,
-    )
-  const positions = await log.append(
-    topics.map((topic) => ({
-      topic,
-      key: 'x',
-      value: Buffer.from('not ours'),
-      headers: { event_type: typeIn(topic) ?? '' },
-    })),
-  )
-  const facts = positions.map(({ topic, partition, offset }) => {
-    const data = {
-      skipped_topic: topic,
-      skipped_partition: partition,
-      skipped_offset: offset,
-      reason: 'a typo',
-      skipped_by: 'Ada',
-      skipped_at: 1,
-      why_unreadable: 'not ours',
-      record_key: 'x',
-      record_headers: {},
-      record_value: Buffer.from('not ours'),
-    }
-    const meta = { eventId: `skip_${topic}`, time: 1, organizationId: null, environment: null }
-    return world.codec.toCausedRecord({ type: 'RecordSkipped', data }, meta, testCause)
-  })
-  await log.append(facts)
+const world = await openProjectionWorld()
+const log = createMemoryLog()
+const skips = createSkips({ log, codec: world.codec, logger: silent })
+const topics = [...new Set(Object.values(eventTopics))]
+// Of a type that every read model of the topic looks at.
+const typeIn = (topic: string) =>
+  [...causedNames, ...Object.keys(eventTopics)].find((name) => Object(eventTopics)[name] === topic)
+const positions = await log.append(
+  topics.map((topic) => ({
+    topic,
+    key: 'x',
+    value: Buffer.from('not ours'),
+    headers: { event_type: typeIn(topic) ?? '' },
+  })),
+)
+const facts = positions.map(({ topic, partition, offset }) => {
+  const data = {
+    skipped_topic: topic,
+    skipped_partition: partition,
+    skipped_offset: offset,
+    reason: 'a typo',
+    skipped_by: 'Ada',
+    skipped_at: 1,
+    why_unreadable: 'not ours',
+    record_key: 'x',
+    record_headers: {},
+    record_value: Buffer.from('not ours'),
+  }
+  const meta = { eventId: `skip_${topic}`, time: 1, organizationId: null, environment: null }
+  return world.codec.toCausedRecord({ type: 'RecordSkipped', data }, meta, testCause)
 })
+await log.append(facts)
 afterAll(async () => {
-  await skips?.close()
-  await world?.close()
+  await skips.close()
+  await world.close()
 })
 
 interface Standing {

@@ -1,7 +1,6 @@
 import { gunzipSync } from 'node:zlib'
-import type { FastifyInstance } from 'fastify'
 import pino from 'pino'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ApiError, type ErrorCode, errorTable } from '../../../infra/errors/errors.ts'
 import { NotReady, type ReadinessCheck } from '../../../infra/http/health.ts'
@@ -10,7 +9,6 @@ import { sendRaw } from '../../support/raw-http.ts'
 import { createTestApp } from './test-app.ts'
 
 const lines: string[] = []
-let app: FastifyInstance
 let ready = true
 
 const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
@@ -26,41 +24,37 @@ const choices = z
   })
   .partial()
 
-beforeAll(async () => {
-  const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) })
-  const check = () => (ready ? Promise.resolve() : Promise.reject(new Error('password is hunter2')))
-  app = await createTestApp({ logger, checks: [{ name: 'log', check }] })
-  const body = z.strictObject({ name: z.string().max(5), kind: z.enum(['a', 'b']) })
-  app.post('/things', { schema: { body }, config: { parameterSet: 'thing_create' } }, () => ({
-    ok: true,
-  }))
-  app.post('/choices', { schema: { body: choices } }, () => ({ ok: true }))
-  app.get(
-    '/things',
-    { schema: { querystring: z.object({ limit: z.coerce.number().int().max(9) }) } },
-    () => [],
-  )
-  app.delete('/things/:id', (_, reply) => reply.code(204).send())
-  app.get('/broken', () => {
-    throw new Error('secret detail')
-  })
-  app.get<{ Params: { how: string } }>(
-    '/frequent/:how',
-    { config: { frequent: true } },
-    async ({ params }) => {
-      if (params.how === 'refused') throw new ApiError('request.not_found')
-      return {}
-    },
-  )
-  app.get('/log-down', () => Promise.reject(new LogUnavailable('no broker')))
-  app.get('/database-down', () =>
-    Promise.reject(Object.assign(new Error('gone'), { code: '57P01' })),
-  )
-  app.get('/refused', () => {
-    throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': '7' } })
-  })
-  await app.listen({ port: 0, host: '127.0.0.1' })
+const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) })
+const check = () => (ready ? Promise.resolve() : Promise.reject(new Error('password is hunter2')))
+const app = await createTestApp({ logger, checks: [{ name: 'log', check }] })
+const body = z.strictObject({ name: z.string().max(5), kind: z.enum(['a', 'b']) })
+app.post('/things', { schema: { body }, config: { parameterSet: 'thing_create' } }, () => ({
+  ok: true,
+}))
+app.post('/choices', { schema: { body: choices } }, () => ({ ok: true }))
+app.get(
+  '/things',
+  { schema: { querystring: z.object({ limit: z.coerce.number().int().max(9) }) } },
+  () => [],
+)
+app.delete('/things/:id', (_, reply) => reply.code(204).send())
+app.get('/broken', () => {
+  throw new Error('secret detail')
 })
+app.get<{ Params: { how: string } }>(
+  '/frequent/:how',
+  { config: { frequent: true } },
+  async ({ params }) => {
+    if (params.how === 'refused') throw new ApiError('request.not_found')
+    return {}
+  },
+)
+app.get('/log-down', () => Promise.reject(new LogUnavailable('no broker')))
+app.get('/database-down', () => Promise.reject(Object.assign(new Error('gone'), { code: '57P01' })))
+app.get('/refused', () => {
+  throw new ApiError('rate_limit.exceeded', { headers: { 'retry-after': '7' } })
+})
+await app.listen({ port: 0, host: '127.0.0.1' })
 afterAll(() => app.close())
 
 interface Sent {

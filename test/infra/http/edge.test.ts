@@ -1,30 +1,26 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { metricsRoutes } from '../../../infra/http/metrics.ts'
 import { sendRaw } from '../../support/raw-http.ts'
 import { createTestApp } from './test-app.ts'
 
-let app: FastifyInstance
 const lines: string[] = []
 const json = { 'content-type': 'application/json' }
 
-beforeAll(async () => {
-  app = await createTestApp({
-    logger: pino({ base: null }, { write: (line: string) => void lines.push(line) }),
-    trustedProxies: ['127.0.0.1', '10.0.0.0/8'],
-  })
-  metricsRoutes(app, { projectionLags: async () => [] })
-  const strict = z.strictObject({ name: z.string() })
-  app.post('/loose', { schema: { body: z.object({ name: z.string() }) } }, ({ body }) => body)
-  app.post('/strict', { schema: { body: strict } }, ({ body }) => body)
-  app.post('/free', { schema: { body: z.record(z.string(), z.unknown()) } }, ({ body }) => body)
-  app.get('/ip', ({ ip }) => ({ ip }))
-  await app.listen({ port: 0, host: '127.0.0.1' })
+const app = await createTestApp({
+  logger: pino({ base: null }, { write: (line: string) => void lines.push(line) }),
+  trustedProxies: ['127.0.0.1', '10.0.0.0/8'],
 })
+metricsRoutes(app, { projectionLags: async () => [] })
+const strict = z.strictObject({ name: z.string() })
+app.post('/loose', { schema: { body: z.object({ name: z.string() }) } }, ({ body }) => body)
+app.post('/strict', { schema: { body: strict } }, ({ body }) => body)
+app.post('/free', { schema: { body: z.record(z.string(), z.unknown()) } }, ({ body }) => body)
+app.get('/ip', ({ ip }) => ({ ip }))
+await app.listen({ port: 0, host: '127.0.0.1' })
 afterAll(() => app.close())
 beforeEach(() => {
   lines.length = 0

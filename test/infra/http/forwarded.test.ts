@@ -1,17 +1,13 @@
-import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { cpuTimeOf } from '../../support/cpu-time.ts'
 import { createTestApp } from './test-app.ts'
 
 // As many networks as a content delivery network publishes.
 const networks = Array.from({ length: 20 }, (_, i) => `2001:db8:${i}::/48`)
-let app: FastifyInstance
 
-beforeAll(async () => {
-  const trustedProxies = [...networks, '127.0.0.1', '::1', '10.0.0.0/8']
-  app = await createTestApp({ trustedProxies })
-  app.get('/ip', ({ ip, ips }) => ({ ip, hops: ips?.length }))
-})
+const trustedProxies = [...networks, '127.0.0.1', '::1', '10.0.0.0/8']
+const app = await createTestApp({ trustedProxies })
+app.get('/ip', ({ ip, ips }) => ({ ip, hops: ips?.length }))
 afterAll(() => app.close())
 
 const ask = async (forwardedFor: string) => {

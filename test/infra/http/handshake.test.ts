@@ -1,20 +1,15 @@
-import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { createTestApp } from './test-app.ts'
 
 const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
 const http2 = '1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p'
 const nothing = { ja4: null, http2: null }
 
-let app: FastifyInstance
-
-beforeAll(async () => {
-  app = await createTestApp({
-    trustedProxies: ['10.0.0.0/8'],
-    edgeHeaders: { ja4: 'x-ja4', http2: 'x-http2' },
-  })
-  app.get('/handshake', ({ handshake }) => handshake)
+const app = await createTestApp({
+  trustedProxies: ['10.0.0.0/8'],
+  edgeHeaders: { ja4: 'x-ja4', http2: 'x-http2' },
 })
+app.get('/handshake', ({ handshake }) => handshake)
 afterAll(() => app.close())
 
 async function seen(headers: Record<string, string>, remoteAddress = '10.0.0.7') {

@@ -1,20 +1,16 @@
-import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { createTestApp } from './test-app.ts'
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
-let app: FastifyInstance
 
-beforeAll(async () => {
-  app = await createTestApp()
-  const missing = () => {
-    throw new ApiError('request.not_found')
-  }
-  app.get('/docs/*', missing)
-  app.get('/v1/things/:id', missing)
-  app.get('/shop', missing)
-})
+const app = await createTestApp()
+const missing = () => {
+  throw new ApiError('request.not_found')
+}
+app.get('/docs/*', missing)
+app.get('/v1/things/:id', missing)
+app.get('/shop', missing)
 afterAll(() => app.close())
 
 async function typeOf(url: string, accept?: string, method: 'GET' | 'HEAD' | 'POST' = 'GET') {

@@ -1,31 +1,125 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createKeyring } from '../../../infra/crypto/keyring.ts'
+import { randomBytes } from 'node:crypto'
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
+import type pg from 'pg'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { createKeyring, type Keyring } from '../../../infra/crypto/keyring.ts'
 import { ApiError, invalidField, unavailable } from '../../../infra/errors/errors.ts'
-import type { Command, CommandAnswer } from '../../../infra/idempotency/idempotency.ts'
+import {
+  type Command,
+  type CommandAnswer,
+  createIdempotency,
+} from '../../../infra/idempotency/idempotency.ts'
 import { leaseMs, purgeIdempotencyKeys } from '../../../infra/idempotency/store.ts'
+import { timeOrderedId } from '../../../infra/ids.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
-import { masterKey, type Post, startShop } from './idempotency-app.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
+import { silent } from '../../support/projections.ts'
+import { createTestApp } from '../http/test-app.ts'
 
 const day = 24 * 60 * 60 * 1000
-let started: Awaited<ReturnType<typeof startShop>>
 let counter = 0
 const freshKey = () => `order ${++counter}`
+const masterKey = () => randomBytes(32).toString('base64')
 
-beforeAll(async () => {
-  started = await startShop()
-})
-afterAll(() => started.stop())
+const { pool, drop } = await createTestDatabase()
+const keyring = createKeyring(masterKey())
+const clock = { now: 1_760_000_000_000 }
+const orders = new Map<string, { id: string; secret: string; at: number }>()
+/** A shop whose orders are commands: it knows its own orders again by their id, as every decider does. */
+const shop = { runs: 0, running: 0, mostAtOnce: 0, work: order, clock, orders }
+/** The key of the test. */
+let key = ''
 beforeEach(() => {
-  started.shop.work = started.order
-  started.shop.orders.clear()
-  Object.assign(started.shop, { runs: 0, running: 0, mostAtOnce: 0 })
+  key = freshKey()
+  orders.clear()
+  Object.assign(shop, { runs: 0, running: 0, mostAtOnce: 0, work: order })
 })
+
+const apps: FastifyInstance[] = []
+const app = await open()
+afterAll(async () => {
+  await Promise.all(apps.map((one) => one.close()))
+  await drop()
+})
+
+/** The effect that happens once however often the command runs. */
+async function order({ random, now }: Command): Promise<CommandAnswer> {
+  const id = timeOrderedId('key', now, random)
+  const secret = random(20).toString('hex')
+  if (!orders.has(id)) orders.set(id, { id, secret, at: now })
+  return { status: 201, body: { id, secret, at: now, name: 'Zoë "1"' } }
+}
+
+async function counted(command: Command): Promise<CommandAnswer> {
+  shop.runs++
+  shop.mostAtOnce = Math.max(shop.mostAtOnce, ++shop.running)
+  try {
+    return await shop.work(command)
+  } finally {
+    shop.running--
+  }
+}
+
+/** A server process; all share the database. */
+async function open(options: { keyring?: Keyring; pool?: pg.Pool } = {}) {
+  const common = { logger: silent, random: randomBytes, clock: () => clock.now }
+  const idempotency = createIdempotency({ pool, keyring, ...common, ...options })
+  const app = await createTestApp()
+  app.addHook('onRequest', async (request) => {
+    const [organizationId, environment] = String(request.headers['x-tenant']).split('/')
+    request.principal = {
+      keyId: 'key_1',
+      organizationId: `org_${organizationId}`,
+      environment: environment === 'test' ? 'test' : 'live',
+      rateLimit: null,
+      type: 'secret',
+      scopes: [],
+      capabilities: [],
+      origins: [],
+    }
+  })
+  const run: RouteHandlerMethod = (request, reply) => idempotency.run({ request, reply }, counted)
+  app.post('/orders', run)
+  app.post('/orders/:id', run)
+  app.post('/described', { schema: { body: z.looseObject({}) } }, run)
+  app.put('/orders', run)
+  app.post('/public', (request, reply) =>
+    idempotency.run({ request, reply, scope: 'public' }, counted),
+  )
+  apps.push(app)
+  return app
+}
+
+interface Post {
+  key?: string
+  body?: object | null
+  path?: string
+  /** Organization and environment. */
+  tenant?: string
+  method?: 'POST' | 'PUT'
+}
+
+/** Orders; the body null is none. */
+async function post({ key, body = { name: 'a' }, ...rest }: Post = {}, on = app) {
+  const { path: url = '/orders', tenant = '1/live', method = 'POST' } = rest
+  const idempotencyKey = key !== undefined && { 'idempotency-key': key }
+  const response = await on.inject({
+    method,
+    url,
+    headers: { 'content-type': 'application/json', 'x-tenant': tenant, ...idempotencyKey },
+    ...(body && { payload: JSON.stringify(body) }),
+  })
+  const { statusCode: status, headers, body: text } = response
+  const replayed = headers['idempotent-replayed'] === 'true'
+  return { status, headers, text, json: response.json(), replayed }
+}
 
 const never = () => new Promise<never>(() => {})
 
 /** Runs the order, and is then gone or fails: its effect has happened. */
 const orderThen = (end: () => Promise<never>) => async (command: Command) => {
-  await started.order(command)
+  await order(command)
   return end()
 }
 const dies = orderThen(never)
@@ -33,7 +127,6 @@ const fails = (error: Error) => orderThen(() => Promise.reject(error))
 const refuses = (error: Error) => () => Promise.reject(error)
 
 test('without the header every request is a command of its own, made now', async () => {
-  const { post, shop } = started
   const [one, two] = [await post(), await post()]
   expect(one).toMatchObject({ status: 201, replayed: false, json: { at: shop.clock.now } })
   expect(two.json.id).not.toBe(one.json.id)
@@ -41,8 +134,6 @@ test('without the header every request is a command of its own, made now', async
 })
 
 test('a repetition gets the same answer, byte for byte, and nothing runs', async () => {
-  const { post, shop } = started
-  const key = freshKey()
   const first = await post({ key })
   shop.clock.now += day - 1
   const again = await post({ key })
@@ -58,8 +149,6 @@ test('a repetition gets the same answer, byte for byte, and nothing runs', async
 })
 
 test('24 hours later the key is free again', async () => {
-  const { post, shop } = started
-  const key = freshKey()
   const first = await post({ key })
   shop.clock.now += day
   const later = await post({ key, body: { name: 'b' } })
@@ -83,8 +172,6 @@ test.each<['the same' | 'another', string, Post, Post]>([
   ['the same', '{} where a body is taken', described, described],
   ['another', 'a field for {} there', described, { ...described, body: { a: 1 } }],
 ])('%s request: %s', async (expected, _what, first, second) => {
-  const { post, shop } = started
-  const key = freshKey()
   await post({ key, ...first })
   const again = await post({ key, ...second })
   expect(shop.runs).toBe(1)
@@ -97,8 +184,6 @@ test.each<['the same' | 'another', string, Post, Post]>([
 })
 
 test('another organization or environment, or a scope of the route, has keys of its own', async () => {
-  const { post, shop } = started
-  const key = freshKey()
   const answers = [
     await post({ key }),
     await post({ key, tenant: '2/live' }),
@@ -119,7 +204,7 @@ test.each([
   ['beyond ASCII', 'caf\u00e9', 422],
   ['a control character', 'a\tb', 422],
 ])('%s as key: %#', async (_, key, expected) => {
-  const { status, json } = await started.post({ key, path: `/orders/${++counter}` })
+  const { status, json } = await post({ key, path: `/orders/${++counter}` })
   expect(status).toBe(expected)
   if (expected === 422)
     expect(json.error.details.fields).toMatchObject([{ name: 'Idempotency-Key', issue: 'invalid' }])
@@ -142,8 +227,6 @@ function expectOneOrConflict(answers: Answered[]): void {
 
 describe('at the same time', () => {
   test('the request that comes while the first runs is 409 and may come again after a second', async () => {
-    const { post, order, shop } = started
-    const key = freshKey()
     const { promise: gate, resolve: goOn } = Promise.withResolvers<void>()
     const { promise: runs, resolve: isRunning } = Promise.withResolvers<void>()
     shop.work = async (command) => {
@@ -163,9 +246,7 @@ describe('at the same time', () => {
   })
 
   test('64 equal requests to two processes have one effect, and every answer is that one or 409', async () => {
-    const { post, open, shop } = started
     const other = await open()
-    const key = freshKey()
     const race = Array.from({ length: 64 }, (_, i) => post({ key }, i % 2 ? other : undefined))
     const answers = await Promise.all(race)
     expectOneOrConflict(answers)
@@ -173,12 +254,10 @@ describe('at the same time', () => {
   })
 
   test('64 requests for a command whose process died: one goes on with it', async () => {
-    const { post, shop } = started
-    const key = freshKey()
     shop.work = never
     void post({ key })
     await expect.poll(() => shop.runs).toBe(1)
-    shop.work = started.order
+    shop.work = order
     Object.assign(shop, { runs: 0, running: 0, mostAtOnce: 0 })
     shop.clock.now += leaseMs
     const answers = await Promise.all(Array.from({ length: 64 }, () => post({ key })))
@@ -192,8 +271,6 @@ describe('after a failure', () => {
     ['that is thrown', refuses(invalidField({ name: 'name', issue: 'invalid' })), 422],
     ['that is an answer', async () => ({ status: 404, body: {} }), 404],
   ])('a refusal %s is not stored: the key takes a corrected request', async (_, work, status) => {
-    const { post, shop, order } = started
-    const key = freshKey()
     shop.work = work
     expect((await post({ key, body: { name: '' } })).status).toBe(status)
     shop.work = order
@@ -207,8 +284,6 @@ describe('after a failure', () => {
   ])(
     'a %s whose effect has happened: the repetition is the same command, at once',
     async (_, failure) => {
-      const { post, shop, order } = started
-      const key = freshKey()
       shop.work = fails(failure)
       expect((await post({ key })).status).toBeGreaterThanOrEqual(500)
       expect(shop.orders.size).toBe(1)
@@ -222,8 +297,6 @@ describe('after a failure', () => {
   )
 
   test('a process that died after its effect blocks for the time of its lock only, and its command is not done again', async () => {
-    const { post, shop, order } = started
-    const key = freshKey()
     shop.work = dies
     void post({ key })
     await expect.poll(() => shop.orders.size).toBe(1)
@@ -238,15 +311,13 @@ describe('after a failure', () => {
   })
 
   test('a command that is taken over at the end of its 24 hours keeps its key until that has ended', async () => {
-    const { post, shop } = started
-    const key = freshKey()
     shop.work = refuses(unavailable(new Error('no log')))
     await post({ key })
     shop.clock.now += day - 1
     shop.work = never
     void post({ key })
     await expect.poll(() => shop.runs).toBe(2)
-    shop.work = started.order
+    shop.work = order
     shop.clock.now += leaseMs - 1
     expect((await post({ key })).status).toBe(409)
     expect((await post({ key, body: { other: 1 } })).status).toBe(422)
@@ -255,8 +326,6 @@ describe('after a failure', () => {
   })
 
   test('a refusal after an attempt of unknown outcome does not make the next attempt another command', async () => {
-    const { post, shop, order } = started
-    const key = freshKey()
     shop.work = fails(unavailable(new Error('no answer from the log')))
     await post({ key })
     shop.work = refuses(new ApiError('request.conflict'))
@@ -268,8 +337,6 @@ describe('after a failure', () => {
   })
 
   test('the one who was overtaken while it ran answers what the overtaker stored', async () => {
-    const { post, shop, order } = started
-    const key = freshKey()
     const { promise: gate, resolve: goOn } = Promise.withResolvers<void>()
     shop.work = async (command) => {
       await gate
@@ -287,8 +354,6 @@ describe('after a failure', () => {
   })
 
   test('when the answer cannot be stored the caller has it all the same, and a repetition finds the effect', async () => {
-    const { post, shop, order, pool } = started
-    const key = freshKey()
     shop.work = async (command) => {
       const answer = await order(command)
       await pool.query('alter table tidegate.idempotency_keys rename to gone')
@@ -306,7 +371,6 @@ describe('after a failure', () => {
 })
 
 test('without the database nothing runs, and the caller is told to come again', async () => {
-  const { post, open, shop } = started
   const nowhere = createPool({ url: 'postgres://nobody@127.0.0.1:1/nothing' })
   const cutOff = await open({ pool: nowhere })
   const { status, headers } = await post({ key: freshKey() }, cutOff)
@@ -316,10 +380,9 @@ test('without the database nothing runs, and the caller is told to come again', 
 
 describe('rotation of the master key', () => {
   const [older, newer] = [masterKey(), masterKey()]
-  const opened = (...keys: string[]) => started.open({ keyring: createKeyring(keys.join(',')) })
+  const opened = (...keys: string[]) => open({ keyring: createKeyring(keys.join(',')) })
 
   test('an answer and a half-done command outlive it', async () => {
-    const { post, order, shop } = started
     const [before, after] = [await opened(older), await opened(newer, older)]
     const [done, failed] = [freshKey(), freshKey()]
     const first = await post({ key: done }, before)
@@ -333,17 +396,13 @@ describe('rotation of the master key', () => {
   })
 
   test('where its master key is not known a command waits: it is not done once more', async () => {
-    const { post, shop } = started
-    const key = freshKey()
     await post({ key }, await opened(older))
     const { status, headers } = await post({ key }, await opened(newer))
     expect([status, headers['retry-after'], shop.runs]).toEqual([503, '1', 1])
   })
 
   test('while processes differ in which key is current there is still one command', async () => {
-    const { post, shop } = started
     const [prepared, after] = [await opened(older, newer), await opened(newer, older)]
-    const key = freshKey()
     const answers = await Promise.all(
       Array.from({ length: 16 }, (_, i) => post({ key }, i % 2 ? prepared : after)),
     )
@@ -354,7 +413,6 @@ describe('rotation of the master key', () => {
 
 describe('the table', () => {
   test('shows neither the key, nor the request, nor the answer', async () => {
-    const { post, pool } = started
     const key = `a very recognisable key ${counter++}`
     const { json } = await post({ key, body: { name: 'a very recognisable name' } })
     const { rows } = await pool.query<{ row: string; answer: Buffer | null }>(
@@ -371,7 +429,6 @@ describe('the table', () => {
   })
 
   test('loses what has expired, and nothing else', async () => {
-    const { post, pool, shop } = started
     await pool.query('truncate tidegate.idempotency_keys')
     const old = freshKey()
     await post({ key: old })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import {
   arrayLiteral,
   arrayParameter,
@@ -7,13 +7,10 @@ import {
   type ElementType,
   unnest,
 } from '../../../infra/postgres/arrays.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.drop())
+const database = await createTestDatabase()
+afterAll(() => database.drop())
 
 async function roundTrip(type: ElementType, elements: Element[]): Promise<unknown[]> {
   const { rows } = await database.pool.query(`select v from unnest($1::${type}[]) v`, [

@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import {
   type Migrations,
   runMigrations,
   UnreleasedTables,
 } from '../../../infra/postgres/migrations.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
+const database = await createTestDatabase()
 beforeEach(() =>
   database.pool.query(`drop table if exists public.things;
     delete from tidegate.schema_migrations where name = 'things'`),
 )
-afterAll(() => database?.drop())
+afterAll(() => database.drop())
 
 const first: Migrations = {
   name: 'things',

@@ -1,19 +1,15 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { toApiError } from '../../../infra/http/error-response.ts'
 import { openListener } from '../../../infra/postgres/listen.ts'
 import { createPool, transaction } from '../../../infra/postgres/pool.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
-import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
+import { startTcpProxy } from '../../support/tcp-proxy.ts'
 
 const logger = pino({ level: 'silent' })
-let database: TestDatabase
-let proxy: TcpProxy
-beforeAll(async () => {
-  database = await createTestDatabase()
-  proxy = await startTcpProxy(database.url)
-})
+const database = await createTestDatabase()
+const proxy = await startTcpProxy(database.url)
 afterAll(async () => {
   await proxy.close()
   await database.drop()

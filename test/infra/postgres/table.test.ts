@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
 import {
   column,
@@ -13,7 +13,7 @@ import {
   table,
   writeRows,
 } from '../../../infra/postgres/table.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 
 const pets = table(
   'pets',
@@ -51,13 +51,10 @@ const cat: RowOf<typeof pets> = {
   toys: [{ name: 'ball \u0000 "quoted"' }],
 }
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-  await database.pool.query(pets.ddl + visits.ddl)
-})
+const database = await createTestDatabase()
+await database.pool.query(pets.ddl + visits.ddl)
 beforeEach(() => database.pool.query('truncate pets, visits'))
-afterAll(() => database?.drop())
+afterAll(() => database.drop())
 
 const run = (parts: Part[]) => runTogether(database.pool, parts)
 const found = async (...ids: `pet_${number}`[]) => [

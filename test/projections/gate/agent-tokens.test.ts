@@ -6,7 +6,7 @@ import {
 } from '../../../projections/gate/queries.ts'
 import { day, events, gacct, gate, minute, recorded, start, useGateWorld } from './events.ts'
 
-const world = useGateWorld()
+const world = await useGateWorld()
 const find = (...hashes: string[]) => findAgentToken(world.pool, hashes)
 const ofAccount = (n: number) => findTokenOfAccount(world.pool, gacct(n))
 const findLogin = (...hashes: string[]) => findLoginByCode(world.pool, hashes)

@@ -1,7 +1,7 @@
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import { systemService } from '../../../services/gate/registry/registered.ts'
-import { type ReadModel, recordedIn, useReadModel } from '../read-model.ts'
+import { recordedIn, useReadModel } from '../read-model.ts'
 import { id } from '../world-events.ts'
 
 export const topic = 'tidegate.gate.v1'
@@ -165,5 +165,4 @@ export const gateStory = (n: number): DomainEvent[] =>
 export const recorded = recordedIn(topic)
 
 /** Gate's read model in a database of the test file's own, empty before each test. */
-export const useGateWorld = (): ReadModel =>
-  useReadModel(gateProjection, (event) => recorded(event))
+export const useGateWorld = () => useReadModel(gateProjection, (event) => recorded(event))

@@ -9,7 +9,7 @@ const partitions = 3
 // Room in the offsets between two events for repeats of earlier ones, as a producer's retry would leave them.
 const spacing = 10
 
-const world = useGateWorld()
+const world = await useGateWorld()
 
 interface Step {
   kind: keyof typeof events

@@ -7,7 +7,7 @@ import {
 } from '../../../projections/gate/queries.ts'
 import { day, events, gate, minute, start, useGateWorld } from './events.ts'
 
-const world = useGateWorld()
+const world = await useGateWorld()
 
 /** Signups and logins of these numbers, of which each event is a millisecond after the one before. */
 const story = (n: number, ...kinds: (keyof typeof events)[]): DomainEvent[] =>

@@ -12,7 +12,7 @@ import type { GateServiceDefinition, GateServiceRegistered } from '../../../sche
 import { id } from '../world-events.ts'
 import { recorded, useGateWorld } from './events.ts'
 
-const world = useGateWorld()
+const world = await useGateWorld()
 const org = (n: number) => id('org', n)
 const about = { service_id: 'acme-mail', organization_id: org(1), environment: 'live' } as const
 const scope = { organizationId: org(1), environment: 'live' } as const

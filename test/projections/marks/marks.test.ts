@@ -8,7 +8,7 @@ import { recordedSession, useReadModel } from '../read-model.ts'
 import { id } from '../world-events.ts'
 import { marked, scope, scored, unmarked } from './events.ts'
 
-const model = useReadModel(sessionsProjection, recordedSession)
+const model = await useReadModel(sessionsProjection, recordedSession)
 
 /** As the detail, the list and the flat row have it, which are the same. */
 async function shown(n = 1) {

@@ -20,7 +20,7 @@ import {
 } from './events.ts'
 import { countedByHand, type ModelSession } from './model.ts'
 
-const world = useReadModel(repeatsProjection, (event) => recorded(event))
+const world = await useReadModel(repeatsProjection, (event) => recorded(event))
 const count = createRepeatCounter()
 async function countOne(asked: Parameters<typeof askedAbout>[0]) {
   const [counted] = await count(world.pool, [askedAbout(asked)])

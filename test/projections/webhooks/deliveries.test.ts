@@ -18,7 +18,7 @@ import {
   we,
 } from './events.ts'
 
-const world = useWebhooksWorld()
+const world = await useWebhooksWorld()
 const find = (event = 1, endpoint = 1) => findDelivery(world.pool, wdlv(event, endpoint))
 const eventOf = async (n: number) => (await findEvents(world.pool, [evt(n)])).get(evt(n))
 /** The attempts as the read model has them, by number. */

@@ -24,7 +24,7 @@ import {
   we,
 } from './events.ts'
 
-const world = useWebhooksWorld()
+const world = await useWebhooksWorld()
 const scope = { organizationId: org(1), environment: 'live' } as const
 const find = (n = 1) => findEndpoint(world.pool, { ...scope, endpointId: we(n) })
 const ids = (rows: { id: string }[]) => rows.map(({ id }) => id)

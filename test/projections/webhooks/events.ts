@@ -6,7 +6,7 @@ import type {
   WebhookEndpointCreated,
   WebhookEventRaised,
 } from '../../../schemas/events.ts'
-import { type ReadModel, recordedIn, useReadModel } from '../read-model.ts'
+import { recordedIn, useReadModel } from '../read-model.ts'
 import { id } from '../world-events.ts'
 
 export const topic = 'tidegate.webhooks.v1'
@@ -151,5 +151,4 @@ export function redelivery(whose: Whose, requestedAt = start + 9000): DomainEven
 }
 
 /** The read model in a database of the test file's own, empty before each test. */
-export const useWebhooksWorld = (): ReadModel =>
-  useReadModel(webhooksProjection, (event) => recorded(event))
+export const useWebhooksWorld = () => useReadModel(webhooksProjection, (event) => recorded(event))

@@ -37,7 +37,7 @@ const ofErasures = partitions
 const spacing = 10
 const runs = amount({ few: 10, many: 30 })
 
-const world = useWebhooksWorld()
+const world = await useWebhooksWorld()
 const scratch = {
   pool: () => world.pool,
   projection: webhooksProjection,

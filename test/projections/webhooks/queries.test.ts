@@ -30,7 +30,7 @@ import {
   we,
 } from './events.ts'
 
-const world = useWebhooksWorld()
+const world = await useWebhooksWorld()
 const scope = { organizationId: org(1), environment: 'live' } as const
 const at = (createdAt: number) => ({ created_at: start + createdAt })
 

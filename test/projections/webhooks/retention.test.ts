@@ -22,7 +22,7 @@ import {
   we,
 } from './events.ts'
 
-const world = useWebhooksWorld()
+const world = await useWebhooksWorld()
 const all = Array.from({ length: 10 }, (_, n) => evt(n))
 const kept = async () => [...(await raisedEventIds(world.pool, all))].toSorted()
 const at = (n: number, createdAt: number, endpoints = [1]): DomainEvent =>

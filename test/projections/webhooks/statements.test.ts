@@ -23,7 +23,7 @@ import {
   useWebhooksWorld,
 } from './events.ts'
 
-const world = useWebhooksWorld()
+const world = await useWebhooksWorld()
 const size = 500
 const each = (one: (n: number) => DomainEvent) => Array.from({ length: size }, (_, n) => one(n))
 

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { readAddresses } from '../../../infra/ip/data/read.ts'
-import { type NetworkSource, noNetwork, openNetwork } from '../../../infra/ip/network.ts'
+import { noNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import { operatorCatalogue } from '../../../infra/ip/operators.ts'
 import { changeOrganization } from '../../../services/organizations/commands.ts'
 import { decideCapability } from '../../../services/organizations/decide-organization.ts'
@@ -11,11 +11,6 @@ const item = { ip: '91.64.0.1', proxy_provider: 'BYTEFUL', desired_country_code:
 const items = (count: number) => Array.from({ length: count }, () => item)
 const one = (changes: object) => ({ items: [item, { ...item, ...changes }] })
 
-let api: Api
-let key: string
-/** The file of addresses that comes along. */
-let network: NetworkSource
-
 /** The key of an organization that has the capability. */
 async function enabledKey({ deps, organization }: Api): Promise<string> {
   const { organizationId, key } = await organization()
@@ -25,12 +20,11 @@ async function enabledKey({ deps, organization }: Api): Promise<string> {
   return key
 }
 
-beforeAll(async () => {
-  const addresses = await readAddresses()
-  network = await openNetwork({ addresses: () => addresses })
-  api = await startApi({ network, roles: ['api'] })
-  key = await enabledKey(api)
-})
+const addresses = await readAddresses()
+/** The file of addresses that comes along. */
+const network = await openNetwork({ addresses: () => addresses })
+const api = await startApi({ network, roles: ['api'] })
+const key = await enabledKey(api)
 afterAll(() => api.stop())
 
 /** `payload` is sent as it is; otherwise `body` as JSON. */

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
-import { type Api, type ApiOrganization, startApi } from '../../support/api.ts'
+import { type ApiOrganization, startApi } from '../../support/api.ts'
 import { sessionScored, visitorLink } from '../../support/session-scored.ts'
 
-let api: Api
 let acme: ApiOrganization
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 beforeEach(async () => {
   acme = await api.organization()
 })

@@ -1,20 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { generateToken } from '../../../infra/crypto/tokens.ts'
 import { freshAddress } from '../../support/gate-flow.ts'
-import type { GateOwner } from '../../support/gate-world.ts'
 import type { Send } from '../../support/send.ts'
-import { type GateApi, startGateApi } from './gate-api.ts'
+import { startGateApi } from './gate-api.ts'
 
-let gate: GateApi
-let owner: GateOwner
-let stranger: GateOwner
-beforeAll(async () => {
-  gate = await startGateApi()
-  owner = await gate.owner()
-  stranger = await gate.owner()
-})
-afterAll(() => gate?.stop())
+const gate = await startGateApi()
+const owner = await gate.owner()
+const stranger = await gate.owner()
+afterAll(() => gate.stop())
 
 type Request = Omit<Send, 'url'> & { path: string }
 const send = async ({ path, ...request }: Request) => gate.ask(path, request)

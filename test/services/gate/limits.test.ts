@@ -1,19 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { toApiError } from '../../../infra/http/error-response.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
-import { createGateLimits, type GateLimits } from '../../../services/gate/limits.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createGateLimits } from '../../../services/gate/limits.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 
-let database: TestDatabase
-let other: ReturnType<typeof createPool>
+const database = await createTestDatabase()
+const other = createPool({ url: database.url, max: 4 })
 /** Of two processes. */
-let processes: [GateLimits, GateLimits]
-beforeAll(async () => {
-  database = await createTestDatabase()
-  other = createPool({ url: database.url, max: 4 })
-  processes = [createGateLimits(database.pool), createGateLimits(other)]
-})
+const processes = [createGateLimits(database.pool), createGateLimits(other)] as const
 afterAll(async () => {
   await other.end()
   await database.drop()

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { generateDeliveryKeys } from '../../../infra/wire/delivery-envelope.ts'
-import type { ApprovedSignup } from '../../support/gate-flow.ts'
-import { type GateOwner, registration } from '../../support/gate-world.ts'
+import { registration } from '../../support/gate-world.ts'
 import type { Send } from '../../support/send.ts'
-import { type GateApi, startGateApi } from './gate-api.ts'
+import { startGateApi } from './gate-api.ts'
 
-let gate: GateApi
-let owner: GateOwner
-let signup: ApprovedSignup
-beforeAll(async () => {
-  gate = await startGateApi()
-  owner = await gate.owner()
-  signup = await gate.flow.signUp(owner.serviceId)
-})
-afterAll(() => gate?.stop())
+const gate = await startGateApi()
+const owner = await gate.owner()
+const signup = await gate.flow.signUp(owner.serviceId)
+afterAll(() => gate.stop())
 
 const { delivery } = generateDeliveryKeys()
 type Request = Pick<Send, 'key' | 'ip' | 'body'> & { path: string }

@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { randomId } from '../../../infra/ids.ts'
 import { closingFor, createPages, isApproveTokenOf } from '../../../services/gate/store.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
 const newSession = () => randomId('gate', randomBytes)
-let database: TestDatabase
 let now = 1_000_000
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
+const database = await createTestDatabase()
 afterAll(() => database.drop())
 
 const options = () => ({

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import { transaction, tryLock } from '../../../infra/postgres/pool.ts'
@@ -8,14 +8,11 @@ import { declineSession } from '../../../services/gate/signup/commands.ts'
 import { reloadMs } from '../../../services/gate/signup/decide.ts'
 import { endOverdue, purgeGate, runTimeOuts } from '../../../services/gate/time-outs.ts'
 import { eventually } from '../../support/eventually.ts'
-import { type ApprovalWorld, openApprovalWorld } from './approval/world.ts'
+import { openApprovalWorld } from './approval/world.ts'
 import { loginOpened, proven } from './given.ts'
 
-let world: ApprovalWorld
-beforeAll(async () => {
-  world = await openApprovalWorld()
-})
-afterAll(() => world?.close())
+const world = await openApprovalWorld()
+afterAll(() => world.close())
 
 const hour = 60 * 60 * 1000
 const newSession = () => randomId('gate', randomBytes)

@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import { createVault } from '../../../services/gate/vault.ts'
 import { dumpDatabaseFiles, dumpWal, walPosition } from '../../support/dump.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 import { createScanner, type Place, type Secret } from '../../support/secret-scan.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
 const newSession = () => randomId('gate', randomBytes)
-let database: TestDatabase
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
+const database = await createTestDatabase()
 afterAll(() => database.drop())
 
 const options = (given = { keyring }) => ({

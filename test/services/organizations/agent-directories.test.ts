@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { followTrusted } from '../../../services/scoring/identity/trusted.ts'
-import { type Api, type ApiOrganization, startApi } from '../../support/api.ts'
+import { type ApiOrganization, startApi } from '../../support/api.ts'
 import { eventually } from '../../support/eventually.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi({ roles: ['api'] })
-})
+const api = await startApi({ roles: ['api'] })
 afterAll(() => api.stop())
 
 const pathOf = ({ path }: ApiOrganization) => `${path}/agent-directories`

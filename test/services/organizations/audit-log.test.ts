@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { readConfig } from '../../../infra/config.ts'
 import { sessionTtlMs } from '../../../services/gate/sessions.ts'
@@ -7,7 +7,7 @@ import { setDataPolicy } from '../../../services/organizations/data-policies.ts'
 import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { endGraces } from '../../../services/organizations/grace-scheduler.ts'
 import { expireOldData } from '../../../services/organizations/retention-scheduler.ts'
-import { sessionId, startWorld, type World } from '../../authorization/world.ts'
+import { sessionId, startWorld } from '../../authorization/world.ts'
 import { freshAddress } from '../../support/gate-flow.ts'
 import { type Send, sendTo } from '../../support/send.ts'
 
@@ -31,20 +31,14 @@ const page = z.object({
   pagination: z.object({ has_more: z.boolean(), next_cursor: z.string().optional() }),
 })
 
-let world: World
-let organizationId: string
-let keyId: string
-let key: string
-let serviceId: string
-
-beforeAll(async () => {
-  world = await startWorld()
-  organizationId = await world.organization('audited')
-  const issued = await world.issue({ organizationId, type: 'secret', scopes: ['*'] })
-  keyId = issued.keyId
-  key = issued.revealedKey
-  serviceId = await world.service(organizationId)
+const world = await startWorld()
+const organizationId = await world.organization('audited')
+const { keyId, revealedKey: key } = await world.issue({
+  organizationId,
+  type: 'secret',
+  scopes: ['*'],
 })
+const serviceId = await world.service(organizationId)
 afterAll(() => world.stop())
 
 const own = (path: string) => `/v1/organizations/${organizationId}${path}`

@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { timeOrderedId } from '../../../infra/ids.ts'
 import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
 import { createOrganization, revokeApiKey } from '../../../services/organizations/commands.ts'
 import { createConsentKeys } from '../../../services/organizations/consent-keys.ts'
-import { type Api, startApi } from '../../support/api.ts'
+import { startApi } from '../../support/api.ts'
 import { setStatus } from '../../support/organization-status.ts'
 
 const organizationId = timeOrderedId('org', 0, (size) => Buffer.alloc(size))
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi({ roles: ['api'] })
-})
+const api = await startApi({ roles: ['api'] })
 afterAll(() => api.stop())
 beforeEach(() => {
   // What was remembered before is asked for again.

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { readConfig } from '../../../infra/config.ts'
 import { lookupHashes } from '../../../infra/crypto/api-keys.ts'
 import { findKeyByLookupHash } from '../../../projections/organizations/queries.ts'
@@ -6,14 +6,11 @@ import { findDataExpiration } from '../../../projections/policies/queries.ts'
 import { setDataPolicy } from '../../../services/organizations/data-policies.ts'
 import { noDataPolicy } from '../../../services/organizations/decide-data-policy.ts'
 import { expireOldData } from '../../../services/organizations/retention-scheduler.ts'
-import { type Api, startApi } from '../../support/api.ts'
+import { startApi } from '../../support/api.ts'
 
-let api: Api
 const day = 24 * 60 * 60 * 1000
 
-beforeAll(async () => {
-  api = await startApi({ roles: ['api'] })
-})
+const api = await startApi({ roles: ['api'] })
 afterAll(() => api.stop())
 
 const expire = (env: NodeJS.ProcessEnv = {}) =>

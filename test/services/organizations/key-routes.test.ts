@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { createKeyUsage } from '../../../infra/access/key-usage.ts'
 import type { KeyRequest } from '../../../services/organizations/checked-input.ts'
 import { graceMs } from '../../../services/organizations/decide-key.ts'
-import { type Api, type ApiOrganization, startApi } from '../../support/api.ts'
+import { type ApiOrganization, startApi } from '../../support/api.ts'
 import type { Send } from '../../support/send.ts'
 
-let api: Api
 let own: ApiOrganization
 
-beforeAll(async () => {
-  api = await startApi({ roles: ['api'] })
-})
+const api = await startApi({ roles: ['api'] })
 afterAll(() => api.stop())
 beforeEach(async () => {
   own = await api.organization()
@@ -51,15 +48,11 @@ describe('a new key', () => {
   })
 
   test('that is publishable shows itself whole, also later', async () => {
-    const { revealed_key, ...data } = (await create({ name: 'Shop', type: 'publishable' })).body
-      .data
-    expect(data).toMatchObject({ type: 'publishable', display_key: revealed_key })
+    const { body } = await create({ name: 'App', client_target: 'native-ios' })
+    const { revealed_key: display_key, ...data } = body.data
+    const said = { type: 'publishable', client_target: 'native-ios', display_key }
+    expect(data).toMatchObject(said)
     expect((await list('?limit=1')).body.data).toEqual([data])
-  })
-
-  test.each(['native-ios', 'native-android'])('for %s says so', async (client_target) => {
-    const { body } = await create({ name: 'App', client_target })
-    expect(body.data).toMatchObject({ type: 'publishable', client_target })
   })
 
   test("is of the calling key's environment, unless it asks for test", async () => {
@@ -76,13 +69,10 @@ describe('a new key', () => {
   const pasted = `sk_live_${'0'.repeat(38)}`
   test.each([
     [undefined, 'body', 'invalid_type'],
-    [{}, 'name', 'required'],
     [{ name: 'A', rate_limit: null }, 'rate_limit', 'not_allowed'],
     [{ name: 'A', type: 'secret', scopes: [pasted] }, 'scopes.0', 'invalid_value'],
     [{ name: 'A', client_target: 'native_ios' }, 'client_target', 'invalid_value'],
     [{ name: 'A', allowed_origins: [pasted] }, 'allowed_origins.0', 'invalid'],
-    [{ name: pasted.repeat(3) }, 'name', 'invalid'],
-    [{ name: 'A', environment: 'prod' }, 'environment', 'invalid_value'],
   ])('of %j is refused: %s %s', async (body, name, issue) => {
     const answer = await create(body)
     expect([answer.status, answer.body.error]).toMatchObject([
@@ -157,9 +147,7 @@ describe('a change', () => {
 
   test.each([
     [{}, 'body', 'invalid'],
-    [{ name: 'A', rate_limit: 1 }, 'rate_limit', 'not_allowed'],
     [{ type: 'publishable' }, 'type', 'not_allowed'],
-    [{ scopes: null }, 'scopes', 'invalid_type'],
     [{ scopes: [] }, 'scopes', 'required'],
   ])('to %j is refused: %s %s', async (change, name, issue) => {
     const { status, body } = await patch((await secret()).keyId, change)
@@ -236,7 +224,6 @@ describe('a rotation', () => {
 test.each([
   [{ name: 'A', grace: 1 }, 'name: not_allowed'],
   [[], 'body: invalid_type'],
-  [null, 'body: invalid_type'],
 ])('%j in the body of a rotation or a revocation is refused', async (body, message) => {
   const { keyId } = await secret()
   const refused = [

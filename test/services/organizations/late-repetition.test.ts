@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { unavailable } from '../../../infra/errors/errors.ts'
 import type { Decide, DecidedEvent } from '../../../infra/event-store/decide.ts'
 import { createApp } from '../../../infra/http/app.ts'
@@ -7,30 +7,26 @@ import { transaction } from '../../../infra/postgres/pool.ts'
 import { findKey } from '../../../projections/organizations/queries.ts'
 import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { organizationRoutes } from '../../../services/organizations/routes.ts'
-import { type Api, startApi } from '../../support/api.ts'
+import { startApi } from '../../support/api.ts'
 import { type Send, sendTo } from '../../support/send.ts'
 
 const lateMs = 20 * 60 * 60 * 1000
 
-let api: Api
-let failing: Awaited<ReturnType<typeof createApp>>
 /** What the process whose log is away would have written. */
 let unwritten: DecidedEvent[] = []
 
-beforeAll(async () => {
-  api = await startApi({ roles: ['api'] })
-  const { deps, pool, auth } = api
-  failing = await createApp({ ...deps, publicUrl: 'https://tidegate.example' })
-  const decide: Decide = async (request) => {
-    unwritten = request.decide(await transaction(pool, request.load))
-    throw unavailable(new Error('the log is away'))
-  }
-  organizationRoutes(failing, {
-    ...deps,
-    decideAs: () => decide,
-    auth,
-    idempotency: createIdempotency(deps),
-  })
+const api = await startApi({ roles: ['api'] })
+const { deps, pool, auth } = api
+const failing = await createApp({ ...deps, publicUrl: 'https://tidegate.example' })
+const decide: Decide = async (request) => {
+  unwritten = request.decide(await transaction(pool, request.load))
+  throw unavailable(new Error('the log is away'))
+}
+organizationRoutes(failing, {
+  ...deps,
+  decideAs: () => decide,
+  auth,
+  idempotency: createIdempotency(deps),
 })
 afterAll(async () => {
   await failing.close()

@@ -1,10 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Api, startApi } from '../../support/api.ts'
+import { afterAll, expect, test } from 'vitest'
+import { startApi } from '../../support/api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi({ roles: ['api'] })
-})
+const api = await startApi({ roles: ['api'] })
 afterAll(() => api.stop())
 
 test('an organization is created; the key that made it has no access to it, one of its own has', async () => {
@@ -72,17 +69,9 @@ test('a request that was verified before the suspension changes nothing after it
   expect(rows).toEqual([{ status: 'suspended' }])
 })
 
-const acme = { name: 'Acme', slug: 'acme' }
 test.each([
   ['POST', undefined, 'body', 'organization_create'],
-  ['POST', { slug: 'acme' }, 'name', 'organization_create'],
-  ['POST', { ...acme, name: ' ' }, 'name', 'organization_create'],
-  ['POST', { ...acme, slug: 'Acme' }, 'slug', 'organization_create'],
-  ['POST', { ...acme, status: 'active' }, 'status', 'organization_create'],
   ['PATCH', {}, 'body', 'organization_update'],
-  ['PATCH', { slug: 'other' }, 'slug', 'organization_update'],
-  ['PATCH', { name: '' }, 'name', 'organization_update'],
-  ['PATCH', { status: 'gone' }, 'status', 'organization_update'],
 ] as const)('%s %j is refused for its %s', async (method, body, name, parameter_set) => {
   const { key, path } = await api.organization()
   const url = method === 'POST' ? '/v1/organizations' : path

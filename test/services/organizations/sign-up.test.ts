@@ -1,16 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import type { DecisionGuard } from '../../../infra/event-store/decide.ts'
 import { randomId } from '../../../infra/ids.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
 import { type SignedUp, signUpOrganization } from '../../../services/organizations/sign-up.ts'
-import { type Api, startApi } from '../../support/api.ts'
+import { startApi } from '../../support/api.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi({ roles: ['api'] })
-})
+const api = await startApi({ roles: ['api'] })
 afterAll(() => api.stop())
 
 const always: DecisionGuard = { locks: [], alsoReads: [], holds: async () => true }

@@ -2,8 +2,7 @@ import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { amount } from '../../../support/long.ts'
-import { createModel } from './support/model.ts'
-import { createProcesses, requestOf } from './support/processes.ts'
+import { createModel, createProcesses, requestOf } from './support.ts'
 
 const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
 console.log(`rate limiter, several processes: SEED=${seed}`)
@@ -89,9 +88,7 @@ test('at 3 times the limit the processes together admit what one bucket would, a
       const travelMs = () => Math.floor(drawn() * 4)
       const decided = await runCluster(limit, { nodes, arrivals, travelMs })
       const model = createModel(limit, 0)
-      const expected = unitsOf(
-        arrivals.filter(({ at, cost }) => model.request(cost, limit, at).admitted),
-      )
+      const expected = unitsOf(arrivals.filter(({ at, cost }) => model.request(cost, at).admitted))
       const difference = unitsOf(decided.filter(({ admitted }) => admitted)) - expected
       const beyond = nodes === 1 ? 0 : (nodes * limit) / 20
       // A request is admitted or refused as a whole.

@@ -1,8 +1,7 @@
 import { setImmediate as settled } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { type RateLimiter, unit } from '../../../../infra/access/rate-limit/limiter.ts'
-import type { Row } from './support/memory-store.ts'
-import { admittedOf, createProcesses, requestOf, takeMany } from './support/processes.ts'
+import { admittedOf, createProcesses, type Row, requestOf, takeMany } from './support.ts'
 
 const one = requestOf('0')
 const bucketId = 'org_0:secret'

@@ -3,8 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { unit } from '../../../../infra/access/rate-limit/limiter.ts'
 import { amount } from '../../../support/long.ts'
-import type { Fate } from './support/memory-store.ts'
-import { createProcesses, requestOf, takeMany } from './support/processes.ts'
+import { createProcesses, type Fate, requestOf, takeMany } from './support.ts'
 
 const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
 console.log(`rate limiter, outages: SEED=${seed}`)

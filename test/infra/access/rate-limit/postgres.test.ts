@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import {
   createRateLimiter,
   type RateLimitRequest,
@@ -13,17 +13,14 @@ import {
 } from '../../../../infra/access/rate-limit/postgres-store.ts'
 import { toApiError } from '../../../../infra/http/error-response.ts'
 import { createPool } from '../../../../infra/postgres/pool.ts'
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
+import { createTestDatabase } from '../../../support/postgres.ts'
 import { startTcpProxy } from '../../../support/tcp-proxy.ts'
-import { charged, type Row } from './support/memory-store.ts'
+import { charged, type Row } from './support.ts'
 
 const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
 console.log(`rate limiter in Postgres: SEED=${seed}`)
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
+const database = await createTestDatabase()
 afterAll(() => database.drop())
 
 /** A process with connections of its own. */

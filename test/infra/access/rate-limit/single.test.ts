@@ -2,8 +2,7 @@ import { randomInt } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { amount } from '../../../support/long.ts'
-import { createModel } from './support/model.ts'
-import { createProcesses, requestOf } from './support/processes.ts'
+import { createModel, createProcesses, requestOf } from './support.ts'
 
 const seed = Number(process.env.SEED ?? randomInt(2 ** 31))
 console.log(`rate limiter, one process: SEED=${seed}`)
@@ -39,7 +38,7 @@ test('one process decides as one bucket does, or refuses a thousandth or one uni
         await time.runUntil(time.clock() + gap)
         for (let i = 0; i < burst; i++) {
           const had = model.wouldAdmit(Math.ceil(cost + slack), time.clock())
-          const expected = model.request(cost, limit, time.clock())
+          const expected = model.request(cost, time.clock())
           const { admitted, remaining, retryAfterSeconds, ...told } = await limiter.consume(
             requestOf('0', { limit, cost }),
           )

@@ -7,7 +7,7 @@ import developmentFixture from 'node-app-attest/test/fixtures/attestation-develo
 import productionFixture from 'node-app-attest/test/fixtures/attestation-production.json' with {
   type: 'json',
 }
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   verifyAppAssertion,
   verifyAppAttest,
@@ -23,7 +23,6 @@ import {
   certify,
   createApple,
   createDeviceKey,
-  type DeviceKey,
   hashOfDocument,
   makeKeys,
 } from '../../../support/attestation.ts'
@@ -32,12 +31,8 @@ const appId = 'ABCDE12345.com.example.shop'
 const hash = hashOfDocument('challenge', 'client key', 'id')
 const day = 24 * 60 * 60 * 1000
 
-let apple: Apple
-let key: DeviceKey
-beforeAll(() => {
-  apple = createApple()
-  key = createDeviceKey()
-})
+const apple = createApple()
+const key = createDeviceKey()
 
 const expectedBy = ({ root }: Apple, keyId: string) => ({
   appIds: ['ABCDE12345.com.example.other', appId],

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import fc from 'fast-check'
 import { CompactEncrypt, CompactSign } from 'jose'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   openPlayToken,
   type PlayKeys,
@@ -13,16 +13,12 @@ const packageName = 'com.example.shop'
 const nonce = Buffer.alloc(32, 9)
 const minute = 60_000
 
-let google: Google
-let keys: PlayKeys
 const keysOf = ({ encrypt: decryption, verification_key }: Google): PlayKeys => {
   const key = Buffer.from(verification_key, 'base64')
   return { decryption, verification: createPublicKey({ key, format: 'der', type: 'spki' }) }
 }
-beforeAll(() => {
-  google = createGoogle()
-  keys = keysOf(google)
-})
+const google = createGoogle()
+const keys = keysOf(google)
 
 const problem = (some: object = {}, allowsDevelopment = false) =>
   playProblem(playVerdict(packageName, nonce, some), {

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { generateDeliveryKeys } from '../../../../infra/wire/delivery-envelope.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
 import { loadView } from '../../../../services/cli/project/view.ts'
-import { startWorld, type World } from '../../../authorization/world.ts'
+import { startWorld } from '../../../authorization/world.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { startView } from './start-view.ts'
 
-let world: World
-beforeAll(async () => {
-  world = await startWorld()
-})
-afterAll(() => world?.stop())
+const world = await startWorld()
+afterAll(() => world.stop())
 
 async function post(path: string, token: string, payload: object) {
   const headers = { ...(token && { authorization: `Bearer ${token}` }) }

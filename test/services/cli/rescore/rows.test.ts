@@ -11,7 +11,7 @@ import { metaOf, sessionScored } from '../../../support/session-scored.ts'
 
 const codec = createCodec()
 let offset = 0
-const model = useReadModel(sessionsProjection, (event: DomainEvent) => {
+const model = await useReadModel(sessionsProjection, (event: DomainEvent) => {
   if (event.type !== 'SessionScored') throw new Error('not a decision')
   const position = { topic: 'tidegate.sessions.v1', partition: 0, offset: offset++ } as const
   return { ...event, meta: metaOf(event.data), value: codec.encode(event, testCause), position }

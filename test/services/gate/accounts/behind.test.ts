@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { createApp } from '../../../../infra/http/app.ts'
 import { generateDeliveryKeys } from '../../../../infra/wire/delivery-envelope.ts'
@@ -10,21 +10,18 @@ import { endsAsked } from '../../../support/ends-asked.ts'
 import type { ApprovedSignup } from '../../../support/gate-flow.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { publicUrl, sendTo } from '../../../support/send.ts'
-import { type GateApi, startGateApi } from '../gate-api.ts'
+import { startGateApi } from '../gate-api.ts'
 
 // The log has what the read model does not show: it was lost, or its last commits were.
 
-let gate: GateApi
 let owner: GateOwner
 let account: ApprovedSignup
-beforeAll(async () => {
-  gate = await startGateApi({ log: 'postgres' })
-})
+const gate = await startGateApi({ log: 'postgres' })
 beforeEach(async () => {
   owner = await gate.owner()
   account = await gate.flow.signUp(owner.serviceId)
 })
-afterAll(() => gate?.stop())
+afterAll(() => gate.stop())
 
 const byOwner = (path: string, body: object) => gate.post(path, body, { key: owner.secretKey })
 const createLogin = () =>

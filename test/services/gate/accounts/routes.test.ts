@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { GateOwner } from '../../../support/gate-world.ts'
-import { type GateApi, startGateApi } from '../gate-api.ts'
+import { afterAll, expect, test, vi } from 'vitest'
+import { startGateApi } from '../gate-api.ts'
 import { day } from '../given.ts'
 
-let gate: GateApi
-let owner: GateOwner
-beforeAll(async () => {
-  gate = await startGateApi()
-  owner = await gate.owner()
-})
-afterAll(() => gate?.stop())
+const gate = await startGateApi()
+const owner = await gate.owner()
+afterAll(() => gate.stop())
 
 async function account() {
   const { id, agentToken } = await gate.flow.signUp(owner.serviceId)

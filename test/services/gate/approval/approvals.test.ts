@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import {
   type ApprovalsOptions,
   createApprovalLeases,
@@ -7,18 +7,13 @@ import {
 import type { Approvals } from '../../../../services/gate/context.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { answeringService as account } from '../../../support/gate-flow.ts'
-import type { GateOwner } from '../../../support/gate-world.ts'
 import { responding } from '../gate-api.ts'
-import { type ApprovalWorld, openApprovalWorld, type Signup } from './world.ts'
+import { openApprovalWorld, type Signup } from './world.ts'
 
-let world: ApprovalWorld
-let owner: GateOwner
 const processes: Approvals[] = []
 
-beforeAll(async () => {
-  world = await openApprovalWorld()
-  owner = await world.owner()
-})
+const world = await openApprovalWorld()
+const owner = await world.owner()
 beforeEach(() => {
   world.script.answer = account
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { lookupHashes } from '../../../../infra/crypto/api-keys.ts'
 import { isTokenOf, tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import { derivedHexId, webhookEventId } from '../../../../infra/ids.ts'
@@ -7,19 +7,66 @@ import { findAgentToken } from '../../../../projections/gate/queries.ts'
 import { findDelivery } from '../../../../projections/webhooks/queries.ts'
 import type { ApprovalDeps } from '../../../../services/gate/approval/account-request.ts'
 import { agentTokenTtlMs, deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
+import { signUpOrganization } from '../../../../services/organizations/sign-up.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { answeringService as account } from '../../../support/gate-flow.ts'
-import type { GateOwner } from '../../../support/gate-world.ts'
+import { tester } from '../../../support/projections.ts'
 import { responding, type ServiceAnswer } from '../gate-api.ts'
-import { Crash, type CrashPoint, dyingAt } from './crashes.ts'
 import { type ApprovalWorld, openApprovalWorld, type Signup } from './world.ts'
 
-let world: ApprovalWorld
-let owner: GateOwner
-beforeAll(async () => {
-  world = await openApprovalWorld()
-  owner = await world.owner()
-})
+class Crash extends Error {
+  override name = 'Crash'
+}
+
+interface CrashPoint {
+  /** Of the steps that reach something outside the process, from 1. */
+  step: number
+  /** Whether the step had its effect: its result is lost then. */
+  effect: boolean
+}
+
+/** The same deps until the process dies at the point; after it nothing works any more. */
+function dyingAt(deps: ApprovalDeps, point: CrashPoint | undefined) {
+  let steps = 0
+  let isDead = false
+
+  function die(): never {
+    isDead = true
+    throw new Crash()
+  }
+
+  function mortal<Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) {
+    return async (...args: Args): Promise<Result> => {
+      if (isDead) throw new Crash()
+      const isLast = ++steps === point?.step
+      if (isLast && !point.effect) die()
+      const result = await call(...args)
+      return isLast ? die() : result
+    }
+  }
+
+  const { raise, attempt, giveUp } = deps.directCalls
+  const decideAs: ApprovalDeps['decideAs'] = (actor) => (request) =>
+    mortal(() => deps.decideAs(actor)(request))()
+  const dying: ApprovalDeps = {
+    ...deps,
+    decideAs,
+    pool: new Proxy(deps.pool, {
+      get: (pool, name) =>
+        name === 'query'
+          ? mortal(async (...args: unknown[]) => Reflect.apply(pool.query, pool, args))
+          : Reflect.get(pool, name),
+    }),
+    vault: { ...deps.vault, make: mortal(deps.vault.make) },
+    directCalls: { raise: mortal(raise), attempt: mortal(attempt), giveUp: mortal(giveUp) },
+    signUpOrganization: ({ startedAt, ...signup }) =>
+      signUpOrganization({ ...deps, decide: decideAs(tester), idTime: startedAt }, signup),
+  }
+  return { deps: dying, steps: () => steps }
+}
+
+const world = await openApprovalWorld()
+const owner = await world.owner()
 afterAll(() => world.close())
 beforeEach(() => {
   world.script.answer = account

@@ -1,25 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { changeService, disableService } from '../../../../services/gate/registry/commands.ts'
 import { codeTtlMs } from '../../../../services/gate/sessions.ts'
 import { answeringService, freshAddress } from '../../../support/gate-flow.ts'
-import type { GateOwner } from '../../../support/gate-world.ts'
 import type { Send } from '../../../support/send.ts'
-import { type GateApi, responding, startGateApi } from '../gate-api.ts'
+import { responding, startGateApi } from '../gate-api.ts'
 import { signupOpened } from '../given.ts'
 
-let gate: GateApi
-let owner: GateOwner
-beforeAll(async () => {
-  gate = await startGateApi()
-  owner = await gate.owner()
-})
+const gate = await startGateApi()
+const owner = await gate.owner()
 beforeEach(() => {
   gate.script.answer = answeringService
 })
-afterAll(() => gate?.stop())
+afterAll(() => gate.stop())
 
 const open = ({ serviceId } = owner) => gate.flow.open(serviceId)
 const approve = (id: string, body: unknown, more: Omit<Send, 'url'> = {}) =>

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { freshAddress, type OpenedSession } from '../../../support/gate-flow.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
-import { type GateApi, startGateApi } from '../gate-api.ts'
+import { startGateApi } from '../gate-api.ts'
 
-let gate: GateApi
-let owner: GateOwner
-beforeAll(async () => {
-  gate = await startGateApi()
-  owner = await gate.owner()
-})
-afterAll(() => gate?.stop())
+const gate = await startGateApi()
+const owner = await gate.owner()
+afterAll(() => gate.stop())
 
 const nearby = '198.51.100.250'
 let agents = 0

@@ -1,19 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import type { ErasableSession } from '../../../../projections/gate/queries.ts'
 import { eraseAged } from '../../../../services/gate/erasure/retention.ts'
-import type { GateOwner } from '../../../support/gate-world.ts'
-import { type ApprovalWorld, openApprovalWorld } from '../approval/world.ts'
+import { openApprovalWorld } from '../approval/world.ts'
 import { day, loginOpened, minute } from '../given.ts'
 
-let world: ApprovalWorld
-let owner: GateOwner
-beforeAll(async () => {
-  world = await openApprovalWorld()
-  owner = await world.owner()
-})
-afterAll(() => world?.close())
+const world = await openApprovalWorld()
+const owner = await world.owner()
+afterAll(() => world.close())
 
 const days = 30
 

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ApprovedSignup } from '../../../support/gate-flow.ts'
-import type { GateOwner } from '../../../support/gate-world.ts'
-import { type GateApi, startGateApi } from '../gate-api.ts'
+import { afterAll, expect, test } from 'vitest'
+import { startGateApi } from '../gate-api.ts'
 import { day } from '../given.ts'
 
-let gate: GateApi
-let owner: GateOwner
-let account: ApprovedSignup
-beforeAll(async () => {
-  gate = await startGateApi()
-  owner = await gate.owner()
-  account = await gate.flow.signUp(owner.serviceId)
-})
-afterAll(() => gate?.stop())
+const gate = await startGateApi()
+const owner = await gate.owner()
+const account = await gate.flow.signUp(owner.serviceId)
+afterAll(() => gate.stop())
 
 const create = (
   { agentToken: key } = account,

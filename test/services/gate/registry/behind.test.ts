@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import type { Projection } from '../../../../infra/event-store/projection.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
@@ -9,20 +9,17 @@ import { changeService, createService } from '../../../../services/gate/registry
 import { updateEndpoint } from '../../../../services/webhooks/endpoints/commands.ts'
 import { endsAsked } from '../../../support/ends-asked.ts'
 import { type GateTenant, gateTenant, registration } from '../../../support/gate-world.ts'
-import { openServiceWorld, type ServiceWorld } from '../../../support/service-world.ts'
+import { openServiceWorld } from '../../../support/service-world.ts'
 import { definition } from '../given.ts'
 
 // Whoever decided last was killed, or gave up, before the read model showed it.
 
-let world: ServiceWorld
 let tenant: GateTenant
-beforeAll(async () => {
-  world = await openServiceWorld()
-})
+const world = await openServiceWorld()
 beforeEach(async () => {
   tenant = await gateTenant(world.deps)
 })
-afterAll(() => world?.close())
+afterAll(() => world.close())
 
 const newId = () => `late-${randomBytes(6).toString('hex')}`
 

@@ -1,31 +1,28 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { verifyService } from '../../../../services/gate/registry/commands.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import type { Send } from '../../../support/send.ts'
-import { type GateApi, startGateApi } from '../gate-api.ts'
+import { startGateApi } from '../gate-api.ts'
 
-let gate: GateApi
 let owner: GateOwner
 /** The records of domains, and how often they were read. */
 const published: { txt: Record<string, string[]>; reads: number } = { txt: {}, reads: 0 }
 
-beforeAll(async () => {
-  const domainReader = {
-    async txtRecords(name: string) {
-      published.reads++
-      return published.txt[name] ?? []
-    },
-    fileAt: async () => undefined,
-  }
-  gate = await startGateApi({ gate: () => ({ domainReader }) })
-})
+const domainReader = {
+  async txtRecords(name: string) {
+    published.reads++
+    return published.txt[name] ?? []
+  },
+  fileAt: async () => undefined,
+}
+const gate = await startGateApi({ gate: () => ({ domainReader }) })
 beforeEach(async () => {
   // Nobody else gets the name of a verified service.
   const name = `Harbour ${randomBytes(4).toString('hex')}`
   owner = await gate.owner({ fields: { name } })
 })
-afterAll(() => gate?.stop())
+afterAll(() => gate.stop())
 
 const ask = (path = '', more: Omit<Send, 'url'> = {}) =>
   gate.ask(`services/${owner.serviceId}${path}`, { key: owner.secretKey, ...more })

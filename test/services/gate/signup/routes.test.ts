@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { generateDeliveryKeys, openEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import { deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
@@ -11,20 +11,15 @@ import {
   freshAddress,
   type OpenedSession,
 } from '../../../support/gate-flow.ts'
-import type { GateOwner } from '../../../support/gate-world.ts'
 import { publicUrl } from '../../../support/send.ts'
-import { type GateApi, responding, startGateApi } from '../gate-api.ts'
+import { responding, startGateApi } from '../gate-api.ts'
 
-let gate: GateApi
-let owner: GateOwner
-beforeAll(async () => {
-  gate = await startGateApi()
-  owner = await gate.owner()
-})
+const gate = await startGateApi()
+const owner = await gate.owner()
 beforeEach(() => {
   gate.script.answer = answeringService
 })
-afterAll(() => gate?.stop())
+afterAll(() => gate.stop())
 
 const open = () => gate.flow.open('tidegate')
 const poll = ({ id, pollToken: key }: OpenedSession) => gate.ask(`sessions/${id}`, { key })
