@@ -1,110 +1,114 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { readConfig, settingNames } from '../../infra/config.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
-describe('settings', () => {
-  it('have defaults for everything that a development start needs', () => {
-    const expected = { PORT: 8787, DATA_DIR: '.tidegate', KAFKA_BROKERS: [], TRUSTED_PROXIES: [] }
-    expect(readConfig({})).toMatchObject(expected)
-  })
+it('settings have defaults for everything that a development start needs', () => {
+  const expected = { PORT: 8787, DATA_DIR: '.tidegate', KAFKA_BROKERS: [], TRUSTED_PROXIES: [] }
+  expect(readConfig({})).toMatchObject(expected)
+})
 
-  it('name every bad value in one error', () => {
-    expect(() => readConfig({ PORT: 'x', LOG_LEVEL: 'loud' })).toThrow(/PORT[\s\S]*LOG_LEVEL/)
-  })
+it('settings name every bad value in one error', () => {
+  expect(() => readConfig({ PORT: 'x', LOG_LEVEL: 'loud' })).toThrow(/PORT[\s\S]*LOG_LEVEL/)
+})
 
-  it('let a bucket of secret keys admit the most expensive request', () => {
-    const least = readConfig({ RATE_LIMIT_SECRET: '10', RATE_LIMIT_PUBLISHABLE: '1' })
-    expect(least).toMatchObject({ RATE_LIMIT_SECRET: 10, RATE_LIMIT_PUBLISHABLE: 1 })
-    expect(() => readConfig({ RATE_LIMIT_SECRET: '9' })).toThrow(/RATE_LIMIT_SECRET/)
-    expect(() => readConfig({ RATE_LIMIT_PUBLISHABLE: '0' })).toThrow(/RATE_LIMIT_PUBLISHABLE/)
-  })
+it('settings let a bucket of secret keys admit the most expensive request', () => {
+  const least = readConfig({ RATE_LIMIT_SECRET: '10', RATE_LIMIT_PUBLISHABLE: '1' })
+  expect(least).toMatchObject({ RATE_LIMIT_SECRET: 10, RATE_LIMIT_PUBLISHABLE: 1 })
+  expect(() => readConfig({ RATE_LIMIT_SECRET: '9' })).toThrow(/RATE_LIMIT_SECRET/)
+  expect(() => readConfig({ RATE_LIMIT_PUBLISHABLE: '0' })).toThrow(/RATE_LIMIT_PUBLISHABLE/)
+})
 
-  it('let a console session open its overview', () => {
-    expect(() => readConfig({ RATE_LIMIT_CONSOLE: '99' })).toThrow(/RATE_LIMIT_CONSOLE/)
-  })
+it('settings let a console session open its overview', () => {
+  expect(() => readConfig({ RATE_LIMIT_CONSOLE: '99' })).toThrow(/RATE_LIMIT_CONSOLE/)
+})
 
-  it.each([
-    ['https://tidegate.example', 'https://tidegate.example'],
-    ['https://tidegate.example/', 'https://tidegate.example'],
-    ['HTTPS://Tidegate.Example:443', 'https://tidegate.example'],
-    ['https://tidegate.example/below/', 'https://tidegate.example/below'],
-    ['http://127.0.0.1:8787', 'http://127.0.0.1:8787'],
-    ['http://[0:0:0:0:0:0:0:1]:8787/', 'http://[::1]:8787'],
-  ])('take %s as the address that browsers send: %s', (given, origin) => {
-    expect(readConfig({ PUBLIC_URL: given }).PUBLIC_URL).toBe(origin)
-  })
+it.each([
+  ['https://tidegate.example', 'https://tidegate.example'],
+  ['https://tidegate.example/', 'https://tidegate.example'],
+  ['HTTPS://Tidegate.Example:443', 'https://tidegate.example'],
+  ['https://tidegate.example/below/', 'https://tidegate.example/below'],
+  ['http://127.0.0.1:8787', 'http://127.0.0.1:8787'],
+  ['http://[0:0:0:0:0:0:0:1]:8787/', 'http://[::1]:8787'],
+])('settings take %s as the address that browsers send: %s', (given, origin) => {
+  expect(readConfig({ PUBLIC_URL: given }).PUBLIC_URL).toBe(origin)
+})
 
-  it.each([
-    'https://tidegate.example/?a=b',
-    'https://tidegate.example?',
-    'https://tidegate.example/#a',
-    'https://user@tidegate.example',
-    'https://:secret@tidegate.example',
-    'wss://tidegate.example',
-    'tidegate.example',
-    'localhost:8787',
-  ])('refuse to be at %s', (address) => {
-    expect(() => readConfig({ PUBLIC_URL: address })).toThrow(
-      /^Settings are not valid:\n {2}PUBLIC_URL must be a URL such as/,
-    )
-  })
+it.each([
+  'https://tidegate.example/?a=b',
+  'https://tidegate.example?',
+  'https://tidegate.example/#a',
+  'https://user@tidegate.example',
+  'https://:secret@tidegate.example',
+  'wss://tidegate.example',
+  'tidegate.example',
+  'localhost:8787',
+])('settings refuse to be at %s', (address) => {
+  expect(() => readConfig({ PUBLIC_URL: address })).toThrow(
+    /^Settings are not valid:\n {2}PUBLIC_URL must be a URL such as/,
+  )
+})
 
-  it.each([
-    ['cloudfront', { ja4: 'cloudfront-viewer-ja4-fingerprint' }],
-    ['haproxy', { ja4: 'x-ja4', http2: 'x-http2-fingerprint' }],
-    ['ja4=X-Client-JA4, http2=X-Client-H2', { ja4: 'x-client-ja4', http2: 'x-client-h2' }],
-    ['http2=X-Client-H2', { http2: 'x-client-h2' }],
-  ])('name the headers of an edge: %s', (given, headers) => {
-    const config = readConfig({ EDGE_HEADERS: given, TRUSTED_PROXIES: '10.0.0.0/8' })
-    expect(config.EDGE_HEADERS).toEqual(headers)
-  })
+it.each([
+  ['cloudfront', { ja4: 'cloudfront-viewer-ja4-fingerprint' }],
+  ['haproxy', { ja4: 'x-ja4', http2: 'x-http2-fingerprint' }],
+  ['ja4=X-Client-JA4, http2=X-Client-H2', { ja4: 'x-client-ja4', http2: 'x-client-h2' }],
+  ['http2=X-Client-H2', { http2: 'x-client-h2' }],
+])('settings name the headers of an edge: %s', (given, headers) => {
+  const config = readConfig({ EDGE_HEADERS: given, TRUSTED_PROXIES: '10.0.0.0/8' })
+  expect(config.EDGE_HEADERS).toEqual(headers)
+})
 
-  it.each(['akamai', 'ja4=', 'ja4=X Y', 'ja3=X-JA3', 'constructor'])('know no edge %s', (given) => {
+it.each(['akamai', 'ja4=', 'ja4=X Y', 'ja3=X-JA3', 'constructor'])(
+  'settings know no edge %s',
+  (given) => {
     expect(() => readConfig({ EDGE_HEADERS: given, TRUSTED_PROXIES: '10.0.0.0/8' })).toThrow(
       /EDGE_HEADERS/,
     )
-  })
+  },
+)
 
-  it.each(['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_PORT'])('refuse %s, which was removed', (name) => {
+it.each(['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_PORT'])(
+  'settings refuse %s, which was removed',
+  (name) => {
     const expected = `${name} was removed: terminate TLS in a proxy (docs/operate/proxies.md) and unset it`
     expect(() => readConfig({ [name]: '8443' })).toThrow(expected)
     expect(() => readConfig({ [name]: '' })).not.toThrow()
-  })
+  },
+)
 
-  it('believe no edge where nobody is trusted', () => {
-    expect(() => readConfig({ EDGE_HEADERS: 'bunny' })).toThrow(/EDGE_HEADERS: TRUSTED_PROXIES/)
-  })
+it('settings believe no edge where nobody is trusted', () => {
+  expect(() => readConfig({ EDGE_HEADERS: 'bunny' })).toThrow(/EDGE_HEADERS: TRUSTED_PROXIES/)
+})
 
-  it('treat an empty value as not set', () => {
-    const config = readConfig({ PORT: '', DATABASE_URL: '' })
-    expect([config.PORT, config.DATABASE_URL]).toEqual([8787, undefined])
-  })
+it('settings treat an empty value as not set', () => {
+  const config = readConfig({ PORT: '', DATABASE_URL: '' })
+  expect([config.PORT, config.DATABASE_URL]).toEqual([8787, undefined])
+})
 
-  it('are read from files where secrets are mounted', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-config-'))
-    const file = path.join(folder, 'url')
-    await writeFile(file, 'postgres://user@host/tidegate\n')
-    await writeFile(path.join(folder, 'empty'), '\n')
-    const url = 'postgres://user@host/tidegate'
-    expect(readConfig({ DATABASE_URL_FILE: file }).DATABASE_URL).toBe(url)
-    const both = { DATABASE_URL: url, DATABASE_URL_FILE: file }
-    expect(() => readConfig(both)).toThrow('DATABASE_URL_FILE: DATABASE_URL is set, too')
-    const bad = {
-      DATABASE_URL_FILE: `${folder}/none`,
-      TIDEGATE_MASTER_KEYS_FILE: `${folder}/empty`,
-    }
-    expect(() => readConfig(bad)).toThrow(
-      /DATABASE_URL_FILE: .*none cannot be read \(ENOENT\)\n.*TIDEGATE_MASTER_KEYS_FILE: .* is empty/,
-    )
-    await rm(folder, { recursive: true })
-  })
+const folder = temporaryFolder('config')
 
-  it('are all in the documentation, and nothing else is', async () => {
-    const file = new URL('../../docs/reference/configuration.md', import.meta.url)
-    const page = await readFile(file, 'utf8')
-    const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1])
-    expect(documented).toEqual(settingNames)
-  })
+it('settings are read from files where secrets are mounted', async () => {
+  const file = path.join(folder, 'url')
+  await writeFile(file, 'postgres://user@host/tidegate\n')
+  await writeFile(path.join(folder, 'empty'), '\n')
+  const url = 'postgres://user@host/tidegate'
+  expect(readConfig({ DATABASE_URL_FILE: file }).DATABASE_URL).toBe(url)
+  const both = { DATABASE_URL: url, DATABASE_URL_FILE: file }
+  expect(() => readConfig(both)).toThrow('DATABASE_URL_FILE: DATABASE_URL is set, too')
+  const bad = {
+    DATABASE_URL_FILE: `${folder}/none`,
+    TIDEGATE_MASTER_KEYS_FILE: `${folder}/empty`,
+  }
+  expect(() => readConfig(bad)).toThrow(
+    /DATABASE_URL_FILE: .*none cannot be read \(ENOENT\)\n.*TIDEGATE_MASTER_KEYS_FILE: .* is empty/,
+  )
+})
+
+it('settings are all in the documentation, and nothing else is', async () => {
+  const file = new URL('../../docs/reference/configuration.md', import.meta.url)
+  const page = await readFile(file, 'utf8')
+  const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1])
+  expect(documented).toEqual(settingNames)
 })

@@ -1,21 +1,19 @@
 import { execFile } from 'node:child_process'
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { installThere, runThere } from '../support/packed.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/test-projects.ts'
 
 const run = promisify(execFile)
-let folder: string
+const folder = temporaryFolder('install')
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'install-'))
   for (const name of ['package.json', 'package-lock.json'])
     await copyFile(path.join(root, name), path.join(folder, name))
 })
-afterAll(() => rm(folder, { recursive: true }))
 
 /** Returns the packages `npm ci` would install, as npm on the pinned Node says. */
 async function dryInstall(...options: string[]): Promise<string> {

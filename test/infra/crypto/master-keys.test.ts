@@ -1,19 +1,15 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readConfig } from '../../../infra/config.ts'
 import { readMasterKeys } from '../../../infra/crypto/master-keys.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const keys = `${'A'.repeat(43)}=, ${'b+/9'.repeat(11)}`
 
-describe('the command for master keys', () => {
-  let folder: string
-  beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-keys-'))
-  })
-  afterAll(() => rm(folder, { recursive: true }))
+const folder = temporaryFolder('keys')
 
+describe('the command for master keys', () => {
   async function printed(
     script: string,
     args = '',
@@ -68,20 +64,18 @@ describe('the command for master keys', () => {
   })
 })
 
-describe('master keys', () => {
-  it('are given in one way', async () => {
-    const command = { TIDEGATE_MASTER_KEYS_COMMAND: 'print-keys' }
-    const both = 'TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or its file is set, too'
-    expect(() => readConfig({ ...command, TIDEGATE_MASTER_KEYS: keys })).toThrow(both)
-    expect(() =>
-      readConfig({ ...command, TIDEGATE_MASTER_KEYS_FILE: import.meta.filename }),
-    ).toThrow(both)
-    expect(await readMasterKeys(readConfig({ TIDEGATE_MASTER_KEYS: keys }))).toBe(keys)
-  })
+it('master keys are given in one way', async () => {
+  const command = { TIDEGATE_MASTER_KEYS_COMMAND: 'print-keys' }
+  const both = 'TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or its file is set, too'
+  expect(() => readConfig({ ...command, TIDEGATE_MASTER_KEYS: keys })).toThrow(both)
+  expect(() => readConfig({ ...command, TIDEGATE_MASTER_KEYS_FILE: import.meta.filename })).toThrow(
+    both,
+  )
+  expect(await readMasterKeys(readConfig({ TIDEGATE_MASTER_KEYS: keys }))).toBe(keys)
+})
 
-  it.each([' ', `sh -c 'print keys'`])('are not asked for by %j', (command) => {
-    expect(() => readConfig({ TIDEGATE_MASTER_KEYS_COMMAND: command })).toThrow(
-      'TIDEGATE_MASTER_KEYS_COMMAND must be a program and its arguments, without quotes',
-    )
-  })
+it.each([' ', `sh -c 'print keys'`])('master keys are not asked for by %j', (command) => {
+  expect(() => readConfig({ TIDEGATE_MASTER_KEYS_COMMAND: command })).toThrow(
+    'TIDEGATE_MASTER_KEYS_COMMAND must be a program and its arguments, without quotes',
+  )
 })

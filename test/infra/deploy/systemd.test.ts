@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { readConfig, settingNames } from '../../../infra/config.ts'
 import { stopWithinMs } from '../../../services/server/server.ts'
 import { needs } from '../../support/needs.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { root } from '../../support/test-projects.ts'
 
 const page = await readFile(path.join(root, 'docs/operate/deploying.md'), 'utf8')
@@ -26,10 +26,11 @@ it('the unit gives a stop its time, and secrets as files of settings that there 
   expect(settingOf('ExecStart')).toMatch(/tidegate serve --roles %i$/)
 })
 
+const folder = temporaryFolder('unit')
+
 needs('systemd').it(
   'systemd finds no fault in it',
   async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-unit-'))
     const file = path.join(folder, 'tidegate@.service')
     // What it names is not installed here.
     await writeFile(file, unit.replace('/opt/tidegate/bin/tidegate', process.execPath))
@@ -38,7 +39,6 @@ needs('systemd').it(
       '--man=no',
       file,
     ]).catch((error) => error)
-    await rm(folder, { recursive: true, force: true })
     expect(stderr.split('\n').filter((line: string) => line.includes('tidegate@'))).toEqual([])
   },
   30_000,

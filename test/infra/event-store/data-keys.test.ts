@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
@@ -28,16 +27,14 @@ import { createMemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
 import { silent, testCause } from '../../support/projections.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const setting = randomBytes(32).toString('base64')
 const clock = () => 1_800_000_000_000
 
 const database = await createTestDatabase()
-const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-keys-'))
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true })
-})
+const folder = temporaryFolder('keys')
+afterAll(() => database.drop())
 
 const open = (masterKeys = setting, some: Partial<Parameters<typeof createDataKeys>[0]> = {}) =>
   createDataKeys({

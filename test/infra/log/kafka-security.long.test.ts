@@ -1,8 +1,7 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
@@ -12,6 +11,7 @@ import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
 import { kafkaSecurity } from '../../../infra/log/kafka/security.ts'
 import { type KafkaBroker, startKafkaBroker } from '../../support/kafka-broker.ts'
 import { needs } from '../../support/needs.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { createAuthority } from '../../support/tls-certificates.ts'
 
 const { describe, it } = needs('kafka-jars')
@@ -21,14 +21,13 @@ const jaas = 'org.apache.kafka.common.security'
 const record = { topic: 'topic', key: 'key', value: Buffer.from('value'), headers: {} }
 
 describe('a broker with TLS and passwords', () => {
-  let folder: string
+  const folder = temporaryFolder('kafka-tls')
   let broker: KafkaBroker
   let tokens: Server
   let ports: { secure: number; mutual: number }
   let files: { ca: string; cert: string; key: string; otherCa: string }
 
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-kafka-tls-'))
     const file = async (name: string, text: string) => {
       await writeFile(path.join(folder, name), text)
       return path.join(folder, name)
@@ -81,7 +80,6 @@ describe('a broker with TLS and passwords', () => {
   afterAll(async () => {
     tokens?.close()
     await broker?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const sasl = (mechanism: string, password = 'secret') => ({

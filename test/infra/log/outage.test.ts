@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
@@ -14,12 +12,14 @@ import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { consumed, expectDown, record, topic } from './outage.ts'
 
 const logger = pino({ level: 'silent' })
+const folder = temporaryFolder('outage')
+
 describe('an outage of the log', { timeout: 90_000 }, () => {
   test('postgres: appends fail while it is down; afterwards they and a running consumer go on', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-outage-'))
     const server = { dataDir: path.join(folder, 'postgres'), port: await freePort(), logger }
     const postgres = await startEmbeddedPostgres(server)
     const pool = createPool({ url: postgres.url })
@@ -41,7 +41,6 @@ describe('an outage of the log', { timeout: 90_000 }, () => {
       await pool.end()
       await again.stop()
     })
-    await rm(folder, { recursive: true })
   })
 
   test('kafka: nobody listens', async () => {

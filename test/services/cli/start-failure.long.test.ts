@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { cli } from '../../support/cli.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 import { startServerProcess } from '../../support/server-process.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const settings = {
   TIDEGATE_MASTER_KEYS: 'A'.repeat(44),
@@ -66,15 +66,11 @@ describe('a server that does not start', () => {
 })
 
 describe('a command on a machine where something is missing', () => {
-  let folder = ''
-  beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-settings-'))
-    await writeFile(path.join(folder, 'file'), '')
-  })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder('settings')
 
   it('dev names DATA_DIR where it is no folder', async () => {
     const dataDir = path.join(folder, 'file')
+    await writeFile(dataDir, '')
     const { code, stderr } = await cli(['dev'], { ...settings, DATA_DIR: dataDir })
     expect(code).toBe(1)
     expect(stderr).toContain(`DATA_DIR: ${dataDir} cannot be written`)
@@ -110,11 +106,8 @@ describe('a command on a machine where something is missing', () => {
   })
 })
 
-describe('odd values of settings', () => {
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await createTestDatabase()
-  })
+describe('odd values of settings', async () => {
+  const database = await createTestDatabase()
   afterAll(() => database.drop())
 
   it.each([{ TRUSTED_PROXIES: '10.0.0.0/40' }, { PORT: '8799', CONSOLE_PORT: '8799' }])(
@@ -140,29 +133,22 @@ describe('odd values of settings', () => {
   })
 })
 
-describe('other master keys than those of the installation', () => {
+describe('other master keys than those of the installation', async () => {
   const right = randomBytes(32).toString('base64')
   const wrong = randomBytes(32).toString('base64')
-  let database: TestDatabase
-  let env: Record<string, string>
-  let folder: string
+  const database = await createTestDatabase()
+  const env = {
+    DATA_DIR: temporaryFolder('keys'),
+    ...settings,
+    DATABASE_URL: database.url,
+    TIDEGATE_MASTER_KEYS: wrong,
+    LOG_LEVEL: '',
+  }
   beforeAll(async () => {
-    database = await createTestDatabase()
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-keys-'))
-    env = {
-      DATA_DIR: folder,
-      ...settings,
-      DATABASE_URL: database.url,
-      TIDEGATE_MASTER_KEYS: wrong,
-      LOG_LEVEL: '',
-    }
     const first = await startServerProcess(['serve'], { ...env, TIDEGATE_MASTER_KEYS: right })
     await first.end('SIGTERM')
   })
-  afterAll(async () => {
-    await database.drop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  afterAll(() => database.drop())
 
   it('stop serve with one line that says what to do', async () => {
     const given = { DATABASE_URL: database.url, TIDEGATE_MASTER_KEYS: wrong }

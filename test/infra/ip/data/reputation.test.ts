@@ -1,18 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { followLists } from '../../../../infra/ip/data/follow.ts'
 import { readReputationList, reputationOf } from '../../../../infra/ip/data/reputation.ts'
 import { openNetwork } from '../../../../infra/ip/network.ts'
 import { eventually } from '../../../support/eventually.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
-let folder: string
-
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-reputation-'))
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
+const folder = temporaryFolder('reputation')
 
 async function listOf(name: string, text: string) {
   const file = path.join(folder, name)
@@ -24,62 +19,60 @@ const notListed = { listed: false, categories: [], suspicious_network: false }
 const drop = '; Spamhaus DROP\n1.10.16.0/20 ; SBL256894\n2a06:5280::/29 ; SBL1\n'
 const fire = '# firehol\r\n\r\n9.9.9.9\n9.9.9.8/31 # again\n1.10.16.5\n2a00:1::7\n'
 
-describe('a list of an operator', () => {
-  test('says which addresses are listed, as what, and where their whole network is', async () => {
-    const files = [await listOf('spam', drop), await listOf('attacks', fire)]
-    const lists = await Promise.all(files.map(readReputationList))
-    for (const [ip, categories, suspicious_network] of [
-      ['1.10.16.5', ['spam', 'attacks'], true],
-      ['9.9.9.9', ['attacks'], false],
-      ['2a06:5287::1', ['spam'], true],
-      ['2a00:1::7', ['attacks'], false],
-    ] as const)
-      expect(reputationOf(lists, ip)).toEqual({ listed: true, categories, suspicious_network })
-    for (const other of ['1.10.15.255', '1.10.32.0', '9.9.9.10', '2a06:5288::1', '2a00:2::7'])
-      expect(reputationOf(lists, other)).toEqual(notListed)
-  })
+test('a list of an operator says which addresses are listed, as what, and where their whole network is', async () => {
+  const files = [await listOf('spam', drop), await listOf('attacks', fire)]
+  const lists = await Promise.all(files.map(readReputationList))
+  for (const [ip, categories, suspicious_network] of [
+    ['1.10.16.5', ['spam', 'attacks'], true],
+    ['9.9.9.9', ['attacks'], false],
+    ['2a06:5287::1', ['spam'], true],
+    ['2a00:1::7', ['attacks'], false],
+  ] as const)
+    expect(reputationOf(lists, ip)).toEqual({ listed: true, categories, suspicious_network })
+  for (const other of ['1.10.15.255', '1.10.32.0', '9.9.9.10', '2a06:5288::1', '2a00:2::7'])
+    expect(reputationOf(lists, other)).toEqual(notListed)
+})
 
-  test('names the lines that are neither an entry nor a comment, and has the others', async () => {
-    const text = '9.9.9.9\nexample.com\n9.9.9.0/33\n300.1.1.1\n 8.8.8.8 \n'
-    const { badLines, count } = await readReputationList(await listOf('bad', text))
-    expect({ badLines, count }).toEqual({ badLines: [2, 3, 4], count: 2 })
-  })
+test('a list of an operator names the lines that are neither an entry nor a comment, and has the others', async () => {
+  const text = '9.9.9.9\nexample.com\n9.9.9.0/33\n300.1.1.1\n 8.8.8.8 \n'
+  const { badLines, count } = await readReputationList(await listOf('bad', text))
+  expect({ badLines, count }).toEqual({ badLines: [2, 3, 4], count: 2 })
+})
 
-  test('is followed: a new file counts, and of one that is gone what was read stays', async () => {
-    const file = await listOf('followed', '9.9.9.9\n')
-    const warnings: string[] = []
-    const followed = await followLists([file], {
-      warn: (text) => void warnings.push(text),
-      everyMs: 10,
-    })
-    const isListed = (ip: string) => reputationOf(followed.current(), ip).listed
-    expect([isListed('9.9.9.9'), isListed('8.8.8.8')]).toEqual([true, false])
-    await listOf('followed', '8.8.8.8\nno address\n')
-    await eventually(() => expect(isListed('8.8.8.8')).toBe(true))
-    expect(warnings.at(-1)).toBe(
-      `${file.file}: 1 lines are no address or CIDR, the first of them is line 2`,
-    )
-    await rm(file.file)
-    expect(isListed('8.8.8.8')).toBe(true)
-    followed.stop()
+test('a list of an operator is followed: a new file counts, and of one that is gone what was read stays', async () => {
+  const file = await listOf('followed', '9.9.9.9\n')
+  const warnings: string[] = []
+  const followed = await followLists([file], {
+    warn: (text) => void warnings.push(text),
+    everyMs: 10,
   })
+  const isListed = (ip: string) => reputationOf(followed.current(), ip).listed
+  expect([isListed('9.9.9.9'), isListed('8.8.8.8')]).toEqual([true, false])
+  await listOf('followed', '8.8.8.8\nno address\n')
+  await eventually(() => expect(isListed('8.8.8.8')).toBe(true))
+  expect(warnings.at(-1)).toBe(
+    `${file.file}: 1 lines are no address or CIDR, the first of them is line 2`,
+  )
+  await rm(file.file)
+  expect(isListed('8.8.8.8')).toBe(true)
+  followed.stop()
+})
 
-  test('fails the start where it cannot be read', async () => {
-    const gone = { category: 'gone', file: path.join(folder, 'gone') }
-    await expect(followLists([gone], { warn: () => {} })).rejects.toThrow('ENOENT')
-  })
+test('a list of an operator fails the start where it cannot be read', async () => {
+  const gone = { category: 'gone', file: path.join(folder, 'gone') }
+  await expect(followLists([gone], { warn: () => {} })).rejects.toThrow('ENOENT')
+})
 
-  test('is named as what was consulted, also where it does not have the address', async () => {
-    const lists = [await readReputationList(await listOf('named', '9.9.9.9\n'))]
-    const source = await openNetwork({ cityPath: undefined, lists: () => lists })
-    const { sources, reputation, summary, status } = source.lookup('9.9.9.9', 1)
-    expect({ sources, status }).toEqual({ sources: ['reputation_lists'], status: 'skipped' })
-    expect(reputation).toMatchObject({ listed: true, categories: ['named'] })
-    expect(summary).toBe('This IP is on a list of addresses with a bad reputation.')
-    expect(source.lookup('8.8.8.8', 1)).toMatchObject({
-      sources: ['reputation_lists'],
-      reputation: { listed: false },
-    })
-    expect(source.lookup('10.0.0.1', 1).sources).toEqual([])
+test('a list of an operator is named as what was consulted, also where it does not have the address', async () => {
+  const lists = [await readReputationList(await listOf('named', '9.9.9.9\n'))]
+  const source = await openNetwork({ cityPath: undefined, lists: () => lists })
+  const { sources, reputation, summary, status } = source.lookup('9.9.9.9', 1)
+  expect({ sources, status }).toEqual({ sources: ['reputation_lists'], status: 'skipped' })
+  expect(reputation).toMatchObject({ listed: true, categories: ['named'] })
+  expect(summary).toBe('This IP is on a list of addresses with a bad reputation.')
+  expect(source.lookup('8.8.8.8', 1)).toMatchObject({
+    sources: ['reputation_lists'],
+    reputation: { listed: false },
   })
+  expect(source.lookup('10.0.0.1', 1).sources).toEqual([])
 })

@@ -1,8 +1,7 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm } from 'node:fs/promises'
 import path from 'node:path'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ExportColumn, ExportRow } from '../../../../services/cli/export/columns.ts'
 import {
   type ExportFormat,
@@ -11,6 +10,7 @@ import {
 } from '../../../../services/cli/export/file.ts'
 import { duckDb } from '../../../support/duckdb.ts'
 import { needs } from '../../../support/needs.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
 const columns: ExportColumn[] = [
   { name: 'place', type: 'integer' },
@@ -49,13 +49,9 @@ const seed = Date.now() % 1_000_000
 const rows: ExportRow[] = fc
   .sample(row, { numRuns: 25_000, seed })
   .map((one, place) => ({ ...one, place }))
-let folder: string
+const folder = temporaryFolder('formats')
 
-beforeAll(async () => {
-  console.log(`formats: seed ${seed}`)
-  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-formats-'))
-})
-afterAll(() => rm(folder, { recursive: true, force: true }))
+console.log(`formats: seed ${seed}`)
 
 async function written(format: ExportFormat, some: ExportRow[] = rows): Promise<string> {
   const file = path.join(folder, `rows.${format}`)

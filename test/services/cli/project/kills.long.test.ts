@@ -1,6 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openKafkaLog } from '../../../../infra/log/kafka/log.ts'
@@ -16,6 +15,7 @@ import { createNumbers } from '../../../support/hand.ts'
 import { deleteTopics } from '../../../support/logs.ts'
 import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
 import { silent, testCause } from '../../../support/projections.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
 const verdicts = 'docs/examples/views/verdicts-by-page.ts'
 const kills = 4
@@ -36,7 +36,7 @@ const counter = `export default {
 
 describe.each(cases)('views on $log with $partitions partitions', ({ log: name, partitions }) => {
   let world: World
-  let folder: string
+  const folder = temporaryFolder('kills')
   let database: TestDatabase
   let log: EventLog
   let settings: Record<string, string>
@@ -44,7 +44,6 @@ describe.each(cases)('views on $log with $partitions partitions', ({ log: name, 
 
   // What the API answers from is in a database of its own, and gets the same events.
   beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-kills-'))
     world = await startWorld()
     database = await createTestDatabase()
     const { pool, url } = database
@@ -70,7 +69,6 @@ describe.each(cases)('views on $log with $partitions partitions', ({ log: name, 
     if (kafka) await deleteTopics(kafka.brokers.split(','), kafka.prefix)
     await database?.drop()
     await world?.stop()
-    if (folder) await rm(folder, { recursive: true, force: true })
   })
 
   test('have the numbers of the API after kills at random moments', async () => {

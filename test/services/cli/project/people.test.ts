@@ -1,9 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { EventLog } from '../../../../infra/log/port.ts'
+import { afterAll, describe, expect, test } from 'vitest'
 import { eventTopics } from '../../../../schemas/events.ts'
 import { loadView } from '../../../../services/cli/project/view.ts'
 import { decision, id } from '../../../projections/world-events.ts'
@@ -11,13 +9,10 @@ import { visitorErased } from '../../../support/erased.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { placesOf } from '../../../support/people.ts'
-import {
-  ensureTopics,
-  openProjectionWorld,
-  type ProjectionWorld,
-} from '../../../support/projections.ts'
+import { ensureTopics, openProjectionWorld } from '../../../support/projections.ts'
 import type { Place } from '../../../support/secret-scan.ts'
 import { sessionScored, visitorLink } from '../../../support/session-scored.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { startView } from './start-view.ts'
 
 /** All that events say of a person, as it is read. */
@@ -42,21 +37,15 @@ const peopleView = `export default {
 }
 `
 
-describe.each(openTestLogs())('a view that has all of people, on $name', (testLog) => {
-  let folder: string
-  let world: ProjectionWorld
-  let log: EventLog
-  beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-people-view-'))
-    world = await openProjectionWorld()
-    log = await testLog.open()
-    await ensureTopics(log)
-    await log.ensureTopics([{ topic: eventTopics.VisitorErased, partitions: 1 }])
-  })
+describe.each(openTestLogs())('a view that has all of people, on $name', async (testLog) => {
+  const folder = temporaryFolder('people-view')
+  const world = await openProjectionWorld()
+  const log = await testLog.open()
+  await ensureTopics(log)
+  await log.ensureTopics([{ topic: eventTopics.VisitorErased, partitions: 1 }])
   afterAll(async () => {
-    await world?.close()
+    await world.close()
     await testLog.cleanup()
-    if (folder) await rm(folder, { recursive: true, force: true })
   })
 
   test('has no byte of a person in any file after an erasure and a vacuum', async () => {

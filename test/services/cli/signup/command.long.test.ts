@@ -1,28 +1,22 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { cli } from '../../../support/cli.ts'
 import { followCli } from '../../../support/cli-lines.ts'
 import { approveAsPerson } from '../../../support/gate-approve.ts'
-import { type RunningTidegate, startTidegate } from '../../../support/tidegate.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
+import { startTidegate } from '../../../support/tidegate.ts'
 
-let folder = ''
-let tidegate: RunningTidegate
+const folder = temporaryFolder('signup')
 const running: ReturnType<typeof followCli>[] = []
-
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'tidegate-signup-'))
-  tidegate = await startTidegate()
-}, 60_000)
+const tidegate = await startTidegate()
 afterAll(async () => {
   for (const { end } of running) end()
   await Promise.all(running.map(({ result }) => result))
-  await tidegate?.stop()
-  await rm(folder, { recursive: true, force: true })
+  await tidegate.stop()
 }, 60_000)
 
 const settings = () => ({ DATA_DIR: tidegate.dataDir })
