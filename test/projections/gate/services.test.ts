@@ -130,6 +130,8 @@ describe('verification', () => {
     ['of the domain is withdrawn', [domain, withdrawn], { verified_domain: null }],
     ['is given', [verified], { verified: true, updated_at: 15 }],
     ['is withdrawn', [verified, withdrawn], { verified: false, updated_at: 16 }],
+    ['stays with the name', [verified, changed({ description: 'Mail.' })], { verified: true }],
+    ['ends with another name', [verified, changed({ name: 'Post' })], { verified: false }],
     [
       'outlives the end of the service',
       [verified, disabled()],

@@ -71,17 +71,10 @@ describe('POST /v1/agents/ip-rotation', () => {
     ['a member too many in an item', one({ note: 'x' }), 'items.1.note', 'not_allowed'],
     ['no ip', one({ ip: undefined }), 'items.1.ip', 'required'],
     ['no provider', one({ proxy_provider: undefined }), 'items.1.proxy_provider', 'required'],
-    ['an ip that is a number', one({ ip: 8 }), 'items.1.ip', 'invalid_type'],
     ['a private ip', one({ ip: '10.0.0.1' }), 'items.1.ip', 'invalid'],
     ['a documentation ip', one({ ip: '2001:db8::1' }), 'items.1.ip', 'invalid'],
     ['text for an ip', one({ ip: 'localhost' }), 'items.1.ip', 'invalid'],
     ['no country', one({ desired_country_code: 'XX' }), 'items.1.desired_country_code', 'invalid'],
-    [
-      'an unknown provider',
-      one({ proxy_provider: 'X' }),
-      'items.1.proxy_provider',
-      'invalid_value',
-    ],
   ])('refuses %s', async (_, body, name, issue) => {
     const { status, body: answer } = await post(body)
     expect([status, answer.error.details]).toMatchObject([

@@ -1,18 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { verifyService } from '../../../../services/gate/registry/commands.ts'
 import { createRegistryList } from '../../../../services/gate/registry/routes.ts'
 import { issueApiKey } from '../../../../services/organizations/commands.ts'
 import { type GateTenant, gateTenant, registration } from '../../../support/gate-world.ts'
 import { publicUrl, type Send } from '../../../support/send.ts'
-import { startGateApi } from '../gate-api.ts'
+import { useGateApi } from '../gate-api.ts'
 
 let tenant: GateTenant
-const gate = await startGateApi()
+const gate = await useGateApi()
 beforeEach(async () => {
   tenant = await gateTenant(gate.deps)
 })
-afterAll(() => gate.stop())
 
 function bodyFor(of: GateTenant, more: object = {}) {
   const { organizationId: _, environment: __, ...body } = registration(of)
@@ -44,15 +43,11 @@ async function testKey(): Promise<string> {
 const invalid = (field: string) => `422 gate.validation_failed ${field}`
 
 describe('creating', () => {
-  const namesIn = ({ error }: Awaited<ReturnType<typeof create>>) =>
-    error.details.fields.map(({ name }: { name: string }) => name).toSorted()
-
-  test('names what it lacks', async () => {
+  test('names all that it lacks, and all that is not writable', async () => {
+    const namesIn = ({ error }: Awaited<ReturnType<typeof create>>) =>
+      error.details.fields.map(({ name }: { name: string }) => name).toSorted()
     const needed = ['description', 'id', 'name', 'webhook_endpoint_id', 'website']
     expect(namesIn(await create({}))).toEqual(needed)
-  })
-
-  test('names all that is not writable', async () => {
     const body = bodyFor(tenant, {
       status: 'disabled',
       verified: true,
@@ -104,39 +99,12 @@ describe('creating', () => {
   })
 })
 
-describe('changing', () => {
-  test('replaces what is named as a whole, and says when it changed', async () => {
-    const branding = { logo_url: 'https://acme.example/logo.svg', primary_color: '#abc' }
-    const id = await created({ branding })
-    const before = (await managed(id)).data
-    gate.now.ms += 1000
-    const changes = { name: 'Acme Post', branding: { primary_color: '#def' } }
-    const { data } = await patch(id, changes)
-    expect(data).toEqual({
-      ...before,
-      ...changes,
-      branding: { primary_color: '#def', verified: false },
-      updated_at: new Date(gate.now.ms).toISOString(),
-    })
-    gate.now.ms += 1000
-    expect((await patch(id, { name: 'Acme Post' })).data).toEqual(data)
-  })
-
-  test('names what cannot be changed', async () => {
-    const id = await created()
-    const webhook_endpoint_id = (await gateTenant(gate.deps)).endpointId
-    expect((await patch(id, {})).outcome).toBe(invalid('body'))
-    for (const changes of [{ id: 'other' }, { status: 'active' }, { webhook_endpoint_id }])
-      expect((await patch(id, changes)).outcome).toBe(invalid(Object.keys(changes).join()))
-  })
-
-  test('ends the verification where people would take it for another service', async () => {
-    const id = await created()
-    await verifyService(gate.deps, { serviceId: id, verified: true })
-    const verifiedAfter = async (change: object) => (await patch(id, change)).data.branding.verified
-    expect(await verifiedAfter({ description: 'Mail.' })).toBe(true)
-    expect(await verifiedAfter({ name: 'Acme Post' })).toBe(false)
-  })
+test('a change is refused of what cannot be changed, which is named', async () => {
+  const id = await created()
+  const webhook_endpoint_id = (await gateTenant(gate.deps)).endpointId
+  expect((await patch(id, {})).outcome).toBe(invalid('body'))
+  for (const changes of [{ id: 'other' }, { status: 'active' }, { webhook_endpoint_id }])
+    expect((await patch(id, changes)).outcome).toBe(invalid(Object.keys(changes).join()))
 })
 
 test('an environment has its own list, newest first, disabled ones too', async () => {
@@ -153,12 +121,6 @@ test('what others have is not found before anything of the body is looked at', a
   expect(answer.outcome).toBe('404 request.not_found')
   for (const odd of ['Acme', 'a', '%00%00%00', 'tidegate', '..%2F..'])
     expect((await managed(odd)).status).toBe(404)
-})
-
-test.each(['tidegate', 'nobody', 'a\0b'])('the operator cannot verify %j', async (serviceId) => {
-  await expect(verifyService(gate.deps, { serviceId, verified: true })).rejects.toMatchObject({
-    code: 'request.not_found',
-  })
 })
 
 describe('the registry', () => {
