@@ -4,10 +4,10 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { createKafkaClient } from '../../../infra/log/kafka/client.ts'
 import { type KafkaLogOptions, openKafkaLog } from '../../../infra/log/kafka/log.ts'
-import type { Batch, EventLog, LogRecord } from '../../../infra/log/port.ts'
-import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
+import type { EventLog } from '../../../infra/log/port.ts'
 import { type KafkaBroker, startKafkaBroker } from '../../support/kafka-broker.ts'
 import { needs } from '../../support/needs.ts'
+import { allRecords } from './all-records.ts'
 
 const { describe, it } = needs('kafka-jars')
 
@@ -57,14 +57,6 @@ describe('a broker', () => {
       0,
     )
 
-  async function readAll(log: EventLog, topic: string): Promise<LogRecord[]> {
-    const found: LogRecord[] = []
-    const handle = (batches: Batch[]) =>
-      void found.push(...batches.flatMap(({ records }) => records))
-    await readTopicToEnd({ log, topic, handle })
-    return found
-  }
-
   it.each(types)(
     'stores what is compressed by %s, and everybody reads it',
     async (type) => {
@@ -77,7 +69,7 @@ describe('a broker', () => {
       if (type === 'none') expect(stored(topic)).toBeGreaterThan(size)
       else expect(stored(topic)).toBeLessThan(size / 10)
       for (const reader of types)
-        expect(await readAll(await open(reader), topic)).toMatchObject(records(topic))
+        expect(await allRecords(await open(reader), topic)).toMatchObject(records(topic))
     },
     60_000,
   )
@@ -91,7 +83,7 @@ describe('a broker', () => {
       await log.ensureTopics([{ topic, partitions: 1 }])
       await log.append(records(topic))
       expect(stored(topic)).toBeLessThan(100_000)
-      expect(await readAll(log, topic)).toMatchObject(records(topic))
+      expect(await allRecords(log, topic)).toMatchObject(records(topic))
       expect(String(await log.warnings())).not.toContain('compression.type')
     },
     60_000,

@@ -6,11 +6,11 @@ import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
 import { findMoved, type Move, moveTopic } from '../../../infra/log/move-topic.ts'
 import type { EventLog, LogRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
-import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
 import { kafkaPlace } from '../../support/cluster.ts'
 import { deleteTopics } from '../../support/logs.ts'
 import { needs } from '../../support/needs.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { allRecords } from './all-records.ts'
 
 const { describe, test } = needs('kafka')
 
@@ -78,12 +78,7 @@ describe('a topic of the embedded log that moves to Kafka', { timeout: 60_000 },
     database.pool.query(`delete from tidegate_log.records where topic = $1 and ${where}`, [topic])
 
   async function recordsOf(log: EventLog, topic: string): Promise<LogRecord[]> {
-    const records: LogRecord[] = []
-    await readTopicToEnd({
-      log,
-      topic,
-      handle: (batches) => void records.push(...batches.flatMap((batch) => batch.records)),
-    })
+    const records = await allRecords(log, topic)
     return records.sort((a, b) => a.partition - b.partition || a.offset - b.offset)
   }
 

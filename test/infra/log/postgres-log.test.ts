@@ -7,20 +7,16 @@ import { createSession } from '../../../infra/log/postgres/session.ts'
 import { openListener } from '../../../infra/postgres/listen.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { eachBatch } from '../../support/each-batch.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { twoKeysApart } from './contract.ts'
 
 const logger = pino({ level: 'silent' })
 const topic = 'fates'
 const record = { topic, key: 'k', value: Buffer.from('v'), headers: {} }
-let database: TestDatabase
-let log: EventLog
-beforeAll(async () => {
-  database = await createTestDatabase()
-  log = await openPostgresLog({ ...database, logger })
-  await log.ensureTopics([{ topic, partitions: 1 }])
-})
+const database = await createTestDatabase()
+const log = await openPostgresLog({ ...database, logger })
+await log.ensureTopics([{ topic, partitions: 1 }])
 afterAll(async () => {
   await log.close()
   await database.drop()
@@ -272,11 +268,8 @@ test('a partition with much to read gets the whole of a read while others have l
 })
 
 test('a group gets what its process and others append, each record once and in order', async () => {
-  const { pool, url, drop } = await createTestDatabase()
-  const [own, other] = [
-    await openPostgresLog({ pool, url, logger }),
-    await openPostgresLog({ pool, url, logger }),
-  ]
+  await using installation = await createOwn()
+  const [own, other] = [await installation.open(), await installation.open()]
   await own.ensureTopics([{ topic: 'shared', partitions: 2 }])
   const got = new Map<number, number[]>()
   let count = 0
@@ -295,16 +288,13 @@ test('a group gets what its process and others append, each record once and in o
     },
   })
   const writers = [own, own, own, other].map(async (log) => {
-    for (let i = 0; i < 100; i++)
-      await log.append([{ topic: 'shared', key: `k${i}`, value: Buffer.from('x'), headers: {} }])
+    for (let i = 0; i < 100; i++) await log.append([{ ...record, topic: 'shared', key: `k${i}` }])
   })
   await Promise.all([...writers, all])
   const ends = await own.endPositions('shared')
   for (const { partition, offset } of ends)
     expect(got.get(partition)).toEqual(Array.from({ length: offset }, (_, i) => i))
   await consumer.stop()
-  await Promise.all([own.close(), other.close()])
-  await drop()
 })
 
 test('a group goes on past records that expired before it read them', async () => {

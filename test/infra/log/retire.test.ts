@@ -1,28 +1,20 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
+import { afterAll, expect, test } from 'vitest'
+import { LogUnavailable } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { retireLog } from '../../../infra/log/postgres/retire.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 
 const topic = 'topic'
-let database: TestDatabase
-let log: EventLog
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  log = await openPostgresLog({
-    pool: database.pool,
-    url: database.url,
-    logger: pino({ level: 'silent' }),
-  })
-  await log.ensureTopics([{ topic, partitions: 2 }])
-})
+const database = await createTestDatabase()
+const log = await openPostgresLog({ ...database, logger: pino({ level: 'silent' }) })
+await log.ensureTopics([{ topic, partitions: 2 }])
 
 afterAll(async () => {
-  await log?.close()
-  await database?.drop()
+  await log.close()
+  await database.drop()
 })
 
 const append = () => log.append([{ topic, key: 'a', value: Buffer.from('1'), headers: {} }])

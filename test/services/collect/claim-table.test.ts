@@ -1,9 +1,8 @@
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { toApiError } from '../../../infra/http/error-response.ts'
-import type { Batch, EventLog, LogRecord } from '../../../infra/log/port.ts'
+import type { EventLog } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
-import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import {
   appendClaimed,
@@ -14,12 +13,13 @@ import {
   createClaimTable,
   purgeClaims,
 } from '../../../services/collect/claims.ts'
+import { allRecords } from '../../infra/log/all-records.ts'
 import {
   type CollectProcess,
   startCollectProcess,
   stateOf,
 } from '../../support/collect-processes.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 import {
   eightBodies,
   hashOf,
@@ -33,11 +33,8 @@ import { codec } from './collect-app.ts'
 const logger = pino({ level: 'silent' })
 const topic = 'tidegate.collect.v1'
 
-let database: TestDatabase
 let undo = new AsyncDisposableStack()
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
+const database = await createTestDatabase()
 afterEach(async () => {
   await undo.disposeAsync()
   undo = new AsyncDisposableStack()
@@ -67,13 +64,6 @@ async function openLog(
   undo.defer(() => log.close())
   await log.ensureTopics([{ topic, partitions: 1 }])
   return log
-}
-
-async function readAll(log: EventLog): Promise<LogRecord[]> {
-  const records: LogRecord[] = []
-  const handle = (batches: Batch[]) => void records.push(...batches.flatMap((one) => one.records))
-  await readTopicToEnd({ log, topic, handle })
-  return records
 }
 
 const claimOf = (name: string, seq: number, changes: Partial<Claim> = {}): Claim => ({
@@ -182,7 +172,7 @@ test.each(kindsOfLog)(
         nonce = answer.json.nonce ?? ''
       }
     }
-    const records = await readAll(log)
+    const records = await allRecords(log, topic)
     const stored = records
       .map((record) => codec.fromRecord(record))
       .filter(({ type }) => type === 'BatchReceived')
@@ -206,7 +196,7 @@ test('a claim and its record are one statement, and both are refused together wi
   const take = (key: string, claim: Claim) =>
     appendClaimed({ log, claims }, { claim, recordAt: recordAt(key) })
   const written = async () =>
-    (await readAll(log))
+    (await allRecords(log, topic))
       .filter(({ key }) => key.startsWith('one'))
       .map(({ key, value }) => `${key} ${value}`)
 

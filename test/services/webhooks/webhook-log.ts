@@ -4,8 +4,7 @@ import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { lastBefore } from '../../../infra/event-store/catch-up.ts'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import { derivedHexId, randomId } from '../../../infra/ids.ts'
-import type { Batch, EventLog, Position } from '../../../infra/log/port.ts'
-import { readTopicToEnd } from '../../../infra/log/read-topic.ts'
+import type { EventLog, Position } from '../../../infra/log/port.ts'
 import { generateSigningSecret, sealSigningSecret } from '../../../infra/wire/webhooks/signature.ts'
 import { gateProjection } from '../../../projections/gate/projection.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
@@ -20,6 +19,7 @@ import {
   type WebhookEventRaised,
 } from '../../../schemas/events.ts'
 import { runDispatcher } from '../../../services/webhooks/dispatch/dispatcher.ts'
+import { allRecords } from '../../infra/log/all-records.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { TestLog } from '../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent } from '../../support/projections.ts'
@@ -163,7 +163,6 @@ export async function openWebhookLog(
     applied,
     decideAs,
     keyring,
-    seal,
     append,
     happen,
     organization,
@@ -292,13 +291,8 @@ export async function openWebhookLog(
       await applied.waitFor('webhooks', lastBefore(await log.endPositions(topic)), patience)
     },
     /** All that is on the webhooks topic. */
-    async history(): Promise<RecordedEvent[]> {
-      const events: RecordedEvent[] = []
-      const handle = (batches: Batch[]) =>
-        void events.push(...batches.flatMap(({ records }) => records.map(codec.fromRecord)))
-      await readTopicToEnd({ log, topic, handle })
-      return events
-    },
+    history: async (): Promise<RecordedEvent[]> =>
+      (await allRecords(log, topic)).map((record) => codec.fromRecord(record)),
     async close(): Promise<void> {
       await Promise.all([...running].map((one) => one.stop()))
       await world.close()
