@@ -206,25 +206,23 @@ describe('what is no response', () => {
   )
 })
 
-describe('the end of a client', () => {
-  it('ends what is under way, and leaves no connection', async () => {
-    const receiver = await startRawReceiver(({ socket, text }) => {
-      if (text.includes('/fast')) socket.write(answerOf(200))
-    })
-    const dns = await startNames(() => 'silent')
-    const client = createTestClient({ dnsServers: [dns.address] })
-    const url = `http://127.0.0.1:${receiver.port}`
-    expect(await client.post(postTo(`${url}/fast`))).toMatchObject({ status: 200 })
-    const posts = [
-      client.post(postTo(`${url}/slow`)),
-      client.post(postTo('http://unanswered.example/')),
-    ]
-    await eventually(() => expect([receiver.requests.length, dns.questions.length]).toEqual([2, 2]))
-    await client.close()
-    const stopped = { kind: 'failure', reason: 'reset', message: 'Sending was stopped.' }
-    expect(await Promise.all(posts)).toMatchObject([stopped, stopped])
-    await eventually(() => expect(receiver.sockets.size).toBe(0))
-    expect(await client.post(postTo(`${url}/fast`))).toMatchObject(stopped)
-    await client.close()
+it('the end of a client ends what is under way, and leaves no connection', async () => {
+  const receiver = await startRawReceiver(({ socket, text }) => {
+    if (text.includes('/fast')) socket.write(answerOf(200))
   })
+  const dns = await startNames(() => 'silent')
+  const client = createTestClient({ dnsServers: [dns.address] })
+  const url = `http://127.0.0.1:${receiver.port}`
+  expect(await client.post(postTo(`${url}/fast`))).toMatchObject({ status: 200 })
+  const posts = [
+    client.post(postTo(`${url}/slow`)),
+    client.post(postTo('http://unanswered.example/')),
+  ]
+  await eventually(() => expect([receiver.requests.length, dns.questions.length]).toEqual([2, 2]))
+  await client.close()
+  const stopped = { kind: 'failure', reason: 'reset', message: 'Sending was stopped.' }
+  expect(await Promise.all(posts)).toMatchObject([stopped, stopped])
+  await eventually(() => expect(receiver.sockets.size).toBe(0))
+  expect(await client.post(postTo(`${url}/fast`))).toMatchObject(stopped)
+  await client.close()
 })

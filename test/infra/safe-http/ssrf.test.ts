@@ -1,6 +1,7 @@
 import diagnostics from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import {
   type AddressRules,
@@ -20,7 +21,90 @@ import {
   startRawReceiver,
   track,
 } from './raw-receiver.ts'
-import { badAnswers, notationsOf, ownHosts, specialHosts } from './ssrf-targets.ts'
+import { specialRanges } from './special-ranges.ts'
+
+/** Every way in which a URL can say an IPv4 address, and the IPv6 addresses that carry it. */
+function notationsOf(ip: string): string[] {
+  const [a = 0, b = 0, c = 0, d = 0] = ip.split('.').map(Number)
+  const number = ((a << 24) | (b << 16) | (c << 8) | d) >>> 0
+  const hex = (value: number) => `0x${value.toString(16)}`
+  const octal = (value: number) => `0${value.toString(8)}`
+  const groups = `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
+  const inverted = `${(((a << 8) | b) ^ 0xffff).toString(16)}:${(((c << 8) | d) ^ 0xffff).toString(16)}`
+  const wide = (text: string) =>
+    text.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)))
+  const percent = (text: string) =>
+    text.replace(/./g, (character) => `%${character.charCodeAt(0).toString(16)}`)
+  return [
+    ip,
+    `${ip}.`,
+    String(number),
+    hex(number),
+    hex(number).toUpperCase(),
+    octal(number),
+    [a, b, c, d].map(hex).join('.'),
+    [a, b, c, d].map(octal).join('.'),
+    [octal(a), b, hex(c), d].join('.'),
+    `${a}.${((b << 16) | (c << 8) | d) >>> 0}`,
+    `${a}.${b}.${(c << 8) | d}`,
+    `000${octal(a)}.${b}.${c}.${d}`,
+    wide(ip),
+    ip.replaceAll('.', '。'),
+    ip.replaceAll('.', '｡'),
+    percent(ip),
+    percent(String(number)),
+    `public.example@${ip}`,
+    `[::ffff:${ip}]`,
+    `[::ffff:${groups}]`,
+    `[0:0:0:0:0:FFFF:${groups}]`,
+    `[::${ip}]`,
+    `[::ffff:0:${ip}]`,
+    `[64:ff9b::${ip}]`,
+    `[64:ff9b:1::${ip}]`,
+    `[2002:${groups}::1]`,
+    `[2001:0:4136:e378:8000:63bf:${inverted}]`,
+    `[fe80::5efe:${ip}]`,
+  ]
+}
+
+const specialAddresses = specialRanges
+  .flatMap(([, first, last]) => [first, last])
+  .filter((ip) => !ip.includes('%'))
+
+const specialHosts = [
+  ...specialAddresses.map((ip) => (ip.includes(':') ? `[${ip}]` : ip)),
+  '[0000:0000:0000:0000:0000:0000:0000:0001]',
+  '[fe80::1%25lo]',
+  'localhost',
+  'LOCALHOST',
+  'localhost.',
+  'a.localhost',
+  'ｌocalhost',
+  'loc%61lhost',
+  '0',
+  '127.1',
+  '1.1.1.1.localhost',
+]
+
+/** All addresses by which this machine reaches itself; an IPv6 one with a scope cannot stand in a URL. */
+function ownHosts(): string[] {
+  const all = Object.values(networkInterfaces()).flatMap((list) => list ?? [])
+  return all
+    .filter(({ address }) => !address.startsWith('fe80'))
+    .map(({ address, family }) => (family === 'IPv6' ? `[${address}]` : address))
+}
+
+/** Answers of DNS that must lead nowhere, by the first label of the name. */
+const badAnswers: Record<string, string[]> = {
+  ...Object.fromEntries(specialAddresses.map((ip, index) => [`special-${index}`, [ip]])),
+  'mixed-first': ['127.0.0.1', '8.8.8.8'],
+  'mixed-last': ['8.8.8.8', '127.0.0.1'],
+  'mixed-many': ['8.8.8.8', '8.8.4.4', '1.1.1.1', '9.9.9.9', '10.0.0.1'],
+  'mixed-six': ['8.8.8.8', '::1'],
+  'mixed-six-only': ['2001:4860:4860::8888', '::1'],
+  'mixed-mapped': ['8.8.8.8', '::ffff:127.0.0.1'],
+  'mixed-four': ['127.0.0.1', '2001:4860:4860::8888'],
+}
 
 async function startCanary(host?: string, port = 0) {
   const canary = { port: 0, connections: 0 }
@@ -135,43 +219,42 @@ async function startNeighbours(answer: string | ((text: string, port: number) =>
   }
 }
 
-describe('redirects', () => {
-  const places = (port: number) => [
-    `http://127.0.0.2:${port}/`,
-    `http://[::1]:${port}/`,
-    `//127.0.0.2:${port}/`,
-    `http://2130706434:${port}/`,
-    `https://127.0.0.2:${port}/`,
-    '/elsewhere',
-  ]
+const places = (port: number) => [
+  `http://127.0.0.2:${port}/`,
+  `http://[::1]:${port}/`,
+  `//127.0.0.2:${port}/`,
+  `http://2130706434:${port}/`,
+  `https://127.0.0.2:${port}/`,
+  '/elsewhere',
+]
 
-  it.each([201, 300, 301, 302, 303, 304, 305, 307, 308])(
-    'of status %i are not followed',
-    async (status) => {
-      const { receiver, canaryConnections } = await startNeighbours((text, port) => {
-        const place = places(port)[Number(/ \/(\d+) /.exec(text)?.[1])]
-        const headers = [
-          `location: ${place}`,
-          `content-location: ${place}`,
-          `refresh: 0; url=${place}`,
-          `alt-svc: h2="127.0.0.2:${port}"`,
-          `link: <${place}>; rel=canonical`,
-        ]
-        return `HTTP/1.1 ${status} X\r\n${headers.join('\r\n')}\r\ncontent-length: 0\r\n\r\n`
-      })
-      const client = createTestClient({ rules: onlyOne })
-      for (const index of places(receiver.port).keys()) {
-        const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/${index}`))
-        expect(outcome).toMatchObject({ kind: 'response', status })
-      }
-      expect(receiver.requests.length).toBe(places(0).length)
-      expect(canaryConnections()).toBe(0)
-    },
-  )
-})
+it.each([201, 300, 301, 302, 303, 304, 305, 307, 308])(
+  'redirects of status %i are not followed',
+  async (status) => {
+    const { receiver, canaryConnections } = await startNeighbours((text, port) => {
+      const place = places(port)[Number(/ \/(\d+) /.exec(text)?.[1])]
+      const headers = [
+        `location: ${place}`,
+        `content-location: ${place}`,
+        `refresh: 0; url=${place}`,
+        `alt-svc: h2="127.0.0.2:${port}"`,
+        `link: <${place}>; rel=canonical`,
+      ]
+      return `HTTP/1.1 ${status} X\r\n${headers.join('\r\n')}\r\ncontent-length: 0\r\n\r\n`
+    })
+    const client = createTestClient({ rules: onlyOne })
+    for (const index of places(receiver.port).keys()) {
+      const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/${index}`))
+      expect(outcome).toMatchObject({ kind: 'response', status })
+    }
+    expect(receiver.requests.length).toBe(places(0).length)
+    expect(canaryConnections()).toBe(0)
+  },
+)
 
-describe('a name that changes its address', () => {
-  it.each(['127.0.0.2', '::1'])('is followed until it becomes %s', async (bad) => {
+it.each(['127.0.0.2', '::1'])(
+  'a name that changes its address is followed until it becomes %s',
+  async (bad) => {
     const { receiver, canaryConnections } = await startNeighbours(
       answerOf(200, '', 'connection: close\r\n'),
     )
@@ -187,33 +270,31 @@ describe('a name that changes its address', () => {
     // Asked once for each connection: there is no second answer to change.
     expect(dns.questions.filter((question) => question.startsWith('A ')).length).toBe(5)
     expect([receiver.connections, canaryConnections()]).toEqual([3, 0])
-  })
+  },
+)
+
+it('the address at the other end is checked when the connection is there, before a byte is sent', async () => {
+  const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
+  let checks = 0
+  const rules: AddressRules = { ...onlyOne, isException: () => ++checks === 1 }
+  const client = createTestClient({ rules })
+  const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
+  expect(outcome).toMatchObject({ kind: 'failure', reason: 'address' })
+  expect(checks).toBe(2)
+  await eventually(() => expect([receiver.connections, receiver.sockets.size]).toEqual([1, 0]))
+  expect(receiver.requests).toEqual([])
 })
 
-describe('the address at the other end', () => {
-  it('is checked when the connection is there, before a byte is sent', async () => {
-    const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
-    let checks = 0
-    const rules: AddressRules = { ...onlyOne, isException: () => ++checks === 1 }
-    const client = createTestClient({ rules })
-    const outcome = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
-    expect(outcome).toMatchObject({ kind: 'failure', reason: 'address' })
-    expect(checks).toBe(2)
-    await eventually(() => expect([receiver.connections, receiver.sockets.size]).toEqual([1, 0]))
-    expect(receiver.requests).toEqual([])
-  })
-
-  it('has to be an exception for plain http', async () => {
-    const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
-    const rules = { hasExceptions: false, isAllowed: () => true, isException: () => false }
-    const client = createTestClient({ rules })
-    const plain = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
-    expect(plain).toMatchObject({ kind: 'failure', reason: 'address' })
-    expect(receiver.connections).toBe(0)
-    // By TLS it would be reached, if it spoke that.
-    const https = postTo(`https://127.0.0.1:${receiver.port}/`, { timeoutMs: 300 })
-    const secure = await client.post(https)
-    expect(secure.kind).toBe('failure')
-    expect(receiver.connections).toBe(1)
-  })
+it('the address at the other end has to be an exception for plain http', async () => {
+  const receiver = await startRawReceiver(({ socket }) => socket.write(answerOf(200)))
+  const rules = { hasExceptions: false, isAllowed: () => true, isException: () => false }
+  const client = createTestClient({ rules })
+  const plain = await client.post(postTo(`http://127.0.0.1:${receiver.port}/`))
+  expect(plain).toMatchObject({ kind: 'failure', reason: 'address' })
+  expect(receiver.connections).toBe(0)
+  // By TLS it would be reached, if it spoke that.
+  const https = postTo(`https://127.0.0.1:${receiver.port}/`, { timeoutMs: 300 })
+  const secure = await client.post(https)
+  expect(secure.kind).toBe('failure')
+  expect(receiver.connections).toBe(1)
 })

@@ -91,57 +91,53 @@ describe('certificates', () => {
   })
 })
 
-describe('handshakes', () => {
-  async function outcomeOf(serve: (socket: Socket) => void) {
-    const server = createServer((socket) => {
-      socket.on('error', () => {})
-      serve(socket)
-    })
-    track(server)
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    const client = createTestClient({ connectTimeoutMs: 500, timeoutMs: 10_000 })
-    return await client.post(postTo(`https://127.0.0.1:${portOf(server)}/`))
-  }
-
-  it.each<[string, string, (socket: Socket) => void]>([
-    ['tls', 'speaks plain HTTP', (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')],
-    ['tls', 'closes', (socket) => socket.once('data', () => socket.end())],
-    ['tls', 'resets', (socket) => socket.once('data', () => socket.resetAndDestroy())],
-    ['timeout', 'says nothing', () => {}],
-  ])('%s: a receiver that %s', async (reason, _what, serve) => {
-    const outcome = await outcomeOf(serve)
-    expect(outcome).toMatchObject({ kind: 'failure', reason })
-    // The time of the whole post, which is longer.
-    expect(outcome).not.toMatchObject({ message: 'The receiver did not answer in time.' })
+async function outcomeOf(serve: (socket: Socket) => void) {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    serve(socket)
   })
+  track(server)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const client = createTestClient({ connectTimeoutMs: 500, timeoutMs: 10_000 })
+  return await client.post(postTo(`https://127.0.0.1:${portOf(server)}/`))
+}
+
+it.each<[string, string, (socket: Socket) => void]>([
+  ['tls', 'speaks plain HTTP', (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')],
+  ['tls', 'closes', (socket) => socket.once('data', () => socket.end())],
+  ['tls', 'resets', (socket) => socket.once('data', () => socket.resetAndDestroy())],
+  ['timeout', 'says nothing', () => {}],
+])('%s in a handshake: a receiver that %s', async (reason, _what, serve) => {
+  const outcome = await outcomeOf(serve)
+  expect(outcome).toMatchObject({ kind: 'failure', reason })
+  // The time of the whole post, which is longer.
+  expect(outcome).not.toMatchObject({ message: 'The receiver did not answer in time.' })
 })
 
-describe('the environment', () => {
-  it('changes nothing: no proxy is used, and certificates are verified', async () => {
-    const proxy = await startRawReceiver(({ socket }) => socket.end(answerOf(403)))
-    const plain = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'direct')))
-    const bad = await startRawReceiver(({ socket }) => socket.write(answerOf(200)), {
-      tls: createAuthority('Other').issue({ host: '127.0.0.1' }),
-    })
-    const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].flatMap((name) => [
-      name,
-      name.toLowerCase(),
-    ])
-    const env = {
-      ...process.env,
-      ...Object.fromEntries(names.map((name) => [name, `http://127.0.0.1:${proxy.port}`])),
-      NO_PROXY: '',
-      no_proxy: '',
-      NODE_USE_ENV_PROXY: '1',
-      NODE_TLS_REJECT_UNAUTHORIZED: '0',
-    }
-    const script = fileURLToPath(new URL('post-and-print.ts', import.meta.url))
-    const urls = [`http://127.0.0.1:${plain.port}/`, `https://127.0.0.1:${bad.port}/`]
-    const { stdout } = await promisify(execFile)(process.execPath, [script, ...urls], { env })
-    const { outcomes, fetched } = JSON.parse(stdout)
-    expect(outcomes).toEqual(['200 direct', 'tls'])
-    // Node's own fetch asked the proxy, which shows that the environment names one. Node 24 fails there; 26 returns the 403.
-    expect(['not at all', '']).toContain(fetched)
-    expect([proxy.requests.length, plain.requests.length, bad.requests.length]).toEqual([1, 1, 0])
+it('the environment changes nothing: no proxy is used, and certificates are verified', async () => {
+  const proxy = await startRawReceiver(({ socket }) => socket.end(answerOf(403)))
+  const plain = await startRawReceiver(({ socket }) => socket.write(answerOf(200, 'direct')))
+  const bad = await startRawReceiver(({ socket }) => socket.write(answerOf(200)), {
+    tls: createAuthority('Other').issue({ host: '127.0.0.1' }),
   })
+  const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'].flatMap((name) => [
+    name,
+    name.toLowerCase(),
+  ])
+  const env = {
+    ...process.env,
+    ...Object.fromEntries(names.map((name) => [name, `http://127.0.0.1:${proxy.port}`])),
+    NO_PROXY: '',
+    no_proxy: '',
+    NODE_USE_ENV_PROXY: '1',
+    NODE_TLS_REJECT_UNAUTHORIZED: '0',
+  }
+  const script = fileURLToPath(new URL('post-and-print.ts', import.meta.url))
+  const urls = [`http://127.0.0.1:${plain.port}/`, `https://127.0.0.1:${bad.port}/`]
+  const { stdout } = await promisify(execFile)(process.execPath, [script, ...urls], { env })
+  const { outcomes, fetched } = JSON.parse(stdout)
+  expect(outcomes).toEqual(['200 direct', 'tls'])
+  // Node's own fetch asked the proxy, which shows that the environment names one. Node 24 fails there; 26 returns the 403.
+  expect(['not at all', '']).toContain(fetched)
+  expect([proxy.requests.length, plain.requests.length, bad.requests.length]).toEqual([1, 1, 0])
 })
