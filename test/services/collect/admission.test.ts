@@ -67,71 +67,69 @@ describe('what is admissible', () => {
 const one = asId('org', `org_${'1'.repeat(26)}`)
 const other = asId('org', `org_${'2'.repeat(26)}`)
 
-describe('sessions of two organizations, of which one asks for far more than is scored', () => {
-  /** One queue, which decides so many a second. Each session has two decisions, as most: a first and that of its result. */
-  function simulate({
-    busyPerSecond,
-    decisionsPerSecond,
-  }: {
-    busyPerSecond: number
-    decisionsPerSecond: number
-  }) {
-    let now = 0
-    const queue: { id: string; of: Outcome; at: number; isResult: boolean }[] = []
-    let [age, readAt] = [0, 0]
-    const admission = openAdmission({ readAges: () => [age], clock: () => now, maxBacklogMs: 750 })
-    const outcome = (): Outcome => ({ asked: 0, admitted: 0, waits: [] })
-    const [busy, quiet] = [outcome(), outcome()]
-    function open(of: Outcome, organizationId: OrganizationId): void {
-      const id = `${organizationId} ${of.asked++}`
-      try {
-        admission.admitSession(organizationId)
-      } catch {
-        return
-      }
-      of.admitted++
-      admission.begun.add(id)
-      admission.begun.awaits(id, id)
-      queue.push({ id, of, at: now, isResult: false })
+/** One queue, which decides so many a second. Each session has two decisions, as most: a first and that of its result. */
+function simulate({
+  busyPerSecond,
+  decisionsPerSecond,
+}: {
+  busyPerSecond: number
+  decisionsPerSecond: number
+}) {
+  let now = 0
+  const queue: { id: string; of: Outcome; at: number; isResult: boolean }[] = []
+  let [age, readAt] = [0, 0]
+  const admission = openAdmission({ readAges: () => [age], clock: () => now, maxBacklogMs: 750 })
+  const outcome = (): Outcome => ({ asked: 0, admitted: 0, waits: [] })
+  const [busy, quiet] = [outcome(), outcome()]
+  function open(of: Outcome, organizationId: OrganizationId): void {
+    const id = `${organizationId} ${of.asked++}`
+    try {
+      admission.admitSession(organizationId)
+    } catch {
+      return
     }
-    let [forBusy, forQuiet, forScoring] = [0, 0, 0]
-    for (; now < 60_000; now += 10) {
-      for (forBusy += busyPerSecond / 100; forBusy >= 1; forBusy--) open(busy, one)
-      for (forQuiet += 1 / 100; forQuiet >= 1; forQuiet--) open(quiet, other)
-      for (forScoring += decisionsPerSecond / 100; forScoring >= 1; forScoring--) {
-        const next = queue.shift()
-        if (!next) continue
-        admission.begun.decided([next.id])
-        if (next.isResult) next.of.waits.push({ at: next.at, ms: now - next.at })
-        else queue.push({ ...next, at: now, isResult: true })
-      }
-      if (now - readAt >= 250) {
-        age = now - (queue[0]?.at ?? now)
-        readAt = now
-      }
-    }
-    return { busy, quiet }
+    of.admitted++
+    admission.begun.add(id)
+    admission.begun.awaits(id, id)
+    queue.push({ id, of, at: now, isResult: false })
   }
+  let [forBusy, forQuiet, forScoring] = [0, 0, 0]
+  for (; now < 60_000; now += 10) {
+    for (forBusy += busyPerSecond / 100; forBusy >= 1; forBusy--) open(busy, one)
+    for (forQuiet += 1 / 100; forQuiet >= 1; forQuiet--) open(quiet, other)
+    for (forScoring += decisionsPerSecond / 100; forScoring >= 1; forScoring--) {
+      const next = queue.shift()
+      if (!next) continue
+      admission.begun.decided([next.id])
+      if (next.isResult) next.of.waits.push({ at: next.at, ms: now - next.at })
+      else queue.push({ ...next, at: now, isResult: true })
+    }
+    if (now - readAt >= 250) {
+      age = now - (queue[0]?.at ?? now)
+      readAt = now
+    }
+  }
+  return { busy, quiet }
+}
 
-  test.each([
-    { times: 4, busyPerSecond: 100, decisionsPerSecond: 50 },
-    { times: 8, busyPerSecond: 200, decisionsPerSecond: 50 },
-    { times: 4, busyPerSecond: 40, decisionsPerSecond: 20 },
-  ])(
-    'at $times times what is scored, the quiet one is refused nothing, and nearly all results come in time',
-    (load) => {
-      const { busy, quiet } = simulate(load)
-      expect(quiet.admitted).toBe(quiet.asked)
-      const inTime = (ms: number) => ms < 2000
-      // What was admitted before anything was late has to be worked off first.
-      const settled = [...busy.waits, ...quiet.waits].filter(({ at }) => at > 20_000)
-      expect(settled.filter(({ ms }) => !inTime(ms))).toEqual([])
-      expect(busy.admitted - busy.waits.length).toBeLessThan(busy.admitted / 10)
-      // Scoring is not left without work either.
-      expect(settled.length).toBeGreaterThan(0.8 * 40 * (load.decisionsPerSecond / 2))
-    },
-  )
-})
+test.each([
+  { times: 4, busyPerSecond: 100, decisionsPerSecond: 50 },
+  { times: 8, busyPerSecond: 200, decisionsPerSecond: 50 },
+  { times: 4, busyPerSecond: 40, decisionsPerSecond: 20 },
+])(
+  'of two organizations, of which one asks for $times times what is scored, the quiet one is refused nothing, and nearly all results come in time',
+  (load) => {
+    const { busy, quiet } = simulate(load)
+    expect(quiet.admitted).toBe(quiet.asked)
+    const inTime = (ms: number) => ms < 2000
+    // What was admitted before anything was late has to be worked off first.
+    const settled = [...busy.waits, ...quiet.waits].filter(({ at }) => at > 20_000)
+    expect(settled.filter(({ ms }) => !inTime(ms))).toEqual([])
+    expect(busy.admitted - busy.waits.length).toBeLessThan(busy.admitted / 10)
+    // Scoring is not left without work either.
+    expect(settled.length).toBeGreaterThan(0.8 * 40 * (load.decisionsPerSecond / 2))
+  },
+)
 
 interface Outcome {
   asked: number

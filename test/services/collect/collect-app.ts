@@ -99,7 +99,6 @@ export async function startCollectApp({
     sealResult: async ({ decisionId }) => `sealed:${decisionId}`,
     ...changes,
   })
-  await app.ready()
   const sent: Sent[] = []
 
   async function send(
@@ -123,19 +122,22 @@ export async function startCollectApp({
     return { status: answer.status, headers: { get }, json: async () => answer.json }
   }
 
-  /** The data of the events of a type, in order. */
-  function eventsOf<Type extends keyof EventData>(type: Type): EventData[Type][] {
-    const events = log.records.map((record) => codec.fromRecord(record))
-    return events.filter((event) => event.type === type).map(({ data }) => data as EventData[Type])
-  }
+  /** Everything that was appended, in order. */
+  const events = () => log.records.map((record) => codec.fromRecord(record))
 
   return {
+    app,
     log,
     now,
     send,
     fetch,
     sent,
-    eventsOf,
+    events,
+    /** The data of the events of a type, in order. */
+    eventsOf: <Type extends keyof EventData>(type: Type): EventData[Type][] =>
+      events()
+        .filter((event) => event.type === type)
+        .map(({ data }) => data as EventData[Type]),
     /** A new publishable key of the organization. */
     publishable(facts: Partial<PublishablePrincipal> = {}): string {
       const { environment = 'live' } = facts

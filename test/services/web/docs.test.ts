@@ -1,47 +1,41 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { renderPage } from '../../../services/web/docs/markdown.ts'
 import { docsRoutes } from '../../../services/web/docs/routes.ts'
 import { pages } from '../../structure/pages.ts'
 import { root } from '../../support/test-projects.ts'
-import { type CollectServer, createCollectServer } from './collect-server.ts'
+import { createCollectServer } from './collect-server.ts'
 
 const written = [
   'docs/reports/performance.md',
   ...pages().filter((page) => page.startsWith('docs/')),
 ]
-let server: CollectServer
 
-beforeAll(async () => {
-  server = await createCollectServer()
-  await docsRoutes(server.app)
-})
+const server = await createCollectServer()
+await docsRoutes(server.app)
 afterAll(() => server.close())
 
 const get = (url: string) => server.app.inject({ url })
 
-describe('/llms.txt', () => {
-  test('has a name, a summary, and sections of links', async () => {
-    const { statusCode, headers, body } = await get('/llms.txt')
-    expect([statusCode, headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
-    expect(body).toMatch(/^# Tidegate\n\n> /)
-    for (const section of body.split(/^## /m).slice(1)) {
-      const [, ...lines] = section.trim().split('\n')
-      expect(lines.filter((line) => line && !/^- \[[^\]]+\]\([^)\s]+\): \S/.test(line))).toEqual([])
-    }
-  })
+test('/llms.txt has a name, a summary, and sections of links', async () => {
+  const { statusCode, headers, body } = await get('/llms.txt')
+  expect([statusCode, headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
+  expect(body).toMatch(/^# Tidegate\n\n> /)
+  for (const section of body.split(/^## /m).slice(1)) {
+    const [, ...lines] = section.trim().split('\n')
+    expect(lines.filter((line) => line && !/^- \[[^\]]+\]\([^)\s]+\): \S/.test(line))).toEqual([])
+  }
+})
 
-  test('leads to every page, decisions by their index, and to nothing that is not there', async () => {
-    const { body } = await get('/llms.txt')
-    const links = [...body.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => String(link))
-    const own = written.filter(
-      (page) => !page.startsWith('docs/internals/adr/') || page.endsWith('README.md'),
-    )
-    expect(links.filter((link) => link.endsWith('.md')).sort()).toEqual(own.sort())
-    for (const link of links)
-      expect([link, (await get(`/${link}`)).statusCode]).toEqual([link, 200])
-  })
+test('/llms.txt leads to every page, decisions by their index, and to nothing that is not there', async () => {
+  const { body } = await get('/llms.txt')
+  const links = [...body.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => String(link))
+  const own = written.filter(
+    (page) => !page.startsWith('docs/internals/adr/') || page.endsWith('README.md'),
+  )
+  expect(links.filter((link) => link.endsWith('.md')).sort()).toEqual(own.sort())
+  for (const link of links) expect([link, (await get(`/${link}`)).statusCode]).toEqual([link, 200])
 })
 
 describe('pages of docs/ as Markdown', () => {

@@ -1,25 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { openToken, sealToken } from '../../../infra/wire/sealed-token.ts'
 import { webRoutes } from '../../../services/web/routes.ts'
 import { bundleSdk, maxGzipBytes } from '../../../services/web/sdk-route.ts'
-import { type CollectServer, createCollectServer } from './collect-server.ts'
+import { createCollectServer } from './collect-server.ts'
 
 const sessionId = 'sid_00000000000000000000000001'
 const otherId = 'sid_00000000000000000000000002'
-let server: CollectServer
 
-beforeAll(async () => {
-  server = await createCollectServer()
-  const { app, publishableKey, secretHash } = server
-  const demo = {
-    publishableKey,
-    openToken: (token: string) => openToken(token, { secretHash }),
-    readSession: async (id: string) => ({ data: { id }, meta: { request_id: 'req_x' } }),
-  }
-  await webRoutes(app, { random: randomBytes, demo })
-})
+const server = await createCollectServer()
+const { app, publishableKey, secretHash } = server
+const demo = {
+  publishableKey,
+  openToken: (token: string) => openToken(token, { secretHash }),
+  readSession: async (id: string) => ({ data: { id }, meta: { request_id: 'req_x' } }),
+}
+await webRoutes(app, { random: randomBytes, demo })
 afterAll(() => server.close())
 
 function tokenOf(payload: unknown, secretHash = server.secretHash): string {
