@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { gateProjection } from '../../projections/gate/projection.ts'
@@ -81,24 +81,21 @@ describe.each(openTestLogs())('on $name', (testLog) => {
     'a rebuild of $projection.name equals what was applied as it came, and so does one after more has come',
     async ({ projection, stories }) => {
       const world = await openFollowedLog(testLog, [projection])
+      onTestFinished(() => world.close())
       let records = 0
-      try {
-        for (const half of [
-          stories.slice(0, stories.length / 2),
-          stories.slice(stories.length / 2),
-        ]) {
-          // In pieces, so that the live build meets other batches than the rebuild.
-          for (let from = 0; from < half.length; from += 15) {
-            const events = half.slice(from, from + 15).flat()
-            records += (await world.append(projection, events)).length
-          }
-          const report = await world.rebuild(projection)
-          expect(report.records).toBe(records)
-          const empty = report.tables.filter(({ rows }) => rows === 0).map(({ table }) => table)
-          expect(empty).toEqual([])
+      for (const half of [
+        stories.slice(0, stories.length / 2),
+        stories.slice(stories.length / 2),
+      ]) {
+        // In pieces, so that the live build meets other batches than the rebuild.
+        for (let from = 0; from < half.length; from += 15) {
+          const events = half.slice(from, from + 15).flat()
+          records += (await world.append(projection, events)).length
         }
-      } finally {
-        await world.close()
+        const report = await world.rebuild(projection)
+        expect(report.records).toBe(records)
+        const empty = report.tables.filter(({ rows }) => rows === 0).map(({ table }) => table)
+        expect(empty).toEqual([])
       }
     },
     60_000,

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { insertDataKeys } from '../../infra/event-store/data-key-table.ts'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { runPruner } from '../../infra/event-store/prune.ts'
-import type { Periodic } from '../../infra/flow/periodic.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
 import { findEndedData } from '../../projections/policies/queries.ts'
@@ -18,7 +17,7 @@ import { eventually } from '../support/eventually.ts'
 import { openTestLogs } from '../support/logs.ts'
 import { silent } from '../support/projections.ts'
 import { sessionScored, visitorLink } from '../support/session-scored.ts'
-import { type FollowedLog, openFollowedLog } from './followed-log.ts'
+import { openFollowedLog } from './followed-log.ts'
 import { attempted, raised, succeeded } from './webhooks/events.ts'
 import { id } from './world-events.ts'
 
@@ -29,6 +28,7 @@ const [ending, keeping] = [id('org', 1), id('org', 2)]
 interface Story {
   session: string
   organization: string
+  environment: 'test' | 'live'
   visitor: string
   /** The time of its newest decision. */
   at: number
@@ -58,34 +58,29 @@ function story(n: number): Story {
     return { type: 'SessionScored', data: { ...data, request } }
   }
   const { created_at: _, ...ids } = about
-  const user: DomainEvent = {
-    type: 'ClientUserAttached',
-    data: {
-      ...ids,
-      event_id: id('evt', n * 10 + 9),
-      client_user_id: `user ${n}`,
-      attached_at: at + 3000,
-    },
+  const events = [decision(0), decision(1)]
+  if (n % 3 === 0) {
+    const attached = { client_user_id: `user ${n}`, attached_at: at + 3000 }
+    const data = { ...ids, ...attached, event_id: id('evt', n * 10 + 9) }
+    events.push({ type: 'ClientUserAttached', data })
   }
-  const mark: DomainEvent = {
-    type: 'SessionMarked',
-    data: {
-      ...ids,
-      event_id: id('evt', n * 10 + 8),
+  if (n % 4 < 2) {
+    const mark = {
       mark_id: id('mrk', n),
       label: 'bot',
       reason: null,
       marked_at: at + 4000,
-    },
+    } as const
+    events.push({
+      type: 'SessionMarked',
+      data: { ...ids, ...mark, event_id: id('evt', n * 10 + 8) },
+    })
   }
-  const events = [decision(0), decision(1), ...(n % 3 === 0 ? [user] : [])]
-  if (n % 4 < 2) events.push(mark)
-  return { session, organization, visitor, at: at + 1000, events }
+  return { session, organization, environment, visitor, at: at + 1000, events }
 }
 
 // Its key is too young: webhook events about it may still be there.
 const fresh = id('sid', 0)
-const isTest = (session: string) => Number(session.slice(-26)) % 5 === 0
 
 function webhookStory(n: number): DomainEvent[] {
   const { at, organization } = story(n)
@@ -93,9 +88,7 @@ function webhookStory(n: number): DomainEvent[] {
   return [event, attempted([n, 1], 1), succeeded([n, 1], 2)]
 }
 
-describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
-  let world: FollowedLog
-  let pruners: Periodic[]
+describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
   const last: Partial<OrganizationDataExpired> = {}
   const pruned = [sessionsProjection, webhooksProjection]
 
@@ -129,35 +122,33 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
 
   const stories = Array.from({ length: 200 }, (_, n) => story(n))
 
-  beforeAll(async () => {
-    world = await openFollowedLog(testLog, [policiesProjection, ...pruned])
-    const { pool } = world
-    await insertDataKeys(
-      pool,
-      stories.map(({ session, at }) => ({
-        session_id: session,
-        made_at: session === fresh ? Date.now() : at,
-        sealed_key: Buffer.from(session),
-      })),
+  const world = await openFollowedLog(testLog, [policiesProjection, ...pruned])
+  const { pool } = world
+  await insertDataKeys(
+    pool,
+    stories.map(({ session, at }) => ({
+      session_id: session,
+      made_at: session === fresh ? Date.now() : at,
+      sealed_key: Buffer.from(session),
+    })),
+  )
+  const pruners = pruned.map((projection) =>
+    runPruner({ pool, projection, findEnded: findEndedData, logger: silent, intervalMs: 20 }),
+  )
+  // As it goes: what ended is deleted while sessions come.
+  for (let from = 0; from < stories.length; from += 40) {
+    const piece = stories.slice(from, from + 40)
+    const notified = piece.flatMap((_, i) => webhookStory(from + i))
+    await world.append(
+      sessionsProjection,
+      piece.flatMap(({ events }) => events),
     )
-    pruners = pruned.map((projection) =>
-      runPruner({ pool, projection, findEnded: findEndedData, logger: silent, intervalMs: 20 }),
-    )
-    // As it goes: what ended is deleted while sessions come.
-    for (let from = 0; from < stories.length; from += 40) {
-      const piece = stories.slice(from, from + 40)
-      const notified = piece.flatMap((_, i) => webhookStory(from + i))
-      await world.append(
-        sessionsProjection,
-        piece.flatMap(({ events }) => events),
-      )
-      await world.append(webhooksProjection, notified)
-      await expire(piece.at(-1)?.at ?? 0)
-    }
-  }, 60_000)
+    await world.append(webhooksProjection, notified)
+    await expire(piece.at(-1)?.at ?? 0)
+  }
   afterAll(async () => {
     await Promise.all(pruners.map((pruner) => pruner.stop()))
-    await world?.close()
+    await world.close()
   })
 
   const stays = (before: number | null | undefined) =>
@@ -169,7 +160,7 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     const having = (type: DomainEvent['type']) =>
       kept.sessions.filter(({ events }) => events.some((event) => event.type === type)).length
     const visitors = stays(visitors_before).map(
-      ({ organization, visitor, session }) => `${organization} ${isTest(session)} ${visitor}`,
+      ({ organization, environment, visitor }) => `${organization} ${environment} ${visitor}`,
     )
     const webhooks = stays(webhooks_before).length
     await eventually(() =>
@@ -198,9 +189,10 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
       one.session === fresh ||
       stays(last.sessions_before).includes(one) ||
       visitorsStay.some(
-        ({ visitor, organization, session }) =>
-          [visitor, organization].join() === [one.visitor, one.organization].join() &&
-          isTest(session) === isTest(one.session),
+        ({ visitor, organization, environment }) =>
+          visitor === one.visitor &&
+          organization === one.organization &&
+          environment === one.environment,
       )
     const kept = stories.filter(isKept)
     expect(kept.length).toBeGreaterThan(stays(last.sessions_before).length)
@@ -213,12 +205,9 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     const outlived = kept.find(
       (one) => one.session !== fresh && !stays(last.sessions_before).includes(one),
     )
-    const { organization: organizationId, visitor: visitorId, session } = outlived ?? story(0)
-    const scope = {
-      organizationId,
-      environment: isTest(session) ? ('test' as const) : ('live' as const),
-    }
-    const found = await sessionsOf(world.pool, scope, { visitorId })
+    const { organization, environment, visitor, session } = outlived ?? story(0)
+    const scope = { organizationId: organization, environment }
+    const found = await sessionsOf(world.pool, scope, { visitorId: visitor })
     expect(found.map(({ session_id }) => session_id)).toContain(session)
     expect(await findSession(world.pool, scope, session)).toBeUndefined()
   })
@@ -254,7 +243,7 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
   )
 
   test('what a rebuild read again and nothing needs goes from the new build, too', async () => {
-    await eventually(async () => expect(await count(unused)).toBe(0))
+    await eventually(() => counts({ [unused]: 0 }))
     const texts = await count(`read.search_texts where organization_id = '${keeping}'`)
     const ofKeeping = stories.filter(({ organization }) => organization === keeping)
     expect(texts).toBeGreaterThan(2 * ofKeeping.length)
@@ -265,23 +254,20 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     const moved = stories.filter((_, n) => n % 7 === 0)
     await world.append(
       sessionsProjection,
-      moved.map(({ session, organization, visitor }, n): DomainEvent => {
-        const environment = isTest(session) ? 'test' : 'live'
-        return {
-          type: 'VisitorSplit',
-          data: {
-            session_id: session,
-            organization_id: organization,
-            environment,
-            confidence: 85,
-            event_id: id('evt', 50_000 + n),
-            visitor_id: visitor.replace('vid_0', 'vid_9'),
-            earlier_visitor_id: visitor,
-            cause: 'continuity_returned',
-            split_at: start + 26 * day,
-          },
-        }
-      }),
+      moved.map(({ session, organization, environment, visitor }, n) => ({
+        type: 'VisitorSplit',
+        data: {
+          session_id: session,
+          organization_id: organization,
+          environment,
+          confidence: 85,
+          event_id: id('evt', 50_000 + n),
+          visitor_id: visitor.replace('vid_0', 'vid_9'),
+          earlier_visitor_id: visitor,
+          cause: 'continuity_returned',
+          split_at: start + 26 * day,
+        },
+      })),
     )
     const known = moved.filter((one) => stays(last.sessions_before).includes(one))
     expect(known.length).toBeLessThan(moved.length)
@@ -289,24 +275,20 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
     await rebuild(sessionsProjection)
     await rebuild(sessionsProjection)
     await expire(start + 28 * day)
-    await eventually(async () =>
-      expect(await count('read.session_events where visitor is not null')).toBe(
-        moved.filter((one) => stays(last.sessions_before).includes(one)).length,
-      ),
-    )
+    const left = moved.filter((one) => stays(last.sessions_before).includes(one)).length
+    await eventually(() => counts({ 'read.session_events where visitor is not null': left }))
     await rebuild(sessionsProjection)
   }, 60_000)
 
   test('a session is erased whole, although its decisions have ended', async () => {
-    const one = stories.find(({ organization, at, session }) => {
-      const { sessions_before, decisions_before } = last
-      return (
+    const { sessions_before, decisions_before } = last
+    const one = stories.find(
+      ({ organization, environment, at }) =>
         organization === ending &&
-        !isTest(session) &&
+        environment === 'live' &&
         at >= (sessions_before ?? 0) &&
-        at < (decisions_before ?? 0)
-      )
-    })
+        at < (decisions_before ?? 0),
+    )
     if (!one) throw new Error('there is no such session')
     const events = `read.session_events where event_id = any(array[${sessionEventTypes
       .map((type) => `'${webhookEventId(type, one.session)}'`)
@@ -327,9 +309,7 @@ describe.each(openTestLogs())('what has ended, on $name', (testLog) => {
       asked++
       if (asked > 1) return ended
       await expire(start + 30 * day)
-      await eventually(async () =>
-        expect(await count('read.sessions')).toBe(stays(last.sessions_before).length),
-      )
+      await eventually(() => counts({ 'read.sessions': stays(last.sessions_before).length }))
       return ended
     })
   }, 60_000)

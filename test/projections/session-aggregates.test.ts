@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { transaction, tryLock } from '../../infra/postgres/pool.ts'
 import { countSessions } from '../../projections/sessions/aggregates.ts'
 import {
@@ -290,11 +290,8 @@ test('hours are counted by another process when the one that was at it has died'
     return started
   })
   const rolled = `select from read.session_hours where organization_id = $1 and sessions is not null`
-  try {
-    await eventually(async () =>
-      expect((await pool.query(rolled, [model.scope.organizationId])).rows).toHaveLength(1),
-    )
-  } finally {
-    await rolling.stop()
-  }
+  onTestFinished(() => rolling.stop())
+  await eventually(async () =>
+    expect((await pool.query(rolled, [model.scope.organizationId])).rows).toHaveLength(1),
+  )
 })

@@ -25,6 +25,7 @@ import { visitorErased } from '../support/erased.ts'
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts'
 import { sessionScored, visitorLink } from '../support/session-scored.ts'
 import { recordedSession } from './read-model.ts'
+import { nowhere } from './world-events.ts'
 
 /** A session as its newest decision describes it, as far as sessions are searched for by it. */
 export interface ModelSession {
@@ -375,17 +376,6 @@ const firedSignal = {
 } as const
 
 const unsaid = { product: null, purpose: null, method: null, evidence: null }
-
-const nowhere = {
-  city: null,
-  region: null,
-  country: null,
-  latitude: null,
-  longitude: null,
-  timezone: null,
-  postal_code: null,
-  accuracy_radius_km: null,
-}
 
 function labelOf(text: string): AttributionLabel {
   const [kind, value = ''] = text.split(':')

@@ -1,9 +1,22 @@
 import type { DomainEvent, EventMeta } from '../../infra/event-store/event.ts'
-import type { SessionScored } from '../../schemas/events.ts'
+import type { NetworkLocation, SessionScored } from '../../schemas/events.ts'
 import { metaOf, sessionScored, visitorLink } from '../support/session-scored.ts'
 
 export const id = <Prefix extends string>(prefix: Prefix, n: number) =>
   `${prefix}_${String(n).padStart(26, '0')}` as const
+
+/** The location of an address of which no database says one. */
+export const nowhere: NetworkLocation = {
+  city: null,
+  region: null,
+  country: null,
+  country_code: null,
+  latitude: null,
+  longitude: null,
+  timezone: null,
+  postal_code: null,
+  accuracy_radius_km: null,
+}
 
 /** The `n`th decision, of session `session`, with a visitor that several sessions share. */
 export function decision(

@@ -124,23 +124,21 @@ describe('a bucket that several sources ask for', () => {
   })
 })
 
-describe('a bucket that one source alone asks for', () => {
-  test('is all its own, and refuses with what is left of it', async () => {
-    const { ask, answers, spent } = await startApp()
-    for (let i = 0; i < limit + 2; i++) await ask(flood)
-    expect(answers.slice(0, limit).map(({ status }) => status)).toEqual(Array(limit).fill(200))
-    expect(answers.slice(limit)).toMatchObject([
-      { status: 429, limits: ['60', '0', '1'], retryAfter: '2' },
-      { status: 429, limits: ['60', '0', '1'], retryAfter: '3' },
-    ])
-    expect(spent()).toBe(limit + 2)
-  })
+test('a bucket that one source alone asks for is all its own, and refuses with what is left of it', async () => {
+  const { ask, answers, spent } = await startApp()
+  for (let i = 0; i < limit + 2; i++) await ask(flood)
+  expect(answers.slice(0, limit).map(({ status }) => status)).toEqual(Array(limit).fill(200))
+  expect(answers.slice(limit)).toMatchObject([
+    { status: 429, limits: ['60', '0', '1'], retryAfter: '2' },
+    { status: 429, limits: ['60', '0', '1'], retryAfter: '3' },
+  ])
+  expect(spent()).toBe(limit + 2)
+})
 
-  test('is all its own again some time after another asked', async () => {
-    const { app, ask, answers } = await startApp()
-    await ask(visitors[0] ?? '')
-    app.now.ms += 15 * 60_000
-    for (let i = 0; i < limit; i++) await ask(flood)
-    expect(answers.every(({ status }) => status === 200)).toBe(true)
-  })
+test('a bucket that one source alone asks for is all its own again some time after another asked', async () => {
+  const { app, ask, answers } = await startApp()
+  await ask(visitors[0] ?? '')
+  app.now.ms += 15 * 60_000
+  for (let i = 0; i < limit; i++) await ask(flood)
+  expect(answers.every(({ status }) => status === 200)).toBe(true)
 })

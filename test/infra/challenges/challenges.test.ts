@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { describe, expect, it, test } from 'vitest'
+import { expect, it, test } from 'vitest'
 import {
   canvasChallengeOf,
   canvasSeedOf,
@@ -15,51 +15,47 @@ import { verifiesAnswers } from '../../../services/scoring/session/answers.ts'
 const bank = [...questionBank.language, ...questionBank.platform, ...questionBank.version]
 const weekMs = 7 * 24 * 60 * 60 * 1000
 
-describe('questions', () => {
-  it('are at least 150, and what one asks never changes', () => {
-    expect(bank.length).toBeGreaterThanOrEqual(150)
-    expect(new Set(bank.map(({ id }) => id)).size).toBe(bank.length)
-    const first = (list: readonly object[], count: number) => JSON.stringify(list.slice(0, count))
-    const text =
-      first(questionBank.language, 59) +
-      first(questionBank.platform, 90) +
-      first(questionBank.version, 76)
-    expect(createHash('sha256').update(text).digest('hex').slice(0, 16)).toBe('ae04595e93b64e7d')
-  })
-
-  it('of a document follow from its challenge, and are of every kind', () => {
-    fc.assert(
-      fc.property(fc.string(), (challenge) => {
-        const asked = questionsOf(challenge)
-        expect(asked).toEqual(questionsOf(challenge))
-        expect(new Set(asked.map(({ id }) => id)).size).toBe(12)
-        const kinds = asked.map(({ id }) =>
-          id < 1000 ? 'language' : id < 2000 ? 'platform' : 'version',
-        )
-        expect(kinds.filter((kind) => kind === 'platform')).toHaveLength(5)
-      }),
-    )
-  })
+it('questions are at least 150, and what one asks never changes', () => {
+  expect(bank.length).toBeGreaterThanOrEqual(150)
+  expect(new Set(bank.map(({ id }) => id)).size).toBe(bank.length)
+  const first = (list: readonly object[], count: number) => JSON.stringify(list.slice(0, count))
+  const text =
+    first(questionBank.language, 59) +
+    first(questionBank.platform, 90) +
+    first(questionBank.version, 76)
+  expect(createHash('sha256').update(text).digest('hex').slice(0, 16)).toBe('ae04595e93b64e7d')
 })
 
-describe('drawings', () => {
-  it('are 64 at a time, of which a week replaces one', () => {
-    const at = (now: number) =>
-      new Set(Array.from({ length: 4000 }, (_, i) => canvasSeedOf(`challenge ${i}`, now)))
-    const now = 3000 * weekMs
-    expect(at(now).size).toBe(64)
-    const later = (weeks: number) =>
-      [...at(now + weeks * weekMs)].filter((seed) => !at(now).has(seed))
-    expect(later(1)).toHaveLength(1)
-    expect(later(64)).toHaveLength(64)
-  })
+it('questions of a document follow from its challenge, and are of every kind', () => {
+  fc.assert(
+    fc.property(fc.string(), (challenge) => {
+      const asked = questionsOf(challenge)
+      expect(asked).toEqual(questionsOf(challenge))
+      expect(new Set(asked.map(({ id }) => id)).size).toBe(12)
+      const kinds = asked.map(({ id }) =>
+        id < 1000 ? 'language' : id < 2000 ? 'platform' : 'version',
+      )
+      expect(kinds.filter((kind) => kind === 'platform')).toHaveLength(5)
+    }),
+  )
+})
 
-  it('of a seed are always the same, and stay on their canvas', () => {
-    const drawing = canvasChallengeOf('3.46')
-    expect(drawing).toEqual(canvasChallengeOf('3.46'))
-    expect(JSON.stringify(drawing)).not.toBe(JSON.stringify(canvasChallengeOf('4.46')))
-    expect(drawing).toMatchObject({ width: 120, height: 40 })
-  })
+it('drawings are 64 at a time, of which a week replaces one', () => {
+  const at = (now: number) =>
+    new Set(Array.from({ length: 4000 }, (_, i) => canvasSeedOf(`challenge ${i}`, now)))
+  const now = 3000 * weekMs
+  expect(at(now).size).toBe(64)
+  const later = (weeks: number) =>
+    [...at(now + weeks * weekMs)].filter((seed) => !at(now).has(seed))
+  expect(later(1)).toHaveLength(1)
+  expect(later(64)).toHaveLength(64)
+})
+
+it('drawings of a seed are always the same, and stay on their canvas', () => {
+  const drawing = canvasChallengeOf('3.46')
+  expect(drawing).toEqual(canvasChallengeOf('3.46'))
+  expect(JSON.stringify(drawing)).not.toBe(JSON.stringify(canvasChallengeOf('4.46')))
+  expect(drawing).toMatchObject({ width: 120, height: 40 })
 })
 
 const windows = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   generateApiKey,
   lookupHashes,
@@ -23,39 +23,37 @@ const kinds = (['publishable', 'secret'] as const).flatMap((type) =>
 const generated = (kind: (typeof kinds)[number] = { type: 'secret', environment: 'live' }) =>
   generateApiKey({ ...kind, keyring, random: randomBytes })
 
-describe('API keys', () => {
-  test.each(kinds)('a $type $environment key says what it is', (kind) => {
-    const { key, preview, displayKey } = generated(kind)
-    expect(key).toMatch(new RegExp(`^${kind.type === 'secret' ? 'sk' : 'pk'}_${kind.environment}_`))
-    expect(parseApiKey(key)).toEqual(kind)
-    expect(displayKey).toBe(kind.type === 'publishable' ? key : null)
-    expect(preview).not.toContain(key.slice(12, -4))
-  })
+test.each(kinds)('a $type $environment key says what it is', (kind) => {
+  const { key, preview, displayKey } = generated(kind)
+  expect(key).toMatch(new RegExp(`^${kind.type === 'secret' ? 'sk' : 'pk'}_${kind.environment}_`))
+  expect(parseApiKey(key)).toEqual(kind)
+  expect(displayKey).toBe(kind.type === 'publishable' ? key : null)
+  expect(preview).not.toContain(key.slice(12, -4))
+})
 
-  test('every single-character typo is refused without a look-up, but for a chance of one in 2^30', () => {
-    const { key } = generated()
-    for (let at = 0; at < key.length; at++) {
-      const other = [...base32Alphabet].find((character) => character !== key[at])
-      expect(parseApiKey(key.slice(0, at) + other + key.slice(at + 1))).toBeUndefined()
-    }
-    for (const text of [`${key} `, `${key}\n`, key.toUpperCase()])
-      expect(parseApiKey(text)).toBeUndefined()
-  })
+test('every single-character typo is refused without a look-up, but for a chance of one in 2^30', () => {
+  const { key } = generated()
+  for (let at = 0; at < key.length; at++) {
+    const other = [...base32Alphabet].find((character) => character !== key[at])
+    expect(parseApiKey(key.slice(0, at) + other + key.slice(at + 1))).toBeUndefined()
+  }
+  for (const text of [`${key} `, `${key}\n`, key.toUpperCase()])
+    expect(parseApiKey(text)).toBeUndefined()
+})
 
-  test('a key stays found after the master key is rotated', () => {
-    const { key, lookupHash } = generated()
-    expect(lookupHashes(keyring, key)).toEqual([lookupHash])
-    expect(lookupHashes(rotated, key)).toHaveLength(2)
-    expect(lookupHashes(rotated, key)[1]).toBe(lookupHash)
-  })
+test('a key stays found after the master key is rotated', () => {
+  const { key, lookupHash } = generated()
+  expect(lookupHashes(keyring, key)).toEqual([lookupHash])
+  expect(lookupHashes(rotated, key)).toHaveLength(2)
+  expect(lookupHashes(rotated, key)[1]).toBe(lookupHash)
+})
 
-  test('the secret hash opens for its own key id only, also under an older master key', () => {
-    const { key } = generated()
-    const sealed = sealSecretHash({ keyring, key, keyId: 'key_a', random: randomBytes })
-    expect(sealed.toString('hex')).not.toContain(secretHashOf(key))
-    expect(openSecretHash(sealed, { keyring: rotated, keyId: 'key_a' })).toBe(secretHashOf(key))
-    expect(openSecretHash(sealed, { keyring, keyId: 'key_b' })).toBeUndefined()
-    const other = { keyring: createKeyring(newer), keyId: 'key_a' } as const
-    expect(openSecretHash(sealed, other)).toBeUndefined()
-  })
+test('the secret hash opens for its own key id only, also under an older master key', () => {
+  const { key } = generated()
+  const sealed = sealSecretHash({ keyring, key, keyId: 'key_a', random: randomBytes })
+  expect(sealed.toString('hex')).not.toContain(secretHashOf(key))
+  expect(openSecretHash(sealed, { keyring: rotated, keyId: 'key_a' })).toBe(secretHashOf(key))
+  expect(openSecretHash(sealed, { keyring, keyId: 'key_b' })).toBeUndefined()
+  const other = { keyring: createKeyring(newer), keyId: 'key_a' } as const
+  expect(openSecretHash(sealed, other)).toBeUndefined()
 })

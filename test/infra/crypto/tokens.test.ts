@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import {
   generateToken,
@@ -15,43 +15,38 @@ const newer = randomBytes(32).toString('base64')
 const keyring = createKeyring(older)
 const kinds = ['gtpoll', 'agt', 'gtapr', 'gtack', 'gtcode'] as const satisfies TokenKind[]
 
-describe("Gate's tokens", () => {
-  test.each(kinds)('a %s token is one of its kind only', (kind) => {
-    const token = generateToken(kind, randomBytes)
-    expect(token).toMatch(new RegExp(`^${kind}_[0-9a-hjkmnp-tv-z]+$`))
-    expect(kinds.filter((other) => isToken(other, token))).toEqual([kind])
-  })
+test.each(kinds)('a %s token is one of its kind only', (kind) => {
+  const token = generateToken(kind, randomBytes)
+  expect(token).toMatch(new RegExp(`^${kind}_[0-9a-hjkmnp-tv-z]+$`))
+  expect(kinds.filter((other) => isToken(other, token))).toEqual([kind])
+})
 
-  test('a poll token has the 26 characters that clients expect, an agent token at least 40', () => {
-    expect(generateToken('gtpoll', randomBytes)).toHaveLength('gtpoll_'.length + 26)
-    expect(generateToken('agt', randomBytes).length).toBeGreaterThanOrEqual('agt_'.length + 40)
-  })
+test('a poll token has the 26 characters that clients expect, an agent token at least 40', () => {
+  expect(generateToken('gtpoll', randomBytes)).toHaveLength('gtpoll_'.length + 26)
+  expect(generateToken('agt', randomBytes).length).toBeGreaterThanOrEqual('agt_'.length + 40)
+})
 
-  test.each(kinds.filter((kind) => kind !== 'gtpoll'))(
-    'every typo in a %s token is seen',
-    (kind) => {
-      const token = generateToken(kind, randomBytes)
-      for (let at = 0; at < token.length; at++) {
-        const other = [...base32Alphabet].find((character) => character !== token[at])
-        expect(isToken(kind, token.slice(0, at) + other + token.slice(at + 1))).toBe(false)
-      }
-    },
-  )
+test.each(kinds.filter((kind) => kind !== 'gtpoll'))('every typo in a %s token is seen', (kind) => {
+  const token = generateToken(kind, randomBytes)
+  for (let at = 0; at < token.length; at++) {
+    const other = [...base32Alphabet].find((character) => character !== token[at])
+    expect(isToken(kind, token.slice(0, at) + other + token.slice(at + 1))).toBe(false)
+  }
+})
 
-  test('what is no token at all is none', () => {
-    const token = generateToken('gtpoll', randomBytes)
-    for (const text of ['', 'gtpoll_', `${token}0`, `${token}\n`, ` ${token}`, token.toUpperCase()])
-      expect(isToken('gtpoll', text)).toBe(false)
-  })
+test('what is no token at all is none', () => {
+  const token = generateToken('gtpoll', randomBytes)
+  for (const text of ['', 'gtpoll_', `${token}0`, `${token}\n`, ` ${token}`, token.toUpperCase()])
+    expect(isToken('gtpoll', text)).toBe(false)
+})
 
-  test('a token is found under the hash that an earlier master key made', () => {
-    const token = generateToken('agt', randomBytes)
-    const [hash] = tokenHashes(keyring, token)
-    const rotated = createKeyring(`${newer},${older}`)
-    expect(isTokenOf(rotated, { token, hash })).toBe(true)
-    expect(tokenHashes(rotated, token)[0]).not.toBe(hash)
-    expect(isTokenOf(createKeyring(newer), { token, hash })).toBe(false)
-    expect(isTokenOf(keyring, { token: generateToken('agt', randomBytes), hash })).toBe(false)
-    expect(isTokenOf(keyring, { token, hash: null })).toBe(false)
-  })
+test('a token is found under the hash that an earlier master key made', () => {
+  const token = generateToken('agt', randomBytes)
+  const [hash] = tokenHashes(keyring, token)
+  const rotated = createKeyring(`${newer},${older}`)
+  expect(isTokenOf(rotated, { token, hash })).toBe(true)
+  expect(tokenHashes(rotated, token)[0]).not.toBe(hash)
+  expect(isTokenOf(createKeyring(newer), { token, hash })).toBe(false)
+  expect(isTokenOf(keyring, { token: generateToken('agt', randomBytes), hash })).toBe(false)
+  expect(isTokenOf(keyring, { token, hash: null })).toBe(false)
 })

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 import { type ServerProcess, startServerProcess } from '../../support/server-process.ts'
 import { root } from '../../support/test-projects.ts'
 
@@ -59,70 +59,67 @@ function caddyRole(caddyfile: string, url: string): string | undefined {
   return block?.[2]
 }
 
-describe('requests from outside', () => {
-  let database: TestDatabase
-  let values: Values
-  let caddyfile: string
-  const servers = new Map<string, ServerProcess>()
-  beforeAll(async () => {
-    database = await createTestDatabase()
-    values = parse(await read('chart/values.yaml'))
-    caddyfile = await read('Caddyfile')
-    const env = {
-      DATABASE_URL: database.url,
-      KAFKA_BROKERS: '',
-      TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
-    }
-    const start = async (role: string) =>
-      servers.set(role, await startServerProcess(['serve', '--roles', role], env))
-    await Promise.all(publicRoles.map(start))
-  })
-  afterAll(async () => {
-    await Promise.all([...servers.values()].map((server) => server.end('SIGTERM')))
-    await database?.drop()
-  })
+const values: Values = parse(await read('chart/values.yaml'))
+const caddyfile = await read('Caddyfile')
+const database = await createTestDatabase()
+const env = {
+  DATABASE_URL: database.url,
+  KAFKA_BROKERS: '',
+  TIDEGATE_MASTER_KEYS: randomBytes(32).toString('base64'),
+}
+const servers = new Map<string, ServerProcess>()
+const start = async (role: string) =>
+  servers.set(role, await startServerProcess(['serve', '--roles', role], env))
+await Promise.all(publicRoles.map(start))
+afterAll(async () => {
+  await Promise.all([...servers.values()].map((server) => server.end('SIGTERM')))
+  await database.drop()
+})
 
-  async function addressesOf(role: string): Promise<string[]> {
-    const answer = await fetch(`${servers.get(role)?.baseUrl}/openapi.json`)
-    const { paths }: Description = JSON.parse(await answer.text())
-    const own = Object.entries(paths).filter(([, methods]) =>
-      Object.values(methods).some(({ tags }) => !tags.includes('Operations')),
-    )
-    const described = own.map(([template]) => template.replace(/\{\w+\}/g, 'x'))
-    return [...described, ...(role === 'api' || role === 'gate' ? pages[role] : [])]
-  }
+async function addressesOf(role: string): Promise<string[]> {
+  const answer = await fetch(`${servers.get(role)?.baseUrl}/openapi.json`)
+  const { paths }: Description = JSON.parse(await answer.text())
+  const own = Object.entries(paths).filter(([, methods]) =>
+    Object.values(methods).some(({ tags }) => !tags.includes('Operations')),
+  )
+  const described = own.map(([template]) => template.replace(/\{\w+\}/g, 'x'))
+  return [...described, ...(role === 'api' || role === 'gate' ? pages[role] : [])]
+}
 
-  it.each(publicRoles)('reach the role %s at each of its addresses', async (role) => {
+it.each(publicRoles)(
+  'requests from outside reach the role %s at each of its addresses',
+  async (role) => {
     const addresses = await addressesOf(role)
     expect(addresses.length).toBeGreaterThan(3)
     const right = addresses.map((url) => [url, role])
     expect(addresses.map((url) => [url, ingressRole(values, url)])).toEqual(right)
     expect(addresses.map((url) => [url, caddyRole(caddyfile, url)])).toEqual(right)
-  })
+  },
+)
 
-  it.each(Object.entries(pages).flatMap(([role, urls]) => urls.map((url) => [role, url] as const)))(
-    'find on the role %s the page %s',
-    async (role, url) => {
-      expect((await fetch(`${servers.get(role)?.baseUrl}${url}`)).status).toBe(200)
-    },
-  )
+it.each(Object.entries(pages).flatMap(([role, urls]) => urls.map((url) => [role, url] as const)))(
+  'requests from outside find on the role %s the page %s',
+  async (role, url) => {
+    expect((await fetch(`${servers.get(role)?.baseUrl}${url}`)).status).toBe(200)
+  },
+)
 
-  it.each(['/metrics', '/livez', '/readyz'])('never reach what is of a process: %s', (url) => {
+it.each(['/metrics', '/livez', '/readyz'])(
+  'requests from outside never reach what is of a process: %s',
+  (url) => {
     expect(ingressRole(values, url)).toBeUndefined()
     expect(caddyRole(caddyfile, url)).toBeUndefined()
-  })
+  },
+)
 
-  it('leave lags that the chart scales by, each of a group that is measured', async () => {
-    const metrics = await (await fetch(`${servers.get('api')?.baseUrl}/metrics`)).text()
-    const measured = new Set(
-      [...metrics.matchAll(/^tidegate_consumer_lag_records\{group="(\w+)"/gm)].map(
-        ([, one]) => one,
-      ),
-    )
-    const groups = Object.values(values.roles).flatMap(({ autoscaling: { lag } }) =>
-      lag ? [lag.group] : [],
-    )
-    expect(groups).toHaveLength(3)
-    expect(groups.filter((group) => !measured.has(group))).toEqual([])
-  })
+it('requests from outside leave lags that the chart scales by, each of a group that is measured', async () => {
+  const metrics = await (await fetch(`${servers.get('api')?.baseUrl}/metrics`)).text()
+  const measured = new Set(
+    [...metrics.matchAll(/^tidegate_consumer_lag_records\{group="(\w+)"/gm)].map(([, one]) => one),
+  )
+  const groups = Object.values(values.roles).flatMap(({ autoscaling: { lag } }) =>
+    lag ? [lag.group] : [],
+  )
+  expect(groups).toHaveLength(3)
+  expect(groups.filter((group) => !measured.has(group))).toEqual([])
 })

@@ -1,22 +1,13 @@
 import { expect, test } from 'vitest'
 import { checkAll, checkEach, checkPresent } from '../../../infra/errors/check-all.ts'
 import { ApiError, invalidField } from '../../../infra/errors/errors.ts'
+import { refusal } from '../../services/organizations/given.ts'
 
 const refuse =
   (name: string, more: object = {}) =>
   () => {
     throw invalidField({ name, issue: 'invalid' }, { parameter_set: 'thing_create', ...more })
   }
-
-function refusalOf(run: () => unknown): ApiError {
-  try {
-    run()
-  } catch (error) {
-    if (error instanceof ApiError) return error
-    throw error
-  }
-  throw new Error('nothing was refused')
-}
 
 test('what nothing refuses comes by name, and what is not given is not there', () => {
   expect(checkAll({ a: () => 1, b: () => 'x' })).toEqual({ a: 1, b: 'x' })
@@ -25,7 +16,7 @@ test('what nothing refuses comes by name, and what is not given is not there', (
 })
 
 test('everything that is refused is named once, with the first list of values', () => {
-  const error = refusalOf(() =>
+  const error = refusal(() =>
     checkAll({
       a: refuse('a'),
       fine: () => 1,
@@ -46,5 +37,5 @@ test('another error is not held back', () => {
   const fails = () => {
     throw new ApiError('request.not_found')
   }
-  expect(refusalOf(() => checkAll({ a: refuse('a'), fails })).code).toBe('request.not_found')
+  expect(refusal(() => checkAll({ a: refuse('a'), fails })).code).toBe('request.not_found')
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   bindLog,
   moveMarks,
@@ -7,7 +7,7 @@ import {
   WrongLog,
 } from '../../../infra/event-store/bound-log.ts'
 import type { Position } from '../../../infra/log/port.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 
 const topic = 'tidegate.collect.v1'
 
@@ -29,101 +29,94 @@ const logOf = (identity: string, { end, times = {} }: Stored) => ({
   },
 })
 
-describe('a database and its log', () => {
-  let database: TestDatabase
-  beforeAll(async () => {
-    database = await createTestDatabase()
-  })
-  afterAll(() => database.drop())
+const database = await createTestDatabase()
+afterAll(() => database.drop())
 
-  const bind = (
-    identity: string,
-    { end = 100, adopt = false, times }: Partial<Stored> & { adopt?: boolean } = {},
-  ) =>
-    bindLog({
-      pool: database.pool,
-      log: logOf(identity, { end, ...(times && { times }) }),
-      topics: [],
-      adopt,
-    })
-  const readUpTo = (offset: number) =>
-    database.pool.query(
-      `insert into scoring.offsets (topic, partition, next_offset) values ($1, 0, $2)
+const bind = (
+  identity: string,
+  { end = 100, adopt = false, times }: Partial<Stored> & { adopt?: boolean } = {},
+) =>
+  bindLog({
+    pool: database.pool,
+    log: logOf(identity, { end, ...(times && { times }) }),
+    topics: [],
+    adopt,
+  })
+const readUpTo = (offset: number) =>
+  database.pool.query(
+    `insert into scoring.offsets (topic, partition, next_offset) values ($1, 0, $2)
        on conflict (topic, partition) do update set next_offset = excluded.next_offset`,
-      [topic, offset],
-    )
+    [topic, offset],
+  )
 
-  it('belong together from the first start on', async () => {
-    await Promise.all([bind('one'), bind('one'), bind('one')])
-    await bind('one')
-    await expect(bind('other')).rejects.toThrow(/it was one, and the settings lead to other/)
+it('a database and its log belong together from the first start on', async () => {
+  await Promise.all([bind('one'), bind('one'), bind('one')])
+  await bind('one')
+  await expect(bind('other')).rejects.toThrow(/it was one, and the settings lead to other/)
+})
+
+it('a database and its log are not taken for each other where the log is shorter than what was read of it', async () => {
+  await readUpTo(50)
+  await bind('one', { end: 50 })
+  await expect(bind('one', { end: 49 })).rejects.toThrow(
+    `The log ends at offset 49 of ${topic}/0, and it was read up to 50`,
+  )
+  await expect(refuseShorterLog(database.pool, logOf('one', { end: 0 }))).rejects.toThrow(WrongLog)
+})
+
+it('a database and its log are bound anew by a command, never to a log that is shorter', async () => {
+  await expect(bind('moved', { adopt: true, end: 49 })).rejects.toThrow(WrongLog)
+  await bind('one')
+  await bind('moved', { adopt: true })
+  await bind('moved')
+  await expect(bind('one')).rejects.toThrow(WrongLog)
+})
+
+describe('a database and its log with marks', () => {
+  const now = Date.now()
+  const later = now + 3_600_000
+  const whole = { end: 100, times: { 97: now - 3, 98: now - 2, 99: now - 1 } }
+
+  beforeEach(async () => {
+    const { rows } = await database.pool.query<{ identity: string }>(
+      'select identity from tidegate.bound_log',
+    )
+    await bind(rows[0]?.identity ?? '', { adopt: true })
+    await moveMarks(database.pool, logOf('moved', whole), [topic])
   })
 
-  it('are not taken for each other where the log is shorter than what was read of it', async () => {
-    await readUpTo(50)
-    await bind('one', { end: 50 })
-    await expect(bind('one', { end: 49 })).rejects.toThrow(
-      `The log ends at offset 49 of ${topic}/0, and it was read up to 50`,
-    )
-    await expect(refuseShorterLog(database.pool, logOf('one', { end: 0 }))).rejects.toThrow(
+  it('refuse a log that lost records, also when others have been appended since', async () => {
+    const outgrown = { end: 120, times: { 97: now - 3, 98: later, 99: later, 119: later } }
+    const truncated =
+      /The log had 100 records of tidegate\.collect\.v1\/0 by .*, and now has 98 from before then: it was truncated/
+    await expect(bind('moved', outgrown)).rejects.toThrow(truncated)
+    await expect(moveMarks(database.pool, logOf('moved', outgrown), [topic])).rejects.toThrow(
       WrongLog,
     )
+    const lastLost = { end: 100, times: { 97: now - 3, 98: now - 2, 99: later } }
+    await expect(bind('moved', lastLost)).rejects.toThrow(WrongLog)
   })
 
-  it('are bound anew by a command, never to a log that is shorter', async () => {
-    await expect(bind('moved', { adopt: true, end: 49 })).rejects.toThrow(WrongLog)
-    await bind('one')
-    await bind('moved', { adopt: true })
-    await bind('moved')
-    await expect(bind('one')).rejects.toThrow(WrongLog)
+  it('take a log that has grown, and one whose records have expired', async () => {
+    await bind('moved', { end: 120, times: { ...whole.times, 100: later, 119: later } })
+    await bind('moved', { end: 120, times: { 119: later } })
+    await bind('moved', { end: 120 })
   })
 
-  describe('with marks', () => {
-    const now = Date.now()
-    const later = now + 3_600_000
-    const whole = { end: 100, times: { 97: now - 3, 98: now - 2, 99: now - 1 } }
+  it('refuse nothing where a clock is ahead', async () => {
+    const ahead = { end: 101, times: { ...whole.times, 100: later } }
+    await moveMarks(database.pool, logOf('moved', ahead), [topic])
+    await bind('moved', { end: 103, times: { ...ahead.times, 101: Date.now(), 102: Date.now() } })
+  })
 
-    beforeEach(async () => {
-      const { rows } = await database.pool.query<{ identity: string }>(
-        'select identity from tidegate.bound_log',
-      )
-      await bind(rows[0]?.identity ?? '', { adopt: true })
-      await moveMarks(database.pool, logOf('moved', whole), [topic])
-    })
-
-    it('refuse a log that lost records, also when others have been appended since', async () => {
-      const outgrown = { end: 120, times: { 97: now - 3, 98: later, 99: later, 119: later } }
-      const truncated =
-        /The log had 100 records of tidegate\.collect\.v1\/0 by .*, and now has 98 from before then: it was truncated/
-      await expect(bind('moved', outgrown)).rejects.toThrow(truncated)
-      await expect(moveMarks(database.pool, logOf('moved', outgrown), [topic])).rejects.toThrow(
-        WrongLog,
-      )
-      const lastLost = { end: 100, times: { 97: now - 3, 98: now - 2, 99: later } }
-      await expect(bind('moved', lastLost)).rejects.toThrow(WrongLog)
-    })
-
-    it('take a log that has grown, and one whose records have expired', async () => {
-      await bind('moved', { end: 120, times: { ...whole.times, 100: later, 119: later } })
-      await bind('moved', { end: 120, times: { 119: later } })
-      await bind('moved', { end: 120 })
-    })
-
-    it('refuse nothing where a clock is ahead', async () => {
-      const ahead = { end: 101, times: { ...whole.times, 100: later } }
-      await moveMarks(database.pool, logOf('moved', ahead), [topic])
-      await bind('moved', { end: 103, times: { ...ahead.times, 101: Date.now(), 102: Date.now() } })
-    })
-
-    it('stay as they were once damage was recorded, which the next healthy start forgets', async () => {
-      const verify = (stored: Stored) => verifyLog(database.pool, logOf('moved', stored), [topic])
-      const lost = /The log had 100 records of .*, and now has 98 from before then/
-      await expect(verify({ end: 98 })).rejects.toThrow(lost)
-      await expect(verify(whole)).rejects.toThrow(lost)
-      await moveMarks(database.pool, logOf('moved', { end: 200 }), [topic])
-      await expect(verify(whole)).rejects.toThrow(lost)
-      await bind('moved', whole)
-      await verify(whole)
-    })
+  it('stay as they were once damage was recorded, which the next healthy start forgets', async () => {
+    const verify = (stored: Stored) => verifyLog(database.pool, logOf('moved', stored), [topic])
+    const lost = /The log had 100 records of .*, and now has 98 from before then/
+    await expect(verify({ end: 98 })).rejects.toThrow(lost)
+    await expect(verify(whole)).rejects.toThrow(lost)
+    await moveMarks(database.pool, logOf('moved', { end: 200 }), [topic])
+    await expect(verify(whole)).rejects.toThrow(lost)
+    await bind('moved', whole)
+    await verify(whole)
   })
 })

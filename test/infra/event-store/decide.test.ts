@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { createApplied } from '../../../infra/event-store/applied.ts'
@@ -11,21 +11,12 @@ import { createPool } from '../../../infra/postgres/pool.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { createOrganization, streamOf } from '../../../services/organizations/commands.ts'
 import { openBothLogs } from '../../support/logs.ts'
-import {
-  ensureTopics,
-  openProjectionWorld,
-  type ProjectionWorld,
-  silent,
-  tester,
-} from '../../support/projections.ts'
+import { ensureTopics, openProjectionWorld, silent, tester } from '../../support/projections.ts'
 
 const keyring = createKeyring(randomBytes(32).toString('base64'))
 const scheduler = { type: 'scheduler', id: 'key-grace' } as const
 
 for (const testLog of openBothLogs()) {
-  let world: ProjectionWorld
-  let log: EventLog
-  let processes: CommandDeps[]
   const closing: (() => Promise<void>)[] = []
 
   /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
@@ -42,16 +33,14 @@ for (const testLog of openBothLogs()) {
     return { decide, keyring, clock: Date.now, random: randomBytes }
   }
 
-  beforeAll(async () => {
-    world = await openProjectionWorld()
-    log = await testLog.open()
-    await ensureTopics(log)
-    await world.run(log, organizationsProjection)
-    processes = [await openProcess(), await openProcess()]
-  })
+  const world = await openProjectionWorld()
+  const log = await testLog.open()
+  await ensureTopics(log)
+  await world.run(log, organizationsProjection)
+  const processes = [await openProcess(), await openProcess()]
   afterAll(async () => {
     for (const close of closing) await close()
-    await world?.close()
+    await world.close()
     await testLog.cleanup()
   })
 

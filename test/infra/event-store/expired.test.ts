@@ -1,5 +1,5 @@
 import pino from 'pino'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Applied } from '../../../infra/event-store/applied.ts'
 import { catchUp, lastBefore } from '../../../infra/event-store/catch-up.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
@@ -24,91 +24,89 @@ function notingErrors() {
   return { errors, logger }
 }
 
-describe('records that expired before a read model was there', () => {
-  let world: ProjectionWorld
-  let log: EventLog
-  beforeEach(async () => {
-    world = await openProjectionWorld()
-    log = await openPostgresLog({ ...world.database, logger: silent })
-    await ensureTopics(log)
-  })
-  afterEach(async () => {
-    await log.close()
-    await world.close()
-  })
+let world: ProjectionWorld
+let log: EventLog
+beforeEach(async () => {
+  world = await openProjectionWorld()
+  log = await openPostgresLog({ ...world.database, logger: silent })
+  await ensureTopics(log)
+})
+afterEach(async () => {
+  await log.close()
+  await world.close()
+})
 
-  const sources = () => {
-    const { codec, database } = world
-    return { projection, log, pool: database.pool, codec, logger: silent, skips: noSkips }
+const sources = () => {
+  const { codec, database } = world
+  return { projection, log, pool: database.pool, codec, logger: silent, skips: noSkips }
+}
+const expire = () =>
+  world.database.pool.query('delete from tidegate_log.records where topic = $1', [topic])
+
+async function waitForAll(applied: Applied): Promise<void> {
+  const records = lastBefore(await log.endPositions(topic))
+  await catchUp(world.database.pool, {
+    applied,
+    projection: projection.name,
+    records,
+    timeoutMs: 2000,
+  })
+}
+
+async function whileRunning(work: (running: RunningProjection) => Promise<void>) {
+  const { errors, logger } = notingErrors()
+  const applied = await world.openApplied()
+  let expired = 0
+  const running = await runProjection({
+    ...sources(),
+    applied,
+    logger,
+    onExpired(records) {
+      expired += records
+    },
+  })
+  try {
+    await expect.poll(() => waitForAll(applied).then(() => 'caught up', String)).toBe('caught up')
+    await work(running)
+  } finally {
+    await running.stop()
   }
-  const expire = () =>
-    world.database.pool.query('delete from tidegate_log.records where topic = $1', [topic])
+  return { errors, expired }
+}
 
-  async function waitForAll(applied: Applied): Promise<void> {
-    const records = lastBefore(await log.endPositions(topic))
-    await catchUp(world.database.pool, {
-      applied,
-      projection: projection.name,
-      records,
-      timeoutMs: 2000,
-    })
+test('records that expired before a read model was there are an error line for each partition and a count, and nobody waits for them', async () => {
+  const read = await world.append(log, decisions(1, 10))
+  expect(await whileRunning(async () => {})).toEqual({ errors: [], expired: 0 })
+  const unread = await world.append(log, decisions(11, 40))
+  await expire()
+  const { errors, expired } = await whileRunning(async (running) => {
+    const more = await world.append(log, decisions(50, 59))
+    await (await world.openApplied()).waitFor(projection.name, more)
+    expect(running.status().every(({ stopped }) => stopped === null)).toBe(true)
+  })
+  expect(expired).toBe(unread.length)
+  const partitions = new Set(unread.map(({ partition }) => partition))
+  expect(errors).toHaveLength(partitions.size)
+  for (const error of errors) {
+    const inIt = (some: typeof read) => some.filter((one) => one.partition === error.partition)
+    const [from, records] = [inIt(read).length, inIt(unread).length]
+    const msg = 'records expired before projection sessions read them'
+    const consumer = 'projection sessions'
+    expect(error).toMatchObject({ msg, consumer, topic, from, records, to: from + records })
   }
+  expect(await whileRunning(async () => {})).toEqual({ errors: [], expired: 0 })
+})
 
-  async function whileRunning(work: (running: RunningProjection) => Promise<void>) {
-    const { errors, logger } = notingErrors()
-    const applied = await world.openApplied()
-    let expired = 0
-    const running = await runProjection({
-      ...sources(),
-      applied,
-      logger,
-      onExpired(records) {
-        expired += records
-      },
-    })
-    try {
-      await expect.poll(() => waitForAll(applied).then(() => 'caught up', String)).toBe('caught up')
-      await work(running)
-    } finally {
-      await running.stop()
-    }
-    return { errors, expired }
-  }
+test('records that expired before a read model was there are nothing that a new read model waits for', async () => {
+  await world.append(log, decisions(1, 10))
+  await expire()
+  expect(await whileRunning(async () => {})).toEqual({ errors: [], expired: 0 })
+})
 
-  test('are an error line for each partition and a count, and nobody waits for them', async () => {
-    const read = await world.append(log, decisions(1, 10))
-    expect(await whileRunning(async () => {})).toEqual({ errors: [], expired: 0 })
-    const unread = await world.append(log, decisions(11, 40))
-    await expire()
-    const { errors, expired } = await whileRunning(async (running) => {
-      const more = await world.append(log, decisions(50, 59))
-      await (await world.openApplied()).waitFor(projection.name, more)
-      expect(running.status().every(({ stopped }) => stopped === null)).toBe(true)
-    })
-    expect(expired).toBe(unread.length)
-    const partitions = new Set(unread.map(({ partition }) => partition))
-    expect(errors).toHaveLength(partitions.size)
-    for (const error of errors) {
-      const inIt = (some: typeof read) => some.filter((one) => one.partition === error.partition)
-      const [from, records] = [inIt(read).length, inIt(unread).length]
-      const msg = 'records expired before projection sessions read them'
-      const consumer = 'projection sessions'
-      expect(error).toMatchObject({ msg, consumer, topic, from, records, to: from + records })
-    }
-    expect(await whileRunning(async () => {})).toEqual({ errors: [], expired: 0 })
-  })
-
-  test('are nothing that a new read model waits for', async () => {
-    await world.append(log, decisions(1, 10))
-    await expire()
-    expect(await whileRunning(async () => {})).toEqual({ errors: [], expired: 0 })
-  })
-
-  test('are nothing that a rebuild waits for', async () => {
-    await world.append(log, decisions(1, 10))
-    await whileRunning(async () => {})
-    await expire()
-    const report = await rebuild({ ...sources(), acceptDifferences: true })
-    expect(report).toMatchObject({ records: 0, switched: true })
-  })
+test('records that expired before a read model was there are nothing that a rebuild waits for', async () => {
+  await world.append(log, decisions(1, 10))
+  await whileRunning(async () => {})
+  await expire()
+  const report = await rebuild({ ...sources(), acceptDifferences: true })
+  expect(report).toMatchObject({ records: 0, switched: true })
 })

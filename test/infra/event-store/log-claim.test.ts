@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { holderOf, type LogClaim } from '../../../infra/event-store/log-claim.ts'
 
 let offset = 0
@@ -14,19 +14,17 @@ const claim = (database_id: string, take_over = false): LogClaim => ({
 
 const holder = (...claims: LogClaim[]) => holderOf(claims)?.database_id
 
-describe('the holder of a log', () => {
-  it('is nobody without claims', () => {
-    expect(holder()).toBeUndefined()
-  })
+it('the holder of a log is nobody without claims', () => {
+  expect(holder()).toBeUndefined()
+})
 
-  it('is the first of two that start at once', () => {
-    expect(holder(claim('a'), claim('b'))).toBe('a')
-    expect(holder(claim('a'), claim('b'), claim('a'), claim('b'))).toBe('a')
-  })
+it('the holder of a log is the first of two that start at once', () => {
+  expect(holder(claim('a'), claim('b'))).toBe('a')
+  expect(holder(claim('a'), claim('b'), claim('a'), claim('b'))).toBe('a')
+})
 
-  it('changes only by a take-over, after which renewals of the former one mean nothing', () => {
-    expect(holder(claim('a'), claim('b', true))).toBe('b')
-    expect(holder(claim('a'), claim('b', true), claim('a'), claim('a'))).toBe('b')
-    expect(holder(claim('a'), claim('b', true), claim('a', true))).toBe('a')
-  })
+it('the holder of a log changes only by a take-over, after which renewals of the former one mean nothing', () => {
+  expect(holder(claim('a'), claim('b', true))).toBe('b')
+  expect(holder(claim('a'), claim('b', true), claim('a'), claim('a'))).toBe('b')
+  expect(holder(claim('a'), claim('b', true), claim('a', true))).toBe('a')
 })

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import type { Applied } from '../../../infra/event-store/applied.ts'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import {
   type Build,
   buildOffsets,
@@ -15,8 +14,7 @@ import {
 import { startLoader } from '../../../infra/event-store/loader.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { loadShare, rebuild } from '../../../infra/event-store/rebuild.ts'
-import type { RunningProjection } from '../../../infra/event-store/runner.ts'
-import { type EventLog, type Place, type Position, placeName } from '../../../infra/log/port.ts'
+import { type Place, type Position, placeName } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findSession } from '../../../projections/sessions/queries.ts'
@@ -24,36 +22,23 @@ import { decision, decisions, id } from '../../projections/world-events.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { noSkips } from '../../support/no-skips.ts'
-import {
-  ensureTopics,
-  openProjectionWorld,
-  type ProjectionWorld,
-  silent,
-} from '../../support/projections.ts'
+import { ensureTopics, openProjectionWorld, silent } from '../../support/projections.ts'
 
 const projection = sessionsProjection
 const switched = { equal: true, switched: true }
 const scope = { organizationId: id('org', 1), environment: 'live' } as const
 
-describe.each(openTestLogs())('rebuild on $name', (testLog) => {
-  let world: ProjectionWorld
-  let log: EventLog
-  let applied: Applied
-  let running: RunningProjection
-  let appended: Position[]
-
-  beforeAll(async () => {
-    world = await openProjectionWorld()
-    log = await testLog.open()
-    await ensureTopics(log)
-    applied = await world.openApplied()
-    running = await world.run(log, projection, { applied })
-    appended = await world.append(log, decisions(1, 300, 100))
-    await applied.waitFor('sessions', appended)
-  })
+describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
+  const world = await openProjectionWorld()
+  const log = await testLog.open()
+  await ensureTopics(log)
+  const applied = await world.openApplied()
+  const running = await world.run(log, projection, { applied })
+  const appended = await world.append(log, decisions(1, 300, 100))
+  await applied.waitFor('sessions', appended)
   afterAll(async () => {
-    await running?.stop()
-    await world?.close()
+    await running.stop()
+    await world.close()
     await testLog.cleanup()
   })
   afterEach(async () => {

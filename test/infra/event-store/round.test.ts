@@ -51,19 +51,17 @@ const oneByOne = (batch: PendingBatch): Attempt => ({ mode: 'oneByOne', batch })
 const modes = (attempts: Attempt[]) =>
   attempts.map((attempt) => [attempt.mode, batchesOf(attempt).map(({ partition }) => partition)])
 
-describe('the plan', () => {
-  test('puts partitions that are read together, and the others behind, who failed most last', () => {
-    const batches = [0, 1, 2, 3].map((partition) => pending(partition, [5]))
-    const failures = new Map([
-      [0, 7],
-      [2, 0],
-    ])
-    expect(modes(planRound(batches, ({ partition }) => failures.get(partition)))).toEqual([
-      ['together', [1, 3]],
-      ['single', [2]],
-      ['single', [0]],
-    ])
-  })
+test('the plan puts partitions that are read together, and the others behind, who failed most last', () => {
+  const batches = [0, 1, 2, 3].map((partition) => pending(partition, [5]))
+  const failures = new Map([
+    [0, 7],
+    [2, 0],
+  ])
+  expect(modes(planRound(batches, ({ partition }) => failures.get(partition)))).toEqual([
+    ['together', [1, 3]],
+    ['single', [2]],
+    ['single', [0]],
+  ])
 })
 
 describe('given partitions together', () => {
@@ -104,14 +102,9 @@ describe('given partitions together', () => {
   })
 })
 
-describe('given a partition alone', () => {
-  test('when an event fails, its events are tried one by one', () => {
-    const { attempts } = nextRound(
-      [single(pending(0, [5, 6])), single(pending(1, [1]))],
-      eventFailed,
-    )
-    expect(attempts.map(({ mode }) => mode)).toEqual(['oneByOne', 'single'])
-  })
+test('given a partition alone, when an event fails, its events are tried one by one', () => {
+  const { attempts } = nextRound([single(pending(0, [5, 6])), single(pending(1, [1]))], eventFailed)
+  expect(attempts.map(({ mode }) => mode)).toEqual(['oneByOne', 'single'])
 })
 
 describe('given a partition one by one', () => {

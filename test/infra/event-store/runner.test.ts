@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import type { Subjects } from '../../../infra/event-store/applied.ts'
 import { liveBuild } from '../../../infra/event-store/builds.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
-import type { EventLog, Position } from '../../../infra/log/port.ts'
+import type { Position } from '../../../infra/log/port.ts'
 import { runTogether } from '../../../infra/postgres/arrays.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
@@ -10,27 +10,17 @@ import { findSession } from '../../../projections/sessions/queries.ts'
 import { decision, decisions, id } from '../../projections/world-events.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
-import {
-  ensureTopics,
-  openProjectionWorld,
-  type ProjectionWorld,
-  silent,
-} from '../../support/projections.ts'
+import { ensureTopics, openProjectionWorld, silent } from '../../support/projections.ts'
 
 const topic = 'tidegate.sessions.v1'
 const scope = { organizationId: id('org', 1), environment: 'live' } as const
 
-describe.each(openTestLogs())('$name', (testLog) => {
-  let world: ProjectionWorld
-  let log: EventLog
-
-  beforeAll(async () => {
-    world = await openProjectionWorld()
-    log = await testLog.open()
-    await ensureTopics(log)
-  })
+describe.each(openTestLogs())('$name', async (testLog) => {
+  const world = await openProjectionWorld()
+  const log = await testLog.open()
+  await ensureTopics(log)
   afterAll(async () => {
-    await world?.close()
+    await world.close()
     await testLog.cleanup()
   })
 

@@ -72,36 +72,35 @@ describe('a body', () => {
   })
 })
 
-describe('a client that hangs up', () => {
-  test.each(['Content-Length: 100', 'Transfer-Encoding: chunked'])(
-    'while it sends its body (%s) is no failure of ours',
-    async (framing) => {
-      const address = app.server.address()
-      if (typeof address !== 'object' || !address) throw new Error('not listening')
-      const socket = connect(address.port, '127.0.0.1')
-      const head = `POST /loose HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`
-      socket.write(head)
-      const [, response] = await once(app.server, 'request')
-      socket.resetAndDestroy()
-      await once(response, 'close')
-      expect(lines).toEqual([])
-      expect((await app.inject('/metrics')).body).not.toContain('http_response_status_code="503"')
-    },
-  )
-})
+test.each(['Content-Length: 100', 'Transfer-Encoding: chunked'])(
+  'a client that hangs up while it sends its body (%s) is no failure of ours',
+  async (framing) => {
+    const address = app.server.address()
+    if (typeof address !== 'object' || !address) throw new Error('not listening')
+    const socket = connect(address.port, '127.0.0.1')
+    const head = `POST /loose HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`
+    socket.write(head)
+    const [, response] = await once(app.server, 'request')
+    socket.resetAndDestroy()
+    await once(response, 'close')
+    expect(lines).toEqual([])
+    expect((await app.inject('/metrics')).body).not.toContain('http_response_status_code="503"')
+  },
+)
 
-describe('a request without Host', () => {
-  test.each(['/livez', '/readyz'])('by HTTP/1.0 may probe %s', async (path) => {
+test.each(['/livez', '/readyz'])(
+  'a request without Host by HTTP/1.0 may probe %s',
+  async (path) => {
     const { status, body } = await sendRaw(app, `GET ${path} HTTP/1.0\r\n\r\n`)
     expect([status, JSON.parse(body)]).toEqual([200, { status: 'ok' }])
-  })
+  },
+)
 
-  test.each([
-    'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n',
-    'GET /ip HTTP/1.0\r\n\r\n',
-    'GET /nowhere HTTP/1.0\r\n\r\n',
-  ])('is malformed otherwise: %j', async (raw) => {
-    const { status, body } = await sendRaw(app, raw)
-    expect([status, JSON.parse(body).error.code]).toEqual([400, 'request.malformed'])
-  })
+test.each([
+  'GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n',
+  'GET /ip HTTP/1.0\r\n\r\n',
+  'GET /nowhere HTTP/1.0\r\n\r\n',
+])('a request without Host is malformed otherwise: %j', async (raw) => {
+  const { status, body } = await sendRaw(app, raw)
+  expect([status, JSON.parse(body).error.code]).toEqual([400, 'request.malformed'])
 })

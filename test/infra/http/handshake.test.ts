@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createTestApp } from './test-app.ts'
 
 const ja4 = 't13d1517h2_8daaf6152771_cb7bf5808d99'
@@ -17,34 +17,32 @@ async function seen(headers: Record<string, string>, remoteAddress = '10.0.0.7')
 }
 const forwarded = { 'x-forwarded-for': '203.0.113.9' }
 
-describe('what an edge says of a handshake', () => {
-  test('counts from a trusted proxy that forwards a client', async () => {
-    expect(await seen({ ...forwarded, 'x-ja4': ja4, 'x-http2': http2 })).toEqual({ ja4, http2 })
-  })
+test('what an edge says of a handshake counts from a trusted proxy that forwards a client', async () => {
+  expect(await seen({ ...forwarded, 'x-ja4': ja4, 'x-http2': http2 })).toEqual({ ja4, http2 })
+})
 
-  test.each([
-    ['from anybody else', forwarded, '203.0.113.8'],
-    ['from a proxy that is the client itself', {}, '10.0.0.7'],
-    ['from a proxy that names no address', { 'x-forwarded-for': 'unknown' }, '10.0.0.7'],
-  ])('does not count %s', async (_, headers, from) => {
-    expect(await seen({ ...headers, 'x-ja4': ja4, 'x-http2': http2 }, from)).toEqual(nothing)
-  })
+test.each([
+  ['from anybody else', forwarded, '203.0.113.8'],
+  ['from a proxy that is the client itself', {}, '10.0.0.7'],
+  ['from a proxy that names no address', { 'x-forwarded-for': 'unknown' }, '10.0.0.7'],
+])('what an edge says of a handshake does not count %s', async (_, headers, from) => {
+  expect(await seen({ ...headers, 'x-ja4': ja4, 'x-http2': http2 }, from)).toEqual(nothing)
+})
 
-  test.each([
-    ['', ''],
-    [`${ja4}, ${ja4}`, `${http2}, ${http2}`],
-    ['t13d1517h2', '1:65536;2:0'],
-    [ja4.toUpperCase(), http2.toUpperCase()],
-    ['<script>', '1:65536;2:0;4:6291456|x|0|m'],
-    [`${ja4}0`, `${'1:1;'.repeat(400)}1:1|1|0|m`],
-  ])('does not count in the form %s', async (badJa4, badHttp2) => {
-    expect(await seen({ ...forwarded, 'x-ja4': badJa4, 'x-http2': badHttp2 })).toEqual(nothing)
-  })
+test.each([
+  ['', ''],
+  [`${ja4}, ${ja4}`, `${http2}, ${http2}`],
+  ['t13d1517h2', '1:65536;2:0'],
+  [ja4.toUpperCase(), http2.toUpperCase()],
+  ['<script>', '1:65536;2:0;4:6291456|x|0|m'],
+  [`${ja4}0`, `${'1:1;'.repeat(400)}1:1|1|0|m`],
+])('what an edge says of a handshake does not count in the form %s', async (badJa4, badHttp2) => {
+  expect(await seen({ ...forwarded, 'x-ja4': badJa4, 'x-http2': badHttp2 })).toEqual(nothing)
+})
 
-  test('has further forms that count', async () => {
-    const quic = 'q13i0312h3_55b375c5d22e_06cda9e17597'
-    expect(await seen({ ...forwarded, 'x-ja4': quic })).toMatchObject({ ja4: quic })
-    const firefox = '1:65536,4:131072,5:16384|12517377|3:0:0:201,5:0:0:101|m,p,a,s'
-    expect(await seen({ ...forwarded, 'x-http2': firefox })).toMatchObject({ http2: firefox })
-  })
+test('what an edge says of a handshake has further forms that count', async () => {
+  const quic = 'q13i0312h3_55b375c5d22e_06cda9e17597'
+  expect(await seen({ ...forwarded, 'x-ja4': quic })).toMatchObject({ ja4: quic })
+  const firefox = '1:65536,4:131072,5:16384|12517377|3:0:0:201,5:0:0:101|m,p,a,s'
+  expect(await seen({ ...forwarded, 'x-http2': firefox })).toMatchObject({ http2: firefox })
 })

@@ -411,34 +411,32 @@ describe('rotation of the master key', () => {
   })
 })
 
-describe('the table', () => {
-  test('shows neither the key, nor the request, nor the answer', async () => {
-    const key = `a very recognisable key ${counter++}`
-    const { json } = await post({ key, body: { name: 'a very recognisable name' } })
-    const { rows } = await pool.query<{ row: string; answer: Buffer | null }>(
-      `select t::text as row, answer from tidegate.idempotency_keys t`,
-    )
-    const dump = rows
-      .map(({ row, answer }) => row + answer?.toString('latin1') + answer?.toString('base64'))
-      .join('\n')
-    expect(rows.length).toBeGreaterThan(0)
-    for (const text of [key, 'recognisable', json.secret, json.id]) {
-      expect(dump).not.toContain(text)
-      expect(dump).not.toContain(Buffer.from(text).toString('hex'))
-    }
-  })
+test('the table shows neither the key, nor the request, nor the answer', async () => {
+  const key = `a very recognisable key ${counter++}`
+  const { json } = await post({ key, body: { name: 'a very recognisable name' } })
+  const { rows } = await pool.query<{ row: string; answer: Buffer | null }>(
+    `select t::text as row, answer from tidegate.idempotency_keys t`,
+  )
+  const dump = rows
+    .map(({ row, answer }) => row + answer?.toString('latin1') + answer?.toString('base64'))
+    .join('\n')
+  expect(rows.length).toBeGreaterThan(0)
+  for (const text of [key, 'recognisable', json.secret, json.id]) {
+    expect(dump).not.toContain(text)
+    expect(dump).not.toContain(Buffer.from(text).toString('hex'))
+  }
+})
 
-  test('loses what has expired, and nothing else', async () => {
-    await pool.query('truncate tidegate.idempotency_keys')
-    const old = freshKey()
-    await post({ key: old })
-    shop.clock.now += day / 2
-    const recent = freshKey()
-    await post({ key: recent })
-    shop.clock.now += day / 2 - 1
-    expect(await purgeIdempotencyKeys(pool, shop.clock.now)).toBe(0)
-    shop.clock.now += 1
-    expect(await purgeIdempotencyKeys(pool, shop.clock.now)).toBe(1)
-    expect((await post({ key: recent })).replayed).toBe(true)
-  })
+test('the table loses what has expired, and nothing else', async () => {
+  await pool.query('truncate tidegate.idempotency_keys')
+  const old = freshKey()
+  await post({ key: old })
+  shop.clock.now += day / 2
+  const recent = freshKey()
+  await post({ key: recent })
+  shop.clock.now += day / 2 - 1
+  expect(await purgeIdempotencyKeys(pool, shop.clock.now)).toBe(0)
+  shop.clock.now += 1
+  expect(await purgeIdempotencyKeys(pool, shop.clock.now)).toBe(1)
+  expect((await post({ key: recent })).replayed).toBe(true)
 })

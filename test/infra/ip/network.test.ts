@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { readAddresses } from '../../../infra/ip/data/read.ts'
 import { noNetwork, openNetwork } from '../../../infra/ip/network.ts'
 import { type MmdbRecords, writeMmdb } from '../../support/mmdb.ts'
@@ -26,49 +26,41 @@ describe('network', () => {
   })
 })
 
+const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-mmdb-'))
+const cityPath = path.join(folder, 'city.mmdb')
+const asnPath = path.join(folder, 'asn.mmdb')
+await writeMmdb(cityPath, 'GeoLite2-City', {
+  '8.8.8.0/24': {
+    city: { names: { en: 'Lisbon' } },
+    subdivisions: [{ names: { en: 'Lisboa' } }],
+    country: { iso_code: 'PT', names: { en: 'Portugal' } },
+    location: {
+      latitude: 38.7,
+      longitude: -9.1,
+      time_zone: 'Europe/Lisbon',
+      accuracy_radius: 20,
+    },
+    postal: { code: '1100' },
+    traits: { is_hosting_provider: true },
+  },
+  '9.9.9.9/32': { country: { iso_code: 'CH', names: { en: 'Switzerland' } } },
+})
+const anonymousPath = path.join(folder, 'anonymous.mmdb')
+await writeMmdb(anonymousPath, 'GeoIP2-Anonymous-IP', {
+  '8.8.4.0/24': { is_anonymous: true, is_hosting_provider: true },
+  '1.1.1.0/24': { is_anonymous: true, is_anonymous_vpn: true, is_hosting_provider: true },
+  '1.0.0.0/24': { is_anonymous: true, is_tor_exit_node: true },
+  '9.9.9.0/24': { is_anonymous: true, is_residential_proxy: true, is_public_proxy: true },
+})
+await writeMmdb(asnPath, 'GeoLite2-ASN', {
+  '8.8.0.0/16': {
+    autonomous_system_number: 64512,
+    autonomous_system_organization: 'Example Networks',
+  },
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
 describe('network with databases', () => {
-  let folder = ''
-  let cityPath = ''
-  let asnPath = ''
-  let anonymousPath = ''
-
-  beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-mmdb-'))
-    cityPath = path.join(folder, 'city.mmdb')
-    asnPath = path.join(folder, 'asn.mmdb')
-    await writeMmdb(cityPath, 'GeoLite2-City', {
-      '8.8.8.0/24': {
-        city: { names: { en: 'Lisbon' } },
-        subdivisions: [{ names: { en: 'Lisboa' } }],
-        country: { iso_code: 'PT', names: { en: 'Portugal' } },
-        location: {
-          latitude: 38.7,
-          longitude: -9.1,
-          time_zone: 'Europe/Lisbon',
-          accuracy_radius: 20,
-        },
-        postal: { code: '1100' },
-        traits: { is_hosting_provider: true },
-      },
-      '9.9.9.9/32': { country: { iso_code: 'CH', names: { en: 'Switzerland' } } },
-    })
-    anonymousPath = path.join(folder, 'anonymous.mmdb')
-    await writeMmdb(anonymousPath, 'GeoIP2-Anonymous-IP', {
-      '8.8.4.0/24': { is_anonymous: true, is_hosting_provider: true },
-      '1.1.1.0/24': { is_anonymous: true, is_anonymous_vpn: true, is_hosting_provider: true },
-      '1.0.0.0/24': { is_anonymous: true, is_tor_exit_node: true },
-      '9.9.9.0/24': { is_anonymous: true, is_residential_proxy: true, is_public_proxy: true },
-    })
-    await writeMmdb(asnPath, 'GeoLite2-ASN', {
-      '8.8.0.0/16': {
-        autonomous_system_number: 64512,
-        autonomous_system_organization: 'Example Networks',
-      },
-    })
-  })
-
-  afterAll(() => rm(folder, { recursive: true, force: true }))
-
   it('says what they say', async () => {
     const network = (await openNetwork({ cityPath, asnPath })).lookup('8.8.8.8', 1234)
     expect(network).toMatchObject({
@@ -179,12 +171,6 @@ describe('network with databases', () => {
 })
 
 describe('databases of other forms', () => {
-  let folder = ''
-  beforeAll(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'tidegate-mmdb-'))
-  })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
-
   async function open(records: MmdbRecords) {
     const cityPath = path.join(folder, `${randomUUID()}.mmdb`)
     await writeMmdb(cityPath, 'country', records)

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { parser } from '@prometheus-io/lezer-promql'
-import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { afterAll, describe, expect, it, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { type Cluster, startCluster } from '../../support/cluster.ts'
+import { startCluster } from '../../support/cluster.ts'
 import { needs } from '../../support/needs.ts'
 import { root } from '../../support/test-projects.ts'
 
@@ -65,29 +65,25 @@ const panels = z
 const ownMetrics = ['up']
 const ownLabels = ['job', 'instance']
 
-describe('every metric and label', () => {
-  let cluster: Cluster
-  let shown: Map<string, Set<string>>
-  beforeAll(async () => {
-    cluster = await startCluster({ log: 'postgres', processes: 1 })
-    // Keys have no series before their first document.
-    const opening = {
-      clientPublicKey: Buffer.alloc(32, 9).toString('base64url'),
-      sdk: { name: 'test', version: '1', platform: 'web' },
-      page: { url: 'https://shop.example/' },
-    }
-    const opened = await cluster.fetch(0, '/v2/collect/sessions', {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${cluster.owner.publishable.key}`,
-        'content-type': 'application/json',
-      },
-      body: JSON.stringify(opening),
-    })
-    expect(opened.status).toBe(200)
-    shown = labelsOf(await (await cluster.fetch(0, '/metrics')).text())
-  }, 60_000)
-  afterAll(() => cluster?.stop())
+describe('every metric and label', async () => {
+  const cluster = await startCluster({ log: 'postgres', processes: 1 })
+  afterAll(() => cluster.stop())
+  // Keys have no series before their first document.
+  const opening = {
+    clientPublicKey: Buffer.alloc(32, 9).toString('base64url'),
+    sdk: { name: 'test', version: '1', platform: 'web' },
+    page: { url: 'https://shop.example/' },
+  }
+  const opened = await cluster.fetch(0, '/v2/collect/sessions', {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${cluster.owner.publishable.key}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify(opening),
+  })
+  expect(opened.status).toBe(200)
+  const shown = labelsOf(await (await cluster.fetch(0, '/metrics')).text())
 
   const expressions = [
     ...rules.map(({ alert, expr }) => [alert, expr] as const),

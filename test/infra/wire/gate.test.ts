@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   agentTokenEnvName,
   envNameProblem,
@@ -35,83 +35,80 @@ const honest =
   SHELLHUB_KEY SSHID_TOKEN SSLMATE_API_KEY STRIPE_SECRET_KEY SUPABASE_URL TWILIO_AUTH_TOKEN USERLIST_KEY
   XNPM_CONFIG_X`)
 
-describe('names of environment variables', () => {
-  test.each(handOver)('%s would hand the machine over', (name) => {
-    expect(isCriticalEnvName(name)).toBe(true)
-    expect(isCriticalEnvName(name.toLowerCase())).toBe(true)
-  })
+test.each(handOver)('%s would hand the machine over', (name) => {
+  expect(isCriticalEnvName(name)).toBe(true)
+  expect(isCriticalEnvName(name.toLowerCase())).toBe(true)
+})
 
-  test.each(honest)('%s is harmless', (name) => {
-    expect(isCriticalEnvName(name)).toBe(false)
-    expect(isOperatorEnvName(name)).toBe(false)
-  })
+test.each(honest)('%s is harmless', (name) => {
+  expect(isCriticalEnvName(name)).toBe(false)
+  expect(isOperatorEnvName(name)).toBe(false)
+})
 
-  test('what configures our own tools may come from the operator alone', () => {
-    expect(['TIDEGATE_URL', 'tidegate_secret_key'].map(isOperatorEnvName)).toEqual([true, true])
-    expect(['TIDEGATES_KEY', 'ACME_TIDEGATE_KEY'].map(isOperatorEnvName)).toEqual([false, false])
-  })
+test('what configures our own tools may come from the operator alone', () => {
+  expect(['TIDEGATE_URL', 'tidegate_secret_key'].map(isOperatorEnvName)).toEqual([true, true])
+  expect(['TIDEGATES_KEY', 'ACME_TIDEGATE_KEY'].map(isOperatorEnvName)).toEqual([false, false])
+})
 
-  test.each([
-    ['acme-mail', 'ACME_API_KEY', false],
-    ['acme-mail', 'ACME_MAIL_API_KEY', true],
-    ['acme_mail', 'acme_mail_key', true],
-    ['xn--mller-kva', 'XN_MLLER_KVA_KEY', true],
-    ['1demo', '_1DEMO_KEY', true],
-    ['acme', 'ACME', false],
-    ['acme', 'ACMEX_KEY', false],
-    ['acme', 'DATABASE_URL', false],
-    ['acme', 'MY_ACME_KEY', false],
-  ])('under the name %s, %s is: %s', (name, variable, isUnder) => {
-    expect(isUnderPrefix(variable, envPrefixOf(name))).toBe(isUnder)
-  })
+test.each([
+  ['acme-mail', 'ACME_API_KEY', false],
+  ['acme-mail', 'ACME_MAIL_API_KEY', true],
+  ['acme_mail', 'acme_mail_key', true],
+  ['xn--mller-kva', 'XN_MLLER_KVA_KEY', true],
+  ['1demo', '_1DEMO_KEY', true],
+  ['acme', 'ACME', false],
+  ['acme', 'ACMEX_KEY', false],
+  ['acme', 'DATABASE_URL', false],
+  ['acme', 'MY_ACME_KEY', false],
+])('under the name %s, %s is: %s', (name, variable, isUnder) => {
+  expect(isUnderPrefix(variable, envPrefixOf(name))).toBe(isUnder)
+})
 
-  const steering =
-    split(`OPENAI_BASE_URL anthropic_base_url ACME_API_BASE LINEAR_API_URL HF_ENDPOINT
+const steering = split(`OPENAI_BASE_URL anthropic_base_url ACME_API_BASE LINEAR_API_URL HF_ENDPOINT
     AWS_ENDPOINT_URL_S3 ACME_CONFIG ACME_CONFIG_DIR CLAUDE_CODE_USE_BEDROCK CODEX_HOME MAVEN_HOME RSYNC_RSH
     ACME_PROXY ACME_OPTIONS ACME_OPTS ACME_PATH ACME_PAGER ACME_ASKPASS ACME_REGISTRY
     ACME_SYSTEM_PROMPT MCP_SERVERS ACME_MCP_URL`)
 
-  test.each(steering)('%s steers, but for its owner', (name) => {
-    expect(isSteeringEnvName(name)).toBe(true)
-    expect(envNameProblem(name, { serviceId: 'acme', prefix: null })).toBe('steers_programs')
-    const [word = ''] = name.split('_')
-    expect(envNameProblem(name, { serviceId: 'acme', prefix: envPrefixOf(word) })).toBeUndefined()
-  })
-
-  test.each(honest.filter((name) => !/PATHS?$|CONFIG/.test(name)))('%s steers nothing', (name) => {
-    expect(envNameProblem(name, { serviceId: 'acme', prefix: null })).toBeUndefined()
-  })
-
-  test('a verified name changes nothing for what hands the machine over, or is of Gate or the operator', () => {
-    const problem = (name: string, word: string) =>
-      envNameProblem(name, { prefix: envPrefixOf(word) })
-    expect(problem('NODE_OPTIONS', 'node')).toBe('process_critical')
-    expect(problem('NO_PROXY', 'no')).toBe('process_critical')
-    expect(problem('TIDEGATE_URL', 'tidegate')).toBe('of_the_operator')
-    expect(problem('ACME_GATE_AGENT_TOKEN', 'acme')).toBe('gate_managed')
-  })
-
-  test.each([
-    ['acme', 'ACME_GATE_AGENT_TOKEN'],
-    ['acme-mail_2', 'ACME_MAIL_2_GATE_AGENT_TOKEN'],
-    ['acme--mail', 'ACME_MAIL_GATE_AGENT_TOKEN'],
-    ['a-_-b', 'A_B_GATE_AGENT_TOKEN'],
-  ])('the agent token of %s is %s, which is for Gate alone', (serviceId, name) => {
-    expect(agentTokenEnvName(serviceId)).toBe(name)
-    expect(isGateManagedEnvName(name)).toBe(true)
-    expect(isGateManagedEnvName(name.toLowerCase())).toBe(true)
-  })
-
-  test('so is the name that older clients know, and no other', () => {
-    expect(isGateManagedEnvName('FOIL_AGENT_TOKEN')).toBe(true)
-    expect(isGateManagedEnvName('ACME_AGENT_TOKEN')).toBe(false)
-  })
-
-  test.each(['A', '_a1', 'a'.repeat(128)])('%s is a name', (name) =>
-    expect(isEnvName(name)).toBe(true),
-  )
-
-  test.each(['', '1A', 'A-B', 'A B', 'A=B', 'Ä', 'A\n', 'a'.repeat(129)])('%j is none', (name) =>
-    expect(isEnvName(name)).toBe(false),
-  )
+test.each(steering)('%s steers, but for its owner', (name) => {
+  expect(isSteeringEnvName(name)).toBe(true)
+  expect(envNameProblem(name, { serviceId: 'acme', prefix: null })).toBe('steers_programs')
+  const [word = ''] = name.split('_')
+  expect(envNameProblem(name, { serviceId: 'acme', prefix: envPrefixOf(word) })).toBeUndefined()
 })
+
+test.each(honest.filter((name) => !/PATHS?$|CONFIG/.test(name)))('%s steers nothing', (name) => {
+  expect(envNameProblem(name, { serviceId: 'acme', prefix: null })).toBeUndefined()
+})
+
+test('a verified name changes nothing for what hands the machine over, or is of Gate or the operator', () => {
+  const problem = (name: string, word: string) =>
+    envNameProblem(name, { prefix: envPrefixOf(word) })
+  expect(problem('NODE_OPTIONS', 'node')).toBe('process_critical')
+  expect(problem('NO_PROXY', 'no')).toBe('process_critical')
+  expect(problem('TIDEGATE_URL', 'tidegate')).toBe('of_the_operator')
+  expect(problem('ACME_GATE_AGENT_TOKEN', 'acme')).toBe('gate_managed')
+})
+
+test.each([
+  ['acme', 'ACME_GATE_AGENT_TOKEN'],
+  ['acme-mail_2', 'ACME_MAIL_2_GATE_AGENT_TOKEN'],
+  ['acme--mail', 'ACME_MAIL_GATE_AGENT_TOKEN'],
+  ['a-_-b', 'A_B_GATE_AGENT_TOKEN'],
+])('the agent token of %s is %s, which is for Gate alone', (serviceId, name) => {
+  expect(agentTokenEnvName(serviceId)).toBe(name)
+  expect(isGateManagedEnvName(name)).toBe(true)
+  expect(isGateManagedEnvName(name.toLowerCase())).toBe(true)
+})
+
+test('so is the name that older clients know, and no other', () => {
+  expect(isGateManagedEnvName('FOIL_AGENT_TOKEN')).toBe(true)
+  expect(isGateManagedEnvName('ACME_AGENT_TOKEN')).toBe(false)
+})
+
+test.each(['A', '_a1', 'a'.repeat(128)])('%s is a name', (name) =>
+  expect(isEnvName(name)).toBe(true),
+)
+
+test.each(['', '1A', 'A-B', 'A B', 'A=B', 'Ä', 'A\n', 'a'.repeat(129)])('%j is none', (name) =>
+  expect(isEnvName(name)).toBe(false),
+)

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt, webcrypto } from 'node:crypto'
 import { inflateSync } from 'node:zlib'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { secretHashOf } from '../../../infra/crypto/api-keys.ts'
 import {
   maxRecipients,
@@ -52,71 +52,68 @@ async function openIndependently(token: string, secretKey: string): Promise<unkn
   return JSON.parse(inflateSync(deflated).toString())
 }
 
-describe('sealed tokens', () => {
-  test('version 1 vector opens by key and by hash', () => {
-    expect(openToken(vector1.token, { secretKey: vector1.secretKey })).toEqual(vector1.payload)
-    expect(openToken(vector1.token, { secretHash: vector1.secretHash })).toEqual(vector1.payload)
-  })
+test('version 1 vector opens by key and by hash', () => {
+  expect(openToken(vector1.token, { secretKey: vector1.secretKey })).toEqual(vector1.payload)
+  expect(openToken(vector1.token, { secretHash: vector1.secretHash })).toEqual(vector1.payload)
+})
 
-  test('version 2 vector opens for every recipient', () => {
-    const keys = vector2.secretKeys.map((secretKey) => ({ secretKey }))
-    const hashes = vector2.secretHashes.map((secretHash) => ({ secretHash }))
-    for (const own of [...keys, ...hashes])
-      expect(openToken(vector2.token, own)).toEqual(vector2.payload)
-  })
+test('version 2 vector opens for every recipient', () => {
+  const keys = vector2.secretKeys.map((secretKey) => ({ secretKey }))
+  const hashes = vector2.secretHashes.map((secretHash) => ({ secretHash }))
+  for (const own of [...keys, ...hashes])
+    expect(openToken(vector2.token, own)).toEqual(vector2.payload)
+})
 
-  test('the independent reader agrees with the vector', async () => {
-    const opened = await openIndependently(vector2.token, 'sk_live_fixture_secondary')
-    expect(opened).toEqual(vector2.payload)
-  })
+test('the independent reader agrees with the vector', async () => {
+  const opened = await openIndependently(vector2.token, 'sk_live_fixture_secondary')
+  expect(opened).toEqual(vector2.payload)
+})
 
-  test.each([1, 2, maxRecipients])('what we seal to %i keys opens elsewhere', async (count) => {
-    const keys = Array.from({ length: count }, () => `sk_test_${randomBytes(16).toString('hex')}`)
-    const token = sealToken({
-      payload: vector2.payload,
-      secretHashes: keys.map(secretHashOf),
-      random: randomBytes,
-    })
-    const last = keys.at(-1) ?? ''
-    expect(await openIndependently(token, last)).toEqual(vector2.payload)
-    expect(openToken(token, { secretKey: last })).toEqual(vector2.payload)
+test.each([1, 2, maxRecipients])('what we seal to %i keys opens elsewhere', async (count) => {
+  const keys = Array.from({ length: count }, () => `sk_test_${randomBytes(16).toString('hex')}`)
+  const token = sealToken({
+    payload: vector2.payload,
+    secretHashes: keys.map(secretHashOf),
+    random: randomBytes,
   })
+  const last = keys.at(-1) ?? ''
+  expect(await openIndependently(token, last)).toEqual(vector2.payload)
+  expect(openToken(token, { secretKey: last })).toEqual(vector2.payload)
+})
 
-  test('a key that is not a recipient opens nothing', () => {
-    const token = sealToken({ payload: {}, secretHashes: [secretHashOf('a')], random: randomBytes })
-    expect(() => openToken(token, { secretKey: 'b' })).toThrow(UnreadableToken)
-    expect(() => openToken(vector1.token, { secretKey: 'b' })).toThrow(UnreadableToken)
-  })
+test('a key that is not a recipient opens nothing', () => {
+  const token = sealToken({ payload: {}, secretHashes: [secretHashOf('a')], random: randomBytes })
+  expect(() => openToken(token, { secretKey: 'b' })).toThrow(UnreadableToken)
+  expect(() => openToken(vector1.token, { secretKey: 'b' })).toThrow(UnreadableToken)
+})
 
-  test('no recipients and too many are refused', () => {
-    const seal = (secretHashes: string[]) =>
-      sealToken({ payload: {}, secretHashes, random: randomBytes })
-    expect(() => seal([])).toThrow(RangeError)
-    expect(() => seal(Array(maxRecipients + 1).fill(secretHashOf('a')))).toThrow(RangeError)
-  })
+test('no recipients and too many are refused', () => {
+  const seal = (secretHashes: string[]) =>
+    sealToken({ payload: {}, secretHashes, random: randomBytes })
+  expect(() => seal([])).toThrow(RangeError)
+  expect(() => seal(Array(maxRecipients + 1).fill(secretHashOf('a')))).toThrow(RangeError)
+})
 
-  test.each([vector1, vector2])('a changed byte anywhere is noticed', ({ token, payload }) => {
-    const bytes = Buffer.from(token, 'base64')
-    for (let at = 0; at < bytes.length; at++) {
-      const changed = Buffer.from(bytes)
-      changed[at] = (changed[at] ?? 0) ^ (1 << randomInt(8))
-      const secretKey = vector1.secretKey
-      // A change in another recipient's wrapped key concerns that recipient alone.
-      const others = bytes[0] === 2 && at >= bytes.length - 60
-      if (others) expect(openToken(changed.toString('base64'), { secretKey })).toEqual(payload)
-      else
-        expect(() => openToken(changed.toString('base64'), { secretKey })).toThrow(UnreadableToken)
-    }
-  })
+test.each([vector1, vector2])('a changed byte anywhere is noticed', ({ token, payload }) => {
+  const bytes = Buffer.from(token, 'base64')
+  for (let at = 0; at < bytes.length; at++) {
+    const changed = Buffer.from(bytes)
+    changed[at] = (changed[at] ?? 0) ^ (1 << randomInt(8))
+    const secretKey = vector1.secretKey
+    // A change in another recipient's wrapped key concerns that recipient alone.
+    const others = bytes[0] === 2 && at >= bytes.length - 60
+    if (others) expect(openToken(changed.toString('base64'), { secretKey })).toEqual(payload)
+    else expect(() => openToken(changed.toString('base64'), { secretKey })).toThrow(UnreadableToken)
+  }
+})
 
-  test('any text is refused, never a crash', () => {
-    const bytes = fc
-      .uint8Array({ maxLength: 400 })
-      .map((array) => Buffer.from(array).toString('base64'))
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), bytes), (token) => {
-        expect(() => openToken(token, { secretKey: 'sk' })).toThrow(UnreadableToken)
-      }),
-    )
-  })
+test('any text is refused, never a crash', () => {
+  const bytes = fc
+    .uint8Array({ maxLength: 400 })
+    .map((array) => Buffer.from(array).toString('base64'))
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), bytes), (token) => {
+      expect(() => openToken(token, { secretKey: 'sk' })).toThrow(UnreadableToken)
+    }),
+  )
 })

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { auditProjection } from '../../../projections/audit/projection.ts'
 import { listAudit } from '../../../projections/audit/queries.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { testCause } from '../../support/projections.ts'
 import { sessionScored } from '../../support/session-scored.ts'
-import { type FollowedLog, openFollowedLog } from '../followed-log.ts'
+import { openFollowedLog } from '../followed-log.ts'
 import { marked, scope, unmarked } from '../marks/events.ts'
 import { id } from '../world-events.ts'
 
@@ -29,16 +29,12 @@ function eventOf(n: number): DomainEvent {
   return kinds[n % 5] ?? scored
 }
 
-describe.each(openTestLogs())('the audit log on $name', (testLog) => {
-  let world: FollowedLog
-
-  beforeAll(async () => {
-    world = await openFollowedLog(testLog, [auditProjection])
-    for (let n = 0; n < 60; n += 20) await append(Array.from({ length: 20 }, (_, i) => n + i))
-    // Twice on the log is once in the read model.
-    await append([0, 1])
-  })
-  afterAll(() => world?.close())
+describe.each(openTestLogs())('the audit log on $name', async (testLog) => {
+  const world = await openFollowedLog(testLog, [auditProjection])
+  for (let n = 0; n < 60; n += 20) await append(Array.from({ length: 20 }, (_, i) => n + i))
+  // Twice on the log is once in the read model.
+  await append([0, 1])
+  afterAll(() => world.close())
 
   /** Three at each time. */
   async function append(numbers: number[]): Promise<void> {

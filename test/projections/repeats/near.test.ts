@@ -100,15 +100,16 @@ function changed(change: (value: unknown, name: string) => unknown): Behavior {
   return { ...people[0], ...Object.fromEntries(channels) }
 }
 
-describe('what is compared', () => {
-  it('is nothing where there are few numbers', () => {
-    expect(handsOf(changed(() => null))).toBeNull()
-  })
+it('what is compared is nothing where there are few numbers', () => {
+  expect(handsOf(changed(() => null))).toBeNull()
+})
 
-  it.each([
-    [1.04, true],
-    [1.12, false],
-  ])('is each number: those of hands that are slower by %d are near: %s', (factor, isClose) => {
+it.each([
+  [1.04, true],
+  [1.12, false],
+])(
+  'what is compared is each number: those of hands that are slower by %d are near: %s',
+  (factor, isClose) => {
     const slower = /^(interval_mean|interval_std|duration_ms|straightness|radius_std|speed_std)$/
     const other = handsOf(
       changed((value, name) =>
@@ -117,5 +118,5 @@ describe('what is compared', () => {
     )
     const hands = handsOf(changed((value) => value))
     expect(hands && other && isNear(hands, other)).toBe(isClose)
-  })
-})
+  },
+)

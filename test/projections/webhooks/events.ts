@@ -39,28 +39,27 @@ export function endpointCreated(
   return { type: 'WebhookEndpointCreated', data }
 }
 
-type Data<Type extends DomainEvent['type']> = Extract<DomainEvent, { type: Type }>['data']
-type Own<Type extends DomainEvent['type']> = Omit<Data<Type>, 'organization_id' | 'endpoint_id'>
-const event = <Type extends DomainEvent['type']>(type: Type, data: Data<Type>) =>
-  ({ type, data }) as DomainEvent
-const endpoint = (n: number) => ({ organization_id: org(1), endpoint_id: we(n) })
+type EndpointEvent = Extract<DomainEvent, { type: `WebhookEndpoint${string}` }>
+type Own<Type> = Omit<
+  Extract<EndpointEvent, { type: Type }>['data'],
+  'organization_id' | 'endpoint_id'
+>
+/** Makes events of the type about the `n`th endpoint. */
+const ofEndpoint =
+  <Type extends EndpointEvent['type']>(type: Type) =>
+  (n: number, own: Own<Type>) => ({
+    type,
+    data: { organization_id: org(1), endpoint_id: we(n), ...own },
+  })
 
-export const renamed = (n: number, data: Own<'WebhookEndpointRenamed'>) =>
-  event('WebhookEndpointRenamed', { ...endpoint(n), ...data })
-export const moved = (n: number, data: Own<'WebhookEndpointMoved'>) =>
-  event('WebhookEndpointMoved', { ...endpoint(n), ...data })
-export const subscribed = (n: number, data: Own<'WebhookEndpointSubscriptionsChanged'>) =>
-  event('WebhookEndpointSubscriptionsChanged', { ...endpoint(n), ...data })
-export const rotated = (n: number, data: Own<'WebhookEndpointSecretRotated'>) =>
-  event('WebhookEndpointSecretRotated', { ...endpoint(n), ...data })
-export const disabled = (n: number, data: Own<'WebhookEndpointDisabled'>) =>
-  event('WebhookEndpointDisabled', { ...endpoint(n), ...data })
-export const enabled = (n: number, data: Own<'WebhookEndpointEnabled'>) =>
-  event('WebhookEndpointEnabled', { ...endpoint(n), ...data })
-export const flagged = (n: number, data: Own<'WebhookEndpointFlagged'>) =>
-  event('WebhookEndpointFlagged', { ...endpoint(n), ...data })
-export const recovered = (n: number, data: Own<'WebhookEndpointRecovered'>) =>
-  event('WebhookEndpointRecovered', { ...endpoint(n), ...data })
+export const renamed = ofEndpoint('WebhookEndpointRenamed')
+export const moved = ofEndpoint('WebhookEndpointMoved')
+export const subscribed = ofEndpoint('WebhookEndpointSubscriptionsChanged')
+export const rotated = ofEndpoint('WebhookEndpointSecretRotated')
+export const disabled = ofEndpoint('WebhookEndpointDisabled')
+export const enabled = ofEndpoint('WebhookEndpointEnabled')
+export const flagged = ofEndpoint('WebhookEndpointFlagged')
+export const recovered = ofEndpoint('WebhookEndpointRecovered')
 
 /** The `n`th event, for the endpoints of these numbers. */
 export function raised(

@@ -10,6 +10,7 @@ import {
   isObservedCountryCode,
   type RotationReason,
 } from '../../../services/agents/decide.ts'
+import { nowhere } from '../../projections/world-events.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
 const noFlags = sessionScored().network.anonymity
@@ -158,16 +159,6 @@ describe('facts', () => {
     ...sessionScored().network,
     routing: { asn: '64512', organization: null },
     evaluated_at: 5,
-  }
-  const nowhere = {
-    city: null,
-    region: null,
-    country: null,
-    latitude: null,
-    longitude: null,
-    timezone: null,
-    postal_code: null,
-    accuracy_radius_km: null,
   }
   const located = (country_code: string | null): Network => ({
     ...network,

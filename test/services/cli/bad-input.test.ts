@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { Command } from 'commander'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, expect, test, vi } from 'vitest'
 import { defineData } from '../../../services/cli/data/command.ts'
 import { defineDataKeys } from '../../../services/cli/data-keys.ts'
 import { defineEvents } from '../../../services/cli/events.ts'
@@ -30,7 +30,7 @@ import { tellUsage } from '../../../services/cli/usage.ts'
 import { defineWebhooks } from '../../../services/cli/webhooks/command.ts'
 import { createOrganization } from '../../../services/organizations/commands.ts'
 import { projections } from '../../../services/server/dependencies.ts'
-import { openServiceWorld, type ServiceWorld } from '../../support/service-world.ts'
+import { openServiceWorld } from '../../support/service-world.ts'
 import { root } from '../../support/test-projects.ts'
 
 const definitions: Record<string, (command: Command) => void> = {
@@ -87,14 +87,11 @@ async function run(line: string): Promise<[code: unknown, printed: string]> {
   return [exitCode, printed.join('\n')]
 }
 
-let world: ServiceWorld
-beforeAll(async () => {
-  world = await openServiceWorld({ projections })
-  await createOrganization(world.deps, { name: 'Acme', slug: 'acme' })
-  const TIDEGATE_MASTER_KEYS = randomBytes(32).toString('base64')
-  const settings = { DATABASE_URL: world.url, TIDEGATE_MASTER_KEYS, DATA_DIR: '/nowhere' }
-  for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value)
-})
+const world = await openServiceWorld({ projections })
+await createOrganization(world.deps, { name: 'Acme', slug: 'acme' })
+const TIDEGATE_MASTER_KEYS = randomBytes(32).toString('base64')
+const settings = { DATABASE_URL: world.url, TIDEGATE_MASTER_KEYS, DATA_DIR: '/nowhere' }
+for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value)
 afterEach(() => vi.restoreAllMocks())
 afterAll(async () => {
   vi.unstubAllEnvs()

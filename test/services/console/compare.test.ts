@@ -62,17 +62,15 @@ describe('unusual is', () => {
   })
 })
 
-describe('the time before', () => {
-  test('begins and ends at the same time of day', () => {
-    expect(earlier(span(48 * hour, 49 * hour))).toEqual(span(24 * hour, 25 * hour))
-    expect(earlier(span(24 * hour, 48 * hour))).toEqual(span(0, 24 * hour))
-    expect(earlier(span(96 * hour, 121 * hour))).toEqual(span(48 * hour, 73 * hour))
-  })
+test('the time before begins and ends at the same time of day', () => {
+  expect(earlier(span(48 * hour, 49 * hour))).toEqual(span(24 * hour, 25 * hour))
+  expect(earlier(span(24 * hour, 48 * hour))).toEqual(span(0, 24 * hour))
+  expect(earlier(span(96 * hour, 121 * hour))).toEqual(span(48 * hour, 73 * hour))
+})
 
-  test('is compared with the last day of a longer one', () => {
-    expect(lastDay(span(0, 72 * hour))).toEqual(span(48 * hour, 72 * hour))
-    expect(lastDay(span(0, hour))).toEqual(span(0, hour))
-  })
+test('the time before is compared with the last day of a longer one', () => {
+  expect(lastDay(span(0, 72 * hour))).toEqual(span(48 * hour, 72 * hour))
+  expect(lastDay(span(0, hour))).toEqual(span(0, hour))
 })
 
 test('pages are in the order of their hand-offs that never came', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { withNewest } from '../../../services/console/pages/sessions/new-rows.ts'
 import { sessionSummary } from './session-summary.ts'
 
@@ -9,24 +9,22 @@ const row = (id: string, evaluated_at: string, label?: 'bot') =>
     mark: label ? { id: 'mrk_1', label, reason: null, marked_at: evaluated_at } : null,
   })
 
-describe('rows that come', () => {
-  test('are announced, and those that are there stay where they are', () => {
-    const before = [row('b', '2'), row('a', '1')]
-    const { rows, added } = withNewest(before, [row('c', '3'), ...before])
-    expect(rows).toEqual(before)
-    expect(added).toBe(1)
-  })
+test('rows that come are announced, and those that are there stay where they are', () => {
+  const before = [row('b', '2'), row('a', '1')]
+  const { rows, added } = withNewest(before, [row('c', '3'), ...before])
+  expect(rows).toEqual(before)
+  expect(added).toBe(1)
+})
 
-  test('are announced when they are there with another decision', () => {
-    const before = [row('b', '2'), row('a', '1')]
-    expect(withNewest(before, [row('a', '3'), row('b', '2')])).toEqual({ rows: before, added: 1 })
-  })
+test('rows that come are announced when they are there with another decision', () => {
+  const before = [row('b', '2'), row('a', '1')]
+  expect(withNewest(before, [row('a', '3'), row('b', '2')])).toEqual({ rows: before, added: 1 })
+})
 
-  test('show a new mark at once', () => {
-    const marked = row('a', '1', 'bot')
-    expect(withNewest([row('b', '2'), row('a', '1')], [row('b', '2'), marked])).toEqual({
-      rows: [row('b', '2'), marked],
-      added: 0,
-    })
+test('rows that come show a new mark at once', () => {
+  const marked = row('a', '1', 'bot')
+  expect(withNewest([row('b', '2'), row('a', '1')], [row('b', '2'), marked])).toEqual({
+    rows: [row('b', '2'), marked],
+    added: 0,
   })
 })

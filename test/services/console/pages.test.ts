@@ -383,66 +383,60 @@ describe('whatever page it is', () => {
   })
 })
 
-describe('a viewer', () => {
-  test.each([
-    [`sessions/${sessionId}`, 'final decision', ['This really was', 'Attach']],
-    [`visitors/${visitorId}`, 'Who it is', ['Split off', 'Merge', 'Export as JSON', 'Erase']],
-    ['webhooks', 'Refuses', ['Send a test', 'Add an endpoint', 'Actions']],
-    ['settings', '3 of 50 visitors', ['Teach']],
-  ])('sees %s without what it may not do', async (at, shown, actions) => {
-    person = { ...ann, role: 'viewer', scopes: ['sessions:read'] }
-    await open(`live/${at}`)
-    await says(shown)
-    const text = await page.locator('main').innerText()
-    expect(actions.filter((action) => text.includes(action))).toEqual([])
-  })
+test.each([
+  [`sessions/${sessionId}`, 'final decision', ['This really was', 'Attach']],
+  [`visitors/${visitorId}`, 'Who it is', ['Split off', 'Merge', 'Export as JSON', 'Erase']],
+  ['webhooks', 'Refuses', ['Send a test', 'Add an endpoint', 'Actions']],
+  ['settings', '3 of 50 visitors', ['Teach']],
+])('a viewer sees %s without what it may not do', async (at, shown, actions) => {
+  person = { ...ann, role: 'viewer', scopes: ['sessions:read'] }
+  await open(`live/${at}`)
+  await says(shown)
+  const text = await page.locator('main').innerText()
+  expect(actions.filter((action) => text.includes(action))).toEqual([])
 })
 
-describe('a change that is refused says why', () => {
-  test.each([
-    [`sessions/${sessionId}`, 'fraud'],
-    [`sessions/${sessionId}`, 'Attach'],
-    [`visitors/${visitorId}`, 'Export as JSON'],
-    ['webhooks', 'Send a test'],
-    ['settings', /^Teach Blink/],
-  ])('%s: %s', async (at, name) => {
-    await open(`live/${at}`)
-    const button = page.getByRole('button', { name }).first()
-    await button.waitFor()
-    api = (asked, route) =>
-      route.request().method() === 'GET' && !/export|questions/.test(asked)
-        ? full(asked, route)
-        : refused(409)
-    await button.click()
-    await expect.poll(() => alerts().allInnerTexts()).toEqual(['The server says why.'])
-  })
+test.each([
+  [`sessions/${sessionId}`, 'fraud'],
+  [`sessions/${sessionId}`, 'Attach'],
+  [`visitors/${visitorId}`, 'Export as JSON'],
+  ['webhooks', 'Send a test'],
+  ['settings', /^Teach Blink/],
+])('a change that is refused says why %s: %s', async (at, name) => {
+  await open(`live/${at}`)
+  const button = page.getByRole('button', { name }).first()
+  await button.waitFor()
+  api = (asked, route) =>
+    route.request().method() === 'GET' && !/export|questions/.test(asked)
+      ? full(asked, route)
+      : refused(409)
+  await button.click()
+  await expect.poll(() => alerts().allInnerTexts()).toEqual(['The server says why.'])
 })
 
-describe('the login page', () => {
-  test('says why a key is refused, and lets another one in', async () => {
-    person = null
-    api = () => refused(401)
-    await open('')
-    await page.getByLabel(/secret key/).fill('sk_live_wrong')
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await says('The server says why.')
-    expect(await page.getByLabel(/secret key/).inputValue()).toBe('')
-    api = (asked, route) => {
-      if (asked === '/login') person = ann
-      return full(asked, route)
-    }
-    await page.getByLabel(/secret key/).fill('sk_live_right')
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await says('Overview', 'Ann')
-  })
+test('the login page says why a key is refused, and lets another one in', async () => {
+  person = null
+  api = () => refused(401)
+  await open('')
+  await page.getByLabel(/secret key/).fill('sk_live_wrong')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await says('The server says why.')
+  expect(await page.getByLabel(/secret key/).inputValue()).toBe('')
+  api = (asked, route) => {
+    if (asked === '/login') person = ann
+    return full(asked, route)
+  }
+  await page.getByLabel(/secret key/).fill('sk_live_right')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await says('Overview', 'Ann')
+})
 
-  test('says why a link is refused, and the code leaves the address', async () => {
-    person = null
-    api = () => refused(401)
-    await open('#code=conlog_used')
-    await says('The server says why.', 'It works once, for five minutes.')
-    expect(page.url()).not.toContain('conlog')
-  })
+test('the login page says why a link is refused, and the code leaves the address', async () => {
+  person = null
+  api = () => refused(401)
+  await open('#code=conlog_used')
+  await says('The server says why.', 'It works once, for five minutes.')
+  expect(page.url()).not.toContain('conlog')
 })
 
 test('a session without visitor, network or points says so', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
 import { endStranded, purgeConsole } from '../../../services/console/store.ts'
 import {
@@ -8,7 +8,7 @@ import {
   rotateApiKey,
 } from '../../../services/organizations/commands.ts'
 import { decideOrganizationUpdate } from '../../../services/organizations/decide-organization.ts'
-import { startWorld, type World } from '../../authorization/world.ts'
+import { startWorld } from '../../authorization/world.ts'
 import {
   here,
   loggedInBy,
@@ -22,14 +22,11 @@ const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
-let world: World
 let organizationId: string
 let admin: Person
 let organizations = 0
 
-beforeAll(async () => {
-  world = await startWorld({ trustedProxies: ['10.0.0.1'] })
-})
+const world = await startWorld({ trustedProxies: ['10.0.0.1'] })
 afterAll(() => world.stop())
 beforeEach(async () => {
   // The previous test's spending has expired.

@@ -20,28 +20,29 @@ const modules: Record<string, string> = {
   './verify-token.js': 'docs/examples/express/verify-token.js',
 }
 
-describe('a snippet', () => {
-  test.each(snippets)(
-    'for $title imports what is exported there, and is code',
-    async ({ title, code }) => {
-      const script = code.replace(/<\/?script.*>/g, '')
-      await transform(script, { loader: 'jsx', jsx: 'preserve', format: 'esm', target: 'esnext' })
-      const imports = [...script.matchAll(/import \{ (\w+) \} from '(.+)'/g)]
-      expect([title, imports.length]).toEqual([title, 1])
-      for (const [, name = '', from = ''] of imports)
-        expect(read(modules[from] ?? from)).toMatch(new RegExp(`^export function ${name}\\(`, 'm'))
-    },
-  )
+test.each(snippets)(
+  'a snippet for $title imports what is exported there, and is code',
+  async ({ title, code }) => {
+    const script = code.replace(/<\/?script.*>/g, '')
+    await transform(script, { loader: 'jsx', jsx: 'preserve', format: 'esm', target: 'esnext' })
+    const imports = [...script.matchAll(/import \{ (\w+) \} from '(.+)'/g)]
+    expect([title, imports.length]).toEqual([title, 1])
+    for (const [, name = '', from = ''] of imports)
+      expect(read(modules[from] ?? from)).toMatch(new RegExp(`^export function ${name}\\(`, 'm'))
+  },
+)
 
-  test.each(snippets.slice(0, 3))('for $title calls the client as the guide does', ({ code }) => {
+test.each(snippets.slice(0, 3))(
+  'a snippet for $title calls the client as the guide does',
+  ({ code }) => {
     const guide = read('docs/guide/browser-sdk.md')
     const [line = ''] = /import .*/.exec(code) ?? []
     expect(guide).toContain(line)
     const call = code.match(/\w+\(\{ publishableKey.*\}\)/)?.[0] ?? ''
     expect(guide).toContain(call.replace('pk_live_x', 'pk_live_...'))
     expect(code).toContain('await tidegate.getSession()')
-  })
-})
+  },
+)
 
 describe('what a key may do', () => {
   const key: ApiKey = {

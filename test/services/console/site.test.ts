@@ -7,41 +7,42 @@ const local = { name: 'tidegate_console', secure: false }
 const plainUrl = 'http://127.0.0.1:8787'
 const publicUrl = 'https://tidegate.example'
 
-describe('the site', () => {
-  test.each([
-    ['https', 'tidegate.example', plainUrl, 'https://tidegate.example', secure],
-    ['https', 'localhost:8443', plainUrl, 'https://localhost:8443', secure],
-    // A proxy ends TLS and is not trusted.
-    ['http', 'tidegate.example', publicUrl, 'https://tidegate.example', secure],
-    ['http', 'tidegate.example', `${publicUrl}/below`, 'https://tidegate.example', secure],
-    ['http', '127.0.0.1:8787', plainUrl, 'http://127.0.0.1:8787', local],
-    ['http', '127.0.0.1:9090', publicUrl, 'http://127.0.0.1:9090', local],
-    ['http', '127.1.2.3', plainUrl, 'http://127.1.2.3', local],
-    ['http', '[::1]:8787', plainUrl, 'http://[::1]:8787', local],
-    ['http', 'LOCALHOST:80', plainUrl, 'http://localhost', local],
-    ['http', 'console.localhost:8787', plainUrl, 'http://console.localhost:8787', local],
-  ])('of %s at %s with PUBLIC_URL %s is %s', (protocol, host, url, origin, cookie) => {
-    expect(siteOf({ protocol: protocol as 'http' | 'https', host }, url)).toEqual({
-      origin,
-      cookie,
-    })
+test.each([
+  ['https', 'tidegate.example', plainUrl, 'https://tidegate.example', secure],
+  ['https', 'localhost:8443', plainUrl, 'https://localhost:8443', secure],
+  // A proxy ends TLS and is not trusted.
+  ['http', 'tidegate.example', publicUrl, 'https://tidegate.example', secure],
+  ['http', 'tidegate.example', `${publicUrl}/below`, 'https://tidegate.example', secure],
+  ['http', '127.0.0.1:8787', plainUrl, 'http://127.0.0.1:8787', local],
+  ['http', '127.0.0.1:9090', publicUrl, 'http://127.0.0.1:9090', local],
+  ['http', '127.1.2.3', plainUrl, 'http://127.1.2.3', local],
+  ['http', '[::1]:8787', plainUrl, 'http://[::1]:8787', local],
+  ['http', 'LOCALHOST:80', plainUrl, 'http://localhost', local],
+  ['http', 'console.localhost:8787', plainUrl, 'http://console.localhost:8787', local],
+])('the site of %s at %s with PUBLIC_URL %s is %s', (protocol, host, url, origin, cookie) => {
+  expect(siteOf({ protocol: protocol as 'http' | 'https', host }, url)).toEqual({
+    origin,
+    cookie,
   })
+})
 
-  test.each([
-    ['tidegate.example', plainUrl],
-    ['tidegate.example:8080', publicUrl],
-    ['10.0.0.7:8787', plainUrl],
-    ['localhost.example', plainUrl],
-    ['127.0.0.1.example', plainUrl],
-    ['tidegate.example', 'http://tidegate.example'],
-    ['', plainUrl],
-    ['a b', plainUrl],
-  ])('of plain HTTP at "%s" with PUBLIC_URL %s is refused, and says what to set', (host, url) => {
+test.each([
+  ['tidegate.example', plainUrl],
+  ['tidegate.example:8080', publicUrl],
+  ['10.0.0.7:8787', plainUrl],
+  ['localhost.example', plainUrl],
+  ['127.0.0.1.example', plainUrl],
+  ['tidegate.example', 'http://tidegate.example'],
+  ['', plainUrl],
+  ['a b', plainUrl],
+])(
+  'the site of plain HTTP at "%s" with PUBLIC_URL %s is refused, and says what to set',
+  (host, url) => {
     expect(() => siteOf({ protocol: 'http', host }, url)).toThrow(
       /HTTPS.*PUBLIC_URL.*TRUSTED_PROXIES/,
     )
-  })
-})
+  },
+)
 
 describe('a change comes from', () => {
   const site = siteOf({ protocol: 'http', host: 'localhost:8787' }, plainUrl)

@@ -1,5 +1,5 @@
 import avro from 'avsc'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, expect, test } from 'vitest'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import type { Periodic } from '../../../infra/flow/periodic.ts'
 import { partitionOfKey } from '../../../infra/log/partition.ts'
@@ -19,20 +19,17 @@ import { eventually } from '../../support/eventually.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { silent } from '../../support/projections.ts'
-import { openServiceWorld, type ServiceWorld } from '../../support/service-world.ts'
+import { openServiceWorld } from '../../support/service-world.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
 const partitions = 3
 const config = { TOPIC_PARTITIONS: partitions, FACTS_GONE_WITHIN_MS: 8000 }
 const type = avro.Type.forSchema(JSON.parse(JSON.stringify(readFactsSchemas().at(-1)?.schema)))
 
-let world: ServiceWorld
 const publishers: Periodic[] = []
 let numbers = 0
 
-beforeAll(async () => {
-  world = await openServiceWorld({ projections: [policiesProjection, sessionsProjection] })
-})
+const world = await openServiceWorld({ projections: [policiesProjection, sessionsProjection] })
 afterEach(async () => {
   await Promise.all(publishers.splice(0).map((publisher) => publisher.stop()))
   await world.pool.query('truncate tidegate.facts_organizations, tidegate.facts_notes')

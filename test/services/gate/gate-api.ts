@@ -1,3 +1,4 @@
+import { afterAll } from 'vitest'
 import { asId } from '../../../infra/ids.ts'
 import type { PostOptions, PostOutcome } from '../../../infra/safe-http/client.ts'
 import { findGateSession } from '../../../projections/gate/queries.ts'
@@ -41,10 +42,11 @@ export function scriptedServices() {
   }
 }
 
-/** A server in this process, whose services answer as a test says. */
-export async function startGateApi(options: Pick<ApiOptions, 'gate' | 'log'> = {}) {
+/** A server of the test file's own in this process, whose services answer as a test says. */
+export async function useGateApi(options: Pick<ApiOptions, 'gate' | 'log'> = {}) {
   const { client, ...services } = scriptedServices()
   const api = await startApi({ ...options, services: client })
+  afterAll(() => api.stop())
   if (!api.gate) throw new Error('there is no Gate')
   const { parts } = api.gate
   const flow = gateFlow({
@@ -79,5 +81,3 @@ export async function startGateApi(options: Pick<ApiOptions, 'gate' | 'log'> = {
     session: (id: string) => findGateSession(api.pool, asId('gate', id)),
   }
 }
-
-export type GateApi = Awaited<ReturnType<typeof startGateApi>>

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { generateToken } from '../../../infra/crypto/tokens.ts'
 import { freshAddress } from '../../support/gate-flow.ts'
 import type { Send } from '../../support/send.ts'
-import { startGateApi } from './gate-api.ts'
+import { useGateApi } from './gate-api.ts'
 
-const gate = await startGateApi()
+const gate = await useGateApi()
 const owner = await gate.owner()
 const stranger = await gate.owner()
-afterAll(() => gate.stop())
 
 type Request = Omit<Send, 'url'> & { path: string }
 const send = async ({ path, ...request }: Request) => gate.ask(path, request)

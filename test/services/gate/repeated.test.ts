@@ -1,14 +1,13 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { generateDeliveryKeys } from '../../../infra/wire/delivery-envelope.ts'
 import { registration } from '../../support/gate-world.ts'
 import type { Send } from '../../support/send.ts'
-import { startGateApi } from './gate-api.ts'
+import { useGateApi } from './gate-api.ts'
 
-const gate = await startGateApi()
+const gate = await useGateApi()
 const owner = await gate.owner()
 const signup = await gate.flow.signUp(owner.serviceId)
-afterAll(() => gate.stop())
 
 const { delivery } = generateDeliveryKeys()
 type Request = Pick<Send, 'key' | 'ip' | 'body'> & { path: string }

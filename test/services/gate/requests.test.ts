@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { requesterNetwork } from '../../../services/gate/requests.ts'
+import { nowhere } from '../../projections/world-events.ts'
 
 const clock = () => 0
 const seenFrom = (readerIp: string, requestedIp: string | null) =>
@@ -42,15 +43,3 @@ test('what a database says of the agent is passed on, and nothing is invented', 
     operator: null,
   })
 })
-
-const nowhere = {
-  city: null,
-  region: null,
-  country: null,
-  country_code: null,
-  latitude: null,
-  longitude: null,
-  timezone: null,
-  postal_code: null,
-  accuracy_radius_km: null,
-}

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { type GateSessionId, randomId } from '../../../infra/ids.ts'
 import { transaction, tryLock } from '../../../infra/postgres/pool.ts'
@@ -8,11 +8,10 @@ import { declineSession } from '../../../services/gate/signup/commands.ts'
 import { reloadMs } from '../../../services/gate/signup/decide.ts'
 import { endOverdue, purgeGate, runTimeOuts } from '../../../services/gate/time-outs.ts'
 import { eventually } from '../../support/eventually.ts'
-import { openApprovalWorld } from './approval/world.ts'
+import { useApprovalWorld } from './approval/world.ts'
 import { loginOpened, proven } from './given.ts'
 
-const world = await openApprovalWorld()
-afterAll(() => world.close())
+const world = await useApprovalWorld()
 
 const hour = 60 * 60 * 1000
 const newSession = () => randomId('gate', randomBytes)
@@ -143,17 +142,14 @@ describe('what is past its time ends', () => {
 
   test('by the scheduler, which looks again and again', async () => {
     const scheduler = runTimeOuts({ ...world.parts, timeOutsMs: 20, purgeMs: 20 })
-    try {
-      const id = await delivering()
-      world.now.ms += deliveryTtlMs
-      await eventually(async () =>
-        expect(await world.find(id)).toMatchObject({ delivery: 'expired' }),
-      )
-      world.now.ms += 2 * hour
-      await eventually(async () => expect(await rows('pages')).toEqual([]))
-    } finally {
-      await scheduler.stop()
-    }
+    onTestFinished(() => scheduler.stop())
+    const id = await delivering()
+    world.now.ms += deliveryTtlMs
+    await eventually(async () =>
+      expect(await world.find(id)).toMatchObject({ delivery: 'expired' }),
+    )
+    world.now.ms += 2 * hour
+    await eventually(async () => expect(await rows('pages')).toEqual([]))
   })
 })
 

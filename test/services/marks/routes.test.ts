@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { maxMarked } from '../../../services/marks/decide.ts'
 import { visitorLink } from '../../support/session-scored.ts'
-import { expectError, id, type Readback, startReadback } from '../readback/support.ts'
+import { expectError, id, useReadback } from '../readback/support.ts'
 
-let readback: Readback
 const sid = (n: number) => id('sid', n)
 
-beforeAll(async () => {
-  readback = await startReadback()
-  const sessions = [1, 2, 3, 4, 5].map((n) => ({
-    session_id: sid(n),
-    event_id: id('evt', n),
-    evaluated_at: 1000 + n,
-    visitor: visitorLink({ id: id('vid', n < 4 ? 1 : 2) }),
-  }))
-  const elsewhere = { session_id: sid(9), event_id: id('evt', 9), environment: 'test' as const }
-  await readback.score(...sessions, elsewhere)
-})
-afterAll(() => readback.stop())
+const readback = await useReadback()
+const sessions = [1, 2, 3, 4, 5].map((n) => ({
+  session_id: sid(n),
+  event_id: id('evt', n),
+  evaluated_at: 1000 + n,
+  visitor: visitorLink({ id: id('vid', n < 4 ? 1 : 2) }),
+}))
+const elsewhere = { session_id: sid(9), event_id: id('evt', 9), environment: 'test' as const }
+await readback.score(...sessions, elsewhere)
 
 function mark(body: object) {
   // Each mark is later than those before.

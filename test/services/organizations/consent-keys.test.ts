@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { timeOrderedId } from '../../../infra/ids.ts'
 import { findOrganization, listKeys } from '../../../projections/organizations/queries.ts'
@@ -16,6 +16,12 @@ beforeEach(() => {
   // What was remembered before is asked for again.
   api.now.ms += 60_000
 })
+
+async function newInstallation() {
+  const fresh = await startApi({ roles: ['api'] })
+  onTestFinished(fresh.stop)
+  return fresh
+}
 
 const gateUrl = 'https://gate.example'
 /** The keys as a process has them that is reached at the URL. */
@@ -118,29 +124,25 @@ test('keys that were revoked are replaced, at the latest once they are believed 
 })
 
 test('a new master key gets keys of its own, which go on when the old one is taken away', async () => {
-  const fresh = await startApi({ roles: ['api'] })
-  try {
-    const [old, next] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
-    const keysBy = (...masters: string[]) => {
-      const deps = { ...fresh.deps, keyring: createKeyring(masters.join()) }
-      return keysAt(gateUrl, { ...fresh, deps })
-    }
-    const askedOf = async (...masters: string[]) => {
-      const keys = keysBy(...masters)
-      fresh.now.ms += 60_000
-      return { publishable: await keys.publishableKey(), hashes: await keys.secretHashes() }
-    }
-    const first = await askedOf(old)
-    expect(await askedOf(old, next)).toEqual(first)
-    const changed = await askedOf(next, old)
-    expect(changed.publishable).not.toBe(first.publishable)
-    expect(changed.hashes).toEqual([expect.any(String), ...first.hashes])
-    // A process that was not started again yet goes on with its own, and opens what is sealed to either.
-    expect(await askedOf(old, next)).toEqual({ ...changed, publishable: first.publishable })
-    expect(await askedOf(next)).toEqual({ ...changed, hashes: changed.hashes.slice(0, 1) })
-  } finally {
-    await fresh.stop()
+  const fresh = await newInstallation()
+  const [old, next] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
+  const keysBy = (...masters: string[]) => {
+    const deps = { ...fresh.deps, keyring: createKeyring(masters.join()) }
+    return keysAt(gateUrl, { ...fresh, deps })
   }
+  const askedOf = async (...masters: string[]) => {
+    const keys = keysBy(...masters)
+    fresh.now.ms += 60_000
+    return { publishable: await keys.publishableKey(), hashes: await keys.secretHashes() }
+  }
+  const first = await askedOf(old)
+  expect(await askedOf(old, next)).toEqual(first)
+  const changed = await askedOf(next, old)
+  expect(changed.publishable).not.toBe(first.publishable)
+  expect(changed.hashes).toEqual([expect.any(String), ...first.hashes])
+  // A process that was not started again yet goes on with its own, and opens what is sealed to either.
+  expect(await askedOf(old, next)).toEqual({ ...changed, publishable: first.publishable })
+  expect(await askedOf(next)).toEqual({ ...changed, hashes: changed.hashes.slice(0, 1) })
 })
 
 test('a failure is not remembered', async () => {
@@ -156,23 +158,19 @@ test('a failure is not remembered', async () => {
 })
 
 test('64 who ask two processes of a new installation at once all get keys that work', async () => {
-  const fresh = await startApi({ roles: ['api'] })
-  try {
-    // The slug is taken: by a customer from before this version.
-    await createOrganization(fresh.deps, { name: 'Customer', slug: 'tidegate-consent' })
-    const processes = [keysAt(gateUrl, fresh), keysAt(gateUrl, fresh)]
-    const asking = processes.flatMap((keys) => Array<typeof keys>(32).fill(keys))
-    const answers = await Promise.all(
-      asking.map(async (keys) => [await keys.publishableKey(), await keys.secretHashes()] as const),
-    )
-    fresh.now.ms += 15_000
-    const opening = await keysAt(gateUrl, fresh).secretHashes()
-    const working = (await active(fresh)).map(({ display_key }) => display_key)
-    expect(working).toEqual(expect.arrayContaining(answers.map(([key]) => key)))
-    expect(opening).toEqual(expect.arrayContaining(answers.flatMap(([, hashes]) => hashes)))
-    const { rows: organizations } = await fresh.pool.query('select slug from read.organizations')
-    expect(organizations).toHaveLength(2)
-  } finally {
-    await fresh.stop()
-  }
+  const fresh = await newInstallation()
+  // The slug is taken: by a customer from before this version.
+  await createOrganization(fresh.deps, { name: 'Customer', slug: 'tidegate-consent' })
+  const processes = [keysAt(gateUrl, fresh), keysAt(gateUrl, fresh)]
+  const asking = processes.flatMap((keys) => Array<typeof keys>(32).fill(keys))
+  const answers = await Promise.all(
+    asking.map(async (keys) => [await keys.publishableKey(), await keys.secretHashes()] as const),
+  )
+  fresh.now.ms += 15_000
+  const opening = await keysAt(gateUrl, fresh).secretHashes()
+  const working = (await active(fresh)).map(({ display_key }) => display_key)
+  expect(working).toEqual(expect.arrayContaining(answers.map(([key]) => key)))
+  expect(opening).toEqual(expect.arrayContaining(answers.flatMap(([, hashes]) => hashes)))
+  const { rows: organizations } = await fresh.pool.query('select slug from read.organizations')
+  expect(organizations).toHaveLength(2)
 })

@@ -88,20 +88,18 @@ describe('removing a directory', () => {
   )
 })
 
-describe('the domain of an agent', () => {
-  it.each([
-    ['agent.example:8443', 'agent.example:8443'],
-    ['B\u00dcCHER.EXAMPLE.', 'xn--bcher-kva.example'],
-  ])('%s is %s', (text, domain) => {
-    expect(agentDomain(text)).toBe(domain)
-  })
+it.each([
+  ['agent.example:8443', 'agent.example:8443'],
+  ['B\u00dcCHER.EXAMPLE.', 'xn--bcher-kva.example'],
+])('the domain of an agent %s is %s', (text, domain) => {
+  expect(agentDomain(text)).toBe(domain)
+})
 
-  it('is the same when it is read again, and never throws', () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.domain(), fc.webAuthority()), (text) => {
-        const domain = agentDomain(text)
-        if (domain !== undefined) expect(agentDomain(domain)).toBe(domain)
-      }),
-    )
-  })
+it('the domain of an agent is the same when it is read again, and never throws', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.domain(), fc.webAuthority()), (text) => {
+      const domain = agentDomain(text)
+      if (domain !== undefined) expect(agentDomain(domain)).toBe(domain)
+    }),
+  )
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { timeOrderedId } from '../../../infra/ids.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { findKey, listKeys } from '../../../projections/organizations/queries.ts'
@@ -13,14 +13,13 @@ import { graceMs } from '../../../services/organizations/decide-key.ts'
 import { endGraces, runGraceScheduler } from '../../../services/organizations/grace-scheduler.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
-import { openProcesses, type Processes, race } from '../../support/racing.ts'
+import { openProcesses, race } from '../../support/racing.ts'
 
 const now = { ms: Date.now() }
 const by = 'operator'
 const live = { name: 'A', environment: 'live', by } as const
 
 for (const testLog of openTestLogs()) {
-  let world: Processes
   const processOf = (racer: number) => world.processOf(racer)
   const newOrganization = () => {
     const slug = `r-${randomBytes(6).toString('hex')}`
@@ -36,12 +35,10 @@ for (const testLog of openTestLogs()) {
   const stateOf = (key: { organizationId: string; keyId: string }) =>
     findKey(world.pool, key.organizationId, key.keyId)
 
-  beforeAll(async () => {
-    const projections = [organizationsProjection]
-    world = await openProcesses({ testLog, projections, clock: () => now.ms })
-  })
+  const projections = [organizationsProjection]
+  const world = await openProcesses({ testLog, projections, clock: () => now.ms })
   afterAll(async () => {
-    await world?.close()
+    await world.close()
     await testLog.cleanup()
   })
 

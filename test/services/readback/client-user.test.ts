@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { clientUserIdInput } from '../../../projections/sessions/decision-schemas.ts'
 import { decideClientUser } from '../../../services/readback/client-user.ts'
 
@@ -21,40 +21,38 @@ const attached = (client_user_id: string) => [
 ]
 const cleared = [{ type: 'ClientUserCleared', data: { ...about, cleared_at: 1000 } }]
 
-describe('linking a client user', () => {
-  test.each([
-    { given: null, when: 'user_1', result: attached('user_1') },
-    { given: 'user_1', when: 'user_2', result: attached('user_2') },
-    { given: 'user_1', when: null, result: cleared },
-    { given: 'user_1', when: 'user_1', result: [] },
-    { given: null, when: null, result: [] },
-  ])('given $given, when set to $when', ({ given, when, result }) => {
-    expect(decideClientUser(given, { ...command, clientUserId: when })).toEqual(result)
-  })
-
-  test.each([
-    'u',
-    'x'.repeat(256),
-    '\u{1f469}'.repeat(256),
-    ' spaces ',
-    'ümläut',
-    '__proto__',
-    '<script>',
-    '...',
-    '.a',
-  ])('%j is an id', (text) => expect(clientUserIdInput.safeParse(text).data).toBe(text))
-
-  test.each([
-    '',
-    'x'.repeat(257),
-    '\u{1f469}'.repeat(257),
-    'a\0b',
-    'a\nb',
-    'a\u007f',
-    'a\u0085',
-    '\ud800',
-    'a\udc00',
-    '.',
-    '..',
-  ])('%j is none', (text) => expect(clientUserIdInput.safeParse(text).success).toBe(false))
+test.each([
+  { given: null, when: 'user_1', result: attached('user_1') },
+  { given: 'user_1', when: 'user_2', result: attached('user_2') },
+  { given: 'user_1', when: null, result: cleared },
+  { given: 'user_1', when: 'user_1', result: [] },
+  { given: null, when: null, result: [] },
+])('given $given, when set to $when', ({ given, when, result }) => {
+  expect(decideClientUser(given, { ...command, clientUserId: when })).toEqual(result)
 })
+
+test.each([
+  'u',
+  'x'.repeat(256),
+  '\u{1f469}'.repeat(256),
+  ' spaces ',
+  'ümläut',
+  '__proto__',
+  '<script>',
+  '...',
+  '.a',
+])('%j is an id', (text) => expect(clientUserIdInput.safeParse(text).data).toBe(text))
+
+test.each([
+  '',
+  'x'.repeat(257),
+  '\u{1f469}'.repeat(257),
+  'a\0b',
+  'a\nb',
+  'a\u007f',
+  'a\u0085',
+  '\ud800',
+  'a\udc00',
+  '.',
+  '..',
+])('%j is none', (text) => expect(clientUserIdInput.safeParse(text).success).toBe(false))

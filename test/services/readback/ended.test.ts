@@ -1,38 +1,34 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { liveBuild } from '../../../infra/event-store/builds.ts'
 import { pruneBuild } from '../../../infra/event-store/prune.ts'
 import { createSessionsPrune } from '../../../projections/sessions/prune.ts'
 import { visitorLink } from '../../support/session-scored.ts'
-import { id, numbersIn, type Readback, startReadback } from './support.ts'
+import { id, numbersIn, useReadback } from './support.ts'
 
 const at = (n: number) => 1_760_000_000_000 + n * 1000
-let readback: Readback
 
-beforeAll(async () => {
-  readback = await startReadback()
-  const decision = (n: number) => ({
-    session_id: id('sid', n),
-    event_id: id('evt', n),
-    evaluated_at: at(n),
-    visitor: visitorLink({ id: id('vid', n) }),
-  })
-  await readback.score(decision(1), decision(2), decision(3))
-  const build = await liveBuild(readback.pool, 'sessions')
-  if (!build) throw new Error('no live build')
-  const ended = {
-    sessions_before: at(2),
-    decisions_before: at(3),
-    visitors_before: at(4),
-    webhooks_before: null,
-  }
-  await pruneBuild({
-    pool: readback.pool,
-    build,
-    prune: createSessionsPrune(),
-    ended: [{ organization_id: readback.organizationId, ...ended }],
-  })
+const readback = await useReadback()
+const decision = (n: number) => ({
+  session_id: id('sid', n),
+  event_id: id('evt', n),
+  evaluated_at: at(n),
+  visitor: visitorLink({ id: id('vid', n) }),
 })
-afterAll(() => readback.stop())
+await readback.score(decision(1), decision(2), decision(3))
+const build = await liveBuild(readback.pool, 'sessions')
+if (!build) throw new Error('no live build')
+const ended = {
+  sessions_before: at(2),
+  decisions_before: at(3),
+  visitors_before: at(4),
+  webhooks_before: null,
+}
+await pruneBuild({
+  pool: readback.pool,
+  build,
+  prune: createSessionsPrune(),
+  ended: [{ organization_id: readback.organizationId, ...ended }],
+})
 
 test('a session that has ended is in no list and has no detail', async () => {
   expect(numbersIn(await readback.send({ url: '/v1/sessions' }))).toEqual([3, 2])

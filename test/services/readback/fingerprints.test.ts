@@ -1,15 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { visitorLink } from '../../support/session-scored.ts'
-import {
-  expectError,
-  expectRefused,
-  id,
-  numbersIn,
-  type Readback,
-  startReadback,
-} from './support.ts'
+import { expectError, expectRefused, id, numbersIn, useReadback } from './support.ts'
 
-let readback: Readback
 const start = 1_760_000_000_000
 
 /** A session of a visitor, evaluated `at` seconds after the start. */
@@ -22,20 +14,17 @@ function visit(visitor: number, session: number, at: number) {
   }
 }
 
-beforeAll(async () => {
-  readback = await startReadback()
-  await readback.score(
-    visit(1, 1, 1),
-    visit(1, 2, 4),
-    visit(1, 3, 5),
-    visit(2, 4, 2),
-    visit(2, 5, 9),
-    visit(3, 6, 3),
-    { ...visit(4, 7, 8), environment: 'test' },
-    { ...visit(5, 8, 8), organization_id: (await readback.organization()).organizationId },
-  )
-})
-afterAll(() => readback.stop())
+const readback = await useReadback()
+await readback.score(
+  visit(1, 1, 1),
+  visit(1, 2, 4),
+  visit(1, 3, 5),
+  visit(2, 4, 2),
+  visit(2, 5, 9),
+  visit(3, 6, 3),
+  { ...visit(4, 7, 8), environment: 'test' },
+  { ...visit(5, 8, 8), organization_id: (await readback.organization()).organizationId },
+)
 
 const list = (query = '') => readback.send({ url: `/v1/fingerprints${query}` })
 
@@ -97,31 +86,29 @@ describe('GET /v1/fingerprints', () => {
   )
 })
 
-describe('GET /v1/fingerprints/{visitorId}', () => {
-  test('shows the vector and the newest decisions first', async () => {
-    const { body } = await list(`/${id('vid', 1)}`)
-    expect(body.data.components).toEqual({ vector: [0.25, 1, -3.5] })
-    const sessions = body.data.activity.sessions
-    expect(sessions.map((session: { session_id: string }) => session.session_id)).toEqual([
-      id('sid', 3),
-      id('sid', 2),
-      id('sid', 1),
-    ])
-    expect(sessions[0]).toMatchObject({
-      decision: { event_id: id('evt', 3), verdict: 'human', phase: 'snapshot' },
-      request: {
-        url: 'https://example.com/signup',
-        screen_size: '1440x900',
-        is_touch_capable: false,
-      },
-      score_breakdown: { categories: { environment: 4, behavioral: 3 } },
-    })
-  })
-
-  test.each([id('vid', 4), id('vid', 5), id('vid', 99), id('sid', 1), 'x', '%00'])(
-    '%s is not found',
-    async (visitor) => {
-      expectError(await list(`/${visitor}`), 'request.not_found')
+test('GET /v1/fingerprints/{visitorId} shows the vector and the newest decisions first', async () => {
+  const { body } = await list(`/${id('vid', 1)}`)
+  expect(body.data.components).toEqual({ vector: [0.25, 1, -3.5] })
+  const sessions = body.data.activity.sessions
+  expect(sessions.map((session: { session_id: string }) => session.session_id)).toEqual([
+    id('sid', 3),
+    id('sid', 2),
+    id('sid', 1),
+  ])
+  expect(sessions[0]).toMatchObject({
+    decision: { event_id: id('evt', 3), verdict: 'human', phase: 'snapshot' },
+    request: {
+      url: 'https://example.com/signup',
+      screen_size: '1440x900',
+      is_touch_capable: false,
     },
-  )
+    score_breakdown: { categories: { environment: 4, behavioral: 3 } },
+  })
 })
+
+test.each([id('vid', 4), id('vid', 5), id('vid', 99), id('sid', 1), 'x', '%00'])(
+  'GET /v1/fingerprints/{visitorId} %s is not found',
+  async (visitor) => {
+    expectError(await list(`/${visitor}`), 'request.not_found')
+  },
+)

@@ -1,20 +1,16 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { errorTable } from '../../../infra/errors/errors.ts'
 import { errorEnvelopeSchema } from '../../../infra/http/schemas.ts'
-import { id, type Readback, startReadback } from './support.ts'
+import { id, useReadback } from './support.ts'
 
-let readback: Readback
 let authorization = ''
 const seed = Date.now() % 2 ** 31
 const statuses = new Set<number>(Object.values(errorTable).map(({ status }) => status))
 
-beforeAll(async () => {
-  readback = await startReadback()
-  authorization = `Bearer ${(await readback.organization()).key}`
-  await readback.score({ session_id: id('sid', 1), event_id: id('evt', 1) })
-})
-afterAll(() => readback.stop())
+const readback = await useReadback()
+authorization = `Bearer ${(await readback.organization()).key}`
+await readback.score({ session_id: id('sid', 1), event_id: id('evt', 1) })
 
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),

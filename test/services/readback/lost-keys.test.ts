@@ -1,15 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { metaOf, sessionScored } from '../../support/session-scored.ts'
-import { type Readback, startReadback } from './support.ts'
+import { useReadback } from './support.ts'
 
-let readback: Readback
-beforeAll(async () => {
-  readback = await startReadback()
-})
-afterAll(() => readback.stop())
+const readback = await useReadback()
 
 test('without its data key a session has its verdict, and nothing of the person', async () => {
   const data = sessionScored({ organization_id: readback.organizationId })

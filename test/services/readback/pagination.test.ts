@@ -1,20 +1,16 @@
 import { randomInt } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { visitorErased } from '../../support/erased.ts'
 import { noSkips } from '../../support/no-skips.ts'
 import { silent } from '../../support/projections.ts'
 import { visitorLink } from '../../support/session-scored.ts'
-import { id, type Readback, startReadback } from './support.ts'
+import { id, useReadback } from './support.ts'
 
-let readback: Readback
 const start = 1_760_000_000_000
 
-beforeAll(async () => {
-  readback = await startReadback()
-})
-afterAll(() => readback.stop())
+const readback = await useReadback()
 
 interface Walk {
   query: string

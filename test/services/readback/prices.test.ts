@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { visitorLink } from '../../support/session-scored.ts'
-import { id, type Readback, startReadback } from './support.ts'
+import { id, useReadback } from './support.ts'
 
-let readback: Readback
 const signals = Array.from({ length: 50 }, (_, i) => `signal=none_${i}`).join('&')
 const sessionIds = (count: number) => Array.from({ length: count }, (_, n) => id('sid', n))
 
-beforeAll(async () => {
-  readback = await startReadback()
-  const sessions = sessionIds(201).map((session_id, n) => ({
-    session_id,
-    event_id: id('evt', n),
-    evaluated_at: 1000 + n,
-    visitor: visitorLink({ id: id('vid', n < 150 ? 1 : 2) }),
-  }))
-  await readback.score(...sessions)
-})
-afterAll(() => readback.stop())
+const readback = await useReadback()
+const sessions = sessionIds(201).map((session_id, n) => ({
+  session_id,
+  event_id: id('evt', n),
+  evaluated_at: 1000 + n,
+  visitor: visitorLink({ id: id('vid', n < 150 ? 1 : 2) }),
+}))
+await readback.score(...sessions)
 
 const costOf = async (url: string, body?: object) => {
   const { status, headers } = await readback.send({

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { SessionScored } from '../../../schemas/events.ts'
 import interfaces from '../../fixtures/contract/openapi.json' with { type: 'json' }
 import fixture from '../../fixtures/contract/session-detail.json' with { type: 'json' }
 import { noAgent, visitorLink } from '../../support/session-scored.ts'
-import { type Readback, startReadback } from './support.ts'
+import { useReadback } from './support.ts'
 
 /** The schema that clients in five languages are generated from. */
 const detailSchema = () => {
@@ -105,47 +105,41 @@ const earlier: Partial<SessionScored> = {
   evaluated_at: ms('2026-03-24T20:00:01.000Z'),
 }
 
-let readback: Readback
-beforeAll(async () => {
-  readback = await startReadback()
-  await readback.score(earlier, scored)
+const readback = await useReadback()
+await readback.score(earlier, scored)
+
+test('the published example matches the published schema, so that checking against it means something', () => {
+  expect(detailSchema().safeParse(fixture).error).toBeUndefined()
 })
-afterAll(() => readback.stop())
 
-describe('the published example', () => {
-  test('matches the published schema, so that checking against it means something', () => {
-    expect(detailSchema().safeParse(fixture).error).toBeUndefined()
+test('the published example comes out as published when the same session is scored here', async () => {
+  const url = `/v1/sessions/${published.id}`
+  await readback.send({
+    url,
+    method: 'PATCH',
+    body: { client_user_id: published.client_user_id },
   })
-
-  test('comes out as published when the same session is scored here', async () => {
-    const url = `/v1/sessions/${published.id}`
-    await readback.send({
-      url,
-      method: 'PATCH',
-      body: { client_user_id: published.client_user_id },
-    })
-    const { body } = await readback.send({ url })
-    const [automation, consistent] = scored.highlights ?? []
-    expect(body.data).toEqual({
-      ...published,
-      runtime_integrity: integrity,
-      highlights: [automation, { ...consistent, evidence: undefined }],
-      attribution: scored.attribution,
-      visitor_fingerprint: {
-        ...published.visitor_fingerprint,
-        lifecycle: {
-          first_seen_at: '2026-03-24T20:00:01.000Z',
-          last_seen_at: '2026-03-24T20:00:05.000Z',
-          seen_count: 1,
-        },
+  const { body } = await readback.send({ url })
+  const [automation, consistent] = scored.highlights ?? []
+  expect(body.data).toEqual({
+    ...published,
+    runtime_integrity: integrity,
+    highlights: [automation, { ...consistent, evidence: undefined }],
+    attribution: scored.attribution,
+    visitor_fingerprint: {
+      ...published.visitor_fingerprint,
+      lifecycle: {
+        first_seen_at: '2026-03-24T20:00:01.000Z',
+        last_seen_at: '2026-03-24T20:00:05.000Z',
+        seen_count: 1,
       },
-      behavior: null,
-      mark: null,
-      agent: noAgent,
-      evidence: scored.evidence,
-      scoring: { version: '1', model: 'tidegate-test' },
-      repeats: null,
-      analysis_coverage: scored.analysis_coverage,
-    })
+    },
+    behavior: null,
+    mark: null,
+    agent: noAgent,
+    evidence: scored.evidence,
+    scoring: { version: '1', model: 'tidegate-test' },
+    repeats: null,
+    analysis_coverage: scored.analysis_coverage,
   })
 })

@@ -1,38 +1,31 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createReadShares } from '../../../infra/access/read-shares.ts'
 import { createApp } from '../../../infra/http/app.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { readbackRoutes } from '../../../services/readback/routes.ts'
 import { createScoreExplainer } from '../../../services/scoring/explain/score.ts'
 import { publicUrl, type Send, sendTo } from '../../support/send.ts'
-import { type Readback, startReadback } from './support.ts'
+import { useReadback } from './support.ts'
 
-let readback: Readback
-let app: Awaited<ReturnType<typeof createApp>>
-let pool: ReturnType<typeof createPool>
-let key: string
 let now = 1_800_000_000_000
 let statements = 0
 
-beforeAll(async () => {
-  readback = await startReadback()
-  key = (await readback.organization()).key
-  pool = createPool({ url: readback.url, max: 2, statementTimeoutMs: 100 })
-  pool.on('acquire', () => statements++)
-  app = await createApp({ ...readback.base, publicUrl })
-  readbackRoutes(app, {
-    ...readback.core,
-    auth: readback.auth,
-    pool,
-    shares: createReadShares({ clock: () => now, connections: 2 }),
-    identify: async () => null,
-    explainScore: createScoreExplainer(pool),
-  })
+const readback = await useReadback()
+const key = (await readback.organization()).key
+const pool = createPool({ url: readback.url, max: 2, statementTimeoutMs: 100 })
+pool.on('acquire', () => statements++)
+const app = await createApp({ ...readback.base, publicUrl })
+readbackRoutes(app, {
+  ...readback.core,
+  auth: readback.auth,
+  pool,
+  shares: createReadShares({ clock: () => now, connections: 2 }),
+  identify: async () => null,
+  explainScore: createScoreExplainer(pool),
 })
 afterAll(async () => {
   await app.close()
   await pool.end()
-  await readback.stop()
 })
 
 test('a query that timed out is refused for 30 seconds without asking Postgres', async () => {

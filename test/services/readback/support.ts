@@ -1,13 +1,10 @@
-import { expect } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { startApi } from '../../support/api.ts'
 import type { Send } from '../../support/send.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
-/** An id whose last characters are the number. */
-export function id<P extends string>(prefix: P, number: number) {
-  return `${prefix}_${String(number).padStart(26, '0')}` as const
-}
+export { id } from '../../projections/world-events.ts'
 
 /** Numbers of the ids in an answer. */
 export const numbersIn = ({ body }: { body: { data: { id: string }[] } }) =>
@@ -23,9 +20,13 @@ export function expectError({ body }: { body: unknown }, code: string, field?: s
 export const expectRefused = (response: { body: unknown }, query: string) =>
   expectError(response, 'request.validation_failed', query.split('=')[0])
 
-/** A server with one organization, whose key asks unless another one is named; decisions are about it, too. */
-export async function startReadback() {
+/**
+ * A server of the test file's own, with one organization, whose key asks unless another one is named; decisions are
+ * about it, too.
+ */
+export async function useReadback() {
   const api = await startApi({ roles: ['api'] })
+  afterAll(() => api.stop())
   api.now.ms = Date.parse('2025-11-01T00:00:00Z')
   const { organizationId, key } = await api.organization()
   const { revealedKey: testKey } = await api.issue({
@@ -59,5 +60,3 @@ export async function startReadback() {
     },
   }
 }
-
-export type Readback = Awaited<ReturnType<typeof startReadback>>

@@ -1,79 +1,72 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectError, id, numbersIn, type Readback, startReadback } from './support.ts'
+import { expect, test } from 'vitest'
+import { expectError, id, numbersIn, useReadback } from './support.ts'
 
-let readback: Readback
-
-beforeAll(async () => {
-  readback = await startReadback()
-  await readback.score(
-    { session_id: id('sid', 1), event_id: id('evt', 1) },
-    { session_id: id('sid', 2), event_id: id('evt', 2) },
-    { session_id: id('sid', 3), event_id: id('evt', 3), environment: 'test' },
-  )
-})
-afterAll(() => readback.stop())
+const readback = await useReadback()
+await readback.score(
+  { session_id: id('sid', 1), event_id: id('evt', 1) },
+  { session_id: id('sid', 2), event_id: id('evt', 2) },
+  { session_id: id('sid', 3), event_id: id('evt', 3), environment: 'test' },
+)
 
 const patch = (body: unknown, sessionId: string = id('sid', 1)) =>
   readback.send({ url: `/v1/sessions/${sessionId}`, method: 'PATCH', body })
 const get = async (number = 1) =>
   (await readback.send({ url: `/v1/sessions/${id('sid', number)}` })).body.data
 
-describe('PATCH /v1/sessions/{sessionId}', () => {
-  test('sets, changes and clears; each answer and the next read show it, and nothing else changes', async () => {
-    const before = await get()
-    for (const client_user_id of ['user_1', 'user_2', null]) {
-      const { status, body } = await patch({ client_user_id })
-      expect([status, body.data]).toEqual([200, { ...before, client_user_id }])
-      expect(await get()).toEqual(body.data)
-    }
-  })
+test('PATCH /v1/sessions/{sessionId} sets, changes and clears; each answer and the next read show it, and nothing else changes', async () => {
+  const before = await get()
+  for (const client_user_id of ['user_1', 'user_2', null]) {
+    const { status, body } = await patch({ client_user_id })
+    expect([status, body.data]).toEqual([200, { ...before, client_user_id }])
+    expect(await get()).toEqual(body.data)
+  }
+})
 
-  test('nothing is recorded when nothing changes', async () => {
-    await patch({ client_user_id: 'same' })
-    const before = await readback.eventCount()
-    expect((await patch({ client_user_id: 'same' })).status).toBe(200)
-    expect(await readback.eventCount()).toBe(before)
-  })
+test('nothing is recorded when nothing changes', async () => {
+  await patch({ client_user_id: 'same' })
+  const before = await readback.eventCount()
+  expect((await patch({ client_user_id: 'same' })).status).toBe(200)
+  expect(await readback.eventCount()).toBe(before)
+})
 
-  test('the session is then found by the id, and no longer by the one before', async () => {
-    await patch({ client_user_id: 'Erika.Mustermann' })
-    const found = async () =>
-      numbersIn(await readback.send({ url: '/v1/sessions?search=mustermann' }))
-    expect(await found()).toEqual([1])
-    await patch({ client_user_id: null })
-    expect(await found()).toEqual([])
-  })
+test('the session is then found by the id, and no longer by the one before', async () => {
+  await patch({ client_user_id: 'Erika.Mustermann' })
+  const found = async () =>
+    numbersIn(await readback.send({ url: '/v1/sessions?search=mustermann' }))
+  expect(await found()).toEqual([1])
+  await patch({ client_user_id: null })
+  expect(await found()).toEqual([])
+})
 
-  test.each([
-    [{}, 'client_user_id', 'required'],
-    [{ client_user_id: '' }, 'client_user_id', 'invalid'],
-    [{ client_user_id: 7 }, 'client_user_id', 'invalid_type'],
-    [{ client_user_id: 'u', verdict: 'human' }, 'verdict', 'not_allowed'],
-    [null, 'body', 'invalid_type'],
-    [undefined, 'body', 'invalid_type'],
-  ])('%j is refused: %s %s', async (body, name, issue) => {
-    const { error } = (await patch(body)).body
-    expect(error.details).toMatchObject({
-      parameter_set: 'session_update',
-      fields: [{ name, issue }],
-    })
+test.each([
+  [{}, 'client_user_id', 'required'],
+  [{ client_user_id: '' }, 'client_user_id', 'invalid'],
+  [{ client_user_id: 7 }, 'client_user_id', 'invalid_type'],
+  [{ client_user_id: 'u', verdict: 'human' }, 'verdict', 'not_allowed'],
+  [null, 'body', 'invalid_type'],
+  [undefined, 'body', 'invalid_type'],
+])('%j is refused: %s %s', async (body, name, issue) => {
+  const { error } = (await patch(body)).body
+  expect(error.details).toMatchObject({
+    parameter_set: 'session_update',
+    fields: [{ name, issue }],
   })
+})
 
-  test.each([id('sid', 3), id('sid', 99), 'nonsense', '0'.repeat(32)])(
-    '%s is not found',
-    async (session) => {
-      expectError(await patch({ client_user_id: 'u' }, session), 'request.not_found')
-    },
+test.each([id('sid', 3), id('sid', 99), 'nonsense', '0'.repeat(32)])(
+  '%s is not found',
+  async (session) => {
+    expectError(await patch({ client_user_id: 'u' }, session), 'request.not_found')
+  },
+)
+
+test('sixteen at once are taken one after the other, and the last one stands', async () => {
+  const before = await readback.eventCount()
+  const users = Array.from({ length: 16 }, (_, index) => `racer_${index}`)
+  const answers = await Promise.all(
+    users.map((client_user_id) => patch({ client_user_id }, id('sid', 2))),
   )
-
-  test('sixteen at once are taken one after the other, and the last one stands', async () => {
-    const before = await readback.eventCount()
-    const users = Array.from({ length: 16 }, (_, index) => `racer_${index}`)
-    const answers = await Promise.all(
-      users.map((client_user_id) => patch({ client_user_id }, id('sid', 2))),
-    )
-    expect(answers.map(({ status }) => status)).toEqual(users.map(() => 200))
-    expect(await readback.eventCount()).toBe(before + users.length)
-    expect(users).toContain((await get(2)).client_user_id)
-  })
+  expect(answers.map(({ status }) => status)).toEqual(users.map(() => 200))
+  expect(await readback.eventCount()).toBe(before + users.length)
+  expect(users).toContain((await get(2)).client_user_id)
 })

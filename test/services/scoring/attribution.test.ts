@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
 import { withClients } from '../../../infra/ip/records.ts'
 import { behaviorSchema } from '../../../schemas/observations.ts'
@@ -19,57 +19,51 @@ const labelsOf = (isBot: boolean, anonymity: object) => {
   return labels.map(({ kind, value }) => `${kind}:${value}`)
 }
 
-describe('labels', () => {
-  test('name the environment, and of a bot whose network it came through', () => {
-    const labels = labelsOf(true, { hosting: true, provider: 'Mullvad VPN' })
-    expect(labels).toEqual(
-      expect.arrayContaining([
-        'environment:headless',
-        'provider:mullvad_vpn',
-        'organization:example_cloud',
-      ]),
-    )
-    expect(labelsOf(true, { hosting: false })).not.toContain('organization:example_cloud')
-    const ofNobody = labelsOf(false, { hosting: true, provider: 'Mullvad VPN' })
-    expect(ofNobody).toEqual([
-      'tool:headless_chrome',
+test('labels name the environment, and of a bot whose network it came through', () => {
+  const labels = labelsOf(true, { hosting: true, provider: 'Mullvad VPN' })
+  expect(labels).toEqual(
+    expect.arrayContaining([
       'environment:headless',
-      'environment:virtual_machine',
-    ])
+      'provider:mullvad_vpn',
+      'organization:example_cloud',
+    ]),
+  )
+  expect(labelsOf(true, { hosting: false })).not.toContain('organization:example_cloud')
+  const ofNobody = labelsOf(false, { hosting: true, provider: 'Mullvad VPN' })
+  expect(ofNobody).toEqual([
+    'tool:headless_chrome',
+    'environment:headless',
+    'environment:virtual_machine',
+  ])
+})
+
+test.each([
+  ['touch:scripted-touch', { touch: { touches: 2, untrusted: 2 } }],
+  ['scroll:scripted-scrolling', { scroll: { wheel: 2, untrusted: 2 } }],
+  ['clipboard:scripted-clipboard', { clipboard: { pastes: 1, untrusted: 1 } }],
+  ['clipboard:pasted-text', { clipboard: { pastes: 1 } }],
+])('behaviors say %s', (expected, sent) => {
+  const { facts } = evaluateClient(desktopChrome)
+  const observed = (input: object) =>
+    attribute([], { ...facts, behavior: behaviorSchema.parse(input) }, false)?.behaviors ?? []
+  expect(observed(sent).map(({ channel, value }) => `${channel}:${value}`)).toEqual([expected])
+  expect(observed({ keyboard: { keys: 20 }, clipboard: { copies: 3 } })).toEqual([])
+})
+
+test('clients of an address are its visitors of the day, counted with the final decision', () => {
+  const own = evaluateClient(desktopChrome)
+  const { facts } = withHistory(own, { visitorSessions: 1, repeats: repeatsOf(12), near: null })
+  expect(own.facts.network.evidence.client_count).toBeNull()
+  expect(facts.network.evidence).toMatchObject({
+    client_count: 12,
+    operator_tags: ['shared_address'],
   })
 })
 
-describe('behaviors', () => {
-  test.each([
-    ['touch:scripted-touch', { touch: { touches: 2, untrusted: 2 } }],
-    ['scroll:scripted-scrolling', { scroll: { wheel: 2, untrusted: 2 } }],
-    ['clipboard:scripted-clipboard', { clipboard: { pastes: 1, untrusted: 1 } }],
-    ['clipboard:pasted-text', { clipboard: { pastes: 1 } }],
-  ])('say %s', (expected, sent) => {
-    const { facts } = evaluateClient(desktopChrome)
-    const observed = (input: object) =>
-      attribute([], { ...facts, behavior: behaviorSchema.parse(input) }, false)?.behaviors ?? []
-    expect(observed(sent).map(({ channel, value }) => `${channel}:${value}`)).toEqual([expected])
-    expect(observed({ keyboard: { keys: 20 }, clipboard: { copies: 3 } })).toEqual([])
-  })
-})
-
-describe('clients of an address', () => {
-  test('are its visitors of the day, counted with the final decision', () => {
-    const own = evaluateClient(desktopChrome)
-    const { facts } = withHistory(own, { visitorSessions: 1, repeats: repeatsOf(12), near: null })
-    expect(own.facts.network.evidence.client_count).toBeNull()
-    expect(facts.network.evidence).toMatchObject({
-      client_count: 12,
-      operator_tags: ['shared_address'],
-    })
-  })
-
-  test('that are counted again leave one tag', () => {
-    const { evidence } = noNetwork.lookup('8.8.8.8', 0)
-    const tagged = withClients({ ...evidence, operator_tags: ['vpn'] }, 10)
-    expect(tagged.operator_tags).toEqual(['vpn', 'shared_address'])
-    expect(withClients(tagged, 11)).toEqual({ ...tagged, client_count: 11 })
-    expect(withClients(tagged, 9).operator_tags).toEqual(['vpn'])
-  })
+test('clients of an address that are counted again leave one tag', () => {
+  const { evidence } = noNetwork.lookup('8.8.8.8', 0)
+  const tagged = withClients({ ...evidence, operator_tags: ['vpn'] }, 10)
+  expect(tagged.operator_tags).toEqual(['vpn', 'shared_address'])
+  expect(withClients(tagged, 11)).toEqual({ ...tagged, client_count: 11 })
+  expect(withClients(tagged, 9).operator_tags).toEqual(['vpn'])
 })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { batch, documentOpened, handOff, opened, testSession, visitOf } from './support/events.ts'
@@ -24,77 +24,76 @@ const unused = { challenge_answered: true, input_observed: false, binding: null 
 const changed = (proofs: object) =>
   seen({ snapshot: { ...snapshot, proofs: { ...snapshot.proofs, ...proofs } } })
 
-describe('what a hand-off has shown', () => {
-  it('is nothing of a decision that no hand-off asked for', () => {
-    expect(shownAfter(...visit)).toBeNull()
-  })
+it('what a hand-off has shown is nothing of a decision that no hand-off asked for', () => {
+  expect(shownAfter(...visit)).toBeNull()
+})
 
-  it('is no answered challenge without a snapshot, nor with one of another document', () => {
-    const unanswered = { ...unused, challenge_answered: false }
-    expect(shownAfter(...start, handOff(session))).toEqual(unanswered)
-    const echo = { ...answers, answer_mac: null }
-    const wrong = [
-      { ...echo, challenge: null },
-      { ...echo, challenge: 'other' },
-      { ...echo, timing_nonce: null },
-      { answer_mac: 'a'.repeat(43) },
-      { engine_answers: [] },
-    ]
-    for (const proofs of wrong)
-      expect(shownAfter(...start, batch(session, changed(proofs)), handOff(session))).toEqual(
-        unanswered,
-      )
-    expect(shownAfter(...visit, documentOpened(next), handOff(next))).toEqual(unanswered)
-  })
+it('what a hand-off has shown is no answered challenge without a snapshot, nor with one of another document', () => {
+  const unanswered = { ...unused, challenge_answered: false }
+  expect(shownAfter(...start, handOff(session))).toEqual(unanswered)
+  const echo = { ...answers, answer_mac: null }
+  const wrong = [
+    { ...echo, challenge: null },
+    { ...echo, challenge: 'other' },
+    { ...echo, timing_nonce: null },
+    { answer_mac: 'a'.repeat(43) },
+    { engine_answers: [] },
+  ]
+  for (const proofs of wrong)
+    expect(shownAfter(...start, batch(session, changed(proofs)), handOff(session))).toEqual(
+      unanswered,
+    )
+  expect(shownAfter(...visit, documentOpened(next), handOff(next))).toEqual(unanswered)
+})
 
-  it('is an answered challenge where the browser cannot draw, and of an SDK that gives it back in clear', () => {
-    const { engine_answers: engine } = proofsOf(snapshot.navigator?.user_agent ?? '')
-    const asked = { challenge: answers.challenge, timingNonce: answers.timing_nonce }
-    const answer_mac = answerMac(asked, { canvas: null, engine })
-    const undrawn = { canvas_challenge_hash: null, engine_answers: engine, answer_mac }
-    for (const proofs of [undrawn, { ...answers, answer_mac: null }])
-      expect(shownAfter(...start, batch(session, changed(proofs)), handOff(session))).toEqual(
-        unused,
-      )
-  })
+it('what a hand-off has shown is an answered challenge where the browser cannot draw, and of an SDK that gives it back in clear', () => {
+  const { engine_answers: engine } = proofsOf(snapshot.navigator?.user_agent ?? '')
+  const asked = { challenge: answers.challenge, timingNonce: answers.timing_nonce }
+  const answer_mac = answerMac(asked, { canvas: null, engine })
+  const undrawn = { canvas_challenge_hash: null, engine_answers: engine, answer_mac }
+  for (const proofs of [undrawn, { ...answers, answer_mac: null }])
+    expect(shownAfter(...start, batch(session, changed(proofs)), handOff(session))).toEqual(unused)
+})
 
-  it.each([
-    ['a pointer', moved],
-    ['a key', { keyboard: { events: 1, keys: 1 } }],
-    ['a finger', { touch: { events: 2, touches: 1 } }],
-    ['a screen reader', { mouse: { activations: 1 } }],
-  ])('is input that %s made, in a batch or in the hand-off', (_name, behavior) => {
+it.each([
+  ['a pointer', moved],
+  ['a key', { keyboard: { events: 1, keys: 1 } }],
+  ['a finger', { touch: { events: 2, touches: 1 } }],
+  ['a screen reader', { mouse: { activations: 1 } }],
+])(
+  'what a hand-off has shown is input that %s made, in a batch or in the hand-off',
+  (_name, behavior) => {
     const used = { ...unused, input_observed: true }
     expect(shownAfter(...visit, handOff(session, seen({ behavior })))).toEqual(used)
     const early = batch(session, { seq: 2, ...seen({ behavior }) })
     expect(shownAfter(...visit, early, handOff(session, { seq: 3 }))).toEqual(used)
-  })
+  },
+)
 
-  it.each([
-    [
-      'a script makes',
-      { mouse: { events: 3, untrusted: 3, clicks: 3 }, keyboard: { events: 1, untrusted: 1 } },
-    ],
-    [
-      'a page can make by itself',
-      { scroll: { events: 9, distance: 400 }, form: { events: 2, changes: 2 } },
-    ],
-  ])('is no input that %s', (_name, behavior) => {
-    expect(shownAfter(...visit, handOff(session, seen({ behavior })))).toEqual(unused)
-  })
+it.each([
+  [
+    'a script makes',
+    { mouse: { events: 3, untrusted: 3, clicks: 3 }, keyboard: { events: 1, untrusted: 1 } },
+  ],
+  [
+    'a page can make by itself',
+    { scroll: { events: 9, distance: 400 }, form: { events: 2, changes: 2 } },
+  ],
+])('what a hand-off has shown is no input that %s', (_name, behavior) => {
+  expect(shownAfter(...visit, handOff(session, seen({ behavior })))).toEqual(unused)
+})
 
-  it('is no input of another document of the session', () => {
-    const used = batch(session, { seq: 2, ...seen({ behavior: moved }) })
-    const other = [documentOpened(next), batch(next), handOff(next)]
-    expect(shownAfter(...visit, used, ...other)).toEqual(unused)
-  })
+it('what a hand-off has shown is no input of another document of the session', () => {
+  const used = batch(session, { seq: 2, ...seen({ behavior: moved }) })
+  const other = [documentOpened(next), batch(next), handOff(next)]
+  expect(shownAfter(...visit, used, ...other)).toEqual(unused)
+})
 
-  it('names what it is bound to, where that is a hash', () => {
-    const bound = (binding: unknown) =>
-      shownAfter(...visit, handOff(session, seen({ binding })))?.binding
-    const hash = 'ab'.repeat(32)
-    expect(bound(hash)).toBe(hash)
-    for (const other of ['x', hash.toUpperCase(), `${hash}0`, 7, null, [hash]])
-      expect(bound(other)).toBeNull()
-  })
+it('what a hand-off has shown names what it is bound to, where that is a hash', () => {
+  const bound = (binding: unknown) =>
+    shownAfter(...visit, handOff(session, seen({ binding })))?.binding
+  const hash = 'ab'.repeat(32)
+  expect(bound(hash)).toBe(hash)
+  for (const other of ['x', hash.toUpperCase(), `${hash}0`, 7, null, [hash]])
+    expect(bound(other)).toBeNull()
 })

@@ -100,17 +100,18 @@ const people: [string, behavior: object, client?: Client][] = [
   ],
 ]
 
-describe('people whose input has something of a program', () => {
-  it.each(people)('stay human: %s', (_, behavior, client) => {
+it.each(people)(
+  'people whose input has something of a program stay human: %s',
+  (_, behavior, client) => {
     const evaluation = evaluated(behavior, client)
     expect([evaluation.score.verdict, slugs(evaluation)]).toEqual(['human', slugs(evaluation)])
-  })
+  },
+)
 
-  it('are not judged by the way to a press alone', () => {
-    const way = { pointer_jumps: true, movement_never_coalesced: true }
-    const signals = judgedSignals.filter(({ slug }) => slug in way)
-    expect(signals.map(({ strength }) => strength)).toEqual(['weak', 'weak'])
-  })
+it('people whose input has something of a program are not judged by the way to a press alone', () => {
+  const way = { pointer_jumps: true, movement_never_coalesced: true }
+  const signals = judgedSignals.filter(({ slug }) => slug in way)
+  expect(signals.map(({ strength }) => strength)).toEqual(['weak', 'weak'])
 })
 
 describe('highlights of input', () => {

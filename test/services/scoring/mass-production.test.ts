@@ -21,7 +21,7 @@ import { testSession } from './support/events.ts'
 import { evaluateState, slugs, stateOf } from './support/sessions.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
 
-const world = useReadModel(repeatsProjection, (event) => recorded(event))
+const world = await useReadModel(repeatsProjection, (event) => recorded(event))
 const seed = Math.floor(Math.random() * 2 ** 31)
 
 interface Came {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { derivedId } from '../../../infra/ids.ts'
 import { repeatsProjection } from '../../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
@@ -7,23 +7,15 @@ import { type Behavior, behaviorSchema } from '../../../schemas/observations.ts'
 import { createNumbers } from '../../support/hand.ts'
 import { consistent, peoplesInput, withNoise, withSomeChanged } from '../../support/hands.ts'
 import { startedAt, testSession } from './support/events.ts'
-import { openScoringDatabase, type ScoringDatabase } from './support/scoring.ts'
+import { openScoringDatabase } from './support/scoring.ts'
 import { desktopChrome, withParts } from './support/snapshots.ts'
 
 // Each of nine people is alike to a copy by chance in one of some thousand runs.
 const seed = Number(process.env.SEED ?? 54)
 const next = createNumbers(seed)
 
-let world: ScoringDatabase
-let stop: () => Promise<void>
-beforeAll(async () => {
-  world = await openScoringDatabase(sessionsProjection, repeatsProjection)
-  stop = (await world.score()).stop
-})
-afterAll(async () => {
-  await stop()
-  await world.close()
-})
+const world = await openScoringDatabase(sessionsProjection, repeatsProjection)
+await world.score()
 
 interface Came {
   behavior?: Behavior | undefined

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createLogger } from '../../../infra/telemetry.ts'
 import { nothingLearned } from '../../../projections/answers/learned.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
@@ -8,7 +8,7 @@ import { switchModel, switchModelBack } from '../../../services/scoring/model/co
 import { followModels } from '../../../services/scoring/model/follow.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
-import { openServiceWorld, type ServiceWorld } from '../../support/service-world.ts'
+import { openServiceWorld } from '../../support/service-world.ts'
 import { batch, opened, organizationId, testSession } from './support/events.ts'
 import { naturalInput } from './support/natural-input.ts'
 import { decisionsOn, loseScoring, recordsOf, startScoring } from './support/scoring.ts'
@@ -33,16 +33,13 @@ function signal(slug: string) {
   return found
 }
 
-let world: ServiceWorld
 let log: MemoryLog
 let stops: (() => Promise<void>)[] = []
 
-beforeAll(async () => {
-  world = await openServiceWorld({ projections: [organizationsProjection, policiesProjection] })
-  const of = { organizationId, environment: 'live' } as const
-  const data = { organization_id: organizationId, name: 'Acme', slug: 'acme', created_at: 1 }
-  await world.append(organizationsProjection, of, { type: 'OrganizationCreated', data })
-})
+const world = await openServiceWorld({ projections: [organizationsProjection, policiesProjection] })
+const of = { organizationId, environment: 'live' } as const
+const data = { organization_id: organizationId, name: 'Acme', slug: 'acme', created_at: 1 }
+await world.append(organizationsProjection, of, { type: 'OrganizationCreated', data })
 beforeEach(() => {
   log = createMemoryLog({ now: world.base.clock })
 })

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { createScoreExplainer } from '../../../services/scoring/explain/score.ts'
 import { switchModel } from '../../../services/scoring/model/commands.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
 import { parseModel } from '../../../services/scoring/model/own-model.ts'
-import { type Api, startApi } from '../../support/api.ts'
+import { startApi } from '../../support/api.ts'
 import { sessionScored } from '../../support/session-scored.ts'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 afterAll(() => api.stop())
 
 const mild: ScoringModel = {

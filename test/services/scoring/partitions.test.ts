@@ -1,29 +1,25 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import type { EventLog, Position } from '../../../infra/log/port.ts'
+import type { Position } from '../../../infra/log/port.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import type { RunningScoring } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { openTestLogs } from '../../support/logs.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 import { silent } from '../../support/projections.ts'
 import { handOff, scoringTopics, testSession, visitOf } from './support/events.ts'
 import { recordsOf, startScoring } from './support/scoring.ts'
 
 const topic = 'tidegate.collect.v1'
 
-describe.each(openTestLogs())('$name', (testLog) => {
-  let database: TestDatabase
-  let log: EventLog
+describe.each(openTestLogs())('$name', async (testLog) => {
   let running: RunningScoring
   let errors: unknown[] = []
 
-  beforeAll(async () => {
-    database = await createTestDatabase()
-    log = await testLog.open()
-    await log.ensureTopics(scoringTopics)
-  })
+  const database = await createTestDatabase()
+  const log = await testLog.open()
+  await log.ensureTopics(scoringTopics)
   afterAll(async () => {
     await testLog.cleanup()
     await database.drop()

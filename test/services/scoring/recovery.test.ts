@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { derivedId } from '../../../infra/ids.ts'
 import type { EventLog, KeyedRecord } from '../../../infra/log/port.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
@@ -7,16 +7,12 @@ import { createRecovery } from '../../../services/scoring/worker.ts'
 import { eventually } from '../../support/eventually.ts'
 import { silent } from '../../support/projections.ts'
 import { batch, handOff, opened, type TestSession, testSession, visitOf } from './support/events.ts'
-import { openScoringDatabase, type ScoringDatabase } from './support/scoring.ts'
+import { openScoringDatabase } from './support/scoring.ts'
 import { headlessChrome } from './support/snapshots.ts'
 
 const topic = 'tidegate.collect.v1'
-let world: ScoringDatabase
 
-beforeAll(async () => {
-  world = await openScoringDatabase(sessionsProjection)
-})
-afterAll(() => world.close())
+const world = await openScoringDatabase(sessionsProjection)
 
 /** Two sessions of one machine, so that either could become the visitor of the other, in different partitions. */
 async function twins(): Promise<[TestSession, TestSession]> {

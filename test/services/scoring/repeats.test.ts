@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { repeatsProjection } from '../../../projections/repeats/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { Repeats } from '../../../schemas/events.ts'
@@ -6,7 +6,7 @@ import { withHistory } from '../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../services/scoring/signals/repeats.ts'
 import { repeatsOf } from '../../support/session-scored.ts'
 import { type TestSession, testSession } from './support/events.ts'
-import { openScoringDatabase, type ScoringDatabase } from './support/scoring.ts'
+import { openScoringDatabase } from './support/scoring.ts'
 import { evaluateState, signalsOf, slugs, stateOf } from './support/sessions.ts'
 import {
   type Client,
@@ -119,19 +119,10 @@ describe('what repeats as evidence', () => {
   })
 })
 
+const world = await openScoringDatabase(sessionsProjection, repeatsProjection)
+await world.score()
+
 describe('on a real database', () => {
-  let world: ScoringDatabase
-  let stop: () => Promise<void>
-
-  beforeAll(async () => {
-    world = await openScoringDatabase(sessionsProjection, repeatsProjection)
-    stop = (await world.score()).stop
-  })
-  afterAll(async () => {
-    await stop()
-    await world.close()
-  })
-
   const decided = (session: TestSession, behavior: object) => world.decided(session, behavior)
 
   it('a recorded session that is sent again under fresh keys is doubted, and the first stays what it was', async () => {

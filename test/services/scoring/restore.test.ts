@@ -30,7 +30,7 @@ import * as clients from './support/snapshots.ts'
 const kept = ['tidegate.sessions.v1', 'tidegate.visitors.v1']
 const day = 24 * 60 * 60 * 1000
 
-const world = useScoring()
+const world = await useScoring()
 beforeEach(() => world.start())
 
 async function visit(...sessions: TestSession[]): Promise<void> {

@@ -1,5 +1,5 @@
 import { deflateRawSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { batch, handOff, idled, opened, startedAt, testSession, visitOf } from './support/events.ts'
 import { decisionsAfter, slugs, stateAfter } from './support/sessions.ts'
@@ -22,98 +22,96 @@ const nothing = { observations: {} }
 const moved = { behavior: { mouse: { events: 30, moves: 30, clicks: 1 } } }
 const bomb = deflateRawSync(Buffer.alloc(5 * 1024 * 1024, 32))
 
-describe('a session', () => {
-  it('given only its opening, has no decision', () => {
-    expect(made(...start)).toEqual([])
-  })
+it('given only its opening, has no decision', () => {
+  expect(made(...start)).toEqual([])
+})
 
-  it('given a first batch without a snapshot, waits for one', () => {
-    expect(made(...start, batch(session, nothing), batch(session, { seq: 2 }))).toMatchObject([
-      { final: false, verdict: 'human' },
-    ])
-  })
+it('given a first batch without a snapshot, waits for one', () => {
+  expect(made(...start, batch(session, nothing), batch(session, { seq: 2 }))).toMatchObject([
+    { final: false, verdict: 'human' },
+  ])
+})
 
-  it('given later batches, decides again only when the verdict changes', () => {
-    const later = [batch(session, { seq: 2, ...nothing }), batch(session, { seq: 3, ...bot })]
-    expect(made(...visit, ...later)).toMatchObject([{ verdict: 'human' }, { verdict: 'bot' }])
-  })
+it('given later batches, decides again only when the verdict changes', () => {
+  const later = [batch(session, { seq: 2, ...nothing }), batch(session, { seq: 3, ...bot })]
+  expect(made(...visit, ...later)).toMatchObject([{ verdict: 'human' }, { verdict: 'bot' }])
+})
 
-  it('given a bot once, stays one when its next page hides the driver', () => {
-    const hidden = [batch(session, { seq: 2 }), handOff(session, { seq: 3 })]
-    expect(made(...start, batch(session, bot), ...hidden)).toMatchObject([
-      { verdict: 'bot' },
-      { verdict: 'bot' },
-    ])
-  })
+it('given a bot once, stays one when its next page hides the driver', () => {
+  const hidden = [batch(session, { seq: 2 }), handOff(session, { seq: 3 })]
+  expect(made(...start, batch(session, bot), ...hidden)).toMatchObject([
+    { verdict: 'bot' },
+    { verdict: 'bot' },
+  ])
+})
 
-  it('given a hand-off, is final: later batches decide nothing, another hand-off decides anew', () => {
-    const [first, second] = [handOff(session), handOff(session, { seq: 4 })]
-    const events = [...visit, first, batch(session, { seq: 3, ...bot }), second]
-    expect(made(...events)).toMatchObject([
-      { final: false, verdict: 'human' },
-      { id: first.data.decision_id, final: true, verdict: 'human' },
-      { id: second.data.decision_id, final: true, verdict: 'bot' },
-    ])
-    const states = [...decisionsAfter(events).changed.values()]
-    expect(states).toMatchObject([{ final: true, decisions: 3 }])
-  })
+it('given a hand-off, is final: later batches decide nothing, another hand-off decides anew', () => {
+  const [first, second] = [handOff(session), handOff(session, { seq: 4 })]
+  const events = [...visit, first, batch(session, { seq: 3, ...bot }), second]
+  expect(made(...events)).toMatchObject([
+    { final: false, verdict: 'human' },
+    { id: first.data.decision_id, final: true, verdict: 'human' },
+    { id: second.data.decision_id, final: true, verdict: 'bot' },
+  ])
+  const states = [...decisionsAfter(events).changed.values()]
+  expect(states).toMatchObject([{ final: true, decisions: 3 }])
+})
 
-  it('given a hand-off with no snapshot, or of which the earlier events are forgotten, is inconclusive', () => {
-    const inconclusive = [{ final: true, verdict: 'inconclusive' }]
-    expect(made(...start, handOff(session, { seq: 1 }))).toMatchObject(inconclusive)
-    expect(made(handOff(session))).toMatchObject(inconclusive)
-  })
+it('given a hand-off with no snapshot, or of which the earlier events are forgotten, is inconclusive', () => {
+  const inconclusive = [{ final: true, verdict: 'inconclusive' }]
+  expect(made(...start, handOff(session, { seq: 1 }))).toMatchObject(inconclusive)
+  expect(made(handOff(session))).toMatchObject(inconclusive)
+})
 
-  it('given the same body twice, counts it once', () => {
-    const events = [...visit, handOff(session), handOff(session), batch(session)]
-    expect(made(...events)).toHaveLength(2)
-    expect(stateAfter(events).batches).toBe(2)
-  })
+it('given the same body twice, counts it once', () => {
+  const events = [...visit, handOff(session), handOff(session), batch(session)]
+  expect(made(...events)).toHaveLength(2)
+  expect(stateAfter(events).batches).toBe(2)
+})
 
-  it('given another body under a used number, keeps the first and tells of the conflict', () => {
-    const other = batch(session, { ...bot, at: startedAt + 300 })
-    const last = made(...visit, other, handOff(session)).at(-1)
-    expect(last?.slugs).toContain('conflicting_replay')
-    expect(last?.slugs).not.toContain('webdriver_detected')
-  })
+it('given another body under a used number, keeps the first and tells of the conflict', () => {
+  const other = batch(session, { ...bot, at: startedAt + 300 })
+  const last = made(...visit, other, handOff(session)).at(-1)
+  expect(last?.slugs).toContain('conflicting_replay')
+  expect(last?.slugs).not.toContain('webdriver_detected')
+})
 
-  it.each([
-    ['a deflate bomb', bomb],
-    ['garbage', Buffer.from('not deflated')],
-    ['an empty body', Buffer.alloc(0)],
-    ['JSON of another kind', deflateRawSync('[1,2,3]')],
-    ['JSON without an end to its nesting', deflateRawSync('['.repeat(500_000))],
-    ['JSON of very many members', deflateRawSync(`[${'0,'.repeat(200_000)}0]`)],
-    ['a megabyte of empty blocks', Buffer.alloc(1024 * 1024, Buffer.from('000000ffff', 'hex'))],
-    ['half a JSON', deflateRawSync('{"version":1,')],
-  ])('given %s, goes on and tells of it', (_, payload) => {
-    const [decision, ...others] = made(...start, batch(session, { payload }), handOff(session))
-    expect(decision).toMatchObject({ final: true, verdict: 'inconclusive' })
-    expect(decision?.slugs).toContain('unreadable_observations')
-    expect(others).toEqual([])
-  })
+it.each([
+  ['a deflate bomb', bomb],
+  ['garbage', Buffer.from('not deflated')],
+  ['an empty body', Buffer.alloc(0)],
+  ['JSON of another kind', deflateRawSync('[1,2,3]')],
+  ['JSON without an end to its nesting', deflateRawSync('['.repeat(500_000))],
+  ['JSON of very many members', deflateRawSync(`[${'0,'.repeat(200_000)}0]`)],
+  ['a megabyte of empty blocks', Buffer.alloc(1024 * 1024, Buffer.from('000000ffff', 'hex'))],
+  ['half a JSON', deflateRawSync('{"version":1,')],
+])('given %s, goes on and tells of it', (_, payload) => {
+  const [decision, ...others] = made(...start, batch(session, { payload }), handOff(session))
+  expect(decision).toMatchObject({ final: true, verdict: 'inconclusive' })
+  expect(decision?.slugs).toContain('unreadable_observations')
+  expect(others).toEqual([])
+})
 
-  it('given input in several batches, adds it up', () => {
-    const events = [1, 2].map((seq) => batch(session, { seq, observations: moved }))
-    expect(stateAfter([...start, ...events]).behavior?.mouse).toMatchObject({
-      moves: 60,
-      clicks: 2,
-    })
+it('given input in several batches, adds it up', () => {
+  const events = [1, 2].map((seq) => batch(session, { seq, observations: moved }))
+  expect(stateAfter([...start, ...events]).behavior?.mouse).toMatchObject({
+    moves: 60,
+    clicks: 2,
   })
+})
 
-  it('given half an hour of silence, is final; a body in between keeps it open', () => {
-    const late = startedAt + 40 * 60_000
-    expect(made(...visit, idled(session, { at: late })).map(({ final }) => final)).toEqual([
-      false,
-      true,
-    ])
-    const alive = [...visit, batch(session, { seq: 2, at: late - 1000, ...nothing })]
-    expect(made(...alive, idled(session, { at: late }))).toHaveLength(1)
-    expect(made(...alive, idled(session, { at: late, reason: 'expired' }))).toHaveLength(2)
-  })
+it('given half an hour of silence, is final; a body in between keeps it open', () => {
+  const late = startedAt + 40 * 60_000
+  expect(made(...visit, idled(session, { at: late })).map(({ final }) => final)).toEqual([
+    false,
+    true,
+  ])
+  const alive = [...visit, batch(session, { seq: 2, at: late - 1000, ...nothing })]
+  expect(made(...alive, idled(session, { at: late }))).toHaveLength(1)
+  expect(made(...alive, idled(session, { at: late, reason: 'expired' }))).toHaveLength(2)
+})
 
-  it('given a hand-off, is not ended again', () => {
-    const end = idled(session, { at: startedAt + 3_600_000 })
-    expect(made(...visit, handOff(session), end)).toHaveLength(2)
-  })
+it('given a hand-off, is not ended again', () => {
+  const end = idled(session, { at: startedAt + 3_600_000 })
+  expect(made(...visit, handOff(session), end)).toHaveLength(2)
 })

@@ -14,6 +14,7 @@ import { type AnswerFacts, noAnswers } from '../../../services/scoring/session/a
 import { type Facts, readFacts } from '../../../services/scoring/session/facts.ts'
 import { judgeHandshake } from '../../../services/scoring/session/handshake.ts'
 import { signalCatalogue } from '../../../services/scoring/signals/catalogue.ts'
+import { nowhere } from '../../projections/world-events.ts'
 import { nearRepeats, repeatsOf } from '../../support/session-scored.ts'
 import { platformOf, startedAt, testSession } from './support/events.ts'
 import { naturalInput, naturalKeys, naturalMouse } from './support/natural-input.ts'
@@ -110,17 +111,7 @@ const inNewYork: Given = {
   facts: {
     network: {
       ...skipped,
-      location: {
-        city: null,
-        region: null,
-        country: null,
-        country_code: 'US',
-        latitude: null,
-        longitude: null,
-        timezone: 'America/New_York',
-        postal_code: null,
-        accuracy_radius_km: null,
-      },
+      location: { ...nowhere, country_code: 'US', timezone: 'America/New_York' },
     },
   },
 }

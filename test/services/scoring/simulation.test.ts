@@ -1,5 +1,5 @@
 import { createSecretKey } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { questionsOf } from '../../../infra/challenges/challenges.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
 import { type SimulationKey, simulationProof } from '../../../infra/wire/collect/simulation.ts'
@@ -34,47 +34,44 @@ function decide({ proofs, key }: Given): SessionScored {
 const sources = ({ evidence }: SessionScored) =>
   evidence?.sources.filter((name) => name.endsWith('_answers'))
 
-describe('a script', () => {
-  it('given the key of its server, when it proves itself, then it is human and named as simulated', () => {
-    const decision = decide({ proofs: simulatedAnswers(asked, serversKey), key: serversKey })
-    expect(decision.verdict).toBe('human')
-    expect(sources(decision)).toEqual(['simulated_answers'])
-  })
+it('given the key of its server, when it proves itself, then it is human and named as simulated', () => {
+  const decision = decide({ proofs: simulatedAnswers(asked, serversKey), key: serversKey })
+  expect(decision.verdict).toBe('human')
+  expect(sources(decision)).toEqual(['simulated_answers'])
+})
 
-  it('given the key and what was recorded, when it sends both, then nothing of it is recorded or taught', () => {
-    const engine = [...recorded.engine_answers, simulationProof(serversKey, ofDocument)]
-    const canvas = recorded.canvas_challenge_hash
-    const proofs = { engine_answers: engine, answer_mac: answerMac(asked, { canvas, engine }) }
-    const decision = decide({ proofs, key: serversKey })
-    expect(sources(decision)).toEqual(['simulated_answers'])
-    expect(decision.given_answers).toBeNull()
-    // As a browser that gives the same answers does.
-    expect(decide({ proofs }).given_answers?.is_consistent).toBe(true)
-  })
+it('given the key and what was recorded, when it sends both, then nothing of it is recorded or taught', () => {
+  const engine = [...recorded.engine_answers, simulationProof(serversKey, ofDocument)]
+  const canvas = recorded.canvas_challenge_hash
+  const proofs = { engine_answers: engine, answer_mac: answerMac(asked, { canvas, engine }) }
+  const decision = decide({ proofs, key: serversKey })
+  expect(sources(decision)).toEqual(['simulated_answers'])
+  expect(decision.given_answers).toBeNull()
+  // As a browser that gives the same answers does.
+  expect(decide({ proofs }).given_answers?.is_consistent).toBe(true)
+})
 
-  const another = (some: Partial<typeof asked>) =>
-    simulatedAnswers({ ...asked, ...some }, serversKey)
-  const asAnswers = questionsOf(answers.challenge).map(({ id }) => ({
-    ...simulationProof(serversKey, ofDocument),
-    id,
-  }))
+const another = (some: Partial<typeof asked>) => simulatedAnswers({ ...asked, ...some }, serversKey)
+const asAnswers = questionsOf(answers.challenge).map(({ id }) => ({
+  ...simulationProof(serversKey, ofDocument),
+  id,
+}))
 
-  it.each<[given: string, proofs: Given['proofs']]>([
-    ['no key', simulatedAnswers(asked, undefined)],
-    ['another key', simulatedAnswers(asked, Buffer.alloc(32, 8))],
-    ['an empty key', simulatedAnswers(asked, Buffer.alloc(0))],
-    ['the proof of another document', another({ challenge: 'another' })],
-    ['the proof of another session', another({ sessionId: testSession('another').id })],
-    ['a proof as the answer to a question', { engine_answers: asAnswers }],
-  ])('given %s, when it proves itself, then it is not human', (_, proofs) => {
-    const decision = decide({ proofs, key: serversKey })
-    expect(decision.verdict).not.toBe('human')
-    expect(sources(decision)).not.toContain('simulated_answers')
-  })
+it.each<[given: string, proofs: Given['proofs']]>([
+  ['no key', simulatedAnswers(asked, undefined)],
+  ['another key', simulatedAnswers(asked, Buffer.alloc(32, 8))],
+  ['an empty key', simulatedAnswers(asked, Buffer.alloc(0))],
+  ['the proof of another document', another({ challenge: 'another' })],
+  ['the proof of another session', another({ sessionId: testSession('another').id })],
+  ['a proof as the answer to a question', { engine_answers: asAnswers }],
+])('given %s, when it proves itself, then it is not human', (_, proofs) => {
+  const decision = decide({ proofs, key: serversKey })
+  expect(decision.verdict).not.toBe('human')
+  expect(sources(decision)).not.toContain('simulated_answers')
+})
 
-  it('given a server that has no key, when it proves itself, then it is not human', () => {
-    const decision = decide({ proofs: another({}) })
-    expect(decision.verdict).not.toBe('human')
-    expect(sources(decision)).not.toContain('simulated_answers')
-  })
+it('given a server that has no key, when it proves itself, then it is not human', () => {
+  const decision = decide({ proofs: another({}) })
+  expect(decision.verdict).not.toBe('human')
+  expect(sources(decision)).not.toContain('simulated_answers')
 })

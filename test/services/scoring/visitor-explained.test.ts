@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import {
   createLinkExplainer,
@@ -6,24 +6,16 @@ import {
 } from '../../../services/scoring/visitors/explain.ts'
 import { eventually } from '../../support/eventually.ts'
 import { batch, opened, startedAt, type TestSession, testSession } from './support/events.ts'
-import { openScoringDatabase, type ScoringDatabase } from './support/scoring.ts'
+import { openScoringDatabase } from './support/scoring.ts'
 import { androidWebView, type Client, desktopChrome, withParts } from './support/snapshots.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 
-let world: ScoringDatabase
-let stop: () => Promise<void>
 let now = startedAt
 
-beforeAll(async () => {
-  world = await openScoringDatabase(sessionsProjection)
-  stop = (await world.score({ clock: () => now })).stop
-})
-afterAll(async () => {
-  await stop()
-  await world.close()
-})
+const world = await openScoringDatabase(sessionsProjection)
+await world.score({ clock: () => now })
 
 /** A machine that no other test has. */
 function machine(name: string, parts: Parameters<typeof withParts>[1] = {}): Client {
@@ -67,100 +59,98 @@ function explain(sessionId: string): Promise<LinkExplanation> {
 
 const names = (components: { name: string }[] | undefined) => components?.map(({ name }) => name)
 
-describe('why a session is of its visitor', () => {
-  it('nobody before looked like it, whatever comes later', async () => {
-    const first = await visit('alone-1', { client: machine('alone') })
-    const expected = { session_id: first, decided_by: 'nobody_before', chosen: null, next: null }
-    expect(await explain(first)).toMatchObject({ ...expected, bits_needed: 0 })
-    await visit('alone-2', { client: machine('alone') })
-    expect(await explain(first)).toMatchObject(expected)
-  })
+it('nobody before looked like it, whatever comes later', async () => {
+  const first = await visit('alone-1', { client: machine('alone') })
+  const expected = { session_id: first, decided_by: 'nobody_before', chosen: null, next: null }
+  expect(await explain(first)).toMatchObject({ ...expected, bits_needed: 0 })
+  await visit('alone-2', { client: machine('alone') })
+  expect(await explain(first)).toMatchObject(expected)
+})
 
-  it('it looks as before, but for its time zone', async () => {
-    const first = await visit('look-1', { client: machine('look') })
-    const moved = machine('look', { environment: { timezone: 'Asia/Tokyo' } })
-    const { decided_by, chosen, next, of_visitors } = await explain(
-      await visit('look-2', { client: moved }),
-    )
-    expect(decided_by).toBe('look')
-    expect(chosen).toMatchObject({ visitor_id: await visitorOf(first), same_network: true })
-    expect(chosen?.bits).toBeGreaterThan(0)
-    expect(names(chosen?.components?.changed)).toEqual(['timezone'])
-    expect(names(chosen?.components?.agreed)).toContain('canvas')
-    expect(next).toBeNull()
-    expect(of_visitors).toBeGreaterThan(0)
-  })
+it('it looks as before, but for its time zone', async () => {
+  const first = await visit('look-1', { client: machine('look') })
+  const moved = machine('look', { environment: { timezone: 'Asia/Tokyo' } })
+  const { decided_by, chosen, next, of_visitors } = await explain(
+    await visit('look-2', { client: moved }),
+  )
+  expect(decided_by).toBe('look')
+  expect(chosen).toMatchObject({ visitor_id: await visitorOf(first), same_network: true })
+  expect(chosen?.bits).toBeGreaterThan(0)
+  expect(names(chosen?.components?.changed)).toEqual(['timezone'])
+  expect(names(chosen?.components?.agreed)).toContain('canvas')
+  expect(next).toBeNull()
+  expect(of_visitors).toBeGreaterThan(0)
+})
 
-  it('the one before was there within the hour', async () => {
-    const client = machine('away')
-    const first = await visit('away-1', { client })
-    const there = await visit('away-2', { client, ip: '198.51.100.2', after: minute })
-    const next = { same_network: false, lost_because: 'present_elsewhere' }
-    expect(await explain(there)).toMatchObject({
-      decided_by: 'doubt',
-      chosen: null,
-      next: { ...next, visitor_id: await visitorOf(first) },
-    })
+it('the one before was there within the hour', async () => {
+  const client = machine('away')
+  const first = await visit('away-1', { client })
+  const there = await visit('away-2', { client, ip: '198.51.100.2', after: minute })
+  const next = { same_network: false, lost_because: 'present_elsewhere' }
+  expect(await explain(there)).toMatchObject({
+    decided_by: 'doubt',
+    chosen: null,
+    next: { ...next, visitor_id: await visitorOf(first) },
   })
+})
 
-  it('two had its look within a day, and it says how common that is', async () => {
-    const client = machine('twin')
-    const twins = [
-      await visit('twin-1', { client }),
-      await visit('twin-2', { client, ip: '198.51.100.3', after: minute }),
-    ]
-    const second = { client, ip: '198.51.100.3', continuityIds: ['continuity-twin-2'] }
-    await visit('twin-3', { client, continuityIds: ['continuity-twin-1'] })
-    await visit('twin-4', { ...second, after: minute })
-    const third = await visit('twin-5', { client, ip: '192.0.2.9' })
-    const { decided_by, chosen, next } = await explain(third)
-    expect({ decided_by, chosen }).toEqual({ decided_by: 'doubt', chosen: null })
-    expect(next?.lost_because).toBe('look_of_several')
-    expect(await Promise.all(twins.map(visitorOf))).toContain(next?.visitor_id)
-    expect(next?.components?.agreed).toContainEqual({ name: 'canvas', visitors_with_it: 3 })
-  })
+it('two had its look within a day, and it says how common that is', async () => {
+  const client = machine('twin')
+  const twins = [
+    await visit('twin-1', { client }),
+    await visit('twin-2', { client, ip: '198.51.100.3', after: minute }),
+  ]
+  const second = { client, ip: '198.51.100.3', continuityIds: ['continuity-twin-2'] }
+  await visit('twin-3', { client, continuityIds: ['continuity-twin-1'] })
+  await visit('twin-4', { ...second, after: minute })
+  const third = await visit('twin-5', { client, ip: '192.0.2.9' })
+  const { decided_by, chosen, next } = await explain(third)
+  expect({ decided_by, chosen }).toEqual({ decided_by: 'doubt', chosen: null })
+  expect(next?.lost_because).toBe('look_of_several')
+  expect(await Promise.all(twins.map(visitorOf))).toContain(next?.visitor_id)
+  expect(next?.components?.agreed).toContainEqual({ name: 'canvas', visitors_with_it: 3 })
+})
 
-  it('a correction gave it its visitor, and took it from the likelier one', async () => {
-    const client = machine('split')
-    const first = await visit('split-1', { client })
-    const other = await visit('split-2', { client })
-    expect(await explain(other)).toMatchObject({ decided_by: 'look' })
-    const mine = await visitorOf(first)
-    await visit('split-3', { client, continuityIds: ['continuity-split-1'] })
-    await eventually(async () => expect(await visitorOf(other)).not.toBe(mine))
-    // The event shows a moment before scoring's own tables, which are committed after it is on the log.
-    await eventually(async () =>
-      expect(await explain(other)).toMatchObject({
-        decided_by: 'correction',
-        chosen: { visitor_id: await visitorOf(other), components: null },
-        next: { visitor_id: mine, lost_because: 'corrected' },
-      }),
-    )
-  })
+it('a correction gave it its visitor, and took it from the likelier one', async () => {
+  const client = machine('split')
+  const first = await visit('split-1', { client })
+  const other = await visit('split-2', { client })
+  expect(await explain(other)).toMatchObject({ decided_by: 'look' })
+  const mine = await visitorOf(first)
+  await visit('split-3', { client, continuityIds: ['continuity-split-1'] })
+  await eventually(async () => expect(await visitorOf(other)).not.toBe(mine))
+  // The event shows a moment before scoring's own tables, which are committed after it is on the log.
+  await eventually(async () =>
+    expect(await explain(other)).toMatchObject({
+      decided_by: 'correction',
+      chosen: { visitor_id: await visitorOf(other), components: null },
+      next: { visitor_id: mine, lost_because: 'corrected' },
+    }),
+  )
+})
 
-  it('the install id of an app, and one that was copied to another model', async () => {
-    const app = (model: string) => withParts(androidApp, { native: { device_model: model } })
-    const native = { platform: 'android' as const }
-    const first = await visit('app-1', { ...native, client: app('Pixel 8') })
-    const again = await visit('app-2', { ...native, client: app('Pixel 8') })
-    expect(await explain(again)).toMatchObject({
-      decided_by: 'install_id',
-      bits_needed: null,
-      next: null,
-      chosen: { visitor_id: await visitorOf(first) },
-    })
-    const copy = await visit('app-3', { ...native, client: app('Galaxy S24') })
-    expect(await explain(copy)).toMatchObject({
-      decided_by: 'doubt',
-      chosen: null,
-      next: { visitor_id: await visitorOf(first), lost_because: 'other_model' },
-    })
+it('the install id of an app, and one that was copied to another model', async () => {
+  const app = (model: string) => withParts(androidApp, { native: { device_model: model } })
+  const native = { platform: 'android' as const }
+  const first = await visit('app-1', { ...native, client: app('Pixel 8') })
+  const again = await visit('app-2', { ...native, client: app('Pixel 8') })
+  expect(await explain(again)).toMatchObject({
+    decided_by: 'install_id',
+    bits_needed: null,
+    next: null,
+    chosen: { visitor_id: await visitorOf(first) },
   })
+  const copy = await visit('app-3', { ...native, client: app('Galaxy S24') })
+  expect(await explain(copy)).toMatchObject({
+    decided_by: 'doubt',
+    chosen: null,
+    next: { visitor_id: await visitorOf(first), lost_because: 'other_model' },
+  })
+})
 
-  it('of a session that is not known, nothing', async () => {
-    const explainLink = createLinkExplainer(world.pool)
-    expect(await explainLink(testSession('nobody').id)).toBeNull()
-  })
+it('of a session that is not known, nothing', async () => {
+  const explainLink = createLinkExplainer(world.pool)
+  expect(await explainLink(testSession('nobody').id)).toBeNull()
 })
 
 const androidApp = withParts(androidWebView, { native: { install_id: 'install-1' } })

@@ -1,17 +1,13 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { runTogether } from '../../../infra/postgres/arrays.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { openVisitorIndex, type Unresolved } from '../../../services/scoring/visitors/index.ts'
 import type { Match } from '../../../services/scoring/visitors/match.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/postgres.ts'
+import { createTestDatabase } from '../../support/postgres.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
+const database = await createTestDatabase()
 afterAll(() => database.drop())
 
 const key = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32)

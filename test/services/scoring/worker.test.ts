@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { endSessions, runSessionScheduler } from '../../../services/scoring/scheduler.ts'
 import { readOffset } from '../../../services/scoring/store.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -20,7 +20,7 @@ const topic = 'tidegate.collect.v1'
 const minute = 60_000
 const day = 24 * 60 * minute
 
-const world = useScoring()
+const world = await useScoring()
 const { decisionsOf } = world
 
 const storedSessions = async () => {
@@ -28,188 +28,186 @@ const storedSessions = async () => {
   return (await world.pool.query(text)).rows.map(({ session_id }) => session_id)
 }
 
-describe('scoring worker', () => {
-  it('makes a provisional decision at the first snapshot and a final one at the hand-off', async () => {
-    await world.start()
-    const session = testSession('one')
-    const [first] = await decisionsOf(...visitOf(session))
-    expect(first).toMatchObject({
-      session_id: session.id,
-      is_provisional: true,
-      verdict: 'human',
-      phase: 'snapshot',
-    })
-    const request = handOff(session)
-    const [second] = await decisionsOf(request)
-    expect(second).toMatchObject({ event_id: request.data.decision_id, is_provisional: false })
-    expect(second?.visitor).toEqual(first?.visitor)
+it('scoring worker makes a provisional decision at the first snapshot and a final one at the hand-off', async () => {
+  await world.start()
+  const session = testSession('one')
+  const [first] = await decisionsOf(...visitOf(session))
+  expect(first).toMatchObject({
+    session_id: session.id,
+    is_provisional: true,
+    verdict: 'human',
+    phase: 'snapshot',
   })
+  const request = handOff(session)
+  const [second] = await decisionsOf(request)
+  expect(second).toMatchObject({ event_id: request.data.decision_id, is_provisional: false })
+  expect(second?.visitor).toEqual(first?.visitor)
+})
 
-  it('scores two sessions of one batch of records, each once', async () => {
-    await world.start()
-    const person = testSession('person')
-    const bot = testSession('bot', { client: headlessChrome })
-    const made = await decisionsOf(
-      ...opened(person),
-      ...opened(bot),
-      batch(person),
-      batch(bot),
-      handOff(bot),
-    )
-    expect(
-      made.map(({ session_id, verdict, is_provisional }) => [session_id, verdict, is_provisional]),
-    ).toEqual([
-      [person.id, 'human', true],
-      [bot.id, 'bot', true],
-      [bot.id, 'bot', false],
-    ])
-  })
+it('scoring worker scores two sessions of one batch of records, each once', async () => {
+  await world.start()
+  const person = testSession('person')
+  const bot = testSession('bot', { client: headlessChrome })
+  const made = await decisionsOf(
+    ...opened(person),
+    ...opened(bot),
+    batch(person),
+    batch(bot),
+    handOff(bot),
+  )
+  expect(
+    made.map(({ session_id, verdict, is_provisional }) => [session_id, verdict, is_provisional]),
+  ).toEqual([
+    [person.id, 'human', true],
+    [bot.id, 'bot', true],
+    [bot.id, 'bot', false],
+  ])
+})
 
-  it('takes an id or a token of another device for a copy, and the owner for who she was', async () => {
-    await world.start()
-    const owner = testSession('owner')
-    const kept = { continuityIds: [owner.continuityId], continuityId: owner.continuityId }
-    const [first] = await decisionsOf(...visitOf(owner))
-    const thief = testSession('thief', { ...kept, client: desktopFirefox, ip: '198.51.100.7' })
-    const [stolen] = await decisionsOf(...visitOf(thief))
-    expect(stolen?.visitor).toMatchObject({ method: 'new', basis: 'probabilistic', confidence: 50 })
-    expect(stolen?.visitor?.id).not.toBe(first?.visitor?.id)
-    expect(signalsOf(stolen)).toContain('kept_id_of_another_device')
-    const [later] = await decisionsOf(handOff(thief))
-    expect(signalsOf(later)).toContain('kept_id_of_another_device')
-    expect(later?.highlights.map(({ key }) => key)).toContain('copied_identity')
+it('scoring worker takes an id or a token of another device for a copy, and the owner for who she was', async () => {
+  await world.start()
+  const owner = testSession('owner')
+  const kept = { continuityIds: [owner.continuityId], continuityId: owner.continuityId }
+  const [first] = await decisionsOf(...visitOf(owner))
+  const thief = testSession('thief', { ...kept, client: desktopFirefox, ip: '198.51.100.7' })
+  const [stolen] = await decisionsOf(...visitOf(thief))
+  expect(stolen?.visitor).toMatchObject({ method: 'new', basis: 'probabilistic', confidence: 50 })
+  expect(stolen?.visitor?.id).not.toBe(first?.visitor?.id)
+  expect(signalsOf(stolen)).toContain('kept_id_of_another_device')
+  const [later] = await decisionsOf(handOff(thief))
+  expect(signalsOf(later)).toContain('kept_id_of_another_device')
+  expect(later?.highlights.map(({ key }) => key)).toContain('copied_identity')
 
-    const again = testSession('again', kept)
-    const [returned] = await decisionsOf(...visitOf(again))
-    const owns = {
-      id: first?.visitor?.id,
-      method: 'continuity',
-      basis: 'deterministic',
-      confidence: 99,
-    }
-    expect(returned?.visitor).toMatchObject(owns)
-    expect(signalsOf(returned)).not.toContain('kept_id_of_another_device')
-    expect(signalsOf(returned)).toContain('returning_visitor_fingerprint')
+  const again = testSession('again', kept)
+  const [returned] = await decisionsOf(...visitOf(again))
+  const owns = {
+    id: first?.visitor?.id,
+    method: 'continuity',
+    basis: 'deterministic',
+    confidence: 99,
+  }
+  expect(returned?.visitor).toMatchObject(owns)
+  expect(signalsOf(returned)).not.toContain('kept_id_of_another_device')
+  expect(signalsOf(returned)).toContain('returning_visitor_fingerprint')
 
-    const resumed = { ...again, client: desktopFirefox, documentHash: 'doc-resumed' }
-    const taken = await decisionsOf(documentOpened(resumed), batch(resumed), handOff(resumed))
-    expect(taken.at(-1)?.visitor).toMatchObject({ ...owns, basis: 'probabilistic', confidence: 50 })
-    expect(signalsOf(taken.at(-1))).toContain('kept_id_of_another_device')
-  })
+  const resumed = { ...again, client: desktopFirefox, documentHash: 'doc-resumed' }
+  const taken = await decisionsOf(documentOpened(resumed), batch(resumed), handOff(resumed))
+  expect(taken.at(-1)?.visitor).toMatchObject({ ...owns, basis: 'probabilistic', confidence: 50 })
+  expect(signalsOf(taken.at(-1))).toContain('kept_id_of_another_device')
+})
 
-  it('recognises a distinctive desktop without an id after days, and says of it no more than that it is probable', async () => {
-    await world.start()
-    const first = testSession('a')
-    const [one] = await decisionsOf(...visitOf(first))
-    world.now += 2 * day
-    const again = testSession('b', { openedAt: world.now })
-    const test = testSession('t', { openedAt: world.now, environment: 'test' })
-    const [two, other] = await decisionsOf(...[again, test].flatMap(visitOf))
-    const { id } = one?.visitor ?? {}
-    expect(two?.visitor).toMatchObject({ id, method: 'fingerprint', basis: 'probabilistic' })
-    expect(other?.visitor?.id).not.toBe(id)
-    expect(signalsOf(two)).not.toContain('returning_visitor_fingerprint')
-  })
+it('scoring worker recognises a distinctive desktop without an id after days, and says of it no more than that it is probable', async () => {
+  await world.start()
+  const first = testSession('a')
+  const [one] = await decisionsOf(...visitOf(first))
+  world.now += 2 * day
+  const again = testSession('b', { openedAt: world.now })
+  const test = testSession('t', { openedAt: world.now, environment: 'test' })
+  const [two, other] = await decisionsOf(...[again, test].flatMap(visitOf))
+  const { id } = one?.visitor ?? {}
+  expect(two?.visitor).toMatchObject({ id, method: 'fingerprint', basis: 'probabilistic' })
+  expect(other?.visitor?.id).not.toBe(id)
+  expect(signalsOf(two)).not.toContain('returning_visitor_fingerprint')
+})
 
-  it('takes machines of one look that come within one batch for as many visitors, in doubt', async () => {
-    await world.start()
-    const fleet = ['a', 'b', 'c'].map((name) => testSession(name))
-    const made = await decisionsOf(...fleet.flatMap(visitOf))
-    expect(new Set(made.map(({ visitor }) => visitor?.id)).size).toBe(3)
-    const doubted = { basis: 'probabilistic', confidence: 50 }
-    expect(made.map(({ visitor }) => visitor)).toMatchObject([
-      { basis: null, confidence: 85 },
-      doubted,
-      doubted,
-    ])
-  })
+it('scoring worker takes machines of one look that come within one batch for as many visitors, in doubt', async () => {
+  await world.start()
+  const fleet = ['a', 'b', 'c'].map((name) => testSession(name))
+  const made = await decisionsOf(...fleet.flatMap(visitOf))
+  expect(new Set(made.map(({ visitor }) => visitor?.id)).size).toBe(3)
+  const doubted = { basis: 'probabilistic', confidence: 50 }
+  expect(made.map(({ visitor }) => visitor)).toMatchObject([
+    { basis: null, confidence: 85 },
+    doubted,
+    doubted,
+  ])
+})
 
-  it('does nothing when records are delivered again', async () => {
-    const stop = await world.start()
-    const session = testSession('again')
-    await decisionsOf(...visitOf(session), handOff(session))
-    await stop()
-    expect(await readOffset(world.pool, { topic, partition: 0 })).toBe(4)
-    await world.start()
-    await world.log.settled()
-    expect(world.decisions()).toHaveLength(2)
-  })
+it('scoring worker does nothing when records are delivered again', async () => {
+  const stop = await world.start()
+  const session = testSession('again')
+  await decisionsOf(...visitOf(session), handOff(session))
+  await stop()
+  expect(await readOffset(world.pool, { topic, partition: 0 })).toBe(4)
+  await world.start()
+  await world.log.settled()
+  expect(world.decisions()).toHaveLength(2)
+})
 
-  it('repeats the same decisions after a crash between append and commit', async () => {
-    let crash = true
-    const { log } = world
-    const crashing = {
-      ...log,
-      append: async (records: Parameters<typeof log.append>[0]) => {
-        const positions = await log.append(records)
-        if (crash) throw new Error('crashed after the append')
-        return positions
-      },
-    }
-    const stop = await world.start({ log: crashing })
-    const session = testSession('crash')
-    await world.append(...visitOf(session), handOff(session))
-    expect(await readOffset(world.pool, { topic, partition: 0 })).toBe(0)
-    await stop()
-    crash = false
-    await world.start({ log: crashing })
-    await log.settled()
-    const ids = world.decisions().map(({ event_id }) => event_id)
-    expect(ids).toHaveLength(4)
-    expect(ids.slice(2)).toEqual(ids.slice(0, 2))
-    expect(new Set(world.decisions().map(({ visitor }) => visitor?.id)).size).toBe(1)
-  })
+it('scoring worker repeats the same decisions after a crash between append and commit', async () => {
+  let crash = true
+  const { log } = world
+  const crashing = {
+    ...log,
+    append: async (records: Parameters<typeof log.append>[0]) => {
+      const positions = await log.append(records)
+      if (crash) throw new Error('crashed after the append')
+      return positions
+    },
+  }
+  const stop = await world.start({ log: crashing })
+  const session = testSession('crash')
+  await world.append(...visitOf(session), handOff(session))
+  expect(await readOffset(world.pool, { topic, partition: 0 })).toBe(0)
+  await stop()
+  crash = false
+  await world.start({ log: crashing })
+  await log.settled()
+  const ids = world.decisions().map(({ event_id }) => event_id)
+  expect(ids).toHaveLength(4)
+  expect(ids.slice(2)).toEqual(ids.slice(0, 2))
+  expect(new Set(world.decisions().map(({ visitor }) => visitor?.id)).size).toBe(1)
+})
 
-  it('ends all idle sessions in one go, however many there are', async () => {
-    await world.pool.query(
-      `insert into scoring.sessions
+it('scoring worker ends all idle sessions in one go, however many there are', async () => {
+  await world.pool.query(
+    `insert into scoring.sessions
          (session_id, organization_id, environment, opened_at, last_activity_at, state)
        select 'sid_' || n, 'org_one', 'live', $1, $1, '{}' from generate_series(1, 1200) n`,
-      [startedAt],
-    )
-    world.now += 31 * minute
-    world.stopLater(runSessionScheduler({ ...world.parts, intervalMs: 3_600_000 }).stop)
-    await eventually(() => expect(world.log.records).toHaveLength(1200))
-    expect(new Set(world.log.records.map(({ key }) => key)).size).toBe(1200)
-  })
+    [startedAt],
+  )
+  world.now += 31 * minute
+  world.stopLater(runSessionScheduler({ ...world.parts, intervalMs: 3_600_000 }).stop)
+  await eventually(() => expect(world.log.records).toHaveLength(1200))
+  expect(new Set(world.log.records.map(({ key }) => key)).size).toBe(1200)
+})
 
-  it('ends an idle session once', async () => {
-    await world.start()
-    await decisionsOf(...visitOf(testSession('idle')))
-    world.now += 29 * minute
+it('scoring worker ends an idle session once', async () => {
+  await world.start()
+  await decisionsOf(...visitOf(testSession('idle')))
+  world.now += 29 * minute
+  await endSessions(world.parts)
+  await world.log.settled()
+  expect(world.decisions()).toHaveLength(1)
+  world.now += 2 * minute
+  await Promise.all([endSessions(world.parts), endSessions(world.parts)])
+  await world.log.settled()
+  await endSessions(world.parts)
+  await world.log.settled()
+  expect(world.decisions()).toMatchObject([{}, { is_provisional: false, verdict: 'human' }])
+})
+
+it('scoring worker forgets a final session once its day is over in the log that was scored, not by the clock', async () => {
+  const stop = await world.start()
+  const known = async () => {
     await endSessions(world.parts)
     await world.log.settled()
-    expect(world.decisions()).toHaveLength(1)
-    world.now += 2 * minute
-    await Promise.all([endSessions(world.parts), endSessions(world.parts)])
-    await world.log.settled()
-    await endSessions(world.parts)
-    await world.log.settled()
-    expect(world.decisions()).toMatchObject([{}, { is_provisional: false, verdict: 'human' }])
-  })
+    return storedSessions()
+  }
+  const [session, other] = [testSession('over'), testSession('other')]
+  await decisionsOf(...visitOf(session), handOff(session))
+  await stop()
+  world.now += 26 * 60 * minute
+  await world.append(...opened(other))
+  expect(await known()).toEqual([session.id])
+  await world.start()
+  await world.log.settled()
+  expect(await known()).toEqual([other.id])
+})
 
-  it('forgets a final session once its day is over in the log that was scored, not by the clock', async () => {
-    const stop = await world.start()
-    const known = async () => {
-      await endSessions(world.parts)
-      await world.log.settled()
-      return storedSessions()
-    }
-    const [session, other] = [testSession('over'), testSession('other')]
-    await decisionsOf(...visitOf(session), handOff(session))
-    await stop()
-    world.now += 26 * 60 * minute
-    await world.append(...opened(other))
-    expect(await known()).toEqual([session.id])
-    await world.start()
-    await world.log.settled()
-    expect(await known()).toEqual([other.id])
-  })
-
-  it('decides nothing about the end of a session that was forgotten', async () => {
-    await world.start()
-    const end = idled(testSession('forgotten'), { at: world.now, reason: 'expired' })
-    expect(await decisionsOf(end)).toEqual([])
-    expect(await storedSessions()).toEqual([])
-  })
+it('scoring worker decides nothing about the end of a session that was forgotten', async () => {
+  await world.start()
+  const end = idled(testSession('forgotten'), { at: world.now, reason: 'expired' })
+  expect(await decisionsOf(end)).toEqual([])
+  expect(await storedSessions()).toEqual([])
 })

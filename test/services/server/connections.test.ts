@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { connectionsOf } from '../../../services/server/connections.ts'
 import { allRoles } from '../../../services/server/roles.ts'
 
@@ -7,44 +7,41 @@ const all = (isLogEmbedded: boolean) =>
     allRoles.map((role) => [role, connectionsOf({ roles: [role], isLogEmbedded }).all]),
   )
 
-describe('connections to the database', () => {
-  it('are few where a role needs few', () => {
-    expect(all(false)).toEqual({
-      collect: 14,
-      scoring: 8,
-      projections: 12,
-      api: 22,
-      gate: 14,
-      webhooks: 12,
-    })
-    expect(all(true)).toEqual({
-      collect: 16,
-      scoring: 12,
-      projections: 16,
-      api: 24,
-      gate: 16,
-      webhooks: 16,
-    })
-    expect(connectionsOf({ roles: allRoles, isLogEmbedded: true })).toEqual({
-      all: 44,
-      pool: 20,
-      reads: 8,
-    })
+it('connections to the database are few where a role needs few', () => {
+  expect(all(false)).toEqual({
+    collect: 14,
+    scoring: 8,
+    projections: 12,
+    api: 22,
+    gate: 14,
+    webhooks: 12,
   })
+  expect(all(true)).toEqual({
+    collect: 16,
+    scoring: 12,
+    projections: 16,
+    api: 24,
+    gate: 16,
+    webhooks: 16,
+  })
+  expect(connectionsOf({ roles: allRoles, isLogEmbedded: true })).toEqual({
+    all: 44,
+    pool: 20,
+    reads: 8,
+  })
+})
 
-  it('are as many as the setting says, with the rest for the shared pools', () => {
-    const of = (roles: (typeof allRoles)[number][], max: number) =>
-      connectionsOf({ roles, isLogEmbedded: false, max })
-    expect(of(['scoring'], 20)).toEqual({ all: 20, pool: 18, reads: 0 })
-    expect(of(['api'], 18)).toEqual({ all: 18, pool: 8, reads: 4 })
-  })
+it('connections to the database are as many as the setting says, with the rest for the shared pools', () => {
+  const of = (roles: (typeof allRoles)[number][], max: number) =>
+    connectionsOf({ roles, isLogEmbedded: false, max })
+  expect(of(['scoring'], 20)).toEqual({ all: 20, pool: 18, reads: 0 })
+  expect(of(['api'], 18)).toEqual({ all: 18, pool: 8, reads: 4 })
+})
 
-  it('are refused where a role could not work with them', () => {
-    const at = (max: number) => () =>
-      connectionsOf({ roles: ['collect'], isLogEmbedded: false, max })
-    expect(at(14)()).toEqual({ all: 14, pool: 6, reads: 0 })
-    expect(at(13)).toThrow(
-      'DATABASE_MAX_CONNECTIONS is 13, and a process with collect needs 14 at least.',
-    )
-  })
+it('connections to the database are refused where a role could not work with them', () => {
+  const at = (max: number) => () => connectionsOf({ roles: ['collect'], isLogEmbedded: false, max })
+  expect(at(14)()).toEqual({ all: 14, pool: 6, reads: 0 })
+  expect(at(13)).toThrow(
+    'DATABASE_MAX_CONNECTIONS is 13, and a process with collect needs 14 at least.',
+  )
 })

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../infra/safe-http/client.ts'
@@ -23,7 +23,7 @@ import {
   verifiesOwn,
   verifiesStandard,
 } from '../../support/webhook-receiver.ts'
-import { type Endpoint, newEventId, openWebhookLog, type WebhookLog } from './webhook-log.ts'
+import { type Endpoint, newEventId, openWebhookLog } from './webhook-log.ts'
 
 const type = 'gate.session.approved'
 const random = () => newEventId().slice('evt_'.length)
@@ -42,19 +42,14 @@ function judge({ status: code, body }: DirectResponse) {
   return { kind: 'retry' as const, problem: 'There was no envelope.' }
 }
 
-describe.each(openTestLogs())('$name', (testLog) => {
-  let world: WebhookLog
-  let calls: DirectCalls
+describe.each(openTestLogs())('$name', async (testLog) => {
   let behaviour: Behaviour
-  let receiver: Awaited<ReturnType<typeof startWebhookReceiver>>
   const client = createWebhookClient({ rules: createAddressRules(['127.0.0.0/8']) })
 
-  beforeAll(async () => {
-    world = await openWebhookLog(testLog)
-    await world.project()
-    receiver = await startWebhookReceiver({ choose: () => behaviour })
-    calls = callsOver(world.log)
-  })
+  const world = await openWebhookLog(testLog)
+  await world.project()
+  const receiver = await startWebhookReceiver({ choose: () => behaviour })
+  const calls = callsOver(world.log)
   afterEach(() => expect(receiver.problems).toEqual([]))
   afterAll(async () => {
     await client.close()

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import {
   dueEndpoints,
@@ -15,14 +15,9 @@ import { createNumbers } from '../../support/hand.ts'
 import { hex, type LeaseWorld, openLeaseWorld } from './lease-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
-let world: LeaseWorld
 
-beforeAll(async () => {
-  world = await openLeaseWorld()
-})
-afterAll(async () => {
-  await world?.close()
-})
+const world = await openLeaseWorld()
+afterAll(() => world.close())
 
 /** A request as its owner makes it; long enough for any test. */
 type TakeRequest = Parameters<typeof take>[1]

@@ -120,24 +120,22 @@ describe('debt', () => {
   })
 })
 
-describe('what costs nothing after all', () => {
-  test('is given back, here and in the shared bucket', async () => {
-    const { limiter, row } = createProcesses()
-    const ten = { ...one, cost: 10 }
-    await takeMany(limiter, 3, ten)
-    limiter.refund(ten)
-    expect(await limiter.consume(one)).toMatchObject({ remaining: 579 })
-    await limiter.close()
-    expect(row(bucketId)?.parts).toBe(579 * unit)
-  })
+test('what costs nothing after all is given back, here and in the shared bucket', async () => {
+  const { limiter, row } = createProcesses()
+  const ten = { ...one, cost: 10 }
+  await takeMany(limiter, 3, ten)
+  limiter.refund(ten)
+  expect(await limiter.consume(one)).toMatchObject({ remaining: 579 })
+  await limiter.close()
+  expect(row(bucketId)?.parts).toBe(579 * unit)
+})
 
-  test('of a bucket that is full gives nothing more', async () => {
-    const { limiter, wait } = createProcesses()
-    await takeMany(limiter, 1)
-    await wait(5000)
-    limiter.refund(one)
-    expect(await limiter.consume(one)).toMatchObject({ remaining: 599 })
-  })
+test('what costs nothing after all of a bucket that is full gives nothing more', async () => {
+  const { limiter, wait } = createProcesses()
+  await takeMany(limiter, 1)
+  await wait(5000)
+  limiter.refund(one)
+  expect(await limiter.consume(one)).toMatchObject({ remaining: 599 })
 })
 
 test('a lowered limit clips what is there, and a raised one gives nothing at once', async () => {

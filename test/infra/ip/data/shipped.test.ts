@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { readHead } from '../../../../infra/ip/data/file.ts'
 import { readAddresses, shippedFile } from '../../../../infra/ip/data/read.ts'
-import { type NetworkSource, openNetwork } from '../../../../infra/ip/network.ts'
+import { openNetwork } from '../../../../infra/ip/network.ts'
 
 // Well-known addresses, with what the shipped file is to say of them: kind, country and network. `none` = no list has it.
 const cases: [string, string, string, string][] = [
@@ -37,11 +37,8 @@ const cases: [string, string, string, string][] = [
   ['146.70.51.210', 'vpn', 'US', '9009'],
 ]
 
-let network: NetworkSource
-beforeAll(async () => {
-  const addresses = await readAddresses()
-  network = await openNetwork({ addresses: () => addresses })
-})
+const addresses = await readAddresses()
+const network = await openNetwork({ addresses: () => addresses })
 
 function kindOf(ip: string): string {
   const { anonymity } = network.lookup(ip, 0)
@@ -50,8 +47,9 @@ function kindOf(ip: string): string {
   return [...flags, ...(bot ? [`bot ${bot}`] : [])].join(' ') || 'none'
 }
 
-describe('the file of addresses that comes along', () => {
-  it.each(cases)('knows %s: %s, %s, AS%s', (ip, kind, country, asn) => {
+it.each(cases)(
+  'the file of addresses that comes along knows %s: %s, %s, AS%s',
+  (ip, kind, country, asn) => {
     const { status, location, routing } = network.lookup(ip, 0)
     expect([kindOf(ip), location?.country_code, routing.asn, status]).toEqual([
       kind,
@@ -60,51 +58,51 @@ describe('the file of addresses that comes along', () => {
       'ready',
     ])
     expect(routing.organization).toBeTruthy()
-  })
+  },
+)
 
-  it('names the operators of VPNs and relays', () => {
-    const provider = (ip: string) => network.lookup(ip, 0).anonymity.provider
-    expect(provider('23.144.160.67')).toBe('Mullvad')
-    expect(provider('104.28.32.1')).toBe('Apple Private Relay')
-    expect(provider('52.95.110.1')).toBeNull()
-  })
+it('the file of addresses that comes along names the operators of VPNs and relays', () => {
+  const provider = (ip: string) => network.lookup(ip, 0).anonymity.provider
+  expect(provider('23.144.160.67')).toBe('Mullvad')
+  expect(provider('104.28.32.1')).toBe('Apple Private Relay')
+  expect(provider('52.95.110.1')).toBeNull()
+})
 
-  it('says what was consulted; private addresses stay unknown', () => {
-    const sources = ['location_database', 'routing_database', 'address_lists']
-    expect(network.lookup('91.64.0.1', 7)).toMatchObject({
-      status: 'ready',
-      sources,
-      evaluated_at: 7,
-    })
-    for (const ip of ['127.0.0.1', '10.0.0.1', '::1', 'fd00::1', '203.0.113.9', 'unix'])
-      expect([network.lookup(ip, 7), network.botOperatorAt(ip)]).toMatchObject([
-        { status: 'skipped', sources: [], location: null },
-        null,
-      ])
+it('the file of addresses that comes along says what was consulted; private addresses stay unknown', () => {
+  const sources = ['location_database', 'routing_database', 'address_lists']
+  expect(network.lookup('91.64.0.1', 7)).toMatchObject({
+    status: 'ready',
+    sources,
+    evaluated_at: 7,
   })
+  for (const ip of ['127.0.0.1', '10.0.0.1', '::1', 'fd00::1', '203.0.113.9', 'unix'])
+    expect([network.lookup(ip, 7), network.botOperatorAt(ip)]).toMatchObject([
+      { status: 'skipped', sources: [], location: null },
+      null,
+    ])
+})
 
-  it('has the ranges of well-known crawlers', () => {
-    const operators = network.listedOperators()
-    for (const name of ['Googlebot', 'Bingbot', 'GPTBot', 'ClaudeBot', 'Applebot', 'Mullvad'])
-      expect(operators).toContain(name)
-    expect(operators).not.toContain('Amazon AWS')
-  })
+it('the file of addresses that comes along has the ranges of well-known crawlers', () => {
+  const operators = network.listedOperators()
+  for (const name of ['Googlebot', 'Bingbot', 'GPTBot', 'ClaudeBot', 'Applebot', 'Mullvad'])
+    expect(operators).toContain(name)
+  expect(operators).not.toContain('Amazon AWS')
+})
 
-  it('has nothing of lists without a licence', async () => {
-    const { labels } = await readAddresses()
-    const withoutLicence =
-      /akamai|bunny|buyvm|cdn77|cogent|contabo|datacamp|glesys|gthost|melbicom|scalaxy|vercel/i
-    expect(labels.names.filter((name) => withoutLicence.test(name))).toEqual([])
-    expect(labels.names.length).toBeGreaterThan(30)
-  })
+it('the file of addresses that comes along has nothing of lists without a licence', async () => {
+  const { labels } = await readAddresses()
+  const withoutLicence =
+    /akamai|bunny|buyvm|cdn77|cogent|contabo|datacamp|glesys|gthost|melbicom|scalaxy|vercel/i
+  expect(labels.names.filter((name) => withoutLicence.test(name))).toEqual([])
+  expect(labels.names.length).toBeGreaterThan(30)
+})
 
-  it('fits, and its first line tells sources, licences and dates', () => {
-    expect(statSync(shippedFile).size).toBeLessThan(10_000_000)
-    const { sources } = readHead(readFileSync(shippedFile))
-    expect(new Set(sources.map(({ subject }) => subject))).toEqual(
-      new Set(['country', 'network', 'labels']),
-    )
-    for (const { licence, date } of sources)
-      expect([licence, date]).toEqual([expect.any(String), date])
-  })
+it('the file of addresses that comes along fits, and its first line tells sources, licences and dates', () => {
+  expect(statSync(shippedFile).size).toBeLessThan(10_000_000)
+  const { sources } = readHead(readFileSync(shippedFile))
+  expect(new Set(sources.map(({ subject }) => subject))).toEqual(
+    new Set(['country', 'network', 'labels']),
+  )
+  for (const { licence, date } of sources)
+    expect([licence, date]).toEqual([expect.any(String), date])
 })

@@ -215,15 +215,13 @@ describe('the server side (node:crypto)', () => {
   })
 })
 
-describe('frames', () => {
-  test.each([0, 1, 2, 20, 55])('of %i bytes are too short', (length) => {
-    const frame = new Uint8Array(length)
-    if (length > 0) frame[0] = 1
-    if (length > 1) frame[1] = 26
-    expect(decodeFrame(frame)).toBe('too_short')
-  })
+test.each([0, 1, 2, 20, 55])('frames of %i bytes are too short', (length) => {
+  const frame = new Uint8Array(length)
+  if (length > 0) frame[0] = 1
+  if (length > 1) frame[1] = 26
+  expect(decodeFrame(frame)).toBe('too_short')
+})
 
-  test('of another version are told apart', () => {
-    expect(decodeFrame(new Uint8Array(100).fill(2))).toBe('unknown_version')
-  })
+test('frames of another version are told apart', () => {
+  expect(decodeFrame(new Uint8Array(100).fill(2))).toBe('unknown_version')
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { applyBatches } from '../../../../infra/event-store/apply-batch.ts'
 import {
   buildOffsets,
@@ -7,7 +7,6 @@ import {
   openPartition,
 } from '../../../../infra/event-store/builds.ts'
 import { pruneBuild } from '../../../../infra/event-store/prune.ts'
-import type { EventLog } from '../../../../infra/log/port.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
 import { endedIn, projectionOf } from '../../../../services/cli/project/projection.ts'
 import { loadView, readView, type View } from '../../../../services/cli/project/view.ts'
@@ -15,29 +14,19 @@ import { decision, decisions, id } from '../../../projections/world-events.ts'
 import { visitorErased } from '../../../support/erased.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
-import {
-  ensureTopics,
-  openProjectionWorld,
-  type ProjectionWorld,
-  testCause,
-} from '../../../support/projections.ts'
+import { ensureTopics, openProjectionWorld, testCause } from '../../../support/projections.ts'
 import { startView } from './start-view.ts'
 
 const verdicts = 'docs/examples/views/verdicts-by-page.ts'
 
-describe.each(openTestLogs())("a view of one's own on $name", (testLog) => {
-  let world: ProjectionWorld
-  let log: EventLog
-
-  beforeAll(async () => {
-    world = await openProjectionWorld()
-    log = await testLog.open()
-    await ensureTopics(log)
-    await log.ensureTopics([{ topic: eventTopics.VisitorErased, partitions: 1 }])
-    await world.append(log, decisions(1, 300, 100))
-  })
+describe.each(openTestLogs())("a view of one's own on $name", async (testLog) => {
+  const world = await openProjectionWorld()
+  const log = await testLog.open()
+  await ensureTopics(log)
+  await log.ensureTopics([{ topic: eventTopics.VisitorErased, partitions: 1 }])
+  await world.append(log, decisions(1, 300, 100))
   afterAll(async () => {
-    await world?.close()
+    await world.close()
     await testLog.cleanup()
   })
 

@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { startRehearsal } from '../../../../services/cli/rescore/rehearse.ts'
 import { rescorePage } from '../../../../services/cli/rescore/report-html.ts'
 import { standardModel } from '../../../../services/scoring/model/model.ts'
@@ -19,21 +19,20 @@ needs('chromium').test(
       rehearsal.add({ ...row, page_host: `${'a-long-name.'.repeat(9)}example` })
     const profile = await createProfile()
     const browser = await openHeadless(profile)
-    try {
-      const page = await browser.newPage()
-      await page.setViewportSize({ width: 360, height: 740 })
-      await page.setContent(rescorePage(rehearsal.result(), about))
-      const width =
-        await page.evaluate(`document.querySelectorAll('details').forEach((one) => { one.open = true })
-      document.documentElement.scrollWidth`)
-      expect(width).toBe(360)
-      const bars =
-        await page.evaluate(`[...document.querySelectorAll('rect')].map((one) => one.getBoundingClientRect())
-      .filter(({ left, right }) => left < 0 || right > 360).length`)
-      expect(bars).toBe(0)
-    } finally {
+    onTestFinished(async () => {
       await browser.close()
       await profile.remove()
-    }
+    })
+    const page = await browser.newPage()
+    await page.setViewportSize({ width: 360, height: 740 })
+    await page.setContent(rescorePage(rehearsal.result(), about))
+    const width =
+      await page.evaluate(`document.querySelectorAll('details').forEach((one) => { one.open = true })
+      document.documentElement.scrollWidth`)
+    expect(width).toBe(360)
+    const bars =
+      await page.evaluate(`[...document.querySelectorAll('rect')].map((one) => one.getBoundingClientRect())
+      .filter(({ left, right }) => left < 0 || right > 360).length`)
+    expect(bars).toBe(0)
   },
 )

@@ -21,30 +21,26 @@ function rehearse(rows: Iterable<FactRow>) {
 
 const moving = { signals: 'developer_tools_detected' }
 
-describe('the text', () => {
-  it('says what moves, and what a rehearsal does not change', () => {
-    const text = rescoreText(rehearse([factRow(moving), factRow()]), about)
-    expect(text).toContain(
-      'Sessions of acme, live, whose newest decision is from 2026-11-16T00:00:00Z to',
-    )
-    expect(text).toContain(
-      '1 of 2 sessions (50.0 %) get another verdict. Which signals fired and what was',
-    )
-    expect(text).toContain(
-      '2 recorded scores follow from their signals and the model that decided; 0 do not.',
-    )
-    expect(text).toMatch(/human +│ 1 +│ 1 +│ 0 +│ 2 /)
-    expect(text).toMatch(/\+31 to \+40 +│ 1 /)
-    expect(text).toContain('Too few marks for precision and recall, which take 30 of each.')
-    expect(text).toMatch(/developer_tools_detected +│ 1 +│ 1 +│ 1 /)
-    expect(text).toMatch(/38 human │ 69 inconclusive │ sid_1 +│ 2026-11-23T12:00:00Z /)
-  })
+it('the text says what moves, and what a rehearsal does not change', () => {
+  const text = rescoreText(rehearse([factRow(moving), factRow()]), about)
+  expect(text).toContain(
+    'Sessions of acme, live, whose newest decision is from 2026-11-16T00:00:00Z to',
+  )
+  expect(text).toContain(
+    '1 of 2 sessions (50.0 %) get another verdict. Which signals fired and what was',
+  )
+  expect(text).toContain(
+    '2 recorded scores follow from their signals and the model that decided; 0 do not.',
+  )
+  expect(text).toMatch(/human +│ 1 +│ 1 +│ 0 +│ 2 /)
+  expect(text).toMatch(/\+31 to \+40 +│ 1 /)
+  expect(text).toContain('Too few marks for precision and recall, which take 30 of each.')
+  expect(text).toMatch(/developer_tools_detected +│ 1 +│ 1 +│ 1 /)
+  expect(text).toMatch(/38 human │ 69 inconclusive │ sid_1 +│ 2026-11-23T12:00:00Z /)
+})
 
-  it('has nothing to say where there are no sessions', () => {
-    expect(rescoreText(rehearse([]), about)).toContain(
-      '0 of 0 sessions (0.0 %) get another verdict.',
-    )
-  })
+it('the text has nothing to say where there are no sessions', () => {
+  expect(rescoreText(rehearse([]), about)).toContain('0 of 0 sessions (0.0 %) get another verdict.')
 })
 
 describe('the page', () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import {
   generateDeliveryKeys,
   openEnvelope,
@@ -31,13 +31,9 @@ test('an approved signup of a later server, with members more everywhere, is rea
     confirmation_code: '',
     expires_at: '',
   } as const
-  try {
-    const polled = await createGateApi(`http://127.0.0.1:${port}`).poll(session)
-    if (polled.status !== 'approved') throw new Error(polled.status)
-    for (const envelope of [polled.delivery_bundle.integrator, polled.delivery_bundle.gate])
-      expect(openEnvelope(envelope, privateKey).outputs).toEqual({ KEY: 'k' })
-  } finally {
-    server.close()
-    server.closeAllConnections()
-  }
+  onTestFinished(() => void server.close())
+  const polled = await createGateApi(`http://127.0.0.1:${port}`).poll(session)
+  if (polled.status !== 'approved') throw new Error(polled.status)
+  for (const envelope of [polled.delivery_bundle.integrator, polled.delivery_bundle.gate])
+    expect(openEnvelope(envelope, privateKey).outputs).toEqual({ KEY: 'k' })
 })

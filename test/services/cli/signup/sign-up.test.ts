@@ -312,20 +312,18 @@ describe('what was delivered is not written', () => {
   })
 })
 
-describe('nothing is created', () => {
-  test('when the file is there already', async () => {
-    await writeFile(env(), 'B=2\n')
-    const { failure, calls } = await run()
-    expect(failure).toMatch(/exists already\. Nothing was created\. .*--env-file.*--stdout\.$/)
-    expect([calls, await readFile(env(), 'utf8')]).toEqual([[], 'B=2\n'])
-  })
+test('nothing is created when the file is there already', async () => {
+  await writeFile(env(), 'B=2\n')
+  const { failure, calls } = await run()
+  expect(failure).toMatch(/exists already\. Nothing was created\. .*--env-file.*--stdout\.$/)
+  expect([calls, await readFile(env(), 'utf8')]).toEqual([[], 'B=2\n'])
+})
 
-  test('when there is no such folder, or no file can be there', async () => {
-    for (const file of [env('none/.env'), folder]) {
-      const { failure, calls } = await run({ file })
-      expect([failure, calls]).toEqual([expect.stringMatching(/cannot be written/), []])
-    }
-  })
+test('nothing is created when there is no such folder, or no file can be there', async () => {
+  for (const file of [env('none/.env'), folder]) {
+    const { failure, calls } = await run({ file })
+    expect([failure, calls]).toEqual([expect.stringMatching(/cannot be written/), []])
+  }
 })
 
 test('nothing is acknowledged when the folder went away meanwhile', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { freePort } from '../../../../infra/local/free-port.ts'
 import { createRandom } from '../../../../infra/random.ts'
 import {
@@ -13,50 +13,48 @@ import { listen, stopListeners } from '../../../support/webhook-listener.ts'
 
 afterEach(stopListeners)
 
-describe('tidegate webhooks listen for an endpoint made elsewhere', () => {
-  const secret = generateSigningSecret(createRandom())
-  const event = {
-    id: `evt_${'1'.repeat(26)}`,
-    object: 'webhook_event',
-    type: 'webhook.test',
-    data: {},
-  }
-  const body = JSON.stringify(event)
+const secret = generateSigningSecret(createRandom())
+const event = {
+  id: `evt_${'1'.repeat(26)}`,
+  object: 'webhook_event',
+  type: 'webhook.test',
+  data: {},
+}
+const body = JSON.stringify(event)
 
-  const post = (url: string, { age = 0, sent = body } = {}) => {
-    const timestamp = Math.floor(Date.now() / 1000) - age
-    const headers = signatureHeaders({ eventId: event.id, body, timestamp, secrets: [secret] })
-    return fetch(url, { method: 'POST', body: sent, headers })
-  }
+const post = (url: string, { age = 0, sent = body } = {}) => {
+  const timestamp = Math.floor(Date.now() / 1000) - age
+  const headers = signatureHeaders({ eventId: event.id, body, timestamp, secrets: [secret] })
+  return fetch(url, { method: 'POST', body: sent, headers })
+}
 
-  it('forwards what is genuine, byte for byte, and answers what is answered there', async () => {
-    const received: { body: string; signature: unknown }[] = []
-    const backend = createServer(async (request, response) => {
-      received.push({ body: await text(request), signature: request.headers['webhook-signature'] })
-      response.writeHead(418).end('teapot')
-    })
-    const port = await freePort()
-    backend.listen(port, '127.0.0.1')
-    await once(backend, 'listening')
-    const forward = ['--forward', `http://127.0.0.1:${port}/x`]
-    const own = ['--no-register', '--secret', secret, '--json', ...forward]
-    const listener = await listen(own, '/nonexistent')
-    expect(listener.endpointId).toBeUndefined()
-    const answer = await post(listener.url)
-    expect([answer.status, await answer.text()]).toEqual([418, 'teapot'])
-    expect(received).toEqual([{ body, signature: expect.stringMatching(/^v1,/) }])
-
-    expect((await post(listener.url, { sent: `${body} ` })).status).toBe(401)
-    expect((await post(listener.url, { age: 400 })).status).toBe(401)
-    expect(received).toHaveLength(1)
-    await eventually(() => expect(listener.lines).toHaveLength(3))
-    const [, changed, old] = listener.seen()
-    expect(changed?.signatures['webhook-signature']).toMatch(/^No signature matches/)
-    expect(old?.signatures['X-Foil-Signature']).toMatch(/seconds old/)
-
-    backend.close()
-    await once(backend, 'close')
-    expect((await post(listener.url)).status).toBe(502)
-    expect(await listener.stop()).toBe(0)
+it('tidegate webhooks listen for an endpoint made elsewhere forwards what is genuine, byte for byte, and answers what is answered there', async () => {
+  const received: { body: string; signature: unknown }[] = []
+  const backend = createServer(async (request, response) => {
+    received.push({ body: await text(request), signature: request.headers['webhook-signature'] })
+    response.writeHead(418).end('teapot')
   })
+  const port = await freePort()
+  backend.listen(port, '127.0.0.1')
+  await once(backend, 'listening')
+  const forward = ['--forward', `http://127.0.0.1:${port}/x`]
+  const own = ['--no-register', '--secret', secret, '--json', ...forward]
+  const listener = await listen(own, '/nonexistent')
+  expect(listener.endpointId).toBeUndefined()
+  const answer = await post(listener.url)
+  expect([answer.status, await answer.text()]).toEqual([418, 'teapot'])
+  expect(received).toEqual([{ body, signature: expect.stringMatching(/^v1,/) }])
+
+  expect((await post(listener.url, { sent: `${body} ` })).status).toBe(401)
+  expect((await post(listener.url, { age: 400 })).status).toBe(401)
+  expect(received).toHaveLength(1)
+  await eventually(() => expect(listener.lines).toHaveLength(3))
+  const [, changed, old] = listener.seen()
+  expect(changed?.signatures['webhook-signature']).toMatch(/^No signature matches/)
+  expect(old?.signatures['X-Foil-Signature']).toMatch(/seconds old/)
+
+  backend.close()
+  await once(backend, 'close')
+  expect((await post(listener.url)).status).toBe(502)
+  expect(await listener.stop()).toBe(0)
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { createApp } from '../../../../infra/http/app.ts'
 import { generateDeliveryKeys } from '../../../../infra/wire/delivery-envelope.ts'
@@ -10,18 +10,17 @@ import { endsAsked } from '../../../support/ends-asked.ts'
 import type { ApprovedSignup } from '../../../support/gate-flow.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import { publicUrl, sendTo } from '../../../support/send.ts'
-import { startGateApi } from '../gate-api.ts'
+import { useGateApi } from '../gate-api.ts'
 
 // The log has what the read model does not show: it was lost, or its last commits were.
 
 let owner: GateOwner
 let account: ApprovedSignup
-const gate = await startGateApi({ log: 'postgres' })
+const gate = await useGateApi({ log: 'postgres' })
 beforeEach(async () => {
   owner = await gate.owner()
   account = await gate.flow.signUp(owner.serviceId)
 })
-afterAll(() => gate.stop())
 
 const byOwner = (path: string, body: object) => gate.post(path, body, { key: owner.secretKey })
 const createLogin = () =>

@@ -1,10 +1,9 @@
-import { afterAll, expect, test, vi } from 'vitest'
-import { startGateApi } from '../gate-api.ts'
+import { expect, test, vi } from 'vitest'
+import { useGateApi } from '../gate-api.ts'
 import { day } from '../given.ts'
 
-const gate = await startGateApi()
+const gate = await useGateApi()
 const owner = await gate.owner()
-afterAll(() => gate.stop())
 
 async function account() {
   const { id, agentToken } = await gate.flow.signUp(owner.serviceId)

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   type ApprovalsOptions,
   createApprovalLeases,
@@ -8,19 +8,16 @@ import type { Approvals } from '../../../../services/gate/context.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { answeringService as account } from '../../../support/gate-flow.ts'
 import { responding } from '../gate-api.ts'
-import { openApprovalWorld, type Signup } from './world.ts'
+import { type Signup, useApprovalWorld } from './world.ts'
 
 const processes: Approvals[] = []
 
-const world = await openApprovalWorld()
+const world = await useApprovalWorld()
 const owner = await world.owner()
 beforeEach(() => {
   world.script.answer = account
 })
-afterEach(async () => {
-  await Promise.all(processes.splice(0).map((one) => one.stop()))
-})
-afterAll(() => world.close())
+afterEach(() => Promise.all(processes.splice(0).map((one) => one.stop())))
 
 /** As a process of its own; it looks for what others left once, at its start, unless it is told otherwise. */
 function startProcess(changes: Partial<ApprovalsOptions> = {}): Approvals {

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { lookupHashes } from '../../../../infra/crypto/api-keys.ts'
 import { isTokenOf, tokenHashes } from '../../../../infra/crypto/tokens.ts'
 import { derivedHexId, webhookEventId } from '../../../../infra/ids.ts'
@@ -12,7 +12,7 @@ import { eventually } from '../../../support/eventually.ts'
 import { answeringService as account } from '../../../support/gate-flow.ts'
 import { tester } from '../../../support/projections.ts'
 import { responding, type ServiceAnswer } from '../gate-api.ts'
-import { type ApprovalWorld, openApprovalWorld, type Signup } from './world.ts'
+import { type Signup, useApprovalWorld } from './world.ts'
 
 class Crash extends Error {
   override name = 'Crash'
@@ -65,16 +65,14 @@ function dyingAt(deps: ApprovalDeps, point: CrashPoint | undefined) {
   return { deps: dying, steps: () => steps }
 }
 
-const world = await openApprovalWorld()
+const world = await useApprovalWorld()
 const owner = await world.owner()
-afterAll(() => world.close())
 beforeEach(() => {
   world.script.answer = account
   world.waits.length = 0
 })
 
-const deps = (changes: Partial<ApprovalDeps> = {}) => world.approvalDeps(changes)
-const conclude = (...given: Parameters<ApprovalWorld['conclude']>) => world.conclude(...given)
+const { approvalDeps: deps, conclude } = world
 const crash = async () => Promise.reject(new Crash())
 
 const timeOut: ServiceAnswer = () => ({

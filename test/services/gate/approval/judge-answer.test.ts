@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { generateDeliveryKeys, sealEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import { judgeAnswer } from '../../../../services/gate/approval/decide.ts'
 
@@ -32,31 +32,32 @@ test('members more are read over, and go no further', () => {
   })
 })
 
-describe('2xx without such an envelope may be better the next time', () => {
-  const lowOrder = Buffer.alloc(32).toString('base64url')
-  const answers: [string, unknown, string][] = [
-    ['nothing', '', 'is not JSON'],
-    ['no JSON', `<html>${secret}`, 'is not JSON'],
-    ['JSON that was cut off', JSON.stringify(answer()).slice(0, -5), 'is not JSON'],
-    ['null', null, 'encrypted_delivery'],
-    ['another object', { ok: secret }, 'encrypted_delivery'],
-    ['an envelope that is not wrapped', envelope, 'encrypted_delivery'],
-    [
-      'credentials in the clear',
-      { encrypted_delivery: { KEY: secret } },
-      'encrypted_delivery.version',
-    ],
-    ['another algorithm', answer({ algorithm: secret }), 'encrypted_delivery.algorithm'],
-    ['a short tag', answer({ tag: 'AAAA' }), 'encrypted_delivery.tag'],
-    ['an envelope for another delivery', { encrypted_delivery: other }, 'another key'],
-    ['a key of low order', answer({ ephemeral_public_key: lowOrder }), 'ephemeral_public_key'],
-  ]
-  test.each(answers)('%s', (_name, content, place) => {
+const lowOrder = Buffer.alloc(32).toString('base64url')
+const answers: [string, unknown, string][] = [
+  ['nothing', '', 'is not JSON'],
+  ['no JSON', `<html>${secret}`, 'is not JSON'],
+  ['JSON that was cut off', JSON.stringify(answer()).slice(0, -5), 'is not JSON'],
+  ['null', null, 'encrypted_delivery'],
+  ['another object', { ok: secret }, 'encrypted_delivery'],
+  ['an envelope that is not wrapped', envelope, 'encrypted_delivery'],
+  [
+    'credentials in the clear',
+    { encrypted_delivery: { KEY: secret } },
+    'encrypted_delivery.version',
+  ],
+  ['another algorithm', answer({ algorithm: secret }), 'encrypted_delivery.algorithm'],
+  ['a short tag', answer({ tag: 'AAAA' }), 'encrypted_delivery.tag'],
+  ['an envelope for another delivery', { encrypted_delivery: other }, 'another key'],
+  ['a key of low order', answer({ ephemeral_public_key: lowOrder }), 'ephemeral_public_key'],
+]
+test.each(answers)(
+  '2xx without such an envelope may be better the next time %s',
+  (_name, content, place) => {
     const judged = judge(200, content)
     expect(judged).toEqual({ kind: 'retry', problem: expect.stringContaining(place) })
     expect(JSON.stringify(judged)).not.toContain(secret)
-  })
-})
+  },
+)
 
 const statuses: [string, number[]][] = [
   ['retry', [100, 199, 408, 409, 425, 429, 500, 502, 503, 504, 599]],

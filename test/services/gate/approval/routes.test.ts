@@ -1,20 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { changeService, disableService } from '../../../../services/gate/registry/commands.ts'
 import { codeTtlMs } from '../../../../services/gate/sessions.ts'
 import { answeringService, freshAddress } from '../../../support/gate-flow.ts'
 import type { Send } from '../../../support/send.ts'
-import { responding, startGateApi } from '../gate-api.ts'
+import { responding, useGateApi } from '../gate-api.ts'
 import { signupOpened } from '../given.ts'
 
-const gate = await startGateApi()
+const gate = await useGateApi()
 const owner = await gate.owner()
 beforeEach(() => {
   gate.script.answer = answeringService
 })
-afterAll(() => gate.stop())
 
 const open = ({ serviceId } = owner) => gate.flow.open(serviceId)
 const approve = (id: string, body: unknown, more: Omit<Send, 'url'> = {}) =>

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { afterAll } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import { noNetwork } from '../../../../infra/ip/network.ts'
@@ -33,8 +34,9 @@ export interface Signup {
 }
 
 /** The parts of a Gate that is not started; the clock is the test's, and services answer as its script says. */
-export async function openApprovalWorld() {
+export async function useApprovalWorld() {
   const world = await openServiceWorld({ log: 'memory' })
+  afterAll(() => world.close())
   const { now, deps } = world
   const { client, ...services } = scriptedServices()
   const parts = partsOf(world, client)
@@ -118,8 +120,6 @@ export async function openApprovalWorld() {
     },
   }
 }
-
-export type ApprovalWorld = Awaited<ReturnType<typeof openApprovalWorld>>
 
 type Client = Parameters<typeof createDirectCalls>[0]['client']
 

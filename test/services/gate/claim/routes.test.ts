@@ -1,11 +1,10 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { freshAddress, type OpenedSession } from '../../../support/gate-flow.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
-import { startGateApi } from '../gate-api.ts'
+import { useGateApi } from '../gate-api.ts'
 
-const gate = await startGateApi()
+const gate = await useGateApi()
 const owner = await gate.owner()
-afterAll(() => gate.stop())
 
 const nearby = '198.51.100.250'
 let agents = 0

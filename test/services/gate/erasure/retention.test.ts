@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type GateSessionId, randomId } from '../../../../infra/ids.ts'
 import type { ErasableSession } from '../../../../projections/gate/queries.ts'
 import { eraseAged } from '../../../../services/gate/erasure/retention.ts'
-import { openApprovalWorld } from '../approval/world.ts'
+import { useApprovalWorld } from '../approval/world.ts'
 import { day, loginOpened, minute } from '../given.ts'
 
-const world = await openApprovalWorld()
+const world = await useApprovalWorld()
 const owner = await world.owner()
-afterAll(() => world.close())
 
 const days = 30
 

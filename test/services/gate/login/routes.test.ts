@@ -1,11 +1,10 @@
-import { afterAll, expect, test } from 'vitest'
-import { startGateApi } from '../gate-api.ts'
+import { expect, test } from 'vitest'
+import { useGateApi } from '../gate-api.ts'
 import { day } from '../given.ts'
 
-const gate = await startGateApi()
+const gate = await useGateApi()
 const owner = await gate.owner()
 const account = await gate.flow.signUp(owner.serviceId)
-afterAll(() => gate.stop())
 
 const create = (
   { agentToken: key } = account,

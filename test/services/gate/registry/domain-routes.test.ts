@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { verifyService } from '../../../../services/gate/registry/commands.ts'
 import type { GateOwner } from '../../../support/gate-world.ts'
 import type { Send } from '../../../support/send.ts'
-import { startGateApi } from '../gate-api.ts'
+import { useGateApi } from '../gate-api.ts'
 
 let owner: GateOwner
 /** The records of domains, and how often they were read. */
@@ -16,13 +16,12 @@ const domainReader = {
   },
   fileAt: async () => undefined,
 }
-const gate = await startGateApi({ gate: () => ({ domainReader }) })
+const gate = await useGateApi({ gate: () => ({ domainReader }) })
 beforeEach(async () => {
   // Nobody else gets the name of a verified service.
   const name = `Harbour ${randomBytes(4).toString('hex')}`
   owner = await gate.owner({ fields: { name } })
 })
-afterAll(() => gate.stop())
 
 const ask = (path = '', more: Omit<Send, 'url'> = {}) =>
   gate.ask(`services/${owner.serviceId}${path}`, { key: owner.secretKey, ...more })

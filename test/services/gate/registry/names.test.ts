@@ -131,48 +131,46 @@ test.each([
   expect(problemOf({ branding: { ascii_art: text } })).toBe('branding.ascii_art not_allowed')
 })
 
-describe('what nobody sees', () => {
-  test.each([
-    'Ac\u200bme',
-    'Ac\u200dme',
-    'Ac\u00adme',
-    'Ac\u2060me',
-    'Acme\u3164',
-    'Acme\u{e0041}',
-    'Acme\ufe0f',
-    'Acme\u2800',
-    'Acme\u034f',
-  ])('%j is refused', (text) => {
-    expect(problemOf({ name: text })).toBe('name invalid')
-    expect(problemOf(labelled(text))).toBe('env_vars.0.name invalid')
-    expect(problemOf({ description: text })).toBe('description invalid')
-  })
-  test.each([
-    'I \u2764\ufe0f Mail',
-    '\u{1f469}\u200d\u{1f4bb} Works',
-    '\u{1f44b}\u{1f3fd} Hi',
-    '\u0dc1\u0dca\u200d\u0dbb\u0dd3', // Sinhala: Sri
-    '\u0646\u0627\u0645\u0647\u200c\u0647\u0627', // Persian: letters
-  ])('%j is written so', (text) => expect(problemOf({ name: text })).toBeUndefined())
+test.each([
+  'Ac\u200bme',
+  'Ac\u200dme',
+  'Ac\u00adme',
+  'Ac\u2060me',
+  'Acme\u3164',
+  'Acme\u{e0041}',
+  'Acme\ufe0f',
+  'Acme\u2800',
+  'Acme\u034f',
+])('what nobody sees %j is refused', (text) => {
+  expect(problemOf({ name: text })).toBe('name invalid')
+  expect(problemOf(labelled(text))).toBe('env_vars.0.name invalid')
+  expect(problemOf({ description: text })).toBe('description invalid')
 })
+test.each([
+  'I \u2764\ufe0f Mail',
+  '\u{1f469}\u200d\u{1f4bb} Works',
+  '\u{1f44b}\u{1f3fd} Hi',
+  '\u0dc1\u0dca\u200d\u0dbb\u0dd3', // Sinhala: Sri
+  '\u0646\u0627\u0645\u0647\u200c\u0647\u0627', // Persian: letters
+])('what nobody sees %j is written so', (text) => expect(problemOf({ name: text })).toBeUndefined())
 
-describe('marks in a row', () => {
-  test.each([
-    'A\u0323\u0302cme',
-    'Vi\u1ec7t',
-    'Vie\u0323\u0302t',
-    '\u0e17\u0e35\u0e48',
-    '\u1000\u103c\u102d\u102f\u1037',
-  ])('%j is a word', (text) => expect(problemOf({ name: text, description: text })).toBeUndefined())
-  test.each(['Acm\u0337\u0338\u0335e', 'A\u0300\u0301\u0302\u0303', '\u0e01\u0e47\u0e47\u0e47'])(
-    '%j reaches over other lines',
-    (text) => {
-      expect(problemOf({ name: text })).toBe('name invalid')
-      expect(problemOf({ description: text })).toBe('description invalid')
-      expect(problemOf(labelled(text))).toBe('env_vars.0.name invalid')
-    },
-  )
-})
+test.each([
+  'A\u0323\u0302cme',
+  'Vi\u1ec7t',
+  'Vie\u0323\u0302t',
+  '\u0e17\u0e35\u0e48',
+  '\u1000\u103c\u102d\u102f\u1037',
+])('marks in a row %j is a word', (text) =>
+  expect(problemOf({ name: text, description: text })).toBeUndefined(),
+)
+test.each(['Acm\u0337\u0338\u0335e', 'A\u0300\u0301\u0302\u0303', '\u0e01\u0e47\u0e47\u0e47'])(
+  'marks in a row %j reaches over other lines',
+  (text) => {
+    expect(problemOf({ name: text })).toBe('name invalid')
+    expect(problemOf({ description: text })).toBe('description invalid')
+    expect(problemOf(labelled(text))).toBe('env_vars.0.name invalid')
+  },
+)
 
 test('what was registered before stays, and new texts of its kind do not come in beside it', () => {
   const registered: GateServiceDefinition = {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { gateProjection } from '../../../../projections/gate/projection.ts'
 import { countServices, findService } from '../../../../projections/gate/queries.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
@@ -16,20 +16,17 @@ import {
 } from '../../../../services/webhooks/endpoints/commands.ts'
 import { gateOwner, gateTenant, registration } from '../../../support/gate-world.ts'
 import { openTestLogs } from '../../../support/logs.ts'
-import { openProcesses, type Processes, race } from '../../../support/racing.ts'
+import { openProcesses, race } from '../../../support/racing.ts'
 
 const at = Date.now()
 const newId = () => `race-${randomBytes(6).toString('hex')}`
 const environment = 'live'
 
-describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
-  let world: Processes
-  beforeAll(async () => {
-    const projections = [organizationsProjection, webhooksProjection, gateProjection]
-    world = await openProcesses({ testLog, projections, clock: () => at })
-  })
+describe.each(openTestLogs())('in three processes, on $name', async (testLog) => {
+  const projections = [organizationsProjection, webhooksProjection, gateProjection]
+  const world = await openProcesses({ testLog, projections, clock: () => at })
   afterAll(async () => {
-    await world?.close()
+    await world.close()
     await testLog.cleanup()
   })
   const processOf = (racer: number): EndpointDeps => world.processOf(racer)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { generateToken } from '../../../../infra/crypto/tokens.ts'
 import { generateDeliveryKeys, openEnvelope } from '../../../../infra/wire/delivery-envelope.ts'
 import { deliveryTtlMs, sessionTtlMs } from '../../../../services/gate/sessions.ts'
@@ -12,14 +12,13 @@ import {
   type OpenedSession,
 } from '../../../support/gate-flow.ts'
 import { publicUrl } from '../../../support/send.ts'
-import { responding, startGateApi } from '../gate-api.ts'
+import { responding, useGateApi } from '../gate-api.ts'
 
-const gate = await startGateApi()
+const gate = await useGateApi()
 const owner = await gate.owner()
 beforeEach(() => {
   gate.script.answer = answeringService
 })
-afterAll(() => gate.stop())
 
 const open = () => gate.flow.open('tidegate')
 const poll = ({ id, pollToken: key }: OpenedSession) => gate.ask(`sessions/${id}`, { key })

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import {
   loadAttestedApps,
   readAttestedApps,
@@ -17,37 +17,35 @@ const android = {
 }
 const read = (file: unknown) => readAttestedApps(JSON.stringify(file))
 
-describe('the file of attested apps', () => {
-  it("has apps of both platforms under Apple's root, or another one", () => {
-    const { apps, root } = read({ apps: [ios, android] })
-    expect(apps.map(({ platform }) => platform)).toEqual(['ios', 'android'])
-    expect(root.subject).toContain('Apple App Attestation Root CA')
-    const { pem, root: own } = createApple()
-    expect(read({ apps: [], apple_root: pem }).root.fingerprint256).toBe(own.fingerprint256)
-  })
+it("the file of attested apps has apps of both platforms under Apple's root, or another one", () => {
+  const { apps, root } = read({ apps: [ios, android] })
+  expect(apps.map(({ platform }) => platform)).toEqual(['ios', 'android'])
+  expect(root.subject).toContain('Apple App Attestation Root CA')
+  const { pem, root: own } = createApple()
+  expect(read({ apps: [], apple_root: pem }).root.fingerprint256).toBe(own.fingerprint256)
+})
 
-  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'secp384r1' })
-  const otherCurve = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'secp384r1' })
+const otherCurve = publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
 
-  it.each<[string, unknown]>([
-    ['apps.0.app_id', { apps: [{ ...ios, app_id: 'com.example.shop' }] }],
-    ['apps.0.organization', { apps: [{ ...ios, organization: 'acme' }] }],
-    ['apps.1.decryption_key', { apps: [ios, { ...android, decryption_key: 'c2hvcnQ=' }] }],
-    ['apps.0.verification_key', { apps: [{ ...android, verification_key: 'bm9uZQ==' }] }],
-    ['apps.0.verification_key', { apps: [{ ...android, verification_key: otherCurve }] }],
-    ['apps.0.package_name', { apps: [{ ...android, package_name: 'shop' }] }],
-    ['apps.0.platform', { apps: [{ ...ios, platform: 'web' }] }],
-    ['apple_root', { apps: [], apple_root: 'none' }],
-    ['apps', {}],
-  ])('names %s where that is not valid, and no value', (member, file) => {
-    const text = JSON.stringify(file)
-    expect(() => readAttestedApps(text)).toThrow(`\n  ${member}: `)
-    for (const secret of ['c2hvcnQ=', 'bm9uZQ==', otherCurve])
-      expect(() => readAttestedApps(text)).not.toThrow(secret)
-  })
+it.each<[string, unknown]>([
+  ['apps.0.app_id', { apps: [{ ...ios, app_id: 'com.example.shop' }] }],
+  ['apps.0.organization', { apps: [{ ...ios, organization: 'acme' }] }],
+  ['apps.1.decryption_key', { apps: [ios, { ...android, decryption_key: 'c2hvcnQ=' }] }],
+  ['apps.0.verification_key', { apps: [{ ...android, verification_key: 'bm9uZQ==' }] }],
+  ['apps.0.verification_key', { apps: [{ ...android, verification_key: otherCurve }] }],
+  ['apps.0.package_name', { apps: [{ ...android, package_name: 'shop' }] }],
+  ['apps.0.platform', { apps: [{ ...ios, platform: 'web' }] }],
+  ['apple_root', { apps: [], apple_root: 'none' }],
+  ['apps', {}],
+])('the file of attested apps names %s where that is not valid, and no value', (member, file) => {
+  const text = JSON.stringify(file)
+  expect(() => readAttestedApps(text)).toThrow(`\n  ${member}: `)
+  for (const secret of ['c2hvcnQ=', 'bm9uZQ==', otherCurve])
+    expect(() => readAttestedApps(text)).not.toThrow(secret)
+})
 
-  it('that is no JSON is not valid, and none means that no attestation is read', () => {
-    expect(() => readAttestedApps('{')).toThrow('ATTESTED_APPS_FILE is not valid')
-    expect(loadAttestedApps({})).toBeUndefined()
-  })
+it('the file of attested apps that is no JSON is not valid, and none means that no attestation is read', () => {
+  expect(() => readAttestedApps('{')).toThrow('ATTESTED_APPS_FILE is not valid')
+  expect(loadAttestedApps({})).toBeUndefined()
 })

@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { runTogether } from '../../../../infra/postgres/arrays.ts'
 import { transaction } from '../../../../infra/postgres/pool.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
@@ -8,7 +8,6 @@ import { attestationsOf } from '../../../../services/scoring/attestation/outcome
 import { eraseStates } from '../../../../services/scoring/erase.ts'
 import { rebuildVisitors } from '../../../../services/scoring/restore.ts'
 import {
-  type Apple,
   type AttestOptions,
   appAssertion,
   appAttestation,
@@ -16,7 +15,6 @@ import {
   createDeviceKey,
   createGoogle,
   type DeviceKey,
-  type Google,
   hashOfDocument,
   playToken,
   playVerdict,
@@ -41,15 +39,11 @@ const appId = 'ABCDE12345.com.example.shop'
 const packageName = 'com.example.shop'
 
 // Certificates and verdicts are of now.
-const world = useScoring(Date.now())
-let apple: Apple
-let google: Google
+const world = await useScoring(Date.now())
 let key: DeviceKey
 
-beforeAll(() => {
-  apple = createApple()
-  google = createGoogle()
-})
+const apple = createApple()
+const google = createGoogle()
 beforeEach(async () => {
   key = createDeviceKey()
   await start()

@@ -12,7 +12,7 @@ import { eventually } from '../../../support/eventually.ts'
 import { useScoring } from '../support/scoring.ts'
 
 const now = 1_800_000_000_000
-const world = useScoring(now)
+const world = await useScoring(now)
 
 const preferred = 'https://trusted.example/.well-known/http-message-signatures-directory'
 const subject = 'https://agent.example/.well-known/http-message-signatures-directory'

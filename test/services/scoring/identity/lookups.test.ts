@@ -17,7 +17,7 @@ const startedAt = 1_800_000_000_000
 const directory = 'https://agent.example/.well-known/http-message-signatures-directory'
 const found: LookupResult = { keys: { k: { x: 'x', starts_at: null, ends_at: null } } }
 
-const world = useScoring(startedAt)
+const world = await useScoring(startedAt)
 
 interface Sender {
   organization?: string

@@ -35,7 +35,7 @@ const key = createAgentKey()
 const good: Reply = { body: JSON.stringify({ keys: [key.jwk] }) }
 const minute = 60_000
 
-const world = useScoring()
+const world = await useScoring()
 let agent: DirectoryServer
 let release: (reply: Reply) => void
 
@@ -183,30 +183,27 @@ describe('a signature by a known directory', () => {
   })
 })
 
-describe('a directory that an organization trusts', () => {
-  it('proves who the agent is to that one, for as long as it is on the list', async () => {
-    release(good)
-    let trusting = 'org_another'
-    const findTrusted = (organization: string, domain: string) =>
-      organization === trusting && domain === 'agent.example' ? { name: 'Acme' } : null
-    await start({}, { findTrusted })
-    const session = signed('trusted')
-    const agents = () =>
-      world.decisions().map(({ agent: found }) => [found?.status, found?.provider])
-    await world.append(...visitOf(session))
-    await eventually(() => expect(agents().at(-1)).toEqual(['signed', 'agent.example']))
-    trusting = organizationId
-    await world.append(handOff(session))
-    await eventually(() => expect(agents().at(-1)).toEqual(['verified', 'Acme']))
-    trusting = 'org_another'
-    await world.append(handOff(session, { seq: 3, at: startedAt + 2000 }))
-    await eventually(() =>
-      expect(agents().slice(-2)).toEqual([
-        ['verified', 'Acme'],
-        ['signed', 'agent.example'],
-      ]),
-    )
-  })
+it('a directory that an organization trusts proves who the agent is to that one, for as long as it is on the list', async () => {
+  release(good)
+  let trusting = 'org_another'
+  const findTrusted = (organization: string, domain: string) =>
+    organization === trusting && domain === 'agent.example' ? { name: 'Acme' } : null
+  await start({}, { findTrusted })
+  const session = signed('trusted')
+  const agents = () => world.decisions().map(({ agent: found }) => [found?.status, found?.provider])
+  await world.append(...visitOf(session))
+  await eventually(() => expect(agents().at(-1)).toEqual(['signed', 'agent.example']))
+  trusting = organizationId
+  await world.append(handOff(session))
+  await eventually(() => expect(agents().at(-1)).toEqual(['verified', 'Acme']))
+  trusting = 'org_another'
+  await world.append(handOff(session, { seq: 3, at: startedAt + 2000 }))
+  await eventually(() =>
+    expect(agents().slice(-2)).toEqual([
+      ['verified', 'Acme'],
+      ['signed', 'agent.example'],
+    ]),
+  )
 })
 
 describe('a crawler that its host name verifies', () => {

@@ -1,34 +1,28 @@
 import { Registry } from 'prom-client'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { asId } from '../../../../infra/ids.ts'
 import type { FindTrusted } from '../../../../services/scoring/identity/trusted.ts'
-import { type Api, type ApiOrganization, startApi } from '../../../support/api.ts'
-import { createMemoryLimiter, type MemoryLimiter } from '../../../support/memory-limiter.ts'
+import { type ApiOrganization, startApi } from '../../../support/api.ts'
+import { createMemoryLimiter } from '../../../support/memory-limiter.ts'
 
-let api: Api
-let limiter: MemoryLimiter
-/** Its live publishable key allows shop.example. */
-let shop: ApiOrganization
 let findTrusted: FindTrusted = () => null
-let registry: Registry
 
-beforeAll(async () => {
-  limiter = createMemoryLimiter(() => api.now.ms)
-  const registering = vi.spyOn(Registry.prototype, 'registerMetric')
-  api = await startApi({
-    auth: { limiter, defaultLimits: { secret: 600, publishable: 600 } },
-    env: { FIRST_PARTY_URLS: 'https://own.example/tg' },
-    agents: {
-      directories: { find: () => undefined, stop: async () => {} },
-      findTrusted: (organization, domain) => findTrusted(organization, domain),
-    },
-  })
-  const [registered] = registering.mock.contexts
-  registering.mockRestore()
-  if (!(registered instanceof Registry)) throw new Error('nothing is counted')
-  registry = registered
-  shop = await shopOf()
+const limiter = createMemoryLimiter(() => api.now.ms)
+const registering = vi.spyOn(Registry.prototype, 'registerMetric')
+const api = await startApi({
+  auth: { limiter, defaultLimits: { secret: 600, publishable: 600 } },
+  env: { FIRST_PARTY_URLS: 'https://own.example/tg' },
+  agents: {
+    directories: { find: () => undefined, stop: async () => {} },
+    findTrusted: (organization, domain) => findTrusted(organization, domain),
+  },
 })
+const [registered] = registering.mock.contexts
+registering.mockRestore()
+if (!(registered instanceof Registry)) throw new Error('nothing is counted')
+const registry = registered
+/** Its live publishable key allows shop.example. */
+const shop = await shopOf()
 afterAll(() => api.stop())
 
 async function shopOf(): Promise<ApiOrganization> {

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+import { afterAll, afterEach, beforeEach } from 'vitest'
 import { createCodec } from '../../../../infra/event-store/codec.ts'
 import type { RecordedEvent } from '../../../../infra/event-store/event.ts'
 import type { Projection } from '../../../../infra/event-store/projection.ts'
@@ -13,7 +13,7 @@ import { eventually } from '../../../support/eventually.ts'
 import { createMemoryDataKeys } from '../../../support/memory-data-keys.ts'
 import { createMemoryLog, type MemoryLog } from '../../../support/memory-log.ts'
 import { noSkips } from '../../../support/no-skips.ts'
-import { createTestDatabase, type TestDatabase } from '../../../support/postgres.ts'
+import { createTestDatabase } from '../../../support/postgres.ts'
 import { openProjectionWorld, silent } from '../../../support/projections.ts'
 import {
   batch,
@@ -68,20 +68,17 @@ export const loseScoring = (pool: pg.Pool) =>
     scoring.attested_devices, scoring.agent_lookups, scoring.used_nonces`)
 
 /** A log in memory, a clock and a database, which each test of the file finds empty. Scoring runs from `start` on. */
-export function useScoring(from = startedAt) {
-  let database: TestDatabase
+export async function useScoring(from = startedAt) {
+  const { pool, drop } = await createTestDatabase()
   const stops: (() => Promise<unknown>)[] = []
   const world = {
     now: from,
     log: createMemoryLog(),
     clock: () => world.now,
-    get pool() {
-      return database.pool
-    },
+    pool,
     /** The dependencies of commands and look-ups. */
     get parts() {
-      const { log, pool, clock } = world
-      return { log, pool, clock, codec, logger: silent }
+      return { log: world.log, pool, clock: world.clock, codec, logger: silent }
     },
     async start(some: Partial<ScoringOptions> = {}) {
       const { stop } = await startScoring({ ...world.parts, ...some })
@@ -96,7 +93,7 @@ export function useScoring(from = startedAt) {
     /** Goes on with these records alone, in an empty database. */
     async restartOn(records: LogRecord[]) {
       await world.stop()
-      await loseScoring(world.pool)
+      await loseScoring(pool)
       world.log = createMemoryLog({ now: world.clock })
       await world.log.append(records)
       await world.start()
@@ -115,18 +112,15 @@ export function useScoring(from = startedAt) {
       return world.decisions().slice(before)
     },
   }
-  beforeAll(async () => {
-    database = await createTestDatabase()
-  })
   beforeEach(() => {
     world.now = from
     world.log = createMemoryLog({ now: world.clock })
   })
   afterEach(async () => {
     await world.stop()
-    await loseScoring(world.pool)
+    await loseScoring(pool)
   })
-  afterAll(() => database.drop())
+  afterAll(drop)
   return world
 }
 
@@ -137,7 +131,7 @@ export function decisionsOn({ records }: MemoryLog, sessionId?: string): Session
     .flatMap(({ type, data }) => (type === 'SessionScored' ? [data] : []))
 }
 
-/** A log and a database with these read models, for scoring that `score` starts. */
+/** A log and a database with these read models, for scoring that `score` starts. All of it ends with the file. */
 export async function openScoringDatabase(...projections: Projection[]) {
   const world = await openProjectionWorld()
   const { pool, url } = world.database
@@ -145,6 +139,13 @@ export async function openScoringDatabase(...projections: Projection[]) {
   await log.ensureTopics(scoringTopics)
   const applied = await world.openApplied()
   for (const projection of projections) await world.run(log, projection, { applied })
+
+  const started: RunningScoring[] = []
+  afterAll(async () => {
+    for (const { stop } of started) await stop()
+    await log.close()
+    await world.close()
+  })
 
   const append = (...events: SessionEvent[]): Promise<Position[]> =>
     log.append(recordsOf(...events))
@@ -172,17 +173,17 @@ export async function openScoringDatabase(...projections: Projection[]) {
     applied,
     append,
     decision,
-    score: (some: Partial<ScoringOptions> = {}) => startScoring({ log, pool, applied, ...some }),
+    async score(some: Partial<ScoringOptions> = {}) {
+      const running = await startScoring({ log, pool, applied, ...some })
+      started.push(running)
+      return running
+    },
     /** The decision about the hand-off of a new session; a second after its opening. */
     async decided(session: TestSession, behavior?: object): Promise<SessionScored> {
       const { openedAt } = session
       const request = handOff(session, { observations: { behavior }, at: openedAt + 1000 })
       await append(...opened(session), batch(session, { at: openedAt + 200 }), request)
       return decision(request.data.decision_id)
-    },
-    async close() {
-      await log.close()
-      await world.close()
     },
   }
 }

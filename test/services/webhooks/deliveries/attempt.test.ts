@@ -75,41 +75,33 @@ async function sent(endpoint: EndpointRow) {
   }
 }
 
-describe('the request', () => {
-  test('carries the event as it is stored, its id, and both signatures', async () => {
-    const { url, headers, body, verifies } = await sent(endpointWith(sealed('new')))
-    expect(url).toBe(shop.url)
-    expect(headers).toMatchObject({
-      'content-type': 'application/json',
-      'user-agent': 'Tidegate-Webhooks/1',
-      'Idempotency-Key': event.id,
-      'webhook-id': event.id,
-      'webhook-timestamp': String(now / 1000),
-      'X-Foil-Timestamp': String(now / 1000),
-    })
-    expect(body).toBe(
-      `{"id":"${event.id}","object":"webhook_event","type":"session.result.persisted","created":"2026-11-21T11:59:55.000Z","data":${event.data}}`,
-    )
-    expect([verifies(secret.new, /^webhook/), verifies(secret.new, /^x-foil/)]).toEqual([
-      true,
-      true,
-    ])
+test('the request carries the event as it is stored, its id, and both signatures', async () => {
+  const { url, headers, body, verifies } = await sent(endpointWith(sealed('new')))
+  expect(url).toBe(shop.url)
+  expect(headers).toMatchObject({
+    'content-type': 'application/json',
+    'user-agent': 'Tidegate-Webhooks/1',
+    'Idempotency-Key': event.id,
+    'webhook-id': event.id,
+    'webhook-timestamp': String(now / 1000),
+    'X-Foil-Timestamp': String(now / 1000),
   })
+  expect(body).toBe(
+    `{"id":"${event.id}","object":"webhook_event","type":"session.result.persisted","created":"2026-11-21T11:59:55.000Z","data":${event.data}}`,
+  )
+  expect([verifies(secret.new, /^webhook/), verifies(secret.new, /^x-foil/)]).toEqual([true, true])
+})
 
-  test.each([
-    ['both secrets verify while both are live, the new one in both headers', 1, true],
-    ['the old secret verifies nothing once it has ended', 0, false],
-  ])('%s', async (_, oldEndsIn, verifiesOld) => {
-    const { verifies } = await sent(endpointWith(sealed('new'), sealed('old', now + oldEndsIn)))
-    expect([verifies(secret.new, /^webhook/), verifies(secret.new, /^x-foil/)]).toEqual([
-      true,
-      true,
-    ])
-    expect([verifies(secret.old, /^webhook/), verifies(secret.old, /^x-foil/)]).toEqual([
-      verifiesOld,
-      false,
-    ])
-  })
+test.each([
+  ['both secrets verify while both are live, the new one in both headers', 1, true],
+  ['the old secret verifies nothing once it has ended', 0, false],
+])('the request %s', async (_, oldEndsIn, verifiesOld) => {
+  const { verifies } = await sent(endpointWith(sealed('new'), sealed('old', now + oldEndsIn)))
+  expect([verifies(secret.new, /^webhook/), verifies(secret.new, /^x-foil/)]).toEqual([true, true])
+  expect([verifies(secret.old, /^webhook/), verifies(secret.old, /^x-foil/)]).toEqual([
+    verifiesOld,
+    false,
+  ])
 })
 
 describe('the record', () => {
@@ -163,37 +155,31 @@ describe('the record', () => {
   })
 })
 
-describe('stored text', () => {
-  test.each<[string, Uint8Array, number, string]>([
-    ['a whole character', Buffer.from('a€b'), 4, 'a€'],
-    ['half a character of three bytes', Buffer.from('a€b'), 3, 'a'],
-    ['half a character of four bytes', Buffer.from('a😀'), 4, 'a'],
-    ['all that fits', Buffer.from('abc'), 3, 'abc'],
-    ['a byte order mark', Buffer.from('\uFEFFa'), 9, '\uFEFFa'],
-    ['U+0000', Buffer.from([0x61, 0, 0x62]), 10, 'a\uFFFDb'],
-    ['a byte that is not UTF-8', Buffer.from([0xff, 0x61]), 10, '\uFFFDa'],
-    ['many that are not', Buffer.alloc(9, 0xff), 8, '\uFFFD\uFFFD'],
-  ])('of %s', (_, bytes, max, text) => {
-    expect(cutText(bytes, max)).toBe(text)
-  })
+test.each<[string, Uint8Array, number, string]>([
+  ['a whole character', Buffer.from('a€b'), 4, 'a€'],
+  ['half a character of three bytes', Buffer.from('a€b'), 3, 'a'],
+  ['half a character of four bytes', Buffer.from('a😀'), 4, 'a'],
+  ['all that fits', Buffer.from('abc'), 3, 'abc'],
+  ['a byte order mark', Buffer.from('\uFEFFa'), 9, '\uFEFFa'],
+  ['U+0000', Buffer.from([0x61, 0, 0x62]), 10, 'a\uFFFDb'],
+  ['a byte that is not UTF-8', Buffer.from([0xff, 0x61]), 10, '\uFFFDa'],
+  ['many that are not', Buffer.alloc(9, 0xff), 8, '\uFFFD\uFFFD'],
+])('stored text of %s', (_, bytes, max, text) => {
+  expect(cutText(bytes, max)).toBe(text)
+})
 
-  test('of any bytes fits, can be stored, and begins like them', () => {
-    const max = fc.integer({ min: 4, max: 50 })
-    const anyBytes = fc.property(fc.uint8Array({ maxLength: 60 }), max, (bytes, most) => {
-      const text = cutText(bytes, most)
-      expect(Buffer.byteLength(text)).toBeLessThanOrEqual(most)
-      expect(text).not.toContain('\0')
-      expect(text.isWellFormed()).toBe(true)
-    })
-    const anyText = fc.property(
-      fc.string({ unit: 'binary', maxLength: 40 }),
-      max,
-      (whole, most) => {
-        const text = cutText(Buffer.from(whole), most)
-        expect(whole.replaceAll('\0', '\uFFFD').startsWith(text)).toBe(true)
-      },
-    )
-    fc.assert(anyBytes)
-    fc.assert(anyText)
+test('stored text of any bytes fits, can be stored, and begins like them', () => {
+  const max = fc.integer({ min: 4, max: 50 })
+  const anyBytes = fc.property(fc.uint8Array({ maxLength: 60 }), max, (bytes, most) => {
+    const text = cutText(bytes, most)
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(most)
+    expect(text).not.toContain('\0')
+    expect(text.isWellFormed()).toBe(true)
   })
+  const anyText = fc.property(fc.string({ unit: 'binary', maxLength: 40 }), max, (whole, most) => {
+    const text = cutText(Buffer.from(whole), most)
+    expect(whole.replaceAll('\0', '\uFFFD').startsWith(text)).toBe(true)
+  })
+  fc.assert(anyBytes)
+  fc.assert(anyText)
 })

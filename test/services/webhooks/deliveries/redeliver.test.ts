@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type {
   DeliveryRow,
   EndpointRow,
@@ -67,67 +67,65 @@ const endpointsOf = (asked: Asked = {}) =>
     (decided) => 'endpoint_id' in decided.event.data && decided.event.data.endpoint_id,
   )
 
-describe('redelivery', () => {
-  test('makes what failed and was skipped due again', () => {
-    const decisions = redeliver()
-    const ids = { ...about, event_id: eventId, requested_at: 5000 }
-    expect(decisions.map((decided) => decided.event)).toEqual(
-      ['b', 'c'].map((digit) => ({
-        type: 'WebhookRedeliveryRequested',
-        data: { ...ids, delivery_id: `wdlv_${digit.repeat(32)}`, endpoint_id: idOf(digit) },
-      })),
-    )
-    const { organization_id: organizationId, environment } = about
-    for (const { meta } of decisions)
-      expect(meta).toMatchObject({ time: 5000, organizationId, environment })
-  })
+test('redelivery makes what failed and was skipped due again', () => {
+  const decisions = redeliver()
+  const ids = { ...about, event_id: eventId, requested_at: 5000 }
+  expect(decisions.map((decided) => decided.event)).toEqual(
+    ['b', 'c'].map((digit) => ({
+      type: 'WebhookRedeliveryRequested',
+      data: { ...ids, delivery_id: `wdlv_${digit.repeat(32)}`, endpoint_id: idOf(digit) },
+    })),
+  )
+  const { organization_id: organizationId, environment } = about
+  for (const { meta } of decisions)
+    expect(meta).toMatchObject({ time: 5000, organizationId, environment })
+})
 
-  test('has another id each time it is asked for, and the same when one request is repeated', () => {
-    const ids = (requestId: string) => redeliver({ requestId }).map(({ meta }) => meta.eventId)
-    expect(ids('evt_1')).toEqual(ids('evt_1'))
-    expect(new Set([...ids('evt_1'), ...ids('evt_2')]).size).toBe(4)
-  })
+test('redelivery has another id each time it is asked for, and the same when one request is repeated', () => {
+  const ids = (requestId: string) => redeliver({ requestId }).map(({ meta }) => meta.eventId)
+  expect(ids('evt_1')).toEqual(ids('evt_1'))
+  expect(new Set([...ids('evt_1'), ...ids('evt_2')]).size).toBe(4)
+})
 
-  test('to a named endpoint is made even though it had succeeded', () => {
-    expect(endpointsOf({ to: 'a' })).toEqual([idOf('a')])
-  })
+test('redelivery to a named endpoint is made even though it had succeeded', () => {
+  expect(endpointsOf({ to: 'a' })).toEqual([idOf('a')])
+})
 
-  test('leaves what is pending alone where another endpoint failed', () => {
-    const deliveries = [delivery('a', 'pending'), delivery('b', 'failed')]
-    expect(endpointsOf({ deliveries })).toEqual([idOf('b')])
-  })
+test('redelivery leaves what is pending alone where another endpoint failed', () => {
+  const deliveries = [delivery('a', 'pending'), delivery('b', 'failed')]
+  expect(endpointsOf({ deliveries })).toEqual([idOf('b')])
+})
 
-  const pending = [delivery('a', 'pending')]
-  test.each<[string, Asked, string, string]>([
-    ['an event that there is not', { event: undefined }, 'not_found', 'no such event'],
-    ['an endpoint that it was not for', { to: 'd' }, 'not_found', 'not for this endpoint'],
-    ['what is being delivered', { deliveries: pending }, 'conflict', 'still being delivered'],
-    [
-      'what is being delivered to the endpoint',
-      { deliveries: pending, to: 'a' },
-      'conflict',
-      'still being delivered',
-    ],
-    ['what has no deliveries', { deliveries: [] }, 'conflict', 'has it'],
-    ['what every endpoint has', { deliveries: [delivery('a', 'succeeded')] }, 'conflict', 'has it'],
-    [
-      'a disabled endpoint',
-      { endpoints: endpoints({ b: 'active', c: 'disabled' }) },
-      'conflict',
-      idOf('c'),
-    ],
-    ['an unknown endpoint', { endpoints: endpoints({ b: 'active' }) }, 'conflict', idOf('c')],
-    ['a suspended organization', { organization: suspended }, 'conflict', 'not active'],
-    [
-      'an approval, whose answer nobody waits for any more',
-      { event: { ...event, type: 'gate.session.approved' } },
-      'conflict',
-      'cannot be repeated',
-    ],
-  ])('is refused for %s', (_, asked, code, message) => {
-    expect(refusal(() => redeliver(asked))).toMatchObject({
-      code: `request.${code}`,
-      message: expect.stringContaining(message),
-    })
+const pending = [delivery('a', 'pending')]
+test.each<[string, Asked, string, string]>([
+  ['an event that there is not', { event: undefined }, 'not_found', 'no such event'],
+  ['an endpoint that it was not for', { to: 'd' }, 'not_found', 'not for this endpoint'],
+  ['what is being delivered', { deliveries: pending }, 'conflict', 'still being delivered'],
+  [
+    'what is being delivered to the endpoint',
+    { deliveries: pending, to: 'a' },
+    'conflict',
+    'still being delivered',
+  ],
+  ['what has no deliveries', { deliveries: [] }, 'conflict', 'has it'],
+  ['what every endpoint has', { deliveries: [delivery('a', 'succeeded')] }, 'conflict', 'has it'],
+  [
+    'a disabled endpoint',
+    { endpoints: endpoints({ b: 'active', c: 'disabled' }) },
+    'conflict',
+    idOf('c'),
+  ],
+  ['an unknown endpoint', { endpoints: endpoints({ b: 'active' }) }, 'conflict', idOf('c')],
+  ['a suspended organization', { organization: suspended }, 'conflict', 'not active'],
+  [
+    'an approval, whose answer nobody waits for any more',
+    { event: { ...event, type: 'gate.session.approved' } },
+    'conflict',
+    'cannot be repeated',
+  ],
+])('redelivery is refused for %s', (_, asked, code, message) => {
+  expect(refusal(() => redeliver(asked))).toMatchObject({
+    code: `request.${code}`,
+    message: expect.stringContaining(message),
   })
 })

@@ -70,58 +70,54 @@ describe('the schedule', () => {
   })
 })
 
-describe('a rest of a minute', () => {
-  test.each<[string, number, PostOutcome, Partial<EndedAttempt>]>([
-    ['follows a 429', 60, answer(429), {}],
-    ['follows a time-out', 60, failure('timeout'), {}],
-    ['is not shortened at random', 60, failure('timeout'), { random: 0 }],
-    ['follows no other failure', 5, failure('connect'), {}],
-    ['is no more than a longer wait', 300, answer(429), { attemptsInRound: 2 }],
-    ['is no longer than the longest wait', 2, answer(429), { waitsSeconds: [0, 1, 2] }],
-    ['is none where nothing waits', 0, failure('timeout'), { waitsSeconds: [0, 0] }],
-    ['may be lengthened by Retry-After', 90, answer(429, '90'), {}],
-    ['is doubled at most', 120, answer(429, '9000'), {}],
-  ])('%s: %d s', (_, seconds, outcome, some) => {
-    expect(wait(outcome, some)).toBe(seconds)
-  })
+test.each<[string, number, PostOutcome, Partial<EndedAttempt>]>([
+  ['follows a 429', 60, answer(429), {}],
+  ['follows a time-out', 60, failure('timeout'), {}],
+  ['is not shortened at random', 60, failure('timeout'), { random: 0 }],
+  ['follows no other failure', 5, failure('connect'), {}],
+  ['is no more than a longer wait', 300, answer(429), { attemptsInRound: 2 }],
+  ['is no longer than the longest wait', 2, answer(429), { waitsSeconds: [0, 1, 2] }],
+  ['is none where nothing waits', 0, failure('timeout'), { waitsSeconds: [0, 0] }],
+  ['may be lengthened by Retry-After', 90, answer(429, '90'), {}],
+  ['is doubled at most', 120, answer(429, '9000'), {}],
+])('a rest of a minute %s: %d s', (_, seconds, outcome, some) => {
+  expect(wait(outcome, some)).toBe(seconds)
 })
 
-describe('Retry-After', () => {
-  test.each([
-    ['2', 5],
-    ['7', 7],
-    ['10', 10],
-    ['11', 10],
-    ['Sat, 21 Nov 2026 12:00:08 GMT', 8],
-    ['Sat, 21 Nov 2026 11:00:00 GMT', 5],
-    ['Sat, 21 Nov 2099 12:00:00 GMT', 10],
-    ['soon', 5],
-  ])('%j makes a wait of 5 seconds %i', (header, seconds) => {
-    expect(wait(answer(503, header))).toBe(seconds)
-  })
+test.each([
+  ['2', 5],
+  ['7', 7],
+  ['10', 10],
+  ['11', 10],
+  ['Sat, 21 Nov 2026 12:00:08 GMT', 8],
+  ['Sat, 21 Nov 2026 11:00:00 GMT', 5],
+  ['Sat, 21 Nov 2099 12:00:00 GMT', 10],
+  ['soon', 5],
+])('Retry-After %j makes a wait of 5 seconds %i', (header, seconds) => {
+  expect(wait(answer(503, header))).toBe(seconds)
+})
 
-  test.each([
-    ['120', 120],
-    [' 0 ', 0],
-    ['Sat, 21 Nov 2026 12:02:00 GMT', 120],
-    ['Saturday, 21-Nov-26 12:02:00 GMT', 120],
-    ['Sat Nov 21 12:02:00 2026', 120],
-    ['Sun Nov  1 12:00:00 2026', 0],
-    ['1.5', undefined],
-    ['-3', undefined],
-    ['1e3', undefined],
-    ['0x10', undefined],
-    ['', undefined],
-    ['2026-11-21T12:02:00Z', undefined],
-    ['Sat, 99 Xyz 2026 12:02:00 GMT', undefined],
-    ['Saturday, 21-Nov-2026 12:02:00 GMT', undefined],
-    ['Saturday, 21-Nov-26 12:02:00', undefined],
-    ['Sat Nov 21 12:02:00 2026 CET', undefined],
-    ['Sat Nov 1 12:02:00 2026', undefined],
-    [undefined, undefined],
-  ])('of %j is, as seconds or an HTTP date, %s', (header, seconds) => {
-    expect(retryAfterSeconds(header, now)).toBe(seconds)
-  })
+test.each([
+  ['120', 120],
+  [' 0 ', 0],
+  ['Sat, 21 Nov 2026 12:02:00 GMT', 120],
+  ['Saturday, 21-Nov-26 12:02:00 GMT', 120],
+  ['Sat Nov 21 12:02:00 2026', 120],
+  ['Sun Nov  1 12:00:00 2026', 0],
+  ['1.5', undefined],
+  ['-3', undefined],
+  ['1e3', undefined],
+  ['0x10', undefined],
+  ['', undefined],
+  ['2026-11-21T12:02:00Z', undefined],
+  ['Sat, 99 Xyz 2026 12:02:00 GMT', undefined],
+  ['Saturday, 21-Nov-2026 12:02:00 GMT', undefined],
+  ['Saturday, 21-Nov-26 12:02:00', undefined],
+  ['Sat Nov 21 12:02:00 2026 CET', undefined],
+  ['Sat Nov 1 12:02:00 2026', undefined],
+  [undefined, undefined],
+])('Retry-After of %j is, as seconds or an HTTP date, %s', (header, seconds) => {
+  expect(retryAfterSeconds(header, now)).toBe(seconds)
 })
 
 test('whatever an attempt met, the next is within 0.8 and 2 times its wait or the rest, or there is none', () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import {
   createGiveUp,
@@ -13,31 +13,25 @@ import {
   startWebhookReceiver,
   verifiesOwn,
   verifiesStandard,
-  type WebhookReceiver,
 } from '../../../support/webhook-receiver.ts'
-import { type Endpoint, newEventId, openWebhookLog, type WebhookLog } from '../webhook-log.ts'
+import { type Endpoint, newEventId, openWebhookLog } from '../webhook-log.ts'
 
 const day = 24 * 60 * 60 * 1000
 
-describe.each(openTestLogs())('$name', (testLog) => {
-  let world: WebhookLog
-  let receiver: WebhookReceiver
-
-  beforeAll(async () => {
-    world = await openWebhookLog(testLog)
-    await world.project()
-    receiver = await startWebhookReceiver({
-      choose({ path, nth }) {
-        if (path.startsWith('/gone')) return status(410)
-        if (path === '/dead') return silence
-        return path === '/flaky' && nth < 3 ? status(503) : status(200)
-      },
-    })
-    await world.start({ env: { WEBHOOK_RETRY_SECONDS: '0,0.05,0.05' } })
+describe.each(openTestLogs())('$name', async (testLog) => {
+  const world = await openWebhookLog(testLog)
+  await world.project()
+  const receiver = await startWebhookReceiver({
+    choose({ path, nth }) {
+      if (path.startsWith('/gone')) return status(410)
+      if (path === '/dead') return silence
+      return path === '/flaky' && nth < 3 ? status(503) : status(200)
+    },
   })
+  await world.start({ env: { WEBHOOK_RETRY_SECONDS: '0,0.05,0.05' } })
   afterAll(async () => {
-    await world?.close()
-    await receiver?.close()
+    await world.close()
+    await receiver.close()
   })
 
   const requestsAt = (path: string) => receiver.requests.filter((request) => request.path === path)

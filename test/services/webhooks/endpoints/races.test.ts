@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { liveSecrets } from '../../../../infra/wire/webhooks/signature.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
@@ -18,7 +18,7 @@ import {
 } from '../../../../services/webhooks/endpoints/commands.ts'
 import { sendTest } from '../../../../services/webhooks/endpoints/send-test.ts'
 import { openTestLogs } from '../../../support/logs.ts'
-import { openProcesses, type Processes, race } from '../../../support/racing.ts'
+import { openProcesses, race } from '../../../support/racing.ts'
 
 const now = { ms: Date.now() }
 const environment = 'live'
@@ -29,14 +29,11 @@ const request = {
   event_types: ['session.result.persisted'],
 } as const
 
-describe.each(openTestLogs())('in three processes, on $name', (testLog) => {
-  let world: Processes
-  beforeAll(async () => {
-    const projections = [organizationsProjection, webhooksProjection]
-    world = await openProcesses({ testLog, projections, clock: () => now.ms })
-  })
+describe.each(openTestLogs())('in three processes, on $name', async (testLog) => {
+  const projections = [organizationsProjection, webhooksProjection]
+  const world = await openProcesses({ testLog, projections, clock: () => now.ms })
   afterAll(async () => {
-    await world?.close()
+    await world.close()
     await testLog.cleanup()
   })
   const processOf = (racer: number): EndpointDeps => world.processOf(racer)

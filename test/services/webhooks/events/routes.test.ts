@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { DomainEvent } from '../../../../infra/event-store/event.ts'
 import { derivedHexId, hexId, timeOrderedId } from '../../../../infra/ids.ts'
 import { sessionEventTypes } from '../../../../projections/sessions/tables.ts'
@@ -7,17 +7,14 @@ import { webhooksProjection } from '../../../../projections/webhooks/projection.
 import { webhookRetentionMs } from '../../../../projections/webhooks/tables.ts'
 import type { WebhookEventRaised } from '../../../../schemas/events.ts'
 import { raise as raisedBy } from '../../../../services/webhooks/planner/raise.ts'
-import { type Api, type ApiOrganization, startApi } from '../../../support/api.ts'
+import { type ApiOrganization, startApi } from '../../../support/api.ts'
 import { sessionScored } from '../../../support/session-scored.ts'
 
-let api: Api
 let own: ApiOrganization
 const endpointId = hexId('we', randomBytes)
 const deliveryId = (eventId: string) => derivedHexId('wdlv', eventId, endpointId)
 
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 beforeEach(async () => {
   own = await api.organization()
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { randomId } from '../../../../infra/ids.ts'
 import type { EventLog, NewRecord, Position } from '../../../../infra/log/port.ts'
 import type { SessionScored, WebhookEndpointCreated } from '../../../../schemas/events.ts'
@@ -23,8 +23,6 @@ const newTenant = () => ({
   organization_id: randomId('org', randomBytes),
   session_id: newSession(),
 })
-
-type PlannerWorld = Awaited<ReturnType<typeof openPlannerWorld>>
 
 /** Planners that come and go, and decisions for them. */
 async function openPlannerWorld(testLog: TestLog) {
@@ -97,11 +95,8 @@ const afresh = (log: EventLog): EventLog => ({
   consume: (options) => log.consume({ ...options, group: `${options.group}.${newEventId()}` }),
 })
 
-describe.each(openTestLogs())('$name', (testLog) => {
-  let world: PlannerWorld
-  beforeAll(async () => {
-    world = await openPlannerWorld(testLog)
-  })
+describe.each(openTestLogs())('$name', async (testLog) => {
+  const world = await openPlannerWorld(testLog)
   afterEach(() => world.stopPlanners())
   afterAll(() => world.close())
 

@@ -152,19 +152,17 @@ describe('the address of the page', () => {
   })
 })
 
-describe('a session is recent', () => {
-  const hour = 60 * 60 * 1000
-  const day = 24 * hour
-  const scored = sessionScored()
+const hour = 60 * 60 * 1000
+const day = 24 * hour
+const scored = sessionScored()
 
-  test.each([
-    ['when it was just opened', 0, true],
-    ['until an hour before events of its opening are forgotten', 30 * day - hour, true],
-    ['no longer', 30 * day - hour + 1, false],
-    ['when it was opened by a clock that is ahead', -day, true],
-  ])('%s', (_, age, recent) => {
-    // A late decision does not make it younger.
-    const decided = { ...scored, evaluated_at: scored.created_at + age }
-    expect(isRecent(decided, scored.created_at + age)).toBe(recent)
-  })
+test.each([
+  ['when it was just opened', 0, true],
+  ['until an hour before events of its opening are forgotten', 30 * day - hour, true],
+  ['no longer', 30 * day - hour + 1, false],
+  ['when it was opened by a clock that is ahead', -day, true],
+])('a session is recent %s', (_, age, recent) => {
+  // A late decision does not make it younger.
+  const decided = { ...scored, evaluated_at: scored.created_at + age }
+  expect(isRecent(decided, scored.created_at + age)).toBe(recent)
 })
