@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   type Batch,
   type EventLog,
+  type Linger,
   type LogConsumer,
   type Place,
   type Position,
@@ -51,6 +52,8 @@ export interface EventConsumerOptions extends Decoding {
   clock?: () => number
   /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
   gatherMs?: number | undefined
+  /** As of the log. */
+  linger?: Linger | undefined
   /** As of the log: who may write nothing to it stores its offsets elsewhere. */
   keepsNoOffsets?: boolean
   /** Told once where an event stops its partition, with what is wrong. Default: a line in the log. */
@@ -132,6 +135,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     group,
     topics,
     types,
+    linger: options.linger,
     ...(maxRecords === undefined ? {} : { maxRecords }),
     keepsNoOffsets: options.keepsNoOffsets ?? false,
     startOffset,

@@ -63,11 +63,23 @@ export interface ConsumeOptions {
    * back-off: nothing is skipped.
    */
   handle: (batches: Batch[]) => Promise<ReadOn[] | undefined>
+  /** Absent = no record waits for another. */
+  linger?: Linger | undefined
   /** About how many records one call gets. Default 1000. */
   maxRecords?: number
   /** Nobody goes on from where it ended: the group's offsets are not stored. Default: they are. */
   keepsNoOffsets?: boolean
   onError?: (error: unknown, position?: Position) => void
+}
+
+/**
+ * A record may wait for others of its partition, so that they are handed over together: at most `ms`, and not once there
+ * is a record of an urgent type. On the embedded log those wait that the process itself appended, and on Kafka none.
+ */
+export interface Linger {
+  ms: number
+  /** Types of events. */
+  urgent: ReadonlySet<string>
 }
 
 export interface LogConsumer {

@@ -75,15 +75,30 @@ export async function findSession(
   return record && { ...JSON.parse(record.facts), detail: readEvent(record.event) }
 }
 
-export async function findDecisions(db: Db, decisionIds: string[]): Promise<FullDecisionRow[]> {
+export const findDecisions = (db: Db, decisionIds: string[]): Promise<FullDecisionRow[]> =>
+  readDecisions(db, { name: 'find-decisions', column: 'event_id', ids: decisionIds })
+
+export const findDecisionsOfSessions = (db: Db, sessionIds: string[]): Promise<FullDecisionRow[]> =>
+  readDecisions(db, { name: 'find-session-decisions', column: 'session_id', ids: sessionIds })
+
+interface DecisionSearch {
+  name: string
+  column: 'event_id' | 'session_id'
+  ids: string[]
+}
+
+async function readDecisions(
+  db: Db,
+  { name, column, ids }: DecisionSearch,
+): Promise<FullDecisionRow[]> {
   const identity = ['session_id', 'organization_id', 'environment'] as const
   const { rows } = await db.query<
     Omit<FullDecisionRow, keyof DecisionEvidence> & { event: Buffer }
   >({
-    name: 'find-decisions',
+    name,
     text: `select ${decisions.select('d', ...decisionFields, ...identity, 'event')}
-      from read.decisions d where d.event_id = any($1)`,
-    values: [decisionIds],
+      from read.decisions d where d.${column} = any($1) order by d.log_offset`,
+    values: [ids],
   })
   return rows.map(({ event, ...row }) => ({ ...row, ...readEvidence(event) }))
 }

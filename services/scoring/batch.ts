@@ -57,7 +57,7 @@ export interface ScoreDeps extends DecisionSources {
 
 interface ScoreBatches {
   batches: EventBatch[]
-  findRecorded: (decisionIds: string[]) => Promise<Recorded>
+  findRecorded: (sessionIds: string[]) => Promise<Recorded>
   countRepeats: RepeatCounter
   written: WrittenStates
 }
@@ -120,6 +120,7 @@ async function scoreIn(
     ...deps,
     modelOf,
     now: startedAt,
+    handingOff: handingOffIn(events),
     withOutcomes: (state, event) => addOutcomes.reduce((found, add) => add(found, event), state),
   })
   for (const event of events.filter(isSessionEvent)) {
@@ -128,7 +129,7 @@ async function scoreIn(
   }
 
   // 4. Add what other sessions say: the visitor, and what they have in common with it.
-  const recorded = await findRecorded(decisions.map(({ trigger }) => trigger.decisionId))
+  const recorded = await findRecorded(decisions.map(({ state }) => state.session_id))
   const resolution = await resolveVisitors(tx, { decisions, recorded, now: startedAt })
   const counted = await withCounts(decisions, resolution, (sessions) => countRepeats(tx, sessions))
   const scored = await scoredEvents(deps, { decisions: counted, resolution, startedAt, breathe })
@@ -166,6 +167,9 @@ const sessionsOf = (batches: EventBatch[]): string[] => [
     ),
   ),
 ]
+
+const handingOffIn = (events: RecordedEvent[]): Set<string> =>
+  new Set(events.flatMap(({ type, data }) => (type === 'ResultRequested' ? [data.session_id] : [])))
 
 const partitionsOf = (events: RecordedEvent[]): Map<string, number> =>
   new Map(
@@ -240,7 +244,7 @@ function countDecisions(
   { scored, recorded }: { scored: DecidedEvent<TrafficEvent>[]; recorded: Recorded },
 ): void {
   for (const { event, meta } of scored)
-    if (event.type === 'SessionScored' && !recorded.has(meta.eventId)) onDecided?.(event.data)
+    if (event.type === 'SessionScored' && !recorded.decisionIds.has(meta.eventId)) onDecided?.(event.data)
 }
 
 async function countingKeyOf(dataKeys: ScoreDeps['dataKeys'], now: number) {

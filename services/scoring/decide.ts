@@ -37,6 +37,8 @@ export interface DecisionSources {
 interface DecidingAt extends DecisionSources {
   now: number
   modelOf?: ModelOf | undefined
+  /** Ids of sessions that hand off in the same batch: until then nobody could read a provisional decision. */
+  handingOff?: ReadonlySet<string> | undefined
   /** Adds what was found of the session's agent. */
   withOutcomes?: ((state: SessionState, event: SessionEvent) => SessionState) | undefined
 }
@@ -55,6 +57,7 @@ export function startDecisions(
   {
     network,
     now,
+    handingOff,
     modelOf = alwaysStandard,
     withOutcomes = (state) => state,
     findTrusted = () => null,
@@ -72,7 +75,7 @@ export function startDecisions(
     const state = withOutcomes(evolve(before, event), event)
     if (state !== before) changed.set(id, state)
     const trigger = triggerOf({ before, after: state, event })
-    if (!trigger) return
+    if (!trigger || (!trigger.final && handingOff?.has(id))) return
     const { model, until: modelUntil } = modelOf(state.organization_id)
     const input = {
       state,

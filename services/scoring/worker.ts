@@ -9,7 +9,7 @@ import type { Skips } from '../../infra/event-store/skips.ts'
 import type { Position } from '../../infra/log/port.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { createRepeatCounter } from '../../projections/repeats/queries.ts'
-import { findDecisions } from '../../projections/sessions/queries.ts'
+import { findDecisionsOfSessions } from '../../projections/sessions/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { type ScoreDeps, scoreBatches } from './batch.ts'
 import { restoreVisitors } from './restore.ts'
@@ -27,6 +27,9 @@ interface ScoringOptions extends ScoreDeps {
 export type RunningScoring = Pick<EventConsumer, 'status' | 'stop'>
 
 const topic = eventTopics.BatchReceived
+
+// Nobody waits for a provisional decision. That of a hand-off is all there is of a session that hands off at once.
+const linger = { ms: 100, urgent: new Set(['ResultRequested']) }
 
 /**
  * Scores what collect records, until stopped: consumes the collect topic, appends SessionScored. An event that cannot
@@ -51,7 +54,7 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
       partition,
       offset: events[0]?.position.offset ?? end,
     }))
-    const findRecorded = (ids: string[]) => recovery.findRecorded(starts, ids)
+    const findRecorded = (sessionIds: string[]) => recovery.findRecorded(starts, sessionIds)
     try {
       const next = await scoreBatches(options, { batches, findRecorded, countRepeats, written })
       for (const { partition, expected } of batches) {
@@ -67,26 +70,28 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
     }
   }
 
-  const reading = { group, topics: [topic], log, codec, logger, skips, onExpired }
+  const reading = { group, topics: [topic], log, codec, logger, skips, onExpired, linger }
   return consumeEvents({ who: 'scoring', ...reading, startOffset, apply })
 }
 
 interface Recovery {
   /** Records before `until` (a next offset) of the partition may have been scored by someone who then crashed. */
   suspect(partition: number, until: number): void
-  /** Empty unless a batch starts before what is suspected. */
+  /** Nothing unless a batch starts before what is suspected. */
   findRecorded(
     starts: { partition: number; offset: number }[],
-    decisionIds: string[],
+    sessionIds: string[],
   ): Promise<Recorded>
 }
 
 const waitMs = 2000
 
+const nothingRecorded: Recorded = { decisionIds: new Set(), visitors: new Map() }
+
 /**
- * Between appending decisions and committing its state, scoring can crash. Whoever repeats the records makes the same
- * decision ids but might find another visitor, since other sessions were scored meanwhile: so it adopts the visitors
- * that are recorded.
+ * Between appending decisions and committing its state, scoring can crash. Whoever repeats the records might find another
+ * visitor, since other sessions were scored meanwhile: so it adopts the visitors that are recorded. Decisions have the
+ * same ids, but where the records come in other batches, a provisional one may be left out or added.
  */
 export function createRecovery({
   log,
@@ -111,20 +116,26 @@ export function createRecovery({
     suspect(partition, until) {
       suspects.set(partition, { until: Math.max(until, suspects.get(partition)?.until ?? 0) })
     },
-    async findRecorded(starts, ids) {
+    async findRecorded(starts, sessionIds) {
       const suspected = starts.flatMap(({ partition, offset }) => {
         const suspect = suspects.get(partition)
         if (suspect && offset < suspect.until) return [suspect]
         suspects.delete(partition)
         return []
       })
-      if (suspected.length === 0 || ids.length === 0) return new Map()
+      if (suspected.length === 0 || sessionIds.length === 0) return nothingRecorded
       const unread = suspected.filter((suspect) => !suspect.ready)
       const reading = unread.length > 0 ? readable() : undefined
       for (const suspect of unread) suspect.ready = reading
       await Promise.all(suspected.map(({ ready }) => ready))
-      const decisions = await findDecisions(pool, ids)
-      return new Map(decisions.map(({ event_id, visitor }) => [event_id, visitor]))
+      const decisions = await findDecisionsOfSessions(pool, sessionIds)
+      const withVisitor = decisions.flatMap(({ session_id, visitor }) =>
+        visitor ? [[session_id, visitor] as const] : [],
+      )
+      return {
+        decisionIds: new Set(decisions.map(({ event_id }) => event_id)),
+        visitors: new Map(withVisitor),
+      }
     },
   }
 }

@@ -4,6 +4,7 @@ import {
   type Batch,
   backoffMs,
   type ConsumeOptions,
+  type Linger,
   type LogConsumer,
   type LogRecord,
   type Place,
@@ -38,6 +39,8 @@ interface Reading extends Place {
   ahead: LogRecord[]
   // The offset behind all that was read or is ahead; undefined while that is not known.
   aheadEnd: number | undefined
+  // Its records wait for others until then.
+  lingerUntil: number
   // Handled and not committed yet.
   uncommitted: number | undefined
   failures: number
@@ -64,7 +67,7 @@ export function startGroup(
   { session, partitions }: GroupDeps,
   options: ConsumeOptions,
 ): GroupConsumer {
-  const { group, maxRecords, keepsNoOffsets = false, onError } = options
+  const { group, maxRecords, linger, keepsNoOffsets = false, onError } = options
   const me = Symbol(group)
   const stopping = Promise.withResolvers<void>()
   let woken = Promise.withResolvers<void>()
@@ -125,7 +128,7 @@ export function startGroup(
     woken = Promise.withResolvers()
     const hasToCommit = !keepsNoOffsets && uncommittedOf(readings).length > 0
     const msToCommit = hasToCommit ? nextCommit - performance.now() : Infinity
-    const ms = Math.max(0, Math.min(standByMs, msToCommit, msToRetry(readings)))
+    const ms = Math.max(0, Math.min(standByMs, msToCommit, msToReady(readings)))
     const timer = setTimeout(woken.resolve, ms)
     await woken.promise
     clearTimeout(timer)
@@ -141,13 +144,18 @@ export function startGroup(
     appended(batches) {
       for (const [name, records] of batches) {
         const reading = readings.get(name)
-        if (reading) keepAhead(reading, records)
+        if (!reading) continue
+        if (linger) reading.lingerUntil = lingerUntil(reading, records, linger)
+        keepAhead(reading, records)
       }
       if (hasWork()) woken.resolve()
     },
     wake(topics = options.topics) {
-      for (const reading of readings.values())
-        if (topics.includes(reading.topic)) reading.mayHaveMore = true
+      for (const reading of readings.values()) {
+        if (!topics.includes(reading.topic)) continue
+        reading.mayHaveMore = true
+        reading.lingerUntil = 0
+      }
       if (hasWork()) woken.resolve()
     },
     async stop() {
@@ -225,6 +233,13 @@ function takeAhead(ready: ReadyReading[], maxRecords: number): { batches: Batch[
   return { batches, room }
 }
 
+// The first unread record makes its partition wait, and an urgent one ends that.
+function lingerUntil(reading: Reading, records: LogRecord[], linger: Linger): number {
+  if (records.some(({ headers }) => linger.urgent.has(headers.event_type ?? ''))) return 0
+  const isFirst = reading.ahead.length === 0 && records[0]?.offset === reading.aheadEnd
+  return isFirst ? performance.now() + linger.ms : reading.lingerUntil
+}
+
 function keepAhead(reading: Reading, records: LogRecord[]): void {
   const [first, last] = [records[0], records.at(-1)]
   if (!first || !last) return
@@ -250,6 +265,7 @@ function newReadings(places: Place[]): Readings {
     end: Infinity,
     mayHaveMore: false,
     aheadEnd: undefined,
+    lingerUntil: 0,
     uncommitted: undefined,
     failures: 0,
     notBefore: 0,
@@ -264,7 +280,8 @@ type ReadyReading = Reading & { next: number }
 const isReady = (reading: Reading): reading is ReadyReading =>
   reading.next !== undefined &&
   (reading.next < reading.end || reading.mayHaveMore) &&
-  isDue(reading)
+  isDue(reading) &&
+  reading.lingerUntil <= performance.now()
 
 // The partitions with more than an equal share of one read divide it among them. The others need less than that.
 function limitsOf(ready: { next: number; end: number }[], maxRecords: number): Limits {
@@ -299,9 +316,12 @@ const uncommittedOf = (readings: Readings): Position[] =>
     uncommitted === undefined ? [] : [{ topic, partition, offset: uncommitted }],
   )
 
-// Milliseconds until a partition is due again; Infinity = none waits.
-function msToRetry(readings: Readings): number {
+// Milliseconds until a partition that waits is ready; Infinity = none waits.
+function msToReady(readings: Readings): number {
   const now = performance.now()
-  const waits = [...readings.values()].map(({ notBefore }) => notBefore - now)
+  const waits = [...readings.values()].flatMap(({ notBefore, lingerUntil }) => [
+    notBefore - now,
+    lingerUntil - now,
+  ])
   return Math.min(Infinity, ...waits.filter((ms) => ms > 0))
 }

@@ -40,7 +40,6 @@ export interface Resolution {
 /** A decision, as far as its session's visitor depends on it. */
 interface Decision {
   state: SessionState
-  trigger: { decisionId: string }
   evaluation: { facts: Facts }
 }
 
@@ -98,9 +97,9 @@ async function resolve(
   { recorded, now }: Context,
 ): Promise<void> {
   const { sessionId, decision, keys, profile } = session
-  const { state, trigger, evaluation } = decision
+  const { state, evaluation } = decision
   const { snapshot } = evaluation.facts
-  const before = recorded.get(trigger.decisionId) ?? undefined
+  const before = recorded.visitors.get(sessionId)
   const found = matchVisitor({
     sessionId,
     openedAt: state.created_at,

@@ -3,8 +3,12 @@ import type { KnownVisitor } from './match.ts'
 
 type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
 
-/** Visitors of decisions that were appended before a crash, by decision id; null where one has none. */
-export type Recorded = Map<string, RecordedVisitor | null>
+/** What was appended before a crash about sessions whose states were not committed with it. */
+export interface Recorded {
+  decisionIds: ReadonlySet<string>
+  /** By session id. */
+  visitors: ReadonlyMap<string, RecordedVisitor>
+}
 
 /** A session of a visitor. Times are epoch milliseconds. */
 export interface LinkedSession {

@@ -162,7 +162,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     await running.stop()
     running = await start()
     await scored(last)
-    expect(await Promise.all([before, defect, after].map(decisionsOf))).toEqual([2, 1, 2])
+    expect(await Promise.all([before, defect, after].map(decisionsOf))).toEqual([2, 1, 1])
     expect(running.status().every(({ stopped }) => stopped === null)).toBe(true)
   })
 })

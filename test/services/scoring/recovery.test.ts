@@ -15,11 +15,11 @@ const topic = 'tidegate.collect.v1'
 const world = await openScoringDatabase(sessionsProjection)
 
 /** Two sessions of one machine, so that either could become the visitor of the other, in different partitions. */
-async function twins(): Promise<[TestSession, TestSession]> {
-  const first = testSession('twin-0')
+async function twins(name = 'twin'): Promise<[TestSession, TestSession]> {
+  const first = testSession(`${name}-0`)
   const home = await world.log.partitionOf(topic, first.id)
   for (let i = 1; ; i++) {
-    const second = testSession(`twin-${i}`)
+    const second = testSession(`${name}-${i}`)
     if ((await world.log.partitionOf(topic, second.id)) !== home) return [first, second]
   }
 }
@@ -40,6 +40,12 @@ function dyingAfter({ id }: TestSession) {
   }
   return { dying, died: () => died }
 }
+
+/** A log whose consumers get at most so many records a call. */
+const atMost = (maxRecords: number, log: EventLog): EventLog => ({
+  ...log,
+  consume: (options) => log.consume({ ...options, maxRecords }),
+})
 
 const visitorOf = async (decisionId: string) => (await world.decision(decisionId)).visitor?.id
 const firstDecision = (session: TestSession) => derivedId('evt', batch(session).data.event_id)
@@ -66,6 +72,33 @@ it('after a crash between append and commit, keeps the visitor that was recorded
   expect(rows).toEqual([{ decisions: 2 }])
   const place = { topic, partition: await world.log.partitionOf(topic, crashed.id) }
   await eventually(async () => expect(await readOffset(world.pool, place)).toBe(4))
+  await next.stop()
+})
+
+it.each([
+  ['first before its hand-off, then with it', 3, 1000],
+  ['first with its hand-off, then before it', 1000, 3],
+])('keeps the visitor that was recorded of a session that is scored %s', async (name, ...most) => {
+  const [crashed, twin] = await twins(name)
+  const { dying, died } = dyingAfter(crashed)
+  const request = handOff(crashed)
+  await world.append(...visitOf(crashed), request)
+  const worker = await world.score({ log: atMost(most[0], dying) })
+  await eventually(() => expect(died()).toBe(true))
+  const recordedId = most[0] === 3 ? firstDecision(crashed) : request.data.decision_id
+  const recorded = await visitorOf(recordedId)
+  await world.append(...visitOf(twin))
+  expect(await visitorOf(firstDecision(twin))).not.toBe(recorded)
+  await worker.stop()
+
+  const next = await world.score({ log: atMost(most[1], world.log) })
+  expect(await visitorOf(request.data.decision_id)).toBe(recorded)
+  expect(await visitorOf(firstDecision(crashed))).toBe(recorded)
+  const { rows } = await world.pool.query(
+    'select event_id, is_provisional from read.sessions where session_id = $1',
+    [crashed.id],
+  )
+  expect(rows).toEqual([{ event_id: request.data.decision_id, is_provisional: false }])
   await next.stop()
 })
 
