@@ -190,45 +190,6 @@ test.for([0, 1])('partition %i with much to read does not hold up the other', as
   await consumer.stop()
 })
 
-describe('a record that may linger', () => {
-  const of = (type: string) => ({ ...record, headers: { event_type: type } })
-
-  /** What a consumer of its own log gets, call by call, of what `append` appends after its first record. */
-  async function calls(ms: number, ...appended: string[]): Promise<string[][]> {
-    await using own = await createOwn()
-    const lingering = await own.open()
-    await lingering.ensureTopics([{ topic, partitions: 1 }])
-    const got: string[][] = []
-    const consumer = await lingering.consume({
-      group: 'lingering',
-      topics: [topic],
-      linger: { ms, urgent: new Set(['urgent']) },
-      handle: async (batches) => {
-        const records = batches.flatMap((batch) => batch.records)
-        got.push(records.map(({ headers }) => headers.event_type ?? ''))
-        return undefined
-      },
-    })
-    // From here on it takes what is appended from memory.
-    await lingering.append([of('begin')])
-    await expect.poll(() => got).toEqual([['begin']])
-    for (const type of appended) await lingering.append([of(type)])
-    await expect.poll(() => got.flat().length).toBe(appended.length + 1)
-    await consumer.stop()
-    return got.slice(1)
-  }
-
-  test('comes with the urgent one that follows', async () => {
-    expect(await calls(60_000, 'first', 'second', 'urgent')).toEqual([
-      ['first', 'second', 'urgent'],
-    ])
-  })
-
-  test('comes alone after its time', async () => {
-    expect(await calls(50, 'first')).toEqual([['first']])
-  })
-})
-
 describe('a read', () => {
   const read = 'read'
   const session = () =>
