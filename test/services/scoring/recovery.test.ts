@@ -14,12 +14,14 @@ const topic = 'tidegate.collect.v1'
 
 const world = await openScoringDatabase(sessionsProjection)
 
-/** Two sessions of one machine, so that either could become the visitor of the other, in different partitions. */
+/** Two sessions of one browser, so that either could become the visitor of the other, in different partitions. */
 async function twins(name = 'twin'): Promise<[TestSession, TestSession]> {
-  const first = testSession(`${name}-0`)
+  const { continuityId } = testSession(name)
+  const kept = { continuityIds: [continuityId], continuityId }
+  const first = testSession(`${name}-0`, kept)
   const home = await world.log.partitionOf(topic, first.id)
   for (let i = 1; ; i++) {
-    const second = testSession(`${name}-${i}`)
+    const second = testSession(`${name}-${i}`, kept)
     if ((await world.log.partitionOf(topic, second.id)) !== home) return [first, second]
   }
 }
