@@ -46,8 +46,6 @@ function kafkaName({ brokers, pid }: KafkaPlace): string {
     path.resolve(import.meta.dirname, '../test/support/kafka-pom.xml'),
     'utf8',
   )
-  const version = /<groupId>org\.apache\.kafka<\/groupId>[\s\S]*?<version>(.*?)<\/version>/.exec(
-    pom,
-  )?.[1]
+  const version = /<kafka\.version>(.*?)<\/kafka\.version>/.exec(pom)?.[1]
   return `Apache Kafka ${version ?? ''}`.trim()
 }
