@@ -4,6 +4,7 @@ SHELL := /bin/bash
 # npm's own record of an install: older than the lock file = install again.
 INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
+PEERS := bench/peers
 
 .PHONY: help install hooks run run-kafka up test test-ci test-all faults watch bench eval replay pack sbom format clean
 
@@ -53,7 +54,7 @@ faults: install ## Break brokers, Postgres, networks and processes under load; w
 watch: install ## Unit tests, again on each change
 	npm run --silent watch
 
-bench: install ## Measure against floors; writes bench/results and docs/reports/performance.md
+bench: install $(PEERS)/node_modules/.package-lock.json ## Measure against floors and other packages; writes docs/reports/performance.md
 	npm run --silent bench
 
 eval: install $(DETECTION)/node_modules/.package-lock.json $(DETECTION)/.venv/installed ## Measure detection with real browsers; ARGS='--only chromium' for some
@@ -62,8 +63,8 @@ eval: install $(DETECTION)/node_modules/.package-lock.json $(DETECTION)/.venv/in
 replay: install ## Measure how visitors are known again; writes the last part of docs/reports/detection.md
 	npm run --silent replay
 
-$(DETECTION)/node_modules/.package-lock.json: $(DETECTION)/package.json $(DETECTION)/package-lock.json
-	cd $(DETECTION) && npm ci --no-audit --no-fund
+$(DETECTION)/node_modules/.package-lock.json $(PEERS)/node_modules/.package-lock.json: %/node_modules/.package-lock.json: %/package.json %/package-lock.json
+	cd $* && npm ci --no-audit --no-fund
 	@touch $@
 
 $(DETECTION)/.venv/installed: $(DETECTION)/requirements.txt
@@ -82,4 +83,4 @@ format: install ## Format and fix what can be fixed
 	npm run --silent format
 
 clean: ## Remove what install, run and test made
-	rm -rf node_modules dist .tidegate .cache $(DETECTION)/node_modules $(DETECTION)/.venv
+	rm -rf node_modules dist .tidegate .cache $(DETECTION)/node_modules $(DETECTION)/.venv $(PEERS)/node_modules

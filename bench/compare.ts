@@ -93,6 +93,29 @@ function storeCpu(pids: number[]): number {
   return pids.reduce((sum, pid) => sum + treeCpuMicros(pid), 0)
 }
 
+export const totalMicros = ({ micros, storeMicros }: Round): number => micros + storeMicros
+
+export interface CostComparison extends Pick<Measurement, 'log' | 'aim'> {
+  name: string
+  ours: Round[]
+  theirs: Round[]
+  details?: Measurement['details']
+}
+
+/** Our processor time over that of others for the same work, stores included. */
+export function costRatio(comparison: CostComparison): Measurement {
+  const { name, log, aim, ours, theirs, details = {} } = comparison
+  return {
+    name: `processor time of ${name}`,
+    log,
+    unit: 'ratio',
+    value: pairedRatio(ours.map(totalMicros), theirs.map(totalMicros)),
+    ...(aim && { aim }),
+    sides: { ours: sideOf(ours), floor: sideOf(theirs) },
+    details,
+  }
+}
+
 /** The rounds of one side of a comparison. */
 export function sideOf(rounds: Round[]): Side {
   return {

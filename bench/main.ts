@@ -5,9 +5,9 @@ import { canRunKafkaJars, startKafkaBroker } from '../test/support/kafka-broker.
 import { type KafkaPlace, startEnvironment } from './environment.ts'
 import { describeMachine, type Machine } from './machine.ts'
 import type { Measurement } from './measurement.ts'
-import { formatMeasurement, formatResult, writeResult } from './report.ts'
+import { formatMeasurement, formatResult, writeTable } from './report.ts'
 import { fullScale, quickScale } from './scale.ts'
-import { runSuite, type StepName, stepNames } from './suite.ts'
+import { runSuite, type StepName, stepNames, tableSteps } from './suite.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -15,14 +15,14 @@ const { values: flags } = parseArgs({
     quick: { type: 'boolean', default: false },
     /** Only one log. */
     log: { type: 'string' },
-    /** Only these steps, comma-separated. */
-    only: { type: 'string', default: stepNames.join() },
+    /** Only these steps, comma-separated. Default: those of the table. */
+    only: { type: 'string', default: tableSteps.join() },
   },
 })
 const scale = flags.quick ? quickScale : fullScale
 const steps = flags.only.split(',').map(parseStep)
-// Anything less than everything is shown and not kept.
-const isWhole = !flags.quick && flags.log === undefined && steps.length === stepNames.length
+// Anything but the whole table is shown and not kept.
+const isTable = !flags.quick && flags.log === undefined && flags.only === tableSteps.join()
 
 // Of the minute before: another program at work shows here, and in every number below.
 const loadBefore = Math.round((os.loadavg()[0] ?? 0) * 10) / 10
@@ -33,8 +33,9 @@ const measurements = runs.flatMap((run) => run.measurements)
 const machine = runs.at(-1)?.machine
 if (!machine) throw new Error('nothing was measured: there is no Kafka here')
 const result = { date: new Date().toISOString().slice(0, 10), loadBefore, machine, measurements }
-if (isWhole) await writeResult(result)
-console.log(`\n${formatResult(result)}`)
+const table = formatResult(result)
+if (isTable) await writeTable(table)
+console.log(`\n${table}`)
 
 async function onKafka() {
   const brokers = process.env.KAFKA_BROKERS

@@ -1,7 +1,7 @@
 import type { LogName } from './environment.ts'
 import type { Spread } from './stats.ts'
 
-export type Unit = 'ratio' | 'ms' | 'MB' | 'per second'
+export type Unit = 'ratio' | 'µs' | 'ms' | 'MB' | 'per second'
 
 /** One line of the result: a number against its aim. */
 export interface Measurement {
@@ -11,7 +11,7 @@ export interface Measurement {
   value: Spread
   /** undefined where a number is shown for comparison only. */
   aim?: Aim
-  /** Present where Tidegate was measured against a floor. */
+  /** Present where Tidegate was measured against a floor or another package. */
   sides?: { ours: Side; floor: Side }
   /** Further numbers that help to read this one, by name and unit. */
   details: Record<string, number>

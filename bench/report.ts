@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Machine } from './machine.ts'
 import { aimMet, type Measurement, type Side, type Unit } from './measurement.ts'
@@ -12,19 +12,12 @@ export interface BenchResult {
   measurements: Measurement[]
 }
 
-const root = path.resolve(import.meta.dirname, '..')
+const file = path.resolve(import.meta.dirname, '../docs/reports/performance.md')
 const begin = '<!-- bench: begin -->'
 const end = '<!-- bench: end -->'
 
-/** Writes `bench/results/<date>.json`, and the table between the markers of docs/reports/performance.md. */
-export async function writeResult(result: BenchResult): Promise<void> {
-  const folder = path.join(root, 'bench/results')
-  await mkdir(folder, { recursive: true })
-  await writeFile(path.join(folder, `${result.date}.json`), `${JSON.stringify(result, null, 2)}\n`)
-  await writeTable(path.join(root, 'docs/reports/performance.md'), formatResult(result))
-}
-
-async function writeTable(file: string, table: string): Promise<void> {
+/** Replaces the table between the markers of docs/reports/performance.md. */
+export async function writeTable(table: string): Promise<void> {
   const text = await readFile(file, 'utf8')
   const [before, after] = [text.split(begin)[0], text.split(end)[1]]
   if (before === undefined || after === undefined)
@@ -39,8 +32,8 @@ export function formatResult({ date, loadBefore, machine, measurements }: BenchR
     'measured',
     'aim',
     'met',
-    'CPU µs a request',
-    'store µs',
+    'process µs, ours / theirs',
+    'stores µs',
     'peak MB',
     'further',
   ]
@@ -90,7 +83,7 @@ function cells(measurement: Measurement): string[] {
   ]
 }
 
-/** Ours, then the floor's. */
+/** Ours, then the floor's or the peer's. */
 function both(sides: Measurement['sides'], value: (side: Side) => number): string {
   return sides ? `${Math.round(value(sides.ours))} / ${Math.round(value(sides.floor))}` : ''
 }

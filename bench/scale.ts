@@ -1,6 +1,6 @@
 import type { Turns } from './rounds.ts'
 
-/** How much each measure does: enough to be steady, little enough that all of it stays under nine minutes. */
+/** How much each measure does: enough to be steady, little enough that the table takes under ten minutes. */
 export interface Scale {
   /** Of the comparisons with the floor. */
   turns: Turns
@@ -28,8 +28,13 @@ export interface Scale {
   overloadSeconds: number
   rebuilds: Turns
   hostileRounds: number
+  /** Of the comparisons with other packages. */
+  peerTurns: Turns
   /** Webhook deliveries of a round. */
   deliveries: number
+  /** Sessions of a round whose records are compared, and how long a round of appends takes. */
+  recordSessions: number
+  appendSeconds: number
   /** Runs of decisions that are told of, and how long each decides. */
   latencyRounds: number
   webhookSeconds: number
@@ -57,7 +62,10 @@ export const fullScale: Scale = {
   overloadSeconds: 10,
   rebuilds: { rounds: 3, warmUps: 1 },
   hostileRounds: 3,
-  deliveries: 4000,
+  peerTurns: { rounds: 5, warmUps: 1 },
+  deliveries: 3000,
+  recordSessions: 200,
+  appendSeconds: 2,
   latencyRounds: 3,
   webhookSeconds: 5,
   logRounds: 3,
@@ -84,7 +92,10 @@ export const quickScale: Scale = {
   overloadSeconds: 5,
   rebuilds: { rounds: 1, warmUps: 1 },
   hostileRounds: 1,
+  peerTurns: { rounds: 1, warmUps: 1 },
   deliveries: 500,
+  recordSessions: 50,
+  appendSeconds: 0.5,
   latencyRounds: 1,
   webhookSeconds: 2,
   logRounds: 1,

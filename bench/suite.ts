@@ -1,5 +1,6 @@
 import type { Environment } from './environment.ts'
 import type { Measurement } from './measurement.ts'
+import { measureAppends } from './measures/appends.ts'
 import { measureCollect } from './measures/collect.ts'
 import { measureGuard } from './measures/guard.ts'
 import { measureHostile } from './measures/hostile.ts'
@@ -34,10 +35,23 @@ export const stepNames = [
   'guard',
   'hostile',
   'log',
+  'appends',
   'startup',
   'main-thread',
 ] as const
 export type StepName = (typeof stepNames)[number]
+
+/** The steps of the table in docs/reports/performance.md: what compares with a floor or a peer, and what users wait for. */
+export const tableSteps: readonly StepName[] = [
+  'cost',
+  'hand-off',
+  'readable',
+  'readback',
+  'webhooks',
+  'collect',
+  'log',
+  'appends',
+]
 
 export interface SuiteOptions {
   environment: Environment
@@ -83,6 +97,7 @@ export async function runSuite({
   await step('guard', () => measureGuard(environment, scale))
   await step('hostile', () => measureHostile(environment, scale))
   await step('log', () => measureLog(environment, scale))
+  await step('appends', () => measureAppends(environment, scale))
   await step('startup', () => measureStartup(environment, scale.turns))
   // The log makes no difference to a page.
   if (environment.logName === 'embedded')

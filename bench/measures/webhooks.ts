@@ -4,10 +4,10 @@ import type { Measurement } from '../measurement.ts'
 import { openOwnCore } from '../own-core.ts'
 import type { Scale } from '../scale.ts'
 import { createEndpoints } from '../webhooks/endpoints.ts'
+import { measureDeliveries } from './deliveries.ts'
 import { measureFirstAttempt } from './webhook-latency.ts'
-import { measureDeliveries } from './webhook-rate.ts'
 
-/** The time from a decision to its first attempt, and deliveries against bare undici. */
+/** The time from a decision to its first attempt, and deliveries against other queues and bare undici. */
 export async function measureWebhooks(
   environment: Environment,
   scale: Scale,
@@ -21,11 +21,11 @@ export async function measureWebhooks(
   const core = await openOwnCore(environment)
   undo.defer(() => core.close())
   const receiver = await own(startChild(['bench/webhooks/receiver.ts'], {}))
-  const api = await own(environment.startRoles('api', 'projections'))
+  const projections = await own(environment.startRoles('api', 'projections'))
   const child = await own(environment.startRoles('webhooks'))
-  const endpoints = await createEndpoints({ environment, api, receiver })
+  const endpoints = await createEndpoints({ environment, api: projections, receiver })
   // No later measure shall be slowed by deliveries to a receiver that is gone.
   undo.defer(() => endpoints.disable())
-  const parts = { environment, child, core, receiver, endpoints }
+  const parts = { environment, child, projections, core, receiver, endpoints }
   return [await measureFirstAttempt(parts, scale), ...(await measureDeliveries(parts, scale))]
 }

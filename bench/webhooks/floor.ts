@@ -1,10 +1,8 @@
-import { createServer } from 'node:http'
-import { json } from 'node:stream/consumers'
 import { Pool } from 'undici'
 import { z } from 'zod'
+import { serveRounds } from '../round-server.ts'
 
-// What a sender could do at best: undici posts bytes that are there already, and remembers nothing. `POST /` makes a
-// round and answers when all of it is sent.
+// What a sender could do at best: undici posts bytes that are there already, and remembers nothing.
 const roundSchema = z.object({
   url: z.string(),
   headers: z.record(z.string(), z.string()),
@@ -16,13 +14,8 @@ const roundSchema = z.object({
 
 const pools = new Map<string, Pool>()
 
-async function sendAll({
-  url,
-  headers,
-  body,
-  ids,
-  inFlight,
-}: z.output<typeof roundSchema>): Promise<void> {
+async function sendAll(round: unknown): Promise<void> {
+  const { url, headers, body, ids, inFlight } = roundSchema.parse(round)
   const { origin, pathname } = new URL(url)
   const pool = pools.get(origin) ?? new Pool(origin, { connections: inFlight })
   pools.set(origin, pool)
@@ -39,17 +32,8 @@ async function sendAll({
   await Promise.all(Array.from({ length: inFlight }, sender))
 }
 
-const server = createServer(async (request, response) => {
-  await sendAll(roundSchema.parse(await json(request)))
-  response.end()
-})
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('the floor has no port')
-  console.log(`Floor is ready: http://127.0.0.1:${address.port}`)
-})
-process.once('SIGTERM', async () => {
-  server.close()
-  server.closeAllConnections()
-  await Promise.all([...pools.values()].map((pool) => pool.close()))
+await serveRounds({
+  name: 'Floor',
+  run: sendAll,
+  close: () => Promise.all([...pools.values()].map((pool) => pool.close())),
 })

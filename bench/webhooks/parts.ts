@@ -8,6 +8,8 @@ export interface WebhookParts {
   environment: Environment
   /** The process with the role `webhooks` alone. */
   child: Child
+  /** The process that applies its attempts to the read model; it serves the API, too. */
+  projections: Child
   core: Core
   receiver: Child
   endpoints: Endpoints

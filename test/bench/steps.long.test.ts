@@ -8,7 +8,7 @@ const steps = {
   cost: 'processor time a session over the floor',
   readback: 'GET session detail',
   requests: 'POST /v1/requests/score p99',
-  webhooks: 'decision to first webhook attempt',
+  webhooks: 'processor time of a webhook delivery',
   rebuild: 'rebuild of the sessions read model',
   collect: 'session open, throughput',
   guard: 'authentication and rate limit',
