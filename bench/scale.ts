@@ -45,7 +45,7 @@ export interface Scale {
 
 export const fullScale: Scale = {
   turns: { rounds: 5, warmUps: 2 },
-  documents: 512,
+  documents: 256,
   batchesPerDocument: 16,
   opens: 4096,
   guarded: 8192,
@@ -67,7 +67,7 @@ export const fullScale: Scale = {
   recordSessions: 200,
   appendSeconds: 2,
   latencyRounds: 3,
-  webhookSeconds: 5,
+  webhookSeconds: 3,
   logRounds: 3,
   logSeconds: 3,
 }

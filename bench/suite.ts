@@ -1,7 +1,7 @@
 import type { Environment } from './environment.ts'
 import type { Measurement } from './measurement.ts'
 import { measureAppends } from './measures/appends.ts'
-import { measureCollect } from './measures/collect.ts'
+import { measureClaims, measureCollect } from './measures/collect.ts'
 import { measureGuard } from './measures/guard.ts'
 import { measureHostile } from './measures/hostile.ts'
 import { measureLog } from './measures/log.ts'
@@ -32,6 +32,7 @@ export const stepNames = [
   'webhooks',
   'rebuild',
   'collect',
+  'claims',
   'guard',
   'hostile',
   'log',
@@ -41,15 +42,13 @@ export const stepNames = [
 ] as const
 export type StepName = (typeof stepNames)[number]
 
-/** The steps of the table in docs/reports/performance.md: what compares with a floor or a peer, and what users wait for. */
+/** The steps of the table in docs/reports/performance.md. */
 export const tableSteps: readonly StepName[] = [
   'cost',
   'hand-off',
-  'readable',
   'readback',
   'webhooks',
   'collect',
-  'log',
   'appends',
 ]
 
@@ -94,6 +93,7 @@ export async function runSuite({
   await step('webhooks', () => measureWebhooks(environment, scale))
   await step('rebuild', async () => [await measureRebuild(environment, scale.rebuilds)])
   await step('collect', () => measureCollect(environment, scale))
+  await step('claims', () => measureClaims(environment, scale))
   await step('guard', () => measureGuard(environment, scale))
   await step('hostile', () => measureHostile(environment, scale))
   await step('log', () => measureLog(environment, scale))

@@ -17,10 +17,7 @@ import type { Scale } from '../scale.ts'
 
 export const connections = 64
 
-/**
- * Collect's two hot requests against the floor that appends the same bytes through the same adapter. And a batch
- * against a batch whose sequence number is not claimed.
- */
+/** Collect's two hot requests against the floor that appends the same bytes through the same adapter. */
 export async function measureCollect(
   environment: Environment,
   scale: Scale,
@@ -28,7 +25,6 @@ export async function measureCollect(
   const { live } = await environment.credentials()
   const child = await environment.startRoles('collect')
   const floor = await environment.startFloor()
-  const unclaimed = await environment.startUnclaimed()
   try {
     const parts = {
       environment,
@@ -38,10 +34,8 @@ export async function measureCollect(
       scale,
       publishableKey: live.publishable_key,
     }
-    const claims = await measureClaims({ ...parts, floor: unclaimed })
-    return [await measureBatches(parts), claims, await measureOpens(parts)]
+    return [await measureBatches(parts), await measureOpens(parts)]
   } finally {
-    await unclaimed.stop()
     await floor.stop()
     await child.stop()
   }
@@ -79,9 +73,17 @@ async function measureBatches({
   return compare({ ...names, environment, turns, ours, floor: theirs })
 }
 
-/** Both sides open documents of their own: what one has taken the other would refuse. */
-async function measureClaims(parts: Parts): Promise<Measurement> {
-  const { environment, turns, child, floor, scale, publishableKey } = parts
+/**
+ * A batch against one whose sequence number is not claimed. Both sides open documents of their own: what one has taken
+ * the other would refuse.
+ */
+export async function measureClaims(
+  environment: Environment,
+  scale: Scale,
+): Promise<Measurement[]> {
+  const { publishable_key: publishableKey } = (await environment.credentials()).live
+  const child = await environment.startRoles('collect')
+  const unclaimed = await environment.startUnclaimed()
   const contender = (at: Child): Contender => ({
     child: at,
     prepare: async () => {
@@ -89,11 +91,20 @@ async function measureClaims(parts: Parts): Promise<Measurement> {
       return deal(documents, connections).map(batchSequence)
     },
   })
-  const names = {
-    name: 'collect batch with its claim, throughput per core against one without',
-    aim: 0.85,
+  try {
+    const claims = await compare({
+      name: 'collect batch with its claim, throughput per core against one without',
+      aim: 0.85,
+      environment,
+      turns: scale.turns,
+      ours: contender(child),
+      floor: contender(unclaimed),
+    })
+    return [claims]
+  } finally {
+    await unclaimed.stop()
+    await child.stop()
   }
-  return compare({ ...names, environment, turns, ours: contender(child), floor: contender(floor) })
 }
 
 export async function prepareDocuments(

@@ -11,6 +11,7 @@ const steps = {
   webhooks: 'processor time of a webhook delivery',
   rebuild: 'rebuild of the sessions read model',
   collect: 'session open, throughput',
+  claims: 'collect batch with its claim',
   guard: 'authentication and rate limit',
   log: 'log append to consumer',
 }
