@@ -73,10 +73,11 @@ interface Bodies {
 
 async function runOurs(parts: WebhookParts, { ids, data }: Bodies): Promise<Round> {
   const { child, projections, environment } = parts
-  const dueAt = Date.now() + 1000 + ids.length
+  const dueAt = Date.now() + 2000 + ids.length
   await raise(parts, { ids, data, dueAt })
   await untilPending(parts, ids.length)
   if (Date.now() > dueAt) throw new Error('the events were applied too late to be due together')
+  await delay(dueAt - Date.now())
   const before = cpuMicros(projections.pid)
   const round = await measureRound({
     child,
