@@ -213,8 +213,7 @@ function upsertSessions(found: FoundEvent[], first: number) {
       select client_user_id, user_text from client_user_changes c
       where c.session_id = i.session_id order by log_offset desc limit 1
     ) u on true
-    on conflict (session_id) do update set ${replaced.join(', ')}
-      where s.is_provisional or not excluded.is_provisional`
+    on conflict (session_id) do update set ${replaced.join(', ')}`
   return { text, values }
 }
 
@@ -223,12 +222,7 @@ function latestBySession(found: FoundEvent[]): Latest[] {
   for (const event of found) {
     const known = latest.get(event.data.session_id)
     const handed_off_at = handedOffAt(event.data) ?? known?.handed_off_at ?? null
-    const isOutdated = event.data.is_provisional && known?.event.data.is_provisional === false
-    latest.set(event.data.session_id, {
-      event: isOutdated ? known.event : event,
-      first: known?.first ?? event,
-      handed_off_at,
-    })
+    latest.set(event.data.session_id, { event, first: known?.first ?? event, handed_off_at })
   }
   return [...latest.values()]
 }

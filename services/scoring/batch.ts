@@ -130,8 +130,11 @@ async function scoreIn(
 
   // 4. Add what other sessions say: the visitor, and what they have in common with it.
   const recorded = await findRecorded(decisions.map(({ state }) => state.session_id))
-  const resolution = await resolveVisitors(tx, { decisions, recorded, now: startedAt })
-  const counted = await withCounts(decisions, resolution, (sessions) => countRepeats(tx, sessions))
+  const wanted = decisions.filter(
+    ({ trigger, state }) => trigger.final || !recorded.final.has(state.session_id),
+  )
+  const resolution = await resolveVisitors(tx, { decisions: wanted, recorded, now: startedAt })
+  const counted = await withCounts(wanted, resolution, (sessions) => countRepeats(tx, sessions))
   const scored = await scoredEvents(deps, { decisions: counted, resolution, startedAt, breathe })
 
   // 5. Append the decisions.
@@ -244,7 +247,8 @@ function countDecisions(
   { scored, recorded }: { scored: DecidedEvent<TrafficEvent>[]; recorded: Recorded },
 ): void {
   for (const { event, meta } of scored)
-    if (event.type === 'SessionScored' && !recorded.decisionIds.has(meta.eventId)) onDecided?.(event.data)
+    if (event.type === 'SessionScored' && !recorded.decisionIds.has(meta.eventId))
+      onDecided?.(event.data)
 }
 
 async function countingKeyOf(dataKeys: ScoreDeps['dataKeys'], now: number) {

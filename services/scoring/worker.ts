@@ -86,12 +86,16 @@ interface Recovery {
 
 const waitMs = 2000
 
-const nothingRecorded: Recorded = { decisionIds: new Set(), visitors: new Map() }
+const nothingRecorded: Recorded = {
+  decisionIds: new Set(),
+  final: new Set(),
+  visitors: new Map(),
+}
 
 /**
  * Between appending decisions and committing its state, scoring can crash. Whoever repeats the records might find another
  * visitor, since other sessions were scored meanwhile: so it adopts the visitors that are recorded. Decisions have the
- * same ids, but where the records come in other batches, a provisional one may be left out or added.
+ * same ids. Where the records come in other batches, a provisional one may be left out, and none follows a final one.
  */
 export function createRecovery({
   log,
@@ -132,8 +136,10 @@ export function createRecovery({
       const withVisitor = decisions.flatMap(({ session_id, visitor }) =>
         visitor ? [[session_id, visitor] as const] : [],
       )
+      const final = decisions.filter(({ is_provisional }) => !is_provisional)
       return {
         decisionIds: new Set(decisions.map(({ event_id }) => event_id)),
+        final: new Set(final.map(({ session_id }) => session_id)),
         visitors: new Map(withVisitor),
       }
     },

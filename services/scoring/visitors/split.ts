@@ -6,6 +6,8 @@ type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' |
 /** What was appended before a crash about sessions whose states were not committed with it. */
 export interface Recorded {
   decisionIds: ReadonlySet<string>
+  /** Ids of sessions with a final decision. */
+  final: ReadonlySet<string>
   /** By session id. */
   visitors: ReadonlyMap<string, RecordedVisitor>
 }

@@ -95,7 +95,6 @@ it.each([
 
   const next = await world.score({ log: atMost(most[1], world.log) })
   expect(await visitorOf(request.data.decision_id)).toBe(recorded)
-  expect(await visitorOf(firstDecision(crashed))).toBe(recorded)
   const { rows } = await world.pool.query(
     'select event_id, is_provisional from read.sessions where session_id = $1',
     [crashed.id],
