@@ -29,6 +29,9 @@ const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff
  * `toJSON`, or put setters on prototypes: none of them is used here.
  */
 export function createSerialiser({ isArray, keysOf, codeAt }: Primitives) {
+  // By unit, because a call into another realm costs more than all else here. Nothing of the page can be in it.
+  const codes: Record<string, number | null> = { __proto__: null }
+
   // Undefined for what JSON has no form of. It is left out of objects, and null in arrays.
   function jsonOf(value: unknown): string | undefined {
     if (value === null) return 'null'
@@ -74,7 +77,11 @@ export function createSerialiser({ isArray, keysOf, codeAt }: Primitives) {
   }
 
   function unit(text: string, at: number): number {
-    return at >= 0 && at < text.length ? codeAt(text, at) : 0
+    const found = at >= 0 && at < text.length ? text[at] : undefined
+    if (found === undefined) return 0
+    const code = codes[found] ?? codeAt(text, at)
+    codes[found] = code
+    return code
   }
 
   // UTF-8 of text without lone surrogates. Numbered members of typed arrays have no setters to be caught by.
