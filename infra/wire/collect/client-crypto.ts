@@ -50,6 +50,8 @@ interface ServerPart {
   serverPublicKey: string
 }
 
+export const hashOf: (bytes: Bytes) => Uint8Array = sha256
+
 export function createKeyPair(random: ClientRandom): KeyPair {
   const privateKey = random(keyBytes)
   return { privateKey, publicKey: toBase64Url(x25519.getPublicKey(privateKey)) }

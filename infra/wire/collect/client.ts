@@ -1,6 +1,5 @@
 import type { SentObservations } from '../../../schemas/observations.ts'
 import type { ClientCrypto, ClientDocumentKeys, ClientRandom } from './client-crypto.ts'
-import * as noble from './client-crypto.ts'
 import {
   CollectError,
   createTransport,
@@ -46,7 +45,7 @@ export interface CollectClientOptions {
   headers?: Record<string, string>
   retry?: RetryOptions
   /** Replaces noble, which runs everywhere. */
-  crypto?: ClientCrypto
+  crypto?: AsyncClientCrypto
   /** Replaces the platform's compression, which a page that is being left has no time to wait for. */
   deflate?: Deflate
   /** JSON in UTF-8. Replaces `JSON.stringify`, which a page may have replaced by its own. */
@@ -54,6 +53,13 @@ export interface CollectClientOptions {
   /** Awaited between the computations of `open`, so that a page can go on there. */
   pause?: () => Promise<void>
 }
+
+type MaybeAsync<F> = F extends (...args: infer Args) => infer Result
+  ? (...args: Args) => Result | Promise<Result>
+  : never
+
+/** A `ClientCrypto` whose answers may be promises, as those of Web Crypto are. */
+export type AsyncClientCrypto = { [Name in keyof ClientCrypto]: MaybeAsync<ClientCrypto[Name]> }
 
 export type OpenedSession = Omit<
   OpenResponse,
@@ -91,27 +97,22 @@ export interface CollectClient {
 const systemRandom: ClientRandom = (size) => globalThis.crypto.getRandomValues(new Uint8Array(size))
 
 export function createCollectClient(options: CollectClientOptions): CollectClient {
-  const {
-    random = systemRandom,
-    crypto = noble,
-    deflate = deflateRaw,
-    encode = encodeJson,
-    pause,
-  } = options
+  const { random = systemRandom, deflate = deflateRaw, encode = encodeJson, pause } = options
   const transport = createTransport(options)
   let opening:
     | Promise<{ session: OpenedSession; sender: ReturnType<typeof createBodySender> }>
     | undefined
 
   async function openDocument() {
-    const keyPair = crypto.createKeyPair(random)
+    const crypto = options.crypto ?? (await import('./client-crypto.ts'))
+    const keyPair = await crypto.createKeyPair(random)
     await pause?.()
     const answer: OpenResponse = await transport.postJson(
       sessionsPath,
       encode(openRequest(options, keyPair.publicKey)),
     )
     const { serverPublicKey, nonce, sharedPostVersion: _, ...session } = answer
-    const keys = crypto.deriveDocumentKeys(keyPair, { address: session, serverPublicKey })
+    const keys = await crypto.deriveDocumentKeys(keyPair, { address: session, serverPublicKey })
     await pause?.()
     const parts = { transport, random, crypto, deflate, encode }
     const { publicKey } = keyPair
@@ -161,7 +162,7 @@ const encodeJson: Encode = (value) => utf8(JSON.stringify(value))
 interface SenderOptions {
   transport: Transport
   random: ClientRandom
-  crypto: ClientCrypto
+  crypto: AsyncClientCrypto
   deflate: Deflate
   encode: Encode
   address: DocumentAddress
@@ -198,7 +199,7 @@ function createBodySender(options: SenderOptions) {
     return {
       kind,
       seq,
-      bytes: crypto.sealBody({
+      bytes: await crypto.sealBody({
         key: keys.clientToServer,
         address,
         kind,
@@ -235,8 +236,8 @@ function createBodySender(options: SenderOptions) {
     return deliver<T>(await seal(kind, observations))
   }
 
-  function check(text: string, responseHmac: string) {
-    if (!crypto.verifyResponse(keys, text, responseHmac)) throw wrongHmac()
+  async function check(text: string, responseHmac: string) {
+    if (!(await crypto.verifyResponse(keys, text, responseHmac))) throw wrongHmac()
   }
 
   return {
@@ -248,13 +249,13 @@ function createBodySender(options: SenderOptions) {
         if (!fingerprint) return ack
         const covered = { ...fingerprint, stateId: fingerprint.state.id }
         const text = fingerprintText(covered, { seq, nonce: answer.nonce })
-        check(text, fingerprint.integrity.responseHmac)
+        await check(text, fingerprint.integrity.responseHmac)
         return { ...ack, fingerprint }
       }),
     requestResult: (observations: SentObservations): Promise<HandoffAnswer> =>
       inTurn(async () => {
         const { seq, answer } = await send<ResultResponse>('results', observations)
-        check(resultText(answer, { seq, nonce: answer.nonce }), answer.integrity.responseHmac)
+        await check(resultText(answer, { seq, nonce: answer.nonce }), answer.integrity.responseHmac)
         return { sessionId: answer.sessionId, sealedToken: answer.sealedToken }
       }),
   }

@@ -6,33 +6,22 @@ import { type ClientError, destroyedError, type Errors, endsDocument } from './e
 import { followPage } from './page.ts'
 import { createPageRequests, observations } from './requests.ts'
 import type { SnapshotOptions } from './snapshot.ts'
-import { idle, member, nextTask, textOf, withinBudget } from './support.ts'
+import { idle, member, textOf, withinBudget } from './support.ts'
 
 /** Observes until it is stopped; its calls then reject with the reason. */
 export interface RunningClient extends Pick<TidegateClient, 'getSession' | 'waitForFingerprint'> {
   stop(reason: ClientError): void
 }
 
-// Code that is not needed at once is loaded later. A moment without work prepares it in several tasks, since hashes and
-// ciphers make tables as they load and would hold the page up for too long together.
-async function prepareCode() {
-  await idle()
-  await import('./hashes.ts')
-  await nextTask()
-  await import('../../../infra/wire/collect/x25519.ts')
-  await nextTask()
-  await import('../../../infra/wire/collect/client-crypto.ts')
-  await nextTask()
-}
-
+// Code that is not needed at once is loaded later, in a moment without work.
 async function collectSnapshot(options: SnapshotOptions) {
-  await prepareCode()
+  await idle()
   const snapshot = await import('./snapshot.ts')
   return snapshot.collectSnapshot(options)
 }
 
 async function loadDocument() {
-  await prepareCode()
+  await idle()
   return import('./document.ts')
 }
 
@@ -116,13 +105,18 @@ export function createClient(
     const body = observations({
       ...(seen ? { behavior: seen } : {}),
       ...document.takeLate(),
-      ...(binding === undefined ? {} : { binding: sha256Of(binding) }),
+      ...(binding === undefined ? {} : { binding: await sha256Of(binding) }),
     })
-    return withDocument((document) => document.client.requestResult(body))
+    const handoff = withDocument((document) => document.client.requestResult(body))
+    await document.stored
+    return handoff
   }
 
   async function fingerprint(): Promise<FingerprintReady> {
-    const { sessionId, fingerprintAt } = await withDocument(async (document) => document)
+    const { sessionId, fingerprintAt } = await withDocument(async (document) => {
+      await document.stored
+      return document
+    })
     return { ready: true, sessionId, timestamp: fingerprintAt }
   }
 

@@ -43,11 +43,11 @@ export async function storeStateId(
     [scopeKey(publishableKey), scope],
     [idKey(scope), id],
   ]
-  for (const [key, value] of entries) {
-    if (signal.aborted) return
-    readOrNull(() => localStorage.setItem(key, value))
-    await withinBudget(500, () => inStore('readwrite', (store) => store.put(value, key)))
-  }
+  if (signal.aborted) return
+  for (const [key, value] of entries) readOrNull(() => localStorage.setItem(key, value))
+  await withinBudget(500, () =>
+    inStore('readwrite', (store) => entries.map(([key, value]) => store.put(value, key))),
+  )
 }
 
 /** Deletes all that this file stores. The cookie, which no script sees, ends by itself within a day. */
@@ -72,22 +72,22 @@ function anyStateId(): string | null {
 }
 
 async function readDatabase(key: string): Promise<string | null> {
-  const value = await inStore('readonly', (store) => store.get(key))
+  const value = await inStore('readonly', (store) => [store.get(key)])
   return typeof value === 'string' ? value : null
 }
 
 async function inStore(
   mode: IDBTransactionMode,
-  use: (store: IDBObjectStore) => IDBRequest,
+  use: (store: IDBObjectStore) => IDBRequest[],
 ): Promise<unknown> {
   const opening = indexedDB.open(databaseName, 1)
   opening.onupgradeneeded = () => opening.result.createObjectStore('continuity')
   await settled(opening)
   const database = opening.result
   try {
-    const request = use(database.transaction('continuity', mode).objectStore('continuity'))
-    await settled(request)
-    return request.result
+    const requests = use(database.transaction('continuity', mode).objectStore('continuity'))
+    await Promise.all(requests.map(settled))
+    return requests[0]?.result
   } finally {
     database.close()
   }

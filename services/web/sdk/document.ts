@@ -20,6 +20,8 @@ export interface LiveDocument {
   takeLate(): Pick<SentObservations, 'snapshot' | 'engine_answers'>
   /** Resolves once the whole snapshot is there. */
   whole: Promise<unknown>
+  /** Resolves once the next session of this browser can be recognized. */
+  stored: Promise<void>
 }
 
 interface DocumentOptions extends Omit<SnapshotOptions, 'waitMs'> {
@@ -41,6 +43,7 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
     publishableKey,
     fetch: requests.fetch,
     deflate: requests.deflate,
+    crypto: requests.crypto,
     random: randomBytes,
     encode,
     pause: yieldToPage,
@@ -52,10 +55,8 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   const opened = await client.open()
   throwIfStopped(signal)
   storeResumeToken(publishableKey, opened.resumeToken)
-  const collected = await options.snapshot
+  const [collected, proofs] = await Promise.all([options.snapshot, answerChallenges(opened, mode)])
   throwIfStopped(signal)
-  const proofs = await answerChallenges(opened, mode)
-  await yieldToPage()
   const ack = await client.sendBatch(observations({ snapshot: { ...collected.snapshot, proofs } }))
   const { sessionId, continuityScope: scope } = opened
   let late: ReturnType<LiveDocument['takeLate']> = {
@@ -63,8 +64,9 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
       engine_answers: await answerQuestions(ack.engineQuestions),
     }),
   }
-  if (ack.fingerprint)
-    await storeStateId(publishableKey, { scope, id: ack.fingerprint.state.id }, signal)
+  const stored = ack.fingerprint
+    ? storeStateId(publishableKey, { scope, id: ack.fingerprint.state.id }, signal)
+    : Promise.resolve()
   const whole = Promise.resolve(collected.whole).then((all) => {
     if (all) late = { ...late, snapshot: { ...all, proofs } }
   })
@@ -74,6 +76,7 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
     fingerprintAt: ack.fingerprint?.timestamp ?? Date.now(),
     intervalMs: ack.intervalMs,
     whole,
+    stored,
     hasWaited: false,
     takeLate() {
       const taken = late

@@ -1,17 +1,35 @@
-import { sha256 } from '@noble/hashes/sha2.js'
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
+import { type Bytes, utf8 } from '../../../infra/wire/collect/protocol.ts'
 import { jsonOf } from './realm.ts'
+import { digestOf } from './web-crypto.ts'
 
 /** The first 128 bits of SHA-256, hex: short enough to send, long enough never to collide by chance. */
-export function hashBytes(bytes: Uint8Array): string {
-  return bytesToHex(sha256(bytes)).slice(0, 32)
+export async function hashBytes(bytes: Bytes): Promise<string> {
+  return (await hex(bytes)).slice(0, 32)
 }
 
-export function hashJson(value: unknown): string {
-  return hashBytes(utf8ToBytes(jsonOf(value) ?? ''))
+export function hashJson(value: unknown): Promise<string> {
+  return hashBytes(utf8(jsonOf(value) ?? ''))
+}
+
+/** The hash of what `read` returns, or null when it throws. */
+export async function hashOrNull(read: () => unknown): Promise<string | null> {
+  try {
+    return await hashJson(read())
+  } catch {
+    return null
+  }
 }
 
 /** All of SHA-256, lower-case hex, of the text in UTF-8. */
-export function sha256Of(text: string): string {
-  return bytesToHex(sha256(utf8ToBytes(text)))
+export function sha256Of(text: string): Promise<string> {
+  return hex(utf8(text))
+}
+
+const digits = '0123456789abcdef'
+
+async function hex(bytes: Bytes): Promise<string> {
+  const hash = await digestOf(bytes)
+  let text = ''
+  for (const byte of hash) text += `${digits[byte >> 4]}${digits[byte & 15]}`
+  return text
 }

@@ -30,7 +30,6 @@ export const realmConsole = from.console
 export const realmFetch: typeof fetch | undefined = from.fetch?.bind(from)
 /** Undefined in Firefox before 113 and Safari before 16.4. */
 export const Compression: typeof CompressionStream | undefined = from.CompressionStream
-export const Blob_ = from.Blob
 export const Response_ = from.Response
 
 const { charCodeAt } = from.String.prototype
@@ -41,7 +40,26 @@ export const { encode, jsonOf } = createSerialiser({
 })
 
 const { crypto } = from
+/** Undefined outside of secure contexts. */
+export const subtle = bindSubtle()
 const getRandomValues = crypto?.getRandomValues
+
+export type Subtle = NonNullable<ReturnType<typeof bindSubtle>>
+
+function bindSubtle() {
+  try {
+    const { subtle } = crypto
+    return {
+      digest: subtle.digest.bind(subtle),
+      importKey: subtle.importKey.bind(subtle),
+      deriveBits: subtle.deriveBits.bind(subtle),
+      encrypt: subtle.encrypt.bind(subtle),
+      sign: subtle.sign.bind(subtle),
+    }
+  } catch {
+    return undefined
+  }
+}
 
 export function randomBytes(size: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(size)

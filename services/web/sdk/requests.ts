@@ -1,9 +1,10 @@
-import type { Deflate, FetchLike } from '../../../infra/wire/collect/client.ts'
+import type { AsyncClientCrypto, Deflate, FetchLike } from '../../../infra/wire/collect/client.ts'
 import type { Bytes } from '../../../infra/wire/collect/protocol.ts'
 import type { SentObservations } from '../../../schemas/observations.ts'
 import { destroyedError } from './errors.ts'
-import { Blob_, Compression, isRealmAttached, Response_, realmFetch } from './realm.ts'
+import { Compression, isRealmAttached, Response_, realmFetch } from './realm.ts'
 import { storeRaw } from './stored-blocks.ts'
+import { createWebCrypto } from './web-crypto.ts'
 
 // A machine of a twentieth of the speed needs longer than its network.
 const timeoutMs = 30_000
@@ -13,6 +14,7 @@ const keepaliveBytes = 60_000
 export interface PageRequests {
   fetch: FetchLike
   deflate: Deflate
+  crypto: AsyncClientCrypto
   /** From now on, requests must survive the page; undone when the page is visible again. */
   setLeaving(leaving: boolean): void
 }
@@ -45,6 +47,7 @@ export function createPageRequests(signal: AbortSignal): PageRequests {
     // The platform compresses in tasks that a page on its way out never gets to.
     deflate: (bytes) =>
       leaving || !Compression ? storeRaw(bytes) : deflateRaw(bytes, Compression),
+    crypto: createWebCrypto(() => leaving),
     setLeaving(value) {
       leaving = value
     },
@@ -65,7 +68,7 @@ function endAfter(ms: number): AbortSignal {
 
 async function deflateRaw(bytes: Bytes, Compress: typeof CompressionStream): Promise<Bytes> {
   try {
-    const stream = new Blob_([bytes]).stream().pipeThrough(new Compress('deflate-raw'))
+    const stream = new Response_(bytes).body?.pipeThrough(new Compress('deflate-raw'))
     return new Uint8Array(await new Response_(stream).arrayBuffer())
   } catch {
     // Chromium before 103 compresses, but not without a header.

@@ -9,8 +9,8 @@ import { collectWebGl, collectWebGpu } from './collectors/graphics.ts'
 import { collectNavigator } from './collectors/navigator.ts'
 import { askFrame, askWorker, type Realms, realmDifferences } from './collectors/realms.ts'
 import { collectCapabilities, collectStorage } from './collectors/storage.ts'
-import { collectTamper } from './collectors/tamper.ts'
-import { idle, withinBudget } from './support.ts'
+import { collectTamper, timezoneContradicts } from './collectors/tamper.ts'
+import { withinBudget, yieldToPage } from './support.ts'
 
 /** What could be collected: a family that failed is left out, and reads as all null on the server. */
 type CollectedSnapshot = Partial<Snapshot>
@@ -46,10 +46,10 @@ interface Part<T> {
 
 /**
  * Computes the parts one after another, so that on a slow machine each has all of its time once its turn has come. Those
- * that wait for the browser begin first, and answer meanwhile.
+ * that wait for the browser or the worker begin first, and answer meanwhile.
  */
 export async function collectSnapshot(options: SnapshotOptions): Promise<Collection> {
-  await idle()
+  await yieldToPage()
   const parts = startParts(options)
   const snapshot = await assembled(parts, options.mode, 'inTime')
   const isWhole = !snapshot.collection?.withheld.some(({ reason }) => reason === 'late')
@@ -62,7 +62,7 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
   let turn: Promise<unknown> = Promise.resolve()
 
   async function run<T>(collect: Collect<T>): Promise<T | null> {
-    await idle()
+    await yieldToPage()
     return signal.aborted ? null : collect()
   }
   const nothing = <T>() => limited<T>(Promise.resolve(null), Promise.resolve(), 0)
@@ -85,20 +85,25 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
   const computed = new Promise<void>((resolve) => {
     onComputed = resolve
   })
+  // The first date format reads the engine's tables. Once the worker has done that, it costs this thread nothing.
+  let onAnswer = () => {}
+  const warm = withinBudget(optionalMs, () => new Promise<void>((resolve) => (onAnswer = resolve)))
+  const whenWarm = <T>(collect: Collect<T>) => meanwhile(() => warm.then(() => run(collect)))
   const waiting = {
-    worker: meanwhile(() => askWorker(mode, longestMs)),
+    worker: meanwhile(() => askWorker(mode, { ms: longestMs, onAnswer: () => onAnswer() })),
     audio: isFull ? meanwhile(() => collectAudio(longestMs)) : nothing<Snapshot['audio']>(),
     media: isFull ? meanwhile(collectMedia, optionalMs) : nothing<Snapshot['media']>(),
     webgpu: isFull ? meanwhile(collectWebGpu, optionalMs) : nothing<Snapshot['webgpu']>(),
     storage: meanwhile(collectStorage),
+    capabilities: meanwhile(collectCapabilities),
+    navigator: meanwhile(collectNavigator),
+    environment: whenWarm(collectEnvironment),
+    frame: whenWarm(() => askFrame(mode)),
+    timezoneMismatch: whenWarm(timezoneContradicts),
   }
   const computing = {
-    navigator: inTurn(collectNavigator),
-    environment: inTurn(collectEnvironment),
     engine: inTurn(collectEngine),
-    capabilities: inTurn(collectCapabilities),
     automation: inTurn(collectAutomation),
-    frame: inTurn(() => askFrame(mode)),
     tamper: inTurn(collectTamper),
     canvas: surface(collectCanvas),
     fonts: surface(collectFonts),
@@ -178,6 +183,7 @@ async function assembled(
         ...tamper.foreign_primitives,
         ...(worker?.foreign.map((name) => `worker.navigator.${name}`) ?? []),
       ],
+      timezone_mismatch: await parts.timezoneMismatch[which],
       webgl_parameter_mismatch: graphics?.mismatch ?? null,
       realm_differences: realmDifferences({ frame, worker }),
     },

@@ -23,10 +23,13 @@ export function withinBudget<T>(ms: number, work: () => Promise<T> | T): Promise
   })
 }
 
-// For how long one task of ours works before it lets the page go on. What cannot be divided lasts longer. On a machine of
-// a fourth of the speed the page is then never held up for 50 ms.
-const sliceMs = 5
+// For how long one task of ours works before it lets the page go on. What cannot be divided lasts longer, and still
+// fits into 50 ms.
+const sliceMs = 15
 let sliceEnd = 0
+
+/** Whether this task may still work. */
+export const hasTime = () => performance.now() < sliceEnd
 
 /** Waits for a moment in which the page has nothing better to do, at most 100 ms. Nobody waits for a hidden page. */
 export function idle(): Promise<void> {
@@ -46,24 +49,28 @@ export function idle(): Promise<void> {
  * nothing to do. On a busy page that takes 100 ms each time, and a snapshot of 50 parts came too late.
  */
 export async function yieldToPage(): Promise<void> {
-  if (performance.now() < sliceEnd) return
+  if (hasTime()) return
   await nextTask()
   sliceEnd = performance.now() + sliceMs
 }
 
 /** Continues in a task of its own. A message is queued behind what waits already, and unlike a timer it is not delayed. */
-export function nextTask(): Promise<void> {
-  // A program that only imitates a browser may have none, and it is to be judged all the same.
-  if (typeof MessageChannel !== 'function')
-    return new Promise((resolve) => void setTimeout(resolve))
-  const { port1, port2 } = new MessageChannel()
+function nextTask(): Promise<void> {
   return new Promise((resolve) => {
-    port1.onmessage = () => {
-      port1.close()
-      resolve()
-    }
-    port2.postMessage(null)
+    continuations.push(resolve)
+    postTask()
   })
+}
+
+const continuations: (() => void)[] = []
+const postTask = createTaskQueue(() => continuations.shift()?.())
+
+function createTaskQueue(run: () => void): () => void {
+  // A program that only imitates a browser may have none, and it is to be judged all the same.
+  if (typeof MessageChannel !== 'function') return () => void setTimeout(run)
+  const { port1, port2 } = new MessageChannel()
+  port1.onmessage = run
+  return () => port2.postMessage(null)
 }
 
 /** A member of an object that the type does not promise, such as a vendor's own property; undefined when absent. */

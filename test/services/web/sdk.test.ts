@@ -143,6 +143,16 @@ describe('what fails', () => {
     expect(snapshot.tamper.patched_functions).toContain('HTMLCanvasElement.getContext')
   })
 
+  test('no Web Crypto, as outside of secure contexts: a script computes the same', async () => {
+    await handOver(bench, page)
+    const { canvas, audio } = lastSnapshot(bench.server)
+    await open({
+      script: `Object.defineProperty(Crypto.prototype, 'subtle', { get: () => undefined })`,
+    })
+    await handOver(bench, page)
+    expect(lastSnapshot(bench.server)).toMatchObject({ canvas, audio })
+  })
+
   test('a policy that forbids workers leaves the worker unknown, not false', async () => {
     await open({ path: '/strict' })
     await handOver(bench, page)

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { hashJson } from '../hashes.ts'
+import { hashJson, hashOrNull } from '../hashes.ts'
 import { readOrNull, withinBudget } from '../support.ts'
 
 /** How this device computes sound within so many milliseconds (nothing is played), and the voices it can speak with. */
@@ -11,7 +11,7 @@ export async function collectAudio(ms: number): Promise<Snapshot['audio']> {
   const list = voices ?? readOrNull(() => speechSynthesis.getVoices())
   return {
     hash:
-      rendered && readOrNull(() => hashJson(Array.from(rendered.getChannelData(0).subarray(4500)))),
+      rendered && (await hashOrNull(() => Array.from(rendered.getChannelData(0).subarray(4500)))),
     sample_rate: rendered?.sampleRate ?? null,
     channel_count: rendered?.numberOfChannels ?? null,
     voice_count: list?.length ?? null,
@@ -44,12 +44,14 @@ function hasNoise(buffer: AudioBuffer): boolean {
   return copied.some((value, i) => value !== direct[i])
 }
 
-// Voices arrive late in some browsers and never where there are none; the caller's time-out ends the wait.
+// Voices arrive late in some browsers and never where there are none; the caller's time-out ends the wait. An empty list may
+// come before the voices of the system. Chromium on a Linux desktop has none of those, so its first list is the last.
 function loadVoices(): Promise<SpeechSynthesisVoice[]> {
+  const isFirstLast = /X11; Linux.*Chrome/.test(navigator.userAgent)
   return new Promise((resolve) => {
-    const check = () => {
+    const check = (event?: Event) => {
       const voices = speechSynthesis.getVoices()
-      if (voices.length > 0) resolve(voices)
+      if (voices.length > 0 || (event && isFirstLast)) resolve(voices)
       return voices.length > 0
     }
     if (!check()) speechSynthesis.addEventListener('voiceschanged', check, { once: true })
@@ -64,6 +66,6 @@ export async function collectMedia(): Promise<Snapshot['media']> {
     device_count: devices.length,
     counts_by_kind: counts,
     blank_label_count: devices.filter(({ label }) => label === '').length,
-    topology_hash: hashJson(devices.map(({ kind, groupId }) => [kind, groupId !== ''])),
+    topology_hash: await hashJson(devices.map(({ kind, groupId }) => [kind, groupId !== ''])),
   }
 }

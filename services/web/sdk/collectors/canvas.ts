@@ -3,11 +3,12 @@ import type {
   CanvasOp,
   OpenedSession,
 } from '../../../../infra/wire/collect/client.ts'
-import { answerMac } from '../../../../infra/wire/collect/client-crypto.ts'
+import type { Bytes } from '../../../../infra/wire/collect/protocol.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { StartOptions } from '../api.ts'
 import { hashBytes, hashJson } from '../hashes.ts'
 import { readOrNull, yieldToPage } from '../support.ts'
+import { signAnswers } from '../web-crypto.ts'
 import { answerQuestions } from './questions.ts'
 
 type Drawing = CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D
@@ -19,12 +20,12 @@ export async function collectCanvas(): Promise<Snapshot['canvas']> {
   await yieldToPage()
   const text = pixels(createDrawing(240, 60), drawText)
   await yieldToPage()
-  const geometryHash = geometry && hashBytes(geometry)
-  await yieldToPage()
-  const textHash = text && hashBytes(text)
-  await yieldToPage()
+  const [geometryHash, textHash] = await Promise.all([
+    geometry && hashBytes(geometry),
+    text && hashBytes(text),
+  ])
   return {
-    hash: geometryHash && textHash && hashJson([geometryHash, textHash]),
+    hash: geometryHash && textHash && (await hashJson([geometryHash, textHash])),
     geometry_hash: geometryHash,
     text_hash: textHash,
     winding: readOrNull(supportsWinding),
@@ -43,10 +44,7 @@ export function createDrawing(width: number, height: number): CanvasRenderingCon
   })
 }
 
-export function pixels(
-  context: Drawing | null,
-  draw: (context: Drawing) => void,
-): Uint8Array | null {
+export function pixels(context: Drawing | null, draw: (context: Drawing) => void): Bytes | null {
   return readOrNull(() => {
     if (!context) return null
     draw(context)
@@ -107,7 +105,7 @@ function hasNoise(): boolean {
   return filled.some((value, i) => value !== expected[i % 4]) || empty.some((value) => value !== 0)
 }
 
-function offscreenConsistent(geometry: Uint8Array | null): boolean | null {
+function offscreenConsistent(geometry: Bytes | null): boolean | null {
   if (!geometry || typeof OffscreenCanvas !== 'function') return null
   const context = new OffscreenCanvas(122, 110).getContext('2d', { willReadFrequently: true })
   const offscreen = pixels(context, drawGeometry)
@@ -120,17 +118,17 @@ export async function answerChallenges(
   mode: NonNullable<StartOptions['mode']>,
 ): Promise<Pick<Snapshot['proofs'], 'canvas_challenge_hash' | 'engine_answers' | 'answer_mac'>> {
   await yieldToPage()
-  const canvas = mode === 'full' ? drawChallenge(opened.canvasChallenge) : null
+  const canvas = mode === 'full' ? await drawChallenge(opened.canvasChallenge) : null
   const engine = await answerQuestions(opened.engineQuestions)
   await yieldToPage()
   return {
     canvas_challenge_hash: canvas,
     engine_answers: engine,
-    answer_mac: answerMac(opened, { canvas, engine }),
+    answer_mac: await signAnswers(opened, { canvas, engine }),
   }
 }
 
-function drawChallenge({ ops, width, height }: CanvasChallenge): string | null {
+async function drawChallenge({ ops, width, height }: CanvasChallenge): Promise<string | null> {
   const drawn = pixels(createDrawing(width, height), (context) => {
     for (const op of ops) draw(context, op)
   })

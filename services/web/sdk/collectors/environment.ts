@@ -55,7 +55,15 @@ export function isV8(): boolean {
   return engineName(nullPropertyMessage() ?? '') === 'V8'
 }
 
+let readMessage: string | null = null
+
+// An engine reads the source of the function again to write the message.
 function nullPropertyMessage(): string | null {
+  readMessage ??= provokeMessage()
+  return readMessage
+}
+
+function provokeMessage(): string | null {
   try {
     const nothing: { x?: unknown } = JSON.parse('null')
     return String(nothing.x)

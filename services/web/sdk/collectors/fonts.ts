@@ -1,9 +1,12 @@
+import type { Bytes } from '../../../../infra/wire/collect/protocol.ts'
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { hashBytes, hashJson } from '../hashes.ts'
-import { readOrNull, yieldToPage } from '../support.ts'
+import { hashBytes, hashJson, hashOrNull } from '../hashes.ts'
+import { yieldToPage } from '../support.ts'
 import { createDrawing, pixels } from './canvas.ts'
 
 const generic = ['monospace', 'sans-serif', 'serif'] as const
+// Most fonts are missing on most machines, so they are looked for in groups first.
+const together = 8
 const sample = 'mmMwWLliI0O&1'
 const candidates =
   `American Typewriter, Apple SD Gothic Neo, Arial, Arial Unicode MS, Avenir Next, Bahnschrift, Calibri,
@@ -21,16 +24,16 @@ export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
   if (!context) return null
   const detected = await detect(context).catch(() => null)
   await yieldToPage()
-  const emoji = readOrNull(emojiHash)
+  const emoji = emojiPixels()
   await yieldToPage()
   return {
     detected_count: detected?.length ?? null,
     tested_count: candidates.length,
     detected: detected ?? [],
-    enumeration_hash: detected && hashJson(detected),
-    metrics_hash: readOrNull(() => hashJson(generic.map((font) => metrics(context, font)))),
-    preferences_hash: readOrNull(() => hashJson(preferences())),
-    emoji_hash: emoji,
+    enumeration_hash: detected && (await hashJson(detected)),
+    metrics_hash: await hashOrNull(() => generic.map((font) => metrics(context, font))),
+    preferences_hash: await hashOrNull(preferences),
+    emoji_hash: emoji && (await hashBytes(emoji)),
   }
 }
 
@@ -40,14 +43,23 @@ function width(context: CanvasRenderingContext2D, font: string): number {
 }
 
 async function detect(context: CanvasRenderingContext2D): Promise<string[]> {
-  const plain = generic.map((font) => width(context, font))
+  const plain = generic.map((fallback) => ({ fallback, own: width(context, fallback) }))
+  // Two fallbacks of different widths are enough, because a font cannot be as wide as both.
+  const pair = plain.filter(({ own }, i) => i === 0 || own !== plain[0]?.own).slice(0, 2)
+  const isAnyThere = (names: string[]) =>
+    pair.some(({ fallback, own }) => {
+      const list = names.map((name) => `"${name}", `).join('')
+      return width(context, `${list}${fallback}`) !== own
+    })
   const found: string[] = []
-  for (const name of candidates) {
+  for (let at = 0; at < candidates.length; at += together) {
     await yieldToPage()
-    const isThere = generic.some(
-      (fallback, i) => width(context, `"${name}", ${fallback}`) !== plain[i],
-    )
-    if (isThere) found.push(name)
+    const names = candidates.slice(at, at + together)
+    if (!isAnyThere(names)) continue
+    for (const name of names) {
+      await yieldToPage()
+      if (isAnyThere([name])) found.push(name)
+    }
   }
   return found
 }
@@ -80,10 +92,9 @@ function preferences(): string[] {
   }
 }
 
-function emojiHash(): string | null {
-  const drawn = pixels(createDrawing(60, 40), (context) => {
+function emojiPixels(): Bytes | null {
+  return pixels(createDrawing(60, 40), (context) => {
     context.font = '24px sans-serif'
     context.fillText(String.fromCodePoint(0x1f9d1, 0x200d, 0x1f680, 0x1f60a), 2, 30)
   })
-  return drawn && hashBytes(drawn)
 }

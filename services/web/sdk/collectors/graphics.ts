@@ -1,6 +1,7 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { hashJson } from '../hashes.ts'
-import { booleanOf, idle, member, readOrNull, textOf, yieldToPage } from '../support.ts'
+import { hashJson, hashOrNull } from '../hashes.ts'
+import { jsonOf } from '../realm.ts'
+import { booleanOf, member, readOrNull, textOf, yieldToPage } from '../support.ts'
 
 type WebGl = Snapshot['webgl']
 type Context = WebGLRenderingContext | WebGL2RenderingContext
@@ -24,9 +25,9 @@ export async function collectWebGl(): Promise<{ webgl: WebGl; mismatch: boolean 
   const context = createContext('webgl')
   if (!context) return null
   try {
-    await idle()
+    await yieldToPage()
     const webgl = await describe(context)
-    await idle()
+    await yieldToPage()
     return { webgl, mismatch: await contradicts(context).catch(() => null) }
   } finally {
     release(context)
@@ -54,7 +55,7 @@ export function release(context: Context | null): void {
 }
 
 async function describe(context: Context): Promise<WebGl> {
-  const parametersHash = readOrNull(() => hashJson(parameters(context, context)))
+  const parametersHash = await hashOrNull(() => parameters(context, context))
   await yieldToPage()
   const ofExtensions = await extensionParameters(context).catch(() => null)
   await yieldToPage()
@@ -66,9 +67,9 @@ async function describe(context: Context): Promise<WebGl> {
       textOf(context.getParameter(context.SHADING_LANGUAGE_VERSION)),
     ),
     parameters_hash: parametersHash,
-    extensions_hash: readOrNull(() => hashJson(context.getSupportedExtensions())),
-    extension_parameters_hash: ofExtensions && readOrNull(() => hashJson(ofExtensions)),
-    shader_precision_hash: readOrNull(() => hashJson(shaderPrecisions(context))),
+    extensions_hash: await hashOrNull(() => context.getSupportedExtensions()),
+    extension_parameters_hash: ofExtensions && (await hashJson(ofExtensions)),
+    shader_precision_hash: await hashOrNull(() => shaderPrecisions(context)),
   }
 }
 
@@ -89,9 +90,14 @@ function parameters(context: Context, names: object): [string, unknown][] {
     .filter(([, value]) => value !== null)
 }
 
+// Extensions that have no constant of a limit. To enable one is a round trip to another process.
+const limitless =
+  /^(OES|ANGLE|KHR)_|^EXT_(?!texture_filter)|^WEBGL_(color|compressed|debug_shaders|depth|multi|polygon)/
+
 async function extensionParameters(context: Context): Promise<[string, unknown][]> {
   const found: [string, unknown][] = []
   for (const name of context.getSupportedExtensions() ?? []) {
+    if (limitless.test(name)) continue
     await yieldToPage()
     const extension: unknown = context.getExtension(name)
     if (name !== 'WEBGL_lose_context' && typeof extension === 'object' && extension)
@@ -133,7 +139,7 @@ async function contradicts(context: Context): Promise<boolean | null> {
   const second = createContext('webgl2')
   if (!second) return null
   await yieldToPage()
-  const limits = (of: Context) => hashJson(mirrored.map((name) => plain(of.getParameter(of[name]))))
+  const limits = (of: Context) => jsonOf(mirrored.map((name) => plain(of.getParameter(of[name]))))
   const differ =
     limits(context) !== limits(second) || rendererName(context) !== rendererName(second)
   await yieldToPage()
@@ -151,10 +157,8 @@ export async function collectWebGpu(): Promise<Snapshot['webgpu']> {
     fallback_adapter:
       booleanOf(member(info, 'isFallbackAdapter')) ??
       booleanOf(member(adapter, 'isFallbackAdapter')),
-    features_hash: adapter
-      ? readOrNull(() => hashJson(featuresOf(member(adapter, 'features'))))
-      : null,
-    limits_hash: adapter ? readOrNull(() => hashJson(limitsOf(member(adapter, 'limits')))) : null,
+    features_hash: adapter ? await hashOrNull(() => featuresOf(member(adapter, 'features'))) : null,
+    limits_hash: adapter ? await hashOrNull(() => limitsOf(member(adapter, 'limits'))) : null,
   }
 }
 

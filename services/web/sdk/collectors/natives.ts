@@ -8,7 +8,7 @@ import {
   ownNames,
   remove,
 } from '../realm.ts'
-import { readOrNull } from '../support.ts'
+import { hasTime, readOrNull, yieldToPage } from '../support.ts'
 
 export type Code = (...args: unknown[]) => unknown
 
@@ -64,8 +64,11 @@ function isConstructor(code: Code): boolean {
 function misbehaves(code: Code, wrongly: (code: Code) => unknown): boolean {
   // In arrays, since an engine may drop a function from the stack that only returns what another returns.
   const script = scriptOf(() => [wrongly(code)])
-  return script === null || script !== scriptOf(() => [thrower()])
+  ownScript ??= scriptOf(() => [thrower()])
+  return script === null || script !== ownScript
 }
+
+let ownScript: string | null = null
 
 function thrower(): never {
   throw new Error('')
@@ -82,11 +85,30 @@ function scriptOf(call: () => unknown): string | null {
   }
 }
 
+/** Examines the items one after another in slices, with plain stacks in the page and in another realm. */
+export async function inSlices<T>(
+  items: readonly T[],
+  errors: ErrorConstructor,
+  examine: (item: T) => void,
+): Promise<void> {
+  for (let at = 0; at < items.length; ) {
+    await yieldToPage()
+    withPlainStacks(Error, () =>
+      withPlainStacks(errors, () => {
+        do {
+          const item = items[at++]
+          if (item !== undefined) examine(item)
+        } while (at < items.length && hasTime())
+      }),
+    )
+  }
+}
+
 /**
  * Runs with stacks as the engine itself writes them, whatever the page has set for its own errors. They are short:
  * an engine reads the source of each function in a stack again to find the line.
  */
-export function withPlainStacks<T>(owner: ErrorConstructor, work: () => T): T {
+function withPlainStacks<T>(owner: ErrorConstructor, work: () => T): T {
   const before = ['stackTraceLimit', 'prepareStackTrace'].map(
     (name) => [name, descriptorOf(owner, name)] as const,
   )

@@ -1,6 +1,6 @@
 import { apply, descriptorOf, realmWindow } from '../realm.ts'
-import { member, yieldToPage } from '../support.ts'
-import { type Code, isForeign, type Suspect, withPlainStacks } from './natives.ts'
+import { member } from '../support.ts'
+import { type Code, inSlices, isForeign, type Suspect } from './natives.ts'
 
 type Global = Window & typeof globalThis
 
@@ -78,14 +78,9 @@ export async function foreignPrimitives(): Promise<string[]> {
 
 async function foreignIn(global: Global): Promise<string[]> {
   const found: string[] = []
-  for (const group of groups) {
-    await yieldToPage()
-    found.push(
-      ...withPlainStacks(Error, () =>
-        withPlainStacks(global.Error, () => foreignOf(global, group)),
-      ),
-    )
-  }
+  await inSlices(groups, global.Error, (group) => {
+    found.push(...foreignOf(global, group))
+  })
   return found
 }
 

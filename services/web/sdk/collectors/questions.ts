@@ -14,7 +14,7 @@ export async function answerQuestions(
   const answers: EngineAnswer[] = []
   for (const question of questions) {
     await yieldToPage()
-    answers.push({ id: question.id, answer: shortened(answer(question, realm)) })
+    answers.push({ id: question.id, answer: await shortened(answer(question, realm)) })
   }
   return answers
 }
@@ -155,6 +155,6 @@ function inPage<T>(element: Element, ask: () => T): T {
   }
 }
 
-function shortened(text: string): string {
-  return text.length > longest ? `#${sha256Of(text).slice(0, 16)}` : text
+async function shortened(text: string): Promise<string> {
+  return text.length > longest ? `#${(await sha256Of(text)).slice(0, 16)}` : text
 }

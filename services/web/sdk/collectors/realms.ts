@@ -76,8 +76,14 @@ const graphicsMs = 3000
 
 type Mode = NonNullable<StartOptions['mode']>
 
-/** What a fresh worker says within so many milliseconds; absent values where none starts. */
-export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
+/**
+ * What a fresh worker says within so many milliseconds; absent values where none starts. `onAnswer` is called when it has
+ * answered all but its graphics, or cannot.
+ */
+export async function askWorker(
+  mode: Mode,
+  { ms, onAnswer }: { ms: number; onAnswer: () => void },
+): Promise<RealmAnswers> {
   const source = [workerSource, mode === 'full' ? workerGraphics : '', workerEnd]
   const url = URL.createObjectURL(new Blob(source, { type: 'text/javascript' }))
   let worker: Worker | undefined
@@ -88,6 +94,7 @@ export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
     return new Promise<void>((resolve, reject) => {
       started.onmessage = ({ data }) => {
         answer = data
+        onAnswer()
         // Only its graphics are missing then, which are not worth more time.
         if (member(data, 'last') === true) resolve()
         else setTimeout(resolve, graphicsMs)
@@ -98,6 +105,7 @@ export async function askWorker(mode: Mode, ms: number): Promise<RealmAnswers> {
       }
     })
   })
+  onAnswer()
   worker?.terminate()
   URL.revokeObjectURL(url)
   return readAnswers(answer)

@@ -1,8 +1,8 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import { descriptorOf, ownNames, realmWindow } from '../realm.ts'
-import { idle, member, readOrNull, yieldToPage } from '../support.ts'
+import { member, readOrNull, yieldToPage } from '../support.ts'
 import { trusted } from '../trusted.ts'
-import { isForeign, withPlainStacks } from './natives.ts'
+import { inSlices, isForeign } from './natives.ts'
 import { examinedPrimitives, foreignPrimitives } from './primitives.ts'
 
 // Interfaces, each with members that tools replace.
@@ -26,7 +26,7 @@ const watched = `Navigator webdriver userAgent platform vendor plugins mimeTypes
 
 /** Signs that APIs answer something else than the browser would; what other families find is added by the caller. */
 export async function collectTamper(): Promise<
-  Omit<Snapshot['tamper'], 'webgl_parameter_mismatch' | 'realm_differences'>
+  Omit<Snapshot['tamper'], 'webgl_parameter_mismatch' | 'realm_differences' | 'timezone_mismatch'>
 > {
   const primitives = await foreignPrimitives()
   const patched = await patchedFunctions().catch(() => null)
@@ -40,7 +40,6 @@ export async function collectTamper(): Promise<
     navigator_own_properties: readOrNull(() => ownNames(navigator)) ?? [],
     iframe_srcdoc_proxy: readOrNull(detachedFrameHasWindow),
     chrome_runtime_faked: readOrNull(chromeRuntimeFaked),
-    timezone_mismatch: await timezoneContradicts().catch(() => null),
     brave: readOrNull(() => member(navigator, 'brave') !== undefined),
     timer_precision_reduced: await timerIsCoarse().catch(() => null),
   }
@@ -48,10 +47,9 @@ export async function collectTamper(): Promise<
 
 async function patchedFunctions(): Promise<string[]> {
   const found: string[] = []
-  for (const [owner = '', ...names] of watched) {
-    await yieldToPage()
-    found.push(...withPlainStacks(Error, () => patchedOf(owner, names)))
-  }
+  await inSlices(watched, Error, ([owner = '', ...names]) => {
+    found.push(...patchedOf(owner, names))
+  })
   return found
 }
 
@@ -88,12 +86,11 @@ function chromeRuntimeFaked(): boolean | null {
   })
 }
 
-// The first format of a page reads the engine's tables, which takes a while.
-async function timezoneContradicts(): Promise<boolean> {
-  await idle()
+/** Whether the time zone that the engine names is another one than that of its dates. */
+export async function timezoneContradicts(): Promise<boolean> {
   const now = new Date(Math.floor(Date.now() / 60_000) * 60_000)
   const zone = Intl.DateTimeFormat('en-US').resolvedOptions().timeZone
-  await idle()
+  await yieldToPage()
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,
     hourCycle: 'h23',
@@ -103,7 +100,7 @@ async function timezoneContradicts(): Promise<boolean> {
     hour: 'numeric',
     minute: 'numeric',
   })
-  await idle()
+  await yieldToPage()
   const parts = format.formatToParts(now)
   const part = (type: string) => Number(parts.find((item) => item.type === type)?.value)
   const wall = Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'))
@@ -122,7 +119,7 @@ async function timerIsCoarse(): Promise<boolean | null> {
     const step = clockStep()
     if (step === null) return null
     if (step < coarseMs) return false
-    await idle()
+    await yieldToPage()
   }
   return true
 }
