@@ -5,24 +5,11 @@ import type { LiveDocument } from './document.ts'
 import { type ClientError, destroyedError, type Errors, endsDocument } from './errors.ts'
 import { followPage } from './page.ts'
 import { createPageRequests, observations } from './requests.ts'
-import type { SnapshotOptions } from './snapshot.ts'
 import { idle, member, textOf, withinBudget } from './support.ts'
 
 /** Observes until it is stopped; its calls then reject with the reason. */
 export interface RunningClient extends Pick<TidegateClient, 'getSession' | 'waitForFingerprint'> {
   stop(reason: ClientError): void
-}
-
-// Code that is not needed at once is loaded later, in a moment without work.
-async function collectSnapshot(options: SnapshotOptions) {
-  await idle()
-  const snapshot = await import('./snapshot.ts')
-  return snapshot.collectSnapshot(options)
-}
-
-async function loadDocument() {
-  await idle()
-  return import('./document.ts')
 }
 
 /** Observes this page in a collect session of its own; failures go to `errors`. Throws only where there is no fetch. */
@@ -35,12 +22,21 @@ export function createClient(
   let stopped = destroyedError()
   const requests = createPageRequests(signal)
   let behavior: ReturnType<typeof trackBehavior> | undefined
-  const snapshot = collectSnapshot({ mode, waitMs, signal })
+  // Code that is not needed at once is loaded later, in a moment without work.
+  const quiet = idle()
+  const snapshot = collect()
   let current: Promise<LiveDocument> | undefined
   const handoffs = new Map<string | undefined, Promise<Handoff>>()
 
+  async function collect() {
+    await quiet
+    const { collectSnapshot } = await import('./snapshot.ts')
+    return collectSnapshot({ mode, waitMs, signal })
+  }
+
   async function open() {
-    const { openDocument } = await loadDocument()
+    await quiet
+    const { openDocument } = await import('./document.ts')
     return openDocument({ endpoint, publishableKey, mode, requests, snapshot, signal })
   }
 

@@ -36,14 +36,17 @@ interface DocumentOptions extends Omit<SnapshotOptions, 'waitMs'> {
 export async function openDocument(options: DocumentOptions): Promise<LiveDocument> {
   const { publishableKey, endpoint, mode, requests, signal } = options
   throwIfStopped(signal)
-  const { resumeToken, stateId } = await loadContinuity(publishableKey)
+  const [keyPair, { resumeToken, stateId }] = await Promise.all([
+    requests.crypto.createKeyPair(randomBytes),
+    loadContinuity(publishableKey),
+  ])
   await yieldToPage()
   const client = createCollectClient({
     endpoint,
     publishableKey,
     fetch: requests.fetch,
     deflate: requests.deflate,
-    crypto: requests.crypto,
+    crypto: { ...requests.crypto, createKeyPair: () => keyPair },
     random: randomBytes,
     encode,
     pause: yieldToPage,

@@ -26,14 +26,20 @@ export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
   await yieldToPage()
   const emoji = emojiPixels()
   await yieldToPage()
+  const [enumerationHash, metricsHash, preferencesHash, emojiHash] = await Promise.all([
+    detected && hashJson(detected),
+    hashOrNull(() => generic.map((font) => metrics(context, font))),
+    hashOrNull(preferences),
+    emoji && hashBytes(emoji),
+  ])
   return {
     detected_count: detected?.length ?? null,
     tested_count: candidates.length,
     detected: detected ?? [],
-    enumeration_hash: detected && (await hashJson(detected)),
-    metrics_hash: await hashOrNull(() => generic.map((font) => metrics(context, font))),
-    preferences_hash: await hashOrNull(preferences),
-    emoji_hash: emoji && (await hashBytes(emoji)),
+    enumeration_hash: enumerationHash,
+    metrics_hash: metricsHash,
+    preferences_hash: preferencesHash,
+    emoji_hash: emojiHash,
   }
 }
 

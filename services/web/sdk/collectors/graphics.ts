@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { hashJson, hashOrNull } from '../hashes.ts'
+import { hashOrNull } from '../hashes.ts'
 import { jsonOf } from '../realm.ts'
-import { booleanOf, member, readOrNull, textOf, yieldToPage } from '../support.ts'
+import { booleanOf, member, nextSlice, readOrNull, textOf, yieldToPage } from '../support.ts'
 
 type WebGl = Snapshot['webgl']
 type Context = WebGLRenderingContext | WebGL2RenderingContext
@@ -22,12 +22,13 @@ const mirrored = [
 ] as const
 
 export async function collectWebGl(): Promise<{ webgl: WebGl; mismatch: boolean | null } | null> {
+  await nextSlice()
   const context = createContext('webgl')
   if (!context) return null
   try {
     await yieldToPage()
     const webgl = await describe(context)
-    await yieldToPage()
+    await nextSlice()
     return { webgl, mismatch: await contradicts(context).catch(() => null) }
   } finally {
     release(context)
@@ -59,6 +60,11 @@ async function describe(context: Context): Promise<WebGl> {
   await yieldToPage()
   const ofExtensions = await extensionParameters(context).catch(() => null)
   await yieldToPage()
+  const [extensionsHash, extensionParametersHash, shaderPrecisionHash] = await Promise.all([
+    hashOrNull(() => context.getSupportedExtensions()),
+    ofExtensions && hashOrNull(() => ofExtensions),
+    hashOrNull(() => shaderPrecisions(context)),
+  ])
   return {
     vendor: unmasked(context, 'UNMASKED_VENDOR_WEBGL', context.VENDOR),
     renderer: rendererName(context),
@@ -67,9 +73,9 @@ async function describe(context: Context): Promise<WebGl> {
       textOf(context.getParameter(context.SHADING_LANGUAGE_VERSION)),
     ),
     parameters_hash: parametersHash,
-    extensions_hash: await hashOrNull(() => context.getSupportedExtensions()),
-    extension_parameters_hash: ofExtensions && (await hashJson(ofExtensions)),
-    shader_precision_hash: await hashOrNull(() => shaderPrecisions(context)),
+    extensions_hash: extensionsHash,
+    extension_parameters_hash: extensionParametersHash,
+    shader_precision_hash: shaderPrecisionHash,
   }
 }
 

@@ -4,6 +4,7 @@ import { isRealmAttached, realmWindow } from '../realm.ts'
 import {
   booleanOf,
   member,
+  nextSlice,
   numberOf,
   readOrNull,
   textOf,
@@ -115,6 +116,7 @@ export async function askWorker(
 export async function askFrame(mode: Mode): Promise<RealmAnswers> {
   if (!realmWindow || !isRealmAttached()) return readAnswers(null)
   const { navigator, document: owner } = realmWindow
+  await nextSlice()
   const context = mode === 'full' ? createContext('webgl', owner) : null
   await yieldToPage()
   const answers = {
