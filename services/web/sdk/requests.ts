@@ -68,8 +68,11 @@ function endAfter(ms: number): AbortSignal {
 
 async function deflateRaw(bytes: Bytes, Compress: typeof CompressionStream): Promise<Bytes> {
   try {
-    const stream = new Response_(bytes).body?.pipeThrough(new Compress('deflate-raw'))
-    return new Uint8Array(await new Response_(stream).arrayBuffer())
+    const { readable, writable } = new Compress('deflate-raw')
+    const writer = writable.getWriter()
+    const written = Promise.all([writer.write(bytes), writer.close()])
+    const [deflated] = await Promise.all([new Response_(readable).arrayBuffer(), written])
+    return new Uint8Array(deflated)
   } catch {
     // Chromium before 103 compresses, but not without a header.
     return storeRaw(bytes)

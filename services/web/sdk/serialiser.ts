@@ -64,7 +64,8 @@ export function createSerialiser({ isArray, keysOf, codeAt }: Primitives) {
     let json = '"'
     for (let i = 0; i < text.length; i++) {
       const code = unit(text, i)
-      const plain = code >= 0x20 && code !== 34 && code !== 92 && !isLone(text, i, code)
+      const plain =
+        code >= 0x20 && code !== 34 && code !== 92 && (code < 0xd800 || !isLone(text, i, code))
       json += plain ? text[i] : escaped(code)
     }
     return `${json}"`

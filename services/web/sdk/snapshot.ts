@@ -10,7 +10,7 @@ import { collectNavigator } from './collectors/navigator.ts'
 import { askFrame, askWorker, type Realms, realmDifferences } from './collectors/realms.ts'
 import { collectCapabilities, collectStorage } from './collectors/storage.ts'
 import { collectTamper, timezoneContradicts } from './collectors/tamper.ts'
-import { withinBudget, yieldToPage } from './support.ts'
+import { type AskBrowser, withinBudget, yieldToPage } from './support.ts'
 
 /** What could be collected: a family that failed is left out, and reads as all null on the server. */
 type CollectedSnapshot = Partial<Snapshot>
@@ -32,6 +32,8 @@ export interface Collection {
 // A part that has not answered by then never will. Old engines on a machine of a twentieth of the speed take half a minute
 // for one part.
 const longestMs = 60_000
+// For one answer of the browser, once no part is computed any more.
+const askedMs = 800
 // For parts that no page has to send.
 const mostOptionalMs = 2000
 
@@ -80,6 +82,14 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
     return limited(own, computed, ms)
   }
 
+  const ask: AskBrowser = (work) => {
+    const answer = Promise.resolve().then(work)
+    return limited(
+      answer.catch(() => null),
+      computed,
+      askedMs,
+    ).inTime
+  }
   const surface = <T>(collect: Collect<T>) => (isFull ? inTurn(collect) : nothing<T>())
   let onComputed = () => {}
   const computed = new Promise<void>((resolve) => {
@@ -94,10 +104,10 @@ function startParts({ mode, waitMs, signal }: SnapshotOptions) {
     audio: isFull ? meanwhile(() => collectAudio(longestMs)) : nothing<Snapshot['audio']>(),
     media: isFull ? meanwhile(collectMedia, optionalMs) : nothing<Snapshot['media']>(),
     webgpu: isFull ? meanwhile(collectWebGpu, optionalMs) : nothing<Snapshot['webgpu']>(),
-    storage: meanwhile(collectStorage),
-    capabilities: meanwhile(collectCapabilities),
-    navigator: meanwhile(collectNavigator),
-    environment: whenWarm(collectEnvironment),
+    storage: meanwhile(() => collectStorage(ask)),
+    capabilities: meanwhile(() => collectCapabilities(ask)),
+    navigator: meanwhile(() => collectNavigator(ask)),
+    environment: whenWarm(() => collectEnvironment(ask)),
     frame: whenWarm(() => askFrame(mode)),
     timezoneMismatch: whenWarm(timezoneContradicts),
   }
@@ -119,7 +129,14 @@ function limited<T>(own: Promise<T | null>, from: Promise<unknown>, ms: number):
   void own.then(() => {
     settled = true
   })
-  return { isSettled: () => settled, inTime: within(ms), final: within(longestMs) }
+  return {
+    isSettled: () => settled,
+    inTime: within(ms),
+    // Rarely asked for, and a timer each.
+    get final() {
+      return within(longestMs)
+    },
+  }
 }
 
 async function assembled(

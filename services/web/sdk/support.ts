@@ -9,6 +9,9 @@ export function readOrNull<T>(read: () => T): NonNullable<T> | null {
   }
 }
 
+/** Runs work that only waits for the browser; null when that takes too long or fails. */
+export type AskBrowser = <T>(work: () => Promise<T> | T) => Promise<T | null>
+
 /** What the work comes to, or null when that takes longer than so many milliseconds or fails. */
 export function withinBudget<T>(ms: number, work: () => Promise<T> | T): Promise<T | null> {
   return new Promise((resolve) => {

@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { member, readOrNull, withinBudget } from '../support.ts'
+import { type AskBrowser, member, readOrNull } from '../support.ts'
 
-export async function collectEnvironment(): Promise<Snapshot['environment']> {
+export async function collectEnvironment(ask: AskBrowser): Promise<Snapshot['environment']> {
   return {
     ...windowSizes(),
     ...screenSizes(),
@@ -13,7 +13,7 @@ export async function collectEnvironment(): Promise<Snapshot['environment']> {
     pointing_device: readOrNull(() => !matchMedia('(any-pointer: none)').matches),
     has_chrome_object: readOrNull(() => 'chrome' in window),
     notification_permission: readOrNull(() => Notification.permission),
-    permissions_query_state: await withinBudget(300, notificationState),
+    permissions_query_state: await ask(notificationState),
   }
 }
 

@@ -1,11 +1,11 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import {
+  type AskBrowser,
   booleanOf,
   member,
   numberOf,
   readOrNull,
   textOf,
-  withinBudget,
   yieldToPage,
 } from '../support.ts'
 
@@ -13,12 +13,12 @@ type Navigator_ = Snapshot['navigator']
 
 const highEntropy = ['architecture', 'fullVersionList', 'model', 'platform', 'platformVersion']
 
-export async function collectNavigator(): Promise<Navigator_> {
+export async function collectNavigator(ask: AskBrowser): Promise<Navigator_> {
   const ofBrowser = { ...identity(), ...hardware() }
   await yieldToPage()
   const ofPlugins = plugins()
   await yieldToPage()
-  return { ...ofBrowser, ...ofPlugins, ...(await clientHints()) }
+  return { ...ofBrowser, ...ofPlugins, ...(await clientHints(ask)) }
 }
 
 function identity() {
@@ -62,9 +62,9 @@ function pluginsGenuine(): boolean {
   return wrapped && first[0]?.enabledPlugin === first
 }
 
-async function clientHints() {
+async function clientHints(ask: AskBrowser) {
   const data = readOrNull(() => member(navigator, 'userAgentData'))
-  const detail = data ? await withinBudget(300, () => highEntropyValues(data)) : null
+  const detail = data ? await ask(() => highEntropyValues(data)) : null
   return {
     brands: brandsOf(member(data, 'brands')),
     ua_data_mobile: booleanOf(member(data, 'mobile')),

@@ -1,23 +1,23 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { readOrNull, withinBudget } from '../support.ts'
+import { type AskBrowser, readOrNull } from '../support.ts'
 
 const probe = '__tidegate_probe'
 
-export async function collectStorage(): Promise<Snapshot['storage']> {
+export async function collectStorage(ask: AskBrowser): Promise<Snapshot['storage']> {
   return {
     cookies: readOrNull(cookiesWork) ?? false,
     local_storage: readOrNull(() => roundTrip(localStorage)) ?? false,
     session_storage: readOrNull(() => roundTrip(sessionStorage)) ?? false,
-    indexed_db: (await withinBudget(800, indexedDbWorks)) ?? false,
+    indexed_db: (await ask(indexedDbWorks)) ?? false,
     service_worker: readOrNull(() => 'serviceWorker' in navigator),
     window_name: readOrNull(() => typeof window.name === 'string'),
   }
 }
 
-export async function collectCapabilities(): Promise<Snapshot['capabilities']> {
+export async function collectCapabilities(ask: AskBrowser): Promise<Snapshot['capabilities']> {
   const [authenticator, conditional] = await Promise.all([
-    withinBudget(300, () => PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable()),
-    withinBudget(300, () => PublicKeyCredential.isConditionalMediationAvailable()),
+    ask(() => PublicKeyCredential.isUserVerifyingPlatformAuthenticatorAvailable()),
+    ask(() => PublicKeyCredential.isConditionalMediationAvailable()),
   ])
   return {
     touch: readOrNull(() => 'ontouchstart' in window || navigator.maxTouchPoints > 0),
