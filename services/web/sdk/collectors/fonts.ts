@@ -8,7 +8,7 @@ const generic = ['monospace', 'sans-serif', 'serif'] as const
 // Most fonts are missing on most machines, so they are looked for in groups first.
 const together = 8
 const sample = 'mmMwWLliI0O&1'
-const candidates =
+export const candidateFonts =
   `American Typewriter, Apple SD Gothic Neo, Arial, Arial Unicode MS, Avenir Next, Bahnschrift, Calibri,
   Cambria Math, Cantarell, Chakra Petch, Comic Sans MS, Consolas, Courier New, DejaVu Sans, Droid Sans Mono,
   Fira Code, Franklin Gothic, Gadugi, Geneva, Georgia, Gill Sans, Haettenschweiler, Helvetica Neue,
@@ -34,7 +34,7 @@ export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
   ])
   return {
     detected_count: detected?.length ?? null,
-    tested_count: candidates.length,
+    tested_count: candidateFonts.length,
     detected: detected ?? [],
     enumeration_hash: enumerationHash,
     metrics_hash: metricsHash,
@@ -58,9 +58,9 @@ async function detect(context: CanvasRenderingContext2D): Promise<string[]> {
       return width(context, `${list}${fallback}`) !== own
     })
   const found: string[] = []
-  for (let at = 0; at < candidates.length; at += together) {
+  for (let at = 0; at < candidateFonts.length; at += together) {
     await yieldToPage()
-    const names = candidates.slice(at, at + together)
+    const names = candidateFonts.slice(at, at + together)
     if (!isAnyThere(names)) continue
     for (const name of names) {
       await yieldToPage()

@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
 import type { StartOptions } from '../api.ts'
-import { isRealmAttached, realmWindow } from '../realm.ts'
+import { isRealmAttached, jsonOf, realmWindow } from '../realm.ts'
 import {
   booleanOf,
   member,
@@ -14,6 +14,7 @@ import {
 } from '../support.ts'
 import { trusted } from '../trusted.ts'
 import { isV8 } from './environment.ts'
+import { candidateFonts } from './fonts.ts'
 import { createContext, release, rendererName } from './graphics.ts'
 
 interface RealmAnswers {
@@ -58,9 +59,22 @@ const answer = {
     languages: n.languages.join(), hardwareConcurrency: n.hardwareConcurrency, deviceMemory: n.deviceMemory,
     webdriver: n.webdriver, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone } }
 `
+// The process remembers what the system said of a font, so the page's thread need not wait for each. The characters are of
+// scripts with fonts of their own.
+const workerFonts = () => `
+postMessage(answer)
+try {
+  const context = new OffscreenCanvas(1, 1).getContext('2d')
+  for (const name of ${jsonOf(candidateFonts)}) {
+    context.font = '48px "' + name + '", serif'
+    context.measureText('m')
+  }
+  context.measureText('\u6f22\u3042\uac00\u0627\u05d0\u{1f9d1}')
+} catch {}
+`
 // Sent later than the rest, because creating a graphics context can take a while.
 const workerGraphics = `
-postMessage(answer)
+postMessage({ ...answer, fonts: true })
 try {
   const gl = new OffscreenCanvas(16, 16).getContext('webgl')
   const info = gl.getExtension('WEBGL_debug_renderer_info')
@@ -77,15 +91,24 @@ const graphicsMs = 3000
 
 type Mode = NonNullable<StartOptions['mode']>
 
-/**
- * What a fresh worker says within so many milliseconds; absent values where none starts. `onAnswer` is called when it has
- * answered all but its graphics, or cannot.
- */
+interface WorkerOptions {
+  ms: number
+  /** Called when the worker has answered all but its graphics, or cannot. */
+  onAnswer(): void
+  /** Called when it has looked for the fonts as well, or cannot. */
+  onFonts(): void
+}
+
+/** What a fresh worker says within so many milliseconds; absent values where none starts. */
 export async function askWorker(
   mode: Mode,
-  { ms, onAnswer }: { ms: number; onAnswer: () => void },
+  { ms, onAnswer, onFonts }: WorkerOptions,
 ): Promise<RealmAnswers> {
-  const source = [workerSource, mode === 'full' ? workerGraphics : '', workerEnd]
+  const source = [
+    workerSource,
+    ...(mode === 'full' ? [workerFonts(), workerGraphics] : []),
+    workerEnd,
+  ]
   const url = URL.createObjectURL(new Blob(source, { type: 'text/javascript' }))
   let worker: Worker | undefined
   let answer: unknown = null
@@ -93,12 +116,15 @@ export async function askWorker(
     const started = new Worker(trusted.createScriptURL(url))
     worker = started
     return new Promise<void>((resolve, reject) => {
+      let timer: ReturnType<typeof setTimeout>
       started.onmessage = ({ data }) => {
         answer = data
         onAnswer()
+        if (member(data, 'fonts') === true) onFonts()
+        clearTimeout(timer)
         // Only its graphics are missing then, which are not worth more time.
         if (member(data, 'last') === true) resolve()
-        else setTimeout(resolve, graphicsMs)
+        else timer = setTimeout(resolve, graphicsMs)
       }
       started.onerror = (event) => {
         event.preventDefault()
@@ -107,6 +133,7 @@ export async function askWorker(
     })
   })
   onAnswer()
+  onFonts()
   worker?.terminate()
   URL.revokeObjectURL(url)
   return readAnswers(answer)
