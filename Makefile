@@ -5,8 +5,9 @@ SHELL := /bin/bash
 INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
 PEERS := bench/peers
+PAGE_PEERS := bench/page-peers
 
-.PHONY: help install hooks run run-kafka up test test-ci test-all faults watch bench eval replay pack sbom format clean
+.PHONY: help install hooks run run-kafka up test test-ci test-all faults watch bench page-cost eval replay pack sbom format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -57,13 +58,16 @@ watch: install ## Unit tests, again on each change
 bench: install $(PEERS)/node_modules/.package-lock.json ## Measure against floors and other packages; writes docs/reports/performance.md
 	npm run --silent bench
 
+page-cost: install $(PAGE_PEERS)/node_modules/.package-lock.json ## Measure what the browser SDK costs a page, in turns with FingerprintJS and BotD
+	npm run --silent page-cost -- $(ARGS)
+
 eval: install $(DETECTION)/node_modules/.package-lock.json $(DETECTION)/.venv/installed ## Measure detection with real browsers; ARGS='--only chromium' for some
 	npm run --silent eval -- $(ARGS)
 
 replay: install ## Measure how visitors are known again; writes the last part of docs/reports/detection.md
 	npm run --silent replay
 
-$(DETECTION)/node_modules/.package-lock.json $(PEERS)/node_modules/.package-lock.json: %/node_modules/.package-lock.json: %/package.json %/package-lock.json
+$(DETECTION:%=%/node_modules/.package-lock.json) $(PEERS:%=%/node_modules/.package-lock.json) $(PAGE_PEERS:%=%/node_modules/.package-lock.json): %/node_modules/.package-lock.json: %/package.json %/package-lock.json
 	cd $* && npm ci --no-audit --no-fund
 	@touch $@
 

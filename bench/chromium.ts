@@ -6,10 +6,18 @@ import { chromiumFile, createProfile, quietFlags } from '../test/support/chromiu
 
 /** A headless Chromium of which no more is asked than pages: a driver's own scripts would be in what is measured. */
 export interface DrivenBrowser {
-  /** Opens an address in a fresh profile at a fraction of the processor's speed. Returns what closes the page. */
-  openPage(url: string, slowdown: number): Promise<() => Promise<void>>
+  /** Opens an address in a fresh profile at a fraction of the processor's speed. */
+  openPage(url: string, slowdown: number): Promise<DrivenPage>
   close(): Promise<void>
 }
+
+export interface DrivenPage {
+  /** Milliseconds that the main thread has worked so far, on the clock and of the processor. */
+  busyMs(): Promise<{ tasks: number; cpu: number }>
+  close(): Promise<void>
+}
+
+const metricsOf = z.object({ metrics: z.array(z.object({ name: z.string(), value: z.number() })) })
 
 const answerOf = z.object({
   id: z.number(),
@@ -38,8 +46,17 @@ export async function openBrowser(): Promise<DrivenBrowser> {
       })
       const { sessionId } = await send('Target.attachToTarget', { targetId, flatten: true })
       await send('Emulation.setCPUThrottlingRate', { rate: slowdown }, sessionId)
+      await send('Performance.enable', {}, sessionId)
       await send('Page.navigate', { url }, sessionId)
-      return async () => void (await send('Target.disposeBrowserContext', { browserContextId }))
+      return {
+        async busyMs() {
+          const { metrics } = metricsOf.parse(await send('Performance.getMetrics', {}, sessionId))
+          const ms = (name: string) =>
+            1000 * (metrics.find((metric) => metric.name === name)?.value ?? Number.NaN)
+          return { tasks: ms('TaskDuration'), cpu: ms('ThreadTime') }
+        },
+        close: async () => void (await send('Target.disposeBrowserContext', { browserContextId })),
+      }
     },
     async close() {
       const ended = once(program, 'exit')

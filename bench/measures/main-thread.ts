@@ -111,9 +111,9 @@ async function startSite() {
     async load(browser: DrivenBrowser, script: string): Promise<Load> {
       page = pageWith(script)
       told = Promise.withResolvers<string>()
-      const close = await browser.openPage(url, slowdown)
+      const opened = await browser.openPage(url, slowdown)
       const answer: Load | { failed: string } = JSON.parse(await told.promise)
-      await close()
+      await opened.close()
       if ('failed' in answer) throw new Error(answer.failed)
       return answer
     },
