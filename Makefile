@@ -6,6 +6,8 @@ INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
 PEERS := bench/peers
 PAGE_PEERS := bench/page-peers
+# They have packages of their own, which are installed when they are needed.
+OWN_PACKAGES := $(DETECTION) $(PEERS) $(PAGE_PEERS)
 
 .PHONY: help install hooks run run-kafka up test test-ci test-all faults watch bench page-cost eval replay pack sbom format clean
 
@@ -67,7 +69,7 @@ eval: install $(DETECTION)/node_modules/.package-lock.json $(DETECTION)/.venv/in
 replay: install ## Measure how visitors are known again; writes the last part of docs/reports/detection.md
 	npm run --silent replay
 
-$(DETECTION:%=%/node_modules/.package-lock.json) $(PEERS:%=%/node_modules/.package-lock.json) $(PAGE_PEERS:%=%/node_modules/.package-lock.json): %/node_modules/.package-lock.json: %/package.json %/package-lock.json
+$(OWN_PACKAGES:%=%/node_modules/.package-lock.json): %/node_modules/.package-lock.json: %/package.json %/package-lock.json
 	cd $* && npm ci --no-audit --no-fund
 	@touch $@
 
