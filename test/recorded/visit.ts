@@ -9,7 +9,9 @@ import {
 } from '../../infra/wire/collect/client.ts'
 import type { SentObservations } from '../../schemas/observations.ts'
 import { simulatedAnswers } from '../../services/cli/simulate/generate/answers.ts'
+import { eventually } from '../support/eventually.ts'
 import { bindingOf } from '../support/gate-proof.ts'
+import { queryAt } from '../support/server-databases.ts'
 import { type Headers, headerOf, type Request } from './http.ts'
 import type { World } from './world.ts'
 
@@ -136,6 +138,8 @@ export async function visit(world: World, options: VisitOptions): Promise<Visit>
     )
     handedOut = fingerprint?.state.id ?? handedOut
   }
+  // Otherwise it hangs on the time until the hand-off whether that is the first decision.
+  if (sent.batches !== missing) await eventually(() => expectDecision(world, opened.sessionId))
   return {
     opened,
     continuity: handedOut,
@@ -146,6 +150,11 @@ export async function visit(world: World, options: VisitOptions): Promise<Visit>
         ...(boundTo === undefined ? {} : { binding: bindingOf(boundTo) }),
       }),
   }
+}
+
+async function expectDecision({ databaseUrl }: World, sessionId: string): Promise<void> {
+  const text = `select session_id from read.sessions where session_id = '${sessionId}'`
+  if ((await queryAt(databaseUrl, [text])).length === 0) throw new Error('it is not decided yet')
 }
 
 function kindOf(url: string): keyof Visit['sent'] {
