@@ -116,7 +116,7 @@ describe('the whole flow: an agent signs up, a person approves in a browser, cre
     const opened = await openDump(places, createKeyring(await setting('master-keys')))
     return { places, opened }
   }
-  /** Where secrets are on Postgres's disk, of the WAL since then. vault.test.ts looks there for a signup's own key. */
+  /** Finds secrets in Postgres's files, and in its WAL since then. vault.test.ts looks there for a signup's own key. */
   const onDisk = async (secrets: Secret[], since: string) => {
     const { scan } = createScanner(secrets)
     return [...(await dumpWal(pool, since)), ...(await dumpDatabaseFiles(pool))].flatMap(scan)

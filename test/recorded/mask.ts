@@ -37,8 +37,8 @@ const rules: [kind: string, pattern: RegExp][] = [
   ['state', /(?<="state":\{"id":")[^"]+/g],
 ]
 
-/** What is not told apart, before values have placeholders. */
-const notToldApart: [pattern: RegExp, name: string][] = [
+/** Texts that get one placeholder each, before values get numbered ones. */
+const fixedPlaceholders: [pattern: RegExp, name: string][] = [
   // As a repeated answer names it; the answer's own was replaced before.
   [/\breq_[0-9a-f]{32}\b/g, '<earlier request>'],
   [/(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width":\d+,"height")/g, '"<drawing>"'],
@@ -105,7 +105,7 @@ export function createMask(places: Record<string, string>) {
   return (text: string, now: number): string => {
     let result = withoutEvidence(text)
     for (const [place, name] of Object.entries(places)) result = result.replaceAll(place, name)
-    for (const [pattern, name] of notToldApart) result = result.replace(pattern, name)
+    for (const [pattern, name] of fixedPlaceholders) result = result.replace(pattern, name)
     for (const [kind, pattern] of rules)
       result = result.replace(pattern, (value) => placeholder(kind, value))
     result = result.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z/g, (time) =>

@@ -26,9 +26,9 @@ export function cli(args: string[], env: Record<string, string>): Promise<CliRes
   return startCli(args, env).result
 }
 
-/** Parses lines of JSON, as commands print them; a line that is cut off is left out. */
+/** Parses lines of JSON, as commands print them. A last line without its end is left out; any other text throws. */
 export const jsonLines = <T>(text: string): T[] =>
   text
     .split('\n')
-    .filter((line) => line.endsWith('}'))
+    .slice(0, -1)
     .map((line): T => JSON.parse(line))

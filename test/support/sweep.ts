@@ -44,7 +44,7 @@ function isOurs(folder: string): boolean {
 
 const runOf = (folder: string): number => Number.parseInt(folder.slice(prefix.length), 10)
 
-/** Whether there is such a process. */
+/** Returns whether a process has the id. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { createTestDatabase } from '../../support/postgres.ts'
 import { type ServerProcess, startServerProcess } from '../../support/server-process.ts'
@@ -70,7 +70,7 @@ const env = {
 const servers = new Map<string, ServerProcess>()
 const start = async (role: string) =>
   servers.set(role, await startServerProcess(['serve', '--roles', role], env))
-await Promise.all(publicRoles.map(start))
+beforeAll(() => Promise.all(publicRoles.map(start)))
 afterAll(async () => {
   await Promise.all([...servers.values()].map((server) => server.end('SIGTERM')))
   await database.drop()

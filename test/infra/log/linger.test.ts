@@ -6,7 +6,7 @@ const topic = 'lingering'
 describe.each(openBothLogs())('a record that may linger, $name', (testLog) => {
   afterAll(testLog.cleanup)
 
-  /** What a consumer gets, call by call, of records of these types that are appended one by one. */
+  /** Appends records of these types one by one. Returns their types by call of a consumer. */
   async function calls(ms: number, types: string[], failing?: string): Promise<string[][]> {
     const log = await testLog.open()
     await log.ensureTopics([{ topic, partitions: 1 }])

@@ -55,7 +55,7 @@ const bad: [string, string][] = [
   [`https://example.com/${'ä'.repeat(900)}`, '2000'],
 ]
 
-it.each(bad)('a URL that nobody can use %j is refused, because of: %s', (url, word) => {
+it.each(bad)('the URL %j is refused, because of: %s', (url, word) => {
   expect(webhookUrlProblem(url, strict)).toContain(word)
   expect(webhookUrlProblem(url, loopbackToo)).toContain(word)
 })

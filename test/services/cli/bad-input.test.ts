@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { Command } from 'commander'
-import { afterAll, afterEach, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { defineData } from '../../../services/cli/data/command.ts'
 import { defineDataKeys } from '../../../services/cli/data-keys.ts'
 import { defineEvents } from '../../../services/cli/events.ts'
@@ -91,7 +91,9 @@ const world = await openServiceWorld({ projections })
 await createOrganization(world.deps, { name: 'Acme', slug: 'acme' })
 const TIDEGATE_MASTER_KEYS = randomBytes(32).toString('base64')
 const settings = { DATABASE_URL: world.url, TIDEGATE_MASTER_KEYS, DATA_DIR: '/nowhere' }
-for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value)
+beforeAll(() => {
+  for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value)
+})
 afterEach(() => vi.restoreAllMocks())
 afterAll(async () => {
   vi.unstubAllEnvs()
@@ -202,6 +204,7 @@ const refusals: [line: string, sentence: string][] = [
   ['keys create nobody --name X', noOrganization],
   ['keys create acme --name X --scopes sessions:read', 'expected secret, where scopes are given'],
   ['keys create acme --name X --type secret --scopes nope', 'possible values: *, sessions:list, '],
+  ['keys create acme --name X --type secret --scopes ,', 'scopes: '],
   ['keys create acme --name X --type publishable --scopes *', 'scopes: expected secret keys only'],
   ['keys create acme --name X --origins nope', 'expected an https origin or https://*.host'],
   ['keys list', "missing required argument 'organization'"],
@@ -256,6 +259,7 @@ const refusals: [line: string, sentence: string][] = [
   ['rescore --model x --organization a --everybody', '--organization and --everybody exclude each'],
   ['rescore --back --model x', '--back takes no --model: it returns to the one before.'],
   ['rescore --back', 'whose model? --organization names one, --everybody means all that have none'],
+  ['rescore --model x --switch --reason y', 'whose model? --organization names one'],
   ['rescore --back --everybody', '--reason is missing.'],
   ['rescore --back --everybody --reason x', 'There is no earlier model to go back to.'],
   ['rescore --model x --reason y', '--at and --reason are for --switch and --back.'],

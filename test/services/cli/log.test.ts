@@ -3,6 +3,14 @@ import { createCodec } from '../../../infra/event-store/codec.ts'
 import { skip } from '../../../services/cli/log.ts'
 import { createMemoryLog } from '../../support/memory-log.ts'
 
+it('a record that is not there yet is not skipped', async () => {
+  const log = createMemoryLog()
+  const place = { topic: 'tidegate.sessions.v1', partition: 0, offset: 0 }
+  const skipping = skip({ log, codec: createCodec() }, { place, reason: 'x', by: 'Ada' })
+  await expect(skipping).rejects.toThrow('no such record')
+  expect(log.records).toEqual([])
+})
+
 it('a record that is as large as the log takes is skipped by a smaller one', async () => {
   const [log, codec] = [createMemoryLog(), createCodec()]
   const value = Buffer.alloc(1024 * 1024, 'not ours')

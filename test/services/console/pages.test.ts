@@ -402,7 +402,7 @@ test.each([
   [`visitors/${visitorId}`, 'Export as JSON'],
   ['webhooks', 'Send a test'],
   ['settings', /^Teach Blink/],
-])('a change that is refused says why %s: %s', async (at, name) => {
+])('a refused change says why, %s: %s', async (at, name) => {
   await open(`live/${at}`)
   const button = page.getByRole('button', { name }).first()
   await button.waitFor()

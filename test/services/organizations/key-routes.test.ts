@@ -69,6 +69,7 @@ describe('a new key', () => {
   const pasted = `sk_live_${'0'.repeat(38)}`
   test.each([
     [undefined, 'body', 'invalid_type'],
+    [{ name: pasted.repeat(3) }, 'name', 'invalid'],
     [{ name: 'A', type: 'secret', scopes: [pasted] }, 'scopes.0', 'invalid_value'],
     [{ name: 'A', client_target: 'native_ios' }, 'client_target', 'invalid_value'],
     [{ name: 'A', allowed_origins: [pasted] }, 'allowed_origins.0', 'invalid'],
@@ -147,6 +148,7 @@ describe('a change', () => {
   test.each([
     [{}, 'body', 'invalid'],
     [{ type: 'publishable' }, 'type', 'not_allowed'],
+    [{ name: 'A', rate_limit: 1 }, 'rate_limit', 'not_allowed'],
   ])('to %j is refused: %s %s', async (change, name, issue) => {
     const { status, body } = await patch((await secret()).keyId, change)
     expect([status, body.error.details]).toMatchObject([

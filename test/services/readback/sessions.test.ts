@@ -177,7 +177,7 @@ describe('GET /v1/sessions/{sessionId}', () => {
 
   test.each([
     id('sid', 99),
-    // Of the other environment, and of another organization.
+    // The other environment, and another organization.
     id('sid', 4),
     id('sid', 5),
     'a'.repeat(32),

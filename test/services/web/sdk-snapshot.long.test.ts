@@ -110,7 +110,7 @@ describe('the snapshot', () => {
     ])
   })
 
-  test('is computed in a task for each family at least, where each step takes long', async () => {
+  test('begins in an idle moment, and has a task for each family where each step takes long', async () => {
     await page.evaluate(`(() => {
       let [elapsed, lastTask] = [0, -1]
       window.tasks = 0
@@ -124,8 +124,13 @@ describe('the snapshot', () => {
         lastTask = task
         return now() + (elapsed += 20)
       }
+      window.requestIdleCallback = (begin, options) => {
+        window.idle = options
+        return setTimeout(begin)
+      }
     })()`)
     await handOver(bench, page)
+    expect(await page.evaluate('idle')).toEqual({ timeout: 100 })
     const families = Object.keys(snapshotSchema.parse({})).filter(
       (name) => !notAsked.includes(name),
     )

@@ -73,7 +73,7 @@ it.each([
   ['::ffff:1.2.3.4', 0x01020304],
   ['2001:db8::', 0x20010db8_00000000n],
   ['2001:db8:0:1::9', 0x20010db8_00000001n],
-])('an address %s has the key %s', (ip, key) => {
+])('the address %s has the key %s', (ip, key) => {
   expect(keyOfAddress(ip)).toBe(key)
 })
 

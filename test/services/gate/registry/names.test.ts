@@ -141,7 +141,7 @@ test.each([
   'Acme\ufe0f',
   'Acme\u2800',
   'Acme\u034f',
-])('what nobody sees %j is refused', (text) => {
+])('a name with characters that nobody sees is refused: %j', (text) => {
   expect(problemOf({ name: text })).toBe('name invalid')
   expect(problemOf(labelled(text))).toBe('env_vars.0.name invalid')
   expect(problemOf({ description: text })).toBe('description invalid')
@@ -152,7 +152,9 @@ test.each([
   '\u{1f44b}\u{1f3fd} Hi',
   '\u0dc1\u0dca\u200d\u0dbb\u0dd3', // Sinhala: Sri
   '\u0646\u0627\u0645\u0647\u200c\u0647\u0627', // Persian: letters
-])('what nobody sees %j is written so', (text) => expect(problemOf({ name: text })).toBeUndefined())
+])('a name is taken as it is written: %j', (text) =>
+  expect(problemOf({ name: text })).toBeUndefined(),
+)
 
 test.each([
   'A\u0323\u0302cme',

@@ -99,7 +99,7 @@ describe('creating', () => {
   })
 })
 
-test('a change is refused of what cannot be changed, which is named', async () => {
+test('a change of what is fixed is refused, and names it', async () => {
   const id = await created()
   const webhook_endpoint_id = (await gateTenant(gate.deps)).endpointId
   expect((await patch(id, {})).outcome).toBe(invalid('body'))
