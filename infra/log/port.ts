@@ -74,7 +74,7 @@ export interface ConsumeOptions {
 
 /**
  * A record may wait for others of its partition, so that they are handed over together: at most `ms`, and not once there
- * is a record of an urgent type. On the embedded log those of other processes do not wait.
+ * is a record of an urgent type. On the embedded log those wait that the process itself appended, and on Kafka none.
  */
 export interface Linger {
   ms: number

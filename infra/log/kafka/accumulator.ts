@@ -22,15 +22,7 @@ export interface AccumulatorDeps {
 interface Fetched {
   payload: EachBatchPayload
   messages: KafkaMessage[]
-  // Tells kafkajs to fetch on. Absent = it has done so already.
-  done?: () => void
-}
-
-// Messages that wait for others of their partition, while kafkajs fetches on behind them.
-interface Lingering {
-  payload: EachBatchPayload
-  messages: KafkaMessage[]
-  timer: NodeJS.Timeout
+  done: () => void
 }
 
 interface Piece {
@@ -48,83 +40,30 @@ const defaultMaxRecords = 1000
 export function createAccumulator(deps: AccumulatorDeps) {
   const { consumer, commits, starts, callersName, options, isStopping } = deps
   const failures = new Map<string, number>()
-  // By the names of their places.
-  const lingering = new Map<string, Lingering>()
   let waiting: Fetched[] = []
-  let draining: Promise<void> | undefined
+  let isDraining = false
 
   async function eachBatch(payload: EachBatchPayload): Promise<void> {
-    if (linger(payload)) return
     const { promise, resolve: done } = Promise.withResolvers<void>()
-    enter({ payload, messages: payload.batch.messages, done })
+    waiting.push({ payload, messages: payload.batch.messages, done })
+    void drain()
     await withHeartbeat(payload, promise)
   }
 
-  // Returns false where its messages are to be handled at once, with those that waited for them.
-  function linger(payload: EachBatchPayload): boolean {
-    const { batch } = payload
-    const place = placeName(batch)
-    const before = lingering.get(place)
-    if (!options.linger || !goesOn({ payload, messages: batch.messages })) return false
-    if (batch.messages.some(isUrgent)) {
-      if (before) end(place, before)
-      return false
-    }
-    payload.resolveOffset(batch.lastOffset())
-    const messages = [...(before?.messages ?? []), ...batch.messages]
-    const timer = before?.timer ?? setTimeout(() => endOf(place), options.linger.ms)
-    lingering.set(place, { payload, messages, timer })
-    return true
-  }
-
-  const isUrgent = ({ headers }: KafkaMessage): boolean =>
-    options.linger?.urgent.has(String(headers?.event_type)) === true
-
-  function endOf(place: string): void {
-    const found = lingering.get(place)
-    if (found) end(place, found)
-  }
-
-  function end(place: string, { payload, messages, timer }: Lingering): void {
-    clearTimeout(timer)
-    lingering.delete(place)
-    enter({ payload, messages })
-  }
-
-  // What follows a place that is read again comes again, too.
-  function drop(place: string): void {
-    clearTimeout(lingering.get(place)?.timer)
-    lingering.delete(place)
-    takeWaiting(place)?.done?.()
-  }
-
-  // One entry for each partition, with the messages of all fetches that wait.
-  function enter(first: Fetched, then?: Fetched): void {
-    const before = takeWaiting(placeName(first.payload.batch))
-    const all = [before, first, then].filter((one) => one !== undefined)
-    const messages = all.flatMap((one) => one.messages)
-    waiting.push({ ...(then ?? first), messages })
-    draining ??= drain()
-  }
-
-  function takeWaiting(place: string): Fetched | undefined {
-    const found = waiting.find(({ payload }) => placeName(payload.batch) === place)
-    waiting = waiting.filter((one) => one !== found)
-    return found
-  }
-
   async function drain(): Promise<void> {
+    if (isDraining) return
+    isDraining = true
     // The partitions of one fetch come within the same turn of the event loop.
     await new Promise(setImmediate)
     while (waiting.length > 0) await deal(take())
-    draining = undefined
+    isDraining = false
   }
 
   function take(): Piece[] {
     const pieces: Piece[] = []
     let room = options.maxRecords ?? defaultMaxRecords
     for (const fetched of waiting) {
-      if (!goesOn(fetched)) fetched.done?.()
+      if (!goesOn(fetched)) fetched.done()
       else if (room > 0) {
         const batch = batchOf(fetched, { topic: callersName(fetched.payload.batch.topic), room })
         room -= batch.records.length
@@ -136,7 +75,7 @@ export function createAccumulator(deps: AccumulatorDeps) {
     return pieces
   }
 
-  function goesOn({ payload, messages }: Pick<Fetched, 'payload' | 'messages'>): boolean {
+  function goesOn({ payload, messages }: Fetched): boolean {
     const { topic, partition } = payload.batch
     if (isStopping() || messages.length === 0 || !starts.isReady(topic, partition)) return false
     return payload.isRunning() && !payload.isStale()
@@ -155,17 +94,16 @@ export function createAccumulator(deps: AccumulatorDeps) {
     if (!options.keepsNoOffsets)
       commits.add({ topic, partition, offset: chosen?.offset ?? last + 1 })
     if (chosen) {
-      drop(placeName(fetched.payload.batch))
       consumer.seek({ topic, partition, offset: String(chosen.offset) })
       if (chosen.failed) retryLater(fetched.payload)
-      fetched.done?.()
+      fetched.done()
       return
     }
     failures.delete(placeName(fetched.payload.batch))
-    if (fetched.done) fetched.payload.resolveOffset(String(last))
+    fetched.payload.resolveOffset(String(last))
     const messages = fetched.messages.slice(batch.records.length)
-    if (messages.length === 0) fetched.done?.()
-    else enter({ ...fetched, messages }, takeWaiting(placeName(fetched.payload.batch)))
+    if (messages.length > 0) waiting.push({ ...fetched, messages })
+    else fetched.done()
   }
 
   // Pauses only this partition: the others go on, and the group does not see a failure.
@@ -177,17 +115,7 @@ export function createAccumulator(deps: AccumulatorDeps) {
     setTimeout(() => !isStopping() && resume(), backoffMs(count)).unref()
   }
 
-  return {
-    eachBatch,
-    /** After an assignment all that is not handled comes again. */
-    clear(): void {
-      const unfetched = waiting.filter(({ done }) => done === undefined)
-      for (const { payload } of unfetched) takeWaiting(placeName(payload.batch))
-      for (const place of [...lingering.keys()]) drop(place)
-    },
-    /** Resolves when the handler is not at work. */
-    settled: async (): Promise<void> => draining,
-  }
+  return eachBatch
 }
 
 // A handler may take longer than the group waits for a sign of life.

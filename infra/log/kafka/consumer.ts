@@ -60,14 +60,7 @@ async function launch(
   const callersName = (topic: string) => topic.slice(prefix.length)
   const commits = createCommits(consumer, onError)
   const starts = createStartOffsets({ consumer, callersName, options })
-  const accumulator = createAccumulator({
-    consumer,
-    commits,
-    starts,
-    callersName,
-    options,
-    isStopping,
-  })
+  const handle = createAccumulator({ consumer, commits, starts, callersName, options, isStopping })
   const running = new Set<Promise<void>>()
   let restart: PromiseWithResolvers<void> | undefined
 
@@ -75,7 +68,6 @@ async function launch(
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     restart?.resolve()
     commits.clear()
-    accumulator.clear()
     starts.assigned(payload.memberAssignment)
   })
   consumer.on(consumer.events.CRASH, ({ payload }) => {
@@ -86,7 +78,7 @@ async function launch(
   })
 
   async function eachBatch(payload: EachBatchPayload): Promise<void> {
-    const work = accumulator.eachBatch(payload)
+    const work = handle(payload)
     running.add(work)
     await work.finally(() => running.delete(work))
   }
@@ -120,7 +112,7 @@ async function launch(
     async stop() {
       state.stopping = true
       starts.stop()
-      await Promise.allSettled([...running, accumulator.settled()])
+      await Promise.allSettled(running)
       await within(commits.flush(), stopTimeoutMs).catch(onError)
       await within(leave(), stopTimeoutMs).catch(onError)
     },

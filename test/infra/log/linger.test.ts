@@ -1,9 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { openBothLogs } from '../../support/logs.ts'
+import { postgresTestLog } from '../../support/logs.ts'
 
 const topic = 'lingering'
 
-describe.each(openBothLogs())('a record that may linger, $name', (testLog) => {
+describe('a record that may linger', () => {
+  const testLog = postgresTestLog()
   afterAll(testLog.cleanup)
 
   /** Appends records of these types one by one. Returns their types by call of a consumer. */
@@ -32,7 +33,7 @@ describe.each(openBothLogs())('a record that may linger, $name', (testLog) => {
         return undefined
       },
     })
-    // From here on the embedded log takes what is appended from memory.
+    // From here on the log takes what is appended from memory.
     await log.append([of('urgent')])
     await expect.poll(() => got).toEqual([['urgent']])
     for (const type of types) await log.append([of(type)])
