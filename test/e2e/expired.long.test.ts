@@ -62,9 +62,7 @@ describe.each(clusterLogs())('scoring was down for longer than records are kept,
     const expired = 'tidegate_consumer_expired_records_total{group="scoring"}'
     const unread = await metricOf(scoring.baseUrl, expired)
     expect(unread).toBeGreaterThan(clients.length)
-    // Its notes for people are no JSON.
-    const logged = scoring.output().replaceAll(/^[^{].*\n/gm, '')
-    const errors = jsonLines<{ msg: string; records: number }>(logged).filter(({ msg }) =>
+    const errors = jsonLines<{ msg: string; records: number }>(scoring.output()).filter(({ msg }) =>
       msg.includes('records expired before scoring read them'),
     )
     expect(errors.reduce((sum, { records }) => sum + records, 0)).toBe(unread)

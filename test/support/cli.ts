@@ -26,9 +26,9 @@ export function cli(args: string[], env: Record<string, string>): Promise<CliRes
   return startCli(args, env).result
 }
 
-/** Parses lines of JSON, as commands print them. A last line without its end is left out; any other text throws. */
+/** Parses lines of JSON, as commands print them; a line that is cut off is left out. */
 export const jsonLines = <T>(text: string): T[] =>
   text
     .split('\n')
-    .slice(0, -1)
+    .filter((line) => line.endsWith('}'))
     .map((line): T => JSON.parse(line))

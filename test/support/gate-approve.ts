@@ -55,14 +55,11 @@ interface Approval extends Pick<ProofOptions, 'baseUrl' | 'headers' | 'simulatio
   gateSessionId: string
   /** A script has to name the account, and a person need not. */
   account_name?: string
-  /** Of the consent page's requests alone. */
-  pageHeaders?: Record<string, string>
 }
 
 /** Approves a signup or login as its consent page does. Asks again while the service or the read models take time. */
-export async function approveOverHttp({ account_name, pageHeaders, ...options }: Approval) {
-  const { baseUrl, gateSessionId } = options
-  const headers = { ...options.headers, ...pageHeaders }
+export async function approveOverHttp({ account_name, ...options }: Approval) {
+  const { baseUrl, gateSessionId, headers = {} } = options
   const session = `sessions/${gateSessionId}`
   const consent = await askGate(baseUrl, `${session}/consent`, { headers })
   const { approve_token } = consent.data

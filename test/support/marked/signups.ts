@@ -31,8 +31,7 @@ export async function signUpMarked(
     { service_id: serviceId, account_name, metadata },
     agent,
   )
-  const pageHeaders = { 'user-agent': `page/${marks.text('gate.user-agent of the page')}` }
-  const approval = { baseUrl, gateSessionId: id, account_name, headers, pageHeaders }
+  const approval = { baseUrl, gateSessionId: id, account_name, headers }
   const { data } = await approveOverHttp(approval)
   if (data?.status !== 'approved') throw new Error(`the signup is ${data?.status}`)
   return id

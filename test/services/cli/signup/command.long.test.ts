@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { cli } from '../../../support/cli.ts'
 import { followCli } from '../../../support/cli-lines.ts'
 import { approveAsPerson } from '../../../support/gate-approve.ts'
@@ -12,10 +12,7 @@ import { startTidegate } from '../../../support/tidegate.ts'
 
 const folder = temporaryFolder('signup')
 const running: ReturnType<typeof followCli>[] = []
-let tidegate: Awaited<ReturnType<typeof startTidegate>>
-beforeAll(async () => {
-  tidegate = await startTidegate()
-})
+const tidegate = await startTidegate()
 afterAll(async () => {
   for (const { end } of running) end()
   await Promise.all(running.map(({ result }) => result))
