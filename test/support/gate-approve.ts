@@ -55,10 +55,12 @@ interface Approval extends Pick<ProofOptions, 'baseUrl' | 'headers' | 'simulatio
   gateSessionId: string
   /** A script has to name the account, and a person need not. */
   account_name?: string
+  /** Default: asks again while the service or the read models take time. */
+  asksOnce?: boolean
 }
 
-/** Approves a signup or login as its consent page does. Asks again while the service or the read models take time. */
-export async function approveOverHttp({ account_name, ...options }: Approval) {
+/** Approves a signup or login as its consent page does. */
+export async function approveOverHttp({ account_name, asksOnce = false, ...options }: Approval) {
   const { baseUrl, gateSessionId, headers = {} } = options
   const session = `sessions/${gateSessionId}`
   const consent = await askGate(baseUrl, `${session}/consent`, { headers })
@@ -69,7 +71,8 @@ export async function approveOverHttp({ account_name, ...options }: Approval) {
   const answer = await eventually(
     async () => {
       const answered = await askGate(baseUrl, `${session}/approve`, { body, headers })
-      if (answered.status === 409 || answered.status === 503) throw new Error(answered.code)
+      if (!asksOnce && (answered.status === 409 || answered.status === 503))
+        throw new Error(answered.code)
       return answered
     },
     { timeoutMs: 60_000, intervalMs: 2000 },
@@ -83,5 +86,5 @@ export async function approveAsPerson(
   gateSessionId: string,
 ): Promise<number> {
   const simulationKey = readSimulationKey(dataDir)
-  return (await approveOverHttp({ baseUrl, gateSessionId, simulationKey })).status
+  return (await approveOverHttp({ baseUrl, gateSessionId, simulationKey, asksOnce: true })).status
 }
