@@ -1,15 +1,11 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
-import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
-import { z } from 'zod'
 import { buildSdk } from '../services/web/build-sdk.ts'
-import { type DrivenBrowser, openBrowser } from './chromium.ts'
+import { openBrowser } from './chromium.ts'
 import { startEnvironment } from './environment.ts'
+import { handOffScript, type PageLoad, startPageSite } from './page-site.ts'
 import { interleave } from './rounds.ts'
 import { spreadOf } from './stats.ts'
 
@@ -18,26 +14,10 @@ import { spreadOf } from './stats.ts'
 const { values: flags } = parseArgs({
   options: {
     rounds: { type: 'string', default: '9' },
-    /** How many times slower than this machine, comma-separated. */
+    /** Factors by which the browser is slower than this machine, comma-separated. */
     slowdowns: { type: 'string', default: '1,6' },
   },
 })
-const settledMs = 300
-
-const told = z.union([
-  z.object({ doneMs: z.number(), longMs: z.number() }),
-  z.object({ failed: z.string() }),
-])
-
-interface Load {
-  /** On the main thread: the length of its tasks, and its time of the processor. */
-  tasksMs: number
-  cpuMs: number
-  /** The longest task, where one takes 50 ms or more. */
-  longestMs: number
-  doneMs: number
-}
-
 const peers = `
   import FingerprintJS from '@fingerprintjs/fingerprintjs'
   import { load } from '@fingerprintjs/botd'
@@ -58,59 +38,13 @@ async function bundlePeers(): Promise<string> {
   return outputFiles[0]?.text ?? ''
 }
 
-const pageWith = (script: string) => `<!doctype html><title>Page</title><p>Text</p>
-<script>
-  let longMs = 0
-  const note = (list) => { for (const { duration } of list.getEntries()) longMs = Math.max(longMs, duration) }
-  new PerformanceObserver(note).observe({ type: 'longtask' })
-  const tell = (told) => fetch('/told', { method: 'POST', body: JSON.stringify(told) })
-</script>
-<script type="module">
-  try {
-    ${script}
-    const doneMs = performance.now()
-    setTimeout(() => tell({ doneMs, longMs }), ${settledMs})
-  } catch (error) {
-    tell({ failed: String(error) })
-  }
-</script>`
-
-/** Serves the scripts and a page that runs one of them and tells when it is done. */
-async function startSite(scripts: Record<string, string>) {
-  let page = ''
-  let answer = Promise.withResolvers<string>()
-  const server = createServer(async (request, response) => {
-    const script = scripts[request.url ?? '']
-    if (script !== undefined)
-      return response.setHeader('content-type', 'text/javascript').end(script)
-    if (request.url !== '/told') return response.setHeader('content-type', 'text/html').end(page)
-    answer.resolve(await text(request))
-    return response.end()
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = `http://localhost:${(server.address() as AddressInfo).port}/`
-  return {
-    async load(browser: DrivenBrowser, slowdown: number, script: string): Promise<Load> {
-      page = pageWith(script)
-      answer = Promise.withResolvers<string>()
-      const opened = await browser.openPage(url, slowdown)
-      const outcome = told.parse(JSON.parse(await answer.promise))
-      const { tasks, cpu } = await opened.busyMs()
-      await opened.close()
-      if ('failed' in outcome) throw new Error(outcome.failed)
-      return { tasksMs: tasks, cpuMs: cpu, longestMs: outcome.longMs, doneMs: outcome.doneMs }
-    },
-    close: () => server.close(),
-  }
-}
-
-function report(slowdown: number, loads: Record<string, Load[]>): void {
-  const median = (name: string, field: keyof Load) =>
-    spreadOf((loads[name] ?? []).map((load) => load[field])).median
-  const net = (name: string, field: keyof Load) =>
-    Math.round(median(name, field) - median('empty', field))
+function report(slowdown: number, loads: Record<string, PageLoad[]>): void {
+  const median = (name: string, of: (load: PageLoad) => number) =>
+    spreadOf((loads[name] ?? []).map(of)).median
+  const net = (name: string, field: 'tasksMs' | 'cpuMs' | 'doneMs') =>
+    Math.round(median(name, (load) => load[field]) - median('empty', (load) => load[field]))
   for (const name of ['ours', 'theirs']) {
-    const longest = Math.round(median(name, 'longestMs'))
+    const longest = Math.round(median(name, ({ long }) => Math.max(0, ...long)))
     console.log(
       `${slowdown}x ${name}: main thread ${net(name, 'tasksMs')} ms (CPU ${net(name, 'cpuMs')} ms), done after ${net(name, 'doneMs')} ms, longest task ${longest ? `${longest} ms` : 'below 50 ms'}`,
     )
@@ -125,15 +59,13 @@ const environment = await startEnvironment(undefined)
 const server = await environment.startAllInOne()
 const { publishable_key: publishableKey } = (await environment.credentials()).live
 const browser = await openBrowser()
-const site = await startSite({ '/theirs.js': theirs })
-const startSdk = `const { start } = await import('${server.url}/t.js')
-  await start(${JSON.stringify({ publishableKey })}).getSession()`
+const site = await startPageSite({ '/theirs.js': theirs })
 try {
   for (const slowdown of flags.slowdowns.split(',').map(Number)) {
     const load = (script: string) => () => site.load(browser, slowdown, script)
     const variants = [
       { name: 'empty', run: load('') },
-      { name: 'ours', run: load(startSdk) },
+      { name: 'ours', run: load(handOffScript(server.url, publishableKey)) },
       { name: 'theirs', run: load(`await (await import('/theirs.js')).run()`) },
     ]
     report(slowdown, await interleave({ rounds: Number(flags.rounds), warmUps: 1 }, variants))
