@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable, type RowOf } from '../../infra/postgres/table.ts'
 import type { SessionScored } from '../../schemas/events.ts'
@@ -76,30 +77,36 @@ export async function findSession(
 }
 
 export const findDecisions = (db: Db, decisionIds: string[]): Promise<FullDecisionRow[]> =>
-  readDecisions(db, { name: 'find-decisions', column: 'event_id', ids: decisionIds })
+  readDecisions(db, {
+    name: 'find-decisions',
+    text: `select ${decisionSelect} from read.decisions d where d.event_id = any($1)`,
+    values: [decisionIds],
+  })
 
-export const findDecisionsOfSessions = (db: Db, sessionIds: string[]): Promise<FullDecisionRow[]> =>
-  readDecisions(db, { name: 'find-session-decisions', column: 'session_id', ids: sessionIds })
+/** Returns the newest decision of each session, because a client can request results without end. */
+export const findLatestDecisions = (db: Db, sessionIds: string[]): Promise<FullDecisionRow[]> =>
+  readDecisions(db, {
+    name: 'find-latest-decisions',
+    text: `select latest.* from unnest($1::text[]) as session (id) cross join lateral (
+        select ${decisionSelect} from read.decisions d where d.session_id = session.id
+        order by d.log_offset desc limit 1
+      ) latest`,
+    values: [sessionIds],
+  })
 
-interface DecisionSearch {
-  name: string
-  column: 'event_id' | 'session_id'
-  ids: string[]
-}
+const decisionSelect = decisions.select(
+  'd',
+  ...decisionFields,
+  'session_id',
+  'organization_id',
+  'environment',
+  'event',
+)
 
-async function readDecisions(
-  db: Db,
-  { name, column, ids }: DecisionSearch,
-): Promise<FullDecisionRow[]> {
-  const identity = ['session_id', 'organization_id', 'environment'] as const
+async function readDecisions(db: Db, query: pg.QueryConfig): Promise<FullDecisionRow[]> {
   const { rows } = await db.query<
     Omit<FullDecisionRow, keyof DecisionEvidence> & { event: Buffer }
-  >({
-    name,
-    text: `select ${decisions.select('d', ...decisionFields, ...identity, 'event')}
-      from read.decisions d where d.${column} = any($1) order by d.log_offset`,
-    values: [ids],
-  })
+  >(query)
   return rows.map(({ event, ...row }) => ({ ...row, ...readEvidence(event) }))
 }
 

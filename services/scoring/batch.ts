@@ -36,7 +36,7 @@ import {
 } from './store.ts'
 import { offsets } from './tables.ts'
 import { type Resolution, type Resolved, resolveVisitors } from './visitors/resolve.ts'
-import type { Recorded } from './visitors/split.ts'
+import type { MadeDecision, Recorded } from './visitors/split.ts'
 
 export interface ScoreDeps extends DecisionSources {
   log: EventLog
@@ -57,7 +57,7 @@ export interface ScoreDeps extends DecisionSources {
 
 interface ScoreBatches {
   batches: EventBatch[]
-  findRecorded: (sessionIds: string[]) => Promise<Recorded>
+  findRecorded: (made: MadeDecision[]) => Promise<Recorded>
   countRepeats: RepeatCounter
   written: WrittenStates
 }
@@ -129,7 +129,12 @@ async function scoreIn(
   }
 
   // 4. Add what other sessions say: the visitor, and what they have in common with it.
-  const recorded = await findRecorded(decisions.map(({ state }) => state.session_id))
+  const recorded = await findRecorded(
+    decisions.map(({ state, trigger: { decisionId } }) => ({
+      decisionId,
+      sessionId: state.session_id,
+    })),
+  )
   const wanted = decisions.filter(
     ({ trigger, state }) => trigger.final || !recorded.final.has(state.session_id),
   )

@@ -9,12 +9,12 @@ import type { Skips } from '../../infra/event-store/skips.ts'
 import type { Position } from '../../infra/log/port.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { createRepeatCounter } from '../../projections/repeats/queries.ts'
-import { findDecisionsOfSessions } from '../../projections/sessions/queries.ts'
+import { findDecisions, findLatestDecisions } from '../../projections/sessions/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { type ScoreDeps, scoreBatches } from './batch.ts'
 import { restoreVisitors } from './restore.ts'
 import { createWrittenStates, readOffset } from './store.ts'
-import type { Recorded } from './visitors/split.ts'
+import type { MadeDecision, Recorded } from './visitors/split.ts'
 
 interface ScoringOptions extends ScoreDeps {
   applied: Pick<Applied, 'waitFor'>
@@ -54,7 +54,7 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
       partition,
       offset: events[0]?.position.offset ?? end,
     }))
-    const findRecorded = (sessionIds: string[]) => recovery.findRecorded(starts, sessionIds)
+    const findRecorded = (made: MadeDecision[]) => recovery.findRecorded(starts, made)
     try {
       const next = await scoreBatches(options, { batches, findRecorded, countRepeats, written })
       for (const { partition, expected } of batches) {
@@ -77,10 +77,10 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
 interface Recovery {
   /** Records before `until` (a next offset) of the partition may have been scored by someone who then crashed. */
   suspect(partition: number, until: number): void
-  /** Nothing unless a batch starts before what is suspected. */
+  /** Returns no facts unless a batch starts before what is suspected. */
   findRecorded(
     starts: { partition: number; offset: number }[],
-    sessionIds: string[],
+    made: MadeDecision[],
   ): Promise<Recorded>
 }
 
@@ -120,25 +120,32 @@ export function createRecovery({
     suspect(partition, until) {
       suspects.set(partition, { until: Math.max(until, suspects.get(partition)?.until ?? 0) })
     },
-    async findRecorded(starts, sessionIds) {
+    async findRecorded(starts, made) {
       const suspected = starts.flatMap(({ partition, offset }) => {
         const suspect = suspects.get(partition)
         if (suspect && offset < suspect.until) return [suspect]
         suspects.delete(partition)
         return []
       })
-      if (suspected.length === 0 || sessionIds.length === 0) return nothingRecorded
+      if (suspected.length === 0 || made.length === 0) return nothingRecorded
       const unread = suspected.filter((suspect) => !suspect.ready)
       const reading = unread.length > 0 ? readable() : undefined
       for (const suspect of unread) suspect.ready = reading
       await Promise.all(suspected.map(({ ready }) => ready))
-      const decisions = await findDecisionsOfSessions(pool, sessionIds)
-      const withVisitor = decisions.flatMap(({ session_id, visitor }) =>
+      const [recorded, latest] = await Promise.all([
+        findDecisions(
+          pool,
+          made.map(({ decisionId }) => decisionId),
+        ),
+        // A session keeps its visitor, and stays final.
+        findLatestDecisions(pool, [...new Set(made.map(({ sessionId }) => sessionId))]),
+      ])
+      const final = latest.filter(({ is_provisional }) => !is_provisional)
+      const withVisitor = latest.flatMap(({ session_id, visitor }) =>
         visitor ? [[session_id, visitor] as const] : [],
       )
-      const final = decisions.filter(({ is_provisional }) => !is_provisional)
       return {
-        decisionIds: new Set(decisions.map(({ event_id }) => event_id)),
+        decisionIds: new Set(recorded.map(({ event_id }) => event_id)),
         final: new Set(final.map(({ session_id }) => session_id)),
         visitors: new Map(withVisitor),
       }

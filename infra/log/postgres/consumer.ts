@@ -39,7 +39,7 @@ interface Reading extends Place {
   ahead: LogRecord[]
   // The offset behind all that was read or is ahead; undefined while that is not known.
   aheadEnd: number | undefined
-  // Its records wait for others until then.
+  // Its records wait for others until then; 0 = they don't wait.
   lingerUntil: number
   // Handled and not committed yet.
   uncommitted: number | undefined
@@ -145,7 +145,7 @@ export function startGroup(
       for (const [name, records] of batches) {
         const reading = readings.get(name)
         if (!reading) continue
-        if (linger) reading.lingerUntil = lingerUntil(reading, records, linger)
+        if (linger) reading.lingerUntil = endOfLinger(reading, records, linger)
         keepAhead(reading, records)
       }
       if (hasWork()) woken.resolve()
@@ -234,7 +234,7 @@ function takeAhead(ready: ReadyReading[], maxRecords: number): { batches: Batch[
 }
 
 // The first unread record makes its partition wait, and an urgent one ends that.
-function lingerUntil(reading: Reading, records: LogRecord[], linger: Linger): number {
+function endOfLinger(reading: Reading, records: LogRecord[], linger: Linger): number {
   if (records.some(({ headers }) => linger.urgent.has(headers.event_type ?? ''))) return 0
   const isFirst = reading.ahead.length === 0 && records[0]?.offset === reading.aheadEnd
   return isFirst ? performance.now() + linger.ms : reading.lingerUntil

@@ -3,8 +3,14 @@ import type { KnownVisitor } from './match.ts'
 
 type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
 
-/** What was appended before a crash about sessions whose states were not committed with it. */
+export interface MadeDecision {
+  decisionId: string
+  sessionId: string
+}
+
+/** Facts on the log about decisions that may have been appended before a crash, without the states that go with them. */
 export interface Recorded {
+  /** Ids of those decisions that were. */
   decisionIds: ReadonlySet<string>
   /** Ids of sessions with a final decision. */
   final: ReadonlySet<string>

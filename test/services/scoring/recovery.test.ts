@@ -124,16 +124,17 @@ it('counts each decision once, also where a batch comes again because its states
 })
 
 it('goes on suspecting what it suspected when less becomes suspect', async () => {
+  const unknown = { decisionId: 'evt_unknown', sessionId: 'sid_unknown' }
   let asked = 0
   const waitFor = async () => void asked++
   const { log, pool } = world
   const recovery = createRecovery({ log, pool, applied: { waitFor }, logger: silent })
   recovery.suspect(0, 100)
   recovery.suspect(0, 5)
-  await recovery.findRecorded([{ partition: 0, offset: 50 }], ['evt_unknown'])
+  await recovery.findRecorded([{ partition: 0, offset: 50 }], [unknown])
   expect(asked).toBe(1)
-  await recovery.findRecorded([{ partition: 0, offset: 100 }], ['evt_unknown'])
+  await recovery.findRecorded([{ partition: 0, offset: 100 }], [unknown])
   recovery.suspect(0, 5)
-  await recovery.findRecorded([{ partition: 0, offset: 50 }], ['evt_unknown'])
+  await recovery.findRecorded([{ partition: 0, offset: 50 }], [unknown])
   expect(asked).toBe(1)
 })
