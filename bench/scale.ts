@@ -1,8 +1,8 @@
 import type { Turns } from './rounds.ts'
 
-/** How much each measure does: enough to be steady, little enough that the table takes under ten minutes. */
+/** The size of each measure: large enough to be steady, small enough for the table to take under ten minutes. */
 export interface Scale {
-  /** Of the comparisons with the floor. */
+  /** Rounds of the comparisons with the floor. */
   turns: Turns
   documents: number
   batchesPerDocument: number
@@ -28,7 +28,7 @@ export interface Scale {
   overloadSeconds: number
   rebuilds: Turns
   hostileRounds: number
-  /** Of the comparisons with other packages. */
+  /** Rounds of the comparisons with other packages. */
   peerTurns: Turns
   /** Webhook deliveries of a round. */
   deliveries: number

@@ -19,8 +19,8 @@ const levels = [
 const atMost = (value: number): Aim => ({ direction: 'at most', value })
 
 /**
- * What a record costs: on Kafka to append it, against kafkajs as it comes; on Postgres to append it and to apply it to
- * the read models, against Emmett, with the scoring of its session included.
+ * Measures the cost of a record. On Kafka it is appended, in turns with plain kafkajs. On Postgres it is appended and
+ * applied to the read models, in turns with Emmett, and the scoring of its session counts as well.
  */
 export function measureAppends(environment: Environment, scale: Scale): Promise<Measurement[]> {
   return environment.logName === 'kafka'

@@ -27,8 +27,8 @@ const findQueues = () => [
 ]
 
 /**
- * What a delivery to a receiver on this machine costs against the same signed POST from other queues on the same
- * Postgres, and against bare undici. All deliveries of a round are stored before it is measured, as after a receiver's
+ * Measures the cost of a delivery to a receiver on this machine, in turns with the same signed POST from other queues on
+ * the same Postgres and from bare undici. All deliveries of a round are stored before it is measured, as after a receiver's
  * outage. Times are the receiver's, from the first request to the last.
  */
 export async function measureDeliveries(parts: WebhookParts, scale: Scale): Promise<Measurement[]> {
@@ -169,7 +169,7 @@ async function runQueue(parts: WebhookParts, queue: Child, { ids, data }: Bodies
   return measureRound({ child: queue, storePids: parts.environment.storePids, work })
 }
 
-/** What earlier traffic was told of. */
+/** Returns the payload of a webhook event that earlier traffic raised. */
 async function anyPayload({ core }: WebhookParts): Promise<string> {
   const { rows } = await core.pool.query<{ data: string }>(
     `select data from read.webhook_events where type = 'session.result.persisted' limit 1`,

@@ -2,7 +2,7 @@ import { Pool } from 'undici'
 import { z } from 'zod'
 import { serveRounds } from '../round-server.ts'
 
-// What a sender could do at best: undici posts bytes that are there already, and remembers nothing.
+// The lower bound of a sender: undici posts bytes that are there already, and stores nothing.
 const roundSchema = z.object({
   url: z.string(),
   headers: z.record(z.string(), z.string()),

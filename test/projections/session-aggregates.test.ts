@@ -270,7 +270,7 @@ test('an hour is counted by each environment', async () => {
     await others.decide(n, hourMs + n, { ...common, country: n === 0 ? 'FR' : 'DE' })
   await rollUp()
   for (const model of [live, others]) await countsAreRight(model)
-  // What changes a session of one leaves the other's hour.
+  // A change to one organization's session leaves the other's hour as it is.
   await others.erase(0)
   for (const model of [live, others]) await countsAreRight(model)
 })

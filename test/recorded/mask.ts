@@ -43,7 +43,7 @@ const fixedPlaceholders: [pattern: RegExp, name: string][] = [
   [/\breq_[0-9a-f]{32}\b/g, '<earlier request>'],
   [/(?<="canvasChallenge":\{"ops":)\[.*?\](?=,"width":\d+,"height")/g, '"<drawing>"'],
   [/(?<="engineQuestions":)\[.*?\](?=\}$|,"next":)/g, '"<questions>"'],
-  // What others did is counted a moment later, so that it may or may not be there yet.
+  // Repeats are counted a moment later, so they may or may not be there yet.
   [/(?<="repeats":)\{(?:[^{}]|\{[^{}]*\})*\}/g, '"<counts>"'],
   [/,?\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\}(?=\])/g, ''],
   [/\{"key":"(?:equal_machine|shared_address)"[^[]*\[[^\]]*\]\},/g, ''],
@@ -56,7 +56,7 @@ const fixedPlaceholders: [pattern: RegExp, name: string][] = [
   [/(?<="serverPublicKey":\s?")[^"]+/g, 'of this hour'],
   [/(?<="last_used_at":)(?:null|"[^"]*")/g, '"<time or null>"'],
   [/(?<="evaluation_duration_ms":\s?)\d+/g, '"<milliseconds>"'],
-  // Of a test that was sent just now: whether somebody delivers it yet.
+  // A test that was sent just now may or may not be on its way yet.
   [/(?<="latest_delivery":\{[^{}]*"status":")(?:pending|delivering)/g, '<not delivered>'],
 ]
 

@@ -51,7 +51,7 @@ export function createMemoryLog({ now = Date.now }: { now?: () => number } = {})
     return stored
   }
 
-  // What a handler rejects, or wants to read again, comes again until the consumer stops.
+  // Records that a handler rejects, or wants to read again, come again until the consumer stops.
   async function deliver(consumer: Consumer): Promise<void> {
     for (const topic of consumer.options.topics) {
       const nextOf = () => consumer.next.get(topic) ?? 0

@@ -31,7 +31,7 @@ export function withinBudget<T>(ms: number, work: () => Promise<T> | T): Promise
 const sliceMs = 15
 let sliceEnd = 0
 
-/** Whether this task may still work. */
+/** Returns whether the slice of this task has time left. */
 export const hasTime = () => performance.now() < sliceEnd
 
 /** Waits for a moment in which the page has nothing better to do, at most 100 ms. Nobody waits for a hidden page. */

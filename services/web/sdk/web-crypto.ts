@@ -137,7 +137,7 @@ const curve = { name: 'X25519' }
 // RFC 7748, section 6.1.
 const basePoint = new Uint8Array(keyBytes)
 basePoint[0] = 9
-// What stands before the key in PKCS #8 (RFC 8410, section 7).
+// The bytes before the key in PKCS #8 (RFC 8410, section 7).
 const pkcs8Header = [48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 110, 4, 34, 4, 32]
 
 // Rejects for a point of low order.

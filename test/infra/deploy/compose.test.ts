@@ -42,7 +42,7 @@ const compose: Compose = parse(await readFile(path.join(deploy, 'compose.yaml'),
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** What the process of a service reads: defaults of the file, and secrets where this machine has them. */
+/** The environment of a service's process: defaults of the file, and secrets by their paths on this machine. */
 function environmentOf({ environment = {}, secrets = [] }: Service): Record<string, string> {
   const mounted = secrets.map((name) => [
     `/run/secrets/${name}`,

@@ -24,7 +24,7 @@ const world = await openProjectionWorld()
 const log = createMemoryLog()
 const skips = createSkips({ log, codec: world.codec, logger: silent })
 const topics = [...new Set(Object.values(eventTopics))]
-// Of a type that every read model of the topic looks at.
+// An event type that every read model of the topic applies.
 const typeIn = (topic: string) =>
   [...causedNames, ...Object.keys(eventTopics)].find((name) => Object(eventTopics)[name] === topic)
 const positions = await log.append(

@@ -8,7 +8,7 @@ import { createModel, createVirtualTime } from '../../infra/access/rate-limit/su
 interface BucketOptions {
   /** Units in 60 seconds; undefined = it does not limit. */
   limit?: number | undefined
-  /** What an admitted request is answered with; default 200. */
+  /** Status of an admitted request's answer; default 200. */
   status?: number | undefined
 }
 

@@ -67,7 +67,7 @@ describe('what is admissible', () => {
 const one = asId('org', `org_${'1'.repeat(26)}`)
 const other = asId('org', `org_${'2'.repeat(26)}`)
 
-/** One queue, which decides so many a second. Each session has two decisions, as most: a first and that of its result. */
+/** Simulates a queue of so many decisions a second. Each session has two, a first and that of its result, as most do. */
 function simulate({
   busyPerSecond,
   decisionsPerSecond,
@@ -122,7 +122,7 @@ test.each([
     const { busy, quiet } = simulate(load)
     expect(quiet.admitted).toBe(quiet.asked)
     const inTime = (ms: number) => ms < 2000
-    // What was admitted before anything was late has to be worked off first.
+    // Requests that were admitted before any was late have to be worked off first.
     const settled = [...busy.waits, ...quiet.waits].filter(({ at }) => at > 20_000)
     expect(settled.filter(({ ms }) => !inTime(ms))).toEqual([])
     expect(busy.admitted - busy.waits.length).toBeLessThan(busy.admitted / 10)

@@ -51,7 +51,7 @@ it('detail of an app fills what only apps have, of the web nothing of it', () =>
   expect(install_id).toBe('i-1')
   expect(native_runtime_integrity?.jailbreak_or_root.detected).toBe(true)
   expect(browser).toMatchObject({ engine: 'native', app_name: 'com.example.shop' })
-  // Nothing attests an app, so that all of it may be invented.
+  // An app without attestation may invent all of it.
   expect(decision).toMatchObject({ verdict: 'inconclusive', risk_score: 40 })
   expect(evidence?.unchecked).toContain('attestation')
   expect(evidence?.claimed).toEqual(['native_runtime_integrity', 'native_app', 'install_id'])

@@ -255,7 +255,7 @@ function distinct(members: Member[]): Member[] {
   return [...new Map(members.map((member) => [member.path, member])).values()]
 }
 
-/** Of all answers, what they have at a member's path; an empty list has one value, too. */
+/** Returns the values of all answers at a member's path. An empty list counts as one value. */
 function valuesOf(member: string, answers: unknown[]): Set<string> {
   const found = member
     .split('.')

@@ -15,7 +15,7 @@ import { accept } from '../../support/webhook-behaviours.ts'
 import { startWebhookReceiver } from '../../support/webhook-receiver.ts'
 import { openWebhookWorld, sessionIds } from '../../support/webhook-world.ts'
 
-/** How long an idle server is watched: longer than the longest of its timers that matter. */
+/** Milliseconds for which an idle server is watched: longer than the longest of its timers that matter. */
 const idleMs = 3000
 
 /** Records which of the project's files one flow runs in a server process. */
@@ -32,7 +32,7 @@ function createRecorder() {
   }
 
   return {
-    /** What the server is started with. */
+    /** The environment to start the server with. */
     env: { FROM_SOURCE: '1', RECORD_SOCKET: socket, NODE_OPTIONS: `--import=${hook}` },
     /** The files of which `flow` ran a function that an idle server, and the same server before and after, does not run. */
     async record(flow: () => Promise<void>): Promise<string[]> {
@@ -91,7 +91,7 @@ async function openDocument(baseUrl: string, { publishable }: Owner, seed: strin
 
 const root = path.resolve(import.meta.dirname, '../../..')
 
-/** What docs/internals/architecture.md says under "Flows, file by file". Throws for a path that is not there. */
+/** Reads "Flows, file by file" of docs/internals/architecture.md. Throws for a path that is not there. */
 function documentedFlows() {
   const page = readFileSync(path.join(root, 'docs/internals/architecture.md'), 'utf8')
   const part = /^## Flows, file by file\n(.*?)(?=^## )/ms.exec(page)?.[1]

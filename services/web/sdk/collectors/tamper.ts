@@ -86,7 +86,7 @@ function chromeRuntimeFaked(): boolean | null {
   })
 }
 
-/** Whether the time zone that the engine names is another one than that of its dates. */
+/** Returns whether the engine's dates are in another time zone than the one it names. */
 export async function timezoneContradicts(): Promise<boolean> {
   const now = new Date(Math.floor(Date.now() / 60_000) * 60_000)
   const zone = Intl.DateTimeFormat('en-US').resolvedOptions().timeZone

@@ -135,7 +135,7 @@ export function createModel(limit: number, startedAt: number) {
       if (units < -capacity) units = -capacity
       return { admitted, remaining: units < 0n ? 0 : Number(units / one) }
     },
-    /** Whether `cost` would be admitted at `now`, without asking for it. */
+    /** Returns whether `cost` would be admitted at `now`, and charges nothing. */
     wouldAdmit: (cost: number, now: number): boolean => unitsAt(now) >= BigInt(cost) * one,
   }
 }

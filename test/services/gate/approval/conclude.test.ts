@@ -19,9 +19,9 @@ class Crash extends Error {
 }
 
 interface CrashPoint {
-  /** Of the steps that reach something outside the process, from 1. */
+  /** Number of the step among those that reach outside the process, from 1. */
   step: number
-  /** Whether the step had its effect: its result is lost then. */
+  /** true: the step took effect, and its result is lost. */
   effect: boolean
 }
 
