@@ -133,7 +133,7 @@ export interface ResultRequested {
 
 export type IdleReason = 'idle' | 'expired'
 
-/** No batch arrived for 30 minutes, or the session reached its 24 hours; scoring makes its decision final. */
+/** No batch arrived for 30 to 40 minutes, or the session reached its 24 hours; scoring makes its decision final. */
 export interface SessionIdled {
   session_id: string
   organization_id: string

@@ -7,7 +7,6 @@ import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import { type Environment, eventTopics, type SessionIdled } from '../../schemas/events.ts'
-import { idleAfterMs } from './decide.ts'
 
 interface SchedulerOptions {
   log: EventLog
@@ -18,12 +17,10 @@ interface SchedulerOptions {
   intervalMs?: number
 }
 
-// Tokens of a session die at its 24 hours; what arrives in the last moment still finds its state.
-const keepMs = sessionLifetimeMs + 60 * 60 * 1000
 const maxSessions = 500
 
 /**
- * Ends sessions: appends SessionIdled after 30 minutes without a body or at 24 hours, and forgets the state of
+ * Ends sessions: appends SessionIdled after 30 to 40 minutes without a body or at 24 hours, and forgets the state of
  * sessions long final. Several may run; one works at a time.
  */
 export function runSessionScheduler(options: SchedulerOptions): { stop(): Promise<void> } {
@@ -58,9 +55,9 @@ async function forget(tx: Tx): Promise<void> {
   await tx.query(
     `delete from scoring.sessions where session_id in (
        select s.session_id from scoring.offsets o join scoring.sessions s using (partition)
-        where o.topic = $1 and s.final_at is not null and s.opened_at < o.log_time - $2::bigint
+        where o.topic = $1 and s.final_at is not null and s.due_at < o.log_time
           for update of s skip locked)`,
-    [eventTopics.BatchReceived, keepMs],
+    [eventTopics.BatchReceived],
   )
 }
 
@@ -78,11 +75,11 @@ async function takeDue(tx: Tx, now: number): Promise<Due[]> {
     `update scoring.sessions set idled_at = $1
       where session_id in (
         select session_id from scoring.sessions
-         where final_at is null and (last_activity_at <= $2 or opened_at <= $3)
+         where final_at is null and due_at <= $1
            and (idled_at is null or idled_at < last_activity_at or idled_at < $1::bigint - 600000)
-         order by last_activity_at limit $4 for update skip locked)
+         order by due_at limit $2 for update skip locked)
       returning session_id, organization_id, environment, opened_at, last_activity_at`,
-    [now, now - idleAfterMs, now - sessionLifetimeMs, maxSessions],
+    [now, maxSessions],
   )
   return rows
 }

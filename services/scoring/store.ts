@@ -4,6 +4,7 @@ import { createLru } from '../../infra/lru.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Rows, Statement, Tx } from '../../infra/postgres/pool.ts'
 import { writeRows } from '../../infra/postgres/table.ts'
+import { dueAt } from './decide.ts'
 import type { SessionState } from './session/state.ts'
 import { type Constants, sessionStates } from './tables.ts'
 
@@ -177,7 +178,8 @@ export interface ChangedStates {
 }
 
 export function saveStates({ states, partitions, known }: ChangedStates): Part[] {
-  const rows = states.map(({ snapshot, visitor, ...state }) => {
+  const rows = states.map((full) => {
+    const { snapshot, visitor, ...state } = full
     const {
       session_id,
       organization_id,
@@ -195,6 +197,7 @@ export function saveStates({ states, partitions, known }: ChangedStates): Part[]
       opened_at,
       last_activity_at,
       final_at,
+      due_at: dueAt(full),
       state,
       partition: partitions.get(session_id) ?? null,
       // null = as stored.
@@ -207,7 +210,7 @@ export function saveStates({ states, partitions, known }: ChangedStates): Part[]
     rows,
     ordered: true,
     conflict: `on conflict (session_id) do update set last_activity_at = excluded.last_activity_at,
-      final_at = excluded.final_at, partition = excluded.partition, state = excluded.state,
+      final_at = excluded.final_at, due_at = excluded.due_at, partition = excluded.partition, state = excluded.state,
       constants = coalesce(excluded.constants, sessions.constants)`,
   })
 }

@@ -31,11 +31,17 @@ export const sessionStates = table(
     last_activity_at: column.bigint(),
     final_at: nullable(column.bigint()),
     idled_at: nullable(column.bigint()),
+    /** When the scheduler looks at it: see `dueAt`. */
+    due_at: column.bigint(),
     partition: nullable(column.integer()),
     state: column.json<Omit<SessionState, keyof Constants>>(),
     constants: nullable(column.json<Constants>()),
   },
-  { indexes: ['(last_activity_at) where final_at is null', '(opened_at)'] },
+  {
+    indexes: ['(due_at)'],
+    // Half of a page stays free, so that the next version of a row goes there and no index has to be written.
+    storage: 'fillfactor = 50',
+  },
 )
 
 // A state is written with nearly each event: it stays on its page as it is. What seldom changes is stored in a column of its own.

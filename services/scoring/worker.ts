@@ -29,7 +29,7 @@ export type RunningScoring = Pick<EventConsumer, 'status' | 'stop'>
 const topic = eventTopics.BatchReceived
 
 // Nobody waits for a provisional decision. That of a hand-off is all there is of a session that hands off at once.
-const linger = { ms: 50, urgent: new Set(['ResultRequested']) }
+const linger = { ms: 250, urgent: new Set(['ResultRequested']) }
 
 /**
  * Scores what collect records, until stopped: consumes the collect topic, appends SessionScored. An event that cannot

@@ -116,6 +116,9 @@ export interface CoreOptions {
 
 // A server's query without an answer by then means that the database is gone.
 const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
+// Statements that score and project find rows by their keys: a plan made once, by the indexes, suits any number of rows.
+// Postgres would plan some of them for each session, and read whole tables by those that it planned while they were empty.
+const byKeys = { settings: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } }
 // Compiling a statement takes Postgres longer than running it, where it estimates that millions of rows may be read.
 const reading = {
   ...serving,
@@ -130,7 +133,11 @@ export async function openCore(options: CoreOptions): Promise<Core> {
   const keyring = createKeyring(options.masterKeys)
   await using undo = new AsyncDisposableStack()
   const { pool: max, reads } = options.connections ?? ofCommands
-  const pool = createPool({ url: databaseUrl, max, ...(options.longQueries ? {} : serving) })
+  const pool = createPool({
+    url: databaseUrl,
+    max,
+    ...(options.longQueries ? {} : { ...serving, ...byKeys }),
+  })
   undo.defer(() => pool.end())
   await refusePooler(pool)
   const ofReads = { max: Math.max(1, reads), applicationName: 'tidegate reads', ...reading }

@@ -58,8 +58,7 @@ async function lockAndLoad(tx: Tx, keys: string[]): Promise<KeyedVisitor[]> {
   const [, rows = []] = await queryAll<KeyedVisitor>(
     tx,
     { name: 'scoring-lock-keys', text: lockKeys, values: [ordered] },
-    // Without a name, so that it is planned each time: a plan of when the tables were empty would read all of them.
-    { text: loadVisitors, values: [keys] },
+    { name: 'scoring-load-visitors', text: loadVisitors, values: [keys] },
   )
   return rows
 }

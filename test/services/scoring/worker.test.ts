@@ -162,11 +162,11 @@ it('scoring worker repeats the same decisions after a crash between append and c
 it('scoring worker ends all idle sessions in one go, however many there are', async () => {
   await world.pool.query(
     `insert into scoring.sessions
-         (session_id, organization_id, environment, opened_at, last_activity_at, state)
-       select 'sid_' || n, 'org_one', 'live', $1, $1, '{}' from generate_series(1, 1200) n`,
-    [startedAt],
+         (session_id, organization_id, environment, opened_at, last_activity_at, due_at, state)
+       select 'sid_' || n, 'org_one', 'live', $1, $1, $2, '{}' from generate_series(1, 1200) n`,
+    [startedAt, startedAt + 40 * minute],
   )
-  world.now += 31 * minute
+  world.now += 41 * minute
   world.stopLater(runSessionScheduler({ ...world.parts, intervalMs: 3_600_000 }).stop)
   await eventually(() => expect(world.log.records).toHaveLength(1200))
   expect(new Set(world.log.records.map(({ key }) => key)).size).toBe(1200)
@@ -179,7 +179,7 @@ it('scoring worker ends an idle session once', async () => {
   await endSessions(world.parts)
   await world.log.settled()
   expect(world.decisions()).toHaveLength(1)
-  world.now += 2 * minute
+  world.now += 12 * minute
   await Promise.all([endSessions(world.parts), endSessions(world.parts)])
   await world.log.settled()
   await endSessions(world.parts)

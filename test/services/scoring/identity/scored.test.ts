@@ -144,7 +144,7 @@ describe('a signature by a key that nobody has fetched', () => {
     await eventually(async () => expect(await storedLookups()).toHaveLength(1))
     // The look-up begins with the opening, and may have ended before the batch is scored.
     await eventually(() => expect(statusesOf('down')).toEqual(['unknown_key']))
-    world.now += 31 * minute
+    world.now += 41 * minute
     await eventually(async () => {
       await endSessions(world.parts)
       expect(statusesOf('down')).toEqual(['unknown_key', 'unknown_key'])
