@@ -19,20 +19,21 @@ export interface RowWaiter<Id, Row> {
   close(): void
 }
 
-/** Waits for rows of a read model. However many wait, one search at a time is made for all of them. */
+/** Waits for rows of a read model. One search at a time is made for all rows that came meanwhile. */
 export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): RowWaiter<Id, Row> {
   const waiting = new Map<Id, Set<(row: Row) => void>>()
+  const toFind = new Set<Id>()
   let isFinding = false
-  let findAgain = false
 
-  async function find(): Promise<void> {
-    findAgain = true
+  async function find(ids: Iterable<Id>): Promise<void> {
+    for (const id of ids) if (waiting.has(id)) toFind.add(id)
     if (isFinding) return
     isFinding = true
-    while (findAgain && waiting.size > 0) {
-      findAgain = false
+    while (toFind.size > 0) {
+      const some = [...toFind]
+      toFind.clear()
       try {
-        await options.find([...waiting.keys()], settle)
+        await options.find(some, settle)
       } catch {
         // A failed search is not the end: the next one, or the time-out, decides.
       }
@@ -51,10 +52,8 @@ export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): Ro
     if (listeners?.size === 0) waiting.delete(id)
   }
 
-  const stop = options.onAdvance((ids) => {
-    if (!ids || ids.some((id) => waiting.has(id))) void find()
-  })
-  const timer = setInterval(() => void find(), options.pollMs ?? 250)
+  const stop = options.onAdvance((ids) => void find(ids ?? waiting.keys()))
+  const timer = setInterval(() => void find(waiting.keys()), options.pollMs ?? 250)
   timer.unref()
 
   return {
@@ -69,7 +68,7 @@ export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): Ro
           resolve(late())
         }, ms)
         waiting.set(id, (waiting.get(id) ?? new Set()).add(found))
-        if (options.findsAtOnce ?? true) void find()
+        if (options.findsAtOnce ?? true) void find([id])
       })
     },
     close() {

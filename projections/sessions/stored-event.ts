@@ -1,7 +1,7 @@
 import { createCodec } from '../../infra/event-store/codec.ts'
 import type { SessionScored } from '../../schemas/events.ts'
 import { linkedVisitor } from './apply-visitors.ts'
-import type { DecisionEvidence } from './tables.ts'
+import type { DecisionEvidence, FullDecisionRow } from './tables.ts'
 
 const codec = createCodec()
 
@@ -11,9 +11,29 @@ export function readEvent(value: Buffer): SessionScored {
   return data
 }
 
-export function readEvidence(value: Buffer): DecisionEvidence {
+export const readEvidence = (value: Buffer): DecisionEvidence => evidenceOf(readEvent(value))
+
+/** The row of a decision, as it is read. */
+export function decisionRowOf(decision: SessionScored): FullDecisionRow {
+  return {
+    event_id: decision.event_id,
+    session_id: decision.session_id,
+    organization_id: decision.organization_id,
+    environment: decision.environment,
+    verdict: decision.verdict,
+    risk_score: decision.risk_score,
+    phase: decision.phase,
+    is_provisional: decision.is_provisional,
+    manipulation: decision.manipulation,
+    evaluation_duration_ms: decision.evaluation_duration_ms,
+    evaluated_at: decision.evaluated_at,
+    ...evidenceOf(decision),
+  }
+}
+
+function evidenceOf(decision: SessionScored): DecisionEvidence {
   const { request, score_breakdown, visitor, signals_fired, attribution, hand_off, agent, device } =
-    readEvent(value)
+    decision
   const platform = device.operating_system.name
   const link = linkedVisitor(visitor)
   return {

@@ -14,13 +14,12 @@ import { countingKeyId } from '../../projections/answers/digests.ts'
 import type { CountedSession } from '../../projections/repeats/counted.ts'
 import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type { RepeatCounter } from '../../projections/repeats/queries.ts'
-import type { Repeats, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
+import type { Repeats, SessionScored, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
 import type { Attesting } from './attestation/devices.ts'
 import { attestationsOf, withAttestations } from './attestation/outcomes.ts'
 import { type Decision, type DecisionSources, startDecisions } from './decide.ts'
 import type { Lookups } from './identity/lookups.ts'
 import { outcomesOf, pendingOf, withOutcomes } from './identity/outcomes.ts'
-import type { CountDecision } from './metrics.ts'
 import type { ModelsAt } from './model/follow.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session/state.ts'
@@ -48,7 +47,7 @@ export interface ScoreDeps extends DecisionSources {
   /** Default: the standard model, always. */
   modelsAt?: ModelsAt | undefined
   /** Called for each decision that was appended for the first time. */
-  onDecided?: CountDecision | undefined
+  onDecided?: ((decision: SessionScored) => void) | undefined
   /** Default: nothing of agents is looked up. */
   lookups?: Pick<Lookups, 'request'> | undefined
   /** Default: no attestation is looked at. */

@@ -107,7 +107,7 @@ function signatureCheckOf(state: SessionState, findTrusted: FindTrusted): Signat
   return outcome && { ...outcome, trusted }
 }
 
-export const idleAfterMs = 30 * 60 * 1000
+const idleAfterMs = 30 * 60 * 1000
 
 // Tokens of a session die at its 24 hours; what arrives in the last moment still finds its state.
 const keepMs = sessionLifetimeMs + 60 * 60 * 1000

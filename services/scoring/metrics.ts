@@ -17,9 +17,7 @@ const methods: SentAttestation['type'][] = ['app_attest', 'app_attest_assertion'
 const statuses: AttestationStatus[] = ['valid', 'invalid', 'unverified']
 const reasons: DecisionReason[] = ['first', 'changed', 'hand_off', 'idle', 'looked_up']
 
-export type CountDecision = (
-  decision: Pick<SessionScored, 'environment' | 'verdict' | 'reason'>,
-) => void
+type CountDecision = (decision: Pick<SessionScored, 'environment' | 'verdict' | 'reason'>) => void
 
 export function countDecisions(registry: Registry): CountDecision {
   const decisions = createCounter(registry, {

@@ -19,6 +19,7 @@ import type { VolumeLimits } from '../collect/volume.ts'
 import { readOffsets } from '../scoring/store.ts'
 import type { AccessControl } from './access.ts'
 import type { Core } from './dependencies.ts'
+import type { OwnDecisions } from './own-decisions.ts'
 
 interface BasisParts {
   registry: Registry
@@ -26,7 +27,7 @@ interface BasisParts {
 }
 
 export type CollectRouteParts = ReturnType<typeof openCollect> &
-  Pick<VolumeLimits, 'missingProxy' | 'exemptsLoopback'>
+  Pick<VolumeLimits, 'missingProxy' | 'exemptsLoopback'> & { ownDecisions: OwnDecisions }
 
 export function openCollect(core: Core, parts: BasisParts) {
   return {
@@ -103,9 +104,9 @@ interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectRoutePa
 }
 
 export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
-  const { pool, random, applied, config, publicUrl, recipients } = parts
+  const { pool, random, applied, config, publicUrl, recipients, ownDecisions } = parts
   const handOff = createHandOff({
-    findDecisions: (ids) => findDecisions(pool, ids),
+    findDecisions: (ids) => ownDecisions.take(ids, (others) => findDecisions(pool, others)),
     onDecided: (listener) => applied.onChange('sessions', listener),
     recipientHashes: recipients.hashesOf,
     seal: (sealing) => sealToken({ ...sealing, random }),

@@ -35,6 +35,7 @@ import { runDispatcher } from '../webhooks/dispatch/dispatcher.ts'
 import { measureWebhooks } from '../webhooks/metrics.ts'
 import { runPlanner } from '../webhooks/planner/planner.ts'
 import { type Core, projections } from './dependencies.ts'
+import type { OwnDecisions } from './own-decisions.ts'
 import type { Role } from './roles.ts'
 
 export interface Running {
@@ -52,6 +53,7 @@ export interface WorkerParts {
   simulationKey?: SimulationKey | undefined
   /** How agents are looked up, where that is not as on the internet. */
   lookingUp?: Partial<FetchOptions> | undefined
+  ownDecisions: OwnDecisions
   undo: AsyncDisposableStack
 }
 
@@ -145,7 +147,7 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
 
 async function startScoring(
   core: Core & { onExpired: (records: number) => void },
-  { network, registry, simulationKey, lookingUp, undo }: WorkerParts,
+  { network, registry, simulationKey, lookingUp, ownDecisions, undo }: WorkerParts,
 ): Promise<Running[]> {
   const pruner = runVisitorPruner(core)
   undo.defer(core.applied.onAdvance('policies', pruner.wake))
@@ -166,7 +168,7 @@ async function startScoring(
   const rules = createAddressRules([])
   const identity =
     core.config.AGENT_LOOKUPS === 'on' ? runIdentity({ ...core, rules, ...lookingUp }) : undefined
-  const onDecided = countDecisions(registry)
+  const count = countDecisions(registry)
   const scoring = runScoring({
     ...core,
     network,
@@ -175,7 +177,10 @@ async function startScoring(
     allowsMinimal,
     findTrusted,
     modelsAt,
-    onDecided,
+    onDecided(decision) {
+      count(decision)
+      ownDecisions.note(decision)
+    },
     lookups: identity,
     attesting: await loadAttesting(core, registry),
   })

@@ -35,6 +35,7 @@ import { type Connections, connectionsOf } from './connections.ts'
 import { startWorkers, type WorkerParts } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createConsoleApp, createHttp, publicUrlOf } from './http.ts'
+import { createOwnDecisions } from './own-decisions.ts'
 import type { Role } from './roles.ts'
 import { type AgentKnowledge, addRoutes } from './routes.ts'
 import { answerWhileStarting } from './starting.ts'
@@ -86,12 +87,14 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
+    const ownDecisions = createOwnDecisions(core.applied)
     const running = await startWorkers(core, {
       roles,
       network,
       registry,
       simulationKey,
       lookingUp,
+      ownDecisions,
       undo,
     })
     const meter = roles.includes('gate') ? measureGate(registry) : undefined
@@ -120,6 +123,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
           ...openCollect(core, { registry, undo }),
           missingProxy,
           exemptsLoopback: isDevelopment,
+          ownDecisions,
         }
       : undefined
     const agents = roles.includes('api') ? await followAgents(core, undo) : undefined

@@ -23,6 +23,7 @@ import { signUpOrganization } from '../../services/organizations/sign-up.ts'
 import type { AccessControl } from '../../services/server/access.ts'
 import { openRecipients } from '../../services/server/collect.ts'
 import { type Core, projections } from '../../services/server/dependencies.ts'
+import { createOwnDecisions } from '../../services/server/own-decisions.ts'
 import type { Role } from '../../services/server/roles.ts'
 import { type AgentKnowledge, addRoutes } from '../../services/server/routes.ts'
 import { createSigningSecrets } from '../../services/webhooks/deliveries/attempt.ts'
@@ -121,6 +122,7 @@ export async function startApi(options: ApiOptions = {}) {
           countDocument: () => {},
           missingProxy,
           exemptsLoopback: false,
+          ownDecisions: createOwnDecisions(core.applied),
         }
       : undefined,
     publicUrl,

@@ -9,7 +9,7 @@ function start() {
   const rows = new Map<string, string>()
   const searches: string[][] = []
   let isBroken = false
-  let advance = () => {}
+  let advance = (_ids?: string[]) => {}
   const made = createRowWaiter<string, string>({
     async find(ids, found) {
       searches.push(ids)
@@ -33,7 +33,7 @@ function start() {
     rows,
     searches,
     waitFor,
-    advance: () => advance(),
+    advance: (...ids: string[]) => advance(ids.length > 0 ? ids : undefined),
     breakDown: (value: boolean) => (isBroken = value),
   }
 }
@@ -45,7 +45,19 @@ test('many wait with one search at a time, and each gets its row', async () => {
   for (const id of ['a', 'b']) rows.set(id, `row ${id}`)
   advance()
   expect(await Promise.all(waits)).toEqual(['row a', 'row b', 'row a'])
-  expect(searches).toEqual([['a'], ['a', 'b'], ['a', 'b']])
+  expect(searches.map((ids) => ids.toSorted())).toEqual([['a'], ['a', 'b'], ['a', 'b']])
+})
+
+test('only what came is searched for, where that is known', async () => {
+  const { rows, searches, waitFor, advance } = start()
+  const [a, b] = [waitFor('a'), waitFor('b')]
+  await expect.poll(() => searches.length).toBe(2)
+  for (const id of ['a', 'b']) rows.set(id, `row ${id}`)
+  advance('b', 'c')
+  expect(await b).toBe('row b')
+  expect(searches.at(-1)).toEqual(['b'])
+  advance('a')
+  expect(await a).toBe('row a')
 })
 
 test('whoever is late gets what is there instead, and is not searched for any more', async () => {

@@ -44,6 +44,37 @@ test('a visitor is erased with its sessions, and others stay', async () => {
   expect(again.body.data).toEqual(body.data)
 })
 
+test('an export describes a visitor, and of a user it has the ids of visitors alone', async () => {
+  const visitor_id = api.newId('vid')
+  const session = scored(visitor_id)
+  const { session_id, organization_id, environment } = session.data
+  const about = { session_id, organization_id, environment, event_id: api.newId('evt') }
+  const attached: DomainEvent = {
+    type: 'ClientUserAttached',
+    data: { ...about, client_user_id: 'user-1', attached_at: 1 },
+  }
+  const exported = (person: string) =>
+    ({ method: 'GET', url: `${acme.path}/${person}/export`, key: acme.key }) as const
+  // Scoring did not make the decision, so that it has no link.
+  const sessions = [{ id: session_id, link: null }]
+  const lifecycle = { first_seen_at: expect.any(String), seen_count: 1 }
+  await api
+    .given(session, attached)
+    .when(exported(`visitors/${visitor_id}`))
+    .thenExpect({
+      answer: {
+        status: 200,
+        body: { data: { visitors: [{ id: visitor_id, ...lifecycle }], sessions } },
+      },
+    })
+  const { body } = await api
+    .given()
+    .when(exported('users/user-1'))
+    .thenExpect({ answer: { status: 200, body: { data: { sessions } } } })
+  expect(body.data).toMatchObject({ visitors: [{ id: visitor_id }] })
+  expect(JSON.stringify(body.data)).not.toContain('first_seen_at')
+})
+
 test('nobody is erased who is not there', () =>
   api
     .given(scored(api.newId('vid')))

@@ -23,6 +23,7 @@ await readback.score(
     event_id: id('evt', 21),
     visitor: visitorLink({ id: id('vid', 2) }),
     evaluated_at: start + 2000,
+    reason: 'hand_off',
     request: {
       ...request,
       url: 'https://shop.example/Checkout?step=100%25',
@@ -84,6 +85,13 @@ describe('GET /v1/sessions', () => {
     expect(JSON.stringify(plain.body)).not.toContain('resolution')
     const { next_cursor } = (await list('?limit=1')).body.pagination
     expect((await list(`?limit=1&include=resolution&cursor=${next_cursor}`)).status).toBe(200)
+  })
+
+  test('a row says when the session handed off', async () => {
+    const { body } = await list()
+    const times = body.data.map(({ facts }: { facts: object }) => facts)
+    const at = new Date(start + 2000).toISOString()
+    expect(times).toMatchObject([{}, { handed_off_at: null }, { handed_off_at: at }])
   })
 
   test('next_cursor is absent on the last page', async () => {

@@ -1,5 +1,6 @@
 import { deflateRawSync } from 'node:zlib'
 import { expect, it } from 'vitest'
+import { dueAt } from '../../../services/scoring/decide.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { batch, handOff, idled, opened, startedAt, testSession, visitOf } from './support/events.ts'
 import { decisionsAfter, slugs, stateAfter } from './support/sessions.ts'
@@ -98,6 +99,26 @@ it('given input in several batches, adds it up', () => {
     moves: 60,
     clicks: 2,
   })
+})
+
+it('is looked at 30 to 40 minutes after its last body, or when its day is over', () => {
+  const minute = 60_000
+  const opened = { created_at: startedAt, last_activity_at: startedAt, final_at: null }
+  const dueAfter = (minutes: number, final_at: number | null = null) => {
+    const last_activity_at = startedAt + minutes * minute
+    return (dueAt({ ...opened, last_activity_at, final_at }) - startedAt) / minute
+  }
+  for (let minutes = 0; minutes <= 1410; minutes++) {
+    expect(dueAfter(minutes)).toBeGreaterThanOrEqual(minutes + 30)
+    expect(dueAfter(minutes)).toBeLessThan(minutes + 40)
+  }
+  for (const [due, least] of [
+    [dueAfter(1439), 1440],
+    [dueAfter(5, startedAt), 1500],
+  ] as const) {
+    expect(due).toBeGreaterThanOrEqual(least)
+    expect(due).toBeLessThan(least + 10)
+  }
 })
 
 it('given half an hour of silence, is final; a body in between keeps it open', () => {

@@ -368,9 +368,11 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
   ),
   webgl_parameters_spoofed: fires(tamper({ webgl_parameter_mismatch: true })),
   fingerprint_noise: fires(canvas({ noise_detected: true })).not(on(brave), on(resistingFirefox)),
-  privacy_hardening_indicators: fires(on(brave), on(resistingFirefox)).not(
-    tamper({ timer_precision_reduced: true }),
-  ),
+  privacy_hardening_indicators: fires(
+    on(brave),
+    on(resistingFirefox),
+    canvas({ noise_detected: true }),
+  ).not(tamper({ timer_precision_reduced: true })),
   engine_mismatch: fires(
     // Chrome on iOS has Apple's engine, too.
     engine('SpiderMonkey'),
@@ -744,6 +746,7 @@ const examples: Record<string, { given: Given[]; close: Given[] }> = {
   ),
   instant_submit: fires(form({ events: 3, submits: 1, time_to_submit_ms: 100 })).not(
     form({ events: 3, time_to_submit_ms: 100 }),
+    form({ events: 3, submits: 1, time_to_submit_ms: 500 }),
   ),
   native_hooks: fires(app({ hooks: true })).not(app({ hooks: null })),
   native_emulator: fires(app({ simulator_or_emulator: true })),

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { createOwnDecisions } from '../../../services/server/own-decisions.ts'
+import { sessionScored } from '../../support/session-scored.ts'
+
+test("a decision of one's own is taken once, when the read model has it; others are read", async () => {
+  let applied = (_ids: readonly string[]) => {}
+  const own = createOwnDecisions({
+    onChange(_, listener) {
+      applied = listener
+      return () => {}
+    },
+  })
+  const made = sessionScored({ reason: 'hand_off' })
+  const first = sessionScored({ event_id: 'evt_first', reason: 'first' })
+  own.note(made)
+  own.note({ ...made, verdict: 'bot' })
+  own.note(first)
+  const read: string[][] = []
+  const take = (...ids: string[]) =>
+    own.take(ids, async (others) => {
+      read.push(others)
+      return []
+    })
+  const { event_id, session_id, verdict } = made
+  expect(await take(event_id)).toEqual([])
+  applied([event_id, 'evt_first', 'evt_other'])
+  expect(await take(event_id)).toMatchObject([{ event_id, session_id, verdict }])
+  expect(await take(event_id, 'evt_first')).toEqual([])
+  expect(read).toEqual([[event_id], [event_id, 'evt_first']])
+})
