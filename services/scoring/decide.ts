@@ -1,12 +1,12 @@
 import { derivedId } from '../../infra/ids.ts'
 import type { NetworkSource } from '../../infra/ip/network.ts'
-import { sessionLifetimeMs } from '../../infra/wire/collect/protocol.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import type { LearnedAnswers } from '../../projections/answers/learned.ts'
 import type { DecisionReason, Verdict } from '../../schemas/events.ts'
 import { hostCheckOf, signatureOutcomeOf } from './identity/outcomes.ts'
 import type { FindTrusted } from './identity/trusted.ts'
 import { alwaysStandard, type ModelOf } from './model/in-force.ts'
+import { idleAfterMs } from './session/due.ts'
 import { type AllowsMinimal, documentOf } from './session/facts.ts'
 import type { SignatureCheck } from './session/identity.ts'
 import { evolve, type SessionEvent, type SessionState } from './session/state.ts'
@@ -105,25 +105,6 @@ function signatureCheckOf(state: SessionState, findTrusted: FindTrusted): Signat
   const domain = document?.signature_agent ?? null
   const trusted = domain === null ? null : findTrusted(state.organization_id, domain)
   return outcome && { ...outcome, trusted }
-}
-
-const idleAfterMs = 30 * 60 * 1000
-
-// Tokens of a session die at its 24 hours; what arrives in the last moment still finds its state.
-const keepMs = sessionLifetimeMs + 60 * 60 * 1000
-const dueStepMs = 10 * 60 * 1000
-
-/**
- * Returns when the state of a session has to be looked at again, epoch milliseconds: an open session is to be ended, a
- * final one to be forgotten. In steps of ten minutes, so that few events change it.
- */
-export function dueAt(
-  state: Pick<SessionState, 'created_at' | 'last_activity_at' | 'final_at'>,
-): number {
-  const { created_at, last_activity_at, final_at } = state
-  const endsAt = Math.min(last_activity_at + idleAfterMs, created_at + sessionLifetimeMs)
-  const at = final_at === null ? endsAt : created_at + keepMs
-  return Math.ceil(at / dueStepMs) * dueStepMs
 }
 
 export interface Trigger {

@@ -4,7 +4,7 @@ import { createLru } from '../../infra/lru.ts'
 import type { Part } from '../../infra/postgres/arrays.ts'
 import type { Rows, Statement, Tx } from '../../infra/postgres/pool.ts'
 import { writeRows } from '../../infra/postgres/table.ts'
-import { dueAt } from './decide.ts'
+import { dueAt } from './session/due.ts'
 import type { SessionState } from './session/state.ts'
 import { type Constants, sessionStates } from './tables.ts'
 

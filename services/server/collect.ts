@@ -7,6 +7,7 @@ import { seldom } from '../../infra/timing.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import { recipientKeys } from '../../projections/organizations/queries.ts'
 import { findDecisions } from '../../projections/sessions/queries.ts'
+import { decisionRowOf } from '../../projections/sessions/stored-event.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { type Admission, createSessionAdmission } from '../collect/admission.ts'
 import { watchBacklog } from '../collect/backlog.ts'
@@ -106,7 +107,11 @@ interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectRoutePa
 export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
   const { pool, random, applied, config, publicUrl, recipients, ownDecisions } = parts
   const handOff = createHandOff({
-    findDecisions: (ids) => ownDecisions.take(ids, (others) => findDecisions(pool, others)),
+    async findDecisions(ids) {
+      const own = ownDecisions.take(ids).map(decisionRowOf)
+      const others = ids.filter((id) => !own.some(({ event_id }) => event_id === id))
+      return others.length > 0 ? [...own, ...(await findDecisions(pool, others))] : own
+    },
     onDecided: (listener) => applied.onChange('sessions', listener),
     recipientHashes: recipients.hashesOf,
     seal: (sealing) => sealToken({ ...sealing, random }),

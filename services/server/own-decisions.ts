@@ -1,20 +1,12 @@
 import type { Applied } from '../../infra/event-store/applied.ts'
 import { createLru } from '../../infra/lru.ts'
-import { decisionRowOf } from '../../projections/sessions/stored-event.ts'
-import type { FullDecisionRow } from '../../projections/sessions/tables.ts'
 import type { SessionScored } from '../../schemas/events.ts'
 
 export interface OwnDecisions {
   /** Called when the log has the decision. */
   note(decision: SessionScored): void
-  /**
-   * Returns decisions that the read model has, and forgets them. Those that this process did not make are read by
-   * `read`.
-   */
-  take(
-    ids: string[],
-    read: (ids: string[]) => Promise<FullDecisionRow[]>,
-  ): Promise<FullDecisionRow[]>
+  /** Returns those of the decisions that this process made and the read model has, and forgets them. */
+  take(ids: string[]): SessionScored[]
 }
 
 // Some kilobytes each. They wait for their read model, which takes milliseconds.
@@ -36,15 +28,13 @@ export function createOwnDecisions({ onChange }: Pick<Applied, 'onChange'>): Own
       // The first record of an id counts, also in the read model.
       if (reason === 'hand_off' && !made.has(id)) made.set(id, { decision, isReadable: false })
     },
-    async take(ids, read) {
-      const found = new Map<string, FullDecisionRow>()
-      for (const id of ids) {
+    take(ids) {
+      const found = ids.flatMap((id) => {
         const entry = made.get(id)
-        if (entry?.isReadable) found.set(id, decisionRowOf(entry.decision))
-      }
-      for (const id of found.keys()) made.delete(id)
-      const others = ids.filter((id) => !found.has(id))
-      return [...found.values(), ...(others.length > 0 ? await read(others) : [])]
+        return entry?.isReadable ? [entry.decision] : []
+      })
+      for (const { event_id } of found) made.delete(event_id)
+      return found
     },
   }
 }

@@ -1,6 +1,6 @@
 import { deflateRawSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { dueAt } from '../../../services/scoring/decide.ts'
+import { dueAt } from '../../../services/scoring/session/due.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import { batch, handOff, idled, opened, startedAt, testSession, visitOf } from './support/events.ts'
 import { decisionsAfter, slugs, stateAfter } from './support/sessions.ts'
