@@ -56,6 +56,8 @@ async function forget(tx: Tx): Promise<void> {
     `delete from scoring.sessions where session_id in (
        select s.session_id from scoring.offsets o join scoring.sessions s using (partition)
         where o.topic = $1 and s.final_at is not null and s.due_at < o.log_time
+          -- A bound that the index can use. Without it, each poll read all final sessions.
+          and s.due_at < (select max(log_time) from scoring.offsets where topic = $1)
           for update of s skip locked)`,
     [eventTopics.BatchReceived],
   )
