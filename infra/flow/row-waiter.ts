@@ -19,7 +19,7 @@ export interface RowWaiter<Id, Row> {
   close(): void
 }
 
-/** Waits for rows of a read model. One search at a time is made for all rows that came meanwhile. */
+/** Waits for rows of a read model. One search runs at a time, and what comes meanwhile is the next one's. */
 export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): RowWaiter<Id, Row> {
   const waiting = new Map<Id, Set<(row: Row) => void>>()
   const toFind = new Set<Id>()

@@ -13,23 +13,11 @@ export function readEvent(value: Buffer): SessionScored {
 
 export const readEvidence = (value: Buffer): DecisionEvidence => evidenceOf(readEvent(value))
 
-/** The row of a decision, as it is read. */
-export function decisionRowOf(decision: SessionScored): FullDecisionRow {
-  return {
-    event_id: decision.event_id,
-    session_id: decision.session_id,
-    organization_id: decision.organization_id,
-    environment: decision.environment,
-    verdict: decision.verdict,
-    risk_score: decision.risk_score,
-    phase: decision.phase,
-    is_provisional: decision.is_provisional,
-    manipulation: decision.manipulation,
-    evaluation_duration_ms: decision.evaluation_duration_ms,
-    evaluated_at: decision.evaluated_at,
-    ...evidenceOf(decision),
-  }
-}
+/** Returns what a query of the decision's row returns. */
+export const decisionRowOf = (decision: SessionScored): FullDecisionRow => ({
+  ...decision,
+  ...evidenceOf(decision),
+})
 
 function evidenceOf(decision: SessionScored): DecisionEvidence {
   const { request, score_breakdown, visitor, signals_fired, attribution, hand_off, agent, device } =

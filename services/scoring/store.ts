@@ -178,8 +178,7 @@ export interface ChangedStates {
 }
 
 export function saveStates({ states, partitions, known }: ChangedStates): Part[] {
-  const rows = states.map((full) => {
-    const { snapshot, visitor, ...state } = full
+  const rows = states.map(({ snapshot, visitor, ...state }) => {
     const {
       session_id,
       organization_id,
@@ -197,7 +196,7 @@ export function saveStates({ states, partitions, known }: ChangedStates): Part[]
       opened_at,
       last_activity_at,
       final_at,
-      due_at: dueAt(full),
+      due_at: dueAt(state),
       state,
       partition: partitions.get(session_id) ?? null,
       // null = as stored.

@@ -53,7 +53,8 @@ export interface WorkerParts {
   simulationKey?: SimulationKey | undefined
   /** How agents are looked up, where that is not as on the internet. */
   lookingUp?: Partial<FetchOptions> | undefined
-  ownDecisions: OwnDecisions
+  /** Where the process hands off, too. */
+  ownDecisions: OwnDecisions | undefined
   undo: AsyncDisposableStack
 }
 
@@ -179,7 +180,7 @@ async function startScoring(
     modelsAt,
     onDecided(decision) {
       count(decision)
-      ownDecisions.note(decision)
+      ownDecisions?.note(decision)
     },
     lookups: identity,
     attesting: await loadAttesting(core, registry),

@@ -116,8 +116,8 @@ export interface CoreOptions {
 
 // A server's query without an answer by then means that the database is gone.
 const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
-// Statements that score and project find rows by their keys: a plan made once, by the indexes, suits any number of rows.
-// Postgres would plan some of them for each session, and read whole tables by those that it planned while they were empty.
+// Statements that score and project find rows by their keys, so that one plan by the indexes suits any number of rows.
+// By default Postgres plans some of them for each session, and goes on with scans that it planned for empty tables.
 const byKeys = { settings: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } }
 // Compiling a statement takes Postgres longer than running it, where it estimates that millions of rows may be read.
 const reading = {

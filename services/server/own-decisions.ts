@@ -9,13 +9,13 @@ export interface OwnDecisions {
   take(ids: string[]): SessionScored[]
 }
 
-// Some kilobytes each. They wait for their read model, which takes milliseconds.
+// Some kilobytes each. One waits for its read model, which takes milliseconds.
 const maxDecisions = 500
 
 /** Decisions of hand-offs that this process made, so that it need not read what it has just written. */
 export function createOwnDecisions({ onChange }: Pick<Applied, 'onChange'>): OwnDecisions {
   const made = createLru<string, { decision: SessionScored; isReadable: boolean }>(maxDecisions)
-  // Whoever opens the token reads the session next, so that the token must not come before the read model.
+  // A back end that opens the token reads the session next, and would get 404 before the read model has it.
   onChange('sessions', (ids) => {
     for (const id of ids ?? []) {
       const entry = made.get(id)

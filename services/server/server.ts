@@ -87,7 +87,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
-    const ownDecisions = createOwnDecisions(core.applied)
+    const ownDecisions = roles.includes('collect') ? createOwnDecisions(core.applied) : undefined
     const running = await startWorkers(core, {
       roles,
       network,
@@ -118,7 +118,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       metrics,
     })
     const accessControl = createAccessControl(core, { counters, undo })
-    const collect = roles.includes('collect')
+    const collect = ownDecisions
       ? {
           ...openCollect(core, { registry, undo }),
           missingProxy,

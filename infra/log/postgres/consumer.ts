@@ -283,15 +283,10 @@ const isReady = (reading: Reading): reading is ReadyReading =>
   isDue(reading) &&
   reading.lingerUntil <= performance.now()
 
-// The partitions with more than an equal share of one read divide it among them. The others need less than that. One that
-// may have any number has to be taken for a large one, and is read on if it is.
-function limitsOf(
-  ready: Pick<ReadyReading, 'next' | 'end' | 'mayHaveMore'>[],
-  maxRecords: number,
-): Limits {
+// The partitions that may have more than an equal share of one read divide it among them. The others need less than that.
+function limitsOf(ready: ReadyReading[], maxRecords: number): Limits {
   const share = maxRecords / ready.length
-  const isLarge = ({ next, end, mayHaveMore }: (typeof ready)[number]) =>
-    mayHaveMore || end - next > share
+  const isLarge = ({ next, end, mayHaveMore }: ReadyReading) => mayHaveMore || end - next > share
   const sharers = Math.max(1, ready.filter(isLarge).length)
   return { records: Math.ceil(maxRecords / sharers), bytes: Math.ceil(maxBytes / sharers) }
 }

@@ -89,9 +89,9 @@ describe('GET /v1/sessions', () => {
 
   test('a row says when the session handed off', async () => {
     const { body } = await list()
-    const times = body.data.map(({ facts }: { facts: object }) => facts)
+    const facts = body.data.map((row: { facts: object }) => row.facts)
     const at = new Date(start + 2000).toISOString()
-    expect(times).toMatchObject([{}, { handed_off_at: null }, { handed_off_at: at }])
+    expect(facts).toMatchObject([{}, { handed_off_at: null }, { handed_off_at: at }])
   })
 
   test('next_cursor is absent on the last page', async () => {

@@ -101,7 +101,7 @@ it('given input in several batches, adds it up', () => {
   })
 })
 
-it('is looked at 30 to 40 minutes after its last body, or when its day is over', () => {
+it('is due 30 to 40 minutes after its last body, and when its day is over', () => {
   const minute = 60_000
   const opened = { created_at: startedAt, last_activity_at: startedAt, final_at: null }
   const dueAfter = (minutes: number, final_at: number | null = null) => {
