@@ -13,7 +13,7 @@ import {
   type ReadOn,
   type Topic,
 } from '../port.ts'
-import type { Limits, Session } from './session.ts'
+import type { ReadFrom, Session } from './session.ts'
 
 export interface GroupDeps {
   session: Session
@@ -201,20 +201,20 @@ async function readOnce(session: Session, readings: Readings, maxRecords = 1000)
   const others = ready.filter((reading) => reading.ahead.length === 0)
   const { batches, room } = takeAhead(ready, maxRecords)
   if (others.length === 0 || room === 0) return batches
-  const limits = limitsOf(others, room)
-  const positions = others.map(({ topic, partition, next }) => ({ topic, partition, offset: next }))
+  const positions = shareRead(others, room)
   // Before the read: what is appended from now on may be in it, or not.
   for (const reading of others) {
     reading.end = 0
     reading.mayHaveMore = false
     reading.aheadEnd = undefined
   }
-  const found = await session.read(positions, limits)
+  const found = await session.read(positions)
   const read = others.flatMap((reading, i): Batch[] => {
     const { topic, partition } = reading
     const records = found[i] ?? []
+    const limits = positions[i]
     reading.aheadEnd = (records.at(-1)?.offset ?? reading.next - 1) + 1
-    if (isFull(records, limits)) reading.end = Infinity
+    if (limits && isFull(records, limits)) reading.end = Infinity
     return records.length > 0 ? [{ topic, partition, records }] : []
   })
   return [...batches, ...read]
@@ -283,16 +283,26 @@ const isReady = (reading: Reading): reading is ReadyReading =>
   isDue(reading) &&
   reading.lingerUntil <= performance.now()
 
-// The partitions that may have more than an equal share of one read divide it among them. The others need less than that.
-function limitsOf(ready: ReadyReading[], maxRecords: number): Limits {
+// The partitions that are known to have more than an equal share of one read divide it among them. The others ask for
+// that share.
+function shareRead(ready: ReadyReading[], maxRecords: number): ReadFrom[] {
   const share = maxRecords / ready.length
-  const isLarge = ({ next, end, mayHaveMore }: ReadyReading) => mayHaveMore || end - next > share
-  const sharers = Math.max(1, ready.filter(isLarge).length)
-  return { records: Math.ceil(maxRecords / sharers), bytes: Math.ceil(maxBytes / sharers) }
+  const isLarge = ({ next, end }: ReadyReading) => end - next > share
+  const sharers = ready.filter(isLarge).length
+  return ready.map((reading) => {
+    const parts = isLarge(reading) ? sharers : ready.length
+    return {
+      topic: reading.topic,
+      partition: reading.partition,
+      offset: reading.next,
+      records: Math.ceil(maxRecords / parts),
+      bytes: Math.ceil(maxBytes / parts),
+    }
+  })
 }
 
 // Returns whether the limits may have left some.
-const isFull = (records: LogRecord[], limits: Limits): boolean =>
+const isFull = (records: LogRecord[], limits: ReadFrom): boolean =>
   records.length >= limits.records || bytesOf(records) >= limits.bytes
 
 const bytesOf = (records: LogRecord[]): number =>

@@ -12,13 +12,11 @@ export interface SessionOptions {
   onLost: () => void
 }
 
-/** Limits of one read, for each position. */
-export interface Limits {
+/** Where a read starts, and how much it returns at most from there. */
+export interface ReadFrom extends Position {
   records: number
   bytes: number
 }
-
-type ReadFrom = Position & Limits
 
 // Limits one statement for several groups.
 const maxReadBytes = 16 * 1024 * 1024
@@ -217,8 +215,7 @@ function createReads(query: Query, schema: string) {
     return wanted.map((from) => records.get(byName.get(nameOf(from))) ?? [])
   }
 
-  return (from: Position[], limits: Limits): Promise<LogRecord[][]> =>
-    reads.append(from.map((position) => ({ ...position, ...limits })))
+  return (from: ReadFrom[]): Promise<LogRecord[][]> => reads.append(from)
 }
 
 const nameOf = ({ offset, records, bytes, ...place }: ReadFrom): string =>

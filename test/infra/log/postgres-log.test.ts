@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Pool } from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type EventLog, type LogRecord, LogUnavailable } from '../../../infra/log/port.ts'
@@ -210,7 +211,8 @@ describe('a read', () => {
     'has as many records of each position as $limits, and one at least',
     async ({ limits, counts }) => {
       const reading = session()
-      const found = await reading.read(await log.firstPositions(read), limits)
+      const from = await log.firstPositions(read)
+      const found = await reading.read(from.map((at) => ({ ...at, ...limits })))
       expect(found.map((records) => records.length).sort()).toEqual(counts)
       await reading.close()
     },
@@ -218,15 +220,12 @@ describe('a read', () => {
 
   test('is shared by groups that are at the same position', async () => {
     const reading = session()
-    const from = await log.firstPositions(read)
-    const limits = { records: 10, bytes: 1000 }
+    const positions = await log.firstPositions(read)
+    const from = positions.map((at) => ({ ...at, records: 10, bytes: 1000 }))
     const [all, same, last] = await Promise.all([
-      reading.read(from, limits),
-      reading.read(from, limits),
-      reading.read(
-        from.map((at) => ({ ...at, offset: at.offset + 1 })),
-        limits,
-      ),
+      reading.read(from),
+      reading.read(from),
+      reading.read(from.map((at) => ({ ...at, offset: at.offset + 1 }))),
     ])
     const places = (found: LogRecord[][]) =>
       found.map((records) => records.map(({ partition, offset }) => `${partition}/${offset}`))
@@ -237,35 +236,53 @@ describe('a read', () => {
   })
 })
 
-test('a partition with much to read gets the whole of a read while others have little', async () => {
-  await using own = await createOwn()
-  const log = await own.open()
-  const recordOf = (key: string) => ({ ...record, topic: 'skewed', key })
-  await log.ensureTopics([{ topic: 'skewed', partitions: 4 }])
-  const [key, otherKey] = await twoKeysApart(log, 'skewed')
-  const behind = await log.partitionOf('skewed', key)
-  await log.append(Array.from({ length: 1000 }, () => recordOf(key)))
-  const sizes: number[] = []
-  const { promise: allRead, resolve } = Promise.withResolvers<void>()
-  const consumer = await log.consume({
-    group: 'skewed',
-    topics: ['skewed'],
-    maxRecords: 100,
-    async handle(batches) {
-      const records = batches.find(({ partition }) => partition === behind)?.records ?? []
-      sizes.push(records.length)
-      if ((records.at(-1)?.offset ?? 0) === 999) resolve()
-      else await log.append([recordOf(otherKey)])
-      return []
-    },
-  })
-  await allRead
-  // The first read shares equally, because nothing is known yet. Later calls have what the others got beside them.
-  expect(sizes[0]).toBe(25)
-  expect(sizes[1]).toBeGreaterThan(90)
-  expect(sizes.length).toBeLessThan(13)
-  await consumer.stop()
-})
+test.each(['have little', 'may have some'])(
+  'a partition with much to read gets the whole of a read while others %s',
+  async (others) => {
+    await using own = await createOwn()
+    const log = await own.open()
+    const recordOf = (key: string) => ({ ...record, topic: 'skewed', key })
+    await log.ensureTopics([{ topic: 'skewed', partitions: 4 }])
+    const [key, otherKey] = await twoKeysApart(log, 'skewed')
+    const behind = await log.partitionOf('skewed', key)
+    await log.append(Array.from({ length: 1000 }, () => recordOf(key)))
+    const meanwhile = {
+      'have little': () => log.append([recordOf(otherKey)]),
+      'may have some': () => wakeFromOutside(own, 'skewed'),
+    }[others]
+    const sizes: number[] = []
+    const { promise: allRead, resolve } = Promise.withResolvers<void>()
+    const consumer = await log.consume({
+      group: 'skewed',
+      topics: ['skewed'],
+      maxRecords: 100,
+      async handle(batches) {
+        const records = batches.find(({ partition }) => partition === behind)?.records ?? []
+        sizes.push(records.length)
+        if ((records.at(-1)?.offset ?? 0) === 999) resolve()
+        else await meanwhile?.()
+        return []
+      },
+    })
+    await allRead
+    // The first read shares equally, because nothing is known yet. Later calls have what the others got beside them.
+    expect(sizes[0]).toBe(25)
+    expect(sizes[1]).toBeGreaterThan(90)
+    expect(sizes.length).toBeLessThan(13)
+    await consumer.stop()
+  },
+)
+
+/** Notifies as another process does, and resolves when a listener has heard it. */
+async function wakeFromOutside({ pool, url }: { pool: Pool; url: string }, topic: string) {
+  const heard = Promise.withResolvers<void>()
+  const channels = ['tidegate_log_wake']
+  const onNotification = () => heard.resolve()
+  const listener = await openListener({ url, channels, onNotification, logger })
+  await pool.query('select pg_notify($1, $2)', ['tidegate_log_wake', `another ${topic}`])
+  await heard.promise
+  await listener.close()
+}
 
 test('a group gets what its process and others append, each record once and in order', async () => {
   await using installation = await createOwn()
