@@ -366,6 +366,31 @@ describe('whatever page it is', () => {
     await expect.poll(() => button.isEnabled()).toBe(true)
   })
 
+  test('a file of rows ends at 10,000, and says so', async () => {
+    await open('live/sessions')
+    api = async (asked, route) => {
+      const { json } = await full(asked, route)
+      if (!asked.includes('limit=200')) return { json }
+      const rows = json && 'data' in json && Array.isArray(json.data) ? json.data : []
+      const data = Array.from({ length: 200 }, (_, i) => rows[i % rows.length])
+      return { json: { ...json, data, pagination: { next_cursor: 'c' } } }
+    }
+    const saved = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'CSV' }).click()
+    await says('Cut: the newest')
+    expect((await saved).suggestedFilename()).toBe('sessions-first-10000.csv')
+    const lines = readFileSync(await (await saved).path(), 'utf8')
+      .trimEnd()
+      .split('\r\n')
+    expect(lines).toHaveLength(10_001)
+  })
+
+  test('a list shows nothing to choose in place of what a session lacks', async () => {
+    await open('live/sessions?columns=agent,user')
+    await says('5 sessions', 'Agent')
+    expect(await page.locator('button.value').allInnerTexts()).not.toContain('')
+  })
+
   test('further rows that do not come are told below those that are there', async () => {
     api = async (asked, route) => {
       if (asked.includes('cursor=')) return refused(500)
