@@ -6,10 +6,11 @@ INSTALLED := node_modules/.package-lock.json
 DETECTION := bench/detection
 PEERS := bench/peers
 PAGE_PEERS := bench/page-peers
+SDK_TYPES := services/web/server-sdk/types
 # They have packages of their own, which are installed when they are needed.
-OWN_PACKAGES := $(DETECTION) $(PEERS) $(PAGE_PEERS)
+OWN_PACKAGES := $(DETECTION) $(PEERS) $(PAGE_PEERS) $(SDK_TYPES)
 
-.PHONY: help install hooks run run-kafka up test test-ci test-all faults watch bench page-cost eval replay pack sbom format clean
+.PHONY: help install hooks run run-kafka up test test-ci test-all faults watch bench page-cost eval replay sdk-types pack sbom format clean
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -78,7 +79,10 @@ $(DETECTION)/.venv/installed: $(DETECTION)/requirements.txt
 	$(DETECTION)/.venv/bin/pip install --quiet -r $<
 	@touch $@
 
-pack: install ## Write the npm packages tidegate and @tidegate/browser into dist/
+sdk-types: install $(SDK_TYPES)/node_modules/.package-lock.json ## Write the types of @tidegate/server from /openapi.json of a running make run
+	curl --fail --silent --show-error http://127.0.0.1:8787/openapi.json | npm run --silent sdk-types
+
+pack: install ## Write the npm packages tidegate, @tidegate/browser and @tidegate/server into dist/
 	npm run --silent pack
 
 sbom: install ## Write dist/sbom.cdx.json, a CycloneDX SBOM of what production needs, from the lock file
@@ -89,4 +93,4 @@ format: install ## Format and fix what can be fixed
 	npm run --silent format
 
 clean: ## Remove what install, run and test made
-	rm -rf node_modules dist .tidegate .cache $(DETECTION)/node_modules $(DETECTION)/.venv $(PEERS)/node_modules
+	rm -rf node_modules dist .tidegate .cache $(DETECTION)/.venv $(OWN_PACKAGES:%=%/node_modules)

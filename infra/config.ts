@@ -133,6 +133,8 @@ const settings = z.object({
     .string()
     .regex(/^[^:]+:.+$/s, { error: 'must be user:password' })
     .optional(),
+  /** /sdk has the npm packages of this version. */
+  SDK_PACKAGES: oneOf('on', 'off').default('off'),
   CONSOLE: oneOf('on', 'off').default('on'),
   /** Not set = the console is on PORT. */
   CONSOLE_PORT: port.optional(),

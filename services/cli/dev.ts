@@ -22,12 +22,14 @@ import { createDemo } from '../web/routes.ts'
 import { writePrivate } from './credentials.ts'
 import { developmentCredentials } from './development-organization.ts'
 import { runUntilSignal } from './lifetime.ts'
+import { hostedPackage } from './package/hosted.ts'
 import { DataDirUnusable, startFailureText } from './start-failure.ts'
 
 // Receivers and edges of a developer are on the same machine.
 const defaults = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
   FIRST_PARTY_URLS: 'http://localhost,http://127.0.0.1,http://[::1]',
+  SDK_PACKAGES: 'on',
 }
 
 export async function runDev(): Promise<void> {
@@ -67,7 +69,8 @@ async function startDevelopment(
   const parts = { config, databaseUrl, masterKeys, logger, clock: Date.now, random }
   await rebuildOutdated(parts)
   const simulationKey = developmentSimulationKey({ dataDir, random })
-  const server = await startServer({ ...parts, roles: allRoles, prepare, simulationKey })
+  const more = { roles: allRoles, prepare, simulationKey, packages: hostedPackage }
+  const server = await startServer({ ...parts, ...more })
   undo.defer(() => server.stop())
   console.log(
     summary(server.url, { consoleLink, credentialsFile: path.join(dataDir, 'credentials.json') }),

@@ -2,6 +2,7 @@ import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { type ServerOptions, startServer, stopWithinMs } from '../server/server.ts'
 import { runUntilSignal } from './lifetime.ts'
+import { hostedPackage } from './package/hosted.ts'
 import { readServerSettings } from './server-settings.ts'
 import { logStartFailure } from './start-failure.ts'
 
@@ -28,7 +29,8 @@ export async function runServer(
     process.kill(process.pid, 'SIGTERM')
   }
   const start = async (undo: AsyncDisposableStack) => {
-    const server = await startServer({ ...parts, holdsLog: { takeOver, onLost } })
+    const holdsLog = { takeOver, onLost }
+    const server = await startServer({ ...parts, holdsLog, packages: hostedPackage })
     undo.defer(() => server.stop())
     console.log(`Tidegate is ready: ${server.url}`)
   }

@@ -32,6 +32,7 @@ import { readStates } from '../scoring/store.ts'
 import { createLinkExplainer } from '../scoring/visitors/explain.ts'
 import { readLinks } from '../scoring/visitors/links.ts'
 import { buildQuestions } from '../web/build-sdk.ts'
+import type { PackageSource } from '../web/packages.ts'
 import { type Demo, webRoutes } from '../web/routes.ts'
 import { webhookRoutes } from '../webhooks/routes.ts'
 import type { AccessControl } from './access.ts'
@@ -62,6 +63,8 @@ export interface RouteParts {
   missingProxy: MissingProxy
   /** Started by `tidegate dev`. */
   isDevelopment: boolean
+  /** Present with SDK_PACKAGES=on. */
+  packages?: PackageSource | undefined
 }
 
 export async function addRoutes(
@@ -73,7 +76,8 @@ export async function addRoutes(
   if (agents) addRequestRoutes(app, { ...parts, agents })
   if (roles.includes('api')) {
     addRest(app, { ...keys, core, network })
-    await webRoutes(app, { random: core.random, demo })
+    const packages = parts.packages && { source: parts.packages, publicUrl }
+    await webRoutes(app, { random: core.random, demo, packages })
   }
   if (parts.consoleApp)
     await consoleRoutes(parts.consoleApp, {

@@ -26,6 +26,7 @@ import { createSchemasApp } from '../schemas/routes.ts'
 import { servedSchemas } from '../schemas/served.ts'
 import { followDirectories } from '../scoring/identity/directories.ts'
 import { followTrusted } from '../scoring/identity/trusted.ts'
+import type { PackageSource } from '../web/packages.ts'
 import type { Demo } from '../web/routes.ts'
 import { createSigningSecrets } from '../webhooks/deliveries/attempt.ts'
 import { createDirectCalls } from '../webhooks/direct-calls.ts'
@@ -48,6 +49,8 @@ export interface ServerOptions extends CoreOptions {
   simulationKey?: SimulationKey
   /** Only tests have it, because agents name what is looked up and are not to reach what is inside. */
   lookingUp?: WorkerParts['lookingUp']
+  /** The npm packages that SDK_PACKAGES=on serves. */
+  packages?: PackageSource
 }
 
 export interface Server {
@@ -65,7 +68,7 @@ export const stopWithinMs = (config: Config): number =>
 
 /** When the start fails, what had started is stopped and the process is in no consumer group any more. */
 export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
-  const { config, logger, simulationKey, lookingUp } = options
+  const { config, logger, simulationKey, lookingUp, packages } = options
   const undo = new AsyncDisposableStack()
   const letGo = () => within(undo.disposeAsync(), letGoMs + otlpStopMs(config))
   let stopping = false
@@ -145,6 +148,7 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       consoleApp: consoles.app,
       missingProxy,
       isDevelopment,
+      packages: config.SDK_PACKAGES === 'on' ? packages : undefined,
     })
     undo.defer(() => handOff?.close())
     undo.defer(() => app.close())

@@ -6,21 +6,29 @@ import { tokenStyle } from '../../infra/http/theme.ts'
 import type { Random } from '../../infra/ids.ts'
 import { type Demo, demoApiRoutes } from './demo-api.ts'
 import { docsRoutes } from './docs/routes.ts'
+import { type PackageParts, packageRoutes } from './packages.ts'
 import { bundleSdk, sdkRoute } from './sdk-route.ts'
 
 export { createDemo, type Demo } from './demo-api.ts'
 
+interface WebParts {
+  random: Random
+  demo?: Demo | undefined
+  packages?: Omit<PackageParts, 'library'> | undefined
+}
+
 /**
  * The browser SDK at /t.js, the start page, the docs, and the demo with its own small back end. `demo` is absent on a
- * server without a development organization.
+ * server without a development organization, and `packages` where they are not served.
  */
 export async function webRoutes(
   app: FastifyInstance,
-  { random, demo }: { random: Random; demo?: Demo | undefined },
+  { random, demo, packages }: WebParts,
 ): Promise<void> {
   sdkRoute(app, await bundleSdk())
   await pageRoutes(app, demo?.publishableKey)
-  await docsRoutes(app)
+  const library = await docsRoutes(app)
+  if (packages) packageRoutes(app, { ...packages, library })
   if (demo) demoApiRoutes(app, demo, random(32))
 }
 

@@ -2,11 +2,11 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
-import { openToken } from '../../docs/examples/express/verify-token.js'
 import {
   type AttestingDevice,
   sendAttestedSession,
 } from '../../docs/examples/native/attested-session.ts'
+import { openToken } from '../../services/web/server-sdk/index.ts'
 import {
   appAssertion,
   appAttestation,
@@ -68,7 +68,7 @@ const launch = (attest: Attest) => {
 }
 
 async function decided(token: string) {
-  const { session_id } = openToken(token, cluster.owner.secret.key)
+  const { session_id } = await openToken(token, cluster.owner.secret.key)
   return createRest(cluster.baseUrl, cluster.owner.secret.key).session(session_id)
 }
 

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cp } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { openBrowser } from '../support/chromium.ts'
 import { endChild } from '../support/end-child.ts'
 import { needs } from '../support/needs.ts'
-import { elsewhere, installThere, packPackages, runThere } from '../support/packed.ts'
+import { elsewhere, installThere, runThere } from '../support/packed.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { root } from '../support/test-projects.ts'
 import { type RunningTidegate, startTidegate } from '../support/tidegate.ts'
@@ -18,7 +18,8 @@ let tidegate: RunningTidegate
 const started: ChildProcess[] = []
 
 beforeAll(async () => {
-  tidegate = await startTidegate()
+  // The packages are built from a clone.
+  tidegate = await startTidegate({ env: { FROM_SOURCE: '1' } })
 }, 60_000)
 afterAll(async () => {
   for (const child of started) await endChild(child)
@@ -27,9 +28,11 @@ afterAll(async () => {
 
 /** An example in a folder of its own, with its packages. */
 async function copied(name: string): Promise<string> {
-  // Where it stands in a clone: its package.json names the packed SDK by a path from there.
-  const folder = path.join(base, 'docs/examples', name)
+  const folder = path.join(base, name)
   await cp(path.join(root, 'docs/examples', name), folder, { recursive: true })
+  const manifest = path.join(folder, 'package.json')
+  const text = await readFile(manifest, 'utf8')
+  await writeFile(manifest, text.replaceAll('http://127.0.0.1:8787', tidegate.baseUrl))
   await installThere(folder)
   return folder
 }
@@ -91,8 +94,6 @@ test('the Express example tells automation by its token, which counts once', asy
 }, 120_000)
 
 test('the Next.js example compiles, is rendered by its server and does the same', async () => {
-  const { browser } = await packPackages(path.join(base, 'packed'))
-  await cp(browser, path.join(base, 'dist', path.basename(browser)))
   const folder = await copied('nextjs')
   const env = { NEXT_TELEMETRY_DISABLED: '1' }
   await runThere({ folder, env }, 'npx', 'next', 'build')

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openToken } from '../../docs/examples/express/verify-token.js'
 import type { CollectClient } from '../../infra/wire/collect/client.ts'
+import { openToken } from '../../services/web/server-sdk/index.ts'
 import {
   type ApiRequest,
   type Cluster,
@@ -116,7 +116,7 @@ describe('master keys, which a command prints, are changed by the documented ste
 
   async function tokenOpens(client: CollectClient, sessionId: string): Promise<void> {
     const { sealedToken } = await client.requestResult({ version: 1, elapsed_ms: 900 })
-    expect(openToken(sealedToken, cluster.owner.secret.key)).toMatchObject({
+    expect(await openToken(sealedToken, cluster.owner.secret.key)).toMatchObject({
       session_id: sessionId,
     })
     await eventually(() => call(`/v1/sessions/${sessionId}`), patient)

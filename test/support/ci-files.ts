@@ -28,7 +28,7 @@ export const promises = {
   'the consent page in a browser': 'test/e2e/gate-page.long.test.ts',
   'the console in a browser': 'test/e2e/console-walk.long.test.ts',
   'the docs in a browser': 'test/e2e/api-page.long.test.ts',
-  'the documented opener of tokens': 'test/e2e/sealed-token-docs.long.test.ts',
+  'the server SDKs': 'test/e2e/server-sdk.long.test.ts',
   'an agent signs up': 'test/services/cli/signup/command.long.test.ts',
   'an agent is verified by its signature': 'test/e2e/agents.long.test.ts',
   'a visitor is explained': 'test/e2e/visitors.long.test.ts',

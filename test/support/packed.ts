@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { buildPackages } from '../../services/cli/package/build.ts'
 
 const run = promisify(execFile)
 
@@ -35,16 +34,4 @@ export async function installThere(folder: string, ...args: string[]): Promise<v
   const manifest = path.join(folder, 'package.json')
   if (!existsSync(manifest)) await writeFile(manifest, '{ "private": true, "type": "module" }')
   await runThere({ folder }, 'npm', 'install', '--no-audit', '--no-fund', ...args)
-}
-
-/** Builds and packs both packages; resolves with the files. */
-export async function packPackages(folder: string): Promise<{ program: string; browser: string }> {
-  await buildPackages(folder)
-  const packed = ['./tidegate', './browser']
-  const { stdout } = await runThere({ folder }, 'npm', 'pack', '--json', ...packed)
-  const files: { name: string; filename: string }[] = Object.values(JSON.parse(stdout))
-  const [program, browser] = ['tidegate', '@tidegate/browser'].map((name) =>
-    path.join(folder, files.find((file) => file.name === name)?.filename ?? ''),
-  )
-  return { program: program ?? '', browser: browser ?? '' }
 }

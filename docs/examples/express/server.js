@@ -1,5 +1,5 @@
+import { verifyToken } from '@tidegate/server'
 import express from 'express'
-import { verifyToken } from './verify-token.js'
 
 const { TIDEGATE_URL, TIDEGATE_PUBLISHABLE_KEY, TIDEGATE_SECRET_KEY, PORT = '3000' } = process.env
 if (!TIDEGATE_URL || !TIDEGATE_PUBLISHABLE_KEY || !TIDEGATE_SECRET_KEY)
@@ -27,8 +27,8 @@ app.get('/', (_request, response) => {
   response.send(page)
 })
 
-app.post('/signup', express.json({ limit: '256kb' }), (request, response) => {
-  const session = verified(request.body?.sealedToken)
+app.post('/signup', express.json({ limit: '256kb' }), async (request, response) => {
+  const session = await verified(request.body?.sealedToken)
   if (!session)
     return response.status(403).json({ message: 'Please reload the page and try again.' })
   const { verdict } = session.decision
@@ -39,13 +39,17 @@ app.post('/signup', express.json({ limit: '256kb' }), (request, response) => {
   })
 })
 
-function verified(token) {
-  try {
-    return verifyToken(token, TIDEGATE_SECRET_KEY)
-  } catch (error) {
-    console.warn(`signup refused: ${error.message}`)
-    return undefined
-  }
+// More than one process? Then they share this, for example in Redis.
+const used = new Set()
+
+async function verified(token) {
+  const result = await verifyToken(token, {
+    secretKey: TIDEGATE_SECRET_KEY,
+    seen: (id) => used.size === used.add(id).size,
+  })
+  if (result.ok) return result.session
+  console.warn(`signup refused: ${result.message}`)
+  return undefined
 }
 
 const server = app.listen(Number(PORT), '127.0.0.1', () => {

@@ -1,25 +1,57 @@
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Metafile } from 'esbuild'
 import manifest from '../../../package.json' with { type: 'json' }
 import { buildBrowserPackage } from './browser.ts'
+import { compiled } from './compiled.ts'
 import { licenceTexts } from './licences.ts'
-import { bundleProgram, root, unbundled } from './program.ts'
+import { fileOf, type PackageName } from './names.ts'
+import { bundleProgram, ownPackage, root, unbundled } from './program.ts'
+import { tarballOf } from './tarball.ts'
 
 const { version, license, repository, dependencies, optionalDependencies } = manifest
 const publishConfig = { access: 'public', provenance: true }
 
-/** Writes the packages `tidegate` and `@tidegate/browser` into folders of these names, ready for `npm pack`. */
-export async function buildPackages(folder: string): Promise<void> {
-  await Promise.all([
-    buildProgram(path.join(folder, 'tidegate')),
-    buildBrowser(path.join(folder, 'browser')),
+/** Writes the packages `tidegate`, `@tidegate/browser` and `@tidegate/server` into the folder. Returns their files. */
+export async function packPackages(folder: string): Promise<Record<PackageName, string>> {
+  const [tidegate, browser, server] = await Promise.all([
+    writtenTo(folder, 'tidegate'),
+    writtenTo(folder, 'browser'),
+    writtenTo(folder, 'server'),
   ])
+  return { tidegate, browser, server }
+}
+
+async function writtenTo(folder: string, name: PackageName): Promise<string> {
+  const file = path.join(folder, fileOf(name, version))
+  await mkdir(folder, { recursive: true })
+  await writeFile(file, await packPackage(name))
+  return file
+}
+
+const builds: Record<PackageName, (folder: string) => Promise<void>> = {
+  tidegate: buildProgram,
+  browser: buildBrowser,
+  server: buildServer,
+}
+
+/** Returns the package as npm installs it. */
+export async function packPackage(name: PackageName): Promise<Buffer> {
+  const folder = await mkdtemp(path.join(tmpdir(), `tidegate-${name}-`))
+  try {
+    await builds[name](folder)
+    return await tarballOf(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 async function buildProgram(folder: string): Promise<void> {
-  await makeEmpty(folder)
   const metafile = await bundleProgram(path.join(folder, 'program'))
+  await mkdir(path.join(folder, 'program/sdk'))
+  for (const name of ['browser', 'server'] as const)
+    await writeFile(path.join(folder, 'program', ownPackage(name)), await packPackage(name))
   await copyFile(path.join(import.meta.dirname, 'tidegate.cjs'), path.join(folder, 'tidegate.cjs'))
   await finish(folder, {
     metafile,
@@ -45,7 +77,6 @@ function only(versions: Record<string, string>, isIncluded: (name: string) => bo
 }
 
 async function buildBrowser(folder: string): Promise<void> {
-  await makeEmpty(folder)
   const sdk = path.join(root, 'services/web/sdk')
   const metafile = await buildBrowserPackage(folder)
   const entry = (name: string) => ({ types: `./${name}.d.ts`, default: `./${name}.js` })
@@ -70,9 +101,33 @@ async function buildBrowser(folder: string): Promise<void> {
   })
 }
 
-async function makeEmpty(folder: string): Promise<void> {
-  await rm(folder, { recursive: true, force: true })
-  await mkdir(folder, { recursive: true })
+async function buildServer(folder: string): Promise<void> {
+  const sdk = path.join(root, 'services/web/server-sdk')
+  const modules = ['api', 'client', 'index', 'session', 'token', 'webhook']
+  const names = modules.flatMap((name) => [`${name}.js`, `${name}.d.ts`])
+  for (const [name, text] of await compiled('services/web/server-sdk', names))
+    await writeFile(path.join(folder, name), text)
+  await copyFile(
+    path.join(sdk, 'python/tidegate_server.py'),
+    path.join(folder, 'tidegate_server.py'),
+  )
+  await finish(folder, {
+    metafile: { inputs: {}, outputs: {} },
+    readme: path.join(sdk, 'README.md'),
+    manifest: {
+      name: '@tidegate/server',
+      description: 'Opens and verifies sealed tokens, verifies webhooks, and reads the REST API.',
+      type: 'module',
+      sideEffects: false,
+      engines: { node: '>=20' },
+      main: './index.js',
+      types: './index.d.ts',
+      exports: {
+        '.': { types: './index.d.ts', default: './index.js' },
+        './package.json': './package.json',
+      },
+    },
+  })
 }
 
 async function finish(
@@ -87,4 +142,4 @@ async function finish(
     await copyFile(path.join(root, file), path.join(folder, file))
 }
 
-if (import.meta.main) await buildPackages(path.join(root, 'dist'))
+if (import.meta.main) await packPackages(path.join(root, 'dist'))

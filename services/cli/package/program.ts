@@ -22,6 +22,7 @@ const assets = [
   'services/gate/page/assets/*.{css,html,js}',
   'services/web/docs/*.{css,js}',
   'services/web/pages/*',
+  'services/web/server-sdk/python/*.py',
   'node_modules/@fastify/swagger-ui/static/{swagger-ui.css,swagger-ui-bundle.js,favicon-32x32.png}',
 ]
 
@@ -51,7 +52,7 @@ export async function bundleProgram(folder: string): Promise<Metafile> {
         'const programFolder = import.meta.dirname',
       ].join('\n'),
     },
-    plugins: [builtSdk, builtPages(pages.assets), places],
+    plugins: [builtSdk, builtPages(pages.assets), ownPackages, places],
     metafile: true,
     logLevel: 'error',
   })
@@ -92,6 +93,24 @@ const builtSdk: Plugin = {
         contents: `export const buildSdk = async () => ${sdk}; export const buildQuestions = async () => ${questions}`,
       }
     })
+  },
+}
+
+/** Where the package `tidegate` has a package of an SDK with it. */
+export const ownPackage = (name: 'browser' | 'server'): string => `sdk/${name}.tgz`
+
+const ownPackages: Plugin = {
+  name: 'own packages',
+  setup(bundle) {
+    bundle.onLoad({ filter: /\/services\/cli\/package\/hosted\.ts$/ }, () => ({
+      contents: `
+        import { readFile } from 'node:fs/promises'
+        import { tarballOf } from './tarball.ts'
+        export const hostedPackage = (name) => name === 'tidegate'
+          ? tarballOf(programFolder + '/..')
+          : readFile(\`\${programFolder}/sdk/\${name}.tgz\`)`,
+      loader: 'ts',
+    }))
   },
 }
 

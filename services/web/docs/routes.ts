@@ -21,9 +21,9 @@ const headers = {
 
 /**
  * `/llms.txt`, and every page of `docs/`: as Markdown under its own path, and as HTML without its ending. There is a
- * route for each, and no other.
+ * route for each, and no other. Returns what they show.
  */
-export async function docsRoutes(app: FastifyInstance): Promise<void> {
+export async function docsRoutes(app: FastifyInstance): Promise<Library> {
   const library = await readLibrary()
   fileRoute(app, { url: '/llms.txt', type: 'text', body: library.index }, plain)
   for (const [file, body] of library.pages) {
@@ -52,6 +52,7 @@ export async function docsRoutes(app: FastifyInstance): Promise<void> {
       },
       headers,
     )
+  return library
 }
 
 function pageRoute(app: FastifyInstance, library: Library, file: string): void {

@@ -17,7 +17,7 @@ const modules: Record<string, string> = {
   [`${url}/t.js`]: 'services/web/sdk/index.ts',
   '@tidegate/browser': 'services/web/sdk/package.ts',
   '@tidegate/browser/react': 'services/web/sdk/react.ts',
-  './verify-token.js': 'docs/examples/express/verify-token.js',
+  '@tidegate/server': 'services/web/server-sdk/index.ts',
 }
 
 test.each(snippets)(
@@ -28,7 +28,7 @@ test.each(snippets)(
     const imports = [...script.matchAll(/import \{ (\w+) \} from '(.+)'/g)]
     expect([title, imports.length]).toEqual([title, 1])
     for (const [, name = '', from = ''] of imports)
-      expect(read(modules[from] ?? from)).toMatch(new RegExp(`^export function ${name}\\(`, 'm'))
+      expect(read(modules[from] ?? from)).toMatch(new RegExp(`^export [^]*\\b${name}\\b`, 'm'))
   },
 )
 

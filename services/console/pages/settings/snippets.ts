@@ -24,7 +24,7 @@ export function snippetsOf({ publishableKey, url }: SnippetNeeds): Snippet[] {
     },
     {
       title: 'npm',
-      code: `// npm install the file that "make pack" writes: the name is not published yet
+      code: `// npm install ${url}/sdk/browser.tgz
 import { start } from '@tidegate/browser'
 
 const tidegate = start(${options})
@@ -47,13 +47,16 @@ export function SignUpButton() {
     },
     {
       title: 'Express',
-      code: `import express from 'express'
-import { verifyToken } from './verify-token.js' // docs/examples/express/verify-token.js
+      code: `// npm install express ${url}/sdk/server.tgz
+import express from 'express'
+import { verifyToken } from '@tidegate/server'
 
+const secretKey = process.env.TIDEGATE_SECRET_KEY
 const app = express()
-app.post('/signup', express.json({ limit: '256kb' }), (request, response) => {
-  const { decision } = verifyToken(request.body.sealedToken, process.env.TIDEGATE_SECRET_KEY)
-  response.sendStatus(decision.verdict === 'bot' ? 403 : 200)
+app.post('/signup', express.json({ limit: '256kb' }), async (request, response) => {
+  const result = await verifyToken(request.body.sealedToken, { secretKey })
+  const isRefused = !result.ok || result.session.decision.verdict === 'bot'
+  response.sendStatus(isRefused ? 403 : 200)
 })`,
     },
   ]

@@ -1,8 +1,8 @@
-import { verifyToken } from '../../verify-token.js'
+import { type VerifiedSession, verifyToken } from '@tidegate/server'
 
 export async function POST(request: Request): Promise<Response> {
   const body = await request.json()
-  const session = verified(body?.sealedToken)
+  const session = await verified(body?.sealedToken)
   if (!session) return answer(403, 'Please reload the page and try again.')
   const { verdict } = session.decision
   if (verdict === 'bot') return answer(403, 'This looks automated.')
@@ -10,13 +10,17 @@ export async function POST(request: Request): Promise<Response> {
   return answer(200, verdict === 'human' ? 'Welcome.' : 'Please confirm your mail address.')
 }
 
-function verified(token: unknown) {
-  try {
-    return verifyToken(token, process.env.TIDEGATE_SECRET_KEY)
-  } catch (error) {
-    console.warn(`signup refused: ${error}`)
-    return undefined
-  }
+// More than one process? Then they share this, for example in Redis.
+const used = new Set<string>()
+
+async function verified(token: unknown): Promise<VerifiedSession | undefined> {
+  const result = await verifyToken(token, {
+    secretKey: process.env.TIDEGATE_SECRET_KEY ?? '',
+    seen: (id) => used.size === used.add(id).size,
+  })
+  if (result.ok) return result.session
+  console.warn(`signup refused: ${result.message}`)
+  return undefined
 }
 
 function answer(status: number, message: string): Response {

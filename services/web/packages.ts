@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { etagOf, madeOnce, madeOnceRoute, matchesEtag } from '../../infra/http/pages.ts'
+import { escapeHtml } from '../../infra/text.ts'
+import { docsPage } from './docs/layout.ts'
+import { docsSectionsOf, type Library } from './docs/library.ts'
+
+type PackageName = 'server' | 'browser' | 'tidegate'
+/** Returns a package as npm installs it, the same bytes each time. */
+export type PackageSource = (name: PackageName) => Promise<Buffer>
+
+const packages: { name: PackageName; title: string; about: string }[] = [
+  {
+    name: 'server',
+    title: '@tidegate/server',
+    about: 'For back ends: verifies tokens and webhooks, and reads the REST API. Node 20 or later.',
+  },
+  {
+    name: 'browser',
+    title: '@tidegate/browser',
+    about: 'For pages that are bundled, with types and a React hook. Others load /t.js.',
+  },
+  {
+    name: 'tidegate',
+    title: 'tidegate',
+    about: 'The server and its command line. Node 24.15 or later.',
+  },
+]
+
+const pythonFile = 'tidegate_server.py'
+
+export interface PackageParts {
+  source: PackageSource
+  library: Library
+  /** URL under which clients reach the server. */
+  publicUrl: string
+}
+
+/** `/sdk/server.tgz`, `browser.tgz` and `tidegate.tgz`, which npm installs, the module for Python, and `/sdk`, which lists them. */
+export function packageRoutes(app: FastifyInstance, { source, library, publicUrl }: PackageParts) {
+  const rows = packages.map((one) => ({ ...one, bytes: madeOnce(() => source(one.name)) }))
+  for (const { name, bytes } of rows)
+    app.get(`/sdk/${name}.tgz`, { schema: { hide: true } }, async ({ headers }, reply) => {
+      const body = await bytes()
+      const etag = etagOf(body)
+      reply.headers({ 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff', etag })
+      if (matchesEtag(headers['if-none-match'], etag)) return reply.code(304).send()
+      return reply.type('application/gzip').send(body)
+    })
+  const python = () => readFile(path.join(import.meta.dirname, 'server-sdk/python', pythonFile))
+  madeOnceRoute(app, { url: `/sdk/${pythonFile}`, type: 'text', make: python })
+  const make = async () => {
+    const parts = await Promise.all(
+      rows.map(async ({ name, title, about, bytes }) => {
+        const body = await bytes()
+        const integrity = `sha512-${createHash('sha512').update(body).digest('base64')}`
+        return `<h2>${title}</h2><p>${escapeHtml(about)} ${Math.ceil(body.length / 1024)} kB.</p>
+<pre><code>npm install ${escapeHtml(publicUrl)}/sdk/${name}.tgz</code></pre><p>Integrity: <code>${integrity}</code></p>`
+      }),
+    )
+    const html = `<h1>Packages</h1>
+<p>They are not on npm or PyPI yet. This server has those of its own version.</p>${parts.join('')}
+<h2>${pythonFile}</h2><p>The same for Python 3.9 and later, as one file.</p>
+<pre><code>curl -O ${escapeHtml(publicUrl)}/sdk/${pythonFile} && pip install cryptography</code></pre>`
+    const sections = docsSectionsOf(library)
+    return Buffer.from(docsPage({ title: 'Packages', html, headings: [], sections, up: '' }))
+  }
+  madeOnceRoute(app, { url: '/sdk', type: 'html', make })
+}

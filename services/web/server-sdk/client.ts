@@ -1,0 +1,254 @@
+import type {
+  ApiErrorDetails,
+  Mark,
+  MarkRequestInput,
+  operations,
+  ScoredRequest,
+  SessionAggregates,
+  SessionDetail,
+  SessionSummary,
+  VisitorFingerprintDetail,
+  VisitorFingerprintSummary,
+} from './api.ts'
+
+/** For `whenUnavailable`: the call rejects, and your code refuses what it cannot check. */
+export function failClosed(error: UnavailableError): never {
+  throw error
+}
+
+/** For `whenUnavailable`: the call resolves to undefined, and your code goes on without Tidegate. */
+export function failOpen(): undefined {
+  return undefined
+}
+
+export interface ClientOptions<Fallback> {
+  /** Base URL of the server, such as `https://tidegate.example`. */
+  url: string
+  secretKey: string
+  /**
+   * Called when Tidegate cannot be reached, or answers 429 or 5xx after all retries; the call resolves to what it returns.
+   * Pass `failClosed`, `failOpen` or a function of your own. Lists reject in any case.
+   */
+  whenUnavailable: (error: UnavailableError) => Fallback
+  /** Milliseconds for one attempt. Default 5000. */
+  timeoutMs?: number
+  /** Attempts after the first one. Default 2. */
+  retries?: number
+  fetch?: typeof fetch
+}
+
+// A parameter with several values may have one.
+type Loose<T> = {
+  [Name in keyof T]: NonNullable<T[Name]> extends (infer Item)[] ? Item | Item[] : T[Name]
+}
+type Query<Name extends keyof operations> = Loose<
+  NonNullable<operations[Name]['parameters']['query']>
+>
+type ListQuery<Name extends keyof operations> = Omit<Query<Name>, 'cursor'>
+export type RequestToScore =
+  operations['scoreRequests']['requestBody']['content']['application/json']['requests'][number]
+
+export interface Client<Fallback> {
+  sessions: {
+    /** Scope `sessions:read`. */
+    get(sessionId: string, query?: Query<'getSession'>): Promise<SessionDetail | Fallback>
+    /** Newest decision first; asks for the next page as you iterate. Scope `sessions:list`. */
+    list(query?: ListQuery<'listSessions'>): AsyncIterableIterator<SessionSummary>
+    /** Scope `sessions:list`. */
+    count(query?: Query<'countSessions'>): Promise<SessionAggregates | Fallback>
+    /** Sets your id of the end user; null clears it. Scope `sessions:update`. */
+    setUser(sessionId: string, clientUserId: string | null): Promise<SessionDetail | Fallback>
+  }
+  visitors: {
+    /** Scope `fingerprints:read`. */
+    get(visitorId: string): Promise<VisitorFingerprintDetail | Fallback>
+    /** Scope `fingerprints:list`. */
+    list(
+      query?: ListQuery<'listVisitorFingerprints'>,
+    ): AsyncIterableIterator<VisitorFingerprintSummary>
+  }
+  marks: {
+    /** Says what sessions turned out to be. Scope `sessions:mark`. */
+    create(mark: MarkRequestInput): Promise<Mark | Fallback>
+    remove(markId: string): Promise<Mark | Fallback>
+  }
+  /** Scores requests that run no JavaScript, 1 to 50 at a time, in their order. Scope `requests:score`. */
+  scoreRequests(requests: RequestToScore[]): Promise<ScoredRequest[] | Fallback>
+}
+
+/** The API refused the request. `requestId` finds it in the server's log. */
+export class ApiError extends Error {
+  override name = 'ApiError'
+  readonly status: number
+  /** Listed at `/docs/errors` of the server. */
+  readonly code: string
+  readonly requestId: string | undefined
+  readonly details: ApiErrorDetails | undefined
+
+  constructor(status: number, error: Partial<ApiFailure>) {
+    super(error.message ?? `Tidegate answered ${status}`)
+    this.status = status
+    this.code = error.code ?? 'unknown'
+    this.requestId = error.request_id
+    this.details = error.details
+  }
+}
+
+interface ApiFailure {
+  code: string
+  message: string
+  request_id: string
+  details: ApiErrorDetails
+}
+
+/** Tidegate could not be reached, or answered 429 or 5xx after all retries. `cause` is the last failure. */
+export class UnavailableError extends Error {
+  override name = 'UnavailableError'
+}
+
+interface Call {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  path: string
+  query?: object | undefined
+  body?: object
+}
+
+interface Page<T> {
+  data: T[]
+  pagination: { next_cursor?: string }
+}
+
+/** A typed client of the REST API. Safe to share: it holds no connection of its own. */
+export function createClient<Fallback>(options: ClientOptions<Fallback>): Client<Fallback> {
+  const send = sender(options)
+
+  async function answer<T>(call: Call): Promise<T> {
+    const { data } = await send<{ data: T }>(call)
+    return data
+  }
+
+  function one<T>(call: Call): Promise<T | Fallback> {
+    return answer<T>(call).catch((error: unknown) => {
+      if (error instanceof UnavailableError) return options.whenUnavailable(error)
+      throw error
+    })
+  }
+
+  async function* list<T>(path: string, query: object = {}): AsyncIterableIterator<T> {
+    let cursor: string | undefined
+    do {
+      const page = await send<Page<T>>({ method: 'GET', path, query: { ...query, cursor } })
+      yield* page.data
+      cursor = page.pagination.next_cursor
+    } while (cursor !== undefined)
+  }
+
+  return {
+    sessions: {
+      get: (id, query) => one({ method: 'GET', path: `/v1/sessions/${segment(id)}`, query }),
+      list: (query) => list('/v1/sessions', query),
+      count: (query) => one({ method: 'GET', path: '/v1/sessions/aggregates', query }),
+      setUser: (id, client_user_id) =>
+        one({ method: 'PATCH', path: `/v1/sessions/${segment(id)}`, body: { client_user_id } }),
+    },
+    visitors: {
+      get: (id) => one({ method: 'GET', path: `/v1/fingerprints/${segment(id)}` }),
+      list: (query) => list('/v1/fingerprints', query),
+    },
+    marks: {
+      create: (mark) => one({ method: 'POST', path: '/v1/marks', body: mark }),
+      remove: (id) => one({ method: 'DELETE', path: `/v1/marks/${segment(id)}` }),
+    },
+    scoreRequests: (requests) =>
+      one({ method: 'POST', path: '/v1/requests/score', body: { requests } }),
+  }
+}
+
+function segment(id: string): string {
+  if (!/^\w+$/.test(id)) throw new TypeError(`not an id: ${JSON.stringify(id)}`)
+  return id
+}
+
+// A wait that a server asks for is honored up to this. Beyond it the call fails at once.
+const maxWaitMs = 30_000
+
+function sender(options: Omit<ClientOptions<unknown>, 'whenUnavailable'>) {
+  const { secretKey, timeoutMs = 5000, retries = 2, fetch: request = fetch } = options
+  if (!/^sk_/.test(secretKey))
+    throw new TypeError('secretKey must be a secret key (sk_live_… or sk_test_…)')
+  const base = new URL(options.url)
+
+  /** Resolves to the body. Rejects with ApiError or UnavailableError. */
+  return async function send<T>({ method, path, query, body }: Call): Promise<T> {
+    const url = base.href.replace(/\/$/, '') + path + queryText(query)
+    const init = {
+      method,
+      headers: {
+        authorization: `Bearer ${secretKey}`,
+        ...(body && { 'content-type': 'application/json' }),
+        // A retry of a command that was carried out returns the first answer.
+        ...(method !== 'GET' && { 'idempotency-key': crypto.randomUUID() }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    }
+    for (let attempt = 0; ; attempt++) {
+      const outcome = await attemptOnce<T>(() =>
+        request(url, { ...init, signal: AbortSignal.timeout(timeoutMs) }),
+      )
+      if ('body' in outcome) return outcome.body
+      const waitMs = outcome.retryAfterMs ?? 200 * 2 ** attempt * (0.5 + Math.random())
+      if (attempt >= retries || waitMs > maxWaitMs)
+        throw new UnavailableError(`${method} ${path} failed: ${outcome.problem}`, {
+          cause: outcome.cause,
+        })
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
+    }
+  }
+}
+
+type Outcome<T> = { body: T } | { problem: string; cause: unknown; retryAfterMs?: number }
+
+async function attemptOnce<T>(request: () => Promise<Response>): Promise<Outcome<T>> {
+  let status = 0
+  try {
+    const response = await request()
+    status = response.status
+    const text = await response.text()
+    if (response.ok) return { body: JSON.parse(text) }
+    const failure = new ApiError(status, errorIn(text))
+    if (status !== 429 && status < 500) throw failure
+    const retryAfterMs = retryAfter(response.headers.get('retry-after'))
+    return {
+      problem: `Tidegate answered ${status}`,
+      cause: failure,
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    }
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause
+    return { problem: status === 0 ? 'Tidegate cannot be reached' : 'the answer broke off', cause }
+  }
+}
+
+function errorIn(text: string): Partial<ApiFailure> {
+  try {
+    return JSON.parse(text).error ?? {}
+  } catch {
+    // A proxy in between answers as it likes.
+    return {}
+  }
+}
+
+// Seconds or a date, as RFC 9110 has it.
+function retryAfter(header: string | null): number | undefined {
+  if (header === null) return undefined
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms)
+}
+
+function queryText(query: object = {}): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query))
+    for (const one of [value].flat()) if (one !== undefined) parameters.append(name, String(one))
+  const text = parameters.toString()
+  return text && `?${text}`
+}

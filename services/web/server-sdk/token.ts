@@ -1,0 +1,196 @@
+import type { VerifiedSession } from './session.ts'
+
+/** The token is not sealed to this key, or was changed. */
+export class TokenError extends Error {
+  override name = 'TokenError'
+}
+
+export interface VerifyOptions {
+  /** Secret key of the organization and environment whose publishable key the page uses. */
+  secretKey: string
+  /** Seconds that a token is good for after its decision, and that clocks may differ. Default 300. */
+  maxAge?: number
+  /** The text that the page passed to `getSession({ binding })`, such as the form's one-time token. */
+  binding?: string
+  /**
+   * Makes a token count once: adds the id to a store that all your processes share, in one atomic step, for `ttl` seconds,
+   * and returns true if the id was there before. With Redis: `(await redis.set(id, 1, { NX: true, EX: ttl })) === null`.
+   */
+  seen?: (id: string, ttl: number) => boolean | Promise<boolean>
+  /** Epoch milliseconds. Default: the present. */
+  now?: number
+}
+
+/** `unreadable`: forged, damaged, or sealed to other keys. `message` is for your log, not for the visitor. */
+export type Verification =
+  | { ok: true; session: VerifiedSession }
+  | {
+      ok: false
+      reason: 'missing' | 'unreadable' | 'expired' | 'wrong_binding' | 'already_used'
+      message: string
+    }
+
+const defaultMaxAge = 300
+
+/**
+ * Opens a sealed token and verifies that it is recent and belongs to this request. Whatever the browser sent can be passed
+ * as `token`. Rejects only for a missing secret key, and when `seen` does.
+ */
+export async function verifyToken(token: unknown, options: VerifyOptions): Promise<Verification> {
+  const { secretKey, maxAge = defaultMaxAge, binding, seen, now = Date.now() } = options
+  if (token === undefined || token === null || token === '')
+    return refused(
+      'missing',
+      'there is no token: the page could not reach Tidegate, or left it out',
+    )
+
+  // 1. Open it.
+  const opened = await openToken(token, secretKey).catch((error: unknown) => {
+    if (error instanceof TokenError) return error
+    throw error
+  })
+  if (opened instanceof TokenError) return refused('unreadable', opened.message)
+
+  // 2. It must be of this moment.
+  const { event_id, evaluated_at } = opened.decision
+  const age = (now - Date.parse(evaluated_at)) / 1000
+  if (!(Math.abs(age) <= maxAge))
+    return refused('expired', `the token is ${Math.round(age)} s old, and may be ${maxAge} s old`)
+
+  // 3. It must be of this form.
+  if (binding !== undefined && opened.hand_off?.binding !== (await sha256Hex(binding)))
+    return refused('wrong_binding', 'the token was made with another binding, or without one')
+
+  // 4. It must be new. A refused token is not used up.
+  if (await seen?.(event_id, Math.ceil(2 * maxAge)))
+    return refused('already_used', `the token ${event_id} was used before`)
+  return { ok: true, session: opened }
+}
+
+const refused = (
+  reason: Extract<Verification, { ok: false }>['reason'],
+  message: string,
+): Verification => ({ ok: false, reason, message })
+
+const nonceBytes = 12
+const tagBytes = 16
+const idBytes = 32
+const headerBytes = 19
+const recipientBytes = 92
+const maxPayloadBytes = 4 * 1024 * 1024
+const label = 'foil-sealed-results-v2\0'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** Returns what the token says, without verifying its age or use. Rejects with TokenError. Layout: guide/server.md. */
+export async function openToken(token: unknown, secretKey: string): Promise<VerifiedSession> {
+  if (typeof secretKey !== 'string' || secretKey === '')
+    throw new TypeError('openToken needs a secret key (sk_live_… or sk_test_…)')
+  const bytes = base64Bytes(token)
+  const hash = await sha256Hex(secretKey)
+  const key = await sha256(`${hash}\0sealed-results`)
+  try {
+    const compressed =
+      bytes[0] === 1
+        ? await decrypt(bytes.subarray(1 + nonceBytes), key, part(bytes, 1, nonceBytes))
+        : await openRecipient(bytes, { hash, key })
+    return JSON.parse(new TextDecoder().decode(await inflate(compressed)))
+  } catch (cause) {
+    if (cause instanceof TokenError) throw cause
+    throw new TokenError('the token was changed, or is none', { cause })
+  }
+}
+
+// Version 2: a random content key encrypts the payload, and the key of each recipient encrypts the content key.
+async function openRecipient(bytes: Bytes, { hash, key }: { hash: string; key: Bytes }) {
+  const view = new DataView(bytes.buffer)
+  if (bytes[0] !== 2 || bytes.length < headerBytes)
+    throw new TokenError('this is not a sealed token')
+  const count = view.getUint16(1)
+  const end = headerBytes + view.getUint32(15) + tagBytes
+  if (count < 1 || bytes.length !== end + count * recipientBytes)
+    throw new TokenError('the token is cut, or has too much')
+
+  const ids = Array.from({ length: count }, (_, i) =>
+    part(bytes, end + i * recipientBytes, idBytes),
+  )
+  const ownId = await sha256(`${hash}\0sealed-results-recipient-id`)
+  const own = ids.findIndex((id) => id.every((byte, i) => byte === ownId[i]))
+  if (own < 0)
+    throw new TokenError(
+      'the token is sealed to other keys: of another organization or environment',
+    )
+
+  const at = end + own * recipientBytes + idBytes
+  const contentKey = await decrypt(
+    part(bytes, at + nonceBytes, recipientBytes - idBytes - nonceBytes),
+    key,
+    part(bytes, at, nonceBytes),
+    joined([utf8(`${label}recipient\0`), ownId]),
+  )
+  return decrypt(
+    part(bytes, headerBytes, end - headerBytes),
+    contentKey,
+    part(bytes, 3, nonceBytes),
+    joined([utf8(`${label}payload\0`), part(bytes, 0, headerBytes), ...ids]),
+  )
+}
+
+const part = (bytes: Bytes, start: number, length: number) => bytes.subarray(start, start + length)
+
+const utf8 = (text: string): Bytes => new TextEncoder().encode(text)
+
+async function decrypt(
+  sealed: Bytes,
+  key: Bytes,
+  iv: Bytes,
+  additionalData?: Bytes,
+): Promise<Bytes> {
+  const aes = await crypto.subtle.importKey('raw', key, 'AES-GCM', false, ['decrypt'])
+  const algorithm = { name: 'AES-GCM', iv, ...(additionalData && { additionalData }) }
+  return new Uint8Array(await crypto.subtle.decrypt(algorithm, aes, sealed))
+}
+
+async function sha256(text: string): Promise<Bytes> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', utf8(text)))
+}
+
+async function sha256Hex(text: string): Promise<string> {
+  return Array.from(await sha256(text), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function base64Bytes(token: unknown): Bytes {
+  if (typeof token !== 'string') throw new TokenError('the token is not a string')
+  try {
+    return Uint8Array.from(atob(token), (character) => character.charCodeAt(0))
+  } catch {
+    throw new TokenError('the token is not base64')
+  }
+}
+
+// Stops at maxPayloadBytes, so that a small token cannot fill the memory.
+async function inflate(compressed: Bytes): Promise<Bytes> {
+  const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream('deflate'))
+  const reader = stream.getReader()
+  const chunks: Bytes[] = []
+  let length = 0
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    length += read.value.length
+    if (length > maxPayloadBytes) {
+      await reader.cancel()
+      throw new TokenError('the token holds more than 4 MiB')
+    }
+    chunks.push(read.value)
+  }
+  return joined(chunks)
+}
+
+function joined(chunks: Bytes[]): Bytes {
+  const all = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const chunk of chunks) {
+    all.set(chunk, at)
+    at += chunk.length
+  }
+  return all
+}

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+
+const clientOperations = new Set([
+  'listSessions',
+  'countSessions',
+  'getSession',
+  'updateSession',
+  'listVisitorFingerprints',
+  'getVisitorFingerprint',
+  'markSessions',
+  'deleteMark',
+  'scoreRequests',
+])
+
+const operation = z.looseObject({
+  operationId: z.string(),
+  responses: z.record(z.string(), z.looseObject({ headers: z.unknown().optional() })),
+})
+const description = z.looseObject({
+  info: z.unknown(),
+  paths: z.record(z.string(), z.record(z.string(), operation)),
+  components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
+})
+
+/** Returns the part of `/openapi.json` that `@tidegate/server` has types of: the client's operations and all webhooks. */
+export function clientDescription(document: unknown) {
+  const { info, paths, components } = description.parse(document)
+  const ofClient = Object.entries(paths)
+    .sort()
+    .map(([path, item]) => {
+      const operations = Object.entries(item).filter(([, { operationId }]) =>
+        clientOperations.has(operationId),
+      )
+      return [path, Object.fromEntries(operations.map(([method, one]) => [method, successOf(one)]))]
+    })
+  const webhooks = Object.keys(components.schemas).filter((name) => name.endsWith('WebhookEvent'))
+  const names = new Set(['ApiErrorDetails', ...webhooks, ...namesIn(ofClient)])
+  // A set is walked on to what is added meanwhile.
+  for (const name of names) for (const used of namesIn(components.schemas[name])) names.add(used)
+  const schemas = Object.fromEntries(
+    [...names].sort().map((name) => [name, withoutFormats(components.schemas[name])]),
+  )
+  return { openapi: '3.1.0', info, paths: Object.fromEntries(ofClient), components: { schemas } }
+}
+
+/** Names the description that types were generated from. */
+export const descriptionDigest = (part: ReturnType<typeof clientDescription>): string =>
+  createHash('sha256').update(JSON.stringify(part)).digest('hex').slice(0, 16)
+
+function successOf({ responses, ...rest }: z.output<typeof operation>) {
+  const successes = Object.entries(responses).filter(([status]) => status.startsWith('2'))
+  const bodies = successes.map(([status, { headers: _, ...response }]) => [status, response])
+  return { ...rest, responses: Object.fromEntries(bodies) }
+}
+
+/** Returns the schemas that a value refers to. */
+function namesIn(value: unknown): string[] {
+  const references = JSON.stringify(value ?? null).matchAll(/"#\/components\/schemas\/(\w+)"/g)
+  return [...references].map(([, name = '']) => name)
+}
+
+// An address in one of two formats is a string; the generator makes `unknown` of each format.
+function withoutFormats(schema: unknown): unknown {
+  const text = JSON.stringify(schema)
+  return JSON.parse(text, (_, value) => {
+    const isFormats = Array.isArray(value?.anyOf) && value.anyOf.every(isFormat)
+    if (!isFormats) return value
+    const { anyOf: _formats, ...rest } = value
+    return rest
+  })
+}
+
+const isFormat = (schema: object) => Object.keys(schema).join() === 'format'

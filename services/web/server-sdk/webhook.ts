@@ -1,0 +1,88 @@
+import type {
+  GateSessionApprovedWebhookEvent,
+  SessionFingerprintCalculatedWebhookEvent,
+  SessionResultPersistedWebhookEvent,
+  WebhookTestWebhookEvent,
+} from './api.ts'
+
+/** `type` tells them apart. Later versions of Tidegate add types. */
+export type WebhookEvent =
+  | SessionFingerprintCalculatedWebhookEvent
+  | SessionResultPersistedWebhookEvent
+  | GateSessionApprovedWebhookEvent
+  | WebhookTestWebhookEvent
+
+/** The delivery is not signed with the secret, is too old, or was changed. Answer 401. */
+export class WebhookError extends Error {
+  override name = 'WebhookError'
+}
+
+// Of Standard Webhooks (standardwebhooks.com).
+const toleranceSeconds = 300
+
+type HeaderSource = Headers | Record<string, string | string[] | undefined>
+
+/**
+ * Verifies a webhook delivery and returns its event. `body` is the raw body: JSON that was parsed and written again has
+ * other bytes. `secret` is `whsec_…`, or during a rotation a list of the old and the new one. Rejects with WebhookError.
+ */
+export async function verifyWebhook(
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: HeaderSource,
+  secret: string | readonly string[],
+  { now = Date.now() }: { now?: number } = {},
+): Promise<WebhookEvent> {
+  if (typeof body !== 'string' && !(body instanceof Uint8Array))
+    throw new TypeError('verifyWebhook needs the raw body, as text or bytes, not a parsed object')
+  const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) =>
+    headerOf(headers, `webhook-${name}`),
+  )
+  if (!id || !timestamp || !signatures)
+    throw new WebhookError(
+      'a header is missing: webhook-id, webhook-timestamp or webhook-signature',
+    )
+  const age = now / 1000 - Number(timestamp)
+  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(age) > toleranceSeconds)
+    throw new WebhookError(
+      `webhook-timestamp is ${Math.round(age)} s old, more than ${toleranceSeconds}`,
+    )
+
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
+  const prefix = new TextEncoder().encode(`${id}.${timestamp}.`)
+  const signed = new Blob([prefix, body])
+  const content = await signed.arrayBuffer()
+  for (const one of [secret].flat())
+    if (await isSigned(content, signatures, one)) return JSON.parse(text)
+  throw new WebhookError('no signature matches: another secret, or a changed body')
+}
+
+async function isSigned(
+  content: ArrayBuffer,
+  signatures: string,
+  secret: string,
+): Promise<boolean> {
+  const bytes = base64Bytes(secret.replace(/^whsec_/, ''))
+  if (!bytes || bytes.length === 0) throw new TypeError('secret must be whsec_ and base64')
+  const hmac = { name: 'HMAC', hash: 'SHA-256' }
+  const key = await crypto.subtle.importKey('raw', bytes, hmac, false, ['verify'])
+  for (const entry of signatures.split(' ')) {
+    const signature = entry.startsWith('v1,') ? base64Bytes(entry.slice(3)) : undefined
+    // Takes the same time for every wrong signature.
+    if (signature && (await crypto.subtle.verify('HMAC', key, signature, content))) return true
+  }
+  return false
+}
+
+function base64Bytes(text: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+  } catch {
+    return undefined
+  }
+}
+
+function headerOf(headers: HeaderSource, name: string): string | undefined {
+  if (headers instanceof Headers) return headers.get(name) ?? undefined
+  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
+  return Array.isArray(found) ? found[0] : found
+}

@@ -1,0 +1,229 @@
+import { createCipheriv, createHash, randomBytes } from 'node:crypto'
+import { deflateSync } from 'node:zlib'
+import { secretHashOf } from '../../../../infra/crypto/api-keys.ts'
+import { sealToken } from '../../../../infra/wire/sealed-token.ts'
+import {
+  generateSigningSecret,
+  signatureHeaders,
+} from '../../../../infra/wire/webhooks/signature.ts'
+import vector1 from '../../../fixtures/sealed-token/vector.v1.json' with { type: 'json' }
+import vector2 from '../../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
+
+/** What both server SDKs are given, and what they return of it. Times are epoch milliseconds. */
+export interface TokenCase {
+  name: string
+  token: unknown
+  secretKey: string
+  maxAge?: number
+  binding?: string
+  now: number
+  /** The reason of a refusal, or the id of the decision. */
+  expected: string
+}
+
+const now = Date.parse('2026-11-30T12:00:00.000Z')
+const secretKey = 'sk_live_one'
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
+
+function sealed({ at = now, binding = null }: { at?: number; binding?: string | null } = {}) {
+  const decision = { event_id: 'evt_1', evaluated_at: new Date(at).toISOString() }
+  const hand_off = { challenge_answered: true, input_observed: true, binding }
+  const secretHashes = [secretKey, 'sk_live_two'].map(secretHashOf)
+  return sealToken({
+    payload: { decision, hand_off, text: 'Grüße \u{1F98A}' },
+    secretHashes,
+    random: randomBytes,
+  })
+}
+
+// Version 1 has one recipient, and no length that could betray what it inflates to.
+function bomb(): string {
+  const key = createHash('sha256')
+    .update(`${sha256(secretKey)}\0sealed-results`)
+    .digest()
+  const nonce = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  const content = deflateSync(`"${'a'.repeat(5 * 1024 * 1024)}"`)
+  const parts = [
+    Buffer.from([1]),
+    nonce,
+    cipher.update(content),
+    cipher.final(),
+    cipher.getAuthTag(),
+  ]
+  return Buffer.concat(parts).toString('base64')
+}
+
+export function tokenCases(): TokenCase[] {
+  const good = sealed()
+  const bytes = Buffer.from(good, 'base64')
+  const base = { secretKey, now }
+  const changed = (at: number) => {
+    const copy = Buffer.from(bytes)
+    copy[at] = (copy[at] ?? 0) ^ 1
+    return copy.toString('base64')
+  }
+  // The second recipient, 92 bytes at the end, is not read with the first key; its id is authenticated.
+  const tampered = Array.from({ length: bytes.length - 60 }, (_, at) => ({
+    ...base,
+    name: `byte ${at} changed`,
+    token: changed(at),
+    expected: 'unreadable',
+  }))
+  const unreadable: [string, unknown][] = [
+    ['cut', bytes.subarray(0, -1).toString('base64')],
+    ['longer', Buffer.concat([bytes, Buffer.alloc(3)]).toString('base64')],
+    ['without recipients', bytes.subarray(0, -184).toString('base64')],
+    ['one byte', 'Ag=='],
+    ['not base64', 'no token!'],
+    ['not a string', { token: good }],
+    ['a bomb', bomb()],
+  ]
+  const vectorAt = Date.parse(vector2.payload.decision.evaluated_at)
+  const vectorId = vector2.payload.decision.event_id
+  return [
+    { ...base, name: 'a fresh token', token: good, expected: 'evt_1' },
+    {
+      ...base,
+      name: 'for another of its keys',
+      token: good,
+      secretKey: 'sk_live_two',
+      expected: 'evt_1',
+    },
+    {
+      ...base,
+      name: 'for a key that it was not sealed to',
+      token: good,
+      secretKey: 'sk_live_three',
+      expected: 'unreadable',
+    },
+    ...vector2.secretKeys.map((key) => ({
+      name: `vector 2, ${key}`,
+      token: vector2.token,
+      secretKey: key,
+      now: vectorAt,
+      expected: vectorId,
+    })),
+    {
+      name: 'vector 1',
+      token: vector1.token,
+      secretKey: vector1.secretKey,
+      now: vectorAt,
+      expected: vector1.payload.decision.event_id,
+    },
+    ...[undefined, null, ''].map((token) => ({
+      ...base,
+      name: `${token} as token`,
+      token,
+      expected: 'missing',
+    })),
+    ...unreadable.map(([name, token]) => ({ ...base, name, token, expected: 'unreadable' })),
+    ...tampered,
+    {
+      ...base,
+      name: 'exactly five minutes old',
+      token: sealed({ at: now - 300_000 }),
+      expected: 'evt_1',
+    },
+    {
+      ...base,
+      name: 'older than five minutes',
+      token: sealed({ at: now - 300_001 }),
+      expected: 'expired',
+    },
+    { ...base, name: 'from the future', token: sealed({ at: now + 300_001 }), expected: 'expired' },
+    {
+      ...base,
+      name: 'old, but allowed',
+      token: sealed({ at: now - 3_600_000 }),
+      maxAge: 3600,
+      expected: 'evt_1',
+    },
+    {
+      ...base,
+      name: 'too old by half a second',
+      token: sealed({ at: now - 500 }),
+      maxAge: 0.4,
+      expected: 'expired',
+    },
+    {
+      ...base,
+      name: 'of this form',
+      token: sealed({ binding: sha256('form 1') }),
+      binding: 'form 1',
+      expected: 'evt_1',
+    },
+    {
+      ...base,
+      name: 'of another form',
+      token: sealed({ binding: sha256('form 2') }),
+      binding: 'form 1',
+      expected: 'wrong_binding',
+    },
+    { ...base, name: 'of no form', token: good, binding: 'form 1', expected: 'wrong_binding' },
+    {
+      ...base,
+      name: 'of a form that nobody asks for',
+      token: sealed({ binding: sha256('form 2') }),
+      expected: 'evt_1',
+    },
+  ]
+}
+
+export interface WebhookCase {
+  name: string
+  body: string
+  headers: Record<string, string>
+  secrets: string[]
+  now: number
+  isGenuine: boolean
+}
+
+/** The first one is genuine. */
+export function webhookCases(): [WebhookCase, ...WebhookCase[]] {
+  const [secret, older, foreign] = [1, 2, 3].map(() => generateSigningSecret(randomBytes))
+  if (!secret || !older || !foreign) throw new Error('no secrets')
+  const body = JSON.stringify({ id: 'evt_1', type: 'webhook.test', text: 'Grüße' })
+  const timestamp = Math.floor(now / 1000)
+  const headers = signatureHeaders({ eventId: 'evt_1', body, timestamp, secrets: [secret] })
+  const during = signatureHeaders({ eventId: 'evt_1', body, timestamp, secrets: [secret, older] })
+  const upper = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]),
+  )
+  const without = (name: string) =>
+    Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name))
+  const genuine = { body, headers, secrets: [secret], now, isGenuine: true }
+  const forged = { ...genuine, isGenuine: false }
+  return [
+    { ...genuine, name: 'as sent' },
+    { ...genuine, name: 'header names in capitals', headers: upper },
+    { ...genuine, name: 'a receiver with old and new secret', secrets: [older, secret] },
+    {
+      ...genuine,
+      name: 'a receiver with the old secret during a rotation',
+      headers: during,
+      secrets: [older],
+    },
+    { ...genuine, name: '300 s late', now: now + 300_000 },
+    { ...forged, name: '302 s late', now: now + 302_000 },
+    { ...forged, name: '302 s early', now: now - 302_000 },
+    { ...forged, name: 'another secret', secrets: [foreign] },
+    { ...forged, name: 'another body', body: `${body} ` },
+    { ...forged, name: 'another id', headers: { ...headers, 'webhook-id': 'evt_2' } },
+    {
+      ...forged,
+      name: 'a timestamp with a sign',
+      headers: { ...headers, 'webhook-timestamp': `+${timestamp}` },
+    },
+    ...['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({
+      ...forged,
+      name: `without ${name}`,
+      headers: without(name),
+    })),
+    {
+      ...forged,
+      name: 'an empty signature',
+      headers: { ...headers, 'webhook-signature': 'v1, v1,%%% v2,abc' },
+    },
+  ]
+}
