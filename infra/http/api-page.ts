@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type FileType, isolation, madeOnceRoute, pageHeaders } from './pages.ts'
+import { siteHeader, siteHeaderStyle } from './site-header.ts'
 import { tokenStyle } from './theme.ts'
 
 // Its plugin would send each file anew from the disk, without headers of ours.
@@ -36,7 +37,9 @@ export function apiPageRoutes(app: FastifyInstance): void {
 // An import is only one before all rules.
 async function theme(): Promise<Buffer> {
   return Buffer.from(
-    (await readFile(path.join(import.meta.dirname, 'api-page.css'), 'utf8')) + tokenStyle,
+    (await readFile(path.join(import.meta.dirname, 'api-page.css'), 'utf8')) +
+      tokenStyle +
+      siteHeaderStyle,
   )
 }
 
@@ -51,6 +54,7 @@ const page = (at: string) => `<!doctype html>
 <link rel="icon" type="image/png" href="${at}/favicon-32x32.png" sizes="32x32">
 </head>
 <body>
+<div class="wrap">${siteHeader({ up: at === 'static' ? '../../' : '../', current: 'api' })}</div>
 <div id="swagger-ui"></div>
 <script src="${at}/swagger-ui-bundle.js"></script>
 <script src="${at}/start.js"></script>

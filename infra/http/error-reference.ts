@@ -3,10 +3,11 @@ import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type ErrorEntry, errorTable } from '../errors/error-table.ts'
 import { escapeHtml } from '../text.ts'
+import { siteHeader, siteHeaderStyle } from './site-header.ts'
 import { oneFileHeaders, themeStyle } from './theme.ts'
 
 const ownStyle = readFileSync(path.join(import.meta.dirname, 'error-reference.css'), 'utf8')
-const style = themeStyle + ownStyle
+const style = themeStyle + siteHeaderStyle + ownStyle
 
 const groups = [
   { title: 'Authentication', id: 'auth', prefixes: ['auth.'] },
@@ -44,7 +45,7 @@ function errorReference(): string {
 <style>${style}</style>
 </head>
 <body>
-<p><a href="/docs">API reference</a></p>
+${siteHeader({ up: '../', current: 'errors' })}
 <h1>API errors</h1>
 <p>Every failed request is answered with this JSON. Decide by <code>code</code> and <code>status</code>: codes keep
 their meaning, messages are for people and may change. Quote <code>request_id</code>, which is also in the header

@@ -7,6 +7,7 @@ import { openToken, UnreadableToken } from '../../infra/wire/sealed-token.ts'
 
 export interface Demo {
   publishableKey: string
+  baseUrl(): string
   openToken(token: string): unknown
   readSession(sessionId: string): Promise<unknown>
 }
@@ -20,6 +21,7 @@ export function createDemo(options: {
   const { publishableKey, secretKey, baseUrl } = options
   return {
     publishableKey,
+    baseUrl,
     openToken: (token) => openToken(token, { secretKey }),
     async readSession(sessionId) {
       const headers = { authorization: `Bearer ${secretKey}` }

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { type FileType, fileRoute, pageHeaders } from '../../infra/http/pages.ts'
+import { type FileType, fileRoute, madeOnceRoute, pageHeaders } from '../../infra/http/pages.ts'
+import { siteHeader, siteHeaderStyle } from '../../infra/http/site-header.ts'
 import { tokenStyle } from '../../infra/http/theme.ts'
 import type { Random } from '../../infra/ids.ts'
 import { type Demo, demoApiRoutes } from './demo-api.ts'
+import { type Library, readLibraryFile, rendered } from './docs/library.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { type PackageParts, packageRoutes } from './packages.ts'
 import { bundleSdk, sdkRoute } from './sdk-route.ts'
@@ -26,8 +28,14 @@ export async function webRoutes(
   { random, demo, packages }: WebParts,
 ): Promise<void> {
   sdkRoute(app, await bundleSdk())
-  await pageRoutes(app, demo?.publishableKey)
-  const library = await docsRoutes(app)
+  const fill = (text: string) =>
+    demo
+      ? text
+          .replaceAll('pk_live_...', demo.publishableKey)
+          .replaceAll('http://127.0.0.1:8787', demo.baseUrl())
+      : text
+  const library = await docsRoutes(app, fill)
+  await pageRoutes(app, library, demo?.publishableKey)
   if (packages) packageRoutes(app, { ...packages, library })
   if (demo) demoApiRoutes(app, demo, random(32))
 }
@@ -51,17 +59,33 @@ const demoPage = {
   ),
 }
 
-async function pageRoutes(app: FastifyInstance, publishableKey: string | undefined): Promise<void> {
+async function pageRoutes(
+  app: FastifyInstance,
+  library: Library,
+  publishableKey: string | undefined,
+): Promise<void> {
   const files = { ...startPage, ...(publishableKey ? demoPage : {}) }
   for (const [url, file] of Object.entries(files)) {
     const type = path.extname(file).slice(1) as FileType
     const own = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
-    const text = file === 'site.css' ? tokenStyle + own : own
+    const text =
+      file === 'site.css'
+        ? tokenStyle + siteHeaderStyle + own
+        : own
+            .replace('{{header}}', siteHeader({ up: '' }))
+            .replace('{{quickstart}}', quickstartHtml(library))
     const body = publishableKey
       ? text.replaceAll('{{publishableKey}}', publishableKey)
       : withoutDemo(text)
     fileRoute(app, { url, type, body }, headers)
   }
+  const picture = () => readLibraryFile('docs/result.png')
+  madeOnceRoute(app, { url: '/assets/result.png', type: 'png', make: picture }, headers)
+}
+
+// The page's own title is that of the home page.
+function quickstartHtml(library: Library): string {
+  return rendered(library, 'docs/guide/quickstart.md', '').html.replace(/^<h1.*?<\/h1>/s, '')
 }
 
 // Elsewhere the console may be on a port of its own, inside.

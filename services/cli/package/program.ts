@@ -14,6 +14,9 @@ const assets = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',
   'docs/guide/pictures/*.png',
+  'docs/result.png',
+  'docs/examples/**/*.{js,mjs,ts,tsx,json,py,go}',
+  'test/fixtures/*/vector*.json',
   'infra/http/*.{css,svg}',
   'infra/ip/data/*.bin',
   'schemas/*/*.avsc',
@@ -56,7 +59,10 @@ export async function bundleProgram(folder: string): Promise<Metafile> {
     metafile: true,
     logLevel: 'error',
   })
-  for await (const file of glob(assets, { cwd: root }))
+  for await (const file of glob(assets, {
+    cwd: root,
+    exclude: ['docs/examples/**/node_modules/**', 'docs/examples/**/.next/**'],
+  }))
     await cp(path.join(root, file), path.join(folder, packedPath(file)))
   return { ...metafile, inputs: { ...metafile.inputs, ...pages.metafile.inputs } }
 }

@@ -32,46 +32,83 @@ async function show() {
   list.replaceChildren(...(found.length > 0 ? found.map(item) : [nothing()]))
 }
 
-// Every word has to be in the part; those that have it in their title come first.
-async function search(words) {
-  const scored = (await load()).flatMap((entry) => {
-    const title = `${entry.page} ${entry.title}`.toLowerCase()
-    const whole = `${title} ${entry.text.toLowerCase()}`
-    if (!words.every((word) => whole.includes(word))) return []
-    return [{ entry, score: words.filter((word) => title.includes(word)).length }]
-  })
-  return scored
-    .toSorted((one, other) => other.score - one.score)
-    .slice(0, most)
-    .map(({ entry }) => entry)
+// Words that people type for what the pages call otherwise.
+const synonyms = {
+  quickstart: ['get started', 'start tidegate'],
+  install: ['npm install', 'package', 'image', 'chart'],
+  gdpr: ['erasure', 'privacy', 'personal data'],
+  'api key': ['secret key', 'publishable key'],
+  block: ['verdict', 'refuse'],
+  pricing: ['costs', 'units'],
+  docker: ['image', 'compose'],
+  kubernetes: ['chart', 'helm'],
+  delete: ['erase', 'erasure'],
+  login: ['sign in', 'log in'],
+  backup: ['restore'],
 }
 
-function item({ address, page, title }) {
+/** Returns what is searched for: each word, or what stands for it. */
+function termsOf(words) {
+  const pair = words.join(' ')
+  if (synonyms[pair]) return [[pair, ...synonyms[pair]]]
+  return words.map((word) => [word, ...(synonyms[word] ?? [])])
+}
+
+// A part has to have every term. Titles count most, then guides before internals.
+async function search(words) {
+  const terms = termsOf(words)
+  const scored = (await load()).flatMap((entry) => {
+    const title = `${entry.page} ${entry.title}`.toLowerCase()
+    const text = entry.text.toLowerCase()
+    let score = rankOf(entry.address)
+    for (const term of terms) {
+      const isFound = (text) => term.some((word) => text.includes(word))
+      if (!isFound(title) && !isFound(text)) return []
+      if (isFound(title)) score += 4
+      // What was typed itself, not a synonym.
+      if (title.includes(term[0]) || text.includes(term[0])) score += 2
+    }
+    return [{ entry, score, terms }]
+  })
+  return scored.toSorted((one, other) => other.score - one.score).slice(0, most)
+}
+
+function rankOf(address) {
+  if (address.startsWith('docs/guide/quickstart')) return 3
+  if (address.startsWith('docs/guide/')) return 2
+  return address.startsWith('docs/internals/') ? -4 : 0
+}
+
+function item({ entry: { address, page, title, text }, terms }) {
   const link = document.createElement('a')
   link.href = input.dataset.root + address
-  link.textContent = page === title ? page : `${page}: ${title}`
+  const name = document.createElement('b')
+  name.textContent = page === title ? page : `${page}: ${title}`
+  link.append(name, snippet(text, terms.flat()))
   const line = document.createElement('li')
   line.append(link)
   return line
 }
 
-function nothing() {
-  const line = document.createElement('li')
-  line.textContent = 'Nothing has all of these words.'
+/** Returns the text around the first word that was found, which is marked. */
+function snippet(text, words) {
+  const lower = text.toLowerCase()
+  const word = words.find((word) => lower.includes(word)) ?? ''
+  const at = word ? lower.indexOf(word) : 0
+  const from = Math.max(0, at - 50)
+  const mark = document.createElement('mark')
+  mark.textContent = text.slice(at, at + word.length)
+  const line = document.createElement('small')
+  line.append(
+    (from > 0 ? '… ' : '') + text.slice(from, at),
+    mark,
+    text.slice(at + word.length, at + word.length + 90),
+  )
   return line
 }
 
-for (const block of document.querySelectorAll('pre')) {
-  const button = document.createElement('button')
-  button.type = 'button'
-  button.className = 'copy'
-  button.textContent = 'Copy'
-  button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(block.querySelector('code')?.textContent ?? '')
-    button.textContent = 'Copied'
-  })
-  const around = document.createElement('div')
-  around.className = 'code'
-  block.replaceWith(around)
-  around.append(block, button)
+function nothing() {
+  const line = document.createElement('li')
+  line.textContent = 'No results.'
+  return line
 }

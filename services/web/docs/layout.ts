@@ -1,3 +1,4 @@
+import { siteHeader } from '../../../infra/http/site-header.ts'
 import { escapeHtml } from '../../../infra/text.ts'
 import type { DocsSection } from './library.ts'
 import { addressOf, type Heading } from './markdown.ts'
@@ -24,28 +25,36 @@ export function docsPage({ title, html, headings, sections, file, up }: Layout):
     <link rel="icon" href="${up}assets/mark.svg" type="image/svg+xml">
     <link rel="stylesheet" href="${up}assets/site.css">
     <link rel="stylesheet" href="${up}docs/assets/docs.css">
+    <link rel="stylesheet" href="${up}docs/assets/prose.css">
     <script type="module" src="${up}docs/assets/docs.js"></script>
+    <script type="module" src="${up}docs/assets/code.js"></script>
   </head>
   <body>
     <a class="skip" href="#main">Skip to the content</a>
     <div class="wrap">
-      <header class="top">
-        <a class="brand" href="${up}docs"><img src="${up}assets/mark.svg" alt="" width="34" height="34">Tidegate docs</a>
-        <search>
-          <input id="search" type="search" placeholder="Search the docs" aria-label="Search the docs" aria-controls="found" data-root="${up}">
-          <ol id="found" hidden></ol>
-        </search>
-      </header>
-      <div class="docs">
-        <nav aria-label="Pages">${navigation(sections, { file, up })}</nav>
-        <main id="main">${html}</main>
-        ${contents(headings)}
+      ${siteHeader({ up, current: file === quickstart ? 'quickstart' : 'docs', between: searchField(up) })}
+      <div class="docs${isWide(html) ? ' wide' : ''}">
+        <nav id="pages" popover aria-label="Pages">${navigation(sections, { file, up })}</nav>
+        <main id="main" class="prose">${html}</main>
+        ${isWide(html) ? '' : contents(headings)}
       </div>
     </div>
   </body>
 </html>
 `
 }
+
+const quickstart = 'docs/guide/quickstart.md'
+
+// The button is for phones, where the pages are not beside the text.
+const searchField = (up: string) => `<search>
+  <input id="search" type="search" placeholder="Search" aria-label="Search the docs" aria-controls="found" data-root="${up}">
+  <ol id="found" hidden></ol>
+</search><button class="pages" type="button" popovertarget="pages">All pages</button>`
+
+/** Tells a page with a table of five columns or more, which needs the room of "On this page". */
+const isWide = (html: string): boolean =>
+  [...html.matchAll(/<thead>.*?<\/thead>/gs)].some(([head]) => head.split('<th>').length > 5)
 
 function navigation(sections: DocsSection[], { file, up }: Pick<Layout, 'file' | 'up'>): string {
   const api = `<li><a href="${up}docs/api">API reference</a></li><li><a href="${up}docs/errors">Errors</a></li>`
@@ -61,9 +70,12 @@ function navigation(sections: DocsSection[], { file, up }: Pick<Layout, 'file' |
 }
 
 function contents(headings: Heading[]): string {
-  const parts = headings.filter(({ level }) => level === 2)
+  const parts = headings.filter(({ level }) => level === 2 || level === 3)
   if (parts.length < 2) return ''
-  const items = parts.map(({ id, text }) => `<li><a href="#${id}">${escapeHtml(text)}</a></li>`)
+  const items = parts.map(
+    ({ id, text, level }) =>
+      `<li class="level-${level}"><a href="#${id}">${escapeHtml(text)}</a></li>`,
+  )
   return `<aside aria-label="On this page"><p>On this page</p><ul>${items.join('')}</ul></aside>`
 }
 

@@ -9,27 +9,45 @@ const patterns = [
   'docs/internals/adr/*.md',
 ]
 
-/** The text of each page by its file, the index of all, and the files of the pictures. */
+// Examples that pages name, and vectors to test an implementation with.
+const examplePatterns = [
+  'docs/examples/**/*.{js,mjs,ts,tsx,json,py,go}',
+  'test/fixtures/*/vector*.json',
+]
+
+/** The text of each page by its file, the index of all, and the files of pictures and examples. */
 export interface Library {
   index: string
   pages: Map<string, string>
   pictures: string[]
+  examples: Set<string>
 }
 
-export async function readLibrary(): Promise<Library> {
+/** Puts what a reader would have to look up into a text, such as keys of a development server. */
+export type Fill = (text: string) => string
+
+export async function readLibrary(fill: Fill): Promise<Library> {
   const index = await readFile(path.join(import.meta.dirname, '../pages/llms.txt'), 'utf8')
   const pages = new Map<string, string>()
   for await (const file of glob(patterns, { cwd: root }))
-    pages.set(file, await readFile(path.join(root, file), 'utf8'))
+    pages.set(file, fill(await readFile(path.join(root, file), 'utf8')))
   const pictures: string[] = []
   for await (const file of glob('docs/guide/pictures/*.png', { cwd: root })) pictures.push(file)
-  return { index, pages, pictures }
+  const examples = new Set<string>()
+  for await (const file of glob(examplePatterns, {
+    cwd: root,
+    exclude: ['**/node_modules/**', '**/.next/**'],
+  }))
+    examples.add(file)
+  return { index, pages, pictures, examples }
 }
 
-export const readPicture = (file: string) => readFile(path.join(root, file))
+export const readLibraryFile = (file: string) => readFile(path.join(root, file))
 
-export function rendered({ pages }: Library, file: string, up: string): RenderedPage {
-  return renderPage(pages.get(file) ?? '', { file, isPage: (other) => pages.has(other), up })
+export function rendered({ pages, examples }: Library, file: string, up: string): RenderedPage {
+  const isPage = (other: string) => pages.has(other)
+  const isExample = (other: string) => examples.has(other)
+  return renderPage(pages.get(file) ?? '', { file, isPage, isExample, up })
 }
 
 export interface DocsSection {
@@ -38,7 +56,7 @@ export interface DocsSection {
 }
 
 /** The pages in the order of the index, without what is no page of Markdown. */
-export function docsSectionsOf({ index }: Library): DocsSection[] {
+export function docsSectionsOf({ index }: Pick<Library, 'index'>): DocsSection[] {
   return index
     .split(/^## /m)
     .slice(1)
@@ -51,6 +69,14 @@ export function docsSectionsOf({ index }: Library): DocsSection[] {
       })
       return { title, entries }
     })
+}
+
+/** Returns the index and every page that it names, one after another, for programs that read all. */
+export function fullText({ index, pages }: Library): string {
+  const named = docsSectionsOf({ index }).flatMap(({ entries }) => entries)
+  return [index, ...named.map(({ file }) => `<!-- ${file} -->\n${pages.get(file) ?? ''}`)].join(
+    '\n',
+  )
 }
 
 /** What a browser searches: a part of a page for each heading, as the address, the titles and the text. */

@@ -1,6 +1,7 @@
 import path from 'node:path'
-import { Marked } from 'marked'
+import { Marked, type Token } from 'marked'
 import { escapeHtml, unescapeHtml } from '../../../infra/text.ts'
+import { codeHtml } from './code.ts'
 
 export interface Heading {
   level: number
@@ -19,12 +20,17 @@ export interface Rendering {
   file: string
   /** Whether there is a page of this file. Other links are their text alone, because nothing would answer them. */
   isPage: (file: string) => boolean
+  /** Whether the file is served as it is. A code span that names it links to it. */
+  isExample?: (file: string) => boolean
   /** What leads from the page's address to the root: `../../`. */
   up: string
 }
 
 /** A page of the docs as HTML. Headings have the ids that links between the pages name, as on GitHub. */
-export function renderPage(markdown: string, { file, isPage, up }: Rendering): RenderedPage {
+export function renderPage(
+  markdown: string,
+  { file, isPage, isExample = () => false, up }: Rendering,
+): RenderedPage {
   const headings: Heading[] = []
   const taken = new Map<string, number>()
   const marked = new Marked({
@@ -41,6 +47,11 @@ export function renderPage(markdown: string, { file, isPage, up }: Rendering): R
         const target = targetOf(href, { file, isPage, up })
         return target === undefined ? html : `<a href="${escapeHtml(target)}">${html}</a>`
       },
+      code: ({ text, lang }) => codeHtml(text, lang),
+      codespan({ text }) {
+        const code = `<code>${escapeHtml(text)}</code>`
+        return isExample(text) ? `<a href="${up}${escapeHtml(text)}">${code}</a>` : code
+      },
       table({ header, rows }) {
         const row = (cells: typeof header, tag: 'th' | 'td') =>
           `<tr>${cells.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join('')}</tr>`
@@ -49,8 +60,50 @@ export function renderPage(markdown: string, { file, isPage, up }: Rendering): R
       },
     },
   })
-  const html = marked.parse(markdown, { async: false })
+  const html = partsOf(marked.lexer(markdown))
+    .map((part) => (Array.isArray(part) ? tabsHtml(part, marked) : marked.parser([part])))
+    .join('')
   return { title: headings[0]?.text ?? file, html, headings }
+}
+
+interface Tab {
+  title: string
+  code: Token
+}
+
+/** Returns the tokens, with blocks of code in a row that each have a title in bold as one list of tabs. */
+function partsOf(tokens: Token[]): (Token | Tab[])[] {
+  const shown = tokens.filter(({ type }) => type !== 'space' && type !== 'html')
+  const parts: (Token | Tab[])[] = []
+  for (let i = 0; i < shown.length; i++) {
+    const [token, code] = [shown[i], shown[i + 1]]
+    const title = token && titleOf(token)
+    if (!token) continue
+    if (title === undefined || code?.type !== 'code') {
+      parts.push(token)
+      continue
+    }
+    const before = parts.at(-1)
+    if (Array.isArray(before)) before.push({ title, code })
+    else parts.push([{ title, code }])
+    i += 1
+  }
+  return parts
+}
+
+/** Returns the text of a paragraph that is bold as a whole. */
+function titleOf(token: Token): string | undefined {
+  const inner = token.type === 'paragraph' ? (token.tokens ?? []) : []
+  return inner.length === 1 && inner[0]?.type === 'strong' ? inner[0].text : undefined
+}
+
+// Without scripts the blocks stand below each other, with their titles.
+function tabsHtml(tabs: Tab[], marked: Marked): string {
+  const parts = tabs.map(
+    ({ title, code }) =>
+      `<section data-tab="${escapeHtml(title)}"><p>${escapeHtml(title)}</p>${marked.parser([code])}</section>`,
+  )
+  return `<div class="tabs">${parts.join('')}</div>\n`
 }
 
 // Where a link of the page leads. undefined = to nothing that is served.

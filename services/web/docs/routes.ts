@@ -5,9 +5,11 @@ import { fileRoute, isolation, madeOnceRoute, pageHeaders } from '../../../infra
 import { docsPage, indexHtml } from './layout.ts'
 import {
   docsSectionsOf,
+  type Fill,
+  fullText,
   type Library,
   readLibrary,
-  readPicture,
+  readLibraryFile,
   rendered,
   searchEntries,
 } from './library.ts'
@@ -20,18 +22,25 @@ const headers = {
 }
 
 /**
- * `/llms.txt`, and every page of `docs/`: as Markdown under its own path, and as HTML without its ending. There is a
- * route for each, and no other. Returns what they show.
+ * `/llms.txt`, `/llms-full.txt`, and every page of `docs/`: as Markdown under its own path, and as HTML without its
+ * ending. Examples are served as they are. There is a route for each, and no other. Returns what they show.
  */
-export async function docsRoutes(app: FastifyInstance): Promise<Library> {
-  const library = await readLibrary()
+export async function docsRoutes(
+  app: FastifyInstance,
+  fill: Fill = (text) => text,
+): Promise<Library> {
+  const library = await readLibrary(fill)
   fileRoute(app, { url: '/llms.txt', type: 'text', body: library.index }, plain)
   for (const [file, body] of library.pages) {
     fileRoute(app, { url: `/${file}`, type: 'markdown', body }, plain)
     pageRoute(app, library, file)
   }
   for (const file of library.pictures)
-    madeOnceRoute(app, { url: `/${file}`, type: 'png', make: () => readPicture(file) }, headers)
+    madeOnceRoute(app, { url: `/${file}`, type: 'png', make: () => readLibraryFile(file) }, headers)
+  for (const file of library.examples)
+    madeOnceRoute(app, { url: `/${file}`, type: 'text', make: () => readLibraryFile(file) }, plain)
+  const full = () => fullText(library)
+  madeOnceRoute(app, { url: '/llms-full.txt', type: 'text', make: full }, plain)
   for (const [url, up] of [
     ['/docs', ''],
     ['/docs/', '../'],
@@ -41,7 +50,9 @@ export async function docsRoutes(app: FastifyInstance): Promise<Library> {
   madeOnceRoute(app, { url: '/docs/search.json', type: 'json', make }, headers)
   for (const [name, type] of [
     ['docs.css', 'css'],
+    ['prose.css', 'css'],
     ['docs.js', 'js'],
+    ['code.js', 'js'],
   ] as const)
     madeOnceRoute(
       app,

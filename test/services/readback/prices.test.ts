@@ -63,7 +63,7 @@ test.each<[string, object, number]>([
 
 test('marking sessions of which one is unknown costs what marking all of them does', async () => {
   const named = { label: 'bot', session_ids: [...sessionIds(100), id('sid', 999)] }
-  expect(await costOf('/v1/marks', named)).toEqual([404, 2])
+  expect(await costOf('/v1/marks', named)).toEqual([422, 2])
 })
 
 test('removing a mark of 201 sessions costs three', async () => {

@@ -28,6 +28,14 @@ test('/llms.txt has a name, a summary, and sections of links', async () => {
   }
 })
 
+test('/llms-full.txt has every page that the index names', async () => {
+  const [{ body: index }, { body }] = [await get('/llms.txt'), await get('/llms-full.txt')]
+  const files = [...index.matchAll(/\]\((docs\/[^)#]+\.md)\)/g)].map(([, file]) => String(file))
+  expect(files.length).toBeGreaterThan(20)
+  for (const file of files)
+    expect(body).toContain(`<!-- ${file} -->\n${await readFile(path.join(root, file), 'utf8')}`)
+})
+
 test('/llms.txt leads to every page, decisions by their index, and to nothing that is not there', async () => {
   const { body } = await get('/llms.txt')
   const links = [...body.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => String(link))
@@ -57,7 +65,7 @@ describe('pages of docs/ as Markdown', () => {
     '/docs/%2e%2e/README.md',
     '/docs/internals/adr/..%2f..%2f..%2fREADME.md',
     '/docs/internals/adr/%2e%2e%2f%2e%2e%2f%2e%2e%2fpackage.json',
-    '/docs/examples/express/package.json',
+    '/docs/examples/express/node_modules/express/package.json',
     '/docs/operate/operations.md%00',
     '/docs/operate/Operations.md',
   ])('%s is not there', async (url) => {
@@ -101,6 +109,24 @@ describe('a page of Markdown as HTML', () => {
     expect(html).toContain('<a href="#here">d</a>')
   })
 
+  test('links a code span to the example that it names', () => {
+    const options = { file: 'docs/guide/one.md', isPage: () => false, up: '../../' }
+    const isExample = (file: string) => file === 'docs/examples/a.js'
+    const { html } = renderPage('`docs/examples/a.js`, `b.js`', { ...options, isExample })
+    expect(html).toContain(
+      '<a href="../../docs/examples/a.js"><code>docs/examples/a.js</code></a>, <code>b.js</code>',
+    )
+  })
+
+  test('makes one list of tabs of blocks in a row that have titles in bold', () => {
+    const html = render(
+      '**A**\n\n<!-- label -->\n```js\nconst a = 1\n```\n\n**B & C**\n\n```\n<b>\n```\n\n**D** is text.',
+    )
+    expect(html).toMatch(
+      /^<div class="tabs"><section data-tab="A"><p>A<\/p><pre><code><span class="hljs-keyword">const<\/span> a = .*<section data-tab="B &amp; C">.*<code>&lt;b&gt;<\/code><\/pre>\n<\/section><\/div>\n<p><strong>D<\/strong> is text/s,
+    )
+  })
+
   test('shows text as text', () => {
     expect(render('`<script>` and a & b')).toContain('<code>&lt;script&gt;</code> and a &amp; b')
   })
@@ -128,7 +154,11 @@ describe('pages of docs/ as HTML', () => {
     )
     expect(broken).toEqual([])
     const others = new Set(elsewhere?.map(({ to }) => to.pathname))
-    expect([...others].sort()).toEqual(['/docs', '/docs/api', '/docs/errors'])
+    const pages = ['/', '/docs', '/docs/api', '/docs/errors']
+    for (const other of others)
+      if (!pages.includes(other))
+        expect([other, (await get(other)).statusCode]).toEqual([other, 200])
+    expect(pages.filter((page) => !others.has(page))).toEqual([])
   })
 
   test('have their pictures', async () => {

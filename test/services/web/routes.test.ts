@@ -12,6 +12,7 @@ const otherId = 'sid_00000000000000000000000002'
 const server = await createCollectServer()
 const { app, publishableKey, secretHash } = server
 const demo = {
+  baseUrl: () => 'https://dev.example',
   publishableKey,
   openToken: (token: string) => openToken(token, { secretHash }),
   readSession: async (id: string) => ({ data: { id }, meta: { request_id: 'req_x' } }),
@@ -64,22 +65,34 @@ describe('pages', () => {
     expect(headers['content-security-policy']).not.toContain('unsafe')
     const links = [...body.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, link]) => String(link))
     expect(links.length).toBeGreaterThan(3)
-    for (const link of links) expect(link).toMatch(/^[/#]/)
-    for (const link of links.filter((path) => path.startsWith('/assets/')))
-      expect((await server.app.inject({ url: link })).statusCode).toBe(200)
+    const outside = links.filter((link) => /^\w+:|^\/\//.test(link))
+    // The address that the quickstart's own server will have.
+    expect(outside.filter((link) => link !== 'http://127.0.0.1:3000')).toEqual([])
+    for (const link of links.filter((path) => /^\/?(docs\/)?assets\//.test(path)))
+      expect(
+        (await server.app.inject({ url: new URL(link, 'http://a').pathname })).statusCode,
+      ).toBe(200)
   })
 
-  test('the start page links to the demo, the docs, the interface description and the errors', async () => {
+  test('the start page links to the demo and the docs, and has the quickstart with the keys of the server', async () => {
     const { body } = await server.app.inject({ url: '/' })
-    for (const link of ['/demo', '/docs', '/openapi.json', '/docs/errors'])
+    for (const link of ['/demo', 'docs', 'docs/api', 'docs/errors', 'docs/guide/quickstart'])
       expect(body).toContain(`href="${link}"`)
+    for (const url of ['/', '/docs/guide/quickstart', '/docs/guide/quickstart.md']) {
+      const { body } = await server.app.inject({ url })
+      expect(body).toContain(publishableKey)
+      expect(body).toContain('https://dev.example/sdk/server.tgz')
+      expect(body).not.toMatch(/pk_live_\.\.\.|http:\/\/127\.0\.0\.1:8787/)
+    }
   })
 
   test('a server without a demo key has no demo', async () => {
     const bare = await createCollectServer()
     await webRoutes(bare.app, { random: randomBytes })
     expect((await bare.app.inject({ url: '/demo' })).statusCode).toBe(404)
-    expect((await bare.app.inject({ url: '/' })).body).not.toContain('/demo')
+    const { body } = await bare.app.inject({ url: '/' })
+    expect(body).not.toContain('href="/demo"')
+    expect(body).toContain('pk_live_...')
     expect((await verify('x', bare)).statusCode).toBe(404)
     await bare.close()
   })

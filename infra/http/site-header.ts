@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+
+const read = (file: string) => readFileSync(path.join(import.meta.dirname, file), 'utf8')
+
+export const siteHeaderStyle = read('site-header.css')
+const mark = read('mark.svg')
+  .trim()
+  .replace('<svg', '<svg width="34" height="34" aria-hidden="true"')
+
+const places = {
+  quickstart: ['docs/guide/quickstart', 'Quickstart'],
+  docs: ['docs', 'Docs'],
+  api: ['docs/api', 'API reference'],
+  errors: ['docs/errors', 'Errors'],
+} as const
+
+export interface HeaderNeeds {
+  /** What leads from the page's address to the root, as `../`. A proxy may have the server below a path. */
+  up: string
+  /** Where the page is itself. */
+  current?: keyof typeof places | undefined
+  /** HTML behind the brand, such as a search field. */
+  between?: string
+}
+
+/** The header of the home page, the demo, docs, API reference and errors. */
+export function siteHeader({ up, current, between = '' }: HeaderNeeds): string {
+  const links = Object.entries(places).map(([name, [to, title]]) => {
+    const here = name === current ? ' aria-current="page"' : ''
+    return `<a href="${up}${to}"${here}>${title}</a>`
+  })
+  return `<header class="top"><a class="brand" href="${up || './'}">${mark}Tidegate</a>${between}<nav aria-label="Site">${links.join('')}</nav></header>`
+}

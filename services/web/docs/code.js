@@ -1,0 +1,53 @@
+for (const block of document.querySelectorAll('pre')) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'copy'
+  button.textContent = 'Copy'
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(block.querySelector('code')?.textContent ?? '')
+    button.textContent = 'Copied'
+  })
+  const around = document.createElement('div')
+  around.className = 'code'
+  block.replaceWith(around)
+  around.append(block, button)
+}
+
+// A choice is kept for all lists on the page that have the tab, as people use one framework.
+for (const tabs of document.querySelectorAll('.tabs')) {
+  const sections = [...tabs.querySelectorAll('section')]
+  const list = document.createElement('div')
+  list.role = 'tablist'
+  for (const section of sections) {
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.role = 'tab'
+    button.textContent = section.dataset.tab
+    button.addEventListener('click', () => choose(section.dataset.tab))
+    button.addEventListener('keydown', ({ key }) => {
+      const next = { ArrowRight: button.nextSibling, ArrowLeft: button.previousSibling }[key]
+      next?.focus()
+      next?.click()
+    })
+    section.role = 'tabpanel'
+    section.querySelector('p')?.remove()
+    list.append(button)
+  }
+  tabs.prepend(list)
+  show(tabs, sections[0]?.dataset.tab)
+}
+
+function choose(name) {
+  for (const tabs of document.querySelectorAll('.tabs')) show(tabs, name)
+}
+
+function show(tabs, name) {
+  const sections = [...tabs.querySelectorAll('section')]
+  if (!sections.some((section) => section.dataset.tab === name)) return
+  for (const section of sections) section.hidden = section.dataset.tab !== name
+  for (const button of tabs.querySelectorAll('[role="tab"]')) {
+    const isChosen = button.textContent === name
+    button.ariaSelected = String(isChosen)
+    button.tabIndex = isChosen ? 0 : -1
+  }
+}
