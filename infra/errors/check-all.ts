@@ -1,4 +1,4 @@
-import { ApiError, type FieldIssue, filledError, type ValidationCode } from './errors.ts'
+import { ApiError, type FieldIssue, invalidFields, type ValidationCode } from './errors.ts'
 
 /**
  * Runs every check, which gives a value or refuses members with 422, and gives all their values by name. What some
@@ -59,19 +59,17 @@ interface Refusal {
   code: ValidationCode
   error: ApiError
   fields: FieldIssue[]
-  field: FieldIssue
 }
 
 function refusalOf(error: unknown): Refusal | undefined {
   if (!(error instanceof ApiError)) return undefined
   const { code, details: { fields = [] } = {} } = error
-  const [field] = fields
   const isRefusal = code === 'request.validation_failed' || code === 'gate.validation_failed'
-  return isRefusal && field ? { code, error, fields, field } : undefined
+  return isRefusal && fields.length > 0 ? { code, error, fields } : undefined
 }
 
 // A member is named once, by the first check that refuses it; so is the list of allowed values.
-function together({ code, error, field }: Refusal, refusals: Refusal[]): ApiError {
+function together({ code, error }: Refusal, refusals: Refusal[]): ApiError {
   const fields = new Map<string, FieldIssue>()
   for (const one of refusals.flatMap((each) => each.fields))
     if (!fields.has(one.name)) fields.set(one.name, one)
@@ -83,5 +81,5 @@ function together({ code, error, field }: Refusal, refusals: Refusal[]): ApiErro
     fields: [...fields.values()],
     ...(allowed && { allowed_values: allowed }),
   }
-  return filledError(code, { field: field.name, issue: field.issue }, { details })
+  return invalidFields(details, code)
 }

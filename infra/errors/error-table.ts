@@ -173,7 +173,7 @@ const entries = {
   },
   'request.validation_failed': {
     status: 422,
-    message: '{field}: {issue}',
+    message: '{problem}',
     meaning:
       'A value in the path, the query, a header or the body is missing, unknown, or not of the form it must have.',
     remedy: 'Correct every member that `details.fields` names.',
@@ -343,7 +343,7 @@ const entries = {
   },
   'gate.validation_failed': {
     status: 422,
-    message: '{field}: {issue}',
+    message: '{problem}',
     meaning: 'The body of a request to Gate is not what the endpoint takes.',
     remedy: 'Correct the members that `details.fields` names.',
     details: requestFields,

@@ -5,25 +5,10 @@ import {
   type Places,
   type PlainCode,
 } from './error-table.ts'
+import { type ErrorDetails, type FieldIssue, fieldsMessage } from './field-problem.ts'
 
 export { type ErrorCode, errorCodes, errorTable, messageOf, type PlainCode } from './error-table.ts'
-
-export interface FieldIssue {
-  name: string
-  issue: string
-  expected?: string
-  received?: string | number | boolean | null
-}
-
-export interface ErrorDetails {
-  fields?: FieldIssue[]
-  allowed_values?: string[]
-  header_name?: string
-  parameter_set?: string
-  /** Id of the visitor that the one in the path went into. */
-  merged_into?: string
-  next_action?: 'retry' | 'new_session' | 'reload_bundle' | 'contact_support'
-}
+export type { ErrorDetails, FieldIssue } from './field-problem.ts'
 
 interface ApiErrorOptions {
   message?: string
@@ -72,9 +57,14 @@ export function invalidField(
   details: ErrorDetails = {},
   code: ValidationCode = 'request.validation_failed',
 ): ApiError {
-  const values = { field: field.name, issue: field.issue }
-  return filledError(code, values, { details: { ...details, fields: [field] } })
+  return invalidFields({ ...details, fields: [field] }, code)
 }
+
+/** 422 that names every field; its message is about the first one. */
+export const invalidFields = (
+  details: ErrorDetails,
+  code: ValidationCode = 'request.validation_failed',
+): ApiError => filledError(code, { problem: fieldsMessage(details) }, { details })
 
 /** 503 for a statement that was given up. It may succeed later; a question most likely does when it is smaller. */
 export function tookTooLong(cause: unknown, retrySeconds = 1): ApiError {

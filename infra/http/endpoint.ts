@@ -9,7 +9,7 @@ import type {
 } from 'fastify'
 import type { z } from 'zod'
 import type { ReadShares } from '../access/read-shares.ts'
-import { type FieldIssue, filledError } from '../errors/errors.ts'
+import { type FieldIssue, invalidFields } from '../errors/errors.ts'
 import type { ParameterSet } from './checked-fields.ts'
 import { errorResponses } from './schemas.ts'
 
@@ -136,11 +136,8 @@ const answerOf =
 function refuseBody(parameterSet: ParameterSet): preValidationHookHandler {
   return ({ body, routeOptions }, _reply, done) => {
     const fields = membersOf(body)
-    const [first] = fields
-    if (!first) return done()
-    const values = { field: first.name, issue: first.issue }
-    const code = routeOptions.config.bodyCode ?? 'request.validation_failed'
-    done(filledError(code, values, { details: { fields, parameter_set: parameterSet } }))
+    if (fields.length === 0) return done()
+    done(invalidFields({ fields, parameter_set: parameterSet }, routeOptions.config.bodyCode))
   }
 }
 

@@ -67,7 +67,7 @@ ${sections.map(section).join('\n')}
 const example = `{
   "error": {
     "code": "request.validation_failed",
-    "message": "name: required",
+    "message": "name is required",
     "status": 422,
     "retryable": false,
     "request_id": "req_0f5b1c7e9a3d4b2c8e6f7a1b2c3d4e5f",

@@ -27,7 +27,7 @@ export function refusingOffset(expected: string) {
   }
 }
 
-export const refuseOffset = refusingOffset('cursor')
+export const refuseOffset = refusingOffset('use cursor')
 
 interface LoadedPage<Row> {
   rows: Row[]
@@ -108,6 +108,6 @@ function invalidCursor() {
   return invalidField({
     name: 'cursor',
     issue: 'invalid',
-    expected: 'next_cursor of the same query',
+    expected: 'the next_cursor of the same query',
   })
 }

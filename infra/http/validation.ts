@@ -6,7 +6,7 @@ import {
   ApiError,
   type ErrorDetails,
   type FieldIssue,
-  filledError,
+  invalidFields,
   type ValidationCode,
 } from '../errors/errors.ts'
 
@@ -81,15 +81,13 @@ function schemaRefusal(
   const part = partNames[error.validationContext ?? ''] ?? 'body'
   const allowed = listedOnce(error.validation)
   const issues = error.validation.flatMap((issue) => fieldIssues(issue, { part, allowed }))
-  const [first] = issues
-  const { name: field, issue } = first ?? { name: part, issue: 'invalid' }
   const details: ErrorDetails = {
-    fields: issues,
+    fields: issues.length > 0 ? issues : [{ name: part, issue: 'invalid' }],
     ...(allowed && { allowed_values: allowed }),
     ...(parameterSet && { parameter_set: parameterSet }),
   }
   const code = part === 'body' ? bodyCode : undefined
-  return filledError(code ?? 'request.validation_failed', { field, issue }, { details })
+  return invalidFields(details, code)
 }
 
 function fieldIssues(
@@ -125,6 +123,8 @@ function issueOf(keyword: string, message: string): string {
   return issueNames[keyword] ?? 'invalid'
 }
 
+const units: Record<string, string> = { string: ' characters', array: ' items' }
+
 function expectedBy({
   keyword,
   message,
@@ -132,8 +132,9 @@ function expectedBy({
   allowed,
 }: Omit<SchemaIssue, 'instancePath'> & { message: string; allowed: string[] | undefined }): string {
   if (keyword === 'invalid_type' && typeof params.expected === 'string') return params.expected
-  if (keyword === 'too_small') return `at least ${params.minimum}`
-  if (keyword === 'too_big') return `at most ${params.maximum}`
+  const unit = units[String(params.origin)] ?? ''
+  if (keyword === 'too_small') return `at least ${params.minimum}${unit}`
+  if (keyword === 'too_big') return `at most ${params.maximum}${unit}`
   const values = allowedValues({ keyword, params })
   return values && /^Invalid (option|input)\b/.test(message) ? expectedOf(values, allowed) : message
 }

@@ -1,5 +1,6 @@
-import { CommanderError } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import type { ApiError, ErrorDetails } from '../../infra/errors/errors.ts'
+import { fieldSentences } from '../../infra/errors/field-problem.ts'
 import { toApiError } from '../../infra/http/error-response.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { isConnectionError } from '../../infra/postgres/pool.ts'
@@ -54,15 +55,36 @@ function usageOf({ code, message }: CommanderError): string {
   return message.replace(/^error: /, '')
 }
 
-/** The message, and a line for each field or set of values that was expected. */
-export function errorText(thrown: unknown): string {
+const isRefusal = (code: string) =>
+  code === 'request.validation_failed' || code === 'gate.validation_failed'
+
+/** The message, or a line for each field that is wrong, which is called as the command's option for it. */
+export function errorText(thrown: unknown, command?: Command): string {
   const error = toApiError(thrown)
   const { fields = [], allowed_values: allowed = [] } = error.details ?? {}
-  const expected = fields.flatMap((field) =>
-    field.expected ? [`  ${field.name}: expected ${field.expected}`] : [],
-  )
-  const values = allowed.length > 0 ? [`  possible values: ${allowed.join(', ')}`] : []
-  return [explained(error), ...expected, ...values].join('\n')
+  const named = fields.map((field) => ({ ...field, name: optionOf(field.name, command) }))
+  const sentences = fieldSentences({ ...error.details, fields: named })
+  const lines = isRefusal(error.code) && sentences.length > 0 ? sentences : [explained(error)]
+  const isListed = lines.some((line) => line.includes(allowed.join(', ')))
+  return [...lines, ...(isListed ? [] : [`possible values: ${allowed.join(', ')}`])].join('\n')
+}
+
+// What options are called otherwise than the API's fields.
+const optionNames: Record<string, string> = {
+  allowed_origins: 'origins',
+  session_days: 'sessions',
+  decision_days: 'decisions',
+  visitor_days: 'visitors',
+  webhook_days: 'webhooks',
+  facts_topic: 'facts',
+  domain: 'add',
+}
+
+/** `--origins` for `allowed_origins.0`, where the command has such an option. */
+function optionOf(field: string, command: Command | undefined): string {
+  const [name = ''] = field.split('.', 1)
+  const flag = `--${(optionNames[name] ?? name).replaceAll('_', '-')}`
+  return command?.options.some(({ long }) => long === flag) ? flag : field
 }
 
 function explained({ code, message, cause }: ApiError): string {

@@ -115,7 +115,7 @@ export function checkPlatform(
   throw invalidField({
     name: 'sdk.platform',
     issue: 'not_allowed',
-    expected: 'web, with a browser key',
+    expected: 'a browser key needs web',
   })
 }
 

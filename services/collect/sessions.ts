@@ -88,7 +88,11 @@ async function record(
 
 function checkPublicKey({ clientPublicKey }: OpenBody): void {
   if (!isLowOrder(clientPublicKey)) return
-  throw invalidField({ name: 'clientPublicKey', issue: 'invalid', expected: 'no low-order point' })
+  throw invalidField({
+    name: 'clientPublicKey',
+    issue: 'invalid',
+    expected: 'a point that is not of low order',
+  })
 }
 
 interface SessionOptions {

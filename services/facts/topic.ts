@@ -30,5 +30,5 @@ interface TopicDeps {
 const onEmbeddedLog = {
   name: 'facts_topic',
   issue: 'invalid',
-  expected: 'Kafka as the log; on the embedded log there is the view read.session_facts',
+  expected: 'needs Kafka as the log; on the embedded log there is the view read.session_facts',
 } as const

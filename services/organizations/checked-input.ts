@@ -69,7 +69,7 @@ function impliedType({ scopes, allowed_origins, client_target }: KeyRequest): Ke
 function requireType({ scopes, type }: KeyRequest): void {
   if (!scopes || type) return
   throw invalid(
-    { name: 'type', issue: 'required', expected: 'secret, where scopes are given' },
+    { name: 'type', issue: 'required', expected: 'secret, because scopes are given' },
     keySet,
   )
 }
@@ -163,7 +163,7 @@ export function checkedScopes(scopes: string[], parameterSet: ParameterSet): str
     const field = {
       name: `scopes.${i}`,
       issue: 'invalid_value',
-      expected: 'a scope of this version',
+      expected: 'one of allowed_values',
     }
     throw invalid(field, parameterSet, { allowed_values: [...known] })
   })

@@ -50,7 +50,7 @@ const checkedAgentName = (name: string) =>
 function checkedDomain(text: string): string {
   const domain = agentDomain(text)
   if (domain !== undefined) return domain
-  const expected = 'a domain, with its port where that is not 443, as agent.example'
+  const expected = 'a domain such as agent.example, with its port unless that is 443'
   throw invalid({ name: 'domain', issue: 'invalid', expected }, parameterSet)
 }
 

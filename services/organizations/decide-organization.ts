@@ -170,7 +170,7 @@ export function decideCapability(
     const field = {
       name: 'capability',
       issue: 'invalid_value',
-      expected: 'a capability of this version',
+      expected: 'one of allowed_values',
     }
     throw invalid(field, 'organization_capability', { allowed_values: [...capabilities] })
   }

@@ -52,10 +52,16 @@ const names = (some: typeof all) => some.map(({ one }) => one.operationId)
 const undescribed = [
   'GET /',
   'GET /assets/mark.svg',
+  'GET /assets/result.png',
   'GET /assets/site.css',
   'GET /gate/consent/{gateSessionId}',
   'GET /gate/receipt/{gateSessionId}',
+  'GET /llms-full.txt',
   'GET /llms.txt',
+  'GET /test/fixtures/collect-protocol/vectors.json',
+  'GET /test/fixtures/gate-delivery/vector.v1.json',
+  'GET /test/fixtures/sealed-token/vector.v1.json',
+  'GET /test/fixtures/sealed-token/vector.v2.json',
 ]
 const isFile = (route: string) =>
   route.startsWith('GET /gate/assets/') || /^GET \/docs(?:\/|$)/.test(route)

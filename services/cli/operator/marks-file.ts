@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type FieldIssue, filledError } from '../../../infra/errors/errors.ts'
+import { type FieldIssue, invalidFields } from '../../../infra/errors/errors.ts'
 import { markLabel, markReason, sessionId } from '../../../projections/sessions/decision-schemas.ts'
 
 const noReason = z.literal('').transform(() => null)
@@ -47,7 +47,7 @@ function headProblems(head: string[]): FieldIssue[] {
   const missing = needed.filter((name) => !head.includes(name))
   const unknown = head.filter((name, i) => !columns.includes(name) || head.indexOf(name) < i)
   return [...missing, ...unknown].map((name) =>
-    problemAt(1, name, `the columns ${columns.join(', ')}`),
+    problemAt(1, name, `among the columns ${columns.join(', ')}`),
   )
 }
 
@@ -73,10 +73,5 @@ const maxProblems = 20
 
 /** 422 where there are problems, with the first of them. */
 export function refuse(problems: FieldIssue[]): void {
-  const [first] = problems
-  if (!first) return
-  const values = { field: first.name, issue: first.issue }
-  throw filledError('request.validation_failed', values, {
-    details: { fields: problems.slice(0, maxProblems) },
-  })
+  if (problems.length > 0) throw invalidFields({ fields: problems.slice(0, maxProblems) })
 }

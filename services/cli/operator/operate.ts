@@ -24,8 +24,9 @@ export interface CommandOutcome {
 export function operate(
   options: OperatorOptions,
   work: (core: Core) => Promise<CommandOutcome>,
+  command?: Command,
 ): Promise<void> {
-  return printOutcome(options, () => withCore(work))
+  return printOutcome(options, () => withCore(work), command)
 }
 
 /** A subcommand whose first argument is an organization; `run` gets its id. */
@@ -38,9 +39,11 @@ export function organizationCommand<Flags extends OperatorOptions>(
     .command(name)
     .description(does)
     .argument('<organization>', 'its id or slug')
-    .action((organization: string, flags: Flags) =>
-      operate(flags, async (core) =>
-        run(core, (await requireOrganization(core.pool, organization)).id, flags),
+    .action((organization: string, flags: Flags, command: Command) =>
+      operate(
+        flags,
+        async (core) => run(core, (await requireOrganization(core.pool, organization)).id, flags),
+        command,
       ),
     )
 }
@@ -50,17 +53,18 @@ export function asOperator(core: Core, command: string): Core & { decide: Decide
   return { ...core, decide: core.decideAs({ type: 'operator', id: command }) }
 }
 
-/** Prints what came of the work. A failure is reported with its fields, and the exit code is then 1. */
+/** Prints the outcome. A failure is reported with the options that are wrong, and the exit code is then 1. */
 export async function printOutcome(
   { json }: OperatorOptions,
   work: () => Promise<CommandOutcome>,
+  command?: Command,
 ): Promise<void> {
   try {
     const { data, text } = await work()
     console.log(json ? JSON.stringify({ data }, null, 2) : text)
   } catch (error) {
     const { errorText, reportFailure } = await import('../failure.ts')
-    reportFailure(error, { json, textOf: errorText })
+    reportFailure(error, { json, textOf: (thrown) => errorText(thrown, command) })
   }
 }
 

@@ -31,12 +31,15 @@ export function defineOrganizations(org: Command): void {
     .requiredOption('--name <name>', '1-120 characters')
     .requiredOption('--slug <slug>', '1-63 lower-case letters, digits and hyphens; unique')
     .option(...jsonFlag)
-    .action((options: OperatorOptions & { name: string; slug: string }) =>
-      operate(options, async (core) =>
-        oneOutcome(
-          core,
-          (await createOrganization(asOperator(core, 'org create'), options)).organizationId,
-        ),
+    .action((options: OperatorOptions & { name: string; slug: string }, command: Command) =>
+      operate(
+        options,
+        async (core) =>
+          oneOutcome(
+            core,
+            (await createOrganization(asOperator(core, 'org create'), options)).organizationId,
+          ),
+        command,
       ),
     )
   org

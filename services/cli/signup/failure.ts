@@ -1,3 +1,4 @@
+import { fieldSentences } from '../../../infra/errors/field-problem.ts'
 import { toApiError } from '../../../infra/http/error-response.ts'
 import { NoAnswer } from '../ask-server.ts'
 import { errorJson, errorText } from '../failure.ts'
@@ -65,13 +66,14 @@ export function failureText(
   error: unknown,
   options: Record<string, string> = signupOptions,
 ): string {
-  const { fields = [] } = toApiError(error).details ?? {}
-  const lines = fields.flatMap(({ name, issue, expected }) => {
-    const option = options[name.split('.')[0] ?? '']
-    return option ? [`${option}: ${issue}${expected ? `; expected ${expected}` : ''}`] : []
+  const { fields = [], ...details } = toApiError(error).details ?? {}
+  const named = fields.flatMap((field) => {
+    const option = options[field.name.split('.')[0] ?? '']
+    return option ? [{ ...field, name: option }] : []
   })
   // A field that no option sets is only named by the message.
-  return fields.length > 0 && lines.length === fields.length ? lines.join('\n') : errorText(error)
+  if (fields.length === 0 || named.length < fields.length) return errorText(error)
+  return fieldSentences({ ...details, fields: named }).join('\n')
 }
 
 /** Ends the process with code 1: a message on standard error, or one line of JSON on standard output. */

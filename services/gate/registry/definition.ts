@@ -88,7 +88,7 @@ export function refuseLarge(
     size: sizeOf(value),
   }))
   const [largest] = members.toSorted((a, b) => b.size - a.size)
-  const expected = `less of it: a service has at most ${serviceBounds.definitionBytes} bytes of JSON in all`
+  const expected = `smaller: a service has at most ${serviceBounds.definitionBytes} bytes of JSON in all`
   throw refusedMember(
     { field: largest?.field ?? 'body', parameterSet },
     { issue: 'too_large', expected },

@@ -34,7 +34,7 @@ function listRoute(app: FastifyInstance, { pool, publicUrl }: GateContext): void
     summary: 'List the services that agents can sign up for, by id',
     description:
       'All that are active and discoverable and of active organizations, the built-in one of this server among them. The ETag is another when one of them is; with it in If-None-Match an unchanged list is not sent again.',
-    before: refusingOffset('no offset: the list is one page'),
+    before: refusingOffset('the list is one page'),
     answers: { 200: completeList(registryEntrySchema), 304: z.null().describe('As it was.') },
     errors: [422],
     async run(request, { reply }) {

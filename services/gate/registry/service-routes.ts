@@ -46,7 +46,7 @@ function listRoute(app: FastifyInstance, { pool, auth }: GateContext): void {
     summary:
       "List the organization's Gate services in the key's environment, newest first, disabled ones too",
     description: reads,
-    before: refusingOffset('no offset: the list is one page'),
+    before: refusingOffset('the list is one page'),
     answers: { 200: completeList(managedServiceSchema) },
     errors: [422],
     async run(request) {

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { type FieldIssue, filledError } from '../../../infra/errors/errors.ts'
+import { type FieldIssue, invalidFields } from '../../../infra/errors/errors.ts'
 import { parsedJson } from '../../../infra/text.ts'
 import { type ModelSignal, type ScoringModel, scoringModel, standardModel } from './model.ts'
 import { belowBot } from './score.ts'
@@ -14,19 +14,17 @@ export function parseModel(text: string): ScoringModel {
   const fields = error
     ? error.issues.flatMap(fieldIssues)
     : broken([...rulesOf(data), ...signalRules(data)])
-  const [first] = fields
-  if (data && !first) return data
-  throw filledError(
-    'request.validation_failed',
-    { field: first?.name ?? 'model', issue: first?.issue ?? 'invalid' },
-    { details: { fields } },
-  )
+  if (data && fields.length === 0) return data
+  throw invalidFields({ fields })
 }
 
 function fieldIssues({ path, message, ...issue }: z.core.$ZodIssue): FieldIssue[] {
   const name = path.join('.') || 'model'
-  if (issue.code !== 'unrecognized_keys')
-    return [{ name, issue: 'invalid', expected: message.replace(/^.*expected /, '') }]
+  if (issue.code !== 'unrecognized_keys') {
+    const isMissing = message.endsWith('received undefined')
+    const expected = message.replace(/^.*expected /, '').replace(/, received \w+$/, '')
+    return [{ name, issue: isMissing ? 'required' : 'invalid', expected }]
+  }
   return issue.keys.map((key) => ({
     name: [...path, key].join('.'),
     issue: 'not_allowed',

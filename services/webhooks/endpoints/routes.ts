@@ -60,7 +60,7 @@ function listRoute(app: FastifyInstance, { pool, auth }: Context): void {
     summary: "List the webhook endpoints of the key's environment, newest first, disabled ones too",
     description: `Requires the \`webhooks:read\` secret-key scope. At most ${maxListedEndpoints}: every active one, and the newest of those that are disabled. \`has_more\` says that there are older disabled ones, which no other page has.`,
     params: organizationParams,
-    before: refusingOffset('no offset: the list is one page'),
+    before: refusingOffset('the list is one page'),
     answers: { 200: list(endpointSchema) },
     errors: [422],
     async run(request) {

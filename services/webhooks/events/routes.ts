@@ -56,7 +56,7 @@ function listRoute(
     description,
     params: organizationParams,
     query: eventsQuery,
-    before: refusingOffset('limit'),
+    before: refusingOffset('use limit'),
     answers: { 200: list(eventSchema) },
     errors: [422],
     async run(request) {

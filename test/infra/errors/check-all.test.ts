@@ -25,7 +25,10 @@ test('everything that is refused is named once, with the first list of values', 
       again: refuse('a'),
     }),
   )
-  expect([error.code, error.message]).toEqual(['request.validation_failed', 'a: invalid'])
+  expect([error.code, error.message]).toEqual([
+    'request.validation_failed',
+    'a invalid (and 2 more in details.fields)',
+  ])
   expect(error.details).toEqual({
     fields: ['a', 'list.1', 'list.2'].map((name) => ({ name, issue: 'invalid' })),
     parameter_set: 'thing_create',

@@ -120,7 +120,7 @@ describe('the error envelope', () => {
     expect(details.parameter_set).toBe('thing_create')
     expect(details.allowed_values).toEqual(['a', 'b'])
     expect(details.fields).toEqual([
-      { name: 'name', issue: 'too_large', expected: 'at most 5' },
+      { name: 'name', issue: 'too_large', expected: 'at most 5 characters' },
       { name: 'kind', issue: 'invalid_value', expected: 'one of allowed_values' },
       { name: 'rate_limit', issue: 'not_allowed' },
     ])

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { expect, test } from 'vitest'
 import { ApiError, invalidField, unavailable } from '../../../infra/errors/errors.ts'
 import { LogUnavailable } from '../../../infra/log/port.ts'
@@ -49,8 +49,12 @@ test('a failure names fields, what is expected and what is possible', () => {
     { name: 'scopes.1', issue: 'invalid_value', expected: 'a scope' },
     { allowed_values: ['a', 'b'] },
   )
-  const text = 'scopes.1: invalid_value\n  scopes.1: expected a scope\n  possible values: a, b'
-  expect(errorText(error)).toBe(text)
+  const command = new Command().option('--scopes <list>', '')
+  const text = ' must be a scope\npossible values: a, b'
+  expect([errorText(error), errorText(error, command)]).toEqual([
+    `scopes.1${text}`,
+    `--scopes${text}`,
+  ])
   expect(errorJson(error)).toMatchObject({
     code: 'request.validation_failed',
     status: 422,

@@ -100,7 +100,12 @@ describe('a key is issued', () => {
     ['*', secret('*'), by, lacks('*')],
     ['a scope it lacks', secret('sessions:read', 'sessions:list'), by, lacks('sessions:list')],
     ['the default scopes', {}, by, lacks('sessions:update')],
-    ['a live key', secret('*'), { ...by, environment: 'test' }, 'environment: not_allowed'],
+    [
+      'a live key',
+      secret('*'),
+      { ...by, environment: 'test' },
+      'environment is not allowed: test, as the caller',
+    ],
   ])('given a calling key, then it does not give %s', (_, request, caller, message) => {
     expect(refusal(() => decideKeyIssue(state, command(request, caller))).message).toBe(message)
   })

@@ -77,7 +77,7 @@ describe('a new key', () => {
     const answer = await create(body)
     expect([answer.status, answer.body.error]).toMatchObject([
       422,
-      { message: `${name}: ${issue}`, details: { parameter_set: 'api_key_create' } },
+      { details: { fields: [{ name, issue }], parameter_set: 'api_key_create' } },
     ])
     expect(JSON.stringify(answer.body)).not.toContain('00000000')
   })
@@ -220,8 +220,8 @@ describe('a rotation', () => {
 })
 
 test.each([
-  [{ name: 'A', grace: 1 }, 'name: not_allowed'],
-  [[], 'body: invalid_type'],
+  [{ name: 'A', grace: 1 }, 'name is not allowed (and 1 more in details.fields)'],
+  [[], 'body must be no body or {}'],
 ])('%j in the body of a rotation or a revocation is refused', async (body, message) => {
   const { keyId } = await secret()
   const refused = [

@@ -48,7 +48,7 @@ describe("a customer's own model", () => {
   const lowered = '45 at least'
 
   it.each<[string, model: unknown, problem: string]>([
-    ['no JSON', '{', 'model: object, received undefined'],
+    ['no JSON', '{', 'model: object'],
     [
       'a definitive signal lowered',
       withSignal('webdriver_detected', { points: 99 }),

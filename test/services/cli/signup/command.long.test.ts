@@ -82,7 +82,7 @@ describe('two sample services', () => {
     expect(refusals).toMatchObject([
       { code: 1, stderr: expect.stringMatching(/1demo runs already, on http.*--service-id/) },
       { code: 1, stderr: expect.stringMatching(/\S/) },
-      { code: 1, stderr: expect.stringMatching(/^--service-id: reserved; expected none of/) },
+      { code: 1, stderr: expect.stringMatching(/^--service-id is reserved: none of/) },
     ])
     const agent = signUp('1demo', '--env-file', file('one.env'))
     expect(await approve(agent)).toBe(200)
@@ -163,7 +163,7 @@ describe('what is refused', () => {
       ['signup', 'tidegate', '--account-name', 'x'.repeat(101), '--env-file', file('n.env')],
       settings(),
     )
-    expect(stderr).toMatch(/^--account-name: .*\n$/)
+    expect(stderr).toMatch(/^--account-name must .*\n$/)
   })
 
   test('the address of a page', async () => {

@@ -142,7 +142,6 @@ describe('a request', () => {
       const error = refusal(complete)
       expect(error).toMatchObject({
         code: 'request.validation_failed',
-        message: `${name}: ${issue}`,
         details: { fields: [{ name, issue }], parameter_set: `webhook_endpoint_${parameter_set}` },
       })
       expect(JSON.stringify(error.details)).not.toContain('secret')

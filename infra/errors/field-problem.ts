@@ -1,0 +1,68 @@
+export interface FieldIssue {
+  name: string
+  issue: string
+  expected?: string
+  received?: string | number | boolean | null
+}
+
+export interface ErrorDetails {
+  fields?: FieldIssue[]
+  allowed_values?: string[]
+  header_name?: string
+  parameter_set?: string
+  /** Id of the visitor that the one in the path went into. */
+  merged_into?: string
+  next_action?: 'retry' | 'new_session' | 'reload_bundle' | 'contact_support'
+}
+
+const types: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+}
+
+const issues: Record<string, string> = {
+  required: 'is required',
+  not_allowed: 'is not allowed',
+  not_found: 'has an unknown id',
+  reserved: 'is reserved',
+  taken: 'is taken',
+  repeated: 'is repeated',
+  reused: 'was used before',
+  too_short: 'is too short',
+  too_many: 'has too many items',
+  unreadable: 'cannot be read',
+  unknown_version: 'has an unknown version',
+}
+
+// More allowed values than these are left to `details.allowed_values`.
+const fewValues = 12
+
+/** Returns what is wrong with the first field, and how many more are wrong. */
+export function fieldsMessage(details: ErrorDetails): string {
+  const [first, ...others] = fieldSentences(details)
+  if (first === undefined) return 'The request is invalid.'
+  return others.length > 0 ? `${first} (and ${others.length} more in details.fields)` : first
+}
+
+/** Returns what is wrong with each field: its name, and what it must be. */
+export const fieldSentences = ({ fields = [], allowed_values = [] }: ErrorDetails): string[] =>
+  fields.map((field) => field.name + problemOf(field, allowed_values))
+
+function problemOf({ issue, expected }: FieldIssue, allowed: string[]): string {
+  const said = issues[issue]
+  if (expected === undefined || (issue === 'required' && types[expected]))
+    return ` ${said ?? issue.replaceAll('_', ' ')}`
+  if (said) return ` ${said}: ${expected}`
+  if (expected === 'one of allowed_values')
+    return ` must be one of ${allowed.length > fewValues ? 'details.allowed_values' : allowed.join(', ')}`
+  const pattern = /^Invalid string: (must .*)$/.exec(expected)?.[1]
+  if (pattern) return ` ${pattern}`
+  if (/^(must|is|has|needs) /.test(expected)) return ` ${expected}`
+  // A sentence of its own, as "The port must be 80, 443, or 1024 and above."
+  if (/^[A-Z].*\.$/.test(expected)) return `: ${expected.slice(0, -1)}`
+  return ` must be ${types[expected] ?? expected}`
+}
