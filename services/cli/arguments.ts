@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 import { isId } from '../../infra/ids.ts'
 import { isSigningSecret } from '../../infra/wire/webhooks/signature.ts'
+import { eventTopics } from '../../schemas/events.ts'
 
 export const jsonFlag = ['--json', 'print one JSON document', false] as const
 
@@ -31,6 +32,19 @@ export function idOf(prefix: keyof typeof kinds): (text: string) => string {
     if (isId(prefix, text)) return text
     throw new InvalidArgumentError(`It must be the id of ${kinds[prefix]} (${prefix}_...).`)
   }
+}
+
+const isEventType = (text: string) => Object.hasOwn(eventTopics, text)
+
+export function eventType(text: string): string {
+  if (isEventType(text)) return text
+  throw new InvalidArgumentError('It must be the name of an event, such as SessionScored.')
+}
+
+/** Throws where the events of the type are on another topic, so that nothing would be found. */
+export function requireTypeOn({ topic, type }: { topic?: string; type?: string }): void {
+  const [, of] = Object.entries(eventTopics).find(([name]) => name === type) ?? []
+  if (of && of !== topic) throw new Error(`--topic must be ${of} for ${type}, got "${topic}"`)
 }
 
 /** An option whose value may be a secret, and is therefore not repeated when it is refused. */

@@ -7,7 +7,7 @@ import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { errorMessage } from '../../infra/thrown.ts'
 import { eventTopics } from '../../schemas/events.ts'
-import { idOf, since, wholeNumber } from './arguments.ts'
+import { eventType, idOf, requireTypeOn, since, wholeNumber } from './arguments.ts'
 
 interface EventsOptions {
   topic: string
@@ -27,7 +27,7 @@ export function defineEvents(command: Command): void {
   const topics = [...new Set(Object.values(eventTopics))]
   command
     .requiredOption('--topic <name>', `one of ${topics.join(', ')}`)
-    .option('--type <name>', 'only events of this type, for example SessionScored')
+    .option('--type <name>', 'only events of this type, for example SessionScored', eventType)
     .option('--key <key>', 'only events about this session, organization, ...')
     .option('--organization <id>', 'only events of this organization (org_...)', idOf('org'))
     .option('--partition <n>', 'only this partition', wholeNumber)
@@ -46,7 +46,8 @@ export function defineEvents(command: Command): void {
     .option('--follow', 'go on with new events instead of ending at the end', false)
     .action(async (options: EventsOptions) => {
       if (!topics.some((topic) => topic === options.topic))
-        throw new Error(`--topic: one of ${topics.join(', ')}`)
+        throw new Error(`--topic must be one of ${topics.join(', ')}, got "${options.topic}"`)
+      requireTypeOn(options)
       const { withStores } = await import('./operator/core.ts')
       await withStores((stores) => printEvents(stores, options), {
         opensKeys: options.open === true,
@@ -61,6 +62,9 @@ export async function printEvents(
 ): Promise<void> {
   const { topic, partition, offset, limit = Number.POSITIVE_INFINITY, follow } = options
   if (limit === 0) return
+  const { length } = await log.endPositions(topic)
+  if (partition !== undefined && partition >= length)
+    throw new Error(`--partition must be 0–${length - 1}, got ${partition}`)
   const { promise: enough, resolve } = Promise.withResolvers<void>()
   // The reader of a pipe, as `head` is, has ended and needs no more.
   process.stdout.on('error', () => resolve())

@@ -4,7 +4,7 @@ import { fieldSentences } from '../../infra/errors/field-problem.ts'
 import { toApiError } from '../../infra/http/error-response.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
 import { isConnectionError } from '../../infra/postgres/pool.ts'
-import { errorMessage } from '../../infra/thrown.ts'
+import { errorMessage, systemCode } from '../../infra/thrown.ts'
 import { withoutKeys } from './usage.ts'
 
 /**
@@ -13,11 +13,28 @@ import { withoutKeys } from './usage.ts'
  */
 export function reportFailure(
   error: unknown,
-  { json, textOf = errorMessage }: { json: boolean; textOf?: (error: unknown) => string },
+  { json, textOf = plainMessage }: { json: boolean; textOf?: (error: unknown) => string },
 ): void {
   process.exitCode = 1
   if (json) console.log(withoutKeys(JSON.stringify({ error: errorJson(error) }, null, 2)))
   else console.error(textOf(error))
+}
+
+const fileProblems: Record<string, string> = {
+  ENOENT: 'no such file or folder',
+  EACCES: 'permission denied',
+  EEXIST: 'it exists already',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of the path is not a folder',
+  ENOSPC: 'the disk is full',
+  EROFS: 'the disk is read-only',
+}
+
+/** Returns the message; of an error of the file system the file and what is wrong with it. */
+function plainMessage(error: unknown): string {
+  const { path: file } = Object(error)
+  const problem = fileProblems[systemCode(error) ?? '']
+  return problem && typeof file === 'string' ? `${file}: ${problem}` : errorMessage(error)
 }
 
 interface ErrorJson {
@@ -88,7 +105,7 @@ function optionOf(field: string, command: Command | undefined): string {
 }
 
 function explained({ code, message, cause }: ApiError): string {
-  const reason = cause instanceof Error ? cause.message : undefined
+  const reason = cause instanceof Error ? plainMessage(cause) : undefined
   if (code === 'service.unavailable') {
     const what = isConnectionError(cause) || cause instanceof LogUnavailable ? away : notConfirmed
     return reason ? `${what} (${reason})` : what

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
-import type { Command } from 'commander'
+import { isIP } from 'node:net'
+import { type Command, InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 import { createLogger } from '../../infra/telemetry.ts'
 import { parsedJson } from '../../infra/text.ts'
@@ -23,11 +24,17 @@ export function defineLearn(command: Command): void {
     .option(
       '--host <address>',
       'to listen on: 0.0.0.0 lets a phone in the same network answer',
+      address,
       '127.0.0.1',
     )
     .option('--open', 'show it to a Chromium, a Firefox and a WebKitGTK of this machine, then end')
     .option('--by <name>', 'who runs this', userName())
     .action(learn)
+}
+
+function address(text: string): string {
+  if (isIP(text) || text === 'localhost') return text
+  throw new InvalidArgumentError('It must be an IP address of this machine, or localhost.')
 }
 
 const stopWithinMs = 10_000

@@ -7,14 +7,14 @@ export function wantsJson(args: readonly string[]): boolean {
 }
 
 /**
- * How the program tells of arguments that it refuses: with help on standard error, or by throwing a CommanderError
+ * How the program tells of arguments that it refuses: in a sentence on standard error, or by throwing a CommanderError
  * when JSON is requested. A key or signing secret among the arguments is not repeated. Call it before commands are added,
  * which take it over.
  */
 export function tellUsage(program: Command, { json }: { json: boolean }): Command {
   if (json) return program.exitOverride().configureOutput({ writeErr: () => {} })
   return program
-    .showHelpAfterError()
+    .showHelpAfterError('Add --help to see what it takes.')
     .configureOutput({ outputError: (text, write) => write(withoutKeys(text)) })
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { eventTopics } from '../../../schemas/events.ts'
-import { jsonFlag, since, wordOf } from '../arguments.ts'
+import { eventType, jsonFlag, requireTypeOn, since, wordOf } from '../arguments.ts'
 import { printOutcome } from '../operator/operate.ts'
 import { exportFormats } from './file.ts'
 import type { ExportFlags } from './run.ts'
@@ -14,13 +14,16 @@ export function defineExport(exporting: Command): void {
   define(exporting.command('events'))
     .description('The events of a topic that were recorded then')
     .requiredOption('--topic <name>', `one of ${topics.join(', ')}`, wordOf(...topics))
-    .option('--type <name>', 'only events of this type, for example SessionScored')
+    .option('--type <name>', 'only events of this type, for example SessionScored', eventType)
     .option(
       '--open',
       'open what is encrypted, with the master keys; what was erased is marked',
       false,
     )
-    .action((flags: ExportFlags) => run('events', flags))
+    .action((flags: ExportFlags) => {
+      requireTypeOn(flags)
+      return run('events', flags)
+    })
 }
 
 function define(command: Command): Command {

@@ -32,6 +32,8 @@ export function runExport(
   flags: ExportFlags,
 ): Promise<CommandOutcome> {
   const { out: file, format = formatOf(file), topic = '', type = null } = flags
+  if ((flags.since ?? 0) >= (flags.until ?? Infinity))
+    throw new Error('--since must be earlier than --until')
   return withStores(
     async ({ pool, log, codec, logger }) => {
       const selection: ExportSelection = {

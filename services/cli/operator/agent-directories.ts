@@ -19,6 +19,8 @@ export function agentDirectoriesCommand(org: Command): void {
     async (core, organizationId, { add, name, remove }: Flags) => {
       const deps = asOperator(core, 'org agents')
       const about = { organizationId, by: 'operator' } as const
+      if (name !== undefined && add === undefined)
+        throw new Error('--name needs --add: it is the name of the directory that is added')
       if (add !== undefined) await addAgentDirectory(deps, { ...about, domain: add, name })
       if (remove !== undefined) await removeAgentDirectory(deps, { ...about, domain: remove })
       const directories = await findAgentDirectories(core.pool, organizationId)

@@ -43,7 +43,7 @@ export function defineConsole(consoles: Command): void {
     .option(
       '--url <url>',
       'where the console is (default: PUBLIC_URL)',
-      baseUrl({ command: login, flag: 'url' }),
+      baseUrl({ command: login, flag: '--url <url>' }),
     )
     .option(...jsonFlag)
     .action((organization: string, flags: LoginFlags) =>

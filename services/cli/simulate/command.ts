@@ -1,13 +1,19 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Environment } from '../../../schemas/events.ts'
-import { numericArgument, wordOf } from '../arguments.ts'
+import { baseUrl, numericArgument, wordOf } from '../arguments.ts'
 import { clientNames } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 import type { SimulateFlags } from './run.ts'
 
+const baseUrlFlag = '--base-url <url>'
+
 export function defineSimulate(command: Command): void {
   command
-    .option('--base-url <url>', 'the server (default: from credentials.json in DATA_DIR)')
+    .option(
+      baseUrlFlag,
+      'the server (default: from credentials.json in DATA_DIR)',
+      baseUrl({ command, flag: baseUrlFlag }),
+    )
     .option('--publishable-key <key>', "browsers' (default: from credentials.json in DATA_DIR)")
     .option('--ios-key <key>', 'a native-ios key (default: from credentials.json in DATA_DIR)')
     .option(
@@ -66,8 +72,8 @@ function weights(text: string): TrafficMix['clients'] {
   for (const part of text.split(',')) {
     const [name = '', weight = ''] = part.split('=')
     const client = clientNames.find((known) => known === name)
-    if (!client || !(Number(weight) >= 0))
-      throw new InvalidArgumentError('Example: web=70,ios=15,android=15')
+    if (!client || weight === '' || !(Number(weight) >= 0))
+      throw new InvalidArgumentError('It must be weights such as web=70,ios=15,android=15.')
     parsed[client] = Number(weight)
   }
   if (parsed.web + parsed.ios + parsed.android > 0) return parsed

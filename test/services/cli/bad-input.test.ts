@@ -161,6 +161,10 @@ const values: [line: string, expected: string][] = [
   ['export sessions --out x.csv --until now', time],
   ['export sessions --out x.csv --environment prod', environment],
   ['export events --out x.csv --topic nope', 'one of tidegate.collect.v1, '],
+  ['events --topic x --type Nope', 'the name of an event, such as SessionScored.'],
+  ['export events --out x.csv --topic tidegate.sessions.v1 --type Nope', 'the name of an event'],
+  ['simulate --clients web', 'weights such as web=70,ios=15,android=15.'],
+  ['learn --host 999.1.1.1', 'an IP address of this machine, or localhost.'],
   ['events --topic x --partition x', 'a whole number.'],
   ['events --topic x --offset -1', 'a whole number.'],
   ['events --topic x --limit x', 'a whole number.'],
@@ -201,6 +205,12 @@ const refusals: [line: string, sentence: string][] = [
     'org agents acme --add https://a.example/',
     '--add must be a domain such as agent.example, with its port unless that is',
   ],
+  ['simulate --base-url nope', "'--base-url <url>' argument is invalid. It must be a URL"],
+  [
+    'console login acme --role admin --environment live --name Ann --url nope',
+    "'--url <url>' argument is invalid. It must be a URL",
+  ],
+  ['org agents acme --name A', '--name needs --add: it is the name of the directory'],
   ['org agents acme --remove a.example', 'The organization has no such agent directory.'],
   ['org enable nobody ip_rotation', noOrganization],
   ['org enable acme', "missing required argument 'capability'"],
@@ -244,7 +254,19 @@ const refusals: [line: string, sentence: string][] = [
     'marks import README.md --organization acme',
     'line 1, session_id must be among the columns session_id, label, reason',
   ],
-  ['marks import /none.csv --organization acme', "no such file or directory, open '/none.csv'"],
+  ['marks import /none.csv --organization acme', '/none.csv: no such file or folder'],
+  ['marks import services --organization acme', 'services: it is a folder'],
+  ['rescore --model /none.json', '/none.json: no such file or folder'],
+  ['data-keys backup /none/x', '/none/x: no such file or folder'],
+  ['data-keys restore /none', '/none: no such file or folder'],
+  ['export sessions --out /none/x.csv', '/none/x.csv.part: no such file or folder'],
+  ['export sessions --out x.csv --since 1d --until 2d', '--since must be earlier than --until'],
+  ['project /none/x.ts --new', '/none/x.ts: no such file or folder'],
+  ['events --topic tidegate.sessions.v1 --partition 99', '--partition must be 0–2, got 99'],
+  [
+    'events --topic tidegate.collect.v1 --type SessionScored',
+    '--topic must be tidegate.sessions.v1 for SessionScored, got "tidegate.collect.v1"',
+  ],
   ['marks export --organization nobody', noOrganization],
   ['gate verify', "missing required argument 'service'"],
   ['gate verify nope', 'service: no organization has a service of this id.'],
@@ -253,7 +275,7 @@ const refusals: [line: string, sentence: string][] = [
   ['gate dev-integrator --service-id A', "option '--service-id <id>': 'A' cannot be the id of a"],
   ['simulate', `--base-url ${noCredentials}`],
   ['simulate --open-loop', '--open-loop needs --rate'],
-  ['simulate --clients tv=1', 'Example: web=70,ios=15,android=15'],
+  ['simulate --clients tv=1', 'It must be weights such as web=70,ios=15,android=15.'],
   ['simulate --clients web=0', 'At least one weight must be above 0.'],
   ['signup', "missing required argument 'service'"],
   ['signup A', "argument '<service>': 'A' cannot be the id of a service. An id has 3 to 32 lower"],
@@ -273,7 +295,7 @@ const refusals: [line: string, sentence: string][] = [
   ['rebuild sessions --workers 0', '--workers must be 1–99, got "0"'],
   ['project /none.ts', '/none.ts cannot be loaded: Cannot find module'],
   ['project package.json', 'package.json is no view:'],
-  ['project README.md --new', 'file already exists, open'],
+  ['project README.md --new', 'README.md: it exists already'],
   ['rescore', '--model is missing: "'],
   ['rescore --model package.json', 'signals is required'],
   ['rescore --model x --switch --back', '--switch and --back exclude each other.'],
@@ -289,7 +311,7 @@ const refusals: [line: string, sentence: string][] = [
   ['data update --from /none', 'as it was: Tor, because ENOENT: no such file or directory, scan'],
   ['data status extra', "too many arguments for 'status'. Expected 0"],
   ['data-keys backup', "missing required argument 'file'"],
-  ['data-keys backup README.md', 'file already exists, open'],
+  ['data-keys backup README.md', 'README.md: it exists already'],
   ['data-keys restore README.md', 'The file is no whole backup of data keys'],
   ['data-keys reseal extra', "too many arguments for 'reseal'. Expected 0"],
   ['log skip', "required option '--reason <text>' not specified"],
@@ -303,7 +325,7 @@ const refusals: [line: string, sentence: string][] = [
   ['export sessions --out x.csv --organization nobody', noOrganization],
   ['export events --out x.csv', "required option '--topic <name>' not specified"],
   ['events', "required option '--topic <name>' not specified"],
-  ['events --topic nope', '--topic: one of tidegate.collect.v1, tidegate.corrections.v1, '],
+  ['events --topic nope', '--topic must be one of tidegate.collect.v1, tidegate.corrections.v1, '],
 ]
 
 const url = 'argument is invalid. It must be a URL that begins with http:// or https://.'
@@ -327,7 +349,11 @@ const secrets: [line: string, sentence: string][] = [
 test('every command of the program is tried', () => {
   const program = readFileSync(path.join(root, 'services/cli/program.ts'), 'utf8')
   const defined = [...program.matchAll(/\.(define\w+),/g)].map(([, name]) => name)
-  expect(Object.values(definitions).map(({ name }) => name)).toEqual(defined)
+  expect(
+    Object.values(definitions)
+      .map(({ name }) => name)
+      .sort(),
+  ).toEqual(defined.sort())
   const lines = [...values, ...refusals].map(([line]) => `${line} `)
   expect(commands.filter((one) => !lines.some((line) => line.startsWith(`${one} `)))).toEqual([
     'migrate',

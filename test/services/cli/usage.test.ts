@@ -8,10 +8,10 @@ test.each([
   ['an unknown option', ['keys', 'list', '--colour'], /unknown option '--colour'/],
   ['a key', ['keys', 'create', 'acme', '--type', pasted], /'sk_live_\.\.\.' is invalid/],
   ['a signing secret', ['webhooks', 'redeliver', 'evt_1', 'whsec_AA+/A='], /evt_1, whsec_\.\.\.\./],
-])('%s is refused in text with help, or as one JSON document', async (_, args, message) => {
+])('%s is refused in a sentence, or as one JSON document', async (_, args, message) => {
   const [text, json] = await Promise.all([cli(args, {}), cli([...args, '--json'], {})])
   expect(text).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) })
-  expect(text.stderr).toContain('Usage: tidegate')
+  expect(text.stderr).toContain('Add --help to see what it takes.')
   expect(json).toMatchObject({ code: 1, stderr: '' })
   expect(JSON.parse(json.stdout).error).toEqual({
     code: 'command.usage',
