@@ -54,7 +54,7 @@ function refuseOther(identity: string, bound: string | undefined): void {
   throw new WrongLog(
     `The database holds what was read from another log: it was ${bound}, and the settings lead to ${identity}. ` +
       'Set KAFKA_BROKERS and DATABASE_URL as they were. If all records were moved at their offsets, run ' +
-      '`tidegate migrate --adopt-log` (docs/operate/operations.md, Another log).',
+      '`tidegate migrate --adopt-log` (docs/operate/kafka.md, Another log).',
   )
 }
 
@@ -87,7 +87,7 @@ export async function refuseBoundToKafka(db: Db): Promise<void> {
   if (!bound?.startsWith('Kafka')) return
   throw new WrongLog(
     `The database is bound to Kafka: what it holds was read from ${bound}, and KAFKA_BROKERS is not set. ` +
-      'Set it as it was (docs/operate/operations.md, Another log).',
+      'Set it as it was (docs/operate/kafka.md, Another log).',
   )
 }
 
@@ -123,7 +123,7 @@ export async function refuseShorterLog(db: Db, log: Pick<EventLog, 'endPositions
 }
 
 const replaced =
-  'it was truncated, made anew or restored from an older copy (docs/operate/operations.md, Another log).'
+  'it was truncated, made anew or restored from an older copy (docs/operate/kafka.md, Another log).'
 
 interface Marks {
   /** Epoch milliseconds. */

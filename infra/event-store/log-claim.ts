@@ -44,7 +44,7 @@ class LogClaimed extends WrongLog {
       `The log belongs to another database: "${database}" (${database_id}, installation ${installation_id}), claimed by ` +
         `server ${host} at ${new Date(time).toISOString()}. Set KAFKA_TOPIC_PREFIX to a prefix of your own. To move the ` +
         'log to this database, run `tidegate restore` or `tidegate serve --take-over-log` ' +
-        '(docs/operate/operations.md, One database per Kafka prefix).',
+        '(docs/operate/kafka.md, One database per Kafka prefix).',
     )
   }
 }

@@ -88,7 +88,7 @@ export async function moveTopic(
     if (copied.digest(partition) !== stored.digest(partition))
       throw new Error(
         `${topic}/${partition} differs: ${copied.count(partition)} records in the embedded log, ` +
-          `${stored.count(partition)} on Kafka (docs/operate/operations.md, From the embedded log to Kafka).`,
+          `${stored.count(partition)} on Kafka (docs/operate/kafka.md, From the embedded log to Kafka).`,
       )
   const records = ends.reduce((sum, { partition }) => sum + copied.count(partition), 0)
   return { topic, records, ends }

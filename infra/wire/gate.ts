@@ -78,7 +78,7 @@ export function isOperatorEnvName(name: string): boolean {
 }
 
 // What a variable's name ends with that tells programs and agents where they send what they have, what they read first,
-// what they run and whom they trust. docs/guide/gate.md has the same list.
+// what they run and whom they trust. docs/guide/gate-services.md has the same list.
 const steeringEnds =
   words(`API_BASE API_HOST API_URL ARGS ASKPASS BASEURL BASE_URI BROWSER CACERT CA_BUNDLE CA_CERT
     CA_CERTS CA_FILE CERT_FILE CMD COMMAND EDITOR ENDPOINT ENDPOINTS EXEC FLAGS HOME HOOK HOOKS INDEX_URL INIT

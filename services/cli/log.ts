@@ -91,7 +91,7 @@ function unreadableBecause(codec: EventCodec, record: LogRecord): string {
     return errorMessage(error)
   }
   throw new Error(
-    `The record can be read, as ${type}: mend what stops at it (docs/operate/operations.md).`,
+    `The record can be read, as ${type}: fix what stops at it (docs/operate/recovery.md).`,
   )
 }
 

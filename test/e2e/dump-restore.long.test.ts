@@ -18,7 +18,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 const { describe, it } = needs('postgresql', 'shells')
 
 const run = promisify(execFile)
-const block = (label: string) => codeBlock('operate/operations.md', `${label}: sh`)
+const block = (label: string) => codeBlock('operate/backup.md', `${label}: sh`)
 
 describe('the database is dumped and restored as the docs say', () => {
   const folder = temporaryFolder('dump')

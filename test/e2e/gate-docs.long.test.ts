@@ -174,7 +174,7 @@ describe('what the page says of envelopes', () => {
 })
 
 it('every table of the vault and beside it is named', async () => {
-  const page = await readFile(path.join(docs, 'guide/gate.md'), 'utf8')
+  const page = await readFile(path.join(docs, 'guide/gate-operators.md'), 'utf8')
   for (const table of ['gate_vault', 'gate_pages', 'gate_leases', 'gate_limits'])
     expect(page).toContain(`tidegate.${table}`)
 })

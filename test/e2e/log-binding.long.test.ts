@@ -41,7 +41,7 @@ const settingsOf = ({ brokers, prefix }: Place) => ({
 const deleteAll = ({ brokers, prefix }: Place) => deleteTopics(brokers.split(','), prefix)
 
 async function adoptStep(): Promise<string[]> {
-  const [adopt = []] = await documentedSteps('docs/operate/operations.md', 'Another log')
+  const [adopt = []] = await documentedSteps('docs/operate/kafka.md', 'Another log')
   expect(adopt).toEqual(['migrate', '--adopt-log'])
   return adopt
 }

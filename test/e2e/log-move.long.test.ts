@@ -96,7 +96,7 @@ describe('an installation that moves to Kafka', () => {
     await deleteTopics(kafka.brokers.split(','), kafka.prefix)
   })
 
-  const page = 'docs/operate/operations.md'
+  const page = 'docs/operate/kafka.md'
   const heading = 'From the embedded log to Kafka'
   /** As the docs print it. */
   async function move(...args: string[]) {

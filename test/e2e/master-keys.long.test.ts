@@ -27,7 +27,7 @@ const keys: Record<string, string> = {
 
 /** The lists of keys that the numbered steps begin with. */
 async function documentedSteps(): Promise<string[]> {
-  const page = await readFile(path.join(root, 'docs/operate/operations.md'), 'utf8')
+  const page = await readFile(path.join(root, 'docs/operate/backup.md'), 'utf8')
   const [, section = ''] = page.split('## Changing the master keys\n')
   return [...section.matchAll(/^\d\. `([a-z,]+)`:/gm)].map(([, list = '']) => list)
 }

@@ -72,7 +72,7 @@ describe.each(clusterLogs())('the database is lost, %s', (log) => {
       '/backups/data-keys-2026-11-23': backup,
     })
     expect(putBack).toEqual(['data-keys', 'restore', backup])
-    const restoring = await documentedSteps('docs/operate/operations.md', 'Restore', {
+    const restoring = await documentedSteps('docs/operate/backup.md', 'Restore', {
       '<file>': backup,
     })
     expect(restoring).toEqual([putBack, ['restore']])

@@ -10,7 +10,6 @@ const postgresql = range(supported.postgresql, 1)
 
 test.each([
   'README.md',
-  'docs/operate/operations.md',
   'docs/operate/deploying.md',
   'services/cli/package/README.md',
   'infra/deploy/compose.yaml',
@@ -20,6 +19,11 @@ test.each([
   expect(text).toContain(`PostgreSQL ${postgresql}`)
   expect(text).toContain(`Kafka ${kafka}`)
 })
+
+test.each([
+  ['docs/operate/database.md', `PostgreSQL ${postgresql}`],
+  ['docs/operate/kafka.md', `Kafka ${kafka}`],
+])('%s names %s', (file, versions) => expect(readFile(file)).toContain(versions))
 
 test.each([
   ['kafka', 'apache/kafka', supported.kafka],

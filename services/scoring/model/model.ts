@@ -118,7 +118,7 @@ export const scoringModel = z.strictObject({
 })
 export type ScoringModel = z.infer<typeof scoringModel>
 
-/** The model of this release. docs/guide/scoring.md says what its numbers mean; bench/detection/fit.ts fits points. */
+/** The model of this release. docs/reference/scoring-model.md says what its numbers mean; bench/detection/fit.ts fits points. */
 export const standardModel: ScoringModel = scoringModel.parse(document)
 
 const ids = new WeakMap<ScoringModel, string>()

@@ -43,7 +43,7 @@ describe('how long topics keep their records', () => {
   afterEach(() => Promise.all(logs.splice(0).map((log) => log.close())))
   afterAll(() => broker?.stop())
 
-  /** Those of docs/operate/operations.md, without `AlterConfigs`. */
+  /** Those of docs/operate/kafka.md, without `AlterConfigs`. */
   function documentedAcls() {
     const of = (resourceType: number, resourceName: string, operations: number[]) =>
       operations.map((operation) => ({

@@ -117,11 +117,11 @@ describe('every metric and label', async () => {
 
 test('the documented alerts are those of the rules, each with the section that says what to do', () => {
   const rows = textOf('docs/operate/operations.md').matchAll(
-    /^\| `(Tidegate\w+)` \|.*\]\((#[\w-]+)\) \|$/gm,
+    /^\| `(Tidegate\w+)` \|.*\]\(([\w.]*)(#[\w-]+)\) \|$/gm,
   )
-  const documented = [...rows].map(([, name, anchor]) => [
+  const documented = [...rows].map(([, name, page = '', anchor]) => [
     name,
-    `docs/operate/operations.md${anchor}`,
+    `docs/operate/${page || 'operations.md'}${anchor}`,
   ])
   expect(documented).toEqual(rules.map(({ alert, annotations }) => [alert, annotations.runbook]))
 })

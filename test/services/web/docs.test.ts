@@ -176,7 +176,9 @@ describe('pages of docs/ as HTML', () => {
 
   test('can be searched: each part has its address and its words', async () => {
     const entries: { address: string }[] = (await get('/docs/search.json')).json()
-    const found = entries.find(({ address }) => address === 'docs/guide/scoring#handshakes')
+    const found = entries.find(
+      ({ address }) => address === 'docs/reference/scoring-model#handshakes',
+    )
     expect(found).toMatchObject({ title: 'Handshakes', text: expect.stringContaining('begin TLS') })
   })
 })
