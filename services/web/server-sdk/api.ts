@@ -1,4 +1,4 @@
-// Generated from /openapi.json (49c8b1fbdd12de95) by make sdk-types. Don't edit.
+// Generated from /openapi.json (1978cbc7181f39e3) by make sdk-types. Don't edit.
 export interface components {
   schemas: {
     ApiErrorDetails: {
@@ -15,12 +15,6 @@ export interface components {
       issue: string
       expected?: string
       received?: string | number | boolean | null
-    }
-    CursorPagination: {
-      limit: number
-      has_more: boolean
-      /** @description Absent on the last page. */
-      next_cursor?: string
     }
     Decision: {
       event_id: string
@@ -156,9 +150,6 @@ export interface components {
     } & (unknown | unknown | unknown)
     /** @enum {string} */
     Phase: 'snapshot' | 'behavioral'
-    ResponseMeta: {
-      request_id: string
-    }
     /** @description How the score of the newest decision came about. */
     ScoreExplanation: {
       /** @description In their order from 0; the last total is `decision.risk_score`. Null where the points of the model that decided are not known: a decision of an earlier release. */
@@ -691,16 +682,6 @@ export interface components {
         name: string
       }[]
     }
-    SessionListMeta: {
-      request_id: string
-      /**
-       * Format: date-time
-       * @description Where reading began: when the first page was read, or `until`. This and `read_to` are present with filters of which each page reads a part of the sessions.
-       */
-      read_from?: string
-      /** @description How far back sessions were read so far; null = all. A page may be short, or empty, and more follow. */
-      read_to?: string | null
-    }
     /** @description The newest of `POST /v1/marks`. */
     SessionMark: {
       id: string
@@ -1188,7 +1169,6 @@ export interface components {
 }
 export type ApiErrorDetails = components['schemas']['ApiErrorDetails']
 export type ApiFieldIssue = components['schemas']['ApiFieldIssue']
-export type CursorPagination = components['schemas']['CursorPagination']
 export type Decision = components['schemas']['Decision']
 export type GateApprovedWebhookPayload = components['schemas']['GateApprovedWebhookPayload']
 export type GateDeliveryRequest = components['schemas']['GateDeliveryRequest']
@@ -1202,7 +1182,6 @@ export type ManipulationSummary = components['schemas']['ManipulationSummary']
 export type Mark = components['schemas']['Mark']
 export type MarkRequestInput = components['schemas']['MarkRequestInput']
 export type Phase = components['schemas']['Phase']
-export type ResponseMeta = components['schemas']['ResponseMeta']
 export type ScoreExplanation = components['schemas']['ScoreExplanation']
 export type ScoreSignal = components['schemas']['ScoreSignal']
 export type ScoreStep = components['schemas']['ScoreStep']
@@ -1227,7 +1206,6 @@ export type SessionFingerprintCalculatedWebhookEvent =
   components['schemas']['SessionFingerprintCalculatedWebhookEvent']
 export type SessionGroup = components['schemas']['SessionGroup']
 export type SessionHighlight = components['schemas']['SessionHighlight']
-export type SessionListMeta = components['schemas']['SessionListMeta']
 export type SessionMark = components['schemas']['SessionMark']
 export type SessionNativeApp = components['schemas']['SessionNativeApp']
 export type SessionNativeCarrier = components['schemas']['SessionNativeCarrier']
@@ -1269,21 +1247,7 @@ export interface operations {
       cookie?: never
     }
     requestBody?: never
-    responses: {
-      /** @description OK */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            data: components['schemas']['VisitorFingerprintSummary'][]
-            pagination: components['schemas']['CursorPagination']
-            meta: components['schemas']['ResponseMeta']
-          }
-        }
-      }
-    }
+    responses: never
   }
   getVisitorFingerprint: {
     parameters: {
@@ -1298,20 +1262,7 @@ export interface operations {
       cookie?: never
     }
     requestBody?: never
-    responses: {
-      /** @description OK */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            data: components['schemas']['VisitorFingerprintDetail']
-            meta: components['schemas']['ResponseMeta']
-          }
-        }
-      }
-    }
+    responses: never
   }
   markSessions: {
     parameters: {
@@ -1328,20 +1279,7 @@ export interface operations {
         'application/json': components['schemas']['MarkRequestInput']
       }
     }
-    responses: {
-      /** @description Created */
-      201: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            data: components['schemas']['Mark']
-            meta: components['schemas']['ResponseMeta']
-          }
-        }
-      }
-    }
+    responses: never
   }
   deleteMark: {
     parameters: {
@@ -1353,20 +1291,7 @@ export interface operations {
       cookie?: never
     }
     requestBody?: never
-    responses: {
-      /** @description OK */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            data: components['schemas']['Mark']
-            meta: components['schemas']['ResponseMeta']
-          }
-        }
-      }
-    }
+    responses: never
   }
   scoreRequests: {
     parameters: {
@@ -1395,20 +1320,7 @@ export interface operations {
         }
       }
     }
-    responses: {
-      /** @description OK */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            data: components['schemas']['ScoredRequest'][]
-            meta: components['schemas']['ResponseMeta']
-          }
-        }
-      }
-    }
+    responses: never
   }
   listSessions: {
     parameters: {
@@ -1544,21 +1456,7 @@ export interface operations {
       cookie?: never
     }
     requestBody?: never
-    responses: {
-      /** @description OK */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            data: components['schemas']['SessionSummary'][]
-            pagination: components['schemas']['CursorPagination']
-            meta: components['schemas']['SessionListMeta']
-          }
-        }
-      }
-    }
+    responses: never
   }
   countSessions: {
     parameters: {
@@ -1708,20 +1606,7 @@ export interface operations {
       cookie?: never
     }
     requestBody?: never
-    responses: {
-      /** @description OK */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            data: components['schemas']['SessionAggregates']
-            meta: components['schemas']['ResponseMeta']
-          }
-        }
-      }
-    }
+    responses: never
   }
   getSession: {
     parameters: {
@@ -1736,20 +1621,7 @@ export interface operations {
       cookie?: never
     }
     requestBody?: never
-    responses: {
-      /** @description OK */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            data: components['schemas']['SessionDetail']
-            meta: components['schemas']['ResponseMeta']
-          }
-        }
-      }
-    }
+    responses: never
   }
   updateSession: {
     parameters: {
@@ -1767,19 +1639,6 @@ export interface operations {
         }
       }
     }
-    responses: {
-      /** @description OK */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': {
-            data: components['schemas']['SessionDetail']
-            meta: components['schemas']['ResponseMeta']
-          }
-        }
-      }
-    }
+    responses: never
   }
 }

@@ -1,6 +1,16 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 
+const answers = [
+  'ApiErrorDetails',
+  'Mark',
+  'ScoredRequest',
+  'SessionAggregates',
+  'SessionDetail',
+  'SessionSummary',
+  'VisitorFingerprintDetail',
+  'VisitorFingerprintSummary',
+]
 const clientOperations = new Set([
   'listSessions',
   'countSessions',
@@ -13,10 +23,7 @@ const clientOperations = new Set([
   'scoreRequests',
 ])
 
-const operation = z.looseObject({
-  operationId: z.string(),
-  responses: z.record(z.string(), z.looseObject({ headers: z.unknown().optional() })),
-})
+const operation = z.looseObject({ operationId: z.string() })
 const description = z.looseObject({
   info: z.unknown(),
   paths: z.record(z.string(), z.record(z.string(), operation)),
@@ -28,14 +35,9 @@ export function clientDescription(document: unknown) {
   const { info, paths, components } = description.parse(document)
   const ofClient = Object.entries(paths)
     .sort()
-    .map(([path, item]) => {
-      const operations = Object.entries(item).filter(([, { operationId }]) =>
-        clientOperations.has(operationId),
-      )
-      return [path, Object.fromEntries(operations.map(([method, one]) => [method, successOf(one)]))]
-    })
+    .map(([path, item]) => [path, ofTheClient(item)])
   const webhooks = Object.keys(components.schemas).filter((name) => name.endsWith('WebhookEvent'))
-  const names = new Set(['ApiErrorDetails', ...webhooks, ...namesIn(ofClient)])
+  const names = new Set([...answers, ...webhooks, ...namesIn(ofClient)])
   // A set is walked on to what is added meanwhile.
   for (const name of names) for (const used of namesIn(components.schemas[name])) names.add(used)
   const schemas = Object.fromEntries(
@@ -48,10 +50,10 @@ export function clientDescription(document: unknown) {
 export const descriptionDigest = (part: ReturnType<typeof clientDescription>): string =>
   createHash('sha256').update(JSON.stringify(part)).digest('hex').slice(0, 16)
 
-function successOf({ responses, ...rest }: z.output<typeof operation>) {
-  const successes = Object.entries(responses).filter(([status]) => status.startsWith('2'))
-  const bodies = successes.map(([status, { headers: _, ...response }]) => [status, response])
-  return { ...rest, responses: Object.fromEntries(bodies) }
+// Without responses: the client names the schemas that answers have.
+function ofTheClient(item: Record<string, z.output<typeof operation>>) {
+  const operations = Object.entries(item).filter(([, one]) => clientOperations.has(one.operationId))
+  return Object.fromEntries(operations.map(([method, one]) => [method, { ...one, responses: {} }]))
 }
 
 /** Returns the schemas that a value refers to. */
