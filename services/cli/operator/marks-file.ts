@@ -14,8 +14,8 @@ export type ImportedMark = z.output<typeof row> & { line: number }
 const columns = ['session_id', 'label', 'reason', 'marked_at']
 const needed = columns.slice(0, 2)
 const expected: Record<string, string> = {
-  session_id: 'sid_ and 26 characters',
-  label: markLabel.options.join(', '),
+  session_id: 'an id (sid_ and 26 characters)',
+  label: `one of ${markLabel.options.join(', ')}`,
   reason: '1-64 of a-z, 0-9 and _, or nothing',
 }
 
@@ -56,7 +56,7 @@ function repeated(marks: ImportedMark[]): FieldIssue[] {
   const seen = new Set<string>()
   return marks.flatMap(({ session_id, line }) =>
     seen.size === seen.add(session_id).size
-      ? [problemAt(line, 'session_id', 'each session once')]
+      ? [problemAt(line, 'session_id', 'on one line only')]
       : [],
   )
 }
