@@ -19,6 +19,7 @@ const types: Record<string, string> = {
   string: 'a string',
   number: 'a number',
   boolean: 'true or false',
+  int: 'a whole number',
   array: 'a list',
   object: 'an object',
   record: 'an object',
@@ -45,7 +46,7 @@ const fewValues = 12
 export function fieldsMessage(details: ErrorDetails): string {
   const [first, ...others] = fieldSentences(details)
   if (first === undefined) return 'The request is invalid.'
-  return others.length > 0 ? `${first} (and ${others.length} more in details.fields)` : first
+  return others.length > 0 ? `${first} (and ${others.length} more)` : first
 }
 
 /** Returns what is wrong with each field: its name, and what it must be. */
@@ -55,14 +56,19 @@ export const fieldSentences = ({ fields = [], allowed_values = [] }: ErrorDetail
 function problemOf({ issue, expected }: FieldIssue, allowed: string[]): string {
   const said = issues[issue]
   if (expected === undefined || (issue === 'required' && types[expected]))
-    return ` ${said ?? issue.replaceAll('_', ' ')}`
+    return ` ${said ?? (/^(is|has|must) /.test(issue) ? issue : `is ${issue.replaceAll('_', ' ')}`)}`
+  // What is expected may be a reason, or what is allowed instead.
+  if (issue === 'not_allowed' && /^(an?|one of) /.test(expected)) return ` must be ${expected}`
   if (said) return ` ${said}: ${expected}`
   if (expected === 'one of allowed_values')
     return ` must be one of ${allowed.length > fewValues ? 'details.allowed_values' : allowed.join(', ')}`
+  if (/^Invalid input/.test(expected)) return ' is invalid'
   const pattern = /^Invalid string: (must .*)$/.exec(expected)?.[1]
   if (pattern) return ` ${pattern}`
   if (/^(must|is|has|needs) /.test(expected)) return ` ${expected}`
   // A sentence of its own, as "The port must be 80, 443, or 1024 and above."
   if (/^[A-Z].*\.$/.test(expected)) return `: ${expected.slice(0, -1)}`
+  if (/^(no |at (least|most) \d+ (character|item)s?)/.test(expected))
+    return ` must have ${expected}`
   return ` must be ${types[expected] ?? expected}`
 }

@@ -144,7 +144,7 @@ function refuseBody(parameterSet: ParameterSet): preValidationHookHandler {
 function membersOf(body: unknown): FieldIssue[] {
   if (body === undefined) return []
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    return [{ name: 'body', issue: 'invalid_type', expected: 'no body or {}' }]
+    return [{ name: 'body', issue: 'invalid_type', expected: 'an empty object, or no body' }]
   }
   return Object.keys(body).map((name) => ({ name, issue: 'not_allowed' }))
 }

@@ -123,7 +123,12 @@ function issueOf(keyword: string, message: string): string {
   return issueNames[keyword] ?? 'invalid'
 }
 
-const units: Record<string, string> = { string: ' characters', array: ' items' }
+const units: Record<string, string> = { string: ' character', array: ' item' }
+
+function unitOf({ origin }: Record<string, unknown>, count: unknown): string {
+  const unit = units[String(origin)]
+  return unit === undefined ? '' : `${unit}${count === 1 ? '' : 's'}`
+}
 
 function expectedBy({
   keyword,
@@ -132,9 +137,8 @@ function expectedBy({
   allowed,
 }: Omit<SchemaIssue, 'instancePath'> & { message: string; allowed: string[] | undefined }): string {
   if (keyword === 'invalid_type' && typeof params.expected === 'string') return params.expected
-  const unit = units[String(params.origin)] ?? ''
-  if (keyword === 'too_small') return `at least ${params.minimum}${unit}`
-  if (keyword === 'too_big') return `at most ${params.maximum}${unit}`
+  if (keyword === 'too_small') return `at least ${params.minimum}${unitOf(params, params.minimum)}`
+  if (keyword === 'too_big') return `at most ${params.maximum}${unitOf(params, params.maximum)}`
   const values = allowedValues({ keyword, params })
   return values && /^Invalid (option|input)\b/.test(message) ? expectedOf(values, allowed) : message
 }

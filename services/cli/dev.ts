@@ -22,7 +22,7 @@ import { createDemo } from '../web/routes.ts'
 import { writePrivate } from './credentials.ts'
 import { developmentCredentials } from './development-organization.ts'
 import { runUntilSignal } from './lifetime.ts'
-import { hostedPackage } from './package/hosted.ts'
+import { hostedPackages } from './package/hosted.ts'
 import { DataDirUnusable, startFailureText } from './start-failure.ts'
 
 // Receivers and edges of a developer are on the same machine.
@@ -69,7 +69,7 @@ async function startDevelopment(
   const parts = { config, databaseUrl, masterKeys, logger, clock: Date.now, random }
   await rebuildOutdated(parts)
   const simulationKey = developmentSimulationKey({ dataDir, random })
-  const more = { roles: allRoles, prepare, simulationKey, packages: hostedPackage }
+  const more = { roles: allRoles, prepare, simulationKey, packages: hostedPackages() }
   const server = await startServer({ ...parts, ...more })
   undo.defer(() => server.stop())
   console.log(

@@ -17,7 +17,7 @@ export function reportFailure(
 ): void {
   process.exitCode = 1
   if (json) console.log(withoutKeys(JSON.stringify({ error: errorJson(error) }, null, 2)))
-  else console.error(textOf(error))
+  else console.error(withoutKeys(textOf(error)))
 }
 
 const fileProblems: Record<string, string> = {
@@ -80,27 +80,31 @@ export function errorText(thrown: unknown, command?: Command): string {
   const error = toApiError(thrown)
   const { fields = [], allowed_values: allowed = [] } = error.details ?? {}
   const named = fields.map((field) => ({ ...field, name: optionOf(field.name, command) }))
-  const sentences = fieldSentences({ ...error.details, fields: named })
+  const sentences = fieldSentences({ ...error.details, fields: named }).map((sentence) =>
+    sentence.replace('details.allowed_values', 'these'),
+  )
   const lines = isRefusal(error.code) && sentences.length > 0 ? sentences : [explained(error)]
   const isListed = lines.some((line) => line.includes(allowed.join(', ')))
   return [...lines, ...(isListed ? [] : [`possible values: ${allowed.join(', ')}`])].join('\n')
 }
 
 // What options are called otherwise than the API's fields.
-const optionNames: Record<string, string> = {
-  allowed_origins: 'origins',
-  session_days: 'sessions',
-  decision_days: 'decisions',
-  visitor_days: 'visitors',
-  webhook_days: 'webhooks',
-  facts_topic: 'facts',
-  domain: 'add',
-}
+const optionNames = new Map([
+  ['allowed_origins', 'origins'],
+  ['session_days', 'sessions'],
+  ['decision_days', 'decisions'],
+  ['visitor_days', 'visitors'],
+  ['webhook_days', 'webhooks'],
+  ['facts_topic', 'facts'],
+  ['secret_limit', 'secret'],
+  ['publishable_limit', 'publishable'],
+  ['domain', 'add'],
+])
 
 /** `--origins` for `allowed_origins.0`, where the command has such an option. */
 function optionOf(field: string, command: Command | undefined): string {
   const [name = ''] = field.split('.', 1)
-  const flag = `--${(optionNames[name] ?? name).replaceAll('_', '-')}`
+  const flag = `--${(optionNames.get(name) ?? name).replaceAll('_', '-')}`
   return command?.options.some(({ long }) => long === flag) ? flag : field
 }
 

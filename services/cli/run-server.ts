@@ -2,7 +2,7 @@ import { createRandom } from '../../infra/random.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { type ServerOptions, startServer, stopWithinMs } from '../server/server.ts'
 import { runUntilSignal } from './lifetime.ts'
-import { hostedPackage } from './package/hosted.ts'
+import { hostedPackages } from './package/hosted.ts'
 import { readServerSettings } from './server-settings.ts'
 import { logStartFailure } from './start-failure.ts'
 
@@ -30,7 +30,7 @@ export async function runServer(
   }
   const start = async (undo: AsyncDisposableStack) => {
     const holdsLog = { takeOver, onLost }
-    const server = await startServer({ ...parts, holdsLog, packages: hostedPackage })
+    const server = await startServer({ ...parts, holdsLog, packages: hostedPackages() })
     undo.defer(() => server.stop())
     console.log(`Tidegate is ready: ${server.url}`)
   }

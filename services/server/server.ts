@@ -50,7 +50,7 @@ export interface ServerOptions extends CoreOptions {
   /** Only tests have it, because agents name what is looked up and are not to reach what is inside. */
   lookingUp?: WorkerParts['lookingUp']
   /** The npm packages that SDK_PACKAGES=on serves. */
-  packages?: PackageSource
+  packages?: PackageSource | undefined
 }
 
 export interface Server {

@@ -6,6 +6,7 @@ import { etagOf, madeOnce, madeOnceRoute, matchesEtag } from '../../infra/http/p
 import { escapeHtml } from '../../infra/text.ts'
 import { docsPage } from './docs/layout.ts'
 import { docsSectionsOf, type Library } from './docs/library.ts'
+import { docsHeaders, plainHeaders } from './docs/routes.ts'
 
 type PackageName = 'server' | 'browser' | 'tidegate'
 /** Returns a package as npm installs it, the same bytes each time. */
@@ -50,7 +51,7 @@ export function packageRoutes(app: FastifyInstance, { source, library, publicUrl
       return reply.type('application/gzip').send(body)
     })
   const python = () => readFile(path.join(import.meta.dirname, 'server-sdk/python', pythonFile))
-  madeOnceRoute(app, { url: `/sdk/${pythonFile}`, type: 'text', make: python })
+  madeOnceRoute(app, { url: `/sdk/${pythonFile}`, type: 'text', make: python }, plainHeaders)
   const make = async () => {
     const parts = await Promise.all(
       rows.map(async ({ name, title, about, bytes }) => {
@@ -67,5 +68,5 @@ export function packageRoutes(app: FastifyInstance, { source, library, publicUrl
     const sections = docsSectionsOf(library)
     return Buffer.from(docsPage({ title: 'Packages', html, headings: [], sections, up: '' }))
   }
-  madeOnceRoute(app, { url: '/sdk', type: 'html', make })
+  madeOnceRoute(app, { url: '/sdk', type: 'html', make }, docsHeaders)
 }

@@ -72,8 +72,8 @@ async function pageRoutes(
       file === 'site.css'
         ? tokenStyle + siteHeaderStyle + own
         : own
-            .replace('{{header}}', siteHeader({ up: '' }))
-            .replace('{{quickstart}}', quickstartHtml(library))
+            .replace('{{header}}', () => siteHeader({ up: '' }))
+            .replace('{{quickstart}}', () => quickstartHtml(library))
     const body = publishableKey
       ? text.replaceAll('{{publishableKey}}', publishableKey)
       : withoutDemo(text)

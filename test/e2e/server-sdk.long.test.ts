@@ -151,7 +151,7 @@ from tidegate_server import verify_token, verify_webhook, WebhookError
 cases = json.load(open("cases.json"))
 def told(case):
     result = verify_token(case.get("token"), secret_key=case["secretKey"], max_age=case.get("maxAge", 300),
-                          binding=case.get("binding"), now=case["now"] / 1000)
+                          now=case["now"] / 1000, **({"binding": case["binding"]} if "binding" in case else {}))
     return result.session["decision"]["event_id"] if result.ok else result.reason
 def genuine(case):
     try:
@@ -200,21 +200,58 @@ print(json.dumps({"first": first, "again": again, "other": other, "session": ses
     expect(found).toEqual(expected)
   }, 60_000)
 
+  test('names what the caller did wrong', async () => {
+    const found = await python(`
+import json
+from tidegate_server import Client, fail_open, verify_webhook
+def named(call):
+    try:
+        call()
+        return "nothing"
+    except TypeError as error:
+        return str(error)
+right = {"url": "http://127.0.0.1:1", "secret_key": "sk_live_x", "when_unavailable": fail_open}
+headers = {"webhook-id": "a", "webhook-timestamp": "1", "webhook-signature": "v1,"}
+print(json.dumps([
+    *[named(lambda: verify_webhook(b"{}", headers, secret, now=1)) for secret in ("", "whsec_", "whsec_%")],
+    *[named(lambda: Client(**{**right, **wrong})) for wrong in (
+        {"url": "htp://a"}, {"url": "https://u:p@a"}, {"secret_key": "sk_live_x\\n"}, {"timeout": float("nan")})],
+    named(lambda: Client(**right).get_session("é")),
+]))`)
+    const expected = [
+      ...Array(3).fill('secret must be'),
+      ...Array(2).fill('url must be http'),
+      'secret_key must be',
+      'timeout must be',
+      'not an id',
+    ]
+    expect(found).toEqual(expected.map((text) => expect.stringContaining(text)))
+  }, 60_000)
+
   test('retries as the server asks, a command under the same key', async () => {
     const keys: unknown[] = []
     const server = await serveLocally((request, response) => {
       keys.push(request.headers['idempotency-key'])
-      const [status, body] = keys.length < 3 ? [503, '{}'] : [201, '{"data":{"id":"mrk_1"}}']
-      response.writeHead(status, { 'retry-after': '0' }).end(body)
+      // A proxy's error, an answer that breaks off, and a command that is still under way.
+      const answers: [number, string][] = [
+        [503, '{"error":"Bad gateway"}'],
+        [200, '{"da'],
+        [409, '{"error":{"retryable":true}}'],
+        [201, '{"data":{"id":"mrk_1"}}'],
+      ]
+      const [status, body] = answers[keys.length - 1] ?? [500, '']
+      response.writeHead(status, { 'retry-after': '0', 'content-length': Math.max(body.length, 9) })
+      if (status === 200) response.write(body, () => response.destroy())
+      else response.end(body)
     })
     const found = await python(
       `
 import json, sys
 from tidegate_server import Client, fail_closed
-print(json.dumps(Client(url=sys.argv[1], secret_key="sk_live_x", when_unavailable=fail_closed).create_mark({})))`,
+print(json.dumps(Client(url=sys.argv[1], secret_key="sk_live_x", when_unavailable=fail_closed, retries=3).create_mark({})))`,
       server.url,
     ).finally(() => server.close())
     expect(found).toEqual({ id: 'mrk_1' })
-    expect([keys.length, new Set(keys).size]).toEqual([3, 1])
+    expect([keys.length, new Set(keys).size]).toEqual([4, 1])
   }, 60_000)
 })

@@ -1,10 +1,15 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import type { PackageName } from './names.ts'
 
+const compiler = path.resolve(import.meta.dirname, '../../../node_modules/.bin/tsc')
+
 /**
- * Returns a package of this version as npm installs it. It is built from this clone; in the package `tidegate` another
- * module stands in place of this file, because the packages come with it.
+ * Returns what gives each package of this version as npm installs it; undefined where they cannot be built, as in the
+ * image. They are built from this clone. In the package `tidegate` another module stands in place of this file, because
+ * the packages come with it.
  */
-export async function hostedPackage(name: PackageName): Promise<Buffer> {
-  const { packPackage } = await import('./build.ts')
-  return packPackage(name)
+export function hostedPackages(): ((name: PackageName) => Promise<Buffer>) | undefined {
+  if (!existsSync(compiler)) return undefined
+  return async (name) => (await import('./build.ts')).packPackage(name)
 }

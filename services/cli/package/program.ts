@@ -112,7 +112,7 @@ const ownPackages: Plugin = {
       contents: `
         import { readFile } from 'node:fs/promises'
         import { tarballOf } from './tarball.ts'
-        export const hostedPackage = (name) => name === 'tidegate'
+        export const hostedPackages = () => (name) => name === 'tidegate'
           ? tarballOf(programFolder + '/..')
           : readFile(\`\${programFolder}/sdk/\${name}.tgz\`)`,
       loader: 'ts',

@@ -1,7 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { pack } from 'tar-stream'
 
 // As npm does.
@@ -21,5 +22,5 @@ export async function tarballOf(folder: string): Promise<Buffer> {
     archive.entry({ name: `package/${file}`, mode, mtime }, await readFile(path.join(folder, file)))
   }
   archive.finalize()
-  return gzipSync(await buffer(archive), { level: 9 })
+  return promisify(gzip)(await buffer(archive), { level: 9 })
 }

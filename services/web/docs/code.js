@@ -1,3 +1,6 @@
+// A browser has no clipboard for pages that come over http from another machine.
+const canCopy = navigator.clipboard !== undefined
+
 for (const block of document.querySelectorAll('pre')) {
   const button = document.createElement('button')
   button.type = 'button'
@@ -10,7 +13,7 @@ for (const block of document.querySelectorAll('pre')) {
   const around = document.createElement('div')
   around.className = 'code'
   block.replaceWith(around)
-  around.append(block, button)
+  around.append(block, ...(canCopy ? [button] : []))
 }
 
 // A choice is kept for all lists on the page that have the tab, as people use one framework.

@@ -17,23 +17,26 @@ document.addEventListener('keydown', (event) => {
 })
 
 async function load() {
-  entries ??= fetch(`${input.dataset.root}docs/search.json`).then((response) => {
-    if (response.ok) return response.json()
-    entries = undefined
-    return []
-  })
+  entries ??= fetch(`${input.dataset.root}docs/search.json`)
+    .then((response) => (response.ok ? response.json() : Promise.reject(response.status)))
+    .catch(() => {
+      entries = undefined
+      return []
+    })
   return entries
 }
 
 async function show() {
-  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean)
+  const { value } = input
+  const words = value.toLowerCase().split(/\s+/).filter(Boolean)
   const found = words.length === 0 ? [] : await search(words)
+  if (input.value !== value) return
   list.hidden = words.length === 0
   list.replaceChildren(...(found.length > 0 ? found.map(item) : [nothing()]))
 }
 
 // Words that people type for what the pages call otherwise.
-const synonyms = {
+const synonyms = Object.assign(Object.create(null), {
   quickstart: ['get started', 'start tidegate'],
   install: ['npm install', 'package', 'image', 'chart'],
   gdpr: ['erasure', 'privacy', 'personal data'],
@@ -45,7 +48,7 @@ const synonyms = {
   delete: ['erase', 'erasure'],
   login: ['sign in', 'log in'],
   backup: ['restore'],
-}
+})
 
 /** Returns what is searched for: each word, or what stands for it. */
 function termsOf(words) {

@@ -27,7 +27,7 @@ export interface Library {
 export type Fill = (text: string) => string
 
 export async function readLibrary(fill: Fill): Promise<Library> {
-  const index = await readFile(path.join(import.meta.dirname, '../pages/llms.txt'), 'utf8')
+  const index = fill(await readFile(path.join(import.meta.dirname, '../pages/llms.txt'), 'utf8'))
   const pages = new Map<string, string>()
   for await (const file of glob(patterns, { cwd: root }))
     pages.set(file, fill(await readFile(path.join(root, file), 'utf8')))

@@ -15,8 +15,10 @@ import {
 } from './library.ts'
 import { addressOf } from './markdown.ts'
 
-const plain = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }
-const headers = {
+/** Headers of a file of text. */
+export const plainHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }
+/** Headers of a page of the docs, and of what it loads. */
+export const docsHeaders = {
   ...pageHeaders({ referrer: 'strict-origin-when-cross-origin', caching: 'no-cache' }),
   ...isolation,
 }
@@ -30,24 +32,32 @@ export async function docsRoutes(
   fill: Fill = (text) => text,
 ): Promise<Library> {
   const library = await readLibrary(fill)
-  fileRoute(app, { url: '/llms.txt', type: 'text', body: library.index }, plain)
+  fileRoute(app, { url: '/llms.txt', type: 'text', body: library.index }, plainHeaders)
   for (const [file, body] of library.pages) {
-    fileRoute(app, { url: `/${file}`, type: 'markdown', body }, plain)
+    fileRoute(app, { url: `/${file}`, type: 'markdown', body }, plainHeaders)
     pageRoute(app, library, file)
   }
   for (const file of library.pictures)
-    madeOnceRoute(app, { url: `/${file}`, type: 'png', make: () => readLibraryFile(file) }, headers)
+    madeOnceRoute(
+      app,
+      { url: `/${file}`, type: 'png', make: () => readLibraryFile(file) },
+      docsHeaders,
+    )
   for (const file of library.examples)
-    madeOnceRoute(app, { url: `/${file}`, type: 'text', make: () => readLibraryFile(file) }, plain)
+    madeOnceRoute(
+      app,
+      { url: `/${file}`, type: 'text', make: () => readLibraryFile(file) },
+      plainHeaders,
+    )
   const full = () => fullText(library)
-  madeOnceRoute(app, { url: '/llms-full.txt', type: 'text', make: full }, plain)
+  madeOnceRoute(app, { url: '/llms-full.txt', type: 'text', make: full }, plainHeaders)
   for (const [url, up] of [
     ['/docs', ''],
     ['/docs/', '../'],
   ] as const)
-    madeOnceRoute(app, { url, type: 'html', make: () => indexPage(library, up) }, headers)
+    madeOnceRoute(app, { url, type: 'html', make: () => indexPage(library, up) }, docsHeaders)
   const make = () => JSON.stringify(searchEntries(library))
-  madeOnceRoute(app, { url: '/docs/search.json', type: 'json', make }, headers)
+  madeOnceRoute(app, { url: '/docs/search.json', type: 'json', make }, docsHeaders)
   for (const [name, type] of [
     ['docs.css', 'css'],
     ['prose.css', 'css'],
@@ -61,7 +71,7 @@ export async function docsRoutes(
         type,
         make: () => readFile(path.join(import.meta.dirname, name)),
       },
-      headers,
+      docsHeaders,
     )
   return library
 }
@@ -71,7 +81,7 @@ function pageRoute(app: FastifyInstance, library: Library, file: string): void {
   const up = '../'.repeat(url.split('/').length - 2)
   const make = () =>
     docsPage({ ...rendered(library, file, up), sections: docsSectionsOf(library), file, up })
-  madeOnceRoute(app, { url, type: 'html', make }, headers)
+  madeOnceRoute(app, { url, type: 'html', make }, docsHeaders)
 }
 
 function indexPage(library: Library, up: string): string {

@@ -84,6 +84,8 @@ export class ApiError extends Error {
   readonly code: string
   readonly requestId: string | undefined
   readonly details: ApiErrorDetails | undefined
+  /** The same request may succeed later. */
+  readonly isRetryable: boolean
 
   constructor(status: number, error: Partial<ApiFailure>) {
     super(error.message ?? `Tidegate answered ${status}`)
@@ -91,6 +93,7 @@ export class ApiError extends Error {
     this.code = error.code ?? 'unknown'
     this.requestId = error.request_id
     this.details = error.details
+    this.isRetryable = status === 429 || status >= 500 || error.retryable === true
   }
 }
 
@@ -98,6 +101,7 @@ interface ApiFailure {
   code: string
   message: string
   request_id: string
+  retryable: boolean
   details: ApiErrorDetails
 }
 
@@ -174,19 +178,23 @@ const maxWaitMs = 30_000
 
 function sender(options: Omit<ClientOptions<unknown>, 'whenUnavailable'>) {
   const { secretKey, timeoutMs = 5000, retries = 2, fetch: request = fetch } = options
-  if (!/^sk_/.test(secretKey))
+  if (!/^sk_[\x21-\x7e]+$/.test(secretKey))
     throw new TypeError('secretKey must be a secret key (sk_live_… or sk_test_…)')
-  const base = new URL(options.url)
+  if (!(timeoutMs > 0) || !(retries >= 0))
+    throw new TypeError('timeoutMs must be above 0, and retries 0 or more')
+  const base = baseUrlOf(options.url)
 
   /** Resolves to the body. Rejects with ApiError or UnavailableError. */
   return async function send<T>({ method, path, query, body }: Call): Promise<T> {
-    const url = base.href.replace(/\/$/, '') + path + queryText(query)
+    const url = base + path + queryText(query)
     const init = {
       method,
+      // A redirect would take the key to another host, or make a GET of a command.
+      redirect: 'manual' as const,
       headers: {
         authorization: `Bearer ${secretKey}`,
         ...(body && { 'content-type': 'application/json' }),
-        // A retry of a command that was carried out returns the first answer.
+        // A retry of a mark that was made returns the first answer.
         ...(method !== 'GET' && { 'idempotency-key': crypto.randomUUID() }),
       },
       ...(body && { body: JSON.stringify(body) }),
@@ -206,6 +214,13 @@ function sender(options: Omit<ClientOptions<unknown>, 'whenUnavailable'>) {
   }
 }
 
+function baseUrlOf(text: string): string {
+  const { protocol, username, password, search, hash, href } = new URL(text)
+  if (!/^https?:$/.test(protocol) || username || password || search || hash)
+    throw new TypeError('url must be http or https, without credentials, query or fragment')
+  return href.replace(/\/$/, '')
+}
+
 type Outcome<T> = { body: T } | { problem: string; cause: unknown; retryAfterMs?: number }
 
 async function attemptOnce<T>(request: () => Promise<Response>): Promise<Outcome<T>> {
@@ -216,7 +231,7 @@ async function attemptOnce<T>(request: () => Promise<Response>): Promise<Outcome
     const text = await response.text()
     if (response.ok) return { body: JSON.parse(text) }
     const failure = new ApiError(status, errorIn(text))
-    if (status !== 429 && status < 500) throw failure
+    if (!failure.isRetryable) throw failure
     const retryAfterMs = retryAfter(response.headers.get('retry-after'))
     return {
       problem: `Tidegate answered ${status}`,
@@ -231,7 +246,8 @@ async function attemptOnce<T>(request: () => Promise<Response>): Promise<Outcome
 
 function errorIn(text: string): Partial<ApiFailure> {
   try {
-    return JSON.parse(text).error ?? {}
+    const { error } = JSON.parse(text)
+    return typeof error === 'object' && error !== null ? error : {}
   } catch {
     // A proxy in between answers as it likes.
     return {}

@@ -6,12 +6,12 @@ export class TokenError extends Error {
 }
 
 export interface VerifyOptions {
-  /** Secret key of the organization and environment whose publishable key the page uses. */
-  secretKey: string
+  /** Secret key of the organization and environment whose publishable key the page uses. Throws where it is missing. */
+  secretKey: string | undefined
   /** Seconds that a token is good for after its decision, and that clocks may differ. Default 300. */
   maxAge?: number
   /** The text that the page passed to `getSession({ binding })`, such as the form's one-time token. */
-  binding?: string
+  binding?: string | undefined
   /**
    * Makes a token count once: adds the id to a store that all your processes share, in one atomic step, for `ttl` seconds,
    * and returns true if the id was there before. With Redis: `(await redis.set(id, 1, { NX: true, EX: ttl })) === null`.
@@ -58,7 +58,9 @@ export async function verifyToken(token: unknown, options: VerifyOptions): Promi
     return refused('expired', `the token is ${Math.round(age)} s old, and may be ${maxAge} s old`)
 
   // 3. It must be of this form.
-  if (binding !== undefined && opened.hand_off?.binding !== (await sha256Hex(binding)))
+  // A binding that is undefined was lost, as with a session that ended, and matches no token.
+  const isBound = 'binding' in options
+  if (isBound && (!binding || opened.hand_off?.binding !== (await sha256Hex(binding))))
     return refused('wrong_binding', 'the token was made with another binding, or without one')
 
   // 4. It must be new. A refused token is not used up.
@@ -83,7 +85,10 @@ const label = 'foil-sealed-results-v2\0'
 type Bytes = Uint8Array<ArrayBuffer>
 
 /** Returns what the token says, without verifying its age or use. Rejects with TokenError. Layout: guide/server.md. */
-export async function openToken(token: unknown, secretKey: string): Promise<VerifiedSession> {
+export async function openToken(
+  token: unknown,
+  secretKey: string | undefined,
+): Promise<VerifiedSession> {
   if (typeof secretKey !== 'string' || secretKey === '')
     throw new TypeError('openToken needs a secret key (sk_live_… or sk_test_…)')
   const bytes = base64Bytes(token)
@@ -94,7 +99,12 @@ export async function openToken(token: unknown, secretKey: string): Promise<Veri
       bytes[0] === 1
         ? await decrypt(bytes.subarray(1 + nonceBytes), key, part(bytes, 1, nonceBytes))
         : await openRecipient(bytes, { hash, key })
-    return JSON.parse(new TextDecoder().decode(await inflate(compressed)))
+    const session = JSON.parse(new TextDecoder().decode(await inflate(compressed)))
+    // Only a holder of the key can make another payload.
+    const { event_id, evaluated_at } = session.decision
+    if (typeof event_id !== 'string' || Number.isNaN(Date.parse(evaluated_at)))
+      throw new TokenError('the token has no decision')
+    return session
   } catch (cause) {
     if (cause instanceof TokenError) throw cause
     throw new TokenError('the token was changed, or is none', { cause })

@@ -27,7 +27,7 @@ type HeaderSource = Headers | Record<string, string | string[] | undefined>
  * other bytes. `secret` is `whsec_…`, or during a rotation a list of the old and the new one. Rejects with WebhookError.
  */
 export async function verifyWebhook(
-  body: string | Uint8Array<ArrayBuffer>,
+  body: string | Uint8Array,
   headers: HeaderSource,
   secret: string | readonly string[],
   { now = Date.now() }: { now?: number } = {},
@@ -42,14 +42,14 @@ export async function verifyWebhook(
       'a header is missing: webhook-id, webhook-timestamp or webhook-signature',
     )
   const age = now / 1000 - Number(timestamp)
-  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(age) > toleranceSeconds)
+  if (!/^\d{1,12}$/.test(timestamp) || !(Math.abs(age) <= toleranceSeconds))
     throw new WebhookError(
       `webhook-timestamp is ${Math.round(age)} s old, more than ${toleranceSeconds}`,
     )
 
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
   const prefix = new TextEncoder().encode(`${id}.${timestamp}.`)
-  const signed = new Blob([prefix, body])
+  const signed = new Blob([prefix, typeof body === 'string' ? body : new Uint8Array(body)])
   const content = await signed.arrayBuffer()
   for (const one of [secret].flat())
     if (await isSigned(content, signatures, one)) return JSON.parse(text)
@@ -81,8 +81,11 @@ function base64Bytes(text: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
+// Libraries and realms have classes of their own.
+const isHeaders = (headers: HeaderSource): headers is Headers => typeof headers.get === 'function'
+
 function headerOf(headers: HeaderSource, name: string): string | undefined {
-  if (headers instanceof Headers) return headers.get(name) ?? undefined
+  if (isHeaders(headers)) return headers.get(name) ?? undefined
   const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
   return Array.isArray(found) ? found[0] : found
 }

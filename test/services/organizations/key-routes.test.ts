@@ -220,8 +220,8 @@ describe('a rotation', () => {
 })
 
 test.each([
-  [{ name: 'A', grace: 1 }, 'name is not allowed (and 1 more in details.fields)'],
-  [[], 'body must be no body or {}'],
+  [{ name: 'A', grace: 1 }, 'name is not allowed (and 1 more)'],
+  [[], 'body must be an empty object, or no body'],
 ])('%j in the body of a rotation or a revocation is refused', async (body, message) => {
   const { keyId } = await secret()
   const refused = [

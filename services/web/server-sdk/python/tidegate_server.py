@@ -11,6 +11,7 @@ import calendar
 import email.utils
 import hashlib
 import hmac
+import http.client
 import json
 import math
 import random
@@ -44,6 +45,13 @@ class WebhookError(Exception):
     """The delivery is not signed with the secret, is too old, or was changed. Answer 401."""
 
 
+class _Unset:
+    pass
+
+
+_UNSET = _Unset()
+
+
 @dataclass(frozen=True)
 class Verification:
     """`session` is None if `ok` is false; `message` is for your log, not for the visitor."""
@@ -59,7 +67,7 @@ def verify_token(
     *,
     secret_key: str,
     max_age: float = 300,
-    binding: Optional[str] = None,
+    binding: Union[str, None, _Unset] = _UNSET,
     seen: Optional[Callable[[str, int], bool]] = None,
     now: Optional[float] = None,
 ) -> Verification:
@@ -79,10 +87,11 @@ def verify_token(
         return _refused("unreadable", str(error))
     decision = session["decision"]
     age = (time.time() if now is None else now) - _epoch(decision["evaluated_at"])
-    if abs(age) > max_age:
+    if not abs(age) <= max_age:
         return _refused("expired", f"the token is {age:.0f} s old, and may be {max_age:g} s old")
     made_with = (session.get("hand_off") or {}).get("binding")
-    if binding is not None and made_with != hashlib.sha256(binding.encode()).hexdigest():
+    # A binding that is None was lost, as with a session that ended, and matches no token.
+    if not isinstance(binding, _Unset) and made_with != _sha256_hex(binding):
         return _refused("wrong_binding", "the token was made with another binding, or without one")
     # A refused token is not used up.
     if seen is not None and seen(decision["event_id"], math.ceil(2 * max_age)):
@@ -92,6 +101,10 @@ def verify_token(
 
 def _refused(reason: Reason, message: str) -> Verification:
     return Verification(ok=False, reason=reason, message=message)
+
+
+def _sha256_hex(text: Optional[str]) -> str:
+    return "" if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
 def _epoch(iso: str) -> float:
@@ -117,8 +130,13 @@ def open_token(token: str, secret_key: str) -> Json:
             compressed = AESGCM(key).decrypt(data[1 : 1 + _NONCE], data[1 + _NONCE :], None)
         else:
             compressed = _open_recipient(data, hashed, key)
-        return json.loads(_inflate(compressed))
-    except (InvalidTag, ValueError, zlib.error) as error:
+        session = json.loads(_inflate(compressed))
+        # Only a holder of the key can make another payload.
+        _epoch(session["decision"]["evaluated_at"])
+        if not isinstance(session["decision"]["event_id"], str):
+            raise TokenError("the token has no decision")
+        return session
+    except (InvalidTag, ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise TokenError("the token was changed, or is none") from error
 
 
@@ -177,7 +195,7 @@ def verify_webhook(
     if not re.fullmatch(r"[0-9]{1,12}", timestamp):
         raise WebhookError("webhook-timestamp is not a number of Unix seconds")
     age = (time.time() if now is None else now) - int(timestamp)
-    if abs(age) > _TOLERANCE:
+    if not abs(age) <= _TOLERANCE:
         raise WebhookError(f"webhook-timestamp is {age:.0f} s old, more than {_TOLERANCE}")
     raw = body.encode() if isinstance(body, str) else body
     signed = f"{id}.{timestamp}.".encode() + raw
@@ -186,6 +204,8 @@ def verify_webhook(
             key = base64.b64decode(one[6:] if one.startswith("whsec_") else one, validate=True)
         except (binascii.Error, ValueError) as error:
             raise TypeError("secret must be whsec_ and base64") from error
+        if not key:
+            raise TypeError("secret must be whsec_ and base64, and is empty")
         expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
         if any(hmac.compare_digest(entry.encode(), expected.encode()) for entry in signatures.split(" ")):
             return json.loads(raw)
@@ -201,6 +221,7 @@ class ApiError(Exception):
         self.code: str = error.get("code", "unknown")
         self.request_id: Optional[str] = error.get("request_id")
         self.details: Json = error.get("details") or {}
+        self.is_retryable = status == 429 or status >= 500 or error.get("retryable") is True
 
 
 class UnavailableError(Exception):
@@ -244,8 +265,13 @@ class Client:
         timeout: float = 5,
         retries: int = 2,
     ) -> None:
-        if not secret_key.startswith("sk_"):
+        if not re.fullmatch(r"sk_[\x21-\x7e]+", secret_key):
             raise TypeError("secret_key must be a secret key (sk_live_… or sk_test_…)")
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment:
+            raise TypeError("url must be http or https, without credentials, query or fragment")
+        if not timeout > 0 or retries < 0:
+            raise TypeError("timeout must be above 0, and retries 0 or more")
         self._url = url.rstrip("/")
         self._secret_key = secret_key
         self._when_unavailable = when_unavailable
@@ -309,7 +335,7 @@ class Client:
         text = urllib.parse.urlencode(present, doseq=True)
         headers = {"Authorization": f"Bearer {self._secret_key}"}
         if method != "GET":
-            # A retry of a command that was carried out returns the first answer.
+            # A retry of a mark that was made returns the first answer.
             headers["Idempotency-Key"] = str(uuid.uuid4())
         data = None
         if body is not None:
@@ -319,16 +345,21 @@ class Client:
         for attempt in range(self._retries + 1):
             request = urllib.request.Request(url, data=data, headers=headers, method=method)
             retry_after: Optional[float] = None
+            cause: Exception
             try:
                 with self._opener.open(request, timeout=self._timeout) as response:
-                    return json.loads(response.read())
+                    body_text = response.read()
+                try:
+                    return json.loads(body_text)
+                except ValueError as error:
+                    cause, problem = error, "the answer is not JSON"
             except urllib.error.HTTPError as answer:
-                cause: Exception = ApiError(answer.code, _error_in(answer))
-                if answer.code != 429 and answer.code < 500:
+                cause = ApiError(answer.code, _error_in(answer))
+                if not cause.is_retryable:
                     raise cause from None
                 problem = f"Tidegate answered {answer.code}"
                 retry_after = _retry_after(answer.headers.get("Retry-After"))
-            except (OSError, ValueError) as error:
+            except (OSError, http.client.HTTPException) as error:
                 cause, problem = error, "Tidegate cannot be reached, or its answer broke off"
             wait = 0.2 * 2**attempt * (0.5 + random.random()) if retry_after is None else retry_after
             if attempt == self._retries or wait > _MAX_WAIT:
@@ -338,17 +369,18 @@ class Client:
 
 
 def _segment(id: str) -> str:
-    if not re.fullmatch(r"\w+", id):
+    if not re.fullmatch(r"[A-Za-z0-9_]+", id):
         raise TypeError(f"not an id: {id!r}")
     return id
 
 
 def _error_in(answer: urllib.error.HTTPError) -> Json:
     try:
-        return json.loads(answer.read())["error"]
-    except (OSError, ValueError, KeyError, TypeError):
+        error = json.loads(answer.read())["error"]
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         # A proxy in between answers as it likes.
         return {}
+    return error if isinstance(error, dict) else {}
 
 
 def _retry_after(header: Optional[str]) -> Optional[float]:

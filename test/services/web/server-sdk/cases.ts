@@ -15,7 +15,8 @@ export interface TokenCase {
   token: unknown
   secretKey: string
   maxAge?: number
-  binding?: string
+  /** null: a binding that the caller lost. */
+  binding?: string | null
   now: number
   /** The reason of a refusal, or the id of the decision. */
   expected: string
@@ -25,8 +26,17 @@ const now = Date.parse('2026-11-30T12:00:00.000Z')
 const secretKey = 'sk_live_one'
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
-function sealed({ at = now, binding = null }: { at?: number; binding?: string | null } = {}) {
-  const decision = { event_id: 'evt_1', evaluated_at: new Date(at).toISOString() }
+interface Sealing {
+  at?: number
+  binding?: string | null
+  decision?: object | null
+}
+
+function sealed({
+  at = now,
+  binding = null,
+  decision = { event_id: 'evt_1', evaluated_at: new Date(at).toISOString() },
+}: Sealing = {}) {
   const hand_off = { challenge_answered: true, input_observed: true, binding }
   const secretHashes = [secretKey, 'sk_live_two'].map(secretHashOf)
   return sealToken({
@@ -77,6 +87,8 @@ export function tokenCases(): TokenCase[] {
     ['one byte', 'Ag=='],
     ['not base64', 'no token!'],
     ['not a string', { token: good }],
+    ['without a decision', sealed({ decision: null })],
+    ['of no time', sealed({ decision: { event_id: 'evt_1', evaluated_at: 'soon' } })],
     ['a bomb', bomb()],
   ]
   const vectorAt = Date.parse(vector2.payload.decision.evaluated_at)
@@ -161,6 +173,13 @@ export function tokenCases(): TokenCase[] {
       expected: 'wrong_binding',
     },
     { ...base, name: 'of no form', token: good, binding: 'form 1', expected: 'wrong_binding' },
+    {
+      ...base,
+      name: 'for a caller who lost its binding',
+      token: sealed({ binding: sha256('form 2') }),
+      binding: null,
+      expected: 'wrong_binding',
+    },
     {
       ...base,
       name: 'of a form that nobody asks for',

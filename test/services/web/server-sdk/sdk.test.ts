@@ -21,7 +21,8 @@ import { tokenCases, webhookCases } from './cases.ts'
 
 describe('verifyToken', () => {
   test('returns the session of a token that is to be trusted, and of others the reason', async () => {
-    for (const { name, token, expected, ...options } of tokenCases()) {
+    for (const { name, token, expected, binding, ...rest } of tokenCases()) {
+      const options = { ...rest, ...(binding !== undefined && { binding: binding ?? undefined }) }
       const result = await verifyToken(token, options)
       expect(result.ok ? result.session.decision.event_id : result.reason, name).toBe(expected)
     }
@@ -102,7 +103,8 @@ describe('verifyWebhook', () => {
     const { body, headers, now } = first
     const parsed: string = JSON.parse(body)
     await expect(verifyWebhook(parsed, headers, 'whsec_a')).rejects.toThrow('the raw body')
-    await expect(verifyWebhook(body, headers, 'whsec_%', { now })).rejects.toThrow('secret must be')
+    for (const secret of ['whsec_%', 'whsec_', ''])
+      await expect(verifyWebhook(body, headers, secret, { now })).rejects.toThrow('secret must be')
   })
 })
 
@@ -139,14 +141,21 @@ describe('the client', () => {
 
   test('retries what may succeed later, a command under the same key', async () => {
     const { url, asked } = await answering(
-      { status: 503, headers: soon },
+      // Of a proxy.
+      { status: 503, headers: soon, json: { error: 'Bad gateway' } },
       { status: 429, headers: soon },
+      {
+        status: 409,
+        headers: soon,
+        json: { error: { code: 'request.conflict', retryable: true } },
+      },
       { status: 201, json: { data: { id: 'mrk_1' } } },
     )
     const mark = { label: 'bot' as const, session_ids: ['sid_1'] }
-    expect(await at(url).marks.create(mark)).toEqual({ id: 'mrk_1' })
+    const client = createClient({ url, secretKey, whenUnavailable: failClosed, retries: 3 })
+    expect(await client.marks.create(mark)).toEqual({ id: 'mrk_1' })
     expect(asked.map(({ method, url, body }) => [method, url, body])).toEqual(
-      Array(3).fill(['POST', '/v1/marks', JSON.stringify(mark)]),
+      Array(4).fill(['POST', '/v1/marks', JSON.stringify(mark)]),
     )
     expect(new Set(asked.map(({ key }) => key)).size).toBe(1)
   })
@@ -214,6 +223,24 @@ describe('the client', () => {
       '/v1/sessions?verdict=bot&verdict=human&country=de&cursor=c%2F1',
       '/v1/sessions?verdict=bot&verdict=human&country=de&cursor=c%2F2',
     ])
+  })
+
+  test('follows no redirect with the key', async () => {
+    const { url, asked } = await answering({ status: 307, headers: { location: '/v1/sessions' } })
+    await expect(at(url).marks.remove('mrk_1')).rejects.toMatchObject({ status: 307 })
+    expect(asked).toHaveLength(1)
+  })
+
+  test.each([
+    [{ url: 'ftp://a.example' }, 'url must be http'],
+    [{ url: 'https://u:p@a.example' }, 'url must be http'],
+    [{ url: 'https://a.example/?x=1' }, 'url must be http'],
+    [{ secretKey: 'sk_live_x\n' }, 'secretKey must be'],
+    [{ timeoutMs: Number.NaN }, 'timeoutMs must be'],
+    [{ retries: Number.NaN }, 'retries 0 or more'],
+  ])('refuses %j instead of failing open for ever', (wrong, problem) => {
+    const options = { url: 'https://a.example', secretKey, whenUnavailable: failOpen }
+    expect(() => createClient({ ...options, ...wrong })).toThrow(problem)
   })
 
   test('refuses a publishable key, and an id that would be another path', async () => {
