@@ -27,7 +27,7 @@ test('everything that is refused is named once, with the first list of values', 
   )
   expect([error.code, error.message]).toEqual([
     'request.validation_failed',
-    'a invalid (and 2 more)',
+    'a is invalid (and 2 more)',
   ])
   expect(error.details).toEqual({
     fields: ['a', 'list.1', 'list.2'].map((name) => ({ name, issue: 'invalid' })),
