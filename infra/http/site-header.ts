@@ -15,18 +15,23 @@ const places = {
   errors: ['docs/errors', 'Errors'],
 } as const
 
+const ofDevelopment = { demo: ['demo', 'Demo'], console: ['console', 'Console'] } as const
+
 export interface HeaderNeeds {
   /** What leads from the page's address to the root, as `../`. A proxy may have the server below a path. */
   up: string
   /** Where the page is itself. */
-  current?: keyof typeof places | undefined
+  current?: keyof typeof places | 'demo' | undefined
   /** HTML behind the brand, such as a search field. */
   between?: string
+  /** The server has a demo and a console for whoever reads the page, as a development server does. */
+  isDevelopment?: boolean
 }
 
 /** The header of the home page, the demo, docs, API reference and errors. */
-export function siteHeader({ up, current, between = '' }: HeaderNeeds): string {
-  const links = Object.entries(places).map(([name, [to, title]]) => {
+export function siteHeader({ up, current, between = '', isDevelopment }: HeaderNeeds): string {
+  const shown = { ...(isDevelopment && ofDevelopment), ...places }
+  const links = Object.entries(shown).map(([name, [to, title]]) => {
     const here = name === current ? ' aria-current="page"' : ''
     return `<a href="${up}${to}"${here}>${title}</a>`
   })

@@ -65,6 +65,12 @@ async function pageRoutes(
   publishableKey: string | undefined,
 ): Promise<void> {
   const files = { ...startPage, ...(publishableKey ? demoPage : {}) }
+  const header = (file: string) =>
+    siteHeader({
+      up: '',
+      isDevelopment: publishableKey !== undefined,
+      ...(file === 'demo.html' && { current: 'demo' }),
+    })
   for (const [url, file] of Object.entries(files)) {
     const type = path.extname(file).slice(1) as FileType
     const own = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
@@ -72,7 +78,7 @@ async function pageRoutes(
       file === 'site.css'
         ? tokenStyle + siteHeaderStyle + own
         : own
-            .replace('{{header}}', () => siteHeader({ up: '' }))
+            .replace('{{header}}', () => header(file))
             .replace('{{quickstart}}', () => quickstartHtml(library))
     const body = publishableKey
       ? text.replaceAll('{{publishableKey}}', publishableKey)
