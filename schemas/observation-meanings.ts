@@ -18,7 +18,7 @@ const realm = {
 
 export const snapshotMeanings: Meanings<Snapshot> = {
   collection: {
-    mode: '`full` (also where it is absent), or `minimal` where the page asked for [no fingerprint](../guide/privacy.md#minimising)',
+    mode: '`full` (also where it is absent), or `minimal` where the page asked for [no fingerprint](../guide/privacy.md#minimizing)',
     withheld:
       'parts (`worker`, `iframe`, `webgl`, `canvas`, `fonts`, `audio`) that are not there, and why: `blocked` (refused or failed), `unsupported` (there is no such interface), `late` (not ready in time)',
   },

@@ -326,7 +326,7 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
         isErased ? ['erased', true] : [undefined, false],
       )
     }
-    const script = await codeBlock('guide/privacy.md', 'events: python')
+    const script = await codeBlock('guide/erasure.md', 'events: python')
     if (!needs('python').areMet) return
     const rows = parsed(
       execFileSync('python3', ['-c', script], { input: opened, encoding: 'utf8' }).trim(),
@@ -359,7 +359,7 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
       ['anew: sh', /'(vacuum [^']*)'/g],
       ['wal: sh', /-c '([^']*)'/g],
     ] as const)
-      for (const [, text = ''] of (await codeBlock('guide/privacy.md', block)).matchAll(statement))
+      for (const [, text = ''] of (await codeBlock('operate/retention.md', block)).matchAll(statement))
         await pool.query(text)
     await pool.end()
     await stop()

@@ -68,7 +68,7 @@ describe.each(clusterLogs())('the database is lost, %s', (log) => {
   /** The documented commands before and after the loss. */
   async function steps() {
     const backup = path.join(folder, 'data-keys')
-    const [save = [], putBack = []] = await documentedSteps('docs/guide/privacy.md', 'Key store', {
+    const [save = [], putBack = []] = await documentedSteps('docs/operate/retention.md', 'Key store', {
       '/backups/data-keys-2026-11-23': backup,
     })
     expect(putBack).toEqual(['data-keys', 'restore', backup])
