@@ -359,7 +359,9 @@ describe.each(clusterLogs())('of 20 marked people 5 are erased, on %s', (log) =>
       ['anew: sh', /'(vacuum [^']*)'/g],
       ['wal: sh', /-c '([^']*)'/g],
     ] as const)
-      for (const [, text = ''] of (await codeBlock('operate/retention.md', block)).matchAll(statement))
+      for (const [, text = ''] of (await codeBlock('guide/retention.md', block)).matchAll(
+        statement,
+      ))
         await pool.query(text)
     await pool.end()
     await stop()

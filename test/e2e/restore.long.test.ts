@@ -68,9 +68,13 @@ describe.each(clusterLogs())('the database is lost, %s', (log) => {
   /** The documented commands before and after the loss. */
   async function steps() {
     const backup = path.join(folder, 'data-keys')
-    const [save = [], putBack = []] = await documentedSteps('docs/operate/retention.md', 'Key store', {
-      '/backups/data-keys-2026-11-23': backup,
-    })
+    const [save = [], putBack = []] = await documentedSteps(
+      'docs/guide/retention.md',
+      'Key store',
+      {
+        '/backups/data-keys-2026-11-23': backup,
+      },
+    )
     expect(putBack).toEqual(['data-keys', 'restore', backup])
     const restoring = await documentedSteps('docs/operate/backup.md', 'Restore', {
       '<file>': backup,

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { request } from 'undici'
@@ -68,8 +68,9 @@ export const edges = {
 const localUrl = 'http://127.0.0.1:8787'
 
 async function prepareExpress({ tidegateUrl, secretKey }: EdgeOptions, { folder, port }: Setting) {
-  await cp(path.join(docs, 'examples/express/package.json'), path.join(folder, 'package.json'))
-  await installThere(folder)
+  const example = await readFile(path.join(docs, 'examples/express/package.json'), 'utf8')
+  const { express }: { express: string } = JSON.parse(example).dependencies
+  await installThere(folder, `express@${express}`)
   const judging = (await recipe('express.js')).replace(localUrl, tidegateUrl)
   const behind = `
 app.use(express.text({ type: '*/*' }), ({ tidegate, method, originalUrl: path, body = '' }, res) => {
