@@ -1,4 +1,10 @@
-import { ApiError, type FieldIssue, invalidFields, type ValidationCode } from './errors.ts'
+import {
+  ApiError,
+  type FieldIssue,
+  invalidFields,
+  isValidationCode,
+  type ValidationCode,
+} from './errors.ts'
 
 /**
  * Runs every check, which gives a value or refuses members with 422, and gives all their values by name. What some
@@ -64,8 +70,7 @@ interface Refusal {
 function refusalOf(error: unknown): Refusal | undefined {
   if (!(error instanceof ApiError)) return undefined
   const { code, details: { fields = [] } = {} } = error
-  const isRefusal = code === 'request.validation_failed' || code === 'gate.validation_failed'
-  return isRefusal && fields.length > 0 ? { code, error, fields } : undefined
+  return isValidationCode(code) && fields.length > 0 ? { code, error, fields } : undefined
 }
 
 // A member is named once, by the first check that refuses it; so is the list of allowed values.

@@ -52,6 +52,9 @@ export function filledError<Code extends ErrorCode>(
 
 export type ValidationCode = 'request.validation_failed' | 'gate.validation_failed'
 
+export const isValidationCode = (code: ErrorCode): code is ValidationCode =>
+  code === 'request.validation_failed' || code === 'gate.validation_failed'
+
 export function invalidField(
   field: FieldIssue,
   details: ErrorDetails = {},

@@ -57,7 +57,7 @@ function problemOf({ issue, expected }: FieldIssue, allowed: string[]): string {
   const said = issues[issue]
   if (expected === undefined || (issue === 'required' && types[expected]))
     return ` ${said ?? (/^(is|has|must) /.test(issue) ? issue : `is ${issue.replaceAll('_', ' ')}`)}`
-  // What is expected may be a reason, or what is allowed instead.
+  // `expected` is a reason, or names the value that is allowed instead.
   if (issue === 'not_allowed' && /^(an?|one of) /.test(expected)) return ` must be ${expected}`
   if (said) return ` ${said}: ${expected}`
   if (expected === 'one of allowed_values')

@@ -18,9 +18,9 @@ const places = {
 const ofDevelopment = { demo: ['demo', 'Demo'], console: ['console', 'Console'] } as const
 
 export interface HeaderNeeds {
-  /** What leads from the page's address to the root, as `../`. A proxy may have the server below a path. */
+  /** Relative path from the page to the root, such as `../`, because a proxy may serve the site below a path. */
   up: string
-  /** Where the page is itself. */
+  /** The link to the page itself. */
   current?: keyof typeof places | 'demo' | undefined
   /** HTML behind the brand, such as a search field. */
   between?: string

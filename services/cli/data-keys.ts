@@ -41,7 +41,7 @@ async function backUp(file: string) {
   return { data: { keys, file }, text }
 }
 
-// How long backups may live (docs/guide/retention.md).
+// Backups may live this long (docs/guide/retention.md).
 const backupDays = 30
 const dayMs = 24 * 60 * 60 * 1000
 

@@ -1,5 +1,5 @@
 import { type Command, CommanderError } from 'commander'
-import type { ApiError, ErrorDetails } from '../../infra/errors/errors.ts'
+import { type ApiError, type ErrorDetails, isValidationCode } from '../../infra/errors/errors.ts'
 import { fieldSentences } from '../../infra/errors/field-problem.ts'
 import { toApiError } from '../../infra/http/error-response.ts'
 import { LogUnavailable } from '../../infra/log/port.ts'
@@ -72,9 +72,6 @@ function usageOf({ code, message }: CommanderError): string {
   return message.replace(/^error: /, '')
 }
 
-const isRefusal = (code: string) =>
-  code === 'request.validation_failed' || code === 'gate.validation_failed'
-
 /** The message, or a line for each field that is wrong, which is called as the command's option for it. */
 export function errorText(thrown: unknown, command?: Command): string {
   const error = toApiError(thrown)
@@ -83,12 +80,13 @@ export function errorText(thrown: unknown, command?: Command): string {
   const sentences = fieldSentences({ ...error.details, fields: named }).map((sentence) =>
     sentence.replace('details.allowed_values', 'these'),
   )
-  const lines = isRefusal(error.code) && sentences.length > 0 ? sentences : [explained(error)]
+  const lines =
+    isValidationCode(error.code) && sentences.length > 0 ? sentences : [explained(error)]
   const isListed = lines.some((line) => line.includes(allowed.join(', ')))
   return [...lines, ...(isListed ? [] : [`possible values: ${allowed.join(', ')}`])].join('\n')
 }
 
-// What options are called otherwise than the API's fields.
+// Options whose name differs from the API's field.
 const optionNames = new Map([
   ['allowed_origins', 'origins'],
   ['session_days', 'sessions'],

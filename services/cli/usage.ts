@@ -7,7 +7,7 @@ export function wantsJson(args: readonly string[]): boolean {
 }
 
 /**
- * How the program tells of arguments that it refuses: in a sentence on standard error, or by throwing a CommanderError
+ * Makes the program report wrong arguments: in a sentence on standard error, or by throwing a CommanderError
  * when JSON is requested. A key or signing secret among the arguments is not repeated. Call it before commands are added,
  * which take it over.
  */

@@ -8,7 +8,7 @@ import { docsPage } from './docs/layout.ts'
 import { docsSectionsOf, type Library } from './docs/library.ts'
 import { docsHeaders, plainHeaders } from './docs/routes.ts'
 
-type PackageName = 'server' | 'browser' | 'tidegate'
+export type PackageName = 'server' | 'browser' | 'tidegate'
 /** Returns a package as npm installs it, the same bytes each time. */
 export type PackageSource = (name: PackageName) => Promise<Buffer>
 

@@ -12,7 +12,7 @@ export interface SessionOptions {
   onLost: () => void
 }
 
-/** Where a read starts, and how much it returns at most from there. */
+/** Start of a read, and the most that it returns from there. */
 export interface ReadFrom extends Position {
   records: number
   bytes: number

@@ -2,11 +2,12 @@ import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Metafile } from 'esbuild'
+import { madeOnce } from '../../../infra/http/pages.ts'
 import manifest from '../../../package.json' with { type: 'json' }
+import type { PackageName, PackageSource } from '../../web/packages.ts'
 import { buildBrowserPackage } from './browser.ts'
 import { compiled } from './compiled.ts'
 import { licenceTexts } from './licences.ts'
-import { fileOf, type PackageName } from './names.ts'
 import { bundleProgram, ownPackage, root, unbundled } from './program.ts'
 import { tarballOf } from './tarball.ts'
 
@@ -23,24 +24,29 @@ export async function packPackages(folder: string): Promise<Record<PackageName, 
   return { tidegate, browser, server }
 }
 
+// Named as npm would.
 async function writtenTo(folder: string, name: PackageName): Promise<string> {
-  const file = path.join(folder, fileOf(name, version))
+  const scoped = name === 'tidegate' ? name : `tidegate-${name}`
+  const file = path.join(folder, `${scoped}-${version}.tgz`)
   await mkdir(folder, { recursive: true })
   await writeFile(file, await packPackage(name))
   return file
 }
 
-const builds: Record<PackageName, (folder: string) => Promise<void>> = {
-  tidegate: buildProgram,
-  browser: buildBrowser,
-  server: buildServer,
+// Each is built once, because `tidegate` contains the other two.
+const packs: Record<PackageName, () => Promise<Buffer>> = {
+  tidegate: madeOnce(() => packed(buildProgram)),
+  browser: madeOnce(() => packed(buildBrowser)),
+  server: madeOnce(() => packed(buildServer)),
 }
 
 /** Returns the package as npm installs it. */
-export async function packPackage(name: PackageName): Promise<Buffer> {
-  const folder = await mkdtemp(path.join(tmpdir(), `tidegate-${name}-`))
+export const packPackage: PackageSource = (name) => packs[name]()
+
+async function packed(build: (folder: string) => Promise<void>): Promise<Buffer> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-package-'))
   try {
-    await builds[name](folder)
+    await build(folder)
     return await tarballOf(folder)
   } finally {
     await rm(folder, { recursive: true, force: true })
@@ -103,7 +109,7 @@ async function buildBrowser(folder: string): Promise<void> {
 
 async function buildServer(folder: string): Promise<void> {
   const sdk = path.join(root, 'services/web/server-sdk')
-  const modules = ['api', 'client', 'index', 'session', 'token', 'webhook']
+  const modules = ['api', 'base64', 'client', 'index', 'session', 'token', 'webhook']
   const names = modules.flatMap((name) => [`${name}.js`, `${name}.d.ts`])
   for (const [name, text] of await compiled('services/web/server-sdk', names))
     await writeFile(path.join(folder, name), text)

@@ -102,7 +102,7 @@ const builtSdk: Plugin = {
   },
 }
 
-/** Where the package `tidegate` has a package of an SDK with it. */
+/** Path of an SDK's package within the package `tidegate`. */
 export const ownPackage = (name: 'browser' | 'server'): string => `sdk/${name}.tgz`
 
 const ownPackages: Plugin = {

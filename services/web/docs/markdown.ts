@@ -20,7 +20,7 @@ export interface Rendering {
   file: string
   /** Whether there is a page of this file. Other links are their text alone, because nothing would answer them. */
   isPage: (file: string) => boolean
-  /** Whether the file is served as it is. A code span that names it links to it. */
+  /** Tells files that are served as they are. A code span that names one links to it. */
   isExample?: (file: string) => boolean
   /** What leads from the page's address to the root: `../../`. */
   up: string

@@ -1,4 +1,4 @@
-/** What a sealed token says of a session: its state at the decision. Later versions of Tidegate add members. */
+/** Payload of a sealed token: the session at its decision. Later versions of Tidegate add members. */
 export interface VerifiedSession {
   object: 'session_verification'
   session_id: string

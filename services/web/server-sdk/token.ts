@@ -1,3 +1,4 @@
+import { base64Bytes } from './base64.ts'
 import type { VerifiedSession } from './session.ts'
 
 /** The token is not sealed to this key, or was changed. */
@@ -91,7 +92,9 @@ export async function openToken(
 ): Promise<VerifiedSession> {
   if (typeof secretKey !== 'string' || secretKey === '')
     throw new TypeError('openToken needs a secret key (sk_live_… or sk_test_…)')
+  if (typeof token !== 'string') throw new TokenError('the token is not a string')
   const bytes = base64Bytes(token)
+  if (!bytes) throw new TokenError('the token is not base64')
   const hash = await sha256Hex(secretKey)
   const key = await sha256(`${hash}\0sealed-results`)
   try {
@@ -167,15 +170,6 @@ async function sha256(text: string): Promise<Bytes> {
 
 async function sha256Hex(text: string): Promise<string> {
   return Array.from(await sha256(text), (byte) => byte.toString(16).padStart(2, '0')).join('')
-}
-
-function base64Bytes(token: unknown): Bytes {
-  if (typeof token !== 'string') throw new TokenError('the token is not a string')
-  try {
-    return Uint8Array.from(atob(token), (character) => character.charCodeAt(0))
-  } catch {
-    throw new TokenError('the token is not base64')
-  }
 }
 
 // Stops at maxPayloadBytes, so that a small token cannot fill the memory.

@@ -4,6 +4,7 @@ import type {
   SessionResultPersistedWebhookEvent,
   WebhookTestWebhookEvent,
 } from './api.ts'
+import { base64Bytes } from './base64.ts'
 
 /** `type` tells them apart. Later versions of Tidegate add types. */
 export type WebhookEvent =
@@ -17,7 +18,7 @@ export class WebhookError extends Error {
   override name = 'WebhookError'
 }
 
-// Of Standard Webhooks (standardwebhooks.com).
+// Tolerance of Standard Webhooks (standardwebhooks.com).
 const toleranceSeconds = 300
 
 type HeaderSource = Headers | Record<string, string | string[] | undefined>
@@ -71,14 +72,6 @@ async function isSigned(
     if (signature && (await crypto.subtle.verify('HMAC', key, signature, content))) return true
   }
   return false
-}
-
-function base64Bytes(text: string): Uint8Array<ArrayBuffer> | undefined {
-  try {
-    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-  } catch {
-    return undefined
-  }
 }
 
 // Libraries and realms have classes of their own.

@@ -9,7 +9,7 @@ import {
 import vector1 from '../../../fixtures/sealed-token/vector.v1.json' with { type: 'json' }
 import vector2 from '../../../fixtures/sealed-token/vector.v2.json' with { type: 'json' }
 
-/** What both server SDKs are given, and what they return of it. Times are epoch milliseconds. */
+/** Arguments of both server SDKs, and their result. Times are epoch milliseconds. */
 export interface TokenCase {
   name: string
   token: unknown

@@ -45,7 +45,7 @@ describe('verifyToken', () => {
       const result = await verifyToken(token, { ...options, maxAge: 60, seen, ...more })
       return result.ok ? 'ok' : result.reason
     }
-    // What is refused is not used up.
+    // A refused token is not used up.
     expect(await reasonOf({ now: options.now + 61_000 })).toBe('expired')
     expect(await reasonOf({ binding: 'form' })).toBe('wrong_binding')
     expect(await reasonOf({ secretKey: 'sk_live_other' })).toBe('unreadable')
@@ -141,7 +141,7 @@ describe('the client', () => {
 
   test('retries what may succeed later, a command under the same key', async () => {
     const { url, asked } = await answering(
-      // Of a proxy.
+      // A proxy's error.
       { status: 503, headers: soon, json: { error: 'Bad gateway' } },
       { status: 429, headers: soon },
       {
