@@ -1,4 +1,4 @@
-/** A kind of forger by what they know and own. The report says what each takes. */
+/** A kind of forger, by what it knows and owns. The report shows the cost of each. */
 export type AttackClass =
   | 'junk'
   | 'repository'
@@ -11,31 +11,31 @@ export type AttackClass =
 export const attackClasses: Record<AttackClass, { title: string; cost: string }> = {
   junk: {
     title: 'invented answers',
-    cost: 'A script and the format of the SDK. No browser, no repository.',
+    cost: 'a script that speaks the protocol',
   },
   repository: {
     title: 'answers from this repository',
-    cost: 'A script that imports this repository, and a day to read it. No browser.',
+    cost: 'a script, and a day to read the repository',
   },
   harvested: {
     title: 'harvested answers',
-    cost: '100 openings, and one headless Chromium that answers their questions once. Then a script.',
+    cost: 'questions of 100 sessions, answered once by Chromium',
   },
   replay: {
-    title: 'replays of one visit, with answers from this repository',
-    cost: 'One visit by hand whose bodies are kept, a script, and this repository.',
+    title: 'replay of one recorded visit',
+    cost: 'one visit by hand, and the same answers',
   },
   collected: {
-    title: "a table of one address's questions of the day",
-    cost: '30 visible sessions from the address each day, and one headless Chromium that answers their questions once. Then a script.',
+    title: "one address's questions of the day",
+    cost: '30 visible sessions a day from that address, answered by Chromium',
   },
   oracle: {
-    title: 'a live oracle',
-    cost: 'A real browser of the claimed engine that runs all the time, some milliseconds of it per session, and a script.',
+    title: 'live oracle',
+    cost: 'a running browser of the claimed engine, some milliseconds per session',
   },
   mass: {
-    title: '40 sessions from one address in ten seconds',
-    cost: 'As above, and only one address.',
+    title: 'mass run',
+    cost: 'one address',
   },
 }
 

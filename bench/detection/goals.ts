@@ -1,4 +1,5 @@
 import type { AttackClass } from './attacks.ts'
+import type { Kind } from './cases.ts'
 import type { JudgedRow } from './measures.ts'
 
 export interface Goal {
@@ -6,6 +7,8 @@ export interface Goal {
   measured: string
   /** Null where it is only reported, or where there are no rows. */
   isMet: boolean | null
+  /** The report counts it by attack. */
+  isOfAttack?: true
 }
 
 type Attacked = JudgedRow & { attack: NonNullable<JudgedRow['attack']> }
@@ -18,6 +21,9 @@ const isHandLike = ({ framework }: JudgedRow) =>
   framework === 'xdotool' || framework === 'extension'
 const isEmulatedPhone = (row: JudgedRow) => row.kind !== 'person' && row.case.includes('-phone')
 const lies = (row: JudgedRow) => row.case.includes('user-agent-switcher')
+
+// Input that differs by more than copies do is no sign of a mass run.
+export const isVaried = (row: JudgedRow): boolean => row.case.startsWith('forger-mass-varied')
 
 const isHuman = ({ verdict }: JudgedRow) => verdict === 'human'
 const isBot = ({ verdict }: JudgedRow) => verdict === 'bot'
@@ -49,8 +55,6 @@ function goalsOfForgers(attacks: Attacked[]): Goal[] {
   const of = (attackClass: AttackClass) =>
     attacks.filter(({ attack }) => attack.class === attackClass)
   const [oracles, collected] = [of('oracle'), of('collected')]
-  // Input that differs by more than copies do is no sign of a mass run.
-  const isVaried = (row: JudgedRow) => row.case.startsWith('forger-mass-varied')
   const mass = of('mass').filter((row) => !isVaried(row))
   const single = attacks.filter(({ attack }) => !/^(mass|oracle|collected)$/.test(attack.class))
   const taught = single.filter(({ attack }) => attack.isTaught)
@@ -64,27 +68,28 @@ function goalsOfForgers(attacks: Attacked[]): Goal[] {
   const from = mass.filter(({ nth = 0 }) => nth >= 10)
   return [
     {
-      goal: 'Where the claimed engine was taught, no forger is human: 60 of them at least, without an oracle',
+      goal: 'Forged sessions where the engine was taught, without an oracle: none of at least 60 human',
       measured: `${passing.text} human`,
       isMet: passing.count === 0 && taught.length >= 60,
     },
     {
-      goal: 'Where it was not, none is human with implausible answers or without input',
+      goal: 'Forged sessions where the engine is not taught, with implausible answers or without input: none human',
       measured: `${weak.text} human`,
       isMet: weak.count === 0,
     },
     {
-      goal: 'Where it was not, with plausible answers and copied input',
+      goal: 'Engine not taught, plausible answers and copied input',
       measured: `${share(untaught.filter(hasBoth), isHuman).text} human`,
       isMet: null,
+      isOfAttack: true,
     },
     {
-      goal: 'From the tenth session of a mass run on, none is human',
+      goal: 'Mass runs, from the tenth session on: none human',
       measured: `${share(from, isHuman).text} human`,
       isMet: share(from, isHuman).count === 0,
     },
     {
-      goal: 'From the tenth session on, with copied input varied by 30 %',
+      goal: 'Mass run with copied input varied by 30 %, from the tenth session on',
       measured: `${
         share(
           of('mass').filter((row) => isVaried(row) && (row.nth ?? 0) >= 10),
@@ -92,13 +97,20 @@ function goalsOfForgers(attacks: Attacked[]): Goal[] {
         ).text
       } human`,
       isMet: null,
+      isOfAttack: true,
     },
     {
-      goal: "With a table of one address's questions of the day",
+      goal: "Answers to one address's questions of the day",
       measured: `${share(collected, isHuman).text} human`,
       isMet: null,
+      isOfAttack: true,
     },
-    { goal: 'With a live oracle', measured: `${share(oracles, isHuman).text} human`, isMet: null },
+    {
+      goal: 'With a live oracle',
+      measured: `${share(oracles, isHuman).text} human`,
+      isMet: null,
+      isOfAttack: true,
+    },
   ]
 }
 
@@ -108,15 +120,26 @@ function goalsOfAutomation(rows: JudgedRow[]): Goal[] {
   const [caught, passing] = [share(plain, isBot), share(plain, isHuman)]
   const phones = share(rows.filter(isEmulatedPhone), isHuman)
   const hands = acting.filter(isHandLike).map((row) => `${row.case} ${row.verdict} ${row.score}`)
+  const counted = (...which: Kind[]) => {
+    const found = rows.filter(({ kind }) => which.includes(kind))
+    return `${share(found, isBot).text} bot, ${share(found, isHuman).count} human`
+  }
   return [
     {
-      goal: 'Of automation that acts 90 % are bot, and none is human',
+      goal: 'Automation that clicks or types: at least 90 % bot, none human',
       measured: `${caught.text} bot, ${passing.count} human`,
       isMet: caught.count >= 0.9 * plain.length && passing.count === 0,
     },
-    { goal: 'Hand-like automation, apart', measured: hands.join(', '), isMet: null },
+    { goal: 'Automation with human-like input', measured: hands.join(', '), isMet: null },
+    { goal: 'Automation that only loads the page', measured: counted('loading'), isMet: null },
+    { goal: 'Automation with an evasion script', measured: counted('evasion'), isMet: null },
     {
-      goal: 'No emulated phone is human',
+      goal: 'Other scripts without a browser',
+      measured: counted('forgery', 'informed', 'informed-fresh'),
+      isMet: null,
+    },
+    {
+      goal: 'Emulated phones: none human',
       measured: `${phones.text} human`,
       isMet: phones.count === 0,
     },
@@ -138,14 +161,14 @@ function goalsOfPeople(rows: JudgedRow[]): Goal[] {
     hasFired(row, /^engine_not_learned$/) && !hasFired(row, /^natural_/)
   const freshly = share(fresh, (row) => isInconclusive(row) && !hasReason(row))
   return [
-    { goal: 'No person is bot', measured: `${accused.text} bot`, isMet: accused.count === 0 },
+    { goal: 'People: none bot', measured: `${accused.text} bot`, isMet: accused.count === 0 },
     {
-      goal: 'On a taught deployment 1 person in 40 is inconclusive at most, extensions that lie left out',
+      goal: 'People on the taught server, without user agent switchers: at most 1 person in 40 inconclusive',
       measured: `${doubted.text} inconclusive`,
       isMet: doubted.count * 40 <= people.length - fresh.length,
     },
     {
-      goal: 'On a fresh one people are inconclusive only because their engine is not learned',
+      goal: 'People on a fresh server: inconclusive only because their engine is not learned',
       measured: `${share(fresh, isInconclusive).text} inconclusive, ${freshly.count} for another reason`,
       isMet: freshly.count === 0,
     },

@@ -113,12 +113,12 @@ export function risks({ signals_fired: signals }: Row): string[] {
 }
 
 export const kinds: Record<Kind, string> = {
-  loading: 'automation that only loads',
-  acting: 'automation that acts',
+  loading: 'automation that only loads the page',
+  acting: 'automation that clicks or types',
   evasion: 'automation with an evasion script',
-  forgery: 'raw HTTP forgeries',
-  informed: 'raw HTTP forgeries with answers from this repository',
-  'informed-fresh': 'the same, where nothing is learned yet',
+  forgery: 'HTTP scripts',
+  informed: 'HTTP scripts with answers from this repository',
+  'informed-fresh': 'the same, nothing learned',
   forger: 'forgers by class',
   person: 'people',
 }

@@ -7,10 +7,9 @@ import { visitorsPart } from '../visitors/report.ts'
 import replay from '../visitors/results.json' with { type: 'json' }
 import { attackClasses } from './attacks.ts'
 import { leftOut } from './fit.ts'
-import { attacksOf, goalsOf } from './goals.ts'
+import { attacksOf, goalsOf, isVaried } from './goals.ts'
 import {
   areaUnderCurve,
-  type Counts,
   caughtByPeersOnly,
   countVerdicts,
   isJudged,
@@ -42,223 +41,172 @@ export async function writeReport(results: Results): Promise<void> {
 
 export function reportOf(results: Results): string {
   const all = results.rows.filter(isJudged)
-  // Forgers and people of a deployment that has learned nothing are in sections of their own.
-  const rows = all.filter(
-    ({ kind, isFresh }) => kind !== 'forger' && !(isFresh && kind === 'person'),
-  )
   return `${[
-    '# Detection, measured',
-    'How well Tidegate tells bots from people, and where it does not. `make eval` writes this page from `bench/detection/results.json`, which has every case with all that fired. Each case is a real browser (or none, where it says so) against a server of its own. It is judged when its page has loaded, and again when it has sent its form. BotD and fpscanner run in the same page, after the first hand-off.',
-    about(results),
-    '## Goals',
-    ...goals(all),
-    '## Verdicts',
-    ...verdicts(rows),
-    '## Forgers',
+    '# Detection',
+    'How well Tidegate tells bots from people, and what it misses. `make eval` measures it and writes this page; `bench/detection/results.json` has every check with its signals.',
+    '## Method',
+    [...method, about(results)].join('\n'),
+    '## Results',
+    goals(all),
+    ...notes(results.rows),
+    '## What an attack costs',
     ...forgers(all),
     '## What a determined attacker can do',
-    ...attackers,
-    '## People',
-    ...people(rows),
-    ...freshPeople(all),
-    '## Left out of the fit',
-    ...leftOutVerdicts(rows),
-    '## Scores',
-    ...roc(rows),
-    '## Tool by tool',
-    ...tools(rows),
-    '## What a peer catches and we do not',
-    ...peerCatches(rows),
-    '## Failed cases',
-    ...failures(results.rows),
+    attackers.join('\n'),
+    '## Automation that passes',
+    ...tools(all),
     visitorsPart(replay),
   ].join('\n\n')}\n`
 }
 
-function about({ date, commit, machine, versions, seed, seconds }: Results): string {
-  const list = (values: Record<string, string>) =>
-    Object.entries(values).map(([name, value]) => `${name} ${value}`)
-  return [
-    `- ${date}, commit ${commit}, seed \`${seed}\`, ${Math.round(seconds / 60)} minutes`,
-    `- ${list(machine).join(', ')}`,
-    `- ${list(versions).join(', ')}`,
-  ].join('\n')
+const method = [
+  '- **Automation** is a real browser that a tool drives. It is checked when it has loaded the page (`load`), and again when it has sent a form (`act`).',
+  '- **Forged sessions** come from scripts without a browser, which must answer [questions about the engine](../reference/scoring-model.md#required-evidence) that they claim. An *oracle* is a real browser that answers for them. A *mass run* is 40 sessions from one address in ten seconds.',
+  '- **People are simulated.** `xdotool` moves the mouse and types in real browsers, along curved paths and with typing errors. Setups include ad blockers, private windows, a screen reader, remote desktops, developer tools, and a CPU slowed 20×. Brave, LibreWolf, Electron and one ad blocker are imitated.',
+  '- **Taught** engines are those whose answers the server [knows](../operate/engines.md). One server was taught Chromium, Firefox and WebKitGTK, and a fresh one has learned nothing.',
+]
+
+function about({ date, commit, versions, seed }: Results): string {
+  const browsers = Object.entries(versions).map(([name, version]) => {
+    const short = version.replace(/ built on .*/, '')
+    return short.includes(name) ? short : `${name} ${short}`
+  })
+  return `- **Run** of ${date}, commit ${commit}, seed \`${seed}\`: ${browsers.join(', ')}.`
 }
 
-function goals(rows: JudgedRow[]): string[] {
-  const cells = goalsOf(rows).map(({ goal, measured, isMet }) => {
-    return [goal, measured, isMet === null ? '' : isMet ? 'met' : '**missed**']
-  })
-  return [table(['', 'measured', ''], cells)]
+function goals(rows: JudgedRow[]): string {
+  const cells = goalsOf(rows)
+    .filter(({ isOfAttack }) => !isOfAttack)
+    .map(({ goal, measured, isMet }) => {
+      return [goal, measured, isMet === null ? '' : isMet ? 'met' : '**missed**']
+    })
+  return table(['checks and goal', 'measured', 'result'], cells)
+}
+
+function notes(rows: Row[]): string[] {
+  const judged = rows.filter(isJudged).filter((row) => row.kind !== 'forger' && !isFreshPerson(row))
+  const doubted = judged.filter(
+    ({ kind, verdict }) => kind === 'person' && verdict === 'inconclusive',
+  )
+  const failed = rows.filter(({ error }) => error !== null)
+  return [
+    [
+      `- Inconclusive people on the taught server: ${namesOf(doubted, '-throttled')}. Failed and not counted: ${namesOf(failed)}.`,
+      `- ${roc(judged)}`,
+      `- The points of signals are fitted to these checks. ${leftOutVerdicts(judged)}`,
+    ].join('\n'),
+  ]
+}
+
+const isFreshPerson = ({ kind, isFresh }: Row) => kind === 'person' && isFresh === true
+
+function namesOf(rows: Row[], without = ''): string {
+  const names = rows.map((row) => row.case.replace(/^person-/, '').replace(without, ''))
+  return code([...new Set(names)]) || 'none'
+}
+
+function roc(rows: JudgedRow[]): string {
+  const shares = rocOf(rows).flatMap(({ threshold, truePositives, falsePositives }) =>
+    threshold === 40 || threshold === 70
+      ? `${percent(truePositives)} of bots and ${percent(falsePositives)} of people score at least ${threshold}`
+      : [],
+  )
+  return `${shares.join('; ')}. The area under the ROC curve is ${areaUnderCurve(rows).toFixed(3)}.`
+}
+
+function leftOutVerdicts(rows: JudgedRow[]): string {
+  const byKind = (judged: JudgedRow[]) =>
+    countVerdicts(judged, ({ kind }) => kinds[kind])
+      .map(({ name, bot, inconclusive, human }) => `${name} ${bot}/${inconclusive}/${human}`)
+      .join(', ')
+  const [fitted, refitted] = [byKind(rows), byKind(leftOut(rows))]
+  return fitted === refitted
+    ? 'Points fitted without the tool or browser under test give the same counts.'
+    : `Points fitted without the tool or browser under test give these counts (bot/inconclusive/human): ${refitted}.`
 }
 
 /** Forged sessions by what they take, by whether the claimed engine was taught, and by whether they bring input. */
 function forgers(rows: JudgedRow[]): string[] {
   const attacks = attacksOf(rows)
-  const names = Object.entries(attackClasses)
-  const costs = names.map(([, { title, cost }]) => `- **${title}**: ${cost}`)
-  const single = attacks.filter(({ attack }) => attack.class !== 'mass')
-  const counts = countVerdicts(single, ({ attack }) => {
-    const taught = attack?.isTaught ? 'taught' : 'not taught'
-    return `${attack && attackClasses[attack.class].title}, engine ${taught}, ${attack?.hasInput ? 'copied input' : 'no input'}`
-  })
-  const runs = Map.groupBy(
-    attacks.filter(({ attack }) => attack.class === 'mass'),
-    (row) => row.case,
+  const claims = new Set(attacks.map(({ attack }) => attack.claim))
+  const ways = [true, false].flatMap((isTaught) =>
+    [false, true].map((hasInput) => ({ isTaught, hasInput })),
   )
-  const mass = [...runs].map(([name, sessions]) => {
-    const human = sessions.filter(({ verdict }) => verdict === 'human')
-    const early = human.filter(({ nth = 0 }) => nth < 10).length
-    return [name, String(sessions.length), String(early), String(human.length - early)]
-  })
-  const passing = single.filter(({ verdict }) => verdict === 'human')
-  const byClass = Map.groupBy(passing, ({ attack }) => attackClasses[attack.class].title)
-  return [
-    `Scripts that send sessions by HTTP, each from an address of its own, and claim ${[...new Set(attacks.map(({ attack }) => attack.claim))].join(', ')}. What each takes:`,
-    costs.join('\n'),
-    countTable('', counts),
-    "Mass runs send 40 sessions in ten seconds from one address. `equal-input` sends the same input in each; the others with input change one person's by up to 30 %.",
-    table(['mass run', 'sessions', 'human before the tenth', 'human from the tenth on'], mass),
-    'Judged human, mass runs aside:',
-    [...byClass]
-      .map(
-        ([title, found]) =>
-          `- ${title}: ${[...new Set(found.map((row) => row.case.replace('forger-', '')))].join(', ')}`,
+  const cells = Object.entries(attackClasses).flatMap(([name, { title, cost }]) => {
+    if (name === 'mass') return []
+    const counts = ways.map(({ isTaught, hasInput }) => {
+      const sent = attacks.filter(
+        ({ attack: a }) => a.class === name && a.isTaught === isTaught && a.hasInput === hasInput,
       )
-      .join('\n') || 'None.',
+      return sent.length === 0 ? '' : `${sent.filter(isHuman).length} of ${sent.length}`
+    })
+    return [[title, cost, ...counts]]
+  })
+  const mass = attacks.filter(({ attack }) => attack.class === 'mass')
+  const early = mass.filter(({ nth = 0 }) => nth < 10)
+  const varied = mass.filter((row) => isVaried(row) && (row.nth ?? 0) >= 10)
+  return [
+    `How many forged sessions were scored as human. They claim ${claims.size} browsers. *Input* is copied from a recorded visit, with its numbers varied.`,
+    table(
+      [
+        'attack',
+        'what it takes',
+        'taught, no input',
+        'taught, input',
+        'not taught, no input',
+        'not taught, input',
+      ],
+      cells,
+    ),
+    `In mass runs, ${early.filter(isHuman).length} of ${early.length} sessions before the tenth were human. From the tenth on, ${varied.filter(isHuman).length} of ${varied.length} were human in a run whose input varied by 30 %.`,
   ]
 }
 
-function verdicts(rows: JudgedRow[]): string[] {
-  const hostile = rows.filter(({ kind }) => kind !== 'person')
-  return [
-    countTable(
-      '',
-      countVerdicts(rows, ({ kind }) => kinds[kind]),
-    ),
-    'Everything but people, by family of browser:',
-    countTable(
-      '',
-      countVerdicts(hostile, ({ family }) => family),
-    ),
-    'The server was taught by Chromium, Firefox and WebKitGTK of this machine (`tidegate learn --open`). "Answers from this repository" are forgers who have read it, so that they know what every engine answers. Sessions of `tidegate simulate` are in no table, because they tell nothing about detection.',
-  ]
-}
+const isHuman = ({ verdict }: JudgedRow) => verdict === 'human'
 
 const attackers = [
-  'A determined attacker drives a real browser on a machine with fonts and sound, and moves its mouse and keyboard below the browser along recorded paths of people. `xdotool-human` is such a case, and it is human. So is a farm of phones, and so are people who are paid. Nothing in a page tells them from the visitors that a site wants, so only repeats, addresses, rates and what a site knows of its accounts are left.',
-  "Sessions that a script invents pass where a real engine answers their questions as they come (a live oracle). Nothing separates it: an answer takes milliseconds, less than slow machines need, and a question about a document's own input would be handed to the oracle, too. They also pass where they bring copied input and claim an engine that nobody has taught, which on a fresh deployment is every engine. A recorded visit that is sent again is found where its numbers are changed by a few percent. It is not found where all of them are changed by a tenth or more, and durations are computed anew. Visits at random gaps, from many addresses, with hands that vary as much as people do are not found either.",
-  'A browser that nobody has touched yet may be indistinguishable from one that a person has just opened: most automation that stays human only loads the page. `patchright-careful` pauses as people do, and little but the clock of X11 reveals it. On Windows and macOS that clock reveals nothing, so it would be human there. Remote debugging is seen in one way, a logged error that is serialised, and Patchright silences that. A rejected promise would show it, too, but it breaks the tests that customers run with Playwright on their own pages.',
+  '- **Use real input.** `xdotool-human` moves the mouse and types from outside the browser. Phone farms and paid people look the same. Only repeats, addresses, rates and your own account data reveal them.',
+  '- **Ask a real browser (live oracle).** Its answers take milliseconds, less than slow machines need.',
+  '- **Vary a replay.** It is detected if numbers differ by a few percent, but not if each changes by a tenth or more and durations are recomputed. Visits at random intervals, from many addresses, with input as varied as that of people are not detected either.',
+  '- **Attack a fresh deployment.** Copied input passes for any engine that nobody has taught. [Teach engines](../operate/engines.md) before you go live.',
+  '- **Pause like a person,** as `patchright-careful` does. Only the event clock of X11 reveals it, so on Windows and macOS it would be human.',
+  '- **Hide the debugger.** Only a logged error that gets serialized reveals remote debugging, and Patchright prevents that. Another check would break the Playwright tests of your own pages.',
 ]
 
-function people(rows: JudgedRow[]): string[] {
-  const found = rows.filter(({ kind }) => kind === 'person')
-  return [
-    'Whoever is not `human` here is a false positive.',
-    countTable(
-      '',
-      countVerdicts(found, ({ family }) => family),
-    ),
-    'Each person has a twin whose browser gets a twentieth of one processor, by a control group, once it has asked for the page:',
-    countTable(
-      '',
-      countVerdicts(found, (row) => (isThrottled(row) ? 'a twentieth of the speed' : 'as it is')),
-    ),
-    'Among them are ad blockers, private windows, a screen reader, remote desktops over VNC, German locales, zoom, developer tools and a proxy that rewrites the user agent. `chromium-blocker`, `brave-like`, `librewolf-like` and Electron are imitations, since the originals could not be installed. Firefox on Wayland is left out.',
-  ]
-}
-
-function freshPeople(rows: JudgedRow[]): string[] {
-  const fresh = rows.filter(({ kind, isFresh }) => kind === 'person' && isFresh)
-  if (fresh.length === 0) return []
-  const input = ({ acts }: JudgedRow) => (acts ? 'after input' : 'before any input')
-  return ['Where nothing is learned yet:', countTable('', countVerdicts(fresh, input))]
-}
-
-const isThrottled = ({ case: name }: Row) => name.endsWith('-throttled')
-
-function leftOutVerdicts(rows: JudgedRow[]): string[] {
-  const about =
-    'The points of signals are fitted to these rows (`bench/detection/fit.ts`). Each row is judged once more, by points that were fitted without its framework, and people by points that were fitted without their browser.'
-  const byKind = (some: JudgedRow[]) => countVerdicts(some, ({ kind }) => kinds[kind])
-  const [own, others] = [byKind(rows), byKind(leftOut(rows))].map((counts) =>
-    countTable('', counts),
-  )
-  return [
-    about,
-    own === others ? 'All counts are those of [verdicts](#verdicts) then, too.' : `${others}`,
-  ]
-}
-
-function countTable(title: string, counts: Counts[]): string {
-  const share = (part: number, of: number) => `${part} (${percent(part / of)})`
-  return table(
-    [title, 'moments', 'bot', 'inconclusive', 'human'],
-    counts.map(({ name, rows, bot, inconclusive, human }) => {
-      return [name, String(rows), share(bot, rows), share(inconclusive, rows), share(human, rows)]
-    }),
-  )
-}
-
-function roc(rows: JudgedRow[]): string[] {
-  const points = rocOf(rows).map(({ threshold, truePositives, falsePositives }) => {
-    return [String(threshold), percent(truePositives), percent(falsePositives)]
-  })
-  return [
-    'Over all judged moments: true positives are of everything but people, false positives of people.',
-    table(['score from', 'true positives', 'false positives'], points),
-    `Area under the curve: ${areaUnderCurve(rows).toFixed(3)}.`,
-  ]
-}
-
 function tools(rows: JudgedRow[]): string[] {
-  const driven = rows.filter(({ kind, family }) => kind !== 'person' && family !== 'no browser')
-  const cells = [...Map.groupBy(driven, (row) => row.case)].map(([name, moments]) => {
-    const at = (acts: boolean) => {
-      const row = moments.find((moment) => moment.acts === acts)
-      return row ? `${row.verdict} ${row.score}` : ''
-    }
-    const [{ framework = '', version = '' } = {}] = moments
-    return [name, `${framework} ${version.replace(/ built on .*/, '')}`.trim(), at(false), at(true)]
+  const judged = rows.filter((row) => row.kind !== 'forger' && !isFreshPerson(row))
+  const driven = judged.filter(({ kind, family }) => kind !== 'person' && family !== 'no browser')
+  const cases = [...Map.groupBy(driven, (row) => row.case)]
+  const passing = cases.filter(([, checks]) => checks.some(({ verdict }) => verdict !== 'bot'))
+  const groups = Map.groupBy(passing, ([, checks]) => {
+    const at = (acts: boolean) => checks.find((check) => check.acts === acts)?.verdict ?? ''
+    return [at(false), at(true)].join(' | ')
   })
-  const short = cells.map(([name = '', by = '', ...rest], i) => [
-    name,
-    by === cells[i - 1]?.[1] ? '' : by,
-    ...rest,
-  ])
+  const names = new Set(passing.map(([name]) => name))
+  const weak = new Set(driven.filter((row) => names.has(row.case)).map((row) => row.framework))
+  const caught = new Set(driven.map((row) => row.framework).filter((name) => !weak.has(name)))
+  const byPeers = caughtByPeersOnly(judged).map(({ name }) => name.split('/')[0] ?? '')
   return [
-    'An empty cell of the second column is as the one above.',
-    table(['case', 'by', 'loads', 'acts'], short),
-  ]
-}
-
-function peerCatches(rows: JudgedRow[]): string[] {
-  const found = caughtByPeersOnly(rows)
-  const intro = 'What a peer finds on people as well is left out.'
-  if (found.length === 0) return [intro, 'None.']
-  const cells = found.map(({ name, verdict, score, found }) => [
-    name,
-    `${verdict} ${score}`,
-    found.join(', '),
-  ])
-  return [intro, table(['case', 'ours', 'found by'], cells)]
-}
-
-function failures(rows: Row[]): string[] {
-  const failed = rows.filter(({ error }) => error !== null)
-  if (failed.length === 0) return ['None.']
-  const short = (error: string | null) =>
-    code([(error ?? '').replace(/\s+/g, ' ').replaceAll('`', "'").slice(0, 300)])
-  return [
+    `In ${passing.length} of ${cases.length} cases, at least one check is not a bot:`,
     table(
-      ['case', 'error'],
-      failed.map(({ name, error }) => [name, short(error)]),
+      ['load', 'act', 'cases'],
+      [...groups].map(([verdicts, found]) => [
+        ...verdicts.split(' | '),
+        found.map(toolOf).join(', '),
+      ]),
     ),
+    `BotD or fpscanner finds something in these, and in no person: ${code([...new Set(byPeers)]) || 'none'}. Every check of these tools is a bot: ${code([...caught])}.`,
   ]
+}
+
+/** The case, with the version of its tool. */
+function toolOf([name, [check]]: [string, JudgedRow[]]): string {
+  const version = /^[\d.]+$/.exec(check?.version ?? '')?.[0]
+  return version ? `\`${name}\` ${version}` : `\`${name}\``
 }
 
 const percent = (share: number) => `${Math.round(share * 100)} %`
-const code = (words: string[]) => words.map((word) => `\`${word}\``).join(' ') || '-'
+const code = (words: string[]) => words.map((word) => `\`${word}\``).join(', ')
 
 function table(head: string[], rows: string[][]): string {
   const line = (cells: string[]) =>
