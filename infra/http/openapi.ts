@@ -3,7 +3,7 @@ import type { FastifyInstance, RouteOptions } from 'fastify'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type Access, accessOf } from '../access/principal.ts'
-import { apiPageRoutes } from './api-page.ts'
+import { apiOverview, apiTags } from './api-overview.ts'
 import { errorReferenceRoute } from './error-reference.ts'
 import { completePaths, headerComponents, idempotentMark } from './operations.ts'
 import { madeOnceRoute } from './pages.ts'
@@ -11,32 +11,23 @@ import { madeOnceRoute } from './pages.ts'
 const interfaceVersion = '2026-03-25'
 
 const securitySchemes = {
-  secretKey: { type: 'http', scheme: 'bearer', description: 'A secret key, sk_live_ or sk_test_.' },
+  secretKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'Secret key, `sk_live_...` or `sk_test_...`.',
+  },
   pollToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'The poll token of one Gate session, gtpoll_.',
+    description: 'Poll token of a Gate session, `gtpoll_...`.',
   },
-  agentToken: { type: 'http', scheme: 'bearer', description: 'An agent token, agt_.' },
+  agentToken: { type: 'http', scheme: 'bearer', description: 'Agent token, `agt_...`.' },
   publishableKey: {
     type: 'http',
     scheme: 'bearer',
-    description: 'A publishable key, pk_live_ or pk_test_.',
+    description: 'Publishable key, `pk_live_...` or `pk_test_...`.',
   },
 } as const
-
-const tags = [
-  { name: 'Sessions', description: 'Scored sessions, each explained.' },
-  { name: 'Visitor fingerprints', description: 'Visitors that come back.' },
-  { name: 'Organizations' },
-  { name: 'API keys' },
-  { name: 'Webhooks', description: 'Where events are sent.' },
-  { name: 'Events', description: 'What happened, and what became of telling your endpoints.' },
-  { name: 'Agents', description: 'For agents that browse through proxies.' },
-  { name: 'Gate', description: 'Agents sign up for services, and people approve.' },
-  { name: 'Collect', description: 'What the SDKs speak; applications do not call it directly.' },
-  { name: 'Operations', description: 'For those who run the server. None needs a key.' },
-]
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -45,9 +36,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * `/openapi.json` (OpenAPI 3.1) made from the routes' schemas, and `/docs` to read it. Await before adding routes.
- */
+/** `/openapi.json` (OpenAPI 3.1), made from the routes' schemas, and `/docs/errors`. Await before adding routes. */
 export async function openapiRoutes(
   app: FastifyInstance,
   { publicUrl }: { publicUrl: string },
@@ -57,9 +46,9 @@ export async function openapiRoutes(
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Tidegate API', version: interfaceVersion },
+      info: { title: 'Tidegate API', version: interfaceVersion, description: apiOverview },
       servers: [{ url: publicUrl }],
-      tags,
+      tags: [...apiTags],
       components: { securitySchemes },
     },
     transform: ({ route, ...document }) => {
@@ -70,14 +59,13 @@ export async function openapiRoutes(
   })
   const make = () => JSON.stringify(app.swagger())
   madeOnceRoute(app, { url: '/openapi.json', type: 'json', schema: documentSchema, make })
-  apiPageRoutes(app)
   errorReferenceRoute(app)
 }
 
 const documentSchema = {
   operationId: 'getDescription',
   tags: ['Operations'],
-  summary: 'This description of the interface',
+  summary: 'Get the OpenAPI document',
   response: { 200: z.looseObject({ openapi: z.string() }), 304: z.null() },
 }
 

@@ -7,7 +7,7 @@ import { buildSdk } from './build-sdk.ts'
 const schema = {
   operationId: 'getBrowserSdk',
   tags: ['Browser SDK'],
-  summary: 'The browser SDK, a module script',
+  summary: 'Get the browser SDK',
   response: { 200: { content: { 'text/javascript': { schema: z.string() } } }, 304: z.null() },
 }
 

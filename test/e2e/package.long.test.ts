@@ -107,9 +107,9 @@ describe.each(publishedNodes)('the package on Node %s, installed in an empty fol
       '/docs/internals/adr/README.md',
     ]
     const assets = [
-      '/docs/api/static/swagger-ui-bundle.js',
-      '/docs/api/static/start.js',
-      '/docs/api/static/theme.css',
+      '/docs/api',
+      '/docs/api/sessions',
+      '/docs/assets/api.css',
       '/docs/guide/pictures/console-session.png',
       '/gate/assets/main.js',
     ]

@@ -9,6 +9,7 @@ const opaque = [
   'timingNonce',
   'responseHmac',
   'sealedToken',
+  'sealed_token',
   'next_cursor',
   'confirmation_code',
   'public_key',
@@ -37,6 +38,9 @@ const rules: [kind: string, pattern: RegExp][] = [
   ['state', /(?<="state":\{"id":")[^"]+/g],
 ]
 
+/** Kinds whose values begin with what they are, such as `sk_live_`. */
+const prefixed = new Set(['id', 'key', 'token'])
+
 /** Texts that get one placeholder each, before values get numbered ones. */
 const fixedPlaceholders: [pattern: RegExp, name: string][] = [
   // As a repeated answer names it; the answer's own was replaced before.
@@ -56,6 +60,8 @@ const fixedPlaceholders: [pattern: RegExp, name: string][] = [
   [/(?<="serverPublicKey":\s?")[^"]+/g, 'of this hour'],
   [/(?<="last_used_at":)(?:null|"[^"]*")/g, '"<time or null>"'],
   [/(?<="evaluation_duration_ms":\s?)\d+/g, '"<milliseconds>"'],
+  // Shown to a person and typed in by another.
+  [/(?<="code":")\d{3} \d{3}(?=")/g, '<claim code>'],
   // A test that was sent just now may or may not be on its way yet.
   [/(?<="latest_delivery":\{[^{}]*"status":")(?:pending|delivering)/g, '<not delivered>'],
 ]
@@ -76,12 +82,12 @@ const terms: [name: string, ms: number][] = [
  * A time of this run: what lies ahead as the term that it was given, however long ago. What is further away than a
  * year is no time of this run and stays as it is.
  */
-function masked(text: string, at: number, now: number): string {
+function masked(text: string, at: number, { now, name }: { now: number; name: string }): string {
   const distance = at - now
   if (Math.abs(distance) > year) return text
-  if (distance < minute) return '<time>'
+  if (distance < minute) return `<${name}>`
   const term = terms.find(([, ms]) => distance <= ms)
-  return `<time in ${term?.[0] ?? 'a year'}>`
+  return `<${name} in ${term?.[0] ?? 'a year'}>`
 }
 
 /**
@@ -95,7 +101,7 @@ export function createMask(places: Record<string, string>) {
   function placeholder(kind: string, value: string): string {
     const found = known.get(value)
     if (found !== undefined) return found
-    const name = kind === 'id' ? value.slice(0, value.indexOf('_')) : kind
+    const name = prefixed.has(kind) ? value.slice(0, value.lastIndexOf('_')) : kind
     const count = (counts.get(name) ?? 0) + 1
     counts.set(name, count)
     known.set(value, `<${name} ${count}>`)
@@ -109,11 +115,11 @@ export function createMask(places: Record<string, string>) {
     for (const [kind, pattern] of rules)
       result = result.replace(pattern, (value) => placeholder(kind, value))
     result = result.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z/g, (time) =>
-      masked(time, Date.parse(time), now),
+      masked(time, Date.parse(time), { now, name: 'time' }),
     )
     return result.replace(
       /(?<=:)\b1[789]\d{11}\b/g,
-      (time) => `"${masked(time, Number(time), now)}"`,
+      (time) => `"${masked(time, Number(time), { now, name: 'epoch' })}"`,
     )
   }
 }

@@ -1,3 +1,4 @@
+import { exampleNames } from './examples.ts'
 import {
   type Answer,
   type Headers,
@@ -13,6 +14,8 @@ export interface Recorded {
   name: string
   method: string
   path: string
+  /** JSON body, where the API reference shows the request as an example. */
+  request?: unknown
   status: number
   /** `Name: value`, in the order in which they came. */
   headers: string[]
@@ -45,7 +48,8 @@ export function createRecorder({ baseUrl, mask: maskFully }: { baseUrl: string; 
   const recorded: Recorded[] = []
   const names = new Set<string>()
 
-  function keep({ name, method, path, compared = 'all' }: Named, answer: Answer): Answer {
+  function keep(named: Named, answer: Answer): Answer {
+    const { name, method, path, compared = 'all' } = named
     if (names.has(name)) throw new Error(`two requests are called "${name}"`)
     names.add(name)
     const now = Date.now()
@@ -55,13 +59,16 @@ export function createRecorder({ baseUrl, mask: maskFully }: { baseUrl: string; 
     // The path first: what a client names comes before what it is answered.
     const shownPath = mask(path)
     const headers = headersOf(answer, { compared, mask, method })
+    const shownBody = bodyOf(answer, { compared, mask })
     recorded.push({
       name,
       method,
       path: shownPath,
+      // Last: a placeholder is numbered when an answer names its value, or else here.
+      ...requestOf(named, mask),
       status: answer.status,
       headers,
-      ...bodyOf(answer, { compared, mask }),
+      ...shownBody,
     })
     return answer
   }
@@ -118,6 +125,18 @@ const malformed: [what: string, body?: Body, type?: string][] = [
   ['JSON with a charset', '{"unknown":true}', 'application/json; charset=utf-8'],
   ['too large', `"${'x'.repeat(256 * 1024)}"`, json],
 ]
+
+const shownInReference = new Set(Object.values(exampleNames))
+
+function requestOf(
+  { name, body }: Named,
+  mask: (text: string) => string,
+): Pick<Recorded, 'request'> {
+  const isJson = typeof body === 'object' && !(body instanceof Uint8Array)
+  return isJson && shownInReference.has(name)
+    ? { request: JSON.parse(mask(JSON.stringify(body))) }
+    : {}
+}
 
 interface Masking {
   compared: Compared

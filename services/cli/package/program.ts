@@ -23,10 +23,9 @@ const assets = [
   'services/cli/rescore/*.css',
   'services/console/pages/index.html',
   'services/gate/page/assets/*.{css,html,js}',
-  'services/web/docs/*.{css,js}',
+  'services/web/docs/*.{css,js,json}',
   'services/web/pages/*',
   'services/web/server-sdk/python/*.py',
-  'node_modules/@fastify/swagger-ui/static/{swagger-ui.css,swagger-ui-bundle.js,favicon-32x32.png}',
 ]
 
 /**

@@ -17,10 +17,10 @@ hljs.registerAliases(['javascript', 'js', 'jsx', 'ts', 'tsx'], { languageName: '
 hljs.registerAliases(['sh'], { languageName: 'bash' })
 hljs.registerAliases(['html'], { languageName: 'xml' })
 
-/** A block of code as HTML, with the classes of highlight.js where its language is known. */
+/** A block of code as HTML, with the classes of highlight.js where its language is known. It scrolls, so it takes the focus. */
 export function codeHtml(text: string, language = ''): string {
   const inner = hljs.getLanguage(language)
     ? hljs.highlight(text, { language }).value
     : escapeHtml(text)
-  return `<pre><code>${inner}</code></pre>\n`
+  return `<pre tabindex="0"><code>${inner}</code></pre>\n`
 }

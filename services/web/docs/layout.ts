@@ -16,6 +16,27 @@ export interface Layout {
 
 /** A page of the docs, with where it stands among the others. */
 export function docsPage({ title, html, headings, sections, file, up }: Layout): string {
+  return documentHtml({
+    title,
+    up,
+    current: file === quickstart ? 'quickstart' : 'docs',
+    body: `<div class="docs${isWide(html) ? ' wide' : ''}">
+        <nav id="pages" popover aria-label="Pages">${navigation(sections, { file, up })}</nav>
+        <main id="main" class="prose">${html}</main>
+        ${isWide(html) ? '' : contents(headings)}
+      </div>`,
+  })
+}
+
+interface DocumentNeeds {
+  title: string
+  up: string
+  current: 'quickstart' | 'docs' | 'api'
+  body: string
+}
+
+/** The HTML around the body of a page: head, header and search. */
+export function documentHtml({ title, up, current, body }: DocumentNeeds): string {
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -26,18 +47,15 @@ export function docsPage({ title, html, headings, sections, file, up }: Layout):
     <link rel="stylesheet" href="${up}assets/site.css">
     <link rel="stylesheet" href="${up}docs/assets/docs.css">
     <link rel="stylesheet" href="${up}docs/assets/prose.css">
+    ${current === 'api' ? `<link rel="stylesheet" href="${up}docs/assets/api.css">` : ''}
     <script type="module" src="${up}docs/assets/docs.js"></script>
     <script type="module" src="${up}docs/assets/code.js"></script>
   </head>
   <body>
     <a class="skip" href="#main">Skip to the content</a>
     <div class="wrap">
-      ${siteHeader({ up, current: file === quickstart ? 'quickstart' : 'docs', between: searchField(up) })}
-      <div class="docs${isWide(html) ? ' wide' : ''}">
-        <nav id="pages" popover aria-label="Pages">${navigation(sections, { file, up })}</nav>
-        <main id="main" class="prose">${html}</main>
-        ${isWide(html) ? '' : contents(headings)}
-      </div>
+      ${siteHeader({ up, current, between: searchField(up) })}
+      ${body}
     </div>
   </body>
 </html>

@@ -1,7 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { fileRoute, isolation, madeOnceRoute, pageHeaders } from '../../../infra/http/pages.ts'
+import { apiTags } from '../../../infra/http/api-overview.ts'
+import {
+  fileRoute,
+  isolation,
+  madeOnce,
+  madeOnceRoute,
+  pageHeaders,
+} from '../../../infra/http/pages.ts'
+import { parseDocument, slugOfTag } from './api-document.ts'
+import { apiSearchEntries, type Examples, overviewHtml, sectionHtml } from './api-page.ts'
 import { docsPage, indexHtml } from './layout.ts'
 import {
   docsSectionsOf,
@@ -56,11 +65,16 @@ export async function docsRoutes(
     ['/docs/', '../'],
   ] as const)
     madeOnceRoute(app, { url, type: 'html', make: () => indexPage(library, up) }, docsHeaders)
-  const make = () => JSON.stringify(searchEntries(library))
+  const reference = apiRoutes(app)
+  const make = async () => {
+    const entries = [...searchEntries(library), ...apiSearchEntries((await reference()).document)]
+    return Buffer.from(JSON.stringify(entries))
+  }
   madeOnceRoute(app, { url: '/docs/search.json', type: 'json', make }, docsHeaders)
   for (const [name, type] of [
     ['docs.css', 'css'],
     ['prose.css', 'css'],
+    ['api.css', 'css'],
     ['docs.js', 'js'],
     ['code.js', 'js'],
   ] as const)
@@ -74,6 +88,27 @@ export async function docsRoutes(
       docsHeaders,
     )
   return library
+}
+
+/** `/docs/api` and a page for each tag, made from the described routes and recorded examples. */
+function apiRoutes(app: FastifyInstance) {
+  const load = madeOnce(async () => {
+    const file = path.join(import.meta.dirname, 'api-examples.json')
+    const examples: Examples = JSON.parse(await readFile(file, 'utf8'))
+    return { document: parseDocument(app.swagger()), examples }
+  })
+  for (const [url, up] of [
+    ['/docs/api', '../'],
+    ['/docs/api/', '../../'],
+  ] as const) {
+    const make = async () => Buffer.from(overviewHtml({ ...(await load()), up }))
+    madeOnceRoute(app, { url, type: 'html', make }, docsHeaders)
+  }
+  for (const { name } of apiTags) {
+    const make = async () => Buffer.from(sectionHtml(name, { ...(await load()), up: '../../' }))
+    madeOnceRoute(app, { url: `/docs/api/${slugOfTag(name)}`, type: 'html', make }, docsHeaders)
+  }
+  return load
 }
 
 function pageRoute(app: FastifyInstance, library: Library, file: string): void {

@@ -22,7 +22,7 @@ function step(name, state) {
 async function ask() {
   button.disabled = true
   result.dataset.state = 'running'
-  status.textContent = 'Asking for the decision.'
+  status.textContent = 'Requesting the decision.'
   for (const name of ['handoff', 'verify']) step(name, '')
   try {
     const { sealedToken } = await inStep('handoff', tidegate.getSession())
@@ -36,7 +36,7 @@ async function ask() {
     result.dataset.state = 'failed'
   } finally {
     button.disabled = false
-    button.textContent = 'Ask again'
+    button.textContent = 'Check again'
   }
 }
 
@@ -60,7 +60,7 @@ async function verify(sealedToken) {
   })
   const body = await response.json()
   if (response.ok) return body
-  throw new Error(body.error?.message ?? `The back end answered ${response.status}.`)
+  throw new Error(body.error?.message ?? `The back end returned status ${response.status}.`)
 }
 
 function show(markup) {

@@ -27,7 +27,7 @@ export function renderResult({ verification, session, raw_url }) {
 }
 
 export function renderFailure(message) {
-  return html`<div class="panel tone-bad" role="alert"><h2>There is no decision</h2><p class="sub">${message}</p></div>`
+  return html`<div class="panel tone-bad" role="alert"><h2>No decision</h2><p class="sub">${message}</p></div>`
 }
 
 function verdictCard(verification, { decision, attribution }) {
@@ -67,7 +67,7 @@ function gauge(score) {
 function sealedLine(verification, decision) {
   const same = verification.decision?.event_id === decision.event_id
   const text = same
-    ? 'Sealed token verified: it opens to this very decision.'
+    ? 'Sealed token verified: it contains this decision.'
     : 'Sealed token verified. The session has a newer decision than the token.'
   return html`<p class="sealed tone-${same ? 'good' : 'warn'}">${text}</p>`
 }
@@ -113,7 +113,7 @@ function visitorCard({ visitor_fingerprint: visitor }) {
     facts([
       ['Id', visitor.id],
       ['Confidence', visitor.confidence === null ? null : `${visitor.confidence} %`],
-      ['Linked by', [resolution.method, resolution.basis].filter(Boolean).map(words).join(', ')],
+      ['Matched by', [resolution.method, resolution.basis].filter(Boolean).map(words).join(', ')],
       ['Sessions seen', lifecycle.seen_count],
       ['First seen', time(lifecycle.first_seen_at)],
       ['Last seen', time(lifecycle.last_seen_at)],

@@ -25,7 +25,7 @@ const pages = {
     '/assets/site.css',
     '/docs/errors',
     '/docs/',
-    '/docs/api/static/swagger-ui.css',
+    '/docs/api/sessions',
     '/docs/guide/scoring',
     '/docs/search.json',
     '/llms.txt',

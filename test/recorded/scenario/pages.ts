@@ -1,14 +1,13 @@
 import { type Headers, headerOf } from '../http.ts'
 import type { World } from '../world.ts'
 
-const shown = ['/', '/demo', '/docs/api', '/docs/api/', '/docs/errors', '/openapi.json']
+const shown = ['/', '/demo', '/docs/errors', '/openapi.json']
 const missing = ['/healthz', '/favicon.ico', '/v1', '/v1/unknown', '/v1/sessions/', '//']
 const own = ['site.css', 'demo.css', 'demo.js', 'render.js', 'dom.js']
 const gate = ['main.js', 'state.js', 'consent.css']
-const docs = ['swagger-ui.css', 'swagger-ui-bundle.js', 'start.js']
 
 /**
- * Pages and what they are made of, the description, and what no route takes. Bundled and served scripts and styles are
+ * Pages and their files, the description, and paths without a route. Generated pages, scripts and styles are
  * compared by status and headers only: their text changes whenever code moves.
  */
 export async function pages({ record, recordRaw, send }: World): Promise<void> {
@@ -20,7 +19,10 @@ export async function pages({ record, recordRaw, send }: World): Promise<void> {
   const assets = [
     ...own.map((file) => `/assets/${file}`),
     ...gate.map((file) => `/gate/assets/${file}`),
-    ...docs.map((file) => `/docs/api/static/${file}`),
+    '/docs/api',
+    '/docs/api/',
+    '/docs/api/sessions',
+    '/docs/assets/api.css',
   ]
   for (const path of assets)
     await send({ name: `asset ${path}`, method: 'GET', path, compared: 'nothing' })
