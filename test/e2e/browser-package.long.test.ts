@@ -186,6 +186,26 @@ describe('@tidegate/browser/react', () => {
     expect((await rest.sessions()).length).toBe(before.length + 1)
   }, 60_000)
 
+  test('passes every option on to start', async () => {
+    const script = await bundled(
+      'react',
+      `import { useEffect } from 'react'
+      import { createRoot } from 'react-dom/client'
+      import { useTidegate } from '@tidegate/browser/react'
+      const post = (body) => fetch('/signup', { method: 'POST', body: JSON.stringify(body) })
+      function SignUp() {
+        const tidegate = useTidegate({ ...${options()}, waitMs: -1 })
+        useEffect(() => void tidegate.getSession().catch(({ code, message }) => post({ code, message })), [tidegate])
+      }
+      createRoot(document.querySelector('#root')).render(<SignUp />)`,
+    )
+    const { posted } = await visitSite({ html: page, script })
+    expect(posted).toEqual({
+      code: 'client.invalid_options',
+      message: 'start: waitMs must be a number of milliseconds.',
+    })
+  }, 60_000)
+
   test.each(publishedNodes)('is rendered by a server on Node %s', async (version) => {
     const rendered = await inNode(
       version,

@@ -4,15 +4,13 @@ import { useEffect, useMemo } from 'react'
 import { type PackageStartOptions, start, type TidegateClient } from './package.ts'
 
 /**
- * The client of this page, for event handlers and effects. It starts when the component is mounted, and goes on when
- * that is unmounted: what is observed is the page. The same options give the same client everywhere.
+ * Returns the client of this page, for event handlers and effects. It starts when the component mounts and keeps
+ * observing the page after the component unmounts. Equal options share one client.
  */
 export function useTidegate(options: PackageStartOptions): TidegateClient {
-  const { publishableKey, endpoint, consent = 'granted', mode = 'full' } = options
-  const { begin, client } = useMemo(
-    () => laterClient({ publishableKey, endpoint, consent, mode }),
-    [publishableKey, endpoint, consent, mode],
-  )
+  // By value: a component makes a new object of options each time it renders.
+  const key = JSON.stringify(options)
+  const { begin, client } = useMemo(() => laterClient(JSON.parse(key)), [key])
   useEffect(begin, [begin])
   return client
 }
