@@ -61,9 +61,9 @@ export function reportOf(results: Results): string {
 
 const method = [
   '- **Automation** is a real browser that a tool drives. It is checked when it has loaded the page (`load`), and again when it has sent a form (`act`).',
-  '- **Forged sessions** come from scripts without a browser, which must answer [questions about the engine](../reference/scoring-model.md#required-evidence) that they claim. An *oracle* is a real browser that answers for them. A *mass run* is 40 sessions from one address in ten seconds.',
-  '- **People are simulated.** `xdotool` moves the mouse and types in real browsers, along curved paths and with typing errors. Setups include ad blockers, private windows, a screen reader, remote desktops, developer tools, and a CPU slowed 20×. Brave, LibreWolf, Electron and one ad blocker are imitated.',
-  '- **Taught** engines are those whose answers the server [knows](../operate/engines.md). One server was taught Chromium, Firefox and WebKitGTK, and a fresh one has learned nothing.',
+  '- **Forged sessions** come from scripts without a browser, which must answer [questions](../reference/scoring-model.md#required-evidence) about the engine that they claim to be. An *oracle* is a real browser that answers for them. A *mass run* is 40 sessions from one address in ten seconds.',
+  '- **People are simulated.** `xdotool` moves the mouse in real browsers along curved paths, and types with errors. Setups include ad blockers, private windows, a screen reader, remote desktops, developer tools, and a CPU slowed 20×. Brave, LibreWolf, Electron and one ad blocker are imitated.',
+  '- **Taught** engines are those whose answers the server [knows](../operate/engines.md). One server was taught Chromium, Firefox and WebKitGTK; a fresh one has learned nothing.',
 ]
 
 function about({ date, commit, versions, seed }: Results): string {
@@ -165,12 +165,12 @@ function forgers(rows: JudgedRow[]): string[] {
 const isHuman = ({ verdict }: JudgedRow) => verdict === 'human'
 
 const attackers = [
-  '- **Use real input.** `xdotool-human` moves the mouse and types from outside the browser. Phone farms and paid people look the same. Only repeats, addresses, rates and your own account data reveal them.',
-  '- **Ask a real browser (live oracle).** Its answers take milliseconds, less than slow machines need.',
-  '- **Vary a replay.** It is detected if numbers differ by a few percent, but not if each changes by a tenth or more and durations are recomputed. Visits at random intervals, from many addresses, with input as varied as that of people are not detected either.',
-  '- **Attack a fresh deployment.** Copied input passes for any engine that nobody has taught. [Teach engines](../operate/engines.md) before you go live.',
-  '- **Pause like a person,** as `patchright-careful` does. Only the event clock of X11 reveals it, so on Windows and macOS it would be human.',
-  '- **Hide the debugger.** Only a logged error that gets serialized reveals remote debugging, and Patchright prevents that. Another check would break the Playwright tests of your own pages.',
+  '- **Use real input,** as phone farms, paid people and `xdotool-human` do. Only repeats, addresses, rates and your own account data reveal them.',
+  '- **Ask a real browser (live oracle).** It answers within milliseconds, faster than slow machines, so its delay reveals nothing.',
+  '- **Vary a replay.** It is detected if the numbers differ by a few percent, but not if each changes by a tenth or more and durations are recomputed. It is not detected either if it comes at random intervals, from many addresses, and varies as much as people do.',
+  '- **Attack a fresh deployment.** Copied input passes as human for any engine that nobody has taught. [Teach engines](../operate/engines.md) before you go live.',
+  '- **Pause like a person,** as `patchright-careful` does. Only X11 event times reveal it, so on Windows and macOS it would pass as human.',
+  '- **Hide the debugger.** Remote debugging is detected when the debugger serializes a logged error, which Patchright prevents. Other checks would break Playwright tests of your own pages.',
 ]
 
 function tools(rows: JudgedRow[]): string[] {
@@ -187,7 +187,7 @@ function tools(rows: JudgedRow[]): string[] {
   const caught = new Set(driven.map((row) => row.framework).filter((name) => !weak.has(name)))
   const byPeers = caughtByPeersOnly(judged).map(({ name }) => name.split('/')[0] ?? '')
   return [
-    `In ${passing.length} of ${cases.length} cases, at least one check is not a bot:`,
+    `In ${passing.length} of ${cases.length} cases, at least one check wasn't scored as a bot:`,
     table(
       ['load', 'act', 'cases'],
       [...groups].map(([verdicts, found]) => [
@@ -195,7 +195,7 @@ function tools(rows: JudgedRow[]): string[] {
         found.map(toolOf).join(', '),
       ]),
     ),
-    `BotD or fpscanner finds something in these, and in no person: ${code([...new Set(byPeers)]) || 'none'}. Every check of these tools is a bot: ${code([...caught])}.`,
+    `BotD or fpscanner detects these, and no person: ${code([...new Set(byPeers)]) || 'none'}. Every check of these tools was scored as a bot: ${code([...caught])}.`,
   ]
 }
 

@@ -45,7 +45,7 @@ export function visitorsPart({ seed, commit, people }: ReplayResults): string {
   const judged = people.filter(isShown)
   return [
     title,
-    `How often a device gets a wrong visitor, or a new one. \`make replay\` (\`bench/visitors/\`, seed \`${seed}\`, commit ${commit}) sends simulated visits of 400 homes and 16 offices through the production code. Phones of one model are identical, as are the machines of an office. Storage is lost at 5 % of visits (Safari 10 %), and always by the 6 % of people who browse privately. How traits vary is assumed. The matching was tuned on other homes.`,
+    `How often a device is taken for another one (a wrong visitor), or gets a new visitor. \`make replay\` (\`bench/visitors/\`, seed \`${seed}\`, commit ${commit}) sends simulated visits of 400 homes and 16 offices through the production code. Phones of one model are identical, as are the machines of an office. Storage is lost at 5 % of visits (Safari 10 %), and always by the 6 % of people who browse privately. How traits vary is assumed. The matching was tuned on other homes.`,
     table(
       ['storage lost', 'devices', 'count', 'wrong', 'mixed', 'ids', 'ideal'],
       judged.map(({ name, group, judgement: j }, i) => [
@@ -56,7 +56,7 @@ export function visitorsPart({ seed, commit, people }: ReplayResults): string {
         ...[j.idsPerBrowser, j.bound].map((ids) => ids.toFixed(2)),
       ]),
     ),
-    '*Wrong*: visits that got a visitor begun by another device. *Mixed*: visitors with several devices at the end. *Ids*: visitors per device; *ideal*: ids if the matcher knew which traits are unique.',
+    '*Wrong*: visits assigned to a visitor that another device began. *Mixed*: visitors with several devices at the end. *Ids*: visitors per device; *ideal*: ids if the matcher knew which traits are unique.',
   ].join('\n\n')
 }
 

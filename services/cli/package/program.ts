@@ -13,7 +13,7 @@ export const unbundled = ['kafkajs']
 const assets = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',
-  'docs/guide/pictures/*.png',
+  'docs/{guide,operate,internals,reference}/pictures/*.{png,svg}',
   'docs/result.png',
   'docs/examples/**/*.{js,mjs,ts,tsx,json,py,go}',
   'test/fixtures/*/vector*.json',

@@ -1,5 +1,5 @@
 import { escapeHtml } from '../../../infra/text.ts'
-import type { Operation, ReferenceDocument, ApiSection } from './api-document.ts'
+import type { ApiSection, Operation, ReferenceDocument } from './api-document.ts'
 import { type Example, samplesOf } from './api-samples.ts'
 import { aboutHtml, inlineHtml, membersHtml, typeHtml } from './api-schema.ts'
 import { codeHtml } from './code.ts'
@@ -78,7 +78,10 @@ function shell(title: string, { document, up, current, main }: Shell): string {
   })
 }
 
-function navigation(sections: ApiSection[], { up, current }: Pick<Shell, 'up' | 'current'>): string {
+function navigation(
+  sections: ApiSection[],
+  { up, current }: Pick<Shell, 'up' | 'current'>,
+): string {
   const overview = current ? '' : ' aria-current="page"'
   const items = withOperations(sections).map((section) => {
     const here = section === current

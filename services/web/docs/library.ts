@@ -9,6 +9,8 @@ const patterns = [
   'docs/internals/adr/*.md',
 ]
 
+const picturePattern = 'docs/{guide,operate,internals,reference}/pictures/*.{png,svg}'
+
 // Examples that pages name, and vectors to test an implementation with.
 const examplePatterns = [
   'docs/examples/**/*.{js,mjs,ts,tsx,json,py,go}',
@@ -32,7 +34,7 @@ export async function readLibrary(fill: Fill): Promise<Library> {
   for await (const file of glob(patterns, { cwd: root }))
     pages.set(file, fill(await readFile(path.join(root, file), 'utf8')))
   const pictures: string[] = []
-  for await (const file of glob('docs/guide/pictures/*.png', { cwd: root })) pictures.push(file)
+  for await (const file of glob(picturePattern, { cwd: root })) pictures.push(file)
   const examples = new Set<string>()
   for await (const file of glob(examplePatterns, {
     cwd: root,

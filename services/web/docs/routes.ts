@@ -5,8 +5,8 @@ import { apiTags } from '../../../infra/http/api-overview.ts'
 import {
   fileRoute,
   isolation,
-  madeOnce,
-  madeOnceRoute,
+  memoizePromise,
+  cachedFileRoute,
   pageHeaders,
 } from '../../../infra/http/pages.ts'
 import { parseDocument, slugOfTag } from './api-document.ts'
@@ -47,30 +47,30 @@ export async function docsRoutes(
     pageRoute(app, library, file)
   }
   for (const file of library.pictures)
-    madeOnceRoute(
+    cachedFileRoute(
       app,
-      { url: `/${file}`, type: 'png', make: () => readLibraryFile(file) },
+      { url: `/${file}`, type: pictureType(file), make: () => readLibraryFile(file) },
       docsHeaders,
     )
   for (const file of library.examples)
-    madeOnceRoute(
+    cachedFileRoute(
       app,
       { url: `/${file}`, type: 'text', make: () => readLibraryFile(file) },
       plainHeaders,
     )
   const full = () => fullText(library)
-  madeOnceRoute(app, { url: '/llms-full.txt', type: 'text', make: full }, plainHeaders)
+  cachedFileRoute(app, { url: '/llms-full.txt', type: 'text', make: full }, plainHeaders)
   for (const [url, up] of [
     ['/docs', ''],
     ['/docs/', '../'],
   ] as const)
-    madeOnceRoute(app, { url, type: 'html', make: () => indexPage(library, up) }, docsHeaders)
+    cachedFileRoute(app, { url, type: 'html', make: () => indexPage(library, up) }, docsHeaders)
   const reference = apiRoutes(app)
   const make = async () => {
     const entries = [...searchEntries(library), ...apiSearchEntries((await reference()).document)]
     return Buffer.from(JSON.stringify(entries))
   }
-  madeOnceRoute(app, { url: '/docs/search.json', type: 'json', make }, docsHeaders)
+  cachedFileRoute(app, { url: '/docs/search.json', type: 'json', make }, docsHeaders)
   for (const [name, type] of [
     ['docs.css', 'css'],
     ['prose.css', 'css'],
@@ -78,7 +78,7 @@ export async function docsRoutes(
     ['docs.js', 'js'],
     ['code.js', 'js'],
   ] as const)
-    madeOnceRoute(
+    cachedFileRoute(
       app,
       {
         url: `/docs/assets/${name}`,
@@ -90,9 +90,11 @@ export async function docsRoutes(
   return library
 }
 
+const pictureType = (file: string) => (file.endsWith('.svg') ? 'svg' : 'png')
+
 /** `/docs/api` and a page for each tag, made from the described routes and recorded examples. */
 function apiRoutes(app: FastifyInstance) {
-  const load = madeOnce(async () => {
+  const load = memoizePromise(async () => {
     const file = path.join(import.meta.dirname, 'api-examples.json')
     const examples: Examples = JSON.parse(await readFile(file, 'utf8'))
     return { document: parseDocument(app.swagger()), examples }
@@ -102,11 +104,11 @@ function apiRoutes(app: FastifyInstance) {
     ['/docs/api/', '../../'],
   ] as const) {
     const make = async () => Buffer.from(overviewHtml({ ...(await load()), up }))
-    madeOnceRoute(app, { url, type: 'html', make }, docsHeaders)
+    cachedFileRoute(app, { url, type: 'html', make }, docsHeaders)
   }
   for (const { name } of apiTags) {
     const make = async () => Buffer.from(sectionHtml(name, { ...(await load()), up: '../../' }))
-    madeOnceRoute(app, { url: `/docs/api/${slugOfTag(name)}`, type: 'html', make }, docsHeaders)
+    cachedFileRoute(app, { url: `/docs/api/${slugOfTag(name)}`, type: 'html', make }, docsHeaders)
   }
   return load
 }
@@ -116,7 +118,7 @@ function pageRoute(app: FastifyInstance, library: Library, file: string): void {
   const up = '../'.repeat(url.split('/').length - 2)
   const make = () =>
     docsPage({ ...rendered(library, file, up), sections: docsSectionsOf(library), file, up })
-  madeOnceRoute(app, { url, type: 'html', make }, docsHeaders)
+  cachedFileRoute(app, { url, type: 'html', make }, docsHeaders)
 }
 
 function indexPage(library: Library, up: string): string {

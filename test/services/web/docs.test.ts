@@ -162,11 +162,21 @@ describe('pages of docs/ as HTML', () => {
   })
 
   test('have their pictures', async () => {
-    const { body } = await get('/docs/guide/console')
-    const pictures = [...body.matchAll(/<img src="(pictures[^"]+)" alt="[^"]+"/g)]
-    expect(pictures.length).toBeGreaterThan(2)
-    for (const [, src] of pictures)
-      expect((await get(`/docs/guide/${src}`)).headers['content-type']).toBe('image/png')
+    const types = { png: 'image/png', svg: 'image/svg+xml' }
+    const found = { png: 0, svg: 0 }
+    for (const page of written) {
+      const url = `/${page.replace(/\.md$/, '')}`
+      const { body } = await get(url)
+      for (const [, src = ''] of body.matchAll(/<img src="([^"]+)" alt="[^"]+"/g)) {
+        const type = src.endsWith('.svg') ? 'svg' : 'png'
+        const { pathname } = new URL(src, `http://a${url}`)
+        const { statusCode, headers } = await get(pathname)
+        expect([src, statusCode, headers['content-type']]).toEqual([src, 200, types[type]])
+        found[type] += 1
+      }
+    }
+    expect(found.png).toBeGreaterThan(2)
+    expect(found.svg).toBeGreaterThan(8)
   })
 
   test('are listed by /docs, with and without a slash at the end', async () => {
