@@ -3,7 +3,7 @@ import path from 'node:path'
 import type pg from 'pg'
 import { type Config, misspelledSettings, readConfig } from '../../infra/config.ts'
 import { readMasterKeys } from '../../infra/crypto/master-keys.ts'
-import { liveBuild } from '../../infra/event-store/builds.ts'
+import { findLiveBuild } from '../../infra/event-store/builds.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
 import { asId } from '../../infra/ids.ts'
@@ -11,7 +11,7 @@ import { developmentMasterKeys, developmentSimulationKey } from '../../infra/loc
 import { startEmbeddedPostgres } from '../../infra/local/embedded-postgres.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
-import { createLogger, type Logger } from '../../infra/telemetry.ts'
+import type { Logger } from '../../infra/telemetry.ts'
 import { systemCode } from '../../infra/thrown.ts'
 import { makeLoginLink } from '../console/commands.ts'
 import { type Core, type CoreOptions, openCore, projections } from '../server/dependencies.ts'
@@ -23,6 +23,7 @@ import { writePrivate } from './credentials.ts'
 import { developmentCredentials } from './development-organization.ts'
 import { runUntilSignal } from './lifetime.ts'
 import { hostedPackages } from './package/hosted.ts'
+import { createServerLogger } from './server-log.ts'
 import { DataDirUnusable, startFailureText } from './start-failure.ts'
 
 // Receivers and edges of a developer are on the same machine.
@@ -34,7 +35,7 @@ const defaults = {
 
 export async function runDev(): Promise<void> {
   const config = readConfig({ ...defaults, ...process.env })
-  const logger = createLogger(config.LOG_LEVEL)
+  const logger = await createServerLogger(config.LOG_LEVEL)
   for (const warning of misspelledSettings(process.env)) logger.warn(warning)
   const start = (undo: AsyncDisposableStack) => startDevelopment(config, logger, undo)
   const onFailure = (error: unknown) => console.error(startFailureText(error))
@@ -137,7 +138,7 @@ export async function rebuildOutdated(options: CoreOptions): Promise<void> {
   for (const projection of outdated) {
     const { records, seconds } = await rebuild({ ...core, projection, acceptDifferences: true })
     const built = { projection: projection.name, version: projection.version, records, seconds }
-    core.logger.info(built, 'a read model of another version was built anew')
+    core.logger.info(built, 'rebuilt a read model of another version')
   }
 }
 
@@ -154,7 +155,7 @@ async function findOutdated(url: string): Promise<Projection[]> {
 }
 
 async function liveVersion(pool: pg.Pool, projection: string): Promise<number | undefined> {
-  const build = await liveBuild(pool, projection).catch((error: unknown) => {
+  const build = await findLiveBuild(pool, projection).catch((error: unknown) => {
     if (systemCode(error) !== undefinedTable) throw error
     return undefined
   })

@@ -1,40 +1,45 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { isIP } from 'node:net'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
 import { createLogger } from '../../infra/telemetry.ts'
-import { parsedJson } from '../../infra/text.ts'
+import { countText, parsedJson } from '../../infra/text.ts'
 import { errorMessage } from '../../infra/thrown.ts'
 import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
-import { decideLesson, lessonOf } from '../../projections/answers/teaching.ts'
+import { decideLesson, lessonQuestions } from '../../projections/answers/teaching.ts'
 import type { Core } from '../server/dependencies.ts'
 import { buildQuestions } from '../web/build-sdk.ts'
 import { port } from './arguments.ts'
 import { installedBrowsers, showPage } from './installed-browsers.ts'
 import { runUntilSignal } from './lifetime.ts'
-import { type LoopbackAnswer, type LoopbackRequest, serveLoopback } from './loopback-server.ts'
+import { type LoopbackResponse, type LoopbackRequest, serveLoopback } from './loopback-server.ts'
 import { openOperatorCore } from './operator/core.ts'
 import { recordFact, userName } from './operator/facts.ts'
 import { printable } from './tables.ts'
 
 export function defineLearn(command: Command): void {
   command
-    .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
+    .option('--port <n>', 'port to listen on; 0 picks a free one', port, 0)
     .option(
       '--host <address>',
-      'to listen on: 0.0.0.0 lets a phone in the same network answer',
+      'address to listen on; 0.0.0.0 also accepts phones on the same network',
       address,
       '127.0.0.1',
     )
-    .option('--open', 'show it to a Chromium, a Firefox and a WebKitGTK of this machine, then end')
-    .option('--by <name>', 'who runs this', userName())
+    .option('--open', 'open the page in the installed Chromium, Firefox and WebKitGTK, then exit')
+    .addOption(
+      new Option('--by <name>', 'name to record in the audit log').default(
+        userName(),
+        'your user name',
+      ),
+    )
     .action(learn)
 }
 
 function address(text: string): string {
   if (isIP(text) || text === 'localhost') return text
-  throw new InvalidArgumentError('It must be an IP address of this machine, or localhost.')
+  throw new InvalidArgumentError('It must be an IP address of this machine or localhost.')
 }
 
 const stopWithinMs = 10_000
@@ -50,7 +55,7 @@ async function learn(flags: {
     const core = await openOperatorCore()
     undo.defer(core.close)
     const script = await buildQuestions()
-    const questions = lessonOf(core.keyring.all, core.clock())
+    const questions = lessonQuestions(core.keyring.all, core.clock())
     // What is answered here counts for everybody, so that others who reach the port must not be able to.
     const secret = randomBytes(16).toString('hex')
     const lessons = new EventEmitter<{ ended: [learned: boolean] }>()
@@ -61,7 +66,7 @@ async function learn(flags: {
     undo.defer(server.close)
     const url = `${server.url}${secret}/`
     if (flags.open) await openInstalled(url, lessons)
-    else console.log(`Open ${url} in each browser whose answers are to count; Ctrl-C ends it.`)
+    else console.log(`Open ${url} in each browser to learn from; press Ctrl-C to stop.`)
   }
   if (!flags.open)
     return runUntilSignal({ start, stopWithinMs, logger: createLogger('warn', process.stderr) })
@@ -73,7 +78,7 @@ async function openInstalled(url: string, lessons: Teaching['lessons']): Promise
   const browsers = installedBrowsers()
   if (browsers.length === 0)
     throw new Error(
-      'There is no Chromium, Firefox or WebKitGTK on this machine: run it without --open.',
+      '--open found no Chromium, Firefox or WebKitGTK on this machine: run without it and open the link yourself.',
     )
   let taught = 0
   for (const browser of browsers) {
@@ -84,10 +89,10 @@ async function openInstalled(url: string, lessons: Teaching['lessons']): Promise
       if (learned) taught++
     }
     await showPage(browser, url, seen).catch((error: unknown) =>
-      console.log(`${browser.program} did not answer: ${errorMessage(error)}`),
+      console.log(`${browser.program} did not respond: ${errorMessage(error)}`),
     )
   }
-  if (taught === 0) throw new Error('No browser taught anything.')
+  if (taught === 0) throw new Error('Nothing was learned from any browser.')
 }
 
 interface Teaching extends Pick<Core, 'log' | 'codec' | 'clock'> {
@@ -101,7 +106,7 @@ interface Teaching extends Pick<Core, 'log' | 'codec' | 'clock'> {
 const answersSchema = z.array(z.object({ id: z.int(), answer: z.string().max(128) }))
 const javascript = { 'content-type': 'text/javascript' }
 
-function answering(lesson: Teaching): (request: LoopbackRequest) => Promise<LoopbackAnswer> {
+function answering(lesson: Teaching): (request: LoopbackRequest) => Promise<LoopbackResponse> {
   const at = `/${lesson.secret}/`
   return async (request) => {
     switch (`${request.method} ${request.url}`) {
@@ -119,10 +124,10 @@ function answering(lesson: Teaching): (request: LoopbackRequest) => Promise<Loop
   }
 }
 
-async function take({ body, headers }: LoopbackRequest, lesson: Teaching): Promise<LoopbackAnswer> {
+async function take({ body, headers }: LoopbackRequest, lesson: Teaching): Promise<LoopbackResponse> {
   const userAgent = headers['user-agent'] ?? ''
   const { data: answers } = answersSchema.safeParse(parsedJson(body))
-  if (!answers) return { status: 422, body: 'The answers are not a list of ids and texts.' }
+  if (!answers) return { status: 422, body: 'The answers must be a list of ids and texts.' }
   const { questions, by, clock, log, codec } = lesson
   const now = clock()
   const learned = decideLesson({ organizationId: null, questions, answers, userAgent, by, now })
@@ -134,7 +139,7 @@ async function take({ body, headers }: LoopbackRequest, lesson: Teaching): Promi
   const about = { command: 'learn', idPrefix: 'learn', now }
   await recordFact({ log, codec }, { type: 'EngineAnswersLearned', data: learned }, about)
   const count = Object.keys(learned.answers).length
-  const said = `${learned.engine_family}: ${count} answers count now (${printable(userAgent)})`
+  const said = `Learned ${countText(count, 'answer')} for ${learned.engine_family} (${printable(userAgent)})`
   console.log(said)
   lesson.lessons.emit('ended', true)
   return { status: 200, body: said }
@@ -144,10 +149,10 @@ const page = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>Tidegate learns</title>
+<title>Tidegate learn</title>
 <body>
-<h1>Tidegate learns</h1>
-<p id="state" role="status">This browser answers some thousand small questions about its engine.</p>
+<h1>Learning this browser's engine</h1>
+<p id="state" role="status">Answering a few thousand small questions about the JavaScript engine…</p>
 <script type="module">
 import { answerQuestions } from './questions.js'
 const state = document.getElementById('state')
@@ -159,7 +164,7 @@ async function teach() {
 }
 teach().then(
   (said) => { state.textContent = said },
-  (error) => { state.textContent = 'It did not work: ' + error.message },
+  (error) => { state.textContent = 'Failed: ' + error.message },
 )
 </script>
 `

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { EventLog, LogRecord, Position } from '../../infra/log/port.ts'
 import { readRecords } from '../../infra/log/read-topic.ts'
@@ -11,22 +11,20 @@ import { recordFact, userName } from './operator/facts.ts'
 export function defineLog(command: Command): void {
   command
     .command('skip')
-    .description('Let the consumers of a topic go on behind a record that none of them can read')
-    .argument('<topic>', 'for example tidegate.sessions.v1')
-    .argument('<partition>', 'its number', wholeNumber)
-    .argument('<offset>', 'of the record, as the log line and /readyz say', wholeNumber)
-    .requiredOption('--reason <text>', 'why, for those who come later')
-    .option('--by <name>', 'who decided', userName())
+    .description('Skip a record that no consumer can read')
+    .argument('<topic>', 'topic, such as tidegate.sessions.v1')
+    .argument('<partition>', 'partition number', wholeNumber)
+    .argument('<offset>', 'offset of the record, from the log line or /readyz', wholeNumber)
+    .requiredOption('--reason <text>', 'reason to record')
+    .addOption(new Option('--by <name>', 'name to record').default(userName(), 'your user name'))
     .action(skipOne)
   command
     .command('skipped')
-    .description(
-      'List the records that were left out, as JSON lines: who, when, why, and the bytes',
-    )
+    .description('List skipped records as JSON lines: who, when, why, and the bytes')
     .action(listSkipped)
   command
     .command('move')
-    .description('Move from the embedded log to the Kafka of KAFKA_BROKERS, while no server runs')
+    .description('Move from the embedded log to Kafka (KAFKA_BROKERS); stop all servers first')
     .option('--json', 'print the report as JSON', false)
     .action(async (flags: MoveFlags) => (await import('./move-log.ts')).runMove(flags))
 }
@@ -78,7 +76,7 @@ export async function skip(
   const about = { command: 'log skip', idPrefix: 'skip', now }
   await recordFact({ log, codec }, { type: 'RecordSkipped', data }, about)
   console.log(
-    `Consumers leave ${place.topic}/${place.partition} offset ${place.offset} out: ${why}`,
+    `Consumers will skip ${place.topic}/${place.partition} offset ${place.offset}: ${why}`,
   )
 }
 
@@ -91,7 +89,7 @@ function unreadableBecause(codec: EventCodec, record: LogRecord): string {
     return errorMessage(error)
   }
   throw new Error(
-    `The record can be read, as ${type}: fix what stops at it (docs/operate/recovery.md).`,
+    `The record is readable (${type}), so it cannot be skipped: fix the consumer that fails on it (docs/operate/recovery.md).`,
   )
 }
 
@@ -99,8 +97,8 @@ async function readRecord(log: EventLog, place: Position): Promise<LogRecord> {
   const ends = await log.endPositions(place.topic)
   const end = ends.find(({ partition }) => partition === place.partition)
   if (!end || place.offset >= end.offset)
-    throw new Error('There is no such record: see topic, partition and offset.')
+    throw new Error('No such record: check the topic, partition and offset.')
   const [record] = await readRecords(log, place.topic, [place])
-  if (!record) throw new Error('The record is not on the log any more.')
+  if (!record) throw new Error('The record has been deleted from the log.')
   return record
 }

@@ -1,8 +1,8 @@
 import { createRandom } from '../../infra/random.ts'
-import { createLogger } from '../../infra/telemetry.ts'
 import { type ServerOptions, startServer, stopWithinMs } from '../server/server.ts'
 import { runUntilSignal } from './lifetime.ts'
 import { hostedPackages } from './package/hosted.ts'
+import { createServerLogger } from './server-log.ts'
 import { readServerSettings } from './server-settings.ts'
 import { logStartFailure } from './start-failure.ts'
 
@@ -12,7 +12,7 @@ export async function runServer(
   {
     takeOverLog: takeOver = false,
     ...more
-  }: Pick<ServerOptions, 'lookingUp'> & { takeOverLog?: boolean } = {},
+  }: Pick<ServerOptions, 'lookupOptions'> & { takeOverLog?: boolean } = {},
 ): Promise<never> {
   const onFailure = (error: unknown) => logStartFailure('the server did not start', error)
   const read = await readServerSettings({ env: process.env, roles }).catch((error: unknown) => {
@@ -20,17 +20,17 @@ export async function runServer(
     return process.exit(1)
   })
   const { config, warnings, ...settings } = read
-  const logger = createLogger(config.LOG_LEVEL)
+  const logger = await createServerLogger(config.LOG_LEVEL)
   for (const warning of warnings) logger.warn(warning)
   const parts = { ...settings, config, logger, clock: Date.now, random: createRandom(), ...more }
   const onLost = (error: Error) => {
-    logStartFailure('the server stops', error)
+    logStartFailure('the server is stopping', error)
     process.exitCode = 1
     process.kill(process.pid, 'SIGTERM')
   }
   const start = async (undo: AsyncDisposableStack) => {
-    const holdsLog = { takeOver, onLost }
-    const server = await startServer({ ...parts, holdsLog, packages: hostedPackages() })
+    const logClaim = { takeOver, onLost }
+    const server = await startServer({ ...parts, logClaim, packages: hostedPackages() })
     undo.defer(() => server.stop())
     console.log(`Tidegate is ready: ${server.url}`)
   }

@@ -5,10 +5,11 @@ import { createLogger } from '../../infra/telemetry.ts'
 import { errorMessage } from '../../infra/thrown.ts'
 
 /**
- * Logs one JSON line, whatever LOG_LEVEL is, because the start of a server, and `tidegate migrate` before it, are read
- * through their logs. `what` says what failed, as "the server did not start".
+ * Reports a failed start, whatever LOG_LEVEL is: readable on a terminal, else one JSON line, because the start of a
+ * server, and `tidegate migrate` before it, are read through their logs. `what` is such as "the server did not start".
  */
 export function logStartFailure(what: string, error: unknown): void {
+  if (process.stdout.isTTY) return console.error(startFailureText(error, what))
   createLogger('fatal').fatal(
     { err: error, hint: hintOf(error) },
     `${what}: ${errorMessage(error)}`,
@@ -22,19 +23,20 @@ export class DataDirUnusable extends Error {
   }
 }
 
-/** The message for who started it by hand, and a line that says which setting to check. */
-export function startFailureText(error: unknown): string {
+/** Returns the message for a terminal, with a line that names the setting to check. */
+export function startFailureText(error: unknown, what = 'the server did not start'): string {
   const hint = hintOf(error)
-  return `The server did not start: ${errorMessage(error)}${hint ? `\n  ${hint}` : ''}`
+  const text = `${what}: ${errorMessage(error)}${hint ? `\n  ${hint}` : ''}`
+  return text[0]?.toUpperCase() + text.slice(1)
 }
 
 function hintOf(error: unknown): string | undefined {
   if (isRefusedCertificate(error))
-    return 'sslmode=require verifies, too: name the authority of the database by sslrootcert in DATABASE_URL'
+    return 'sslmode=require verifies the certificate: add sslrootcert=<CA file> to DATABASE_URL'
   if (error instanceof LogUnavailable)
-    return 'the log does not answer: see KAFKA_BROKERS and KAFKA_*'
-  if (isConnectionError(error)) return 'the database does not answer: see DATABASE_URL'
+    return 'cannot reach the log: check KAFKA_BROKERS and the other KAFKA_* settings'
+  if (isConnectionError(error)) return 'cannot reach the database: check DATABASE_URL'
   if (error instanceof InvalidSettings)
-    return '`tidegate config check` tries settings without a start'
+    return 'check settings without starting: `tidegate config check`'
   return undefined
 }

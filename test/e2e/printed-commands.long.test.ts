@@ -53,6 +53,18 @@ const notRun: Record<string, string> = {
   'tidegate serve': 'does not end; this test itself starts it',
   'tidegate serve --roles scoring,projections,webhooks':
     'does not end; log-move.long.test.ts runs it',
+  'make run': 'does not end; quickstart.long.test.ts runs it',
+  'tidegate gate dev-integrator': 'does not end; gate-cli.long.test.ts runs it',
+  'tidegate signup demo-service': 'needs a person; gate-cli.long.test.ts approves a signup',
+  'tidegate signup demo-service login': 'needs a person; gate-cli.long.test.ts approves a login',
+  'tidegate signup list': 'needs a signup; gate-cli.long.test.ts runs it',
+  'tidegate signup acme-mail --account-name Robin':
+    'needs a person; gate-cli.long.test.ts approves a signup',
+  'tidegate signup acme-mail login': 'needs a person; gate-cli.long.test.ts approves a login',
+  'tidegate project ./my-view.ts --new': 'own-views.long.test.ts runs it',
+  'tidegate project ./my-view.ts': 'does not end; own-views.long.test.ts runs it',
+  'tidegate webhooks listen': 'does not end; webhooks-cli.long.test.ts runs it',
+  'tidegate webhooks trigger': 'webhooks-cli.long.test.ts runs it beside a listener',
   'tidegate serve --take-over-log':
     'does not end, and needs Kafka; log-binding.long.test.ts runs it',
 }
@@ -69,7 +81,7 @@ const complete = [
   'rebuild scoring',
 ]
 
-const pages = ['README.md', ...globSync('docs/operate/*.md', { cwd: root }).sort()]
+const pages = ['README.md', ...globSync('docs/{guide,operate}/*.md', { cwd: root }).sort()]
 const chart = ['templates/NOTES.txt', 'values.yaml'].map((name) => `infra/deploy/chart/${name}`)
 
 const textOf = (file: string) => readFile(path.join(root, file), 'utf8')
@@ -94,6 +106,7 @@ describe('the commands that the docs, the chart and the README print', () => {
   let receiver: WebhookReceiver
   let shell: PrintedShell
   let organizations = 0
+  let runs = 0
   const skipped: string[] = []
   /** In this order, so that the longer form comes first. */
   let values: [printed: string, value: string][] = []
@@ -130,6 +143,14 @@ describe('the commands that the docs, the chart and the README print', () => {
       ['https://tidegate.example', baseUrl],
       ['pk_live_...', owner.publishable.key],
       ['postgres://owner@...', `'${url}'`],
+      ['tidegate …', 'tidegate --help'],
+      ['npm run tidegate -- …', 'npm run tidegate -- --help'],
+      ['policy acme', `policy ${owner.slug}`],
+      ['<session>', sessionId],
+      ['/backups/data-keys-2026-11-23', './monthly-data-keys'],
+      // These need a superuser, as the page says.
+      [`psql "$DATABASE_URL" -c 'vacuum (full`, `psql "$DB" -c 'vacuum (full`],
+      [`psql "$DATABASE_URL" -c 'select pg_switch_wal()`, `psql "$DB" -c 'select pg_switch_wal()`],
       [
         '# make the request',
         `until grep -q read.sessions .tidegate/postgres/server.log; do curl -s -H "Authorization: Bearer $SECRET_KEY" "${baseUrl}/v1/sessions?limit=5" > /dev/null; done`,
@@ -162,6 +183,11 @@ describe('the commands that the docs, the chart and the README print', () => {
         SECRET_KEY: owner.secret.key,
         SESSION_ID: sessionId,
         SID: sessionId,
+        URL: baseUrl,
+        KEY: owner.secret.key,
+        ORG: owner.organizationId,
+        ORGANIZATION_ID: owner.organizationId,
+        ENDPOINT: endpointId,
         DB: superuserUrl(),
       },
       notRun: Object.keys(notRun)
@@ -253,7 +279,16 @@ describe('the commands that the docs, the chart and the README print', () => {
   /** An organization is created more than once in these pages. */
   function withNewSlug(script: string): string {
     if (script.includes('--slug acme')) organizations++
-    return script.replaceAll(/(slug|create|login) acme/g, `$1 acme-${organizations}`)
+    const slug = organizations === 0 ? cluster.owner.slug : `acme-${organizations}`
+    return script.replaceAll(/(slug|create|login) acme\b(?!-)/g, `$1 ${slug}`)
+  }
+
+  /** A service and an agent's domain are added once. */
+  function withNewIds(script: string): string {
+    runs++
+    return script
+      .replaceAll('"id": "acme-mail"', `"id": "acme-mail-${runs}"`)
+      .replaceAll('"agent.example"', `"agent-${runs}.example"`)
   }
 
   const isName = (script: string) => /^tidegate( [a-z][a-z-]*){1,2}$/.test(script)
@@ -269,8 +304,8 @@ describe('the commands that the docs, the chart and the README print', () => {
     for (const [text, value] of values) script = script.replaceAll(text, value)
     script = await withForeignRecord(withNewSlug(script))
     // A block leaves files and keys behind that the second run must not find.
-    await shell.bash(script)
-    await shell.zsh(isBlock ? `setopt clobber\n${script}` : script)
+    await shell.bash(withNewIds(script))
+    await shell.zsh(withNewIds(isBlock ? `setopt clobber\n${script}` : script))
   }
 
   async function runAll(commands: PrintedCommand[]): Promise<void> {

@@ -121,4 +121,9 @@ esac
 exec "$@"
 `
 
-const wrappers = { docker: inner('docker'), kubectl: inner('kubectl'), helm: inner('helm') }
+const wrappers = {
+  make: note('make'),
+  docker: inner('docker'),
+  kubectl: inner('kubectl'),
+  helm: inner('helm'),
+}
