@@ -7,7 +7,7 @@ export interface CounterOptions {
   labels: Record<string, readonly string[]>
 }
 
-/** All series are there from the start, because one that is not there yet hides its first counts from queries for the rate. */
+/** Creates the counter with every series at 0: `rate()` misses the first increment of a series that appears with it. */
 export function createCounter(registry: Registry, { name, help, labels }: CounterOptions): Counter {
   const counter = new Counter({
     name,
@@ -21,7 +21,7 @@ export function createCounter(registry: Registry, { name, help, labels }: Counte
 
 const seriesOf = (labels: CounterOptions['labels']): Record<string, string>[] =>
   Object.entries(labels).reduce<Record<string, string>[]>(
-    (all, [name, values]) =>
-      all.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
+    (combinations, [name, values]) =>
+      combinations.flatMap((series) => values.map((value) => ({ ...series, [name]: value }))),
     [{}],
   )

@@ -1,51 +1,51 @@
-/** Rejects when `work` takes longer than `ms`. The work itself goes on. */
-export async function within<R>(
+/** Rejects if `work` takes longer than `ms`. The work itself isn't cancelled. */
+export async function withTimeout<R>(
   work: Promise<R>,
   ms: number,
-  late = () => new Error(`no answer within ${ms} ms`),
+  timeoutError = () => new Error(`no response within ${ms} ms`),
 ): Promise<R> {
   let timer: NodeJS.Timeout | undefined
-  const timeUp = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late()), ms)
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(timeoutError()), ms)
   })
   try {
-    return await Promise.race([work, timeUp])
+    return await Promise.race([work, timeout])
   } finally {
     clearTimeout(timer)
   }
 }
 
-/** What succeeded is not tried again for so long, a failure at once; one try at a time, which all who ask share. */
-export function seldom<T>(ms: number, attempt: () => Promise<T>, clock = () => performance.now()) {
-  let last: { value: T; until: number } | undefined
-  let underWay: Promise<T> | undefined
-  async function attemptOnce(): Promise<T> {
-    const value = await attempt()
-    last = { value, until: clock() + ms }
+/** Returns `load` with its result cached for `ms`. Concurrent calls share one load, and failures aren't cached. */
+export function cachedFor<T>(ms: number, load: () => Promise<T>, clock = () => performance.now()) {
+  let cached: { value: T; until: number } | undefined
+  let inFlight: Promise<T> | undefined
+  async function reload(): Promise<T> {
+    const value = await load()
+    cached = { value, until: clock() + ms }
     return value
   }
   return async (): Promise<T> => {
-    if (last && clock() < last.until) return last.value
-    underWay ??= attemptOnce().finally(() => {
-      underWay = undefined
+    if (cached && clock() < cached.until) return cached.value
+    inFlight ??= reload().finally(() => {
+      inFlight = undefined
     })
-    return underWay
+    return inFlight
   }
 }
 
-export type Breathe = () => Promise<void>
+export type YieldToEventLoop = () => Promise<void>
 
 const budgetMs = 20
 
 /**
- * For a loop over many short pieces of work, called between two of them. It yields once they have taken 20 ms
- * together, so that a request waits for that and one piece at most.
+ * Returns a function to call between the iterations of a long loop. It yields to the event loop once 20 ms have passed
+ * since the last yield, so a request waits for that and one iteration at most.
  */
-export function createBreather(): Breathe {
-  let since = performance.now()
+export function createYielder(): YieldToEventLoop {
+  let yieldedAt = performance.now()
   return async () => {
-    if (performance.now() - since < budgetMs) return
+    if (performance.now() - yieldedAt < budgetMs) return
     await new Promise((resolve) => setImmediate(resolve))
-    since = performance.now()
+    yieldedAt = performance.now()
   }
 }

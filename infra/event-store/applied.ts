@@ -4,9 +4,10 @@ import { unavailable } from '../errors/errors.ts'
 import type { Position } from '../log/port.ts'
 import { openListener } from '../postgres/listen.ts'
 
-export interface Applied {
+/** How far each projection has applied the log, over all processes: NOTIFY on each commit, polling as a fallback. */
+export interface AppliedOffsets {
   /**
-   * Resolves when the projection has applied the records at `positions` (what `append` returned).
+   * Resolves once the projection has applied the records at `positions` (what `append` returned).
    * Rejects with ApiError service.unavailable after `timeoutMs` (default 5000).
    */
   waitFor(
@@ -14,24 +15,24 @@ export interface Applied {
     positions: Position[],
     options?: { timeoutMs?: number },
   ): Promise<void>
+  /** Calls `listener` with each new next offset. Returns the function that unsubscribes. */
   onAdvance(projection: string, listener: (next: Position) => void): () => void
   /**
-   * Calls `listener` with the ids of what a projection has changed (see Projection.subjectsOf), in whichever
-   * process it did. The ids are undefined when notifications may have been lost. Whoever waits for the change
-   * goes on only after that.
+   * Calls `listener` with the ids of what a projection changed (Projection.subjectsOf) in any process, before `waitFor`
+   * resolves for that change. The ids are undefined when notifications may have been lost.
    */
   onChange(projection: string, listener: (subjects: Subjects) => void): () => void
+  /** Reports a commit of this process, ahead of its notification. */
   advance(notification: AppliedNotification): void
   close(): Promise<void>
 }
 
-export interface AppliedOptions {
+export interface AppliedOffsetsOptions {
   url: string
   pool: pg.Pool
   logger: Logger
   /**
-   * Milliseconds between looks into Postgres while somebody waits, in case a notification was lost. Default
-   * 500.
+   * Milliseconds between polls of Postgres while `waitFor` is pending, in case a notification was lost. Default 500.
    */
   pollMs?: number
 }
@@ -40,26 +41,23 @@ interface Waiter extends Position {
   resolve: () => void
 }
 
-/**
- * Listens for the commits of runners everywhere. Runners of its own process tell it without the way through
- * Postgres.
- */
-export async function createApplied({
+/** Listens for the commits of all runners. Those of this process report through `advance`, without the round trip. */
+export async function createAppliedOffsets({
   url,
   pool,
   logger,
   pollMs = 500,
-}: AppliedOptions): Promise<Applied> {
-  const offsets = createOffsets()
-  const listeners = new Map<string, Set<(next: Position) => void>>()
+}: AppliedOffsetsOptions): Promise<AppliedOffsets> {
+  const offsets = createOffsetTracker()
+  const advanceListeners = new Map<string, Set<(next: Position) => void>>()
   const changeListeners = new Map<string, Set<(subjects: Subjects) => void>>()
 
   function receive({ projection, next, subjects }: AppliedNotification): void {
     if (subjects?.length !== 0) {
       for (const listener of changeListeners.get(projection) ?? []) listener(subjects)
     }
-    for (const position of next.filter((one) => offsets.advance(projection, one))) {
-      for (const listener of listeners.get(projection) ?? []) listener(position)
+    for (const position of next.filter((at) => offsets.advance(projection, at))) {
+      for (const listener of advanceListeners.get(projection) ?? []) listener(position)
     }
   }
 
@@ -70,30 +68,31 @@ export async function createApplied({
        where status = 'live'`,
     )
     for (const { projection, ...next } of rows) {
-      // Its notification has yet to come, with ids that are not known here.
-      const isNew = next.offset > offsets.known(projection, next)
+      // The notification of a new offset has not arrived yet, so which ids changed is unknown.
+      const isNew = next.offset > offsets.nextOf(projection, next)
       receive({ projection, next: [next], subjects: isNew ? undefined : [] })
     }
   }
 
   const reload = () =>
-    load().catch((err) => logger.debug({ err }, 'offsets of projections not read'))
+    load().catch((err) => logger.debug({ err }, 'failed to read projection offsets'))
 
   const listener = await openListener({
     url,
     logger,
     channels: [appliedChannel],
     onNotification: (_channel, payload) => receive(decodeNotification(payload)),
-    // Postgres may have come back without its last commits, so what was known is forgotten.
+    // Postgres may have come back without its last commits, so the known offsets may be too high.
     onReconnect() {
-      offsets.forget()
-      for (const some of changeListeners.values()) for (const listener of some) listener(undefined)
+      offsets.clear()
+      for (const listener of [...changeListeners.values()].flatMap((set) => [...set]))
+        listener(undefined)
       void reload()
     },
   })
   await load()
   const poll = setInterval(() => {
-    if (offsets.isAwaited()) void reload()
+    if (offsets.hasWaiters()) void reload()
   }, pollMs)
   poll.unref()
 
@@ -110,7 +109,7 @@ export async function createApplied({
         clearTimeout(timer)
       }
     },
-    onAdvance: (projection, listener) => subscribe(listeners, { projection, listener }),
+    onAdvance: (projection, listener) => subscribe(advanceListeners, { projection, listener }),
     onChange: (projection, listener) => subscribe(changeListeners, { projection, listener }),
     async close() {
       clearInterval(poll)
@@ -119,85 +118,87 @@ export async function createApplied({
   }
 }
 
-/** The next offsets of projections, and who waits for them. */
-function createOffsets() {
-  const known = new Map<string, number>()
+/** Creates a tracker of the projections' next offsets and of the callers waiting for them. */
+function createOffsetTracker() {
+  const nextOffsets = new Map<string, number>()
   const waiters = new Map<string, Set<Waiter>>()
   const keyOf = (projection: string, { topic, partition }: Position) =>
     `${projection}|${topic}|${partition}`
 
   return {
-    known: (projection: string, at: Position): number => known.get(keyOf(projection, at)) ?? 0,
-    /** Returns false where as much was known already. */
+    nextOf: (projection: string, at: Position): number =>
+      nextOffsets.get(keyOf(projection, at)) ?? 0,
+    /** Returns false if the offset is not new. */
     advance(projection: string, next: Position): boolean {
       const key = keyOf(projection, next)
-      if (next.offset <= (known.get(key) ?? 0)) return false
-      known.set(key, next.offset)
+      if (next.offset <= (nextOffsets.get(key) ?? 0)) return false
+      nextOffsets.set(key, next.offset)
       for (const waiter of waiters.get(key) ?? []) if (waiter.offset < next.offset) waiter.resolve()
       return true
     },
-    forget: () => known.clear(),
-    isAwaited: () => waiters.size > 0,
-    /** Rejects with 503 when the signal is aborted first. */
+    clear: () => nextOffsets.clear(),
+    hasWaiters: () => waiters.size > 0,
+    /** Rejects with 503 if the signal is aborted first. */
     waitFor(projection: string, position: Position, signal: AbortSignal): Promise<void> {
       const key = keyOf(projection, position)
-      if ((known.get(key) ?? 0) > position.offset) return Promise.resolve()
+      if ((nextOffsets.get(key) ?? 0) > position.offset) return Promise.resolve()
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const waiter = { ...position, resolve }
-      const mine = waiters.get(key) ?? new Set()
-      waiters.set(key, mine.add(waiter))
+      const waitersOfKey = waiters.get(key) ?? new Set()
+      waiters.set(key, waitersOfKey.add(waiter))
       const { topic, partition, offset } = position
-      const late = new Error(
+      const timeoutError = new Error(
         `${projection} has not applied ${topic}/${partition} offset ${offset} in time`,
       )
-      const onAbort = () => reject(unavailable(late))
+      const onAbort = () => reject(unavailable(timeoutError))
       signal.addEventListener('abort', onAbort, { once: true })
       return promise.finally(() => {
         signal.removeEventListener('abort', onAbort)
-        mine.delete(waiter)
-        if (mine.size === 0 && waiters.get(key) === mine) waiters.delete(key)
+        waitersOfKey.delete(waiter)
+        if (waitersOfKey.size === 0 && waiters.get(key) === waitersOfKey) waiters.delete(key)
       })
     },
   }
 }
 
 function subscribe<T>(
-  all: Map<string, Set<T>>,
+  listeners: Map<string, Set<T>>,
   { projection, listener }: { projection: string; listener: T },
 ): () => void {
-  const mine = all.get(projection) ?? new Set()
-  all.set(projection, mine.add(listener))
-  return () => mine.delete(listener)
+  const ofProjection = listeners.get(projection) ?? new Set()
+  listeners.set(projection, ofProjection.add(listener))
+  return () => ofProjection.delete(listener)
 }
 
 export const appliedChannel = 'tidegate_applied'
 
+/** Ids of what a projection changed; undefined = unknown, any may have changed. */
 export type Subjects = readonly string[] | undefined
 
 export interface AppliedNotification {
   projection: string
-  /** Where partitions go on now. */
+  /** The partitions' new next offsets. */
   next: Position[]
   subjects: Subjects
 }
 
-// A notification of Postgres holds 8000 bytes.
+// A NOTIFY payload is limited to 8000 bytes.
 const maxSubjectsLength = 5000
 const maxPositions = 100
-const anything = '*'
+const anySubject = '*'
 
 /**
- * The payloads of notifications: `projection|topic|partitions|next offsets|subjects`, lists separated by commas. There
- * is one for each topic, and more for very many partitions.
+ * Returns the NOTIFY payloads: `projection|topic|partitions|next offsets|subjects`, lists separated by commas. Each has
+ * one topic and at most 100 partitions.
  */
 export function encodeNotifications({ projection, next, subjects }: AppliedNotification): string[] {
-  const ids = subjects?.join(',') ?? anything
-  const last = ids.length > maxSubjectsLength ? anything : ids
+  const ids = subjects?.join(',') ?? anySubject
+  const idField = ids.length > maxSubjectsLength ? anySubject : ids
   return [...Map.groupBy(next, ({ topic }) => topic)].flatMap(([topic, positions]) =>
-    chunksOf(positions).map((some) => {
-      const partitions = some.map(({ partition }) => partition)
-      const offsets = some.map(({ offset }) => offset)
-      return [projection, topic, partitions.join(','), offsets.join(','), last].join('|')
+    chunksOf(positions).map((chunk) => {
+      const partitions = chunk.map(({ partition }) => partition)
+      const offsets = chunk.map(({ offset }) => offset)
+      return [projection, topic, partitions.join(','), offsets.join(','), idField].join('|')
     }),
   )
 }
@@ -211,12 +212,12 @@ function chunksOf(positions: Position[]): Position[][] {
 }
 
 export function decodeNotification(payload: string): AppliedNotification {
-  const [projection = '', topic = '', partitions = '', offsets = '', ids = anything] =
+  const [projection = '', topic = '', partitions = '', offsets = '', ids = anySubject] =
     payload.split('|')
-  const ends = offsets.split(',')
+  const offsetList = offsets.split(',')
   const next = partitions
     .split(',')
-    .map((partition, i) => ({ topic, partition: Number(partition), offset: Number(ends[i]) }))
-  if (ids === anything) return { projection, next, subjects: undefined }
+    .map((partition, i) => ({ topic, partition: Number(partition), offset: Number(offsetList[i]) }))
+  if (ids === anySubject) return { projection, next, subjects: undefined }
   return { projection, next, subjects: ids === '' ? [] : ids.split(',') }
 }

@@ -1,21 +1,21 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import { type Position, placeName } from '../log/port.ts'
-import { inOneWrite, type Part, runAndEnd, runTogether } from '../postgres/arrays.ts'
+import { type Position, partitionName } from '../log/port.ts'
+import { type Cte, runAndEnd, runTogether, sendInOneWrite } from '../postgres/arrays.ts'
 import {
   isConnectionError,
   queryAll,
   type Rows,
-  rolledBack,
   type Statement,
   type Tx,
+  tryRollback,
 } from '../postgres/pool.ts'
 import { systemCode } from '../thrown.ts'
 import { appliedChannel, encodeNotifications, type Subjects } from './applied.ts'
-import { type Build, buildLock, ownHome, saveBuildOffsets } from './builds.ts'
+import { type Build, buildLock, defaultHome, saveBuildOffsets } from './builds.ts'
 import { isErasure } from './erased.ts'
 import { type RecordedEvent, sessionOf } from './event.ts'
-import { dueOf, type EventBatch, EventFailed } from './event-batch.ts'
+import { type EventBatch, EventFailed, eventsToApply } from './event-batch.ts'
 import type { Projection } from './projection.ts'
 
 export interface ApplyOptions {
@@ -27,12 +27,12 @@ export interface ApplyOptions {
 
 export type ApplyOutcome =
   | { kind: 'applied'; next: Position[]; subjects: Subjects }
-  /** The build has another status than it was read with; nothing was written. */
+  /** The build's status has changed since it was read; nothing was written. */
   | { kind: 'switched' }
 
 /**
- * Applies what came of several partitions and moves their offsets in one transaction, so that each event takes effect
- * exactly once. Throws EventFailed when an event is at fault.
+ * Applies batches of several partitions and advances their offsets in one transaction, so each event takes effect
+ * exactly once. Throws EventFailed if an event is the cause of a failure.
  */
 export async function applyBatches(options: ApplyOptions): Promise<ApplyOutcome> {
   const tx = await options.pool.connect()
@@ -40,7 +40,7 @@ export async function applyBatches(options: ApplyOptions): Promise<ApplyOutcome>
   try {
     return await applyIn(tx, options)
   } catch (error) {
-    broken = !(await rolledBack(tx, error instanceof EventFailed ? error.cause : error))
+    broken = !(await tryRollback(tx, error instanceof EventFailed ? error.cause : error))
     throw error
   } finally {
     tx.release(broken)
@@ -49,84 +49,85 @@ export async function applyBatches(options: ApplyOptions): Promise<ApplyOutcome>
 
 async function applyIn(tx: Tx, options: ApplyOptions): Promise<ApplyOutcome> {
   const { projection, batches, build } = options
-  const opened = await open(tx, options)
-  if (!opened) {
+  const progress = await begin(tx, options)
+  if (!progress) {
     await tx.query('rollback')
     return { kind: 'switched' }
   }
-  const { stored, applied } = opened
-  const todo: RecordedEvent[] = []
+  const { offsets, appliedIds } = progress
+  const events: RecordedEvent[] = []
   const next: Position[] = []
   for (const batch of batches) {
     const { topic, partition } = batch
-    const due = dueOf(batch, stored.get(placeName(batch)) ?? 0)
-    todo.push(...due.events)
-    next.push({ topic, partition, offset: due.next })
+    const pending = eventsToApply(batch, offsets.get(partitionName(batch)) ?? 0)
+    events.push(...pending.events)
+    next.push({ topic, partition, offset: pending.next })
   }
-  const fresh = todo.filter(isNewTo(applied))
+  const newEvents = events.filter(isNewTo(appliedIds))
   const writes =
-    fresh.length > 0
-      ? await applyFresh(tx, options, { fresh, erased: applied }).catch(eventFailed)
+    newEvents.length > 0
+      ? await applyEvents(tx, options, { newEvents, erasedIds: appliedIds }).catch(throwFailure)
       : []
-  const subjects = projection.subjectsOf?.(todo) ?? []
-  const moved = next.filter((position) => position.offset > (stored.get(placeName(position)) ?? 0))
-  await close(tx, { build, writes, moved, subjects }).catch(eventFailed)
+  const subjects = projection.subjectsOf?.(events) ?? []
+  const advanced = next.filter((at) => at.offset > (offsets.get(partitionName(at)) ?? 0))
+  await commit(tx, { build, writes, advanced, subjects }).catch(throwFailure)
   return { kind: 'applied', next, subjects }
 }
 
-interface Fresh {
-  fresh: RecordedEvent[]
-  // Has the ids of sessions that were erased before.
-  erased: Set<string>
+interface NewEvents {
+  newEvents: RecordedEvent[]
+  // Includes the ids of sessions that were erased by earlier batches.
+  erasedIds: Set<string>
 }
 
-// Those that are erased by the batch itself, too: topics have no order among each other.
-async function applyFresh(
+// Also marks events of sessions that this batch erases, because topics are not ordered relative to each other.
+async function applyEvents(
   tx: Tx,
   { projection, build }: Pick<ApplyOptions, 'projection' | 'build'>,
-  { fresh, erased }: Fresh,
-): Promise<Part[]> {
-  if (!projection.erase) return projection.apply(tx, fresh)
-  const erasures = fresh.filter(isErasure).map(({ data }) => data)
-  const named = erasures.flatMap((one) => one.session_ids)
-  const sessions = new Set([...erased, ...named])
+  { newEvents, erasedIds }: NewEvents,
+): Promise<Cte[]> {
+  if (!projection.erase) return projection.apply(tx, newEvents)
+  const erasures = newEvents.filter(isErasure).map(({ data }) => data)
+  const newlyErased = erasures.flatMap(({ session_ids }) => session_ids)
+  const erasedSessions = new Set([...erasedIds, ...newlyErased])
   if (erasures.length > 0) {
     await tx.query(
       `insert into ${build.home}.erased_sessions (projection, build, session_id)
        select $1, $2, unnest($3::text[]) on conflict do nothing`,
-      [build.projection, build.build, named],
+      [build.projection, build.build, newlyErased],
     )
     await projection.erase(tx, erasures)
   }
-  const others = fresh.filter((event) => !isErasure(event))
-  const marked = others.map((event) =>
-    sessions.has(sessionOf(event) ?? '') ? { ...event, isErased: true as const } : event,
-  )
+  const marked = newEvents
+    .filter((event) => !isErasure(event))
+    .map((event) =>
+      erasedSessions.has(sessionOf(event) ?? '') ? { ...event, isErased: true as const } : event,
+    )
   return marked.length > 0 ? projection.apply(tx, marked) : []
 }
 
-function eventFailed(cause: unknown): never {
+function throwFailure(cause: unknown): never {
   throw isTransient(cause) ? cause : new EventFailed(cause)
 }
 
-// An event that comes a second time within the batch is a repeat, too.
-function isNewTo(applied: Set<string>) {
-  const known = new Set(applied)
-  return ({ meta }: RecordedEvent) => known.size < known.add(meta.eventId).size
+// Returns a stateful filter, which also drops repeats within the batch.
+function isNewTo(appliedIds: Set<string>) {
+  const seen = new Set(appliedIds)
+  return ({ meta }: RecordedEvent) => seen.size < seen.add(meta.eventId).size
 }
 
-/** For events that come otherwise than from the log: applies those that the build has not yet. */
-export async function applyNew(
+/** Applies events that did not come from the log, except those that the build has applied already. */
+export async function applyNewEvents(
   tx: Tx,
   projection: Projection,
   events: RecordedEvent[],
 ): Promise<void> {
   const [rows = []] = await queryAll(tx, findApplied(projection, { events }))
-  const fresh = events.filter(isNewTo(idsOf(rows)))
-  if (fresh.length > 0) await runTogether(tx, await projection.apply(tx, fresh))
+  const newEvents = events.filter(isNewTo(idsOf(rows)))
+  if (newEvents.length > 0) await runTogether(tx, await projection.apply(tx, newEvents))
 }
 
-// The ids of events that were applied, and of sessions that were erased.
+// Selects the ids of events that were applied and, if a build is given, of sessions that were erased.
 function findApplied(
   { name, appliedIn, erase }: Projection,
   { events, build }: { events: RecordedEvent[]; build?: Build },
@@ -151,29 +152,31 @@ const findErased = (home: string) => `select session_id from ${home}.erased_sess
 
 const idsOf = (rows: Rows): Set<string> => new Set(rows.map((row) => String(row.event_id)))
 
-const guardRow = z.object({
+const buildRow = z.object({
   status: z.string(),
   offsets: z.record(z.string(), z.number()).nullable(),
 })
 
-interface Opened {
-  stored: Map<string, number>
-  // The ids of those events in the batches that the build has already.
-  applied: Set<string>
+interface Progress {
+  // Next offsets by partition name.
+  offsets: Map<string, number>
+  // Ids of events in the batches that the build has applied, and of their sessions that were erased.
+  appliedIds: Set<string>
 }
 
 /**
- * Sent together: begin, the search path and the lock of the build, which is shared unless an event is applied alone. Then the
- * offsets, whose rows are locked in one order, and which events were applied before. undefined = the build was switched.
+ * Begins the transaction in one round trip: sets the search path, locks the build (shared unless an event is exclusive)
+ * and its offsets in a fixed order, and reads which events were applied before. Returns undefined if the build was
+ * switched.
  */
-async function open(
+async function begin(
   tx: Tx,
   { projection, build, batches }: ApplyOptions,
-): Promise<Opened | undefined> {
+): Promise<Progress | undefined> {
   const events = batches.flatMap((batch) => batch.events)
   const exclusive = events.some((event) => needsExclusive(projection, event))
-  const { opening, searching } = inOneWrite(tx, () => ({
-    opening: queryAll(
+  const { locking, searching } = sendInOneWrite(tx, () => ({
+    locking: queryAll(
       tx,
       'begin',
       enterBuild(build, exclusive),
@@ -181,25 +184,26 @@ async function open(
     ),
     searching: queryAll(tx, findApplied(projection, { events, build })),
   }))
-  // Fails where the build was switched: its tables are gone.
+  // Fails if the build was switched, because its tables are gone.
   searching.catch(() => {})
-  const [, , guard = []] = await opening
-  const row = guardRow.optional().parse(guard[0])
+  const [, , buildRows = []] = await locking
+  const row = buildRow.optional().parse(buildRows[0])
   if (row?.status !== build.status) return undefined
-  const [applied = []] = await searching
-  return { stored: new Map(Object.entries(row.offsets ?? {})), applied: idsOf(applied) }
+  const [idRows = []] = await searching
+  return { offsets: new Map(Object.entries(row.offsets ?? {})), appliedIds: idsOf(idRows) }
 }
 
-// Others might not see yet that a session is erased, or what a visitor is made anew of.
+// Under a shared lock, a concurrent transaction might not see the erasure, or rows that the handler depends on.
 const needsExclusive = ({ erase, isExclusive }: Projection, event: RecordedEvent): boolean =>
   (erase !== undefined && isErasure(event)) || isExclusive(event)
 
-// Nobody reads a build that is being filled, so no commit of it waits for the disk: what a crash takes, it takes with
-// the offsets, and it is read again. The switch to the build waits for all before it.
+// Commits to a build that is being filled don't wait for the disk: a crash loses rows and offsets together, so the
+// records are read again. The commit that makes the build live flushes all earlier ones.
 function enterBuild(build: Build, exclusive: boolean): Statement {
   const lock = exclusive ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'
-  const waits = build.status === 'building' ? `, set_config('synchronous_commit', 'off', true)` : ''
-  const text = `select set_config('search_path', $1, true), ${lock}($2::bigint)${waits}`
+  const asyncCommit =
+    build.status === 'building' ? `, set_config('synchronous_commit', 'off', true)` : ''
+  const text = `select set_config('search_path', $1, true), ${lock}($2::bigint)${asyncCommit}`
   const name = `enter ${build.status} build ${lock}`
   return { name, text, values: [`${build.schema}, public`, buildLock(build)] }
 }
@@ -227,27 +231,28 @@ const lockOffsets = (setting: string, home: string) => `with position as (
   select status, ${setting} as setting, (select json_object_agg(topic || '/' || partition, next_offset) from position) as offsets
   from ${home}.projection_builds where projection = $1 and build = $2`
 
-interface Closing {
+interface CommitInput {
   build: Build
-  writes: Part[]
-  moved: Position[]
+  writes: Cte[]
+  // Next offsets of the partitions that have moved.
+  advanced: Position[]
   subjects: Subjects
 }
 
-// One round trip: the rows with their offsets, the notification of those who wait for them, and the commit.
-async function close(tx: Tx, { build, writes, moved, subjects }: Closing): Promise<void> {
-  const payloads = encodeNotifications({ projection: build.projection, next: moved, subjects })
+// Writes rows and offsets, notifies waiting processes and commits, all in one round trip.
+async function commit(tx: Tx, { build, writes, advanced, subjects }: CommitInput): Promise<void> {
+  const payloads = encodeNotifications({ projection: build.projection, next: advanced, subjects })
   const notify = { name: 'notify applied', text: notifyApplied, values: [appliedChannel, payloads] }
-  const isFollowed = build.status === 'live' && build.home === ownHome
-  const ending = moved.length > 0 && isFollowed ? [notify, 'commit'] : ['commit']
-  await runAndEnd(tx, [...writes, ...saveBuildOffsets(build, moved)], ending)
+  const hasListeners = build.status === 'live' && build.home === defaultHome
+  const ending = advanced.length > 0 && hasListeners ? [notify, 'commit'] : ['commit']
+  await runAndEnd(tx, [...writes, ...saveBuildOffsets(build, advanced)], ending)
 }
 
 const notifyApplied = 'select pg_notify($1, payload) from unnest($2::text[]) payload'
 
 /**
- * Whether a retry may succeed. Classes: 40 deadlock or serialization failure, 53 resources, 55 lock not
- * available, 57 operator or shutdown, 58 system.
+ * Returns true if a retry may succeed. SQLSTATE classes: 40 deadlock or serialization failure, 53 resources, 55 lock
+ * not available, 57 operator intervention or shutdown, 58 system error.
  */
 export function isTransient(error: unknown): boolean {
   return isConnectionError(error) || /^(40|53|55|57|58)[0-9A-Z]{3}$/.test(systemCode(error) ?? '')

@@ -9,7 +9,7 @@ const addedColumns = [
   'installation_id uuid not null default gen_random_uuid()',
 ]
 
-// What was read from one log means nothing in another: offsets of the first would skip records of the second.
+// The one log that this database was filled from. With another log, stored offsets would skip records.
 const boundLogMigrations: Migrations = {
   name: 'bound-log',
   create: `create table tidegate.bound_log (
@@ -23,25 +23,25 @@ const boundLogMigrations: Migrations = {
   ],
 }
 
-/** The database holds what was read from another log, or from one that has since lost records. */
+/** Thrown if the database was filled from another log, or the log has since lost records. */
 export class WrongLog extends Error {}
 
 interface BindOptions {
   pool: pg.Pool
   log: Pick<EventLog, 'identity' | 'endPositions' | 'positionsSince' | 'ensureTopics'>
   topics: TopicSpec[]
-  /** Binds the database to this log from now on, as after a move of all its records at their offsets. */
+  /** Binds the database to this log instead, after all records were moved to it with their offsets. */
   adopt?: boolean
 }
 
 /**
- * Makes the topics that are missing. The first log that is used with a database is its log: throws WrongLog for any
- * other, before anything is read from it or written to it.
+ * Binds the database to the log on first use, and creates missing topics. Throws WrongLog for any other log, before
+ * anything is read from it or written to it.
  */
 export async function bindLog({ pool, log, topics, adopt = false }: BindOptions): Promise<void> {
   await transaction(pool, (tx) => runMigrations(tx, [boundLogMigrations]))
   const identity = await log.identity()
-  refuseOther(identity, adopt ? identity : await bindFirst(pool, identity))
+  refuseMismatch(identity, adopt ? identity : await bindIfUnbound(pool, identity))
   await log.ensureTopics(topics)
   await refuseShorterLog(pool, log)
   if (adopt) await rebindLog(pool, identity)
@@ -49,55 +49,56 @@ export async function bindLog({ pool, log, topics, adopt = false }: BindOptions)
   await pool.query('update tidegate.bound_log set damage = null where damage is not null')
 }
 
-function refuseOther(identity: string, bound: string | undefined): void {
+function refuseMismatch(identity: string, bound: string | undefined): void {
   if (bound === identity) return
   throw new WrongLog(
-    `The database holds what was read from another log: it was ${bound}, and the settings lead to ${identity}. ` +
-      'Set KAFKA_BROKERS and DATABASE_URL as they were. If all records were moved at their offsets, run ' +
+    `The database belongs to another log: it was filled from ${bound}, and the settings point to ${identity}. ` +
+      'Restore the previous KAFKA_BROKERS and DATABASE_URL. If you moved all records and kept their offsets, run ' +
       '`tidegate migrate --adopt-log` (docs/operate/kafka.md, Another log).',
   )
 }
 
-/** For those who only read the log: throws WrongLog where the database is bound to another one. */
+/** Throws WrongLog if the database is bound to another log. Binds nothing: for commands that only read the log. */
 export async function refuseOtherLog(db: Db, log: Pick<EventLog, 'identity'>): Promise<void> {
   const bound = await boundLog(db)
-  if (bound !== undefined) refuseOther(await log.identity(), bound)
+  if (bound !== undefined) refuseMismatch(await log.identity(), bound)
 }
 
-async function bindFirst(db: Db, identity: string): Promise<string | undefined> {
+async function bindIfUnbound(db: Db, identity: string): Promise<string | undefined> {
   await db.query('insert into tidegate.bound_log (identity) values ($1) on conflict do nothing', [
     identity,
   ])
-  return boundIn(db)
+  return readIdentity(db)
 }
 
+/** Returns the identity of the bound log; undefined if none is bound, or the table does not exist yet. */
 export async function boundLog(db: Db): Promise<string | undefined> {
-  const found = await db.query<{ there: boolean }>(
-    `select to_regclass('tidegate.bound_log') is not null as there`,
+  const { rows } = await db.query<{ has_table: boolean }>(
+    `select to_regclass('tidegate.bound_log') is not null as has_table`,
   )
-  return found.rows[0]?.there ? boundIn(db) : undefined
+  return rows[0]?.has_table ? readIdentity(db) : undefined
 }
 
 /**
- * For a start without KAFKA_BROKERS, before the embedded log is made: throws WrongLog where the database is bound to
- * Kafka. A user who may make no tables would otherwise be told of those that the embedded log lacks.
+ * Throws WrongLog if the database is bound to Kafka. Called at a start without KAFKA_BROKERS, before the embedded log
+ * is created: a user without that right would otherwise get an error about its missing tables.
  */
 export async function refuseBoundToKafka(db: Db): Promise<void> {
   const bound = await boundLog(db)
   if (!bound?.startsWith('Kafka')) return
   throw new WrongLog(
-    `The database is bound to Kafka: what it holds was read from ${bound}, and KAFKA_BROKERS is not set. ` +
-      'Set it as it was (docs/operate/kafka.md, Another log).',
+    `The database belongs to a Kafka log: it was filled from ${bound}, and KAFKA_BROKERS is not set. ` +
+      'Restore the previous setting (docs/operate/kafka.md, Another log).',
   )
 }
 
-async function boundIn(db: Db): Promise<string | undefined> {
+async function readIdentity(db: Db): Promise<string | undefined> {
   const { rows } = await db.query<{ identity: string }>('select identity from tidegate.bound_log')
   return rows[0]?.identity
 }
 
 export async function rebindLog(db: Db, identity: string): Promise<void> {
-  // Moved records may have other times, so the marks don't apply to them.
+  // Moved records may have other times, so the watermarks don't apply to them.
   await db.query(
     `insert into tidegate.bound_log (identity) values ($1)
      on conflict (only_one) do update set identity = excluded.identity, bound_at = now(), marks = null`,
@@ -105,7 +106,7 @@ export async function rebindLog(db: Db, identity: string): Promise<void> {
   )
 }
 
-/** Throws WrongLog where a partition ends before what was read of it: records that are counted as read are gone. */
+/** Throws WrongLog if a partition ends before a stored offset: records that were already read are gone. */
 export async function refuseShorterLog(db: Db, log: Pick<EventLog, 'endPositions'>): Promise<void> {
   const read = await readPositions(db)
   const topics = [...new Set(read.map(({ topic }) => topic))]
@@ -113,18 +114,19 @@ export async function refuseShorterLog(db: Db, log: Pick<EventLog, 'endPositions
   // Sequential, because each read of the embedded log takes a connection.
   for (const topic of topics) ends.push(...(await log.endPositions(topic)))
   for (const { topic, partition, offset } of read) {
-    const end = ends.find((one) => one.topic === topic && one.partition === partition)?.offset ?? 0
+    const end = ends.find((at) => at.topic === topic && at.partition === partition)?.offset ?? 0
     if (end < offset)
       throw new WrongLog(
-        `The log ends at offset ${end} of ${topic}/${partition}, and it was read up to ${offset}: ` +
-          replaced,
+        `The log ends at offset ${end} of ${topic}/${partition}, but was already read up to ${offset}: ` +
+          likelyCause,
       )
   }
 }
 
-const replaced =
-  'it was truncated, made anew or restored from an older copy (docs/operate/kafka.md, Another log).'
+const likelyCause =
+  'it was truncated, recreated or restored from an older copy (docs/operate/kafka.md, Another log).'
 
+/** Watermarks of the log at a time. */
 interface Marks {
   /** Epoch milliseconds. */
   time: number
@@ -133,20 +135,20 @@ interface Marks {
 }
 
 /**
- * Checks the stored marks and stores new ones for the topics. A log that only grows and expires never moves a mark back;
- * a copy that lacks records does, even after it has outgrown them. Throws WrongLog then.
+ * Checks the stored watermarks and stores new ones for the topics. Throws WrongLog if a watermark went back: that can't
+ * happen in a log that only grows and expires, but does in a copy that lacks records, even once it has grown past them.
  */
 export async function moveMarks(
   db: Db,
   log: Pick<EventLog, 'positionsSince'>,
   topics: Topic[] = [],
 ): Promise<void> {
-  const marksAt = async (time: number, of: Topic[]): Promise<Marks> => {
-    const positions = await Promise.all(of.map((topic) => log.positionsSince(topic, time)))
-    const offsets = of.map((topic, i) => [topic, positions[i]?.map(({ offset }) => offset)])
+  const marksAt = async (time: number, names: Topic[]): Promise<Marks> => {
+    const positions = await Promise.all(names.map((topic) => log.positionsSince(topic, time)))
+    const offsets = names.map((topic, i) => [topic, positions[i]?.map(({ offset }) => offset)])
     return { time, offsets: Object.fromEntries(offsets) }
   }
-  // Read before the check, so that what the old marks prove holds for the new ones, too.
+  // Read before the check, so that it covers them too.
   const next = await marksAt(Date.now(), topics)
   const { rows } = await db.query<{ marks: Marks | null }>('select marks from tidegate.bound_log')
   const { time = 0, offsets = {} } = rows[0]?.marks ?? {}
@@ -156,8 +158,8 @@ export async function moveMarks(
       const first = now[topic]?.[partition] ?? 0
       if (first < mark)
         throw new WrongLog(
-          `The log had ${mark} records of ${topic}/${partition} by ${new Date(time).toISOString()}, and now has ` +
-            `${first} from before then: ${replaced}`,
+          `The log had ${mark} records in ${topic}/${partition} at ${new Date(time).toISOString()}, and now has ` +
+            `${first} from before that time: ${likelyCause}`,
         )
     }
   if (topics.length > 0)
@@ -165,8 +167,8 @@ export async function moveMarks(
 }
 
 /**
- * Throws WrongLog where the log has lost records, and records it as damage: every process of the database then throws,
- * until a start finds the log healthy.
+ * Throws WrongLog if the log has lost records, and stores that as damage: every process that uses the database then
+ * throws, until a start finds the log healthy.
  */
 export async function verifyLog(
   db: Db,

@@ -1,14 +1,17 @@
 import type pg from 'pg'
 import type { Position, Topic } from '../log/port.ts'
-import type { Part } from '../postgres/arrays.ts'
+import type { Cte } from '../postgres/arrays.ts'
 import { ddlOf, type Migrations, runMigrations } from '../postgres/migrations.ts'
 import { type Db, lockKey, type Tx, transaction } from '../postgres/pool.ts'
 import { column, constrained, type RowOf, saveRows, table } from '../postgres/table.ts'
 import { systemCode } from '../thrown.ts'
 import type { Projection } from './projection.ts'
 
-/** The schema that has the bookkeeping of read models. Views of users have one each, which they may write. */
-export const ownHome = 'tidegate'
+/**
+ * The home of a projection: the schema with its bookkeeping (builds, offsets, erased sessions). Users' own views have a
+ * home each, which their database user may write.
+ */
+export const defaultHome = 'tidegate'
 
 const createBookkeeping = (home: string) => ({
   builds: table(
@@ -43,7 +46,7 @@ const createBookkeeping = (home: string) => ({
   ),
 })
 
-const ofReadModels = createBookkeeping(ownHome)
+const defaultTables = createBookkeeping(defaultHome)
 
 function bookkeepingDdl(home: string): string {
   const { builds, offsets, erasedSessions } = createBookkeeping(home)
@@ -55,44 +58,44 @@ const buildMigrations: Migrations = {
   name: 'projections',
   create: `create extension if not exists pg_trgm schema tidegate;
     create schema if not exists read;
-    ${bookkeepingDdl(ownHome)}`,
+    ${bookkeepingDdl(defaultHome)}`,
 }
 
 /**
- * Makes the home of a projection that has one of its own, and its build there. Tables of another version are dropped, with
- * all that depends on them: then it returns that version. Nobody else may fill them.
+ * Creates the home of a user's view and its live build. Drops a build of another version, with everything that depends
+ * on it, and returns that version; else undefined. The caller must be the only process that fills the build.
  */
 export function migrateHome(pool: pg.Pool, projection: Projection): Promise<number | undefined> {
   const home = homeOf(projection)
   return transaction(pool, async (tx) => {
     await runMigrations(tx, [{ name: 'projections', schema: home, create: bookkeepingDdl(home) }])
-    const live = await liveBuild(tx, projection.name, home)
+    const live = await findLiveBuild(tx, projection.name, home)
     if (live?.version === projection.version) return undefined
     if (live) await dropBuild(tx, live)
-    await firstBuild(tx, projection)
+    await ensureLiveBuild(tx, projection)
     return live?.version
   })
 }
 
-const homeOf = ({ home = ownHome }: Pick<Projection, 'home'>): string => home
+const homeOf = ({ home = defaultHome }: Pick<Projection, 'home'>): string => home
 
 /**
- * Makes what every projection needs and the first build of each. Any number of processes may run it at once.
- * A live build whose version is not its projection's must be rebuilt before runners go on.
+ * Creates the bookkeeping tables and the first build of each projection. Any number of processes may run it at once.
+ * A live build of another version than its projection must be rebuilt before its runner can continue.
  */
 export function migrate(pool: pg.Pool, projections: Projection[]): Promise<Build[]> {
   return transaction(pool, async (tx) => {
-    // Its lock lasts to the end of the transaction: the first builds are made by one process, too.
-    const own = projections.flatMap(({ migrations }) => migrations ?? [])
-    await runMigrations(tx, [buildMigrations, ...own])
+    // Holds its lock until the end of the transaction, so only one process creates the first builds.
+    const ofProjections = projections.flatMap(({ migrations }) => migrations ?? [])
+    await runMigrations(tx, [buildMigrations, ...ofProjections])
     const builds: Build[] = []
-    for (const projection of projections) builds.push(await firstBuild(tx, projection))
+    for (const projection of projections) builds.push(await ensureLiveBuild(tx, projection))
     return builds
   })
 }
 
-async function firstBuild(tx: Tx, projection: Projection): Promise<Build> {
-  const live = await liveBuild(tx, projection.name, homeOf(projection))
+async function ensureLiveBuild(tx: Tx, projection: Projection): Promise<Build> {
+  const live = await findLiveBuild(tx, projection.name, homeOf(projection))
   if (live) return live
   const build = await createBuild(tx, projection, 'building')
   await createIndexes(tx, projection, build)
@@ -100,16 +103,16 @@ async function firstBuild(tx: Tx, projection: Projection): Promise<Build> {
   return { ...build, status: 'live' }
 }
 
-/** One set of a projection's tables, in a Postgres schema of its own. At most one build of a projection is live. */
-export type Build = RowOf<typeof ofReadModels.builds> & { home: string }
+/** A set of a projection's tables, in a Postgres schema of its own. At most one build of a projection is live. */
+export type Build = RowOf<typeof defaultTables.builds> & { home: string }
 
 const buildColumns = (home: string): string =>
-  `${ofReadModels.builds.select('projection_builds')}, '${home}' as home`
+  `${defaultTables.builds.select('projection_builds')}, '${home}' as home`
 
-export async function liveBuild(
+export async function findLiveBuild(
   db: Db,
   projection: string,
-  home = ownHome,
+  home = defaultHome,
 ): Promise<Build | undefined> {
   const { rows } = await db.query<Build>(
     `select ${buildColumns(home)} from ${home}.projection_builds where projection = $1 and status = 'live'`,
@@ -118,10 +121,10 @@ export async function liveBuild(
   return rows[0]
 }
 
-/** Builds that a killed rebuild has left: one that it was filling, or an old one that it had not dropped yet. */
-export async function findLeftBuilds(db: Db, projection: string): Promise<Build[]> {
+/** Returns the builds of a killed rebuild: one that it was filling, or an old one that it had not dropped yet. */
+export async function findUnfinishedBuilds(db: Db, projection: string): Promise<Build[]> {
   const { rows } = await db.query<Build>(
-    `select ${buildColumns(ownHome)} from ${ownHome}.projection_builds
+    `select ${buildColumns(defaultHome)} from ${defaultHome}.projection_builds
      where projection = $1 and (status = 'building' or status = 'retired' and to_regnamespace(schema_name) is not null)`,
     [projection],
   )
@@ -129,8 +132,8 @@ export async function findLeftBuilds(db: Db, projection: string): Promise<Build[
 }
 
 /**
- * The lock that those who apply events to the build hold shared. A switch of builds takes it alone; all live
- * builds of a projection have one lock. Making the indexes of a new build takes it alone too.
+ * Returns the key of the build's advisory lock. Transactions that apply events hold it shared; a switch of builds and
+ * the creation of indexes take it exclusively. All live builds of a projection share one lock.
  */
 export function buildLock({ projection, schema, status }: Build): string {
   return lockKey(
@@ -167,16 +170,17 @@ export async function createIndexes(tx: Tx, projection: Projection, build: Build
   await tx.query(projection.indexes)
 }
 
-// Wherever the owner of the database has put it: its operators are found by the search path.
+// Adds the schema of pg_trgm, which may be any, to the search path: its operators are looked up there.
 const useExtension = `
   select set_config('search_path', concat_ws(', ', current_setting('search_path'), quote_ident(nspname)), true)
   from pg_extension join pg_namespace n on n.oid = extnamespace where extname = 'pg_trgm'`
 
+/** Retires the live build, makes this one live and points the readers' views to it. */
 export async function makeLive(tx: Tx, projection: Projection, build: Build): Promise<void> {
   const { home } = build
-  const readers = home === ownHome ? 'read' : home
-  if (home !== ownHome) await tx.query(useSchema(build))
-  // One after the other: a single statement would meet the rows as they lie on disk, and two would be live.
+  const viewSchema = home === defaultHome ? 'read' : home
+  if (home !== defaultHome) await tx.query(useSchema(build))
+  // Two statements: a single one updates the rows in any order, and two live builds would violate the unique index.
   await tx.query(
     `update ${home}.projection_builds set status = 'retired' where projection = $1 and status = 'live'`,
     [build.projection],
@@ -187,11 +191,11 @@ export async function makeLive(tx: Tx, projection: Projection, build: Build): Pr
   )
   await pointViews(tx, [
     ...projection.tables.map((table) => ({
-      view: `${readers}.${table}`,
+      view: `${viewSchema}.${table}`,
       definition: `as select * from ${build.schema}.${table}`,
     })),
     ...Object.entries(projection.views ?? {}).map(([name, selectOver]) => ({
-      view: `${readers}.${name}`,
+      view: `${viewSchema}.${name}`,
       definition: `with (security_barrier) as ${selectOver(build.schema)}`,
     })),
   ])
@@ -202,8 +206,8 @@ interface View {
   definition: string
 }
 
-// All in one round trip, because a reader that holds one of them and waits for another is in the way. Views that others
-// made over them, and rights on them, stay. Throws what is in the way where columns went.
+// Replaces all views in one round trip, because a reader that locks one of them while waiting for another blocks it.
+// Grants and dependent views are kept. Throws if a column was removed from a view that others depend on.
 async function pointViews(tx: Tx, views: View[]): Promise<void> {
   await tx.query('savepoint before_views')
   try {
@@ -216,15 +220,15 @@ async function pointViews(tx: Tx, views: View[]): Promise<void> {
     // 42P16: invalid_table_definition.
     if (systemCode(error) !== '42P16') throw error
     await tx.query('rollback to savepoint before_views')
-    const [only, ...others] = views
-    if (only && others.length === 0) await replaceView(tx, only)
-    else for (const one of views) await pointViews(tx, [one])
+    const [first, ...rest] = views
+    if (first && rest.length === 0) await recreateView(tx, first)
+    else for (const view of views) await pointViews(tx, [view])
   }
   await tx.query('release savepoint before_views')
 }
 
-// Postgres replaces a view only where its columns stay and new ones come last.
-async function replaceView(tx: Tx, { view, definition }: View): Promise<void> {
+// Drops and creates the view, and restores its grants: Postgres can only replace a view by appending columns.
+async function recreateView(tx: Tx, { view, definition }: View): Promise<void> {
   const { rows } = await tx.query<{ grants: string }>(
     `select format('grant %s on ${view} to %s', string_agg(privilege_type, ', '),
        case when grantee = 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end) as grants
@@ -233,7 +237,7 @@ async function replaceView(tx: Tx, { view, definition }: View): Promise<void> {
   )
   await tx.query(`drop view ${view}; create view ${view} ${definition}`).catch((cause) => {
     throw new Error(
-      `${view} gets other columns. Drop what depends on it, and make it anew: ${cause.detail}`,
+      `${view} has changed columns. Drop the objects that depend on it, then recreate them: ${cause.detail}`,
       {
         cause,
       },
@@ -242,7 +246,7 @@ async function replaceView(tx: Tx, { view, definition }: View): Promise<void> {
   for (const { grants } of rows) await tx.query(grants)
 }
 
-/** Drops the build's tables and offsets; its record stays, so that its number is not used again. */
+/** Drops the build's tables and offsets. Keeps its row, so its number isn't reused. */
 export async function dropBuild(tx: Tx, build: Build): Promise<void> {
   await tx.query(`drop schema if exists ${build.schema} cascade`)
   await tx.query(
@@ -282,23 +286,23 @@ export async function liveOffsets(db: Db, projection: string): Promise<Position[
   return rows
 }
 
-/** Writes where the build goes on in each partition. */
-export function saveBuildOffsets({ home, projection, build }: Build, next: Position[]): Part[] {
+/** Returns the statement that stores the build's next offsets. */
+export function saveBuildOffsets({ home, projection, build }: Build, next: Position[]): Cte[] {
   const rows = next.map(({ offset: next_offset, ...place }) => ({
     projection,
     build,
     ...place,
     next_offset,
   }))
-  const { offsets } = home === ownHome ? ofReadModels : createBookkeeping(home)
+  const { offsets } = home === defaultHome ? defaultTables : createBookkeeping(home)
   return saveRows(offsets, rows)
 }
 
 /**
- * Returns where the build goes on in the partition, as it was stored. Stores the first record that still exists in its
- * place where that is later, because what precedes it has expired.
+ * Returns the build's stored next offset in the partition, or `first` if none is stored. Raises the stored offset to
+ * `first`, the first record that still exists: earlier ones have expired.
  */
-export async function openPartition(
+export async function initStartOffset(
   db: Db,
   { home, projection, build }: Build,
   { topic, partition, offset: first }: Position,
@@ -317,7 +321,7 @@ export async function openPartition(
   return rows[0]?.next ?? first
 }
 
-/** Makes the views of users read the topic again. Records that they have applied change nothing then. */
+/** Makes users' views read the topic again from its start. Records that they have applied are ignored. */
 export async function rereadTopic(db: Db, topic: Topic): Promise<void> {
   const { rows } = await db.query<{ home: string }>(
     `select quote_ident(nspname) as home from pg_class c join pg_namespace n on n.oid = relnamespace
@@ -327,8 +331,9 @@ export async function rereadTopic(db: Db, topic: Topic): Promise<void> {
     await db.query(`delete from ${home}.projection_offsets where topic = $1`, [topic])
 }
 
-export async function findBuild(db: Db, projection: Projection): Promise<Build> {
-  const build = await liveBuild(db, projection.name, homeOf(projection))
+/** Returns the live build. Throws if it has another version than the projection. */
+export async function requireCurrentBuild(db: Db, projection: Projection): Promise<Build> {
+  const build = await findLiveBuild(db, projection.name, homeOf(projection))
   if (build?.version === projection.version) return build
   throw new Error(
     `projection ${projection.name}: the live build has version ${build?.version ?? 'none'}, this program has ` +

@@ -1,23 +1,23 @@
 import { unavailable } from '../errors/errors.ts'
-import { type EventLog, type Position, placeName, type Topic } from '../log/port.ts'
+import { type EventLog, type Position, partitionName, type Topic } from '../log/port.ts'
 import type { Db } from '../postgres/pool.ts'
-import type { Applied } from './applied.ts'
-import { buildOffsets, liveBuild } from './builds.ts'
+import type { AppliedOffsets } from './applied.ts'
+import { buildOffsets, findLiveBuild } from './builds.ts'
 
-export interface CaughtUpOptions {
+export interface CatchUpGateOptions {
   db: Db
   log: Pick<EventLog, 'endPositions'>
-  applied: Pick<Applied, 'waitFor'>
+  applied: Pick<AppliedOffsets, 'waitFor'>
   readModels: readonly { projection: string; topic: Topic }[]
 }
 
-export interface CaughtUp {
+export interface CatchUpGate {
   /**
-   * Resolves when the read models show all that the log had at the first call; from then on at once. Rejects with
-   * ApiError service.unavailable after a second.
+   * Resolves once the read models show everything that was on the log at the first call; later calls resolve at once.
+   * Rejects with ApiError service.unavailable after a second.
    */
   waitUntilCaughtUp(): Promise<void>
-  /** Rejects when the read models have not caught up for 10 seconds. */
+  /** Rejects if callers have been waiting for the read models for 10 seconds. */
   check(): Promise<void>
 }
 
@@ -25,28 +25,33 @@ const waitMs = 1000
 const notReadyAfterMs = 10_000
 
 /**
- * Whoever acts on what a read model does not show waits first until it has caught up, since it may be being filled. Once
- * is enough: what a read model showed it goes on showing. After a restore of the database all processes are started
- * again.
+ * Creates a gate for decisions that depend on a row being absent: a read model that is still being filled lacks rows
+ * too. Catching up once is enough, because a read model never falls behind what it has shown, except by a restore of
+ * the database, after which all processes restart.
  */
-export function createCaughtUp({ db, log, applied, readModels }: CaughtUpOptions): CaughtUp {
+export function createCatchUpGate({
+  db,
+  log,
+  applied,
+  readModels,
+}: CatchUpGateOptions): CatchUpGate {
   let ends: { projection: string; records: Position[] }[] | undefined
   let caughtUp: Promise<void> | undefined
   let behindSince: number | undefined
 
-  async function endsNow() {
-    const found = readModels.map(async ({ projection, topic }) => ({
+  function readEnds() {
+    const reading = readModels.map(async ({ projection, topic }) => ({
       projection,
-      records: lastBefore(await log.endPositions(topic)),
+      records: lastPositions(await log.endPositions(topic)),
     }))
-    return await Promise.all(found)
+    return Promise.all(reading)
   }
 
   async function wait(): Promise<void> {
     try {
-      // Kept for the next try: records that come later are nothing to wait for.
-      ends ??= await endsNow()
-      for (const end of ends) await catchUp(db, { applied, ...end, timeoutMs: waitMs })
+      // Kept for retries: later records need no waiting for.
+      ends ??= await readEnds()
+      for (const end of ends) await waitForRecords(db, { applied, ...end, timeoutMs: waitMs })
       behindSince = undefined
     } catch (error) {
       caughtUp = undefined
@@ -64,48 +69,47 @@ export function createCaughtUp({ db, log, applied, readModels }: CaughtUpOptions
     waitUntilCaughtUp,
     async check() {
       if (behindSince === undefined || performance.now() - behindSince < notReadyAfterMs) return
-      // Whoever waited may have nothing to do any more, and then only this look finds that it is over.
+      // The callers may be gone, so check again here: nothing else would reset `behindSince`.
       await waitUntilCaughtUp()
     },
   }
 }
 
-/** The last record before each of these ends. Who waits for them has seen all. */
-export function lastBefore(ends: Position[]): Position[] {
+/** Returns the position of the last record before each end; none for an empty partition. */
+export function lastPositions(ends: Position[]): Position[] {
   return ends.filter(({ offset }) => offset > 0).map((end) => ({ ...end, offset: end.offset - 1 }))
 }
 
-export async function notApplied(
+/** Returns the records that the projection's live build has not applied yet. */
+export async function findUnapplied(
   db: Db,
   projection: string,
   records: Position[],
 ): Promise<Position[]> {
   if (records.length === 0) return []
-  const build = await liveBuild(db, projection)
+  const build = await findLiveBuild(db, projection)
   if (!build) throw unavailable(new Error(`projection ${projection} has no live build`))
   const offsets = await buildOffsets(db, build)
-  const nextOf = new Map(offsets.map((at) => [placeName(at), at.offset]))
-  return records.filter((record) => (nextOf.get(placeName(record)) ?? 0) <= record.offset)
+  const nextOf = new Map(offsets.map((at) => [partitionName(at), at.offset]))
+  return records.filter((record) => (nextOf.get(partitionName(record)) ?? 0) <= record.offset)
 }
 
-export interface CatchUpOptions {
-  applied: Pick<Applied, 'waitFor'>
+export interface WaitForRecordsOptions {
+  applied: Pick<AppliedOffsets, 'waitFor'>
   projection: string
   records: Position[]
   timeoutMs: number
 }
 
-/**
- * Rejects with ApiError service.unavailable when the tables that `db` reads do not show the records in time.
- */
-export async function catchUp(
+/** Waits until the tables that `db` reads show the records. Rejects with ApiError service.unavailable on a timeout. */
+export async function waitForRecords(
   db: Db,
-  { applied, projection, records, timeoutMs }: CatchUpOptions,
+  { applied, projection, records, timeoutMs }: WaitForRecordsOptions,
 ): Promise<void> {
-  const missing = await notApplied(db, projection, records)
+  const missing = await findUnapplied(db, projection, records)
   if (missing.length === 0) return
   await applied.waitFor(projection, missing, { timeoutMs })
-  // Notifications may be ahead of a Postgres that lost its last commits; the table is not.
-  const still = await notApplied(db, projection, missing)
-  if (still.length > 0) throw unavailable(new Error(`projection ${projection} fell behind`))
+  // Check the table again: after Postgres lost its last commits, notifications may be ahead of it.
+  const stillMissing = await findUnapplied(db, projection, missing)
+  if (stillMissing.length > 0) throw unavailable(new Error(`projection ${projection} fell behind`))
 }

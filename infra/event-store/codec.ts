@@ -1,20 +1,20 @@
 import { createDecoder } from './decode.ts'
 import { createEncoder } from './encode.ts'
-import { committedSchemas, type EventSchemas, idIn, type SchemaIds } from './event-schemas.ts'
+import { committedSchemas, type EventSchemas, type SchemaIds, schemaIdOf } from './event-schemas.ts'
 import type { Sealing } from './seal.ts'
 
 export interface CodecOptions {
-  /** Default: those that are committed. */
+  /** Default: the committed schemas. */
   schemas?: EventSchemas
-  /** Without it nothing is encrypted, and what is encrypted stays unreadable. */
+  /** Data keys. Without them nothing is encrypted or decrypted. */
   sealing?: Sealing | undefined
 }
 
 /**
- * Encodes and decodes events in the Confluent wire format: 0x00, schema id as 4 bytes big-endian, Avro body
- * (docs.confluent.io, "Wire format"). Values of any version resolve to the newest one. Without ids of a registry it
- * uses the committed ones.
- * What it says about a person is encrypted under the data key of its session, which has to be in memory.
+ * Creates a codec for events in the Confluent wire format: 0x00, schema id as 4 bytes big-endian, Avro body
+ * (docs.confluent.io, "Wire format"). Decodes every version of an event to the newest one. `registered` are the ids of
+ * a schema registry; without them the codec uses the committed ids. Personal fields are encrypted under the session's
+ * data key, which must be in memory.
  */
 export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) {
   const { schemas = committedSchemas, sealing } = options
@@ -23,8 +23,8 @@ export function createCodec(registered?: SchemaIds, options: CodecOptions = {}) 
   return {
     ...createEncoder(parts),
     ...createDecoder(parts),
-    /** The id that records carry of the schema `topic/Name.v1`. Throws where there is no such schema. */
-    schemaId: (key: string): number => idIn(ids, key),
+    /** Returns the id of the schema `topic/Name.v1` as records carry it. Throws if there is no such schema. */
+    schemaId: (key: string): number => schemaIdOf(ids, key),
   }
 }
 

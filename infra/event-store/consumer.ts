@@ -5,15 +5,15 @@ import {
   type EventLog,
   type Linger,
   type LogConsumer,
-  type Place,
   type Position,
-  placeName,
-  type ReadOn,
+  partitionName,
+  type ResumePosition,
   type Topic,
+  type TopicPartition,
 } from '../log/port.ts'
 import type { Logger } from '../telemetry.ts'
-import { seldom } from '../timing.ts'
-import { type Decoding, decodeRecords, type EventBatch, EventFailed } from './event-batch.ts'
+import { cachedFor } from '../timing.ts'
+import { type DecodeOptions, decodeRecords, type EventBatch, EventFailed } from './event-batch.ts'
 import {
   failureCount,
   nextMode,
@@ -29,78 +29,79 @@ import {
   type PendingBatch,
   planRound,
   type Result,
-  readOnAfter,
+  resumeAfter,
 } from './round.ts'
 
 export interface PartitionStatus {
   topic: string
   partition: number
   nextOffset: number
-  /** Why the partition stands still at `nextOffset`: an event, or ten seconds of failures; null while it goes on. */
+  /** Why the partition is stuck at `nextOffset`: a bad event, or ten seconds of failures. Null while it progresses. */
   stopped: string | null
 }
 
-export interface EventConsumerOptions extends Decoding {
-  /** Who consumes, for log lines: `projection sessions`. */
-  who: string
+export interface EventConsumerOptions extends DecodeOptions {
+  /** The name in log lines, such as `projection sessions`. */
+  consumerName: string
   group: string
   topics: Topic[]
   log: EventLog
   logger: Logger
   maxRecords?: number
-  /** Milliseconds from any beginning. Default: that of the process. */
+  /** Monotonic clock in milliseconds. Default: `performance.now`. */
   clock?: () => number
-  /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
-  gatherMs?: number | undefined
-  /** As of the log. */
-  linger?: Linger | undefined
-  /** As of the log: who may write nothing to it stores its offsets elsewhere. */
-  keepsNoOffsets?: boolean
-  /** Told once where an event stops its partition, with what is wrong. Default: a line in the log. */
-  onStopped?: ((at: Position, error: unknown) => void) | undefined
-  /** Told how many records expired before they were read, beside a line in the log. */
-  onExpired?: ((records: number) => void) | undefined
   /**
-   * Returns the stored next offset of a partition, and moves it to `first` where that is later: the first record that
-   * still exists.
+   * Pause in milliseconds after each batch, which makes the next one larger. For consumers where latency doesn't
+   * matter.
    */
+  batchDelayMs?: number | undefined
+  /** Passed to `EventLog.consume`. */
+  linger?: Linger | undefined
+  /** Passed to `EventLog.consume`. False for a consumer without write access, which stores its offsets elsewhere. */
+  commitsOffsets?: boolean
+  /** Called once when a bad event stops its partition. Default: logs an error. */
+  onStopped?: ((at: Position, error: unknown) => void) | undefined
+  /** Called with the number of records that expired before they were read; also logged. */
+  onExpired?: ((records: number) => void) | undefined
+  /** Returns the partition's stored next offset, and raises it to `first`, the first record that still exists. */
   startOffset?: (first: Position) => Promise<number>
   /**
-   * Applies all of the batches or none, and returns where each partition goes on: behind its end, or where the stored
-   * offset says. Throws EventFailed when an event is at fault; any other error is tried again.
+   * Applies all of the batches or none, and returns each partition's next offset: the batch's end, or the stored offset
+   * if Postgres lost commits. Throws EventFailed if an event is the cause; any other error is retried.
    */
   apply: (batches: EventBatch[]) => Promise<Position[]>
 }
 
 export interface EventConsumer {
   status(): PartitionStatus[]
-  /** Another process got past an offset, so a partition that is stopped before it here is stopped no longer. */
+  /** Reports that another process has advanced a partition, which ends a stop before that offset here. */
   passed(next: Position): void
   stop(): Promise<void>
 }
 
 /**
- * Consumes events: what has come to all partitions is applied together, in rounds (`round.ts`). A partition with an
- * event that cannot be dealt with stops there and the others go on (`partition-mode.ts`). The event is tried again, and
+ * Consumes events until stopped. Records of all partitions are applied together, in rounds (`round.ts`). A partition
+ * with an event that can't be processed stops there and the others go on (`partition-mode.ts`); the event is retried,
  * never skipped.
  */
 export async function consumeEvents(options: EventConsumerOptions): Promise<EventConsumer> {
-  const { log, group, topics, types, maxRecords, gatherMs } = options
+  const { log, group, topics, types, maxRecords, batchDelayMs } = options
   const { clock = () => performance.now() } = options
   const partitions = createPartitions(options, clock)
-  const { startOffset, passExpired } = createStarts(options, { partitions, clock })
+  const { startOffset, skipExpired } = createStarter(options, { partitions, clock })
   const stopping = new AbortController()
 
-  async function handle(batches: Batch[]): Promise<ReadOn[]> {
+  async function handle(batches: Batch[]): Promise<ResumePosition[]> {
     const { decoded, results } = await decodeAll(batches)
-    const readOn = new Map(results.map((result) => [placeName(result.at), readOnAfter(result)]))
+    const resume = new Map(results.map((result) => [partitionName(result.at), resumeAfter(result)]))
     for (const result of await runRound(decoded))
-      readOn.set(placeName(result.at), readOnAfter(result))
-    if (gatherMs) await delay(gatherMs, undefined, { signal: stopping.signal }).catch(() => {})
-    return [...readOn.values()].filter((position) => position !== undefined)
+      resume.set(partitionName(result.at), resumeAfter(result))
+    if (batchDelayMs)
+      await delay(batchDelayMs, undefined, { signal: stopping.signal }).catch(() => {})
+    return [...resume.values()].filter((position) => position !== undefined)
   }
 
-  /** A partition that cannot be decoded for now fails alone: nobody may be there to say whether a record is skipped. */
+  /** Decodes the batches. A failure, for example to look up a key or a skip, only affects its own partition. */
   async function decodeAll(
     batches: Batch[],
   ): Promise<{ decoded: PendingBatch[]; results: Result[] }> {
@@ -108,27 +109,27 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     const results: Result[] = []
     const decodeOne = async (batch: Batch) => {
       try {
-        await passExpired(batch)
+        await skipExpired(batch)
         decoded.push(await decodeBatch(options, { batch, expected: partitions.nextOffset(batch) }))
       } catch (error) {
         results.push({ kind: 'failed', at: startOf(batch), error })
       }
     }
     await Promise.all(batches.map(decodeOne))
-    partitions.note(results)
+    partitions.record(results)
     return { decoded, results }
   }
 
   async function runRound(decoded: PendingBatch[]): Promise<Result[]> {
-    const all: Result[] = []
+    const results: Result[] = []
     let attempts = planRound(decoded, partitions.failuresOf)
     for (let first = attempts[0]; first; first = attempts[0]) {
-      const round = nextRound(attempts, await outcomeOf(options.apply(batchesOf(first))))
-      partitions.note(round.results)
-      all.push(...round.results)
+      const round = nextRound(attempts, await settle(options.apply(batchesOf(first))))
+      partitions.record(round.results)
+      results.push(...round.results)
       attempts = round.attempts
     }
-    return all
+    return results
   }
 
   const consumer: LogConsumer = await log.consume({
@@ -137,7 +138,7 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
     types,
     linger: options.linger,
     ...(maxRecords === undefined ? {} : { maxRecords }),
-    keepsNoOffsets: options.keepsNoOffsets ?? false,
+    commitsOffsets: options.commitsOffsets ?? true,
     startOffset,
     handle,
     onError: partitions.warn,
@@ -154,34 +155,34 @@ export async function consumeEvents(options: EventConsumerOptions): Promise<Even
   }
 }
 
-/** Starts partitions, and passes over records that expired before they were read: an error line and a count name them. */
-function createStarts(
-  { who, log, topics, logger, ...options }: EventConsumerOptions,
+/** Finds where partitions start, and skips and reports records that expired before they were read. */
+function createStarter(
+  { consumerName, log, topics, logger, ...options }: EventConsumerOptions,
   { partitions, clock }: { partitions: ReturnType<typeof createPartitions>; clock: () => number },
 ) {
-  const readFirsts = seldom(
+  const readFirsts = cachedFor(
     1000,
     () => Promise.all(topics.map((topic) => log.firstPositions(topic))),
     clock,
   )
 
-  async function firstOf({ topic, partition }: Place): Promise<Position> {
+  async function firstOf({ topic, partition }: TopicPartition): Promise<Position> {
     const firsts = (await readFirsts()).flat()
     const first = firsts.find((at) => at.topic === topic && at.partition === partition)
     return first ?? { topic, partition, offset: 0 }
   }
 
-  /** Starts at the stored offset, or where that is earlier at the first record that still exists. */
+  /** Starts at the stored offset or at the first record that still exists, whichever is later. */
   async function startAt(first: Position): Promise<number | undefined> {
-    const { offset: to, ...place } = first
+    const { offset: to, ...at } = first
     const from = await options.startOffset?.(first)
     const next = from === undefined ? undefined : Math.max(from, to)
-    partitions.change(place, { kind: 'started' }, next)
+    partitions.change(at, { kind: 'started' }, next)
     if (from === undefined || from >= to) return next
     const records = to - from
     logger.error(
-      { consumer: who, ...place, from, to, records },
-      `records expired before ${who} read them`,
+      { consumer: consumerName, ...at, from, to, records },
+      `records expired before ${consumerName} read them`,
     )
     options.onExpired?.(records)
     return next
@@ -189,16 +190,16 @@ function createStarts(
 
   return {
     async startOffset(topic: Topic, partition: number): Promise<number | undefined> {
-      const place = partitions.add({ topic, partition })
+      const at = partitions.add({ topic, partition })
       try {
-        return await startAt(await firstOf(place))
+        return await startAt(await firstOf(at))
       } catch (error) {
-        partitions.change(place, { kind: 'notStarted', error })
+        partitions.change(at, { kind: 'notStarted', error })
         throw error
       }
     },
-    // Offsets have gaps for other reasons, too, so the first record that still exists decides what has expired.
-    async passExpired(batch: Batch): Promise<void> {
+    // A gap alone doesn't prove expiry: only records before the first one that still exists have expired.
+    async skipExpired(batch: Batch): Promise<void> {
       const next = partitions.nextOffset(batch)
       const { offset: start } = startOf(batch)
       if (!options.startOffset || start <= next) return
@@ -209,46 +210,49 @@ function createStarts(
   }
 }
 
-interface Progress extends Place {
+interface Progress extends TopicPartition {
   nextOffset: number
   mode: PartitionMode
 }
 
-/** How far each partition is, and in which mode. */
+/** Tracks each partition's next offset and mode. */
 function createPartitions(
   {
-    who,
+    consumerName,
     logger,
-    onStopped = loggingStops({ who, logger }),
-  }: Pick<EventConsumerOptions, 'who' | 'logger' | 'onStopped'>,
+    onStopped = logStop({ consumerName, logger }),
+  }: Pick<EventConsumerOptions, 'consumerName' | 'logger' | 'onStopped'>,
   clock: () => number,
 ) {
-  const known = new Map<string, Progress>()
+  const partitions = new Map<string, Progress>()
 
-  function progressOf({ topic, partition }: Place): Progress {
-    const name = placeName({ topic, partition })
-    const progress = known.get(name) ?? { topic, partition, nextOffset: 0, mode: reading }
-    known.set(name, progress)
+  function progressOf({ topic, partition }: TopicPartition): Progress {
+    const name = partitionName({ topic, partition })
+    const progress = partitions.get(name) ?? { topic, partition, nextOffset: 0, mode: reading }
+    partitions.set(name, progress)
     return progress
   }
 
-  function change(place: Place, change: PartitionChange, nextOffset?: number): void {
-    const progress = progressOf(place)
+  function change(at: TopicPartition, change: PartitionChange, nextOffset?: number): void {
+    const progress = progressOf(at)
     progress.mode = nextMode(progress.mode, change)
     progress.nextOffset = nextOffset ?? progress.nextOffset
   }
 
   function warn(err: unknown, position?: Position): void {
-    logger.warn({ err, consumer: who, position }, `${who} failed; the records will be read again`)
+    logger.warn(
+      { err, consumer: consumerName, position },
+      `${consumerName} failed; retrying the records`,
+    )
   }
 
   function stopAt(at: Position, error: unknown): void {
-    // It is tried again and again, and said once.
+    // Reported once, although the event is retried forever.
     if (progressOf(at).mode.name !== 'stopped') onStopped(at, error)
     change(at, { kind: 'stopped', error }, at.offset)
   }
 
-  function noteOne(result: Result): void {
+  function recordResult(result: Result): void {
     switch (result.kind) {
       case 'applied':
         change(result.at, { kind: 'applied' }, result.at.offset)
@@ -259,7 +263,7 @@ function createPartitions(
       case 'failed':
         change(result.at, { kind: 'failed', error: result.error, now: clock() })
         break
-      case 'left':
+      case 'untried':
         break
       default:
         result satisfies never
@@ -270,36 +274,39 @@ function createPartitions(
     add: progressOf,
     change,
     warn,
-    nextOffset: (place: Place): number => progressOf(place).nextOffset,
-    failuresOf(place: Place): number | undefined {
-      const { mode } = progressOf(place)
+    nextOffset: (at: TopicPartition): number => progressOf(at).nextOffset,
+    failuresOf(at: TopicPartition): number | undefined {
+      const { mode } = progressOf(at)
       return mode.name === 'reading' ? undefined : failureCount(mode)
     },
-    note(results: Result[]): void {
-      for (const result of results) noteOne(result)
-      // What failed together failed for one reason.
+    record(results: Result[]): void {
+      for (const result of results) recordResult(result)
+      // Partitions that failed together share an error, which is logged once.
       const errors = new Map(
-        results.flatMap((one) => (one.kind === 'failed' ? [[one.error, one.at]] : [])),
+        results.flatMap((result) => (result.kind === 'failed' ? [[result.error, result.at]] : [])),
       )
       for (const [error, at] of errors) warn(error, at)
     },
     status: (): PartitionStatus[] =>
-      [...known.values()].map(({ mode, ...progress }) => ({
+      [...partitions.values()].map(({ mode, ...progress }) => ({
         ...progress,
         stopped: stoppedReason(mode, clock()),
       })),
   }
 }
 
-const loggingStops =
-  ({ who, logger }: Pick<EventConsumerOptions, 'who' | 'logger'>) =>
+const logStop =
+  ({ consumerName, logger }: Pick<EventConsumerOptions, 'consumerName' | 'logger'>) =>
   (at: Position, error: unknown): void => {
-    const message = `${who} stands still at ${at.topic}/${at.partition} offset ${at.offset}`
-    logger.error({ err: new Error(message, { cause: error }), consumer: who, ...at }, message)
+    const message = `${consumerName} is stuck at ${at.topic}/${at.partition} offset ${at.offset}`
+    logger.error(
+      { err: new Error(message, { cause: error }), consumer: consumerName, ...at },
+      message,
+    )
   }
 
 async function decodeBatch(
-  options: Decoding,
+  options: DecodeOptions,
   { batch, expected }: { batch: Batch; expected: number },
 ): Promise<PendingBatch> {
   const { topic, partition, records } = batch
@@ -317,11 +324,11 @@ async function decodeBatch(
 }
 
 function startOf({ topic, partition, records: [first] }: Batch): Position {
-  assert(first, 'a batch of the log is never empty')
+  assert(first, 'the log never delivers an empty batch')
   return { topic, partition, offset: first.offset }
 }
 
-const outcomeOf = (applying: Promise<Position[]>): Promise<Outcome> =>
+const settle = (applying: Promise<Position[]>): Promise<Outcome> =>
   applying.then(
     (next) => ({ kind: 'applied', next }),
     (error) =>

@@ -11,31 +11,31 @@ const format = 'tidegate data keys'
 const pageSize = 10_000
 
 const header = z.object({ format: z.literal(format), version: z.literal(1), made_at: z.number() })
-const row = z.object({
+const keyLine = z.object({
   session_id: z.string(),
   made_at: z.number(),
   sealed_key: z.base64().transform((text) => Buffer.from(text, 'base64')),
 })
-const end = z.object({ rows: z.number() })
+const trailerLine = z.object({ rows: z.number() })
 
 /**
- * Writes the keys as they are stored, each sealed by a master key: a line that says when, one for each key, and one that
- * says how many there are. Returns that number. A file that is there already is left alone: EEXIST.
+ * Writes a backup of the data keys, still sealed by their master keys, as JSON lines: a header with the time, a line
+ * per key, and a trailer with the count. Returns the count. Throws EEXIST rather than overwrite a file.
  */
 export async function backUpDataKeys(
   db: Db,
   { file, now }: { file: string; now: number },
 ): Promise<number> {
   await using target = await open(file, 'wx', 0o600)
-  const lines = (some: object[]) =>
-    target.appendFile(some.map((one) => `${JSON.stringify(one)}\n`).join(''))
-  await lines([{ format, version: 1, made_at: now }])
+  const append = (objects: object[]) =>
+    target.appendFile(objects.map((object) => `${JSON.stringify(object)}\n`).join(''))
+  await append([{ format, version: 1, made_at: now }])
   let rows = 0
   for await (const page of keyPages(db)) {
     rows += page.length
-    await lines(page.map((one) => ({ ...one, sealed_key: one.sealed_key?.toString('base64') })))
+    await append(page.map((key) => ({ ...key, sealed_key: key.sealed_key?.toString('base64') })))
   }
-  await lines([{ rows }])
+  await append([{ rows }])
   await target.sync()
   return rows
 }
@@ -56,16 +56,16 @@ async function* keyPages(db: Db): AsyncGenerator<DataKeyRow[]> {
 }
 
 export interface RestoredKeys {
-  /** Epoch milliseconds. */
+  /** Time of the backup, epoch milliseconds. */
   madeAt: number
   rows: number
-  /** How many keys were added, for sessions that had none and were not erased. */
+  /** Number of keys added. The other sessions had a key already, or were erased. */
   added: number
 }
 
 /**
- * Adds the keys of a backup. A session that has one, or was erased, stays as it is. Throws where the file is no whole
- * backup; in a transaction nothing of it is added then.
+ * Adds the keys of a backup, except for sessions that have a key or were erased. Throws InvalidBackup if the file is
+ * truncated or corrupted; run it in a transaction, because some keys may have been added by then.
  */
 export async function restoreDataKeys(db: Db, { file }: { file: string }): Promise<RestoredKeys> {
   const lines = createInterface({
@@ -74,27 +74,27 @@ export async function restoreDataKeys(db: Db, { file }: { file: string }): Promi
   })
   const restored = { madeAt: 0, rows: 0, added: 0 }
   let page: DataKeyRow[] = []
-  let stated: number | undefined
-  const put = async () => {
+  let expectedRows: number | undefined
+  const flush = async () => {
     restored.added += (await insertDataKeys(db, page)).size
     restored.rows += page.length
     page = []
   }
   for await (const line of lines) {
     if (restored.madeAt === 0) restored.madeAt = parse(header, line).made_at
-    else if (line.startsWith('{"rows"')) stated = parse(end, line).rows
-    else page.push(parse(row, line))
-    if (page.length === pageSize) await put()
+    else if (line.startsWith('{"rows"')) expectedRows = parse(trailerLine, line).rows
+    else page.push(parse(keyLine, line))
+    if (page.length === pageSize) await flush()
   }
-  await put()
-  if (stated !== restored.rows) throw new NoBackup('it ends before its last line')
+  await flush()
+  if (expectedRows !== restored.rows) throw new InvalidBackup('it is truncated')
   return restored
 }
 
-/** The file is no backup of data keys, or not all of one. */
-export class NoBackup extends Error {
+/** Thrown if a file is not a complete backup of data keys. */
+export class InvalidBackup extends Error {
   constructor(why: string) {
-    super(`The file is no whole backup of data keys: ${why}.`)
+    super(`The file is not a complete backup of data keys: ${why}.`)
   }
 }
 
@@ -102,44 +102,44 @@ function parse<T>(schema: z.ZodType<T>, line: string): T {
   try {
     return schema.parse(JSON.parse(line))
   } catch {
-    throw new NoBackup('a line is not as it was written')
+    throw new InvalidBackup('a line is corrupted')
   }
 }
 
 export interface ResealedKeys {
   resealed: number
-  /** No master key of the settings opens them. */
+  /** Keys that none of the configured master keys opens. */
   closed: number
 }
 
-/** Seals every key by the current master key, so that older ones can be taken away. */
+/** Reseals every data key with the current master key, so that older master keys can be removed. */
 export async function resealDataKeys(
   db: Db,
   sealing: { keyring: Keyring; random: Random; now: number },
 ): Promise<ResealedKeys> {
   const { keyring } = sealing
-  const done = { resealed: 0, closed: 0 }
+  const counts = { resealed: 0, closed: 0 }
   for await (const page of keyPages(db)) {
-    const old = page.filter((one) => one.sealed_key?.toString('hex', 0, 4) !== keyring.current.id)
-    const opened = old.flatMap((one) => {
-      const key = openDataKey(one, keyring)
+    const old = page.filter((row) => row.sealed_key?.toString('hex', 0, 4) !== keyring.current.id)
+    const resealed = old.flatMap((row) => {
+      const key = openDataKey(row, keyring)
       return key
-        ? [{ ...one, next: sealDataKey(key, { ...sealing, sessionId: one.session_id }) }]
+        ? [{ ...row, next: sealDataKey(key, { ...sealing, sessionId: row.session_id }) }]
         : []
     })
-    done.closed += old.length - opened.length
-    done.resealed += opened.length
+    counts.closed += old.length - resealed.length
+    counts.resealed += resealed.length
     await db.query(
-      // Not where it was erased meanwhile.
+      // Leaves keys alone that were erased in the meantime.
       `update tidegate_keys.session_keys k set sealed_key = changed.next
        from unnest($1::text[], $2::bytea[], $3::bytea[]) as changed (session_id, before, next)
        where k.session_id = changed.session_id and k.sealed_key = changed.before`,
       [
-        opened.map((one) => one.session_id),
-        opened.map((one) => one.sealed_key),
-        opened.map((one) => one.next),
+        resealed.map((row) => row.session_id),
+        resealed.map((row) => row.sealed_key),
+        resealed.map((row) => row.next),
       ],
     )
   }
-  return done
+  return counts
 }

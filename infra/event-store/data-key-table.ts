@@ -2,7 +2,7 @@ import type { VisitorErased } from '../../schemas/events.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { keyIdBytes, open, seal } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
-import type { Part } from '../postgres/arrays.ts'
+import type { Cte } from '../postgres/arrays.ts'
 import { ddlOf, type Migrations } from '../postgres/migrations.ts'
 import type { Db, PoolOptions } from '../postgres/pool.ts'
 import {
@@ -17,8 +17,8 @@ import {
 } from '../postgres/table.ts'
 import { WrongMasterKeys } from './master-key-canary.ts'
 
-// One row for each session: what was recorded of it is encrypted under its key. The row of an erased session stays
-// without the key, so that nothing gives it another one.
+// Crypto-shredding: the personal fields of a session's events are encrypted under its data key, and erasing the session
+// deletes the key. The row stays without its key, so the session is never given a new one.
 const sessionKeys = table(
   'tidegate_keys.session_keys',
   {
@@ -41,7 +41,7 @@ export const dataKeyMigrations: Migrations = {
 export type DataKeyRow = Omit<RowOf<typeof sessionKeys>, 'is_ended'>
 const columns = sessionKeys.columnsWithout('is_ended')
 
-/** Writes the rows whose session has none. Returns the sessions that it wrote. */
+/** Inserts keys for sessions without a row. Returns the sessions that it inserted. */
 export async function insertDataKeys(db: Db, rows: DataKeyRow[]): Promise<Set<string>> {
   const written = await db.query<{ session_id: string }>({
     name: 'insert-data-keys',
@@ -55,15 +55,15 @@ export async function insertDataKeys(db: Db, rows: DataKeyRow[]): Promise<Set<st
   return new Set(written.rows.map(({ session_id }) => session_id))
 }
 
-/** Writes keys of sessions that nobody else knows, so that none has one yet. */
-export function putDataKeys(rows: DataKeyRow[]): Part[] {
+/** Returns the statement that inserts keys of new sessions, which can't have a row yet. */
+export function putDataKeys(rows: DataKeyRow[]): Cte[] {
   return writeRows(sessionKeys, { as: 'put_data_keys', columns, rows })
 }
 
-export type FoundKey = Pick<DataKeyRow, 'session_id' | 'sealed_key'>
+export type StoredKey = Pick<DataKeyRow, 'session_id' | 'sealed_key'>
 
-export async function findDataKeys(db: Db, sessionIds: readonly string[]): Promise<FoundKey[]> {
-  const { rows } = await db.query<FoundKey>({
+export async function loadDataKeys(db: Db, sessionIds: readonly string[]): Promise<StoredKey[]> {
+  const { rows } = await db.query<StoredKey>({
     name: 'find-data-keys',
     text: 'select session_id, sealed_key from tidegate_keys.session_keys where session_id = any($1)',
     values: [sessionIds],
@@ -84,9 +84,9 @@ interface KeySealing {
 }
 
 /**
- * Bound to its session: in the row of another it does not open. Each day has a subkey of the master key, since IVs are
- * random: under one AES-GCM key they are safe for 2^32 values (NIST SP 800-38D, 8.3). Behind the master key's id, the
- * number of the day.
+ * Seals a data key with a daily subkey of the current master key. The session id is authenticated, so a sealed key
+ * copied into another row does not open. Subkeys are daily because IVs are random, which is safe for 2^32 values under
+ * one AES-GCM key (NIST SP 800-38D, 8.3). The format is the master key's id, the day number, then the ciphertext.
  */
 export function sealDataKey(
   key: Uint8Array,
@@ -99,9 +99,9 @@ export function sealDataKey(
   return Buffer.concat([sealed.subarray(0, keyIdBytes), stored, sealed.subarray(keyIdBytes)])
 }
 
-/** undefined where no master key of the keyring encrypted it. */
+/** Returns the data key; undefined if it was erased, or if no master key of the keyring opens it. */
 export function openDataKey(
-  { session_id: context, sealed_key }: FoundKey,
+  { session_id: context, sealed_key }: StoredKey,
   keyring: Keyring,
 ): Buffer | undefined {
   if (!sealed_key) return undefined
@@ -113,26 +113,27 @@ export function openDataKey(
   return open(sealed, { keyring, purpose: purposeOf(day), context })
 }
 
-/** Throws WrongMasterKeys where the oldest or the newest key does not open, because events would look erased. */
+/** Throws WrongMasterKeys if the oldest or the newest key does not open, because events would look erased. */
 export async function refuseOtherMasterKeys(db: Db, keyring: Keyring): Promise<void> {
-  if ((await tryDataKeys(db, keyring)).includes(false)) throw new WrongMasterKeys()
+  if ((await probeDataKeys(db, keyring)).includes(false)) throw new WrongMasterKeys()
 }
 
-/** Returns whether the oldest and the newest key open. */
-export async function tryDataKeys(db: Db, keyring: Keyring): Promise<boolean[]> {
-  const some = (
+/** Tries to open the oldest and the newest key. Returns a result for each; none if there are no keys. */
+export async function probeDataKeys(db: Db, keyring: Keyring): Promise<boolean[]> {
+  const first = (
     order: 'asc' | 'desc',
   ) => `(select session_id, sealed_key from tidegate_keys.session_keys
     where sealed_key is not null order by session_id ${order} limit 1)`
-  const { rows } = await db.query<FoundKey>(`${some('asc')} union all ${some('desc')}`)
-  return rows.map((found) => openDataKey(found, keyring) !== undefined)
+  const { rows } = await db.query<StoredKey>(`${first('asc')} union all ${first('desc')}`)
+  return rows.map((row) => openDataKey(row, keyring) !== undefined)
 }
 
 const purposeOf = (day: number) => `${purpose} ${day}`
 
 /**
- * On the embedded log a commit need not wait for the disk: the append that follows does, later in the same write-ahead
- * log. With Kafka an event could outlive the key that it needs.
+ * Returns the settings of the pool for data keys. On the embedded log its commits need not wait for the disk, because
+ * the append that follows does, later in the same write-ahead log. With Kafka, an event could outlive its key in a
+ * crash.
  */
 export function dataKeyPoolOptions({ isLogEmbedded }: { isLogEmbedded: boolean }) {
   return {
@@ -144,7 +145,7 @@ export function dataKeyPoolOptions({ isLogEmbedded }: { isLogEmbedded: boolean }
   } satisfies Omit<PoolOptions, 'url'>
 }
 
-/** Deletes the keys for good. Sessions that never had one are marked, too. */
+/** Deletes the keys permanently. Also marks sessions that never had a key, so they get none later. */
 export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown> {
   const rows = erased.flatMap(({ session_ids, erased_at: made_at }): DataKeyRow[] =>
     session_ids.map((session_id) => ({ session_id, made_at, sealed_key: null })),
@@ -162,8 +163,8 @@ export function eraseDataKeys(db: Db, erased: VisitorErased[]): Promise<unknown>
   })
 }
 
-/** Marks the keys of sessions that no read model shows any more, apart from webhooks about them. */
-export async function endDataKeys(db: Db, sessionIds: string[]): Promise<void> {
+/** Marks the keys of sessions that are in no read model any more; webhook events may still need them for 30 days. */
+export async function markDataKeysEnded(db: Db, sessionIds: string[]): Promise<void> {
   if (sessionIds.length === 0) return
   await db.query({
     name: 'end-data-keys',
@@ -173,9 +174,10 @@ export async function endDataKeys(db: Db, sessionIds: string[]): Promise<void> {
   })
 }
 
-// A session lasts for a day, and webhook events about it are kept for 30.
+// A session lasts up to a day, and webhook events about it are kept for 30.
 const referencedForMs = 32 * 24 * 60 * 60 * 1000
 
+/** Deletes up to `limit` keys that were marked as ended and are no longer needed. Returns true if more may be left. */
 export async function deleteEndedDataKeys(db: Db, limit: number): Promise<boolean> {
   const { rowCount } = await db.query({
     name: 'delete-ended-data-keys',
@@ -188,7 +190,7 @@ export async function deleteEndedDataKeys(db: Db, limit: number): Promise<boolea
   return (rowCount ?? 0) >= limit
 }
 
-/** Keys by name, of what is no session. Returns how many there were. */
+/** Deletes keys by a range of ids: for keys of subjects other than sessions. Returns the number deleted. */
 export async function deleteDataKeys(db: Db, { from, before }: { from: string; before: string }) {
   const { rowCount } = await db.query({
     name: 'delete-data-keys',

@@ -6,41 +6,42 @@ import { unavailable } from '../errors/errors.ts'
 import { createGroupCommit } from '../flow/group-commit.ts'
 import { type Clock, type Random, type SessionId, timeOrderedId } from '../ids.ts'
 import { createLru } from '../lru.ts'
-import type { Part } from '../postgres/arrays.ts'
+import type { Cte } from '../postgres/arrays.ts'
 import {
   type DataKeyRow,
-  type FoundKey,
-  findDataKeys,
   insertDataKeys,
+  loadDataKeys,
   openDataKey,
   putDataKeys,
+  type StoredKey,
   sealDataKey,
 } from './data-key-table.ts'
 import { createPrefetch } from './prefetch.ts'
 
+/** A cache of the sessions' data keys, over `tidegate_keys.session_keys`. */
 export interface DataKeys {
-  /** null where the session has none (any more); undefined where it was not looked up. */
+  /** Returns the key from memory: null if the session has none (erased), undefined if it was not looked up. */
   get(sessionId: string): KeyObject | null | undefined
-  /** Looks up those that are not in memory. A session without a key stays unknown, since it may be given one. */
+  /** Loads keys that are not in memory. `get` stays undefined for a session without a key, which may still get one. */
   find(sessionIds: readonly string[]): Promise<void>
-  /** Looks up those of encrypted records: a session without a key has none any more. */
+  /** Loads the keys of encrypted records. A session without a key was erased, so `get` returns null. */
   load(sessionIds: readonly string[]): Promise<void>
   /**
-   * Makes the keys that are missing, and looks up the others: `get` is not undefined afterwards, and null for an
-   * erased session alone. undefined = all are in memory. Rejects with 503 while the database does not answer.
+   * Creates missing keys and loads the others: `get` then returns a key, or null for an erased session. Returns
+   * undefined if all are in memory. Rejects with 503 while the database is unavailable.
    */
   ensure(sessionIds: readonly string[]): Promise<void> | undefined
   /**
-   * The id of a new session, with its key. With Kafka the key is stored by then, or it rejects with 503. On the
-   * embedded log the append of the session's first records stores it: where that fails, they must not be appended
-   * again.
+   * Returns the id of a new session, whose key is in memory. With Kafka the key is stored by then, or the call rejects
+   * with 503. On the embedded log the append of the session's first records stores it; if that append fails, the
+   * records must not be appended again.
    */
   newSession(): Promise<SessionId> | SessionId
-  /** Forgets the key of a session whose first records were not appended. */
-  giveUp(sessionId: string): void
-  /** What is to be stored together with the records. */
-  storedWith(records: readonly { key: string }[]): Part[]
-  /** Sessions that may have been erased, in whatever process; undefined = any may. */
+  /** Drops the key of a new session whose first records were not appended. */
+  discard(sessionId: string): void
+  /** Returns statements that insert the new keys of the records' sessions, to run with the append. */
+  takeInserts(records: readonly { key: string }[]): Cte[]
+  /** Drops sessions from memory that any process may have erased; undefined = all. */
   forget(sessionIds: readonly string[] | undefined): void
 }
 
@@ -49,108 +50,105 @@ interface DataKeysOptions {
   keyring: Keyring
   random: Random
   clock: Clock
-  // Whether the log is in the same database, and stores keys with its records. Default: it does not.
+  // The log is in the same database and stores new keys with its records. Default: false.
   isLogEmbedded?: boolean
-  // How many keys are kept in memory (default 20,000): as many as documents of a process, and more than any batch.
+  // Keys kept in memory (default 20,000): as many as open documents in a process, and more than any batch.
   max?: number
 }
 
-// So long after its last use a key is gone from memory.
+// A key that was not used for this long is dropped from memory.
 const unusedMs = 60 * 60 * 1000
-const maxTogether = 1000
+const maxPerInsert = 1000
 
 interface NewKey {
   key: KeyObject
   row: DataKeyRow
 }
 
-interface DrawnSession extends NewKey {
+interface NewSession extends NewKey {
   sessionId: SessionId
 }
 
-function refuse(cause: unknown): never {
+function throwUnavailable(cause: unknown): never {
   throw unavailable(cause)
 }
 
-/**
- * Keys of sessions, kept in memory. New ones that are asked for while a statement is under way are the next
- * statement.
- */
+/** Creates the cache. Keys requested while an insert is running go into the next one (group commit). */
 export function createDataKeys(options: DataKeysOptions): DataKeys {
   const { pool, keyring, clock, isLogEmbedded = false, max = 20_000 } = options
-  const known = createLru<string, { key: KeyObject | null }>(max, lifetime(clock))
-  const unstored = new Map<string, DataKeyRow>()
-  const groups = createGroupCommit({ write, maxRecords: maxTogether })
-  const prefetch = createPrefetch({ make: drawStored, clock })
+  const cache = createLru<string, { key: KeyObject | null }>(max, lifetime(clock))
+  const pendingInserts = new Map<string, DataKeyRow>()
+  const inserts = createGroupCommit({ write, maxRecords: maxPerInsert })
+  const prefetch = createPrefetch({ create: createStoredSessions, clock })
 
-  function note(found: FoundKey[]): void {
-    for (const one of found) {
-      const key = openDataKey(one, keyring)
-      known.set(one.session_id, { key: key ? createSecretKey(key) : null })
+  function cacheStored(rows: StoredKey[]): void {
+    for (const row of rows) {
+      const key = openDataKey(row, keyring)
+      cache.set(row.session_id, { key: key ? createSecretKey(key) : null })
     }
   }
 
   async function find(sessionIds: readonly string[]): Promise<void> {
-    const missing = sessionIds.filter((id) => !known.has(id))
-    if (missing.length > 0) note(await findDataKeys(pool, missing))
+    const missing = sessionIds.filter((id) => !cache.has(id))
+    if (missing.length > 0) cacheStored(await loadDataKeys(pool, missing))
   }
 
   async function write(sessionIds: string[]): Promise<boolean[]> {
-    const drawn = [...new Set(sessionIds)].map((id) => drawKey(id, options))
-    const { inserted, found } = await insertOrFind(pool, drawn)
-    for (const key of inserted) remember(key)
-    note(found)
+    const keys = [...new Set(sessionIds)].map((id) => generateKey(id, options))
+    const { inserted, existing } = await insertOrLoad(pool, keys)
+    for (const key of inserted) cacheNew(key)
+    cacheStored(existing)
     return sessionIds.map(() => true)
   }
 
-  async function drawStored(count: number): Promise<DrawnSession[]> {
-    const drawn = Array.from({ length: count }, () => drawSession(options))
-    await insertDataKeys(pool, rowsOf(drawn)).catch(refuse)
-    return drawn
+  async function createStoredSessions(count: number): Promise<NewSession[]> {
+    const sessions = Array.from({ length: count }, () => generateSession(options))
+    await insertDataKeys(pool, rowsOf(sessions)).catch(throwUnavailable)
+    return sessions
   }
 
   function ensure(sessionIds: readonly string[]): Promise<void> | undefined {
-    // What was not there when it was looked up may be made now.
-    const missing = sessionIds.filter((id) => !known.get(id)?.key)
+    // Also retries cached misses: the session may get its key now.
+    const missing = sessionIds.filter((id) => !cache.get(id)?.key)
     if (missing.length === 0) return undefined
-    for (const id of missing) known.delete(id)
-    return groups.append(missing).then(() => undefined, refuse)
+    for (const id of missing) cache.delete(id)
+    return inserts.append(missing).then(() => undefined, throwUnavailable)
   }
 
-  const remember = ({ key, row }: NewKey) => known.set(row.session_id, { key })
+  const cacheNew = ({ key, row }: NewKey) => cache.set(row.session_id, { key })
 
-  function begin(drawn: DrawnSession): SessionId {
-    remember(drawn)
-    return drawn.sessionId
+  function begin(session: NewSession): SessionId {
+    cacheNew(session)
+    return session.sessionId
   }
 
   return {
-    get: (sessionId) => known.get(sessionId)?.key,
+    get: (sessionId) => cache.get(sessionId)?.key,
     find,
     async load(sessionIds) {
       await find(sessionIds)
-      for (const id of sessionIds) if (!known.has(id)) known.set(id, { key: null })
+      for (const id of sessionIds) if (!cache.has(id)) cache.set(id, { key: null })
     },
     ensure,
     newSession() {
       if (!isLogEmbedded) return prefetch.take().then(begin)
-      const drawn = drawSession(options)
-      unstored.set(drawn.sessionId, drawn.row)
-      return begin(drawn)
+      const session = generateSession(options)
+      pendingInserts.set(session.sessionId, session.row)
+      return begin(session)
     },
-    giveUp(sessionId) {
-      unstored.delete(sessionId)
-      known.delete(sessionId)
+    discard(sessionId) {
+      pendingInserts.delete(sessionId)
+      cache.delete(sessionId)
     },
-    storedWith(records) {
-      if (unstored.size === 0) return []
-      const rows = new Set(records.flatMap(({ key }) => unstored.get(key) ?? []))
-      for (const { session_id } of rows) unstored.delete(session_id)
+    takeInserts(records) {
+      if (pendingInserts.size === 0) return []
+      const rows = new Set(records.flatMap(({ key }) => pendingInserts.get(key) ?? []))
+      for (const { session_id } of rows) pendingInserts.delete(session_id)
       return putDataKeys([...rows])
     },
     forget(sessionIds) {
-      if (!sessionIds) known.clear()
-      else for (const id of sessionIds) known.delete(id)
+      if (!sessionIds) cache.clear()
+      else for (const id of sessionIds) cache.delete(id)
     },
   }
 }
@@ -165,39 +163,39 @@ const lifetime = (clock: Clock) => ({
   ttlResolution: 0,
 })
 
-/** Stores the keys of sessions that have none, and finds those that another process has stored. */
-async function insertOrFind(
+/** Inserts the keys of sessions without a row, and loads those that another process has inserted. */
+async function insertOrLoad(
   pool: pg.Pool,
-  drawn: NewKey[],
-): Promise<{ inserted: NewKey[]; found: FoundKey[] }> {
+  keys: NewKey[],
+): Promise<{ inserted: NewKey[]; existing: StoredKey[] }> {
   const inserted: NewKey[] = []
-  const found: FoundKey[] = []
-  // A row that another process writes at the same time is neither written nor found the first time.
-  for (let left = drawn; left.length > 0; ) {
-    const rows = rowsOf(left)
+  const existing: StoredKey[] = []
+  // Loops because a row that another process is inserting right now can neither be inserted nor read.
+  for (let pending = keys; pending.length > 0; ) {
+    const rows = rowsOf(pending)
     const written = await insertDataKeys(pool, rows)
-    const others = rows.flatMap(({ session_id: id }) => (written.has(id) ? [] : id))
-    const stored = others.length > 0 ? await findDataKeys(pool, others) : []
+    const conflicts = rows.flatMap(({ session_id: id }) => (written.has(id) ? [] : id))
+    const stored = conflicts.length > 0 ? await loadDataKeys(pool, conflicts) : []
     const settled = new Set([...written, ...stored.map(({ session_id }) => session_id)])
-    inserted.push(...left.filter(({ row }) => written.has(row.session_id)))
-    found.push(...stored)
-    left = left.filter(({ row }) => !settled.has(row.session_id))
+    inserted.push(...pending.filter(({ row }) => written.has(row.session_id)))
+    existing.push(...stored)
+    pending = pending.filter(({ row }) => !settled.has(row.session_id))
   }
-  return { inserted, found }
+  return { inserted, existing }
 }
 
-type Drawing = Pick<DataKeysOptions, 'keyring' | 'random' | 'clock'>
+type GenerateOptions = Pick<DataKeysOptions, 'keyring' | 'random' | 'clock'>
 
-function drawSession(options: Drawing): DrawnSession {
+function generateSession(options: GenerateOptions): NewSession {
   const sessionId = timeOrderedId('sid', options.clock(), options.random)
-  return { sessionId, ...drawKey(sessionId, options) }
+  return { sessionId, ...generateKey(sessionId, options) }
 }
 
-function drawKey(sessionId: string, { keyring, random, clock }: Drawing): NewKey {
+function generateKey(sessionId: string, { keyring, random, clock }: GenerateOptions): NewKey {
   const key = random(dataKeyBytes)
   const made_at = clock()
   return {
-    // Several times as quick as from bytes, each time that it is used.
+    // Each use of a KeyObject is several times faster than a use of raw bytes.
     key: createSecretKey(key),
     row: {
       session_id: sessionId,

@@ -1,6 +1,6 @@
 import type { Resolver } from 'avsc'
 import type { Cause } from '../../schemas/events.ts'
-import { type LogRecord, placeName } from '../log/port.ts'
+import { type LogRecord, partitionName } from '../log/port.ts'
 import { createLru } from '../lru.ts'
 import type { CodecParts } from './encode.ts'
 import {
@@ -10,48 +10,54 @@ import {
   type RecordedEvent,
   sessionOf,
 } from './event.ts'
-import { type EventSchemas, idIn, lazy, type SchemaVersion } from './event-schemas.ts'
+import { type EventSchemas, lazy, type SchemaVersion, schemaIdOf } from './event-schemas.ts'
 import type { EventFields } from './seal.ts'
-import { openedFormat, openedValue, prefixBytes, underId, wireFormat } from './wire-format.ts'
+import {
+  decryptedFormat,
+  decryptedValue,
+  prefixBytes,
+  wireFormat,
+  withSchemaId,
+} from './wire-format.ts'
 
 export class UnreadableRecord extends Error {}
 
-/** A version of an event that records may have, and the newest, in which it is given. */
-interface WrittenSchema extends SchemaVersion {
+/** The schema version that a record was written with, and how to resolve it to the newest version. */
+interface WriterSchema extends SchemaVersion {
   newest: SchemaVersion
   resolver: (() => Resolver) | undefined
 }
 
 interface DecodedValue {
   event: EventAndCause
-  /** The personal fields, decrypted, and the session under whose key they are. */
-  opened?: { session: string; personal: Buffer; sealedBytes: number }
+  /** The decrypted personal fields and the session whose data key encrypted them. */
+  decrypted?: { session: string; personal: Buffer; sealedBytes: number }
   unreadable?: string
 }
 
 interface CachedEvent {
   record: LogRecord
   event: RecordedEvent
-  /** The session under whose key it is encrypted. */
+  /** The session whose data key encrypts it. */
   session: string | undefined
 }
 
-// Events of some kilobytes, for the slowest read model's gathering at full load.
+// Events of a few kilobytes each: enough for the slowest read model's batch delay at full load.
 const maxCached = 1000
 
 export function createDecoder(parts: CodecParts) {
   const { schemas, ids, sealing } = parts
   const byId = new Map(
-    schemas.versions.map((version) => [idIn(ids, version.key), withNewest(version, schemas)]),
+    schemas.versions.map((version) => [schemaIdOf(ids, version.key), withNewest(version, schemas)]),
   )
   const newestId = Math.max(...byId.keys())
   const cache = createLru<string, CachedEvent>(maxCached)
 
-  function schemaOf(value: Buffer, format: number): WrittenSchema {
+  function schemaOf(value: Buffer, format: number): WriterSchema {
     if (value.length < prefixBytes || value[0] !== format)
       throw new UnreadableRecord('not in the Confluent wire format')
     const id = value.readUInt32BE(1)
-    // Ids are given in order and never again, so the missing ones are of schemas that no release had.
+    // Committed ids are sequential and never reused, so a missing one belongs to a schema that was never released.
     const isRetired = ids === schemas.ids && id < newestId
     return byId.get(id) ?? refuseSchema(id, isRetired)
   }
@@ -62,45 +68,44 @@ export function createDecoder(parts: CodecParts) {
     const { event_type: type, event_id: eventId = '' } = headers
     if (schema.name !== type)
       throw new UnreadableRecord(`a ${type} under the schema of ${schema.name}`)
-    const { event, opened, unreadable } = decodeValue(schema, value, { eventId, parts })
+    const { event, decrypted, unreadable } = decodeValue(schema, value, { eventId, parts })
     const recorded: RecordedEvent = {
       ...event,
       meta: metaOf(record),
       position: { topic, partition, offset },
       get value() {
-        return opened ? openedValue(value, { ...opened, id: schema.id }) : underId(schema.id, value)
+        return decrypted
+          ? decryptedValue(value, { ...decrypted, id: schema.id })
+          : withSchemaId(schema.id, value)
       },
       ...(unreadable !== undefined && { unreadable }),
     }
-    return { record, event: recorded, session: opened?.session }
+    return { record, event: recorded, session: decrypted?.session }
   }
 
   const hasKey = (session: string) => Boolean(sealing?.keys.get(session))
 
   return {
-    /** Decodes an event without its record, also as read models store what was encrypted. */
+    /** Decodes an event without its record: encrypted as on the log, or decrypted as read models store it. */
     decode(value: Buffer): EventAndCause {
-      const schema = schemaOf(value, value[0] === openedFormat ? openedFormat : wireFormat)
+      const schema = schemaOf(value, value[0] === decryptedFormat ? decryptedFormat : wireFormat)
       return decodeValue(schema, value, { eventId: '', parts }).event
     },
-    /** Returns the same object for the same record, which several consumers of a process read. */
+    /** Decodes a record. Caches the event, because several consumers of a process read the same record. */
     fromRecord(record: LogRecord): RecordedEvent {
-      const place = `${placeName(record)}/${record.offset}`
-      const cached = cache.get(place)
-      // Its session may have been erased since.
+      const name = `${partitionName(record)}/${record.offset}`
+      const cached = cache.get(name)
+      // Without its key, the session was erased since.
       if (cached && isSame(cached.record, record) && (!cached.session || hasKey(cached.session)))
         return cached.event
-      const read = readRecord(record)
-      // Its key may be there the next time.
-      if (read.event.unreadable === undefined) cache.set(place, read)
-      return read.event
+      const decoded = readRecord(record)
+      // An unreadable event isn't cached: its key may be in memory the next time.
+      if (decoded.event.unreadable === undefined) cache.set(name, decoded)
+      return decoded.event
     },
-    /** For a single reader: remembering what nobody asks for took a sixth of the processor time of a rebuild. */
+    /** Decodes a record without caching, for a single reader: caching took a sixth of the CPU time of a rebuild. */
     fromRecordOnce: (record: LogRecord): RecordedEvent => readRecord(record).event,
-    /**
-     * Looks up the data keys of records whose key is the session under whose data key they may be encrypted: what was
-     * recorded with encryption switched off is not.
-     */
+    /** Loads the data keys of records that are keyed by session and may be encrypted. */
     async loadKeysOf(records: readonly LogRecord[]): Promise<void> {
       const encrypted = records.filter(({ headers }) =>
         schemas.newest.get(headers.event_type ?? '')?.sealer(),
@@ -108,7 +113,7 @@ export function createDecoder(parts: CodecParts) {
       const sessions = encrypted.flatMap(({ key }) => (/^(sid|gate)_/.test(key) ? key : []))
       if (sealing && sessions.length > 0) await sealing.keys.find([...new Set(sessions)])
     },
-    /** Looks up the data keys of unreadable events that were not looked up. Returns whether it did. */
+    /** Loads the data keys of unreadable events that were never looked up. Returns false if there are none. */
     async findKeysOf(events: readonly RecordedEvent[]): Promise<boolean> {
       const unreadable = events.flatMap((event) => event.unreadable ?? [])
       const missing = unreadable.filter((session) => sealing?.keys.get(session) === undefined)
@@ -124,43 +129,43 @@ function refuseSchema(id: number, isRetired: boolean): never {
   throw new UnreadableRecord(isRetired ? retired : `unknown schema id ${id}`)
 }
 
-function withNewest(version: SchemaVersion, { newest }: EventSchemas): WrittenSchema {
+function withNewest(version: SchemaVersion, { newest }: EventSchemas): WriterSchema {
   const reader = newest.get(version.name) ?? version
   const resolver = lazy(() => reader.type().createResolver(version.type()))
   return { ...version, newest: reader, resolver: reader === version ? undefined : resolver }
 }
 
 function decodeValue(
-  schema: WrittenSchema,
+  schema: WriterSchema,
   value: Buffer,
   { eventId, parts }: { eventId: string; parts: CodecParts },
 ): DecodedValue {
-  // 1. Decode it by its own version, which says what is encrypted.
+  // 1. Decode with the writer's schema, which names the encrypted fields.
   const data: EventFields = schema.type().fromBuffer(value.subarray(prefixBytes))
   const sealer = schema.sealer()
   const sealed = Buffer.isBuffer(data.sealed) ? data.sealed : undefined
   if (!sealer || (!sealed && !sealer.isUnreadable(data)))
     return { event: newestEvent(schema, data) }
-  // 2. Decrypt. It fails without the session's key, with another one, or after a change.
+  // 2. Decrypt. Fails without the session's key, with another key, or if the value was altered.
   const session = sessionOf(domainEvent(schema, data)) ?? ''
   const dataKey = parts.sealing?.keys.get(session)
   const personal =
-    value[0] === openedFormat
+    value[0] === decryptedFormat
       ? sealed
       : sealed && dataKey && sealer.open(value, sealed, { dataKey, eventId })
-  // 3. Put the personal fields back, or blanks.
+  // 3. Restore the personal fields, or fill in blanks.
   if (!sealed || !personal) {
-    sealer.close(data)
+    sealer.fillBlanks(data)
     return { event: newestEvent(schema, data), unreadable: session }
   }
   sealer.restore(data, personal)
-  const opened = { session, personal, sealedBytes: sealed.length }
-  return { event: newestEvent(schema, data), opened }
+  const decrypted = { session, personal, sealedBytes: sealed.length }
+  return { event: newestEvent(schema, data), decrypted }
 }
 
-// Events do not tell what is encrypted in them.
+// Resolves the data to the newest version, without the field `sealed`.
 function newestEvent(
-  { type, newest, resolver }: WrittenSchema,
+  { type, newest, resolver }: WriterSchema,
   written: EventFields,
 ): EventAndCause {
   const data: EventFields = resolver
@@ -175,10 +180,9 @@ function newestEvent(
 const domainEvent = ({ name }: SchemaVersion, data: unknown) =>
   ({ type: name, data }) as DomainEvent
 
-// A codec may read several logs, each with a record at the place.
-const isSame = (one: LogRecord, other: LogRecord): boolean =>
-  one === other ||
-  (one.headers.event_id === other.headers.event_id && one.value.equals(other.value))
+// A codec may read several logs, so an offset alone doesn't identify a record.
+const isSame = (a: LogRecord, b: LogRecord): boolean =>
+  a === b || (a.headers.event_id === b.headers.event_id && a.value.equals(b.value))
 
 function metaOf({ headers }: LogRecord): EventMeta {
   const { event_id, event_time, organization_id, environment, traceparent } = headers

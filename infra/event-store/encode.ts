@@ -9,9 +9,9 @@ import {
   sessionOf,
   type TrafficEvent,
 } from './event.ts'
-import { type EventSchemas, factsSchema, idIn, type SchemaIds } from './event-schemas.ts'
+import { type EventSchemas, factsSchema, type SchemaIds, schemaIdOf } from './event-schemas.ts'
 import type { Sealing } from './seal.ts'
-import { encodeUnder } from './wire-format.ts'
+import { encodeWithSchemaId } from './wire-format.ts'
 
 export interface CodecParts {
   schemas: EventSchemas
@@ -20,22 +20,22 @@ export interface CodecParts {
 }
 
 export function createEncoder({ schemas, ids, sealing }: CodecParts) {
-  // Binds encrypted fields to the event's id, so that they open in no other event.
+  // The event id is authenticated with the encrypted fields, so they can't be copied into another event.
   function encode(event: DomainEvent, cause?: Cause, eventId = ''): Buffer {
-    // 1. Take the schema version that the release before reads, too.
+    // 1. Choose the newest schema version that the previous release can read.
     const schema = schemas.written.get(event.type)
     if (!schema) throw new Error(`unknown event type ${event.type}`)
-    const id = idIn(ids, schema.key)
+    const id = schemaIdOf(ids, schema.key)
     const data = cause ? { ...event.data, ...cause } : event.data
-    // 2. An event that says nothing about a person is not encrypted.
+    // 2. Encode an event without personal fields as it is.
     const sealer = sealing && schema.sealer()
     const session = sealer && sessionOf(event)
-    if (!sealing || !sealer || !session) return encodeUnder(id, schema.type(), data)
-    // 3. Find the data key. Nothing more is recorded of an erased session, which has none.
+    if (!sealing || !sealer || !session) return encodeWithSchemaId(id, schema.type(), data)
+    // 3. Get the data key. An erased session has none, so its personal fields are left out.
     const dataKey = sealing.keys.get(session)
     if (dataKey === undefined)
       throw unavailable(new Error(`the data key of ${session} was not looked up`))
-    if (!dataKey) return encodeUnder(id, schema.type(), sealer.withoutPersonal(data))
+    if (!dataKey) return encodeWithSchemaId(id, schema.type(), sealer.withoutPersonal(data))
     // 4. Encrypt the personal fields.
     return sealer.seal(data, { id, dataKey, eventId, random: sealing.random })
   }
@@ -51,18 +51,18 @@ export function createEncoder({ schemas, ids, sealing }: CodecParts) {
 
   return {
     encode,
-    /** Encodes the flat row of a session, which is no event and not encrypted. */
+    /** Encodes a session's fact row, which is not an event and not encrypted. */
     encodeFacts(row: object): Buffer {
       const { key, type } = factsSchema()
-      return encodeUnder(idIn(ids, key), type, row)
+      return encodeWithSchemaId(schemaIdOf(ids, key), type, row)
     },
-    /** Makes the data keys that are needed to write the events. undefined = they are in memory. */
+    /** Creates or loads the data keys that the events need. Returns undefined if all are in memory. */
     prepare(events: readonly DomainEvent[]): Promise<void> | undefined {
       const encrypted = events.filter(({ type }) => schemas.written.get(type)?.sealer())
       return sealing?.keys.ensure(encrypted.flatMap((event) => sessionOf(event) ?? []))
     },
     toRecord: (event: TrafficEvent, meta: EventMeta) => recordOf(event, meta),
-    /** Traffic, too, where a command leads to it: its records have no place for the cause. */
+    /** Encodes an event of a command. The cause is dropped from traffic events, whose schemas have no field for it. */
     toCausedRecord: (event: DomainEvent, meta: EventMeta, cause: KnownCause) =>
       recordOf(event, meta, cause),
   }

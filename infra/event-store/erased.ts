@@ -11,44 +11,46 @@ type ErasureEvent = Extract<RecordedEvent, { type: 'VisitorErased' }>
 export const isErasure = (event: RecordedEvent): event is ErasureEvent =>
   event.type === 'VisitorErased'
 
-interface ErasedAgain {
+interface ReappliedErasures {
   sessions: number
-  // How many of them were erased since.
+  // The sessions among them that were erased after `since`.
   erasedSince: number
 }
 
-/** Deletes the keys of all sessions that the log says were erased: a copy of the keys may be older than that. */
-export async function eraseKeysAgain(
+/**
+ * Deletes the keys of all sessions whose erasure is on the log, because restored keys may be older than the erasure.
+ */
+export async function reapplyErasures(
   db: Db,
   source: EventSource,
   { since }: { since: number },
-): Promise<ErasedAgain> {
-  const again = { sessions: 0, erasedSince: 0 }
+): Promise<ReappliedErasures> {
+  const counts = { sessions: 0, erasedSince: 0 }
   await readEvents(source, {
     topic: eventTopics.VisitorErased,
     async handle(events) {
       const erased = events.filter(isErasure).map(({ data }) => data)
       await eraseDataKeys(db, erased)
       for (const { session_ids, erased_at } of erased) {
-        again.sessions += session_ids.length
-        if (erased_at > since) again.erasedSince += session_ids.length
+        counts.sessions += session_ids.length
+        if (erased_at > since) counts.erasedSince += session_ids.length
       }
     },
   })
-  return again
+  return counts
 }
 
-interface Restoring extends EventSource {
+interface RestoreDeps extends EventSource {
   pool: pg.Pool
 }
 
-/** Adds the keys of a backup, but for those of erased sessions. Nobody sees one of these, wherever it ends. */
-export function restoreUnerased(
-  { pool, ...source }: Restoring,
+/** Adds the keys of a backup, except those of erased sessions, in one transaction: erased keys never become visible. */
+export function restoreKeyBackup(
+  { pool, ...source }: RestoreDeps,
   { file }: { file: string },
-): Promise<RestoredKeys & ErasedAgain> {
+): Promise<RestoredKeys & ReappliedErasures> {
   return transaction(pool, async (tx) => {
     const restored = await restoreDataKeys(tx, { file })
-    return { ...restored, ...(await eraseKeysAgain(tx, source, { since: restored.madeAt })) }
+    return { ...restored, ...(await reapplyErasures(tx, source, { since: restored.madeAt })) }
   })
 }

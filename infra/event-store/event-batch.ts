@@ -3,30 +3,31 @@ import type { EventCodec } from './codec.ts'
 import type { RecordedEvent } from './event.ts'
 import type { Skips } from './skips.ts'
 
-/** What came of one partition, to be applied as a whole. */
+/** Events of one partition, applied as a whole. */
 export interface EventBatch {
   topic: Topic
   partition: number
   events: RecordedEvent[]
+  /** The offset after the last record. */
   end: number
-  /** The next offset that this process believes to be stored. A smaller one means lost commits. */
+  /** The next offset that this process expects to be stored. A smaller stored one means that Postgres lost commits. */
   expected: number
-  /** When the log stored the last of the records before an offset, epoch milliseconds. */
+  /** Returns the time of the last record before an offset, epoch milliseconds; 0 if the batch has none. */
   timeBefore: (offset: number) => number
 }
 
-/** The events of the batch that are to be applied behind the stored offset, and where the partition goes on. */
-export function dueOf(
+/** Returns the batch's events from the stored offset on, and the partition's next offset after them. */
+export function eventsToApply(
   batch: EventBatch,
   stored: number,
 ): { events: RecordedEvent[]; next: number } {
-  // Postgres lost commits that this process has seen: they are read again from where it stands.
+  // Postgres lost commits that this process has seen: read again from the stored offset.
   if (stored < batch.expected) return { events: [], next: stored }
   const events = batch.events.filter((event) => event.position.offset >= stored)
   return { events, next: Math.max(stored, batch.end) }
 }
 
-/** An event that cannot be dealt with: trying again will not help. Its cause is what went wrong. */
+/** Thrown if an event can't be processed and a retry won't help. `cause` is the error. */
 export class EventFailed extends Error {
   constructor(cause: unknown) {
     // Not the cause's message: it may quote a value, and only the logger knows which to leave out.
@@ -35,44 +36,44 @@ export class EventFailed extends Error {
   }
 }
 
-export interface Decoding {
+export interface DecodeOptions {
   codec: EventCodec
   skips: Pick<Skips, 'has'>
-  /** Types of the events that are wanted; others are passed over undecoded. Absent = all. */
+  /** Event types to decode; records of other types are dropped. Absent = all. */
   types?: ReadonlySet<string> | undefined
 }
 
 export interface DecodedRecords {
   events: RecordedEvent[]
   end: number
-  /** The record at `end` cannot be read. */
+  /** Why the record at `end` can't be decoded (a poison record). Absent if all could. */
   poison: { error: unknown } | undefined
 }
 
-/** The events before the first record that cannot be read and is not skipped. */
+/** Decodes the records up to the first one that can't be decoded and isn't skipped. */
 export async function decodeRecords(
-  options: Decoding,
+  options: DecodeOptions,
   records: LogRecord[],
 ): Promise<DecodedRecords> {
   const { codec, types } = options
   const end = (records.at(-1)?.offset ?? 0) + 1
-  const read = types
+  const selected = types
     ? records.filter(({ headers }) => types.has(headers.event_type ?? ''))
     : records
-  // Decoding what turns out to need a key costs as much as decoding it with the key.
-  await codec.loadKeysOf(read)
-  const decoded = await decodeWithKnownKeys(options, { read, end })
+  // Loaded first, because an attempt without the key costs as much as one with it.
+  await codec.loadKeysOf(selected)
+  const decoded = await decodeWithLoadedKeys(options, { records: selected, end })
   return (await codec.findKeysOf(decoded.events))
-    ? decodeWithKnownKeys(options, { read, end })
+    ? decodeWithLoadedKeys(options, { records: selected, end })
     : decoded
 }
 
-async function decodeWithKnownKeys(
-  { codec, skips }: Decoding,
-  { read, end }: { read: LogRecord[]; end: number },
+async function decodeWithLoadedKeys(
+  { codec, skips }: DecodeOptions,
+  { records, end }: { records: LogRecord[]; end: number },
 ): Promise<DecodedRecords> {
   const events: RecordedEvent[] = []
-  for (const record of read) {
+  for (const record of records) {
     try {
       events.push(codec.fromRecord(record))
     } catch (error) {

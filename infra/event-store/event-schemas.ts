@@ -10,37 +10,38 @@ import committed from '../../schemas/ids.json' with { type: 'json' }
 import type { EventName } from './event.ts'
 import { createEventSealer, type EventSealer } from './seal.ts'
 
-/** Ids of schemas by key, such as `organizations/ApiKeyIssued.v1`. */
+/** Schema ids by key, such as `organizations/ApiKeyIssued.v1`. */
 export type SchemaIds = Record<string, number>
 
 /** One version of an event. */
 export interface SchemaVersion {
   name: EventName
   key: string
-  /** The committed one. */
+  /** The committed id. */
   id: number
-  /** Made when first asked for: a command that needs few of them does not wait for all. */
+  /** Parsed on first use, so a CLI command that needs few schemas doesn't wait for all. */
   type: () => avro.Type
   isCaused: boolean
   sealer: () => EventSealer | undefined
 }
 
 /**
- * Versions that this release reads and does not write yet. A release that brings a version only reads it, so that one
- * can go back to the release before, which does not know it. The release after it takes the version away from here.
+ * Versions that this release reads but doesn't write yet. The release that introduces a version only reads it, so that
+ * a rollback to the previous release, which doesn't know it, stays possible. The next release removes it from here.
  */
 const readOnly: ReadonlySet<string> = new Set()
 
 export interface EventSchemas {
   versions: readonly SchemaVersion[]
-  /** By event: what is read is given in its newest version, and written in the newest that the release before reads. */
+  /** The version that each event is decoded to, by event name. */
   newest: ReadonlyMap<string, SchemaVersion>
+  /** The version that each event is written in: the newest that the previous release can read. */
   written: ReadonlyMap<string, SchemaVersion>
   ids: SchemaIds
 }
 
 interface Release {
-  // The versions of an event come oldest first.
+  // The versions of an event, oldest first.
   files: SchemaFile[]
   ids: SchemaIds
   readOnly: ReadonlySet<string>
@@ -61,39 +62,40 @@ export const committedSchemas = eventSchemas({
   readOnly,
 })
 
-/** Of what is published of sessions. */
+/** Returns the newest schema of the sessions' fact rows. */
 export const factsSchema = lazy(() => {
   const newest = readFactsSchemas().at(-1)
   if (!newest) throw new Error('there is no schema of facts')
   return { key: newest.key, type: typeOf(newest.schema) }
 })
 
-/** Throws where there is no such schema. */
-export function idIn(ids: SchemaIds, key: string): number {
+/** Returns the schema's id. Throws if there is no such schema. */
+export function schemaIdOf(ids: SchemaIds, key: string): number {
   const id = ids[key]
   if (id === undefined) throw new Error(`schema ${key} has no id: run npm run schemas`)
   return id
 }
 
 function schemaVersion({ name, key, schema }: SchemaFile, ids: SchemaIds): SchemaVersion {
-  const id = idIn(ids, key)
+  const id = schemaIdOf(ids, key)
   const type = lazy(() => typeOf(schema))
-  const has = (field: string) => schema.fields.some((one) => one.name === field)
+  const hasField = (field: string) => schema.fields.some(({ name }) => name === field)
   const sealer = lazy(() =>
-    has('sealed')
+    hasField('sealed')
       ? createEventSealer({ name, key, type: type(), opened: typeOf(openedSchema(schema)) })
       : undefined,
   )
-  return { name: eventName(name), key, id, type, isCaused: has('actor'), sealer }
+  return { name: eventName(name), key, id, type, isCaused: hasField('actor'), sealer }
 }
 
 const typeOf = (schema: object) => avro.Type.forSchema(schema as avro.Schema)
 
-export function lazy<T>(make: () => T): () => T {
-  let made: { value: T } | undefined
+/** Returns `create` with its result cached. */
+export function lazy<T>(create: () => T): () => T {
+  let created: { value: T } | undefined
   return () => {
-    made ??= { value: make() }
-    return made.value
+    created ??= { value: create() }
+    return created.value
   }
 }
 

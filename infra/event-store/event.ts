@@ -11,7 +11,7 @@ import type { Position } from '../log/port.ts'
 
 export type EventName = keyof EventTypes
 export type DomainEvent = { [E in EventName]: { type: E; data: EventTypes[E] } }[EventName]
-/** Events that clients and deliveries cause, in large numbers: their records name no actor. */
+/** High-volume events of clients and deliveries. Their records name no actor. */
 export type TrafficEvent = Exclude<DomainEvent, { type: CausedName }>
 
 export interface KnownCause extends Cause {
@@ -24,25 +24,24 @@ export interface EventMeta {
   time: number
   organizationId: string | null
   environment: Environment | null
-  /** The trace that it belongs to, of what it follows from. */
+  /** The trace of the request or event that caused it (W3C trace context). */
   traceparent?: string | undefined
 }
 
-/** An event as its record's value has it. The cause is absent for what clients and deliveries cause. */
+/** An event as a record's value contains it. Traffic events have no cause. */
 export type EventAndCause = DomainEvent & { cause?: Cause }
 
 export type RecordedEvent = EventAndCause & {
   meta: EventMeta
   position: Position
-  /** The event under the committed id of its schema and without encryption, which any codec without a registry reads. */
+  /** The event, decrypted and with the committed schema id, so any codec without a registry can decode it. */
   value: Buffer
   /**
-   * The session whose data key is gone, or was not looked up. What the record says about a person is null, and here
-   * it has values that say nothing (empty texts and lists, false), so that handlers that only pass it on need no
-   * case.
+   * The session whose data key is gone or was not looked up. Personal fields, null on the log, are then blank (empty
+   * strings and lists, false), so handlers that only pass them on need no special case.
    */
   unreadable?: string
-  /** Its session was erased. Only what others depend on is taken from it. */
+  /** Its session was erased. Handlers use only what other rows depend on. */
   isErased?: true
 }
 
@@ -51,7 +50,7 @@ type EventOf<E extends EventName> = { type: E; data: EventTypes[E] }
 const subjects: { readonly [E in EventName]: (data: EventTypes[E]) => string | null } =
   dataKeySubjects
 
-/** Returns the session, or Gate session, whose data key encrypts what the event says about a person. */
+/** Returns the session or Gate session whose data key encrypts the event's personal fields. */
 export const sessionOf = <E extends EventName>({ type, data }: EventOf<E>): string | undefined =>
   subjects[type](data) ?? undefined
 

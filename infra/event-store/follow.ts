@@ -1,26 +1,26 @@
 import { runPeriodically } from '../flow/periodic.ts'
 import type { Logger } from '../telemetry.ts'
-import type { Applied } from './applied.ts'
+import type { AppliedOffsets } from './applied.ts'
 
-interface Followed {
+interface FollowOptions {
   projection: string
-  /** For the log, in the plural. */
+  /** A plural noun for log messages. */
   what: string
   read(): Promise<void>
 }
 
-const everyMs = 15_000
+const intervalMs = 15_000
 
-/** Reads every 15 seconds, and whenever the projection has changed. Resolves once it was read. */
+/** Calls `read` every 15 seconds and on every change of the projection. Resolves after the first call. */
 export async function followProjection(
-  { applied, logger }: { applied: Pick<Applied, 'onChange'>; logger: Logger },
-  { projection, what, read }: Followed,
+  { applied, logger }: { applied: Pick<AppliedOffsets, 'onChange'>; logger: Logger },
+  { projection, what, read }: FollowOptions,
 ): Promise<{ stop(): Promise<void> }> {
   await read()
   const following = runPeriodically({
-    intervalMs: everyMs,
+    intervalMs,
     work: () => read().then(() => false),
-    onError: (err) => logger.warn({ err }, `${what} were not read; the next poll tries again`),
+    onError: (err) => logger.warn({ err }, `failed to read ${what}; retrying`),
   })
   const stopListening = applied.onChange(projection, following.wake)
   return {

@@ -7,18 +7,20 @@ import type { Batch, EventLog, TopicSpec } from '../log/port.ts'
 import { readTopic } from '../log/read-topic.ts'
 import { WrongLog } from './bound-log.ts'
 
+// A lease on the log, held by one database through records of its own topic. The first claim holds; it is renewed by
+// further records of the same database, and only a take-over replaces it while it is live.
 const topic = 'tidegate.claim.v1'
 export const claimTopicSpec: TopicSpec = { topic, partitions: 1, retentionMs: 60 * 60 * 1000 }
 
 const liveMs = 60_000
-// Looked at every ten seconds, so a claim is renewed after 25 seconds at the latest.
+// Checked every ten seconds, so a claim is renewed after 25 seconds at the latest.
 const renewMs = 15_000
-const silentMs = 30_000
-const recordsRead = 500
+const renewalWaitMs = 30_000
+const maxRecordsRead = 500
 
 const claimSchema = z.object({
   installation_id: z.string(),
-  /** Cluster and database of Postgres: a dump that was restored in another place has another one. */
+  /** Postgres cluster and database, so a dump that was restored elsewhere has another id. */
   database_id: z.string(),
   database: z.string(),
   host: z.string(),
@@ -28,7 +30,7 @@ const claimSchema = z.object({
 type ClaimData = z.infer<typeof claimSchema>
 export type LogClaim = ClaimData & { offset: number; time: number }
 
-/** Returns the claim that holds: the first one, its renewals, and what took it over on purpose. */
+/** Returns the claim in force: the first one, its latest renewal, or the latest take-over. */
 export function holderOf(claims: LogClaim[]): LogClaim | undefined {
   return claims.reduce<LogClaim | undefined>((holder, claim) => {
     const isHeld =
@@ -37,12 +39,12 @@ export function holderOf(claims: LogClaim[]): LogClaim | undefined {
   }, undefined)
 }
 
-/** The log is in use with another database. */
+/** Thrown if another database holds the log. */
 class LogClaimed extends WrongLog {
   constructor({ host, database, database_id, installation_id, time }: LogClaim) {
     super(
       `The log belongs to another database: "${database}" (${database_id}, installation ${installation_id}), claimed by ` +
-        `server ${host} at ${new Date(time).toISOString()}. Set KAFKA_TOPIC_PREFIX to a prefix of your own. To move the ` +
+        `server ${host} at ${new Date(time).toISOString()}. Set KAFKA_TOPIC_PREFIX to another prefix. To move the ` +
         'log to this database, run `tidegate restore` or `tidegate serve --take-over-log` ' +
         '(docs/operate/kafka.md, One database per Kafka prefix).',
     )
@@ -53,14 +55,14 @@ interface ClaimOptions {
   pool: pg.Pool
   log: EventLog
   host: string
-  /** Also takes a live claim of another database. */
+  /** Takes the log over even from a live claim of another database. */
   takeOver: boolean
-  /** Called once when another database has the log. */
+  /** Called once when another database takes the log over. */
   onLost: (error: LogClaimed) => void
   logger: Logger
 }
 
-/** Claims the log for this database until disposed. Throws LogClaimed while another database holds it. */
+/** Claims the log for this database until disposed. Throws LogClaimed if another database holds it. */
 export async function claimLog(options: ClaimOptions): Promise<AsyncDisposable> {
   const { pool, log, host, takeOver, onLost, logger } = options
   await using undo = new AsyncDisposableStack()
@@ -82,7 +84,7 @@ export async function claimLog(options: ClaimOptions): Promise<AsyncDisposable> 
   let claimedAt = Number.POSITIVE_INFINITY
   const foreignHolder = () => (holder?.database_id === identity.database_id ? undefined : holder)
 
-  function note(batches: Batch[]): void {
+  function recordClaims(batches: Batch[]): void {
     for (const { value, offset, timestamp: time } of batches.flatMap(({ records }) => records)) {
       const claim = { ...claimSchema.parse(JSON.parse(value.toString())), offset, time }
       holder = holderOf(holder ? [holder, claim] : [claim])
@@ -94,18 +96,18 @@ export async function claimLog(options: ClaimOptions): Promise<AsyncDisposable> 
   }
 
   const [end] = await log.endPositions(topic)
-  const from = Math.max(0, (end?.offset ?? 0) - recordsRead)
-  const claims = await readTopic({ log, topic, from: () => from, handle: note })
+  const from = Math.max(0, (end?.offset ?? 0) - maxRecordsRead)
+  const claims = await readTopic({ log, topic, from: () => from, handle: recordClaims })
   undo.defer(claims.stop)
   await claims.atEnd
 
-  // 3. Leave a live claim alone. Clocks differ, and an outage may have kept a holder from renewing: give it time.
+  // 3. Respect a live claim. Clocks differ, and an outage may have delayed a renewal, so wait for one.
   const foreign = foreignHolder()
   if (foreign && !takeOver) {
     const isLive = Date.now() - foreign.time < liveMs
-    if (!isLive) await delay(silentMs)
-    const later = foreignHolder()
-    if (later && (isLive || later !== foreign)) throw new LogClaimed(later)
+    if (!isLive) await delay(renewalWaitMs)
+    const current = foreignHolder()
+    if (current && (isLive || current !== foreign)) throw new LogClaimed(current)
   }
 
   // 4. Claim the log.
@@ -116,14 +118,14 @@ export async function claimLog(options: ClaimOptions): Promise<AsyncDisposable> 
   }
   claimedAt = await append(takeOver || foreign !== undefined)
 
-  // 5. Renew the claim, unless another process of this database has.
+  // 5. Renew the claim, unless another process of this database did.
   const { stop } = runPeriodically({
     intervalMs: 10_000,
     async work() {
       if (!foreignHolder() && Date.now() - (holder?.time ?? 0) >= renewMs) await append(false)
       return false
     },
-    onError: (err) => logger.warn({ err }, 'failed to renew the claim of the log; trying again'),
+    onError: (err) => logger.warn({ err }, 'failed to renew the log claim; retrying'),
   })
   undo.defer(stop)
   return undo.move()

@@ -2,10 +2,10 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Periodic, runPeriodically } from '../flow/periodic.ts'
 import { type EventLog, LogUnavailable, type Topic } from '../log/port.ts'
-import { seldom } from '../timing.ts'
+import { cachedFor } from '../timing.ts'
 import { verifyLog, WrongLog } from './bound-log.ts'
 
-/** Ends all appends for good when the log turns out to have lost records or to belong to another database. */
+/** Wraps the log to refuse all appends, until a restart, once it has lost records or belongs to another database. */
 export function watchLog<Guard>(
   log: EventLog<Guard>,
   { pool, topics, logger }: { pool: pg.Pool; topics: Topic[]; logger: Logger },
@@ -13,32 +13,32 @@ export function watchLog<Guard>(
   const { append, appendIf } = log
   let refusal: Error | undefined
   let checks: Periodic | undefined
-  // A log that was away may come back as an older copy of itself.
-  let wasAway = false
+  // After an outage the log may come back as an older copy of itself.
+  let needsCheck = false
 
   function refuse(reason: Error): void {
     refusal ??= reason
     logger.error({ err: reason }, `refusing appends: ${reason.message}`)
   }
 
-  // Calls during a check share it.
-  const check = seldom(0, async () => {
+  // Concurrent calls share a check; results aren't cached.
+  const check = cachedFor(0, async () => {
     try {
       if (!refusal) await verifyLog(pool, log, topics)
-      wasAway = false
+      needsCheck = false
     } catch (error) {
-      wasAway = true
+      needsCheck = true
       if (!(error instanceof WrongLog)) throw error
       refuse(error)
     }
   })
 
-  // It usually awaits nothing, so consecutive appends keep their order.
+  // Awaits nothing before the write unless a check is due, so consecutive appends keep their order.
   async function unlessRefused<T>(write: () => Promise<T>): Promise<T> {
-    if (wasAway && checks) await check()
+    if (needsCheck && checks) await check()
     if (refusal) throw new LogUnavailable(refusal.message, { cause: refusal })
     return write().catch((error: unknown) => {
-      wasAway = true
+      needsCheck = true
       throw error
     })
   }
@@ -50,13 +50,12 @@ export function watchLog<Guard>(
   }
   return {
     log: guarded,
-    /** Returns why appends are refused until the process starts again. */
+    /** Returns why appends are refused; undefined if they aren't. */
     refusal: () => refusal,
     refuse,
-    /** Checks the log every ten seconds from now on, and after each failed append before the next one. */
+    /** Starts checking the log: every ten seconds, and before the next append after a failed one. */
     start() {
-      const onError = (err: unknown) =>
-        logger.warn({ err }, 'failed to check the log; trying again')
+      const onError = (err: unknown) => logger.warn({ err }, 'failed to check the log; retrying')
       checks = runPeriodically({
         intervalMs: 10_000,
         work: () => check().then(() => false),

@@ -5,7 +5,7 @@ import { ddlOf, type Migrations } from '../postgres/migrations.ts'
 import type { Db } from '../postgres/pool.ts'
 import { column, constrained, insertInto, primaryKey, replacing, table } from '../postgres/table.ts'
 
-// Holds a single row, sealed by a master key of the installation: keys that don't open it belong to another one.
+// A single row, sealed with a master key of the installation. Keys that don't open it belong to another installation.
 const canaries = table('tidegate.master_key_canary', {
   only_one: constrained(primaryKey(column.boolean()), 'default true check (only_one)'),
   sealed: column.bytea(),
@@ -13,20 +13,20 @@ const canaries = table('tidegate.master_key_canary', {
 
 export const canaryMigrations: Migrations = { name: 'master-key-canary', create: ddlOf(canaries) }
 
-/** The master keys of the settings open nothing of what the installation stored. */
+/** Thrown if the configured master keys don't open what the installation has stored. */
 export class WrongMasterKeys extends Error {
   constructor() {
     super(
-      'The master keys do not open what this database holds: they are of another installation, or a key was taken ' +
-        "away too early. Set TIDEGATE_MASTER_KEYS, its file or its command as this installation's servers had it, " +
-        'with the keys that were first before; `tidegate dev` has its own in DATA_DIR, in the file master-keys.',
+      'The master keys do not match this database: they belong to another installation, or a key was removed too early. ' +
+        'Restore the previous TIDEGATE_MASTER_KEYS (or its _FILE or _COMMAND), including keys that were first earlier. ' +
+        '`tidegate dev` keeps its keys in DATA_DIR, in the file master-keys.',
     )
   }
 }
 
 const purpose = 'master-key-canary'
 
-/** Returns whether the keyring opens the canary; undefined if there is none. */
+/** Returns true if the keyring opens the canary; undefined if there is none. */
 export async function openCanary(db: Db, keyring: Keyring): Promise<boolean | undefined> {
   const { rows } = await db.query<{ sealed: Buffer }>(
     'select sealed from tidegate.master_key_canary',
@@ -34,7 +34,7 @@ export async function openCanary(db: Db, keyring: Keyring): Promise<boolean | un
   return rows[0] && open(rows[0].sealed, { keyring, purpose }) !== undefined
 }
 
-/** Seals the canary by the current master key, unless there is one that is not replaced. */
+/** Seals a canary with the current master key. Keeps an existing one unless `replaces` is set. */
 export async function writeCanary(
   db: Db,
   { replaces = false, ...sealing }: { keyring: Keyring; random: Random; replaces?: boolean },

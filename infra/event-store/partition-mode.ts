@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { errorMessage } from '../thrown.ts'
 
 /*
- * How a consumer gets on with one partition.
+ * The state machine of a consumer's partition.
  *
  *    not started ◀────────────┐ no offset to start at
  *         │ started           │
@@ -19,25 +19,25 @@ import { errorMessage } from '../thrown.ts'
  *   └─────────────────────────────┘
  */
 export type PartitionMode =
-  /** Its records are applied together with those of all other partitions that are read. */
+  /** Its records are applied together with those of all other reading partitions. */
   | { name: 'reading' }
   /**
-   * The last attempt failed, and not because of an event: the database may be away. It is tried again by itself, so that
-   * it holds up no other partition, and goes back to reading once an attempt succeeds.
+   * The last attempt failed for a reason other than an event, such as an unavailable database. The partition is retried
+   * in a transaction of its own, so it doesn't block the others, and goes back to reading when an attempt succeeds.
    */
   | { name: 'failing'; failures: Failures }
   /**
-   * A record cannot be decoded or applied. Nothing is skipped, so it is tried again and again, by itself. It goes back to
-   * reading when an attempt succeeds here, or when another process got past the record.
+   * A record can't be decoded or applied. It is never skipped but retried, in a transaction of its own. The partition
+   * goes back to reading when an attempt succeeds here, or when another process has advanced past the record.
    */
   | { name: 'stopped'; reason: string; failures: Failures | undefined }
   /**
-   * The offset to start at was refused, as with tables of another version. Nothing is applied until the log asks again,
-   * and readiness is where this has to show.
+   * The start offset could not be read, for example because the tables have another version. Nothing is applied until
+   * the log asks again; readiness reports it.
    */
   | { name: 'notStarted'; reason: string; failures: Failures | undefined }
 
-/** Failures in a row that no event is to blame for. Times are milliseconds of the clock. */
+/** Consecutive failures that no event caused. Times are milliseconds of the consumer's clock. */
 interface Failures {
   since: number
   last: number
@@ -51,13 +51,13 @@ export type PartitionChange =
   | { kind: 'applied' }
   | { kind: 'failed'; error: unknown; now: number }
   | { kind: 'stopped'; error: unknown }
-  /** Another process got past the offset that this one stands at. */
+  /** Another process has advanced past this one's offset. */
   | { kind: 'passed' }
 
 export const reading: PartitionMode = { name: 'reading' }
 
 const stoppedAfterMs = 10_000
-// Longer than the back-off and the time limits of an attempt: the partition was given to another process since.
+// Longer than the backoff and an attempt's timeouts: in between, the partition was assigned to another process.
 const reassignedAfterMs = 60_000
 
 export function nextMode(mode: PartitionMode, change: PartitionChange): PartitionMode {
@@ -66,12 +66,13 @@ export function nextMode(mode: PartitionMode, change: PartitionChange): Partitio
     case 'passed':
       return reading
     case 'started': {
-      // A new assignment is no success: who fails after each of them would never show that it stands still.
+      // A new assignment isn't a success: otherwise a partition that fails after each one would never be reported
+      // stuck.
       const failures = failuresOf(mode)
       return failures ? { name: 'failing', failures } : reading
     }
     case 'failed': {
-      const failures = failedAgain(failuresOf(mode), change)
+      const failures = addFailure(failuresOf(mode), change)
       return mode.name === 'stopped' ? { ...mode, failures } : { name: 'failing', failures }
     }
     case 'stopped':
@@ -83,13 +84,13 @@ export function nextMode(mode: PartitionMode, change: PartitionChange): Partitio
   }
 }
 
-/** Why the partition stands still; null while it goes on. */
+/** Returns why the partition is stuck; null while it progresses. */
 export function stoppedReason(mode: PartitionMode, now: number): string | null {
   switch (mode.name) {
     case 'reading':
       return null
     case 'failing':
-      return standsStill(mode.failures, now)
+      return isStuck(mode.failures, now)
         ? `failed ${mode.failures.count} times in a row: ${mode.failures.error}`
         : null
     case 'stopped':
@@ -104,16 +105,16 @@ export const failureCount = (mode: PartitionMode): number => failuresOf(mode)?.c
 const failuresOf = (mode: PartitionMode): Failures | undefined =>
   mode.name === 'reading' ? undefined : mode.failures
 
-const isOver = ({ last }: Failures, now: number): boolean => now - last > reassignedAfterMs
+const isOutdated = ({ last }: Failures, now: number): boolean => now - last > reassignedAfterMs
 
-const standsStill = (failures: Failures, now: number): boolean =>
-  failures.last - failures.since >= stoppedAfterMs && !isOver(failures, now)
+const isStuck = (failures: Failures, now: number): boolean =>
+  failures.last - failures.since >= stoppedAfterMs && !isOutdated(failures, now)
 
-function failedAgain(
+function addFailure(
   before: Failures | undefined,
   { now, error }: { now: number; error: unknown },
 ): Failures {
-  assert(before === undefined || now >= before.last, 'the clock of a consumer goes forward')
-  const { since, count } = before && !isOver(before, now) ? before : { since: now, count: 0 }
+  assert(before === undefined || now >= before.last, 'the clock of a consumer must be monotonic')
+  const { since, count } = before && !isOutdated(before, now) ? before : { since: now, count: 0 }
   return { since, last: now, count: count + 1, error }
 }

@@ -1,50 +1,50 @@
 import type { Clock } from '../ids.ts'
 
 interface PrefetchOptions<Item> {
-  // Makes so many, at the cost of one statement.
-  make: (count: number) => Promise<Item[]>
+  // Creates `count` items with one statement.
+  create: (count: number) => Promise<Item[]>
   clock: Clock
 }
 
 const maxAhead = 64
-// Who comes back within this time to an empty prefetch gets a larger one.
+// A prefetch that is used up within this time is doubled.
 const busyWithinMs = 10_000
-// Retention counts from when a key is made.
+// Items expire, because the retention of a key starts when it is created.
 const unusedMs = 60 * 60 * 1000
 
 /**
- * Makes ahead what is taken one by one: twice as many each time that a prefetch is used up quickly, and none where it is
- * not. What nobody takes within an hour, or before the process ends, is left where it is.
+ * Prefetches items that are taken one at a time: twice as many each time a prefetch is used up quickly, none otherwise.
+ * Items that are not taken within an hour, or before the process ends, are abandoned.
  */
-export function createPrefetch<Item>({ make, clock }: PrefetchOptions<Item>) {
+export function createPrefetch<Item>({ create, clock }: PrefetchOptions<Item>) {
   let ready: Item[] = []
   let ahead = 0
   let waiting = 0
-  let madeAt = Number.NEGATIVE_INFINITY
-  let making: Promise<void> | undefined
+  let filledAt = Number.NEGATIVE_INFINITY
+  let refilling: Promise<void> | undefined
 
   async function refill(): Promise<void> {
-    // What is taken in the same tick is made together.
+    // Calls of the same tick share a refill.
     await undefined
-    ahead = clock() - madeAt < busyWithinMs ? Math.min(2 * ahead + 1, maxAhead) : 0
-    ready = await make(waiting + ahead)
-    madeAt = clock()
+    ahead = clock() - filledAt < busyWithinMs ? Math.min(2 * ahead + 1, maxAhead) : 0
+    ready = await create(waiting + ahead)
+    filledAt = clock()
   }
 
   async function next(): Promise<Item> {
     for (;;) {
       const item = ready.pop()
       if (item !== undefined) return item
-      making ??= refill().finally(() => {
-        making = undefined
+      refilling ??= refill().finally(() => {
+        refilling = undefined
       })
-      await making
+      await refilling
     }
   }
 
   return {
     take(): Promise<Item> {
-      if (clock() - madeAt > unusedMs) ready = []
+      if (clock() - filledAt > unusedMs) ready = []
       waiting += 1
       return next().finally(() => {
         waiting -= 1

@@ -1,12 +1,14 @@
 import type { VisitorErased } from '../../schemas/events.ts'
 import type { Topic } from '../log/port.ts'
-import type { Part } from '../postgres/arrays.ts'
+import type { Cte } from '../postgres/arrays.ts'
 import type { Migrations } from '../postgres/migrations.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { RecordedEvent } from './event.ts'
 
-/** What has ended of an organization's data: what is older than these times, epoch milliseconds; null = nothing. */
-export interface EndedData {
+/**
+ * An organization's retention cutoffs: data older than these times has expired. Epoch milliseconds; null = none has.
+ */
+export interface RetentionCutoffs {
   organization_id: string
   sessions_before: number | null
   decisions_before: number | null
@@ -14,79 +16,82 @@ export interface EndedData {
   webhooks_before: number | null
 }
 
-/** Deletes some of what has ended, in little time; whether more may be left. */
-export type Prune = (tx: Tx, ended: EndedData[]) => Promise<boolean>
+/** Deletes a small batch of expired data. Returns true if more may be left. */
+export type Prune = (tx: Tx, cutoffs: RetentionCutoffs[]) => Promise<boolean>
 
-/** Conditions on the rows `t` of a table in a build's schema: a rebuild compares no others. */
+/** SQL conditions on the rows `t` of a table in a build's schema: a rebuild only compares rows that meet them. */
 export interface ComparedRows {
   always?: (schema: string) => string
-  /** SQL for organizations whose data have ended: what others there are depends on when they were deleted. */
-  ofEnded?: (schema: string) => string
+  /** Condition for organizations with expired data, whose other rows depend on when the data was deleted. */
+  ofExpired?: (schema: string) => string
 }
 
 /**
- * A read model: tables, and a handler that is a function of the event and the rows it touches. It uses no
- * clock, no randomness and no look-up elsewhere, so two rebuilds are equal. Events may come twice, and those
- * of different partitions in any order; neither changes the result.
+ * A read model: tables, and a deterministic handler. Its result depends only on the event and the rows it touches,
+ * never on a clock, randomness or other sources, so two rebuilds are equal. Repeated events, and any order of events of
+ * different partitions, give the same result.
  */
 export interface Projection {
   name: string
-  /** Counts up when tables or handlers change; a new version is built from offset 0 beside the live one. */
+  /** Incremented when tables or handlers change. A new version is built from offset 0 beside the live one. */
   version: number
   topics: Topic[]
-  /** The schema that has its bookkeeping and its views for readers. Absent = Tidegate's own, `tidegate` and `read`. */
+  /** The schema of its bookkeeping and readers' views. Default: `tidegate` for bookkeeping, `read` for views. */
   home?: string
-  /** Types of the events that it reads of its topics; others are passed over undecoded. Absent = all. */
+  /** Event types to read; others are dropped undecoded. Absent = all types of the topics. */
   types?: ReadonlySet<string>
-  /** Tables that readers see as views `read.<table>`; compared after a rebuild. */
+  /** Tables that readers see as views `read.<table>`. Compared after a rebuild. */
   tables: string[]
-  /** Other views for readers, by name in `read`: the select over the schema of a build. */
+  /** Further views in `read`, by name. Returns the select over a build's schema. */
   views?: Readonly<Record<string, (schema: string) => string>>
   /** Tables that no event fills, which its views or rows refer to. */
   migrations?: Migrations[]
-  /** SQL that sets what its triggers read in a transaction that applies events, which has the build's lock by then. */
+  /**
+   * SQL expression that sets what its triggers read. Evaluated in each transaction that applies events, under the
+   * build's lock.
+   */
   setting?: string
-  /** Creates the tables with the keys that `apply` needs, unqualified: search_path is the build's own schema. */
+  /** Creates the tables with the keys that `apply` needs. Names are unqualified: search_path is the build's schema. */
   ddl: string
-  /** Creates the indexes that only readers need; a rebuild makes them after its load. */
+  /** Creates the indexes that only readers need. A rebuild creates them after loading. */
   indexes: string
   /**
-   * Tables that `apply` writes the `event_id` of events to. An event that is found there is not applied again, so that
-   * it cannot bring an old state back.
+   * Tables where `apply` stores the `event_id` of each event. An event found there is not applied again, so it can't
+   * restore an old state.
    */
   appliedIn: string[]
   /**
-   * Reads what it needs, and returns what is to be written: that goes out together with the commit. What others of its
-   * writes depend on it may write itself.
+   * Reads the rows it needs and returns the statements to run together with the commit. Writes that other writes depend
+   * on it runs itself.
    */
-  apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]>
+  apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]>
   /**
-   * Whether the event is applied while nobody else applies any: what the handler reads for it, and then writes, events of
-   * other partitions change too. All others are applied side by side by servers, and by the workers of a rebuild.
+   * Returns true for events that must not be applied concurrently with others, because the handler reads and writes
+   * rows that events of other partitions change too. All other events are applied concurrently.
    */
   isExclusive(event: RecordedEvent): boolean
   /**
-   * Takes out what is of erased sessions, in a projection that has rows by session. It reads the topic of `VisitorErased`
-   * then. Events of erased sessions come to `apply` marked, in whatever order topics come: they must change no row but
-   * what others depend on.
+   * Deletes the rows of erased sessions, in a projection with rows by session, which must read the topic of
+   * `VisitorErased`. `apply` gets events of erased sessions marked with `isErased`, before or after this call, and may
+   * then change only rows that others depend on.
    */
   erase?(tx: Tx, erased: VisitorErased[]): Promise<void>
-  /**
-   * Ids of what the events change that processes keep in memory. Every process is notified of them together
-   * with the offset. Absent = nothing.
-   */
+  /** Returns ids of changed entities that processes cache. All processes are notified of them with the offset. */
   subjectsOf?(events: RecordedEvent[]): string[]
-  /** For one who deletes what has ended from a build, beside those who apply events. Absent = nothing ends. */
+  /** Creates a function that deletes expired data from a build, concurrently with `apply`. Absent = nothing expires. */
   createPrune?(): Prune
-  /** By table. */
+  /** Rows to compare after a rebuild, by table. Default: all. */
   comparedRows?: Readonly<Record<string, ComparedRows | 'not compared'>>
-  /** Milliseconds to wait after a batch, so that the next is larger: for what nobody waits for. Absent = none. */
-  gatherMs?: number
+  /**
+   * Pause in milliseconds after each batch, which makes the next one larger. For read models where latency doesn't
+   * matter.
+   */
+  batchDelayMs?: number
 }
 
 export const appliedRow = ({ meta }: RecordedEvent) => ({ event_id: meta.eventId })
 
-/** Replaces the state of the id by what `step` makes of it; undefined = there is none yet. */
+/** Replaces the id's state with the result of `step`, which gets undefined if there is no state yet. */
 export function evolveIn<S>(
   states: Map<string, S>,
   id: string,

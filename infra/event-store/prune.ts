@@ -4,38 +4,38 @@ import type { Logger } from 'pino'
 import { type Periodic, runPeriodically } from '../flow/periodic.ts'
 import { type Db, type Tx, transaction, tryLock } from '../postgres/pool.ts'
 import { isTransient } from './apply-batch.ts'
-import { type Build, buildLock, findBuild, liveBuild, useSchema } from './builds.ts'
-import type { EndedData, Projection, Prune } from './projection.ts'
+import { type Build, buildLock, findLiveBuild, requireCurrentBuild, useSchema } from './builds.ts'
+import type { Projection, Prune, RetentionCutoffs } from './projection.ts'
 
-/** What the log says has ended, of every organization of which something has. */
-export type FindEnded = (db: Db) => Promise<EndedData[]>
+/** Returns the retention cutoffs of every organization that has expired data. */
+export type FindCutoffs = (db: Db) => Promise<RetentionCutoffs[]>
 
 interface PruneBuild {
   pool: pg.Pool
   build: Build
   prune: Prune
-  ended: EndedData[]
-  // Whoever asks has the build's lock.
+  cutoffs: RetentionCutoffs[]
+  // The caller holds the build's lock.
   isLocked?: boolean
 }
 
-/** Deletes all that has ended from the build. */
+/** Deletes all expired data from the build. */
 export async function pruneBuild({
   pool,
   build,
   prune,
-  ended,
+  cutoffs,
   isLocked = false,
 }: PruneBuild): Promise<void> {
-  for (let more = ended.length > 0; more; )
+  for (let more = cutoffs.length > 0; more; )
     more = await transaction(pool, async (tx) => {
       if (!isLocked) await lockShared(tx, build)
       await tx.query(useSchema(build))
-      return prune(tx, ended)
+      return prune(tx, cutoffs)
     })
 }
 
-// As those who apply events do: the build is not switched meanwhile.
+// Takes the same lock as transactions that apply events, so the build isn't switched in the meantime.
 async function lockShared(tx: Tx, build: Build): Promise<void> {
   await tx.query('select pg_advisory_xact_lock_shared($1)', [buildLock(build)])
 }
@@ -43,20 +43,20 @@ async function lockShared(tx: Tx, build: Build): Promise<void> {
 interface PrunerOptions {
   pool: pg.Pool
   projection: Projection
-  findEnded: FindEnded
+  findCutoffs: FindCutoffs
   logger: Logger
   // Milliseconds (default a minute).
   intervalMs?: number
 }
 
-// Between two steps, so that those who apply events have the disks in between.
-const restMs = 50
+// A pause between two steps, which leaves disk bandwidth to the runners.
+const pauseMs = 50
 
-/** Deletes what has ended from the live build, a little at a time. Several may run, and one works at a time. */
+/** Deletes expired data from the live build in small steps. Any number may run; a lock lets one work at a time. */
 export function runPruner({
   pool,
   projection,
-  findEnded,
+  findCutoffs,
   logger,
   intervalMs = 60_000,
 }: PrunerOptions): Periodic {
@@ -65,41 +65,38 @@ export function runPruner({
   async function work(): Promise<boolean> {
     const more = await transaction(pool, async (tx) => {
       if (!(await tryLock(tx, `tidegate:prune:${projection.name}`))) return false
-      const ended = await findEnded(tx)
-      return ended.length > 0 && step(tx, ended)
+      const cutoffs = await findCutoffs(tx)
+      return cutoffs.length > 0 && step(tx, cutoffs)
     })
-    if (more) await delay(restMs)
+    if (more) await delay(pauseMs)
     return more
   }
 
   function onError(err: unknown): void {
-    // What it remembers may have been rolled back.
+    // The step's memory of deleted rows may have been rolled back.
     step = createStep(projection)
-    // Who applies events may have been in the way.
+    // A conflict with a transaction that applies events is expected.
     const level = isTransient(err) ? 'debug' : 'warn'
-    logger[level](
-      { err, projection: projection.name },
-      'what has ended was not deleted; the next run tries again',
-    )
+    logger[level]({ err, projection: projection.name }, 'failed to delete expired data; retrying')
   }
 
   return runPeriodically({ intervalMs, work, onError })
 }
 
-// With what it remembers of the build that it works on.
+// Creates a prune function for the live build, and a new one after each switch.
 function createStep(projection: Projection): Prune {
   let current: { build: number; prune: Prune } | undefined
-  return async (tx, ended) => {
-    const build = await findBuild(tx, projection)
+  return async (tx, cutoffs) => {
+    const build = await requireCurrentBuild(tx, projection)
     await lockShared(tx, build)
-    // Readers were switched while it waited.
-    if ((await liveBuild(tx, projection.name, build.home))?.build !== build.build) return true
+    // Another build became live while this waited for the lock.
+    if ((await findLiveBuild(tx, projection.name, build.home))?.build !== build.build) return true
     if (current?.build !== build.build) {
       const prune = projection.createPrune?.()
       if (!prune) return false
       current = { build: build.build, prune }
     }
     await tx.query(useSchema(build))
-    return current.prune(tx, ended)
+    return current.prune(tx, cutoffs)
   }
 }

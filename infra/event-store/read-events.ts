@@ -2,40 +2,40 @@ import type { Batch, EventLog, Position } from '../log/port.ts'
 import { type ReadingOptions, readTopicToEnd } from '../log/read-topic.ts'
 import type { EventCodec } from './codec.ts'
 import type { RecordedEvent } from './event.ts'
-import { type Decoding, decodeRecords } from './event-batch.ts'
+import { type DecodeOptions, decodeRecords } from './event-batch.ts'
 import type { Skips } from './skips.ts'
 
-/** What events are read from. Whoever reads a topic leaves out what operators decided to skip. */
+/** Dependencies for reading events. Readers drop records that an operator decided to skip. */
 export interface EventSource {
   log: EventLog
   codec: EventCodec
   skips: Pick<Skips, 'has'>
 }
 
-interface Reading extends Pick<ReadingOptions, 'topic' | 'from'> {
+interface ReadEventsOptions extends Pick<ReadingOptions, 'topic' | 'from'> {
   handle: (events: RecordedEvent[]) => Promise<void> | void
 }
 
-/** Reads what there is at the call, and returns where that ends. Throws at a record that cannot be read or skipped. */
+/** Reads the topic up to its end at the call, and returns the end. Throws at a bad record that isn't skipped. */
 export function readEvents(
   source: EventSource,
-  { handle, ...reading }: Reading,
+  { handle, ...options }: ReadEventsOptions,
 ): Promise<Position[]> {
   return readTopicToEnd({
-    ...reading,
+    ...options,
     log: source.log,
     handle: async (batches) =>
-      handle((await Promise.all(batches.map((batch) => eventsIn(source, batch)))).flat()),
+      handle((await Promise.all(batches.map((batch) => decodeEvents(source, batch)))).flat()),
   })
 }
 
-/** The events of the records. Throws at one that cannot be read or skipped. */
-export async function eventsIn(
-  decoding: Decoding,
+/** Decodes the batch. Throws at a record that can't be decoded and isn't skipped. */
+export async function decodeEvents(
+  options: DecodeOptions,
   { topic, partition, records }: Batch,
 ): Promise<RecordedEvent[]> {
-  const { events, end, poison } = await decodeRecords(decoding, records)
+  const { events, end, poison } = await decodeRecords(options, records)
   if (!poison) return events
-  const message = `${topic}/${partition} offset ${end} cannot be read. Where nothing can read it, leave it out by "tidegate log skip".`
+  const message = `${topic}/${partition} offset ${end} cannot be read. If no version can read it, skip it with "tidegate log skip".`
   throw new Error(message, { cause: poison.error })
 }

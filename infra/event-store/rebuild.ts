@@ -12,15 +12,15 @@ import {
   createBuild,
   createIndexes,
   dropBuild,
-  findLeftBuilds,
-  liveBuild,
+  findLiveBuild,
+  findUnfinishedBuilds,
   makeLive,
 } from './builds.ts'
 import type { EventCodec } from './codec.ts'
 import { compareBuilds, exportSnapshot, type TableComparison, useSnapshot } from './compare.ts'
 import { type Loader, type LoaderOptions, type PartitionShare, startLoader } from './loader.ts'
-import type { EndedData, Projection } from './projection.ts'
-import { type FindEnded, pruneBuild } from './prune.ts'
+import type { Projection, RetentionCutoffs } from './projection.ts'
+import { type FindCutoffs, pruneBuild } from './prune.ts'
 import type { Skips } from './skips.ts'
 
 export interface RebuildOptions {
@@ -30,13 +30,13 @@ export interface RebuildOptions {
   codec: EventCodec
   logger: Logger
   skips: Pick<Skips, 'has'>
-  /** Loads the new build in other processes, each by `loadShare`. Absent = this process loads all. */
+  /** Loads the new build up to `target` in other processes, each with `loadShare`. Absent = this process loads all. */
   loadBeside?: (target: Position[]) => Promise<void>
-  /** `total`: records that the live build had read when the rebuild began. */
+  /** `total` is the number of records that the live build had read when the rebuild began. */
   onProgress?: (progress: { records: number; total: number }) => void
-  /** Both builds are without what has ended. Absent = nothing has. */
-  findEnded?: FindEnded | undefined
-  /** Switch although the builds differ, because the code changed on purpose. */
+  /** Expired data is deleted from both builds before they are compared. Absent = nothing expires. */
+  findCutoffs?: FindCutoffs | undefined
+  /** Switches even if the builds differ, for an intended change of the code. */
   acceptDifferences?: boolean
 }
 
@@ -46,13 +46,13 @@ export interface RebuildReport {
   tables: TableComparison[]
   equal: boolean
   switched: boolean
-  /** That the new build has read. */
+  /** Records that the new build has read. */
   records: number
   seconds: number
-  /** Of `seconds`: reading the log and writing rows, making the readers' indexes, and comparing both builds. */
   phases: RebuildPhases
 }
 
+/** Seconds spent loading (reading the log and writing rows), creating the readers' indexes, and comparing. */
 export interface RebuildPhases {
   load: number
   index: number
@@ -60,23 +60,23 @@ export interface RebuildPhases {
 }
 
 /**
- * Fills a new build from offset 0 beside the live one, compares both at the same offsets, and switches
- * readers and runners. Runners pause only for the last few events and for the switch. What the database or the log
- * refuses for now is tried again. Throws when another rebuild of the projection runs, or when an event cannot be
- * applied; the new build is dropped then. That of a killed rebuild is dropped by the next one.
+ * Rebuilds a projection without downtime: fills a new build from offset 0 beside the live one, compares both at the
+ * same offsets, and switches readers and runners. Runners pause only for the last few events and for the switch.
+ * Transient errors are retried. Throws if another rebuild of the projection is running, or if an event can't be
+ * applied; the new build is then dropped. The build of a killed rebuild is dropped by the next one.
  */
 export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   return withRebuildLock(options, async () => {
     const started = performance.now()
     const { pool, projection } = options
-    const live = await liveBuild(pool, projection.name)
+    const live = await findLiveBuild(pool, projection.name)
     if (!live) throw new Error(`projection ${projection.name} has no live build`)
     const drop = (build: Build) =>
       retryTransient(() => transaction(pool, (tx) => dropBuild(tx, build)))
-    for (const build of await findLeftBuilds(pool, projection.name)) await drop(build)
+    for (const build of await findUnfinishedBuilds(pool, projection.name)) await drop(build)
     const next = await transaction(pool, (tx) => createBuild(tx, projection, 'building'))
     const report = await fill({ ...options, live, next }).catch(async (error) => {
-      // The next rebuild drops what cannot be dropped now.
+      // If this fails, the next rebuild drops it.
       await drop(next).catch(() => {})
       throw error
     })
@@ -85,13 +85,13 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   })
 }
 
-interface Filling extends RebuildOptions {
+interface RebuildContext extends RebuildOptions {
   live: Build
   next: Build
 }
 
-async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
-  const { pool, next, projection, loadBeside } = filling
+async function fill(context: RebuildContext): Promise<Omit<RebuildReport, 'seconds'>> {
+  const { pool, next, projection, loadBeside } = context
   const phases = { load: 0, index: 0, compare: 0 }
   const timed = async <T>(phase: keyof RebuildPhases, work: () => Promise<T>): Promise<T> => {
     const started = performance.now()
@@ -100,30 +100,30 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
     return result
   }
 
-  // 1. Load what the live build has.
-  const target = await liveOffsets(pool, filling)
-  const before = sumOf(await firstPositions(filling))
+  // 1. Load the records that the live build has read.
+  const target = await liveOffsets(pool, context)
+  const expired = sumOf(await firstPositions(context))
   await using stack = new AsyncDisposableStack()
-  stack.defer(followProgress(filling, { before, total: sumOf(target) - before }))
+  stack.defer(reportProgress(context, { expired, total: sumOf(target) - expired }))
   if (loadBeside) await timed('load', () => loadBeside(target))
-  const loader = await startLoader({ ...filling, build: next })
+  const loader = await startLoader({ ...context, build: next })
   stack.defer(loader.stop)
   await timed('load', () => loader.waitFor(target))
 
-  // 2. Make the readers' indexes.
-  await timed('index', () => retryTransient(() => transaction(pool, (tx) => index(tx, filling))))
+  // 2. Create the readers' indexes.
+  await timed('index', () => retryTransient(() => transaction(pool, (tx) => index(tx, context))))
 
-  // 3. Delete from both what has ended.
-  const pruneRest = await pruneBoth(filling)
+  // 3. Delete expired data from both builds.
+  const pruneAgain = await pruneBoth(context)
 
   // 4. Compare both at the same offsets.
-  const tables = await timed('compare', () => compare(filling, loader, pruneRest))
+  const tables = await timed('compare', () => compare(context, loader, pruneAgain))
   const equal = tables.every((table) => table.equal)
 
   // 5. Switch.
-  const switched = equal || filling.acceptDifferences === true
-  if (switched) await atSameOffsets(filling, loader, (tx) => makeLive(tx, projection, next))
-  const records = sumOf(await buildOffsets(pool, next)) - before
+  const switched = equal || context.acceptDifferences === true
+  if (switched) await atSameOffsets(context, loader, (tx) => makeLive(tx, projection, next))
+  const records = sumOf(await buildOffsets(pool, next)) - expired
   return {
     projection: projection.name,
     build: next.build,
@@ -137,33 +137,33 @@ async function fill(filling: Filling): Promise<Omit<RebuildReport, 'seconds'>> {
 
 const progressMs = 500
 
-/** Reads from the stored offsets how far the new build is, until the function that it returns is called. */
-function followProgress(
-  { pool, next, onProgress }: Filling,
-  { before, total }: { before: number; total: number },
+/** Reports the new build's progress from its stored offsets, and returns the function that stops it. */
+function reportProgress(
+  { pool, next, onProgress }: RebuildContext,
+  { expired, total }: { expired: number; total: number },
 ) {
   if (!onProgress) return async () => {}
-  const following = runPeriodically({
+  const reporting = runPeriodically({
     intervalMs: progressMs,
     async work() {
-      const records = sumOf(await buildOffsets(pool, next)) - before
+      const records = sumOf(await buildOffsets(pool, next)) - expired
       onProgress({ records: Math.max(0, records), total })
       return false
     },
     onError: () => {},
   })
-  return () => following.stop()
+  return () => reporting.stop()
 }
 
-/** Loads a share of the build that a rebuild is filling, up to where the live one is at the call. */
+/** Loads a share of the build that a rebuild is filling, up to the live build's offsets at the call. */
 export async function loadShare(
   loading: Omit<LoaderOptions, 'build' | 'live' | 'share'>,
   share: PartitionShare,
 ): Promise<void> {
   const { pool, projection } = loading
-  const live = await liveBuild(pool, projection.name)
-  const lefts = await findLeftBuilds(pool, projection.name)
-  const next = lefts.find(({ status }) => status === 'building')
+  const live = await findLiveBuild(pool, projection.name)
+  const unfinished = await findUnfinishedBuilds(pool, projection.name)
+  const next = unfinished.find(({ status }) => status === 'building')
   if (!live || !next) throw new Error(`no rebuild of ${projection.name} is running`)
   const loader = await startLoader({ ...loading, live, build: next, share })
   try {
@@ -173,96 +173,98 @@ export async function loadShare(
   }
 }
 
-const firstPositions = async ({ log, projection }: Pick<Filling, 'log' | 'projection'>) =>
+const firstPositions = async ({ log, projection }: Pick<RebuildContext, 'log' | 'projection'>) =>
   (await Promise.all(projection.topics.map((topic) => log.firstPositions(topic)))).flat()
 
 const sumOf = (positions: Position[]) => positions.reduce((sum, { offset }) => sum + offset, 0)
 
-async function index(tx: Tx, filling: Filling): Promise<void> {
-  const { projection, next } = filling
-  // Events are not applied meanwhile: they would lock the same tables in another order.
+async function index(tx: Tx, { projection, next }: RebuildContext): Promise<void> {
+  // Excludes transactions that apply events, which lock the same tables in another order.
   await tx.query('select pg_advisory_xact_lock($1)', [buildLock(next)])
   await tx.query(`set local maintenance_work_mem = '256MB'`)
   await createIndexes(tx, projection, next)
 }
 
-// Afterwards, what has come meanwhile is little enough for the moment in which nobody applies events.
-async function pruneBoth(filling: Filling): Promise<PruneRest> {
-  const pruners = [filling.live, filling.next].map((build) => createPruner(filling, build))
-  const ended = await findEnded(filling)
-  // The servers' own pruner may delete the same rows of the live build in another order.
-  for (const prune of pruners) await retryTransient(() => prune(ended))
+// Deletes expired data from both builds, and returns a function that does it again under the build's lock. Little is
+// left to delete by then, so runners pause only briefly.
+async function pruneBoth(context: RebuildContext): Promise<PruneAgain> {
+  const pruners = [context.live, context.next].map((build) => createPruner(context, build))
+  const cutoffs = await readCutoffs(context)
+  // Retries conflicts with the servers' pruner, which may delete the same rows of the live build in another order.
+  for (const prune of pruners) await retryTransient(() => prune(cutoffs))
   return async () => {
-    // More may have ended meanwhile, and be gone from the live build.
-    const endedNow = await findEnded(filling)
-    for (const prune of pruners) await prune(endedNow, { isLocked: true })
-    return endedNow
+    // More may have expired since, and may be gone from the live build.
+    const newCutoffs = await readCutoffs(context)
+    for (const prune of pruners) await prune(newCutoffs, { isLocked: true })
+    return newCutoffs
   }
 }
 
-/** Returns what has ended, all of which both builds are without then. */
-type PruneRest = () => Promise<EndedData[]>
+/** Deletes expired data from both builds, and returns the cutoffs that it applied. */
+type PruneAgain = () => Promise<RetentionCutoffs[]>
 
-const findEnded = async ({ pool, findEnded }: Filling): Promise<EndedData[]> =>
-  (await findEnded?.(pool)) ?? []
+const readCutoffs = async ({ pool, findCutoffs }: RebuildContext): Promise<RetentionCutoffs[]> =>
+  (await findCutoffs?.(pool)) ?? []
 
-function createPruner({ pool, projection }: Filling, build: Build) {
+function createPruner({ pool, projection }: RebuildContext, build: Build) {
   let current = projection.createPrune?.()
-  return async (ended: EndedData[], { isLocked = false } = {}): Promise<void> => {
+  return async (cutoffs: RetentionCutoffs[], { isLocked = false } = {}): Promise<void> => {
     const prune = current
     if (!prune) return
-    await pruneBuild({ pool, build, prune, ended, isLocked }).catch((error: unknown) => {
-      // What it remembers may have been rolled back.
+    await pruneBuild({ pool, build, prune, cutoffs, isLocked }).catch((error: unknown) => {
+      // The prune function's memory of deleted rows may have been rolled back.
       current = projection.createPrune?.()
       throw error
     })
   }
 }
 
-// Compares the builds as of one moment at which both had the same offsets. Both go on while the rows are read, at once
-// from both. What the planner has to know of the new one for its readers is gathered meanwhile.
+// Compares the builds in a snapshot in which both have the same offsets. Both continue to be filled in the meantime.
+// Also gathers the new build's planner statistics.
 async function compare(
-  filling: Filling,
+  context: RebuildContext,
   loader: Loader,
-  pruneRest: PruneRest,
+  pruneAgain: PruneAgain,
 ): Promise<TableComparison[]> {
-  const { pool, projection, next } = filling
-  const [ofLive, ofNext] = [await pool.connect(), await pool.connect()]
+  const { pool, projection, next } = context
+  const [liveDb, nextDb] = [await pool.connect(), await pool.connect()]
   try {
-    const { ended, snapshot } = await atSameOffsets(filling, loader, async () => ({
-      ended: await pruneRest(),
-      snapshot: await exportSnapshot(ofLive),
+    const { cutoffs, snapshot } = await atSameOffsets(context, loader, async () => ({
+      cutoffs: await pruneAgain(),
+      snapshot: await exportSnapshot(liveDb),
     }))
-    await useSnapshot(ofNext, snapshot)
+    await useSnapshot(nextDb, snapshot)
     const [tables] = await Promise.all([
-      compareBuilds({ ofLive, ofNext }, { ...filling, ended }),
+      compareBuilds({ liveDb, nextDb }, { ...context, cutoffs }),
       ...projection.tables.map((table) => pool.query(`analyze ${next.schema}.${table}`)),
     ])
     return tables
   } finally {
-    for (const reader of [ofLive, ofNext]) {
+    for (const reader of [liveDb, nextDb]) {
       await reader.query('rollback').catch(() => {})
       reader.release()
     }
   }
 }
 
+/** Runs `work` while runners are paused and both builds have the same offsets. Retries transient errors. */
 async function atSameOffsets<T>(
-  filling: Filling,
+  context: RebuildContext,
   loader: Loader,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
-  const { pool, live } = filling
+  const { pool, live } = context
   return retryTransient(async () => {
-    // First without the lock, so that little is left to do under it.
-    await loader.waitFor(await liveOffsets(pool, filling))
+    // Catches up without the lock first, so that the pause is short.
+    await loader.waitFor(await liveOffsets(pool, context))
     return transaction(pool, async (tx) => {
-      // Waits for the batches that are being applied, however long they take, and goes before later ones.
+      // Waits for batches that are being applied, however long they take, and blocks later ones.
       await tx.query('select pg_advisory_xact_lock($1)', [buildLock(live)])
-      // A reader that holds one view and waits for another gets its turn before Postgres calls it a deadlock.
+      // Shorter than deadlock_timeout: this backs off before Postgres aborts a reader that holds one view and waits for
+      // another.
       await tx.query(`set local lock_timeout = '500ms'`)
-      const positions = await liveOffsets(tx, filling)
-      await withinPause(loader.waitFor(positions))
+      const positions = await liveOffsets(tx, context)
+      await throwIfPausedTooLong(loader.waitFor(positions))
       return work(tx)
     })
   })
@@ -270,46 +272,46 @@ async function atSameOffsets<T>(
 
 async function liveOffsets(
   db: Db,
-  { projection, live }: Pick<Filling, 'projection' | 'live'>,
+  { projection, live }: Pick<RebuildContext, 'projection' | 'live'>,
 ): Promise<Position[]> {
   const offsets = await buildOffsets(db, live)
   return offsets.filter(({ topic }) => projection.topics.includes(topic))
 }
 
-// Runners wait meanwhile, and commands for them, which give up after 5 seconds.
-const pauseMs = 2000
+// Runners are paused, and commands that wait for them time out after 5 seconds.
+const maxPauseMs = 2000
 
 class PausedTooLong extends Error {}
 
-async function withinPause(work: Promise<void>): Promise<void> {
+async function throwIfPausedTooLong(work: Promise<void>): Promise<void> {
   const timer = new AbortController()
-  const late = delay(pauseMs, undefined, { signal: timer.signal }).then(() => {
+  const timeout = delay(maxPauseMs, undefined, { signal: timer.signal }).then(() => {
     throw new PausedTooLong('the new build did not catch up while runners were paused')
   })
   try {
-    await Promise.race([work, late])
+    await Promise.race([work, timeout])
   } finally {
     timer.abort()
-    await late.catch(() => {})
+    await timeout.catch(() => {})
   }
 }
 
-const retriesMs = 120_000
+const retryForMs = 120_000
 
-/** Tries again for two minutes, as while Postgres starts anew or readers hold what is to be changed. */
+/** Retries transient errors for two minutes: Postgres may be restarting, or readers may hold locks. */
 async function retryTransient<T>(work: () => Promise<T>): Promise<T> {
-  const until = performance.now() + retriesMs
+  const until = performance.now() + retryForMs
   for (let failures = 1; ; failures++) {
     try {
       return await work()
     } catch (error) {
-      if (!mayPass(error) || performance.now() > until) throw error
+      if (!isRetryable(error) || performance.now() > until) throw error
       await delay(Math.min(backoffMs(failures), 1000))
     }
   }
 }
 
-const mayPass = (error: unknown) => isTransient(error) || error instanceof PausedTooLong
+const isRetryable = (error: unknown) => isTransient(error) || error instanceof PausedTooLong
 
 async function withRebuildLock<T>(
   { pool, projection }: RebuildOptions,
@@ -317,9 +319,9 @@ async function withRebuildLock<T>(
 ): Promise<T> {
   const key = lockKey(`tidegate:rebuild:${projection.name}`)
   const holder = await pool.connect()
-  // Another rebuild may begin then. It drops this one's build, so that this one fails.
-  const lockLost = () => {}
-  holder.on('error', lockLost)
+  // If the lock is lost with its connection, another rebuild may begin and drop this one's build, which fails this one.
+  const ignoreError = () => {}
+  holder.on('error', ignoreError)
   try {
     const { rows } = await holder.query<{ locked: boolean }>(
       'select pg_try_advisory_lock($1) as locked',
@@ -332,7 +334,7 @@ async function withRebuildLock<T>(
       await holder.query('select pg_advisory_unlock($1)', [key]).catch(() => {})
     }
   } finally {
-    holder.off('error', lockLost)
+    holder.off('error', ignoreError)
     holder.release()
   }
 }

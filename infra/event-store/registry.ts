@@ -4,11 +4,11 @@ import { readFactsSchemas, readSchemaFiles, type SchemaFile } from '../../schema
 import type { SchemaIds } from './event-schemas.ts'
 
 export interface RegistryOptions {
-  /** May carry user and password, which are sent as basic authentication. */
+  /** May contain a user and password, which are sent with HTTP basic authentication. */
   url: string
   logger: Logger
   topicPrefix?: string
-  /** Default: all that are committed. */
+  /** Default: all committed schemas. */
   files?: SchemaFile[]
 }
 
@@ -18,9 +18,8 @@ const registered = z.object({ id: z.number().int() })
 const failure = z.object({ error_code: z.number(), message: z.string() })
 
 /**
- * Registers every version of every schema with a Confluent Schema Registry, and returns the ids for
- * createCodec. Subjects follow TopicRecordNameStrategy, because a topic carries several kinds of events. It
- * can be repeated: the registry answers a known schema with its id.
+ * Registers every version of every schema with a Confluent Schema Registry, and returns the ids for createCodec.
+ * Idempotent: the registry returns the id of a schema that it has.
  */
 export async function registerSchemas({
   url,
@@ -34,15 +33,15 @@ export async function registerSchemas({
     registerSubject(call, subject, versions),
   )
   const ids: SchemaIds = Object.fromEntries((await Promise.all(subjects)).flat())
-  logger.info({ schemas: Object.keys(ids).length }, 'schemas are registered')
+  logger.info({ schemas: Object.keys(ids).length }, 'registered schemas')
   return ids
 }
 
-/** Under the topic and the name, because a topic carries several kinds of events (TopicRecordNameStrategy). */
+/** Returns the subject by topic and event (TopicRecordNameStrategy), because a topic contains several event types. */
 export const registrySubject = ({ topic, name }: SchemaFile, prefix: string): string =>
   `${prefix}tidegate.${topic}.v1-tidegate.${topic}.${name}`
 
-// Versions one after the other, oldest first: the registry checks each against those before it.
+// Registers versions in order, oldest first, because the registry checks each one against the previous ones.
 async function registerSubject(
   call: ReturnType<typeof createCall>,
   subject: string,
@@ -52,10 +51,10 @@ async function registerSubject(
   await call('PUT', `config/${name}`, { compatibility: 'FULL_TRANSITIVE' })
   const ids: [string, number][] = []
   for (const { key, schema } of files) {
-    const answer = await call('POST', `subjects/${name}/versions`, {
+    const response = await call('POST', `subjects/${name}/versions`, {
       schema: JSON.stringify(schema),
     })
-    ids.push([key, registered.parse(answer).id])
+    ids.push([key, registered.parse(response).id])
   }
   return ids
 }

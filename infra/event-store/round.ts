@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { type Position, placeName, type ReadOn } from '../log/port.ts'
+import { type Position, partitionName, type ResumePosition } from '../log/port.ts'
 import type { DecodedRecords, EventBatch } from './event-batch.ts'
 
 /*
- * A round: what has come to the partitions of a consumer is applied, in as few transactions as the events allow. It is a
- * list of attempts. The first is made, and what came of it decides what is left of the list.
+ * A round applies the batches of all partitions of a consumer in as few transactions as possible. It is a list of
+ * attempts. The first one is made, and its outcome decides which attempts remain.
  *
  *   ┌──────────┐ an event   ┌───────┐ an event   ┌──────────┐
  *   │ together │ ─────────▶ │ single│ ─────────▶ │ oneByOne │ ◀┐ applied,
@@ -12,21 +12,21 @@ import type { DecodedRecords, EventBatch } from './event-batch.ts'
  *        │                      │                     │
  *        └──────── applied ─────┴─── applied, or stopped at the event ──▶ the next attempt
  *
- *   From all of them: whatever else fails ends the round, and the partitions that are left are read again.
+ *   From any of them: a failure that no event caused ends the round, and the remaining partitions are read again.
  */
 export type Attempt =
-  /** All partitions that are read, in one transaction. If an event fails, each of them is tried by itself to find it. */
+  /** Applies all reading partitions in one transaction. If an event fails, each partition is tried alone to find it. */
   | { mode: 'together'; batches: PendingBatch[] }
-  /** One partition, so that it holds up no other. If an event fails, its events are tried one by one. */
+  /** Applies one partition, so it doesn't block the others. If an event fails, its events are tried one by one. */
   | { mode: 'single'; batch: PendingBatch }
   /**
-   * The first event of the batch, so that what precedes the failing one is applied and its position is known. After the
-   * last event comes the rest of the batch without any.
+   * Applies the first event of the batch, so that events before the failing one take effect and its position is found.
+   * After the last event, the empty rest of the batch is applied to advance the offset to its end.
    */
   | { mode: 'oneByOne'; batch: PendingBatch }
 
 export interface PendingBatch extends EventBatch, DecodedRecords {
-  /** The offset of its first record, where it is read again. */
+  /** The offset of its first record, from which it is read again after a failure. */
   start: number
 }
 
@@ -35,35 +35,37 @@ export type Outcome =
   | { kind: 'eventFailed'; cause: unknown }
   | { kind: 'failed'; error: unknown }
 
-/** What came of a partition, which goes on at `at`. */
+/** The result for a partition. `at` is the offset to resume at. */
 export type Result =
   | { kind: 'applied'; at: Position; isBatchEnd: boolean }
   | { kind: 'stopped'; at: Position; error: unknown }
   | { kind: 'failed'; at: Position; error: unknown }
-  /** It was not tried, since an attempt before it failed for a reason that it would wait for as long. */
-  | { kind: 'left'; at: Position }
+  /** Not tried, because an earlier attempt failed for a reason that affects all, such as an unavailable database. */
+  | { kind: 'untried'; at: Position }
 
 export interface Round {
   attempts: Attempt[]
   results: Result[]
 }
 
-/** `failures`: of a partition that is to be tried by itself; undefined = together with the others. */
+/**
+ * Plans a round. `failuresOf` returns the failures of a partition to try alone; undefined = together with the others.
+ */
 export function planRound(
   batches: PendingBatch[],
-  failures: (batch: PendingBatch) => number | undefined,
+  failuresOf: (batch: PendingBatch) => number | undefined,
 ): Attempt[] {
-  const together = batches.filter((batch) => failures(batch) === undefined)
-  const single = batches.filter((batch) => failures(batch) !== undefined)
-  // Who failed most comes last, so that one that always fails keeps no other from its turn.
-  single.sort((a, b) => (failures(a) ?? 0) - (failures(b) ?? 0))
+  const together = batches.filter((batch) => failuresOf(batch) === undefined)
+  const single = batches.filter((batch) => failuresOf(batch) !== undefined)
+  // Most failures last, so a partition that always fails doesn't starve the others.
+  single.sort((a, b) => (failuresOf(a) ?? 0) - (failuresOf(b) ?? 0))
   return [
     ...(together.length > 0 ? [{ mode: 'together' as const, batches: together }] : []),
     ...eachSingle(single),
   ]
 }
 
-/** What an attempt applies as a whole. */
+/** Returns the batches that the attempt applies in one transaction. */
 export function batchesOf(attempt: Attempt): EventBatch[] {
   switch (attempt.mode) {
     case 'together':
@@ -75,7 +77,7 @@ export function batchesOf(attempt: Attempt): EventBatch[] {
   }
 }
 
-/** The round after its first attempt. */
+/** Returns the results of the first attempt, and the attempts that remain after it. */
 export function nextRound(attempts: Attempt[], outcome: Outcome): Round {
   const [attempt, ...rest] = attempts
   assert(attempt, 'an outcome belongs to an attempt')
@@ -101,7 +103,7 @@ function afterApplied(
     case 'oneByOne': {
       const [event, ...events] = attempt.batch.events
       const result = appliedTo(firstOf(attempt.batch), next)
-      // Not past the event: commits were lost, and the partition is read again from there.
+      // The offset did not pass the event: Postgres lost commits, so read again from that offset.
       if (!event || result.at.offset <= event.position.offset)
         return { attempts: rest, results: [result] }
       const batch = { ...attempt.batch, events, expected: result.at.offset }
@@ -133,27 +135,28 @@ function endRound(attempt: Attempt, { rest, error }: { rest: Attempt[]; error: u
     at: startOf(batch),
     error,
   }))
-  const left = rest
+  const untried = rest
     .flatMap(pendingOf)
-    .map((batch) => ({ kind: 'left' as const, at: startOf(batch) }))
-  return { attempts: [], results: [...failed, ...left] }
+    .map((batch) => ({ kind: 'untried' as const, at: startOf(batch) }))
+  return { attempts: [], results: [...failed, ...untried] }
 }
 
-/** Where the partition is read on; undefined = behind its batch. */
-export function readOnAfter(result: Result): ReadOn | undefined {
+/** Returns the position to resume the partition at; undefined = after its batch. */
+export function resumeAfter(result: Result): ResumePosition | undefined {
   switch (result.kind) {
     case 'applied':
       return result.isBatchEnd ? undefined : result.at
     case 'stopped':
     case 'failed':
-    case 'left':
+    case 'untried':
       return { ...result.at, failed: true }
   }
 }
 
 function appliedTo(batch: PendingBatch, next: Position[]): Result {
   const { topic, partition, end, poison } = batch
-  const offset = next.find((position) => placeName(position) === placeName(batch))?.offset ?? end
+  const offset =
+    next.find((position) => partitionName(position) === partitionName(batch))?.offset ?? end
   const at = { topic, partition, offset }
   if (poison && offset === end) return { kind: 'stopped', at, error: poison.error }
   return { kind: 'applied', at, isBatchEnd: offset === end }

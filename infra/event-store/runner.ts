@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import type { EventLog, Position } from '../log/port.ts'
-import type { Applied } from './applied.ts'
+import type { AppliedOffsets } from './applied.ts'
 import { applyBatches } from './apply-batch.ts'
-import { type Build, findBuild, openPartition } from './builds.ts'
+import { type Build, initStartOffset, requireCurrentBuild } from './builds.ts'
 import type { EventCodec } from './codec.ts'
 import { consumeEvents, type EventConsumerOptions, type PartitionStatus } from './consumer.ts'
 import type { EventBatch } from './event-batch.ts'
@@ -15,10 +15,10 @@ export interface RunnerOptions {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
-  applied: Pick<Applied, 'advance' | 'onAdvance'>
+  applied: Pick<AppliedOffsets, 'advance' | 'onAdvance'>
   logger: Logger
   skips: Pick<Skips, 'has'>
-  /** Told once where an event stops its partition. Default: a line in the log. */
+  /** Called once when a bad event stops its partition. Default: logs an error. */
   onStopped?: EventConsumerOptions['onStopped']
   onExpired?: EventConsumerOptions['onExpired']
 }
@@ -34,7 +34,7 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
   let build: Build | undefined
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
-    build ??= await findBuild(pool, projection)
+    build ??= await requireCurrentBuild(pool, projection)
     const outcome = await applyBatches({ pool, projection, build, batches })
     if (outcome.kind === 'switched') {
       build = undefined
@@ -46,13 +46,13 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
   }
 
   async function startOffset(first: Position): Promise<number> {
-    // Readers may have been switched while no record came; what the old build had is gone.
-    build = await findBuild(pool, projection)
-    return openPartition(pool, build, first)
+    // Another build may have become live while no records arrived, and the old one may be gone.
+    build = await requireCurrentBuild(pool, projection)
+    return initStartOffset(pool, build, first)
   }
 
   const consumer = await consumeEvents({
-    who: `projection ${projection.name}`,
+    consumerName: `projection ${projection.name}`,
     group: `tidegate.projection.${projection.name}`,
     topics: projection.topics,
     types: projection.types,
@@ -60,10 +60,10 @@ export async function runProjection(options: RunnerOptions): Promise<RunningProj
     codec,
     logger,
     skips,
-    gatherMs: projection.gatherMs,
+    batchDelayMs: projection.batchDelayMs,
     onStopped,
     onExpired,
-    keepsNoOffsets: projection.home !== undefined,
+    commitsOffsets: projection.home === undefined,
     startOffset,
     apply,
   })

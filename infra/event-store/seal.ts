@@ -4,7 +4,7 @@ import { personalFields, readableMembers } from '../../schemas/personal.ts'
 import { headerBytes, openGcm, sealGcm } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
 import type { DataKeys } from './data-keys.ts'
-import { encodeBehind, encodeUnder, readablePart } from './wire-format.ts'
+import { encodeAvro, encodeWithSchemaId, readablePart } from './wire-format.ts'
 
 export type EventFields = Record<string, unknown>
 
@@ -15,79 +15,82 @@ export interface Sealing {
 
 interface EventSchema {
   name: string
-  // Names event and version, because what was encrypted under one is opened under no other.
+  // Event and version. Authenticated, so a value can't be decrypted as another event or version.
   key: string
   type: avro.Type
-  // The same, where what is in every opened event is not null.
+  // The same type with personal fields not null, as in a decrypted event.
   opened: avro.Type
 }
 
-interface Binding {
+interface SealKey {
   dataKey: KeyObject
   eventId: string
 }
 
 export type EventSealer = NonNullable<ReturnType<typeof createEventSealer>>
 
-/** Returns undefined for an event, or a version of it, that says nothing about a person under encryption. */
+/**
+ * Creates an encrypter for the personal fields of an event. Returns undefined for a version that has none to encrypt.
+ */
 export function createEventSealer({ name, key, type, opened }: EventSchema) {
-  if (!isRecord(type) || !isRecord(opened) || !isPersonal(name)) return undefined
+  if (!isRecord(type) || !isRecord(opened) || !hasPersonalFields(name)) return undefined
   const names: readonly string[] = personalFields[name]
   const fields = type.fields.filter((field) => names.includes(field.name))
   const personalType = recordOf(fields)
-  const always = opened.fields.filter(
+  const requiredFields = opened.fields.filter(
     (field) => names.includes(field.name) && blankOf(field.type) !== null,
   )
 
-  // Who can write to the log and has no key can neither put it into another event, nor change what stands beside it.
+  // Returns the additional authenticated data (AAD): someone who can write to the log but has no key can neither move
+  // the ciphertext into another event nor alter the plaintext fields beside it.
   const contextOf = (value: Buffer, sealedBytes: number, eventId: string): Buffer =>
     Buffer.concat([Buffer.from(`${key}\0${eventId}\0`), readablePart(value, sealedBytes)])
 
   return {
-    /** The fields with the personal ones null. */
     withoutPersonal: (data: object): EventFields => withoutPersonal(name, data),
-    /** Encodes the event under the schema id with its personal fields encrypted, and those alone. */
+    /** Encodes the event with the schema id, its personal fields encrypted and all others readable. */
     seal(
       data: object,
-      { id, dataKey, eventId, random }: Binding & { id: number; random: Random },
+      { id, dataKey, eventId, random }: SealKey & { id: number; random: Random },
     ): Buffer {
-      // 1. Encode the event with room for what is encrypted, which is the last field.
-      const personal = encodeBehind(0, personalType, data)
+      // 1. Encode the event with room for the ciphertext, which is the last field.
+      const personal = encodeAvro(0, personalType, data)
       const length = personal.length + headerBytes
       const readable = withoutPersonal(name, data)
-      const value = encodeUnder(id, type, { ...readable, sealed: Buffer.alloc(length) })
-      // 2. Encrypt into the room, bound to all the rest.
+      const value = encodeWithSchemaId(id, type, { ...readable, sealed: Buffer.alloc(length) })
+      // 2. Encrypt the personal fields into that room, with everything else authenticated.
       const context = contextOf(value, length, eventId)
-      const sealed = sealGcm(personal, { key: dataKey, context, iv: random(12), prefix: nothing })
+      const sealed = sealGcm(personal, { key: dataKey, context, iv: random(12), prefix: empty })
       sealed.copy(value, value.length - length)
       return value
     },
-    /** The personal fields, encoded. undefined where another key encrypted them, or the event was changed. */
-    open: (value: Buffer, sealed: Buffer, { dataKey, eventId }: Binding): Buffer | undefined =>
+    /** Decrypts the personal fields, still encoded. Returns undefined for another key or an altered event. */
+    open: (value: Buffer, sealed: Buffer, { dataKey, eventId }: SealKey): Buffer | undefined =>
       openGcm(sealed, { key: dataKey, context: contextOf(value, sealed.length, eventId) }),
-    /** Puts the personal fields back. */
+    /** Decodes the personal fields into `data`. */
     restore(data: EventFields, personal: Buffer): void {
       Object.assign(data, personalType.fromBuffer(personal))
     },
-    /** True where fields that every opened event has are null. */
-    isUnreadable: (data: EventFields): boolean => always.some((field) => data[field.name] === null),
-    /** Puts values that say nothing where an opened event has no null, so that it has the same type. */
-    close: (data: EventFields): void => fillBlanks(data, opened),
+    /** Returns true if a field that every decrypted event has is null. */
+    isUnreadable: (data: EventFields): boolean =>
+      requiredFields.some((field) => data[field.name] === null),
+    /** Replaces nulls that a decrypted event can't have with blank values, so that it keeps its type. */
+    fillBlanks: (data: EventFields): void => fillBlanks(data, opened),
   }
 }
 
-const nothing = Buffer.alloc(0)
+const empty = Buffer.alloc(0)
 
 type PersonalEvent = keyof typeof personalFields
 
-export const isPersonal = (name: string): name is PersonalEvent => name in personalFields
+export const hasPersonalFields = (name: string): name is PersonalEvent => name in personalFields
 
-/** What an event says where its personal fields are encrypted or gone: they are null. */
+/** Returns the event's fields with the personal ones null, except for their readable members. */
 export function withoutPersonal(name: PersonalEvent, data: object): Record<string, unknown> {
-  const next: Record<string, unknown> = { ...data }
+  const fields: Record<string, unknown> = { ...data }
   for (const field of personalFields[name])
-    next[field] = readableOf(next[field], readableMembers[name]?.[field])
-  return next
+    fields[field] = readableOf(fields[field], readableMembers[name]?.[field])
+  return fields
 }
 
 function readableOf(value: unknown, members: readonly string[] | undefined): unknown {
@@ -95,7 +98,7 @@ function readableOf(value: unknown, members: readonly string[] | undefined): unk
   return Object.fromEntries(Object.entries(value).filter(([member]) => members.includes(member)))
 }
 
-// Its fields have the types that they have in the event, so that an encrypted value is as long as a readable one.
+// Returns a record type of the fields with their types in the event, so ciphertext is as long as the plaintext.
 function recordOf(fields: avro.types.Field[]): avro.Type {
   const members = fields.map(({ name, type }) => ({ name, type }))
   return avro.Type.forSchema({
@@ -122,16 +125,16 @@ function fillBlanks(data: EventFields, type: avro.types.RecordType): void {
   }
 }
 
-// The shortest value of the type that says nothing.
+// Returns an empty value of the type.
 function blankOf(type: avro.Type): unknown {
   if (type instanceof avro.types.RecordType)
     return Object.fromEntries(type.fields.map((field) => [field.name, blankOf(field.type)]))
-  // All unions have null first.
+  // Every union includes null.
   if (type instanceof avro.types.UnwrappedUnionType) return null
   if (type instanceof avro.types.EnumType) return type.symbols[0]
   if (type instanceof avro.types.ArrayType) return []
   if (type instanceof avro.types.MapType) return {}
-  if (type instanceof avro.types.BytesType) return nothing
+  if (type instanceof avro.types.BytesType) return empty
   if (type instanceof avro.types.StringType) return ''
   return type instanceof avro.types.BooleanType ? false : 0
 }

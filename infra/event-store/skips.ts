@@ -4,7 +4,7 @@ import {
   type EventLog,
   type LogRecord,
   type Position,
-  placeName,
+  partitionName,
   type Topic,
 } from '../log/port.ts'
 import { readTopic, type TopicReader } from '../log/read-topic.ts'
@@ -12,9 +12,9 @@ import type { Logger } from '../telemetry.ts'
 import type { EventCodec } from './codec.ts'
 import type { RecordedEvent } from './event.ts'
 
-/** Records that cannot be read, and that an operator decided to leave out (`tidegate log skip`). */
+/** Unreadable records that an operator decided to skip (`tidegate log skip`). */
 export interface Skips {
-  /** Asked only of a record that stops its partition. */
+  /** Returns true if the record is skipped. Called only for records that stop their partition. */
   has(position: Position): Promise<boolean>
   close(): Promise<void>
 }
@@ -26,43 +26,41 @@ interface SkipsOptions {
 }
 
 const topic = eventTopics.RecordSkipped
-const nameOf = ({ offset, ...place }: Position) => `${placeName(place)}/${offset}`
+const nameOf = ({ offset, ...place }: Position) => `${partitionName(place)}/${offset}`
 
 /**
- * Reads the facts when it is first asked, and follows them from then on: nearly always there are none to read. A record
- * among them that cannot be read is left out and reported: it must not take away the way out of all others.
+ * Reads the skips at the first call of `has` and follows their topic from then on, because nearly always none are
+ * needed. A skip that can't be read itself is logged and ignored, so that it doesn't block all others.
  */
 export function createSkips({ log, codec, logger }: SkipsOptions): Skips {
   const skipped = new Set<string>()
   let following: Promise<TopicReader> | undefined
 
-  function note(record: LogRecord): void {
+  function recordSkip(record: LogRecord): void {
     try {
-      const decided = decidedIn(codec.fromRecord(record))
-      if (decided) skipped.add(nameOf(decided))
+      const position = skippedPosition(codec.fromRecord(record))
+      if (position) skipped.add(nameOf(position))
     } catch (err) {
       const { partition, offset } = record
-      logger.error(
-        { err, topic, partition, offset },
-        'a record among the decisions to skip cannot be read; it is left out',
-      )
+      logger.error({ err, topic, partition, offset }, 'failed to read a skip record; ignoring it')
     }
   }
 
   async function follow(): Promise<TopicReader> {
-    const handle = (batches: Batch[]) => batches.flatMap(({ records }) => records).forEach(note)
-    const reading = await readTopic({ log, topic, handle })
-    await reading.atEnd.catch(async (error) => {
-      await reading.stop()
+    const handle = (batches: Batch[]) =>
+      batches.flatMap(({ records }) => records).forEach(recordSkip)
+    const reader = await readTopic({ log, topic, handle })
+    await reader.atEnd.catch(async (error) => {
+      await reader.stop()
       throw error
     })
-    return reading
+    return reader
   }
 
   return {
     async has(position) {
       following ??= follow().catch((error) => {
-        // Whoever asks next tries again.
+        // The next call retries.
         following = undefined
         throw error
       })
@@ -75,25 +73,24 @@ export function createSkips({ log, codec, logger }: SkipsOptions): Skips {
   }
 }
 
-// What an event says was skipped.
-function decidedIn(event: RecordedEvent): Position | undefined {
+function skippedPosition(event: RecordedEvent): Position | undefined {
   if (event.type !== 'RecordSkipped') return undefined
   const { skipped_topic, skipped_partition: partition, skipped_offset: offset } = event.data
   return { topic: skipped_topic, partition, offset }
 }
 
 /**
- * Returns the record as a copy of the log has it, where records of the topic `moved` have other offsets: a decision to
- * skip one of them gets the offset -1. A record that cannot be read stays as it is.
+ * Returns the record for a copy of the log in which records of the topic `moved` have other offsets: a skip of one of
+ * them is rewritten to offset -1. All other records, including unreadable ones, are returned unchanged.
  */
-export function skipInCopy(codec: EventCodec, record: LogRecord, moved: Topic): LogRecord {
-  const event = readable(codec, record)
+export function rewriteSkip(codec: EventCodec, record: LogRecord, moved: Topic): LogRecord {
+  const event = tryDecode(codec, record)
   if (event?.type !== 'RecordSkipped' || event.data.skipped_topic !== moved) return record
   const data = { ...event.data, skipped_offset: -1 }
   return { ...record, value: codec.encode({ type: 'RecordSkipped', data }, event.cause) }
 }
 
-function readable(codec: EventCodec, record: LogRecord): RecordedEvent | undefined {
+function tryDecode(codec: EventCodec, record: LogRecord): RecordedEvent | undefined {
   try {
     return codec.fromRecord(record)
   } catch {

@@ -1,6 +1,6 @@
-export interface GroupCommitOptions<Item, Answer> {
-  /** Gives an answer for each of the records, in their order. */
-  write: (records: Item[]) => Promise<Answer[]>
+export interface GroupCommitOptions<Item, Result> {
+  /** Returns one result per record, in order. */
+  write: (records: Item[]) => Promise<Result[]>
   maxRecords: number
   maxBytes?: number
   bytesOf?: (record: Item) => number
@@ -8,92 +8,95 @@ export interface GroupCommitOptions<Item, Answer> {
 
 type Limits<Item> = Required<Omit<GroupCommitOptions<Item, never>, 'write'>>
 
-interface Waiting<Item, Answer> {
+interface PendingAppend<Item, Result> {
   records: Item[]
   bytes: number
-  resolve: (answers: Answer[]) => void
+  resolve: (results: Result[]) => void
   reject: (error: unknown) => void
 }
 
 /**
- * Appends that arrive while a batch is written form the next batch. One batch at a time keeps their order. A
- * failed batch also fails the waiting appends, so that nobody waits for two time-outs.
+ * Group commit: appends that arrive while a batch is being written form the next batch. One batch at a time keeps their
+ * order. A failed batch also fails the pending appends, so no caller waits for two timeouts.
  */
-export function createGroupCommit<Item, Answer>({
+export function createGroupCommit<Item, Result>({
   write,
   maxRecords,
   maxBytes = Number.POSITIVE_INFINITY,
   bytesOf = () => 0,
-}: GroupCommitOptions<Item, Answer>) {
+}: GroupCommitOptions<Item, Result>) {
   const limits = { maxRecords, maxBytes, bytesOf }
-  let waiting: Waiting<Item, Answer>[] = []
+  let pending: PendingAppend<Item, Result>[] = []
   let draining: Promise<void> | undefined
 
   async function drain(): Promise<void> {
-    // Appends of the same tick travel together.
+    // Appends of the same tick share a batch.
     await undefined
-    while (waiting.length > 0) {
-      const batch = take()
+    while (pending.length > 0) {
+      const batch = takeBatch()
       try {
-        settle(batch, await write(batch.flatMap((append) => append.records)))
+        resolveBatch(batch, await write(batch.flatMap((append) => append.records)))
       } catch (error) {
-        for (const append of [...batch, ...waiting.splice(0)]) append.reject(error)
+        for (const append of [...batch, ...pending.splice(0)]) append.reject(error)
       }
     }
     draining = undefined
   }
 
-  function take(): Waiting<Item, Answer>[] {
+  function takeBatch(): PendingAppend<Item, Result>[] {
     let records = 0
     let bytes = 0
-    const end = waiting.findIndex((append, i) => {
+    const end = pending.findIndex((append, i) => {
       records += append.records.length
       bytes += append.bytes
       return i > 0 && (records > maxRecords || bytes > maxBytes)
     })
-    const batch = end < 0 ? waiting : waiting.slice(0, end)
-    waiting = end < 0 ? [] : waiting.slice(end)
+    const batch = end < 0 ? pending : pending.slice(0, end)
+    pending = end < 0 ? [] : pending.slice(end)
     return batch
   }
 
-  function enqueue(records: Item[]): Promise<Answer[]> {
+  function enqueue(records: Item[]): Promise<Result[]> {
     const bytes = records.reduce((sum, record) => sum + bytesOf(record), 0)
     return new Promise((resolve, reject) => {
-      waiting.push({ records, bytes, resolve, reject })
+      pending.push({ records, bytes, resolve, reject })
       draining ??= drain()
     })
   }
 
   return {
-    async append(records: Item[]): Promise<Answer[]> {
-      // Nearly every append: nothing to split and nothing to put together again.
+    async append(records: Item[]): Promise<Result[]> {
+      // Fast path for nearly every append: nothing to split or to join.
       if (records.length === 1) return enqueue(records)
-      const pieces = split(records, limits)
-      return (await Promise.all(pieces.map(enqueue))).flat()
+      const chunks = splitByLimits(records, limits)
+      return (await Promise.all(chunks.map(enqueue))).flat()
     },
     idle: async () => draining,
   }
 }
 
-function settle<Item, Answer>(batch: Waiting<Item, Answer>[], answers: Answer[]): void {
-  let at = 0
+function resolveBatch<Item, Result>(batch: PendingAppend<Item, Result>[], results: Result[]): void {
+  let start = 0
   for (const append of batch) {
-    append.resolve(answers.slice(at, at + append.records.length))
-    at += append.records.length
+    append.resolve(results.slice(start, start + append.records.length))
+    start += append.records.length
   }
 }
 
-function split<Item>(records: Item[], { maxRecords, maxBytes, bytesOf }: Limits<Item>): Item[][] {
-  const pieces: Item[][] = []
+function splitByLimits<Item>(
+  records: Item[],
+  { maxRecords, maxBytes, bytesOf }: Limits<Item>,
+): Item[][] {
+  const chunks: Item[][] = []
   let bytes = 0
   for (const record of records) {
-    const piece = pieces.at(-1)
+    const chunk = chunks.at(-1)
     bytes += bytesOf(record)
-    if (piece && piece.length < maxRecords && bytes <= maxBytes) piece.push(record)
+    if (chunk && chunk.length < maxRecords && bytes <= maxBytes) chunk.push(record)
     else {
-      pieces.push([record])
+      chunks.push([record])
       bytes = bytesOf(record)
     }
   }
-  return pieces
+  return chunks
 }

@@ -1,15 +1,16 @@
 import type pg from 'pg'
 import { type Tx, transaction, tryLock } from '../postgres/pool.ts'
 
-const maxAtOnce = 100
-// The transaction is idle during the work. The server's connections may be idle for 15 seconds.
+const maxPerRun = 100
+// The transaction is idle during the work, and the server ends transactions that are idle for 15 seconds.
 const maxMs = 3000
 
 /**
- * Does what is due, if no other process does so now, and returns how much was done: at most 100, and for three seconds.
- * What fails does not keep the rest from being done: the first failure is thrown at the end.
+ * Processes due items under an advisory lock and returns how many were done; 0 while another process holds the lock. A
+ * run ends after 100 items or three seconds. A failed item doesn't stop the others: the first failure is thrown at the
+ * end.
  */
-export function workOffInTurn<Due>(
+export function processDueItems<Due>(
   pool: pg.Pool,
   lock: string,
   {
@@ -17,13 +18,13 @@ export function workOffInTurn<Due>(
     work,
   }: { findDue: (tx: Tx, limit: number) => Promise<Due[]>; work: (due: Due) => Promise<boolean> },
 ): Promise<number> {
-  const endAt = performance.now() + maxMs
+  const deadline = performance.now() + maxMs
   return transaction(pool, async (tx) => {
     if (!(await tryLock(tx, lock))) return 0
     const failures: unknown[] = []
     let done = 0
-    for (const due of await findDue(tx, maxAtOnce)) {
-      if (performance.now() > endAt) break
+    for (const due of await findDue(tx, maxPerRun)) {
+      if (performance.now() > deadline) break
       try {
         if (await work(due)) done++
       } catch (error) {

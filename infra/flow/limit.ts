@@ -1,21 +1,21 @@
 import { unavailable } from '../errors/errors.ts'
 
 export interface ConcurrencyLimitOptions {
-  /** How much work runs at once in this process. */
+  /** Concurrent runs in this process. */
   max: number
-  /** Work with one name that may run at once (default 1); a function is called each time. */
-  each?: number | (() => number)
-  /** How long `run` waits for a place, milliseconds (default 5000). */
+  /** Concurrent runs per name (default 1). A function is evaluated on each check. */
+  maxPerName?: number | (() => number)
+  /** Milliseconds that `run` waits for a slot (default 5000). */
   timeoutMs?: number
 }
 
 export interface ConcurrencyLimit {
   /**
-   * Runs the work once there is a place for it under each of its names. The work whose names run least goes first; among
-   * equals, first come, first served. Rejects with 503 where that takes too long.
+   * Runs the work once there is a slot under each of its names. Work whose names have the fewest runs goes first, then
+   * first come, first served. Rejects with 503 on a timeout.
    */
   run<T>(names: readonly string[], work: () => Promise<T>): Promise<T>
-  /** Takes a place if there is one now. What it returns gives the place back, and is to be called once. */
+  /** Takes a slot if one is free. Returns the function that frees it, which must be called exactly once. */
   tryEnter(names: readonly string[]): (() => void) | undefined
 }
 
@@ -25,7 +25,7 @@ interface Waiting {
 }
 
 export function createConcurrencyLimit(options: ConcurrencyLimitOptions): ConcurrencyLimit {
-  const { max, each = 1, timeoutMs = 5000 } = options
+  const { max, maxPerName = 1, timeoutMs = 5000 } = options
   const running = new Map<string, number>()
   const queue = new Set<Waiting>()
   let total = 0
@@ -42,7 +42,7 @@ export function createConcurrencyLimit(options: ConcurrencyLimitOptions): Concur
   const runningOf = (names: readonly string[]) =>
     Math.max(0, ...names.map((name) => running.get(name) ?? 0))
   const isFree = (names: readonly string[]) =>
-    total < max && runningOf(names) < (typeof each === 'number' ? each : each())
+    total < max && runningOf(names) < (typeof maxPerName === 'number' ? maxPerName : maxPerName())
 
   function findNext(): Waiting | undefined {
     let next: Waiting | undefined
@@ -73,7 +73,7 @@ export function createConcurrencyLimit(options: ConcurrencyLimitOptions): Concur
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const timer = setTimeout(() => {
       queue.delete(waiting)
-      reject(unavailable(new Error('no place was free in time')))
+      reject(unavailable(new Error('timed out waiting for a free slot')))
     }, timeoutMs)
     const waiting: Waiting = {
       names,

@@ -1,54 +1,54 @@
 export interface PeriodicOptions {
   intervalMs: number
-  /** Between the beginnings of two runs, at least; one run serves all who woke it meanwhile. */
-  gapMs?: number
-  /** Does what is due; true = more may be due, run again at once. */
+  /** Minimum time between the starts of two runs. One run serves every `wake` in between. */
+  minIntervalMs?: number
+  /** Returns true if more work may be due, to run again at once. */
   work: () => Promise<boolean>
   onError: (error: unknown) => void
 }
 
 export interface Periodic {
-  /** Runs soon, also when a run is under way. */
+  /** Requests a run as soon as possible, or another one after the current run. */
   wake(): void
-  /** No run begins any more; resolves when the one under way has ended. */
+  /** Starts no further run. Resolves when the current one has ended. */
   stop(): Promise<void>
 }
 
-/** Runs the work at once, then `intervalMs` after each run or when it is woken; one run at a time. */
+/** Runs the work at once, then `intervalMs` after each run or on `wake`. Runs never overlap. */
 export function runPeriodically({
   intervalMs,
-  gapMs = 0,
+  minIntervalMs = 0,
   work,
   onError,
 }: PeriodicOptions): Periodic {
-  let bell = Promise.withResolvers<void>()
+  let wakeUp = Promise.withResolvers<void>()
   let isStopping = false
 
-  async function rest(begunAt: number): Promise<void> {
-    const timer = setTimeout(bell.resolve, intervalMs)
-    await bell.promise
+  async function waitForNextRun(startedAt: number): Promise<void> {
+    const timer = setTimeout(wakeUp.resolve, intervalMs)
+    await wakeUp.promise
     clearTimeout(timer)
-    const gapLeft = begunAt + gapMs - performance.now()
-    if (gapLeft > 0 && !isStopping) await new Promise((resolve) => setTimeout(resolve, gapLeft))
+    const waitMs = startedAt + minIntervalMs - performance.now()
+    if (waitMs > 0 && !isStopping) await new Promise((resolve) => setTimeout(resolve, waitMs))
   }
 
-  async function workOn(): Promise<void> {
+  async function runUntilStopped(): Promise<void> {
     while (!isStopping) {
-      bell = Promise.withResolvers<void>()
-      const begunAt = performance.now()
+      wakeUp = Promise.withResolvers<void>()
+      const startedAt = performance.now()
       // After an outage far more than one run's worth may be due.
       const hasMore = await work().catch(onError)
-      if (!hasMore) await rest(begunAt)
+      if (!hasMore) await waitForNextRun(startedAt)
     }
   }
 
-  const working = workOn()
+  const running = runUntilStopped()
   return {
-    wake: () => bell.resolve(),
+    wake: () => wakeUp.resolve(),
     async stop() {
       isStopping = true
-      bell.resolve()
-      await working
+      wakeUp.resolve()
+      await running
     },
   }
 }

@@ -1,17 +1,21 @@
 export interface RowWaiterOptions<Id, Row> {
-  find: (ids: Id[], found: (id: Id, row: Row) => void) => Promise<unknown>
-  /** `ids`: what came, if that is known. Nothing is searched for that did not come. */
+  /** Searches for the rows, and calls `onFound` for each that exists. */
+  find: (ids: Id[], onFound: (id: Id, row: Row) => void) => Promise<unknown>
+  /** Subscribes to new rows, and returns the function that unsubscribes. `ids` limits the search to these rows. */
   onAdvance: (listener: (ids?: readonly Id[]) => void) => () => void
-  /** False: whoever waits comes before its row, so that the first search is at the next notification. Default true. */
-  findsAtOnce?: boolean
+  /**
+   * Set to false if callers always wait before the row exists: the first search is then at the next notification.
+   * Default true.
+   */
+  searchesImmediately?: boolean
   /** Milliseconds between searches without a notification (default 250). */
   pollMs?: number | undefined
 }
 
 interface RowWait<T> {
   ms: number
-  /** The result when the row was not found in time. */
-  late: () => Promise<T>
+  /** Returns the result of `waitFor` if the row did not appear in time. */
+  onTimeout: () => Promise<T>
 }
 
 export interface RowWaiter<Id, Row> {
@@ -19,60 +23,60 @@ export interface RowWaiter<Id, Row> {
   close(): void
 }
 
-/** Waits for rows of a read model. One search runs at a time, and what comes meanwhile is the next one's. */
+/** Waits for rows to appear in a read model. Searches never overlap: ids requested during one go into the next. */
 export function createRowWaiter<Id, Row>(options: RowWaiterOptions<Id, Row>): RowWaiter<Id, Row> {
-  const waiting = new Map<Id, Set<(row: Row) => void>>()
-  const toFind = new Set<Id>()
-  let isFinding = false
+  const waiters = new Map<Id, Set<(row: Row) => void>>()
+  const queue = new Set<Id>()
+  let isSearching = false
 
-  async function find(ids: Iterable<Id>): Promise<void> {
-    for (const id of ids) if (waiting.has(id)) toFind.add(id)
-    if (isFinding) return
-    isFinding = true
-    while (toFind.size > 0) {
-      const some = [...toFind]
-      toFind.clear()
+  async function search(ids: Iterable<Id>): Promise<void> {
+    for (const id of ids) if (waiters.has(id)) queue.add(id)
+    if (isSearching) return
+    isSearching = true
+    while (queue.size > 0) {
+      const batch = [...queue]
+      queue.clear()
       try {
-        await options.find(some, settle)
+        await options.find(batch, resolveWaiters)
       } catch {
-        // A failed search is not the end: the next one, or the time-out, decides.
+        // The next search retries, until the waiters time out.
       }
     }
-    isFinding = false
+    isSearching = false
   }
 
-  function settle(id: Id, row: Row): void {
-    for (const resolve of waiting.get(id) ?? []) resolve(row)
-    waiting.delete(id)
+  function resolveWaiters(id: Id, row: Row): void {
+    for (const resolve of waiters.get(id) ?? []) resolve(row)
+    waiters.delete(id)
   }
 
-  function forget(id: Id, listener: (row: Row) => void): void {
-    const listeners = waiting.get(id)
-    listeners?.delete(listener)
-    if (listeners?.size === 0) waiting.delete(id)
+  function removeWaiter(id: Id, waiter: (row: Row) => void): void {
+    const waitersOfRow = waiters.get(id)
+    waitersOfRow?.delete(waiter)
+    if (waitersOfRow?.size === 0) waiters.delete(id)
   }
 
-  const stop = options.onAdvance((ids) => void find(ids ?? waiting.keys()))
-  const timer = setInterval(() => void find(waiting.keys()), options.pollMs ?? 250)
+  const unsubscribe = options.onAdvance((ids) => void search(ids ?? waiters.keys()))
+  const timer = setInterval(() => void search(waiters.keys()), options.pollMs ?? 250)
   timer.unref()
 
   return {
-    waitFor(id, { ms, late }) {
+    waitFor(id, { ms, onTimeout }) {
       return new Promise((resolve) => {
-        const found = (row: Row) => {
-          clearTimeout(timeUp)
+        const waiter = (row: Row) => {
+          clearTimeout(timeout)
           resolve(row)
         }
-        const timeUp = setTimeout(() => {
-          forget(id, found)
-          resolve(late())
+        const timeout = setTimeout(() => {
+          removeWaiter(id, waiter)
+          resolve(onTimeout())
         }, ms)
-        waiting.set(id, (waiting.get(id) ?? new Set()).add(found))
-        if (options.findsAtOnce ?? true) void find([id])
+        waiters.set(id, (waiters.get(id) ?? new Set()).add(waiter))
+        if (options.searchesImmediately ?? true) void search([id])
       })
     },
     close() {
-      stop()
+      unsubscribe()
       clearInterval(timer)
     },
   }

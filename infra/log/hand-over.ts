@@ -1,16 +1,18 @@
-import { type Batch, type ConsumeOptions, placeName, type ReadOn } from './port.ts'
+import { type Batch, type ConsumeOptions, partitionName, type ResumePosition } from './port.ts'
 
-/** Calls the handler; where each partition is read on, by its name. After an error that is where it began. */
-export async function handOver(
+/**
+ * Calls the handler. Returns where to resume partitions, by name; after an error, all of them at their first record.
+ */
+export async function callHandler(
   { handle, onError }: ConsumeOptions,
   batches: Batch[],
-): Promise<Map<string, ReadOn>> {
-  const answers = await handle(batches).catch((error) =>
-    batches.map(({ topic, partition, records }): ReadOn => {
+): Promise<Map<string, ResumePosition>> {
+  const positions = await handle(batches).catch((error) =>
+    batches.map(({ topic, partition, records }): ResumePosition => {
       const offset = records[0]?.offset ?? 0
       onError?.(error, { topic, partition, offset })
       return { topic, partition, offset, failed: true }
     }),
   )
-  return new Map((answers ?? []).map((answer) => [placeName(answer), answer]))
+  return new Map((positions ?? []).map((position) => [partitionName(position), position]))
 }

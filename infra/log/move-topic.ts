@@ -3,61 +3,64 @@ import type { KafkaImport } from './kafka/import.ts'
 import type { Batch, EventLog, LogRecord, Position, Topic } from './port.ts'
 import { offsetIn, readTopicToEnd } from './read-topic.ts'
 
+/**
+ * A move of topics from the embedded log to Kafka. Copies records, then reads both sides and compares their digests.
+ */
 export interface Move {
   source: EventLog
   target: EventLog
   kafka: KafkaImport
-  /** Returns the record as it is written to the target. */
-  change: (record: LogRecord) => LogRecord
+  /** Returns the record to write to the target. */
+  transform: (record: LogRecord) => LogRecord
   onRead: (records: number) => void
 }
 
 interface TopicMove {
   topic: Topic
-  /** First offsets to read from the source. Default: its first records. */
+  /** The offsets to start at in the source. Default: its first records. */
   from?: Position[]
-  /** End offsets of the target before the move. */
+  /** The target's end offsets before the move. */
   to: Position[]
-  /** Read models name the offsets of records that are kept forever. Others may get other offsets. */
+  /** Records keep their offsets. Required for topics that are kept forever, because read models store those offsets. */
   keepsOffsets: boolean
 }
 
 export interface MovedTopic {
   topic: Topic
   records: number
-  /** End offsets of the source. */
+  /** The source's end offsets. */
   ends: Position[]
 }
 
-/** Returns where the target ends. Throws where it has other records than the first ones of the source. */
-export async function findMoved(
-  { source, target, change }: Move,
+/** Returns the target's end offsets. Throws unless its records are the first ones of the source. */
+export async function verifyMoved(
+  { source, target, transform }: Move,
   topic: Topic,
 ): Promise<Position[]> {
   const ends = await target.endPositions(topic)
   if (ends.every(({ offset }) => offset === 0)) return ends
-  const [found, expected] = [createDigests(), createDigests()]
-  await readTopicToEnd({ log: target, topic, handle: (batches) => found.add(recordsIn(batches)) })
+  const [actual, expected] = [createDigests(), createDigests()]
+  await readTopicToEnd({ log: target, topic, handle: (batches) => actual.add(recordsIn(batches)) })
   const isMoved = ({ partition, offset }: Position) => offset < offsetIn(ends, partition)
   await readTopicToEnd({
     log: source,
     topic,
-    handle: (batches) => expected.add(recordsIn(batches).filter(isMoved).map(change)),
+    handle: (batches) => expected.add(recordsIn(batches).filter(isMoved).map(transform)),
   })
-  if (ends.some(({ partition }) => found.digest(partition) !== expected.digest(partition)))
+  if (ends.some(({ partition }) => actual.digest(partition) !== expected.digest(partition)))
     throw foreignRecords(topic)
   return ends
 }
 
 export const foreignRecords = (topic: Topic) =>
   new Error(
-    `${topic} on Kafka has records that are not of this embedded log. Choose another KAFKA_TOPIC_PREFIX, or delete the ` +
-      'topics that have this one.',
+    `${topic} on Kafka has records that are not from this embedded log. Choose another KAFKA_TOPIC_PREFIX, or delete ` +
+      'the topics with this prefix.',
   )
 
-/** Copies the records that the target lacks, and throws where the target then differs. */
+/** Copies the records that the target lacks. Throws if the target then differs from the source. */
 export async function moveTopic(
-  { source, target, kafka, change, onRead }: Move,
+  { source, target, kafka, transform, onRead }: Move,
   { topic, from = [], to, keepsOffsets }: TopicMove,
 ): Promise<MovedTopic> {
   const [copied, stored] = [createDigests({ keepsOffsets }), createDigests({ keepsOffsets })]
@@ -69,7 +72,7 @@ export async function moveTopic(
     topic,
     from: (partition) => offsetIn(from, partition),
     async handle(batches) {
-      const records = recordsIn(batches).map(change)
+      const records = recordsIn(batches).map(transform)
       copied.add(records)
       await kafka.append(records.filter(isMissing))
       onRead(records.length)
@@ -96,7 +99,7 @@ export async function moveTopic(
 
 const recordsIn = (batches: Batch[]): LogRecord[] => batches.flatMap(({ records }) => records)
 
-// Counts and hashes the records of each partition, which have to come in their order.
+// Creates a counter and hash of each partition's records, which must be added in order.
 function createDigests({ keepsOffsets = true } = {}) {
   const partitions = new Map<number, { count: number; hash: Hash }>()
 
@@ -106,8 +109,8 @@ function createDigests({ keepsOffsets = true } = {}) {
     partitions.set(partition, content)
     content.count += 1
     const offset = keepsOffsets ? record.offset : null
-    const described = [offset, timestamp, key, Object.entries(headers).sort(), value.length]
-    content.hash.update(JSON.stringify(described)).update(value)
+    const metadata = [offset, timestamp, key, Object.entries(headers).sort(), value.length]
+    content.hash.update(JSON.stringify(metadata)).update(value)
   }
 
   return {

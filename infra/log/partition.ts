@@ -1,21 +1,24 @@
 import type { KeyedRecord, NewRecord } from './port.ts'
 
-export type PlacedRecord<R extends KeyedRecord = NewRecord> = R & {
+export type PartitionedRecord<R extends KeyedRecord = NewRecord> = R & {
   partition: number
-  /** When another log stored it, epoch milliseconds. Absent = now. */
+  /** The time at which another log stored it, epoch milliseconds. Absent = now. */
   storedAt?: number
 }
 
 export const valueBytes = ({ value }: KeyedRecord): number => value?.length ?? 0
 
-export const placeRecord = <R extends KeyedRecord>(record: R, partitions = 1): PlacedRecord<R> => ({
+export const assignPartition = <R extends KeyedRecord>(
+  record: R,
+  partitions = 1,
+): PartitionedRecord<R> => ({
   ...record,
   partition: partitionOfKey(record.key, partitions),
 })
 
 /**
- * The partition of a key as Kafka's own clients choose it: murmur2 of the UTF-8 bytes, sign bit cleared,
- * modulo. Other producers and both logs agree on it.
+ * Returns the partition of a key as Kafka's default partitioner does: murmur2 of the UTF-8 bytes, sign bit cleared,
+ * modulo. So both logs and other producers agree.
  */
 export function partitionOfKey(key: string, partitions: number): number {
   return (murmur2(Buffer.from(key)) & 0x7fffffff) % partitions
@@ -23,7 +26,7 @@ export function partitionOfKey(key: string, partitions: number): number {
 
 const multiplier = 0x5bd1e995
 
-/** Kafka's murmur2, a signed 32-bit number (org.apache.kafka.common.utils.Utils.murmur2). */
+/** Returns Kafka's murmur2 hash, a signed 32-bit number (org.apache.kafka.common.utils.Utils.murmur2). */
 export function murmur2(data: Buffer): number {
   const words = data.length >> 2
   let hash = 0x9747b28c ^ data.length

@@ -1,10 +1,12 @@
-import { within } from '../timing.ts'
+import { withTimeout } from '../timing.ts'
 
 export type Topic = string
 
-export type Place = Omit<Position, 'offset'>
+export type TopicPartition = Omit<Position, 'offset'>
 
-export const placeName = ({ topic, partition }: Place): string => `${topic}/${partition}`
+/** Returns `topic/partition`, the key of maps by partition. */
+export const partitionName = ({ topic, partition }: TopicPartition): string =>
+  `${topic}/${partition}`
 
 /** A record to append. Records of one key keep their order and share a partition. */
 export interface NewRecord {
@@ -14,14 +16,14 @@ export interface NewRecord {
   headers: Record<string, string>
 }
 
-/** What a compacted topic takes, too: null = nothing is of the key any more. */
+/** A record that may be a tombstone (value null), which deletes its key from a compacted topic. */
 export interface KeyedRecord extends Omit<NewRecord, 'value'> {
   value: Buffer | null
 }
 
 /**
- * A place in the log. `append` gives the record's own offset; end positions and group offsets name the NEXT
- * one.
+ * A position in the log. `append` returns each record's own offset; end positions and group offsets are the NEXT
+ * offset.
  */
 export interface Position {
   topic: Topic
@@ -40,50 +42,51 @@ export interface Batch {
   records: LogRecord[]
 }
 
-/** Where a partition is read on, when that is not behind the records that were handed over. */
-export interface ReadOn extends Position {
-  /** Its records could not be dealt with: they come again after a back-off, and the other partitions go on. */
+/** A position to resume a partition at, if not after the records of the batch. */
+export interface ResumePosition extends Position {
+  /**
+   * The records could not be processed: they are delivered again after a backoff, and the other partitions continue.
+   */
   failed?: boolean
 }
 
 export interface ConsumeOptions {
   group: string
   topics: Topic[]
-  /** Types of the events that `handle` looks at, which gets others too. Absent = all. */
+  /** Event types that `handle` needs. A hint: it may get others too. Absent = all. */
   types?: ReadonlySet<string> | undefined
   /**
-   * Called for a partition after each assignment, before its first batch: the next offset to read.
-   * undefined = go on from the group's committed offset (offset 0 for a new group).
+   * Returns the next offset to read, after each assignment of a partition and before its first batch. undefined =
+   * resume at the group's committed offset (offset 0 for a new group).
    */
   startOffset?: (topic: Topic, partition: number) => Promise<number | undefined>
   /**
-   * Gets what has come to all partitions of this member since the last call, one batch for each partition, and
-   * one call at a time. So a slow call makes the next one larger. When it resolves, the group's offsets are
-   * committed, except for the partitions in its answer. When it throws, all the records come again after a
-   * back-off: nothing is skipped.
+   * Processes the new records of all assigned partitions: one batch per partition, one call at a time, so a slow call
+   * makes the next one larger. Resolves with the partitions to resume elsewhere than after their batch; the offsets of
+   * the others are committed. If it throws, all records are delivered again after a backoff. Nothing is skipped.
    */
-  handle: (batches: Batch[]) => Promise<ReadOn[] | undefined>
-  /** Absent = no record waits for another. */
+  handle: (batches: Batch[]) => Promise<ResumePosition[] | undefined>
+  /** Absent = records are delivered at once. */
   linger?: Linger | undefined
-  /** About how many records one call gets. Default 1000. */
+  /** Approximate number of records per call. Default 1000. */
   maxRecords?: number
-  /** Nobody goes on from where it ended: the group's offsets are not stored. Default: they are. */
-  keepsNoOffsets?: boolean
+  /** Stores the group's offsets, so that it resumes after a restart. Default true. */
+  commitsOffsets?: boolean
   onError?: (error: unknown, position?: Position) => void
 }
 
 /**
- * A record may wait for others of its partition, so that they are handed over together: at most `ms`, and not once there
- * is a record of an urgent type. On the embedded log those wait that the process itself appended, and on Kafka none.
+ * A delay of at most `ms`, so that records of a partition are delivered together. A record of an urgent type ends it.
+ * The embedded log delays only records that the process itself appended; Kafka delays none.
  */
 export interface Linger {
   ms: number
-  /** Types of events. */
+  /** Event types. */
   urgent: ReadonlySet<string>
 }
 
 export interface LogConsumer {
-  /** Stops fetching, waits for running batches, commits, leaves the group. */
+  /** Stops fetching, waits for running batches, commits offsets and leaves the group. */
   stop(): Promise<void>
 }
 
@@ -91,42 +94,45 @@ export interface TopicSpec {
   topic: Topic
   partitions: number
   retentionMs?: number
-  /** Only the newest record of a key is kept, and what it replaces is on no disk after so long. The embedded log has none. */
+  /**
+   * Log compaction: only the newest record of a key is kept, and older ones are off the disk within this time. Kafka
+   * only.
+   */
   compactedWithinMs?: number
-  /** Bytes that one record may have, with key and headers. Absent = few. */
-  largestRecordBytes?: number
+  /** Maximum size of a record with key and headers. Absent = small. */
+  maxRecordBytes?: number
 }
 
 /**
- * The event log: what is appended is the truth, everything else is a view of it. Both adapters pass the same
- * contract test.
+ * The event log, the source of truth; everything else is derived from it. Implemented on Kafka and on Postgres (the
+ * embedded log). Both adapters pass the same contract test.
  */
 export interface EventLog<Guard = never> {
-  /** Resolves when all the records are durable, with their positions in order; rejects with LogUnavailable. */
+  /** Resolves with the records' positions, in order, once all are durable. Rejects with LogUnavailable. */
   append(records: KeyedRecord[]): Promise<Position[]>
   /**
-   * Appends the record together with rows that its guard writes. Resolves to false where they could not be written, or
-   * those of another append in the same statement could not: then neither the rows nor the record are there. Absent
-   * where the log is in no database, or was opened without guards.
+   * Appends the record and writes its guard's rows atomically. Resolves to false, with nothing written, if the guard
+   * refuses, or if a guard of another append in the same statement does. Absent on Kafka, and if the log was opened
+   * without guards.
    */
   appendIf?(record: NewRecord, guard: Guard): Promise<boolean>
   consume(options: ConsumeOptions): Promise<LogConsumer>
-  /** The first record of each partition that the retention has left, or where the next will be. */
+  /** Returns each partition's first record that has not expired, or its end if there is none. */
   firstPositions(topic: Topic): Promise<Position[]>
   endPositions(topic: Topic): Promise<Position[]>
   /**
-   * The first record of each partition that was stored at that time (epoch milliseconds) or later, or where the next will
-   * be. Records that are appended at once may be a little out of order.
+   * Returns each partition's first record that was stored at that time (epoch milliseconds) or later, or its end if
+   * there is none. Times of concurrent appends may be slightly out of order.
    */
   positionsSince(topic: Topic, time: number): Promise<Position[]>
-  /** The next offsets that the group has committed; none where it has not. */
+  /** Returns the next offsets that the group has committed. No entry for a partition without one. */
   committed(group: string, topics: Topic[]): Promise<Position[]>
-  /** Another log has another one, also a log that was made anew in the same place. */
+  /** Returns a name that differs for every log, also for one that was recreated in the same place. */
   identity(): Promise<string>
   partitionOf(topic: Topic, key: string): Promise<number>
   ensureTopics(specs: TopicSpec[]): Promise<void>
   check(): Promise<void>
-  /** What may lose records although it works, in words. */
+  /** Returns settings of a working log that may lose records, as messages. */
   warnings(): Promise<string[]>
   close(): Promise<void>
 }
@@ -135,9 +141,9 @@ export interface LogUnavailableOptions extends ErrorOptions {
   settled?: Promise<void> | undefined
 }
 
-/** The log could not be reached or did not confirm in time; the write may or may not have happened. */
+/** Thrown if the log could not be reached or did not confirm in time. The write may or may not have happened. */
 export class LogUnavailable extends Error {
-  /** Resolves when the write has happened or never will; absent = it is known already. */
+  /** Resolves once the write has happened or never will. Absent if that is certain already. */
   readonly settled: Promise<void> | undefined
 
   constructor(message: string, options: LogUnavailableOptions = {}) {
@@ -147,11 +153,11 @@ export class LogUnavailable extends Error {
   }
 }
 
-/** Waits until it is known whether the failed write has happened, for at most `ms`. */
-export async function outcomeOf(error: unknown, ms: number): Promise<void> {
+/** Waits until the outcome of the failed write is certain, for at most `ms`. Never rejects. */
+export async function waitForOutcome(error: unknown, ms: number): Promise<void> {
   const settled = error instanceof LogUnavailable ? error.settled : undefined
-  if (settled) await within(settled, ms).catch(() => {})
+  if (settled) await withTimeout(settled, ms).catch(() => {})
 }
 
-/** Milliseconds to wait after this many failures in a row: 100, 200, 400 ... 5000. */
+/** Returns the backoff in milliseconds after this many consecutive failures: 100, 200, 400 ... 5000. */
 export const backoffMs = (failures: number): number => Math.min(100 * 2 ** (failures - 1), 5000)

@@ -1,4 +1,4 @@
-import { type Position, placeName } from './port.ts'
+import { type Position, partitionName } from './port.ts'
 
 interface Progress {
   stored: Position[]
@@ -7,16 +7,17 @@ interface Progress {
 }
 
 /**
- * Returns how far a consumer has come in each partition of `ends`. `first` is the first record that still exists, and
- * `next` the one to read next: where the consumer stored that it goes on, or `first` where that is later.
+ * Returns a consumer's progress in each partition of `ends`. `first` is the first record that still exists, `next` the
+ * next one to read: the stored offset or `first`, whichever is later.
  */
 export function progressOf({ stored, firsts, ends }: Progress) {
-  const [storedAt, firstAt] = [offsetsOf(stored), offsetsOf(firsts)]
+  const [storedOffsets, firstOffsets] = [offsetsOf(stored), offsetsOf(firsts)]
   return ends.map(({ offset: end, ...place }) => {
-    const first = firstAt.get(placeName(place)) ?? 0
-    return { place, first, next: Math.max(first, storedAt.get(placeName(place)) ?? 0), end }
+    const first = firstOffsets.get(partitionName(place)) ?? 0
+    const next = Math.max(first, storedOffsets.get(partitionName(place)) ?? 0)
+    return { place, first, next, end }
   })
 }
 
 const offsetsOf = (positions: Position[]) =>
-  new Map(positions.map((at) => [placeName(at), at.offset]))
+  new Map(positions.map((at) => [partitionName(at), at.offset]))

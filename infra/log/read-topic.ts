@@ -3,127 +3,132 @@ import {
   type Batch,
   type EventLog,
   type LogRecord,
-  type Place,
   type Position,
-  placeName,
+  partitionName,
   type Topic,
+  type TopicPartition,
 } from './port.ts'
 
 export interface ReadingOptions {
   log: EventLog
   topic: Topic
-  /** The offset that a partition is read from. Default: its first record. */
+  /** Returns the offset to start a partition at. Default: its first record. */
   from?: (partition: number) => number
-  /** Only these partitions are read. Default: all. */
-  isRead?: (place: Place) => boolean
-  /** Gets each record once, in the order of its partition. What it throws ends the reading. */
+  /** Returns true for partitions to read. Default: all. */
+  isIncluded?: (at: TopicPartition) => boolean
+  /** Gets each record once, in partition order. An error ends the reading. */
   handle: (batches: Batch[]) => Promise<void> | void
-  /** Nobody waits for new records: where there are none, no consumer is started. Default: false. */
-  endsThere?: boolean
+  /** The caller stops at the end, so an empty range starts no consumer. Default: false. */
+  stopsAtEnd?: boolean
 }
 
 export interface TopicReader {
-  /** Resolves when everything is handled that there was at the call, with where that ends. */
+  /** Resolves with the end positions at the call once all records before them are handled. */
   atEnd: Promise<Position[]>
   stop(): Promise<void>
 }
 
-/** Reads a topic for itself, in no group with others, and goes on with new records until it is stopped. */
+/** Reads a topic in a consumer group of its own, and continues with new records until stopped. */
 export async function readTopic(options: ReadingOptions): Promise<TopicReader> {
-  const { log, topic, from = () => 0, isRead = () => true, handle } = options
+  const { log, topic, from = () => 0, isIncluded = () => true, handle } = options
   const [firsts, ends] = await Promise.all([log.firstPositions(topic), log.endPositions(topic)])
-  const toRead = ends.filter(isRead)
+  const includedEnds = ends.filter(isIncluded)
   const startOf = (partition: number) => Math.max(from(partition), offsetIn(firsts, partition))
-  const left = toRead.filter(({ partition, offset }) => offset > startOf(partition))
-  const handled = new Map<string, number>()
-  const isAtEnd = () => left.every((end) => (handled.get(placeName(end)) ?? 0) >= end.offset)
+  const nonEmpty = includedEnds.filter(({ partition, offset }) => offset > startOf(partition))
+  const nextOffsets = new Map<string, number>()
+  const isAtEnd = () =>
+    nonEmpty.every((end) => (nextOffsets.get(partitionName(end)) ?? 0) >= end.offset)
   const { promise: atEnd, resolve, reject } = Promise.withResolvers<Position[]>()
   atEnd.catch(() => {})
-  if (isAtEnd()) resolve(toRead)
-  if (isAtEnd() && options.endsThere) return { atEnd, stop: async () => {} }
+  if (isAtEnd()) resolve(includedEnds)
+  if (isAtEnd() && options.stopsAtEnd) return { atEnd, stop: async () => {} }
 
   let failed = false
-  let troubles = 0
+  let consumerErrors = 0
 
-  // A consumer that lost its connection, or its partitions, begins where the reading began.
-  function fresh(batches: Batch[]): Batch[] {
-    const ofInterest = batches.filter(isRead).map((batch) => {
-      const next = handled.get(placeName(batch)) ?? 0
-      return { ...batch, records: batch.records.filter(({ offset }) => offset >= next) }
-    })
-    return ofInterest.filter(({ records }) => records.length > 0)
+  // Drops records that were handled before: a consumer that reconnects, or gets its partitions again, starts over.
+  function dropHandled(batches: Batch[]): Batch[] {
+    return batches
+      .filter(isIncluded)
+      .map((batch) => {
+        const next = nextOffsets.get(partitionName(batch)) ?? 0
+        return { ...batch, records: batch.records.filter(({ offset }) => offset >= next) }
+      })
+      .filter(({ records }) => records.length > 0)
   }
 
-  async function take(batches: Batch[]): Promise<undefined> {
+  async function handleNew(batches: Batch[]): Promise<undefined> {
     if (failed) return
-    troubles = 0
-    const todo = fresh(batches)
+    consumerErrors = 0
+    const newBatches = dropHandled(batches)
     try {
-      if (todo.length > 0) await handle(todo)
+      if (newBatches.length > 0) await handle(newBatches)
     } catch (error) {
       failed = true
       reject(error)
       throw error
     }
-    for (const batch of todo) handled.set(placeName(batch), (batch.records.at(-1)?.offset ?? 0) + 1)
-    if (isAtEnd()) resolve(toRead)
+    for (const batch of newBatches)
+      nextOffsets.set(partitionName(batch), (batch.records.at(-1)?.offset ?? 0) + 1)
+    if (isAtEnd()) resolve(includedEnds)
   }
 
   const consumer = await log.consume({
     group: `tidegate.reading.${randomBytes(6).toString('hex')}`,
     topics: [topic],
-    keepsNoOffsets: true,
+    commitsOffsets: false,
     startOffset: async (_topic, partition) =>
-      isRead({ topic, partition }) ? startOf(partition) : offsetIn(ends, partition),
-    // The consumer tries again: the first group of a new Kafka waits for its coordinator.
+      isIncluded({ topic, partition }) ? startOf(partition) : offsetIn(ends, partition),
+    // The consumer retries by itself: the first group of a new Kafka cluster waits for its coordinator.
     onError(error) {
-      troubles += 1
-      if (troubles > maxTroubles) reject(error)
+      consumerErrors += 1
+      if (consumerErrors > maxConsumerErrors) reject(error)
     },
-    handle: take,
+    handle: handleNew,
   })
   return { atEnd, stop: () => consumer.stop() }
 }
 
-// In a row: half a minute.
-const maxTroubles = 10
+// Consecutive errors, which take about half a minute with backoff.
+const maxConsumerErrors = 10
 
-/** Reads what there is at the call, and returns where that ends. */
+/** Reads the topic up to its end at the call, and returns the end. */
 export async function readTopicToEnd(options: ReadingOptions): Promise<Position[]> {
-  const reading = await readTopic({ ...options, endsThere: true })
-  return reading.atEnd.finally(() => reading.stop())
+  const reader = await readTopic({ ...options, stopsAtEnd: true })
+  return reader.atEnd.finally(() => reader.stop())
 }
 
-/** The records at the positions, of which each partition has one at most. */
+/** Returns the records at the positions, of which each partition may have one. Omits records that don't exist. */
 export async function readRecords(
   log: EventLog,
   topic: Topic,
   at: Position[],
 ): Promise<LogRecord[]> {
   const ends = at.length > 0 ? await log.endPositions(topic) : []
-  const there = at.filter(({ partition, offset }) => offset < offsetIn(ends, partition))
-  if (there.length === 0) return []
-  const read = new Set(there.map(({ partition }) => partition))
-  const offsets = new Map(there.map(({ partition, offset }) => [partition, offset]))
-  const found: LogRecord[] = []
-  const { promise: allSeen, resolve } = Promise.withResolvers<void>()
-  const reading = await readTopic({
+  const existing = at.filter(({ partition, offset }) => offset < offsetIn(ends, partition))
+  if (existing.length === 0) return []
+  const partitions = new Set(existing.map(({ partition }) => partition))
+  const offsets = new Map(existing.map(({ partition, offset }) => [partition, offset]))
+  const results: LogRecord[] = []
+  const { promise: allRead, resolve } = Promise.withResolvers<void>()
+  const reader = await readTopic({
     log,
     topic,
     from: (partition) => offsets.get(partition) ?? 0,
-    isRead: ({ partition }) => read.has(partition),
+    isIncluded: ({ partition }) => partitions.has(partition),
     handle(batches) {
       for (const { partition, records } of batches) {
-        found.push(...records.filter(({ offset }) => offset === offsets.get(partition)))
+        results.push(...records.filter(({ offset }) => offset === offsets.get(partition)))
         offsets.delete(partition)
       }
       if (offsets.size === 0) resolve()
     },
   })
-  await Promise.race([allSeen, reading.atEnd]).finally(() => reading.stop())
-  return found
+  await Promise.race([allRead, reader.atEnd]).finally(() => reader.stop())
+  return results
 }
 
+/** Returns the partition's offset among the positions of a topic; 0 if it has none. */
 export function offsetIn(positions: Position[], partition: number): number {
   return positions.find((position) => position.partition === partition)?.offset ?? 0
 }

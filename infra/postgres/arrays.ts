@@ -4,28 +4,32 @@ import type { Client, ClientBase, QueryConfig } from 'pg'
 export interface Column<Row> {
   name: string
   type: ElementType
-  /** What the column is of where that is no element type: it is sent as text, and Postgres reads it. */
+  /** The column's Postgres type if it isn't an element type: the value is sent as text and cast. */
   cast?: string | undefined
-  /** It is sent together with all others of the row that are: an array of its own costs Postgres more than it has. */
+  /**
+   * Sent in one array together with the row's other packed columns, because each array has a fixed cost in Postgres.
+   */
   isPacked?: boolean | undefined
   of: (row: Row) => Element
 }
 
+/** The rows as a `from` source: its column names, its SQL, and its parameters. */
 export interface Unnested {
   names: string
   source: string
   values: Buffer[]
 }
 
+/** Returns the rows as `unnest` of one array parameter per column, numbered from `firstParameter`. */
 export function unnest<Row>(columns: Column<Row>[], rows: Row[], firstParameter = 1): Unnested {
   const packed = columns.filter(({ isPacked }) => isPacked)
-  const others = columns.filter(({ isPacked }) => !isPacked)
-  const sent = packed.length === 0 ? others : [...others, packedColumn(packed)]
-  const names = [...others, ...packed].map(({ name }) => name).join(', ')
+  const unpacked = columns.filter(({ isPacked }) => !isPacked)
+  const sent = packed.length === 0 ? unpacked : [...unpacked, packedColumn(packed)]
+  const names = [...unpacked, ...packed].map(({ name }) => name).join(', ')
   const arrays = `unnest(${sent.map(({ type }, i) => `$${firstParameter + i}::${type}[]`).join(', ')})`
   const values = sent.map(({ type, of }) => arrayParameter(type, rows.map(of)))
   const cast = [
-    ...others.map(({ name, cast }) => (cast ? `${name}::${cast}` : name)),
+    ...unpacked.map(({ name, cast }) => (cast ? `${name}::${cast}` : name)),
     ...packed.map(({ type, cast = type }, i) => `packed[${i + 1}]::${cast}`),
   ].join(', ')
   if (cast === names) return { names, source: arrays, values }
@@ -37,7 +41,7 @@ export function unnest<Row>(columns: Column<Row>[], rows: Row[], firstParameter 
   }
 }
 
-// Behind offset 0, because Postgres would read the text again for each of its columns.
+// `offset 0` keeps Postgres from parsing the text again for each column.
 const readPacked = 'cross join lateral (select packed_text::text[] as packed offset 0) as texts'
 
 function packedColumn<Row>(columns: Column<Row>[]): Column<Row> {
@@ -48,48 +52,49 @@ function packedColumn<Row>(columns: Column<Row>[]): Column<Row> {
   }
 }
 
-/** In Postgres's text format of arrays, section 8.15.6 of its manual. Bytes are not written so. */
+/** Returns an array in Postgres's text format (manual, section 8.15.6). Not for Buffers. */
 export function arrayLiteral(values: Element[]): string {
   return `{${values.map((value) => (value === null ? 'NULL' : quoted(String(value)))).join()}}`
 }
 
 const quoted = (text: string) => `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`
 
-/** A statement of a `with` clause, whose parameters begin at the number that it is given. */
-export interface Part {
+/** A statement in a `with` clause (common table expression). */
+export interface Cte {
   as: string
+  /** Returns the SQL with its parameters numbered from `firstParameter`. */
   at: (firstParameter: number) => { text: string; values: Buffer[] }
 }
 
 /**
- * Runs statements in one round trip. They must not change the same tables; a later one may read what an earlier one
- * returns, under the name that it has.
+ * Runs the statements as one, in one round trip. They must not change the same tables. A later one may read what an
+ * earlier one returns, by its name.
  */
-export async function runTogether(db: Pick<ClientBase, 'query'>, parts: Part[]): Promise<void> {
-  if (parts.length > 0) await db.query(statementOf(parts))
+export async function runTogether(db: Pick<ClientBase, 'query'>, ctes: Cte[]): Promise<void> {
+  if (ctes.length > 0) await db.query(statementOf(ctes))
 }
 
 /**
- * Sends the parts and `ending`, statements that end the transaction, without waiting between them. A part that fails
- * aborts the transaction, and then `ending` changes nothing.
+ * Pipelines the statements and `ending`, which ends the transaction. If a statement fails, the transaction is aborted
+ * and `ending` has no effect.
  */
 export async function runAndEnd(
   tx: Sender,
-  parts: Part[],
+  ctes: Cte[],
   ending: (string | QueryConfig)[],
 ): Promise<void> {
-  // Made before anything is sent: if that fails, the ending must not go out by itself.
-  const statements = parts.length > 0 ? [statementOf(parts), ...ending] : ending
-  await Promise.all(inOneWrite(tx, () => statements.map((statement) => tx.query(statement))))
+  // Built before anything is sent: if that throws, the ending must not be sent alone.
+  const statements = ctes.length > 0 ? [statementOf(ctes), ...ending] : ending
+  await Promise.all(sendInOneWrite(tx, () => statements.map((statement) => tx.query(statement))))
 }
 
 type Sender = Pick<Client, 'query' | 'connection'>
 
 /**
- * Sends the queries that `send` makes in one write to the socket, on a connection that pipelines. Each write wakes the
- * server's process, which was a quarter of a server's processor time where few sessions come at once.
+ * Sends all queries of `send` with one socket write, on a connection that pipelines. Each write wakes a Postgres
+ * process, which took a quarter of a server's CPU time under low load.
  */
-export function inOneWrite<T>({ connection }: Sender, send: () => T): T {
+export function sendInOneWrite<T>({ connection }: Sender, send: () => T): T {
   connection.stream.cork()
   try {
     return send()
@@ -98,36 +103,32 @@ export function inOneWrite<T>({ connection }: Sender, send: () => T): T {
   }
 }
 
-// Postgres cuts off what is longer, and then takes two statements for one.
-const longestName = 63
+// Postgres truncates longer names, and would then confuse two prepared statements.
+const maxNameLength = 63
 
-const nothingElse = { name: '', text: 'select', values: [] }
+const emptySelect = { name: '', text: 'select', values: [] }
 
-/** A statement with the parts in its `with` clause: all of them take effect, or none does. */
+/** Returns a statement with the CTEs in its `with` clause, so that all of them take effect or none does. */
 export function statementOf(
-  parts: Part[],
-  {
-    name: own,
-    text,
-    values: first,
-  }: { name: string; text: string; values: Buffer[] } = nothingElse,
+  ctes: Cte[],
+  main: { name: string; text: string; values: Buffer[] } = emptySelect,
 ): QueryConfig {
-  if (parts.length === 0) return { name: own, text, values: first }
-  const values = [...first]
-  const named = parts.map(({ as, at }) => {
-    const part = at(values.length + 1)
-    values.push(...part.values)
-    return `${as} as (${part.text})`
+  if (ctes.length === 0) return main
+  const values = [...main.values]
+  const clauses = ctes.map(({ as, at }) => {
+    const cte = at(values.length + 1)
+    values.push(...cte.values)
+    return `${as} as (${cte.text})`
   })
-  const names = [own, ...parts.map(({ as }) => as)].filter(Boolean).join('+')
-  const name = names.length > longestName ? hash('sha256', names).slice(0, longestName) : names
-  return { name, text: `with ${named.join(', ')} ${text}`, values }
+  const names = [main.name, ...ctes.map(({ as }) => as)].filter(Boolean).join('+')
+  const name = names.length > maxNameLength ? hash('sha256', names).slice(0, maxNameLength) : names
+  return { name, text: `with ${clauses.join(', ')} ${main.text}`, values }
 }
 
 export type ElementType = 'text' | 'bigint' | 'integer' | 'boolean' | 'bytea'
 export type Element = string | number | boolean | Buffer | null
 
-// Type numbers of pg_type, which never change (src/include/catalog/pg_type.dat).
+// Built-in type OIDs, which never change (src/include/catalog/pg_type.dat).
 const oids: Record<ElementType, number> = {
   boolean: 16,
   bytea: 17,
@@ -139,10 +140,10 @@ const headerBytes = 20
 const nullLength = -1
 
 /**
- * A one-dimensional array in Postgres's binary format (array_recv). It has dimensions, a has-nulls flag, the
- * element type, length and lower bound, then each element after its size in bytes. The text format would
- * escape every quote, which for JSON costs more than storing it. A row of 1.5 KB bytea took the process 21 µs and
- * Postgres 51, and takes 8 and 9.
+ * Encodes a one-dimensional array in Postgres's binary format (array_recv): dimensions, a has-nulls flag, the element
+ * type, length and lower bound, then each element preceded by its size in bytes. The text format escapes every quote,
+ * which for JSON costs more than storing it: for a row of 1.5 KB bytea, 21 µs in this process and 51 µs in Postgres,
+ * instead of 8 and 9.
  */
 export function arrayParameter(type: ElementType, elements: Element[]): Buffer {
   const sizes = elements.map((element) => sizeOf(type, element))

@@ -9,7 +9,7 @@ export interface ListenerOptions {
   onNotification: (channel: string, payload: string) => void
   onReconnect?: () => void
   logger: Logger
-  /** Milliseconds between checks: a dead line does not tell that it is dead. */
+  /** Milliseconds between heartbeats, which detect a half-open connection (default 5000). */
   heartbeatMs?: number
 }
 
@@ -19,17 +19,14 @@ export interface Listener {
 
 const reconnectMs = 250
 
-/** LISTENs on one dedicated connection and connects again by itself. Rejects if the first attempt fails. */
+/** LISTENs on a dedicated connection, which reconnects by itself. Rejects if the first attempt fails. */
 export async function openListener(options: ListenerOptions): Promise<Listener> {
   let closed = false
   let client = await listen(options, reconnect)
 
   function reconnect(): void {
     if (closed) return
-    options.logger.warn(
-      { channels: options.channels },
-      'connection for notifications lost, connecting again',
-    )
+    options.logger.warn({ channels: options.channels }, 'lost the LISTEN connection; reconnecting')
     void retry()
   }
 
@@ -72,7 +69,7 @@ async function listen(options: ListenerOptions, onLost: () => void): Promise<pg.
     throw error
   }
   const heartbeat = setInterval(() => {
-    // With a query still under way, `end` does not wait for the server to say goodbye.
+    // While a query is pending, `end` doesn't wait for the server to close the connection.
     client.query('select 1').catch(() => client.end().catch(() => {}))
   }, heartbeatMs)
   heartbeat.unref()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { systemCode } from '../thrown.ts'
-import { inOneWrite, type Part, runAndEnd } from './arrays.ts'
+import { type Cte, runAndEnd, sendInOneWrite } from './arrays.ts'
 
 export type Tx = pg.PoolClient
 export type Db = Pick<pg.Pool, 'query'>
@@ -12,21 +12,22 @@ export interface PoolOptions extends Omit<ConnectionOptions, 'applicationName'> 
   applicationName?: string
 }
 
-/** A connection pool. A lost connection only fails the query that uses it, now or next. */
+/** Creates a connection pool. A lost connection only fails the query that is using it, or the next one that does. */
 export function createPool({
   max = 10,
   applicationName = 'tidegate',
   ...options
 }: PoolOptions): pg.Pool {
   const config = connectionConfig({ ...options, applicationName })
-  // What ends a transaction is sent behind its last write, without waiting for the answer.
+  // Pipelining: the commit is sent right after the last write, without waiting for its result.
   const pool = new pg.Pool({ ...config, pipeline: true, max })
   pool.on('error', () => {})
-  // The pool gets errors of idle connections only; one lost in a transaction would end the process.
+  // The pool only handles errors of idle connections; one during a transaction would crash the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
+/** Runs `work` in a transaction: commits its result, rolls back if it throws. */
 export function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
   return shortTransaction(pool, {
     first: [],
@@ -35,13 +36,13 @@ export function transaction<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Pro
 }
 
 export interface ShortTransaction<T> {
-  /** Statements that begin it, in one round trip. */
+  /** Statements that are sent together with `begin`. */
   first: Statement[]
-  /** Gets the rows of each of them, and returns what is to be written in the round trip of the commit. */
-  work: (tx: Tx, rows: Rows[]) => Promise<{ result: T; writes: Part[] }>
+  /** Gets the rows of each first statement, and returns the writes to send together with the commit. */
+  work: (tx: Tx, rows: Rows[]) => Promise<{ result: T; writes: Cte[] }>
 }
 
-/** A transaction with as few round trips as there can be. */
+/** Runs a transaction in as few round trips as possible. */
 export async function shortTransaction<T>(
   pool: pg.Pool,
   { first, work }: ShortTransaction<T>,
@@ -54,10 +55,10 @@ export async function shortTransaction<T>(
     await runAndEnd(tx, writes, ['commit'])
     return result
   } catch (error) {
-    broken = !(await rolledBack(tx, error))
+    broken = !(await tryRollback(tx, error))
     throw error
   } finally {
-    // The pool replaces a connection that may be broken or still be in the transaction.
+    // The pool replaces a connection that may be broken or still in the transaction.
     tx.release(broken)
   }
 }
@@ -65,19 +66,20 @@ export async function shortTransaction<T>(
 export type Statement = string | pg.QueryConfig
 
 /**
- * Runs statements in one round trip, one after the other: each sees what the one before waited for. Returns the rows of
- * each. One that has a name is parsed once for each connection, and planned a few times.
+ * Runs statements in order, in one round trip, and returns the rows of each. Each sees the effects of the previous
+ * ones, including those of locks they waited for. A named statement is parsed once per connection.
  */
 export async function queryAll<R extends pg.QueryResultRow = Rows[number]>(
   tx: Tx,
   ...statements: Statement[]
 ): Promise<R[][]> {
-  const results = inOneWrite(tx, () => statements.map((statement) => tx.query<R>(statement)))
+  const results = sendInOneWrite(tx, () => statements.map((statement) => tx.query<R>(statement)))
   return (await Promise.all(results)).map(({ rows }) => rows)
 }
 
-export async function rolledBack(tx: Tx, error: unknown): Promise<boolean> {
-  // A rollback behind a query that never ends would only wait as long once more.
+/** Rolls back after `error`. Returns false if that failed or makes no sense, so that the connection must be dropped. */
+export async function tryRollback(tx: Tx, error: unknown): Promise<boolean> {
+  // Behind a query that timed out, a rollback would only time out too.
   if (isConnectionError(error)) return false
   return tx.query('rollback').then(
     () => true,
@@ -87,7 +89,7 @@ export async function rolledBack(tx: Tx, error: unknown): Promise<boolean> {
 
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  // A server that is down has no Unix socket either: ENOENT.
+  // Includes ENOENT: a server that is down has no Unix socket.
   if ('syscall' in error && error.syscall === 'connect') return true
   return (
     /^(08|57P0|53300|25P03)/.test(systemCode(error) ?? '') ||
@@ -98,7 +100,7 @@ export function isConnectionError(error: unknown): boolean {
   )
 }
 
-/** By the code of Node's TLS: the certificate is of no authority that is known, or of another name. */
+/** Returns true for a TLS error about the certificate: an unknown authority, or another host name. */
 export function isRefusedCertificate(error: unknown): boolean {
   return /^(SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|CERT_|ERR_TLS_CERT)/.test(systemCode(error) ?? '')
 }
@@ -110,34 +112,34 @@ export function isStatementTimeout(error: unknown): boolean {
 export interface ConnectionOptions {
   url: string
   applicationName: string
-  /** Milliseconds until a query without an answer fails, with its connection. Default: none. */
+  /** Client-side timeout in milliseconds, which also drops the connection. Default: none. */
   queryTimeoutMs?: number
-  /** Milliseconds until the server ends a statement; the connection goes on. Default: none. */
+  /** Server-side timeout of a statement in milliseconds, which keeps the connection. Default: none. */
   statementTimeoutMs?: number
-  /** Milliseconds until the server ends a connection whose open transaction does nothing. Default: none. */
+  /** Milliseconds until the server closes a connection that is idle in a transaction. Default: none. */
   idleInTransactionMs?: number
   settings?: Record<string, string | number>
 }
 
-/** Settings of connections whose writes Postgres refuses. */
+/** Settings of read-only connections. */
 export const readOnly = { default_transaction_read_only: 'on' }
 
 const connectTimeoutMs = 5000
 
-// The locks of a client whose machine or network vanished are freed within about ten seconds.
-const vanishedClients = {
+// Postgres frees the locks of a client whose machine or network is gone within about ten seconds.
+const keepalives = {
   tcp_keepalives_idle: 3,
   tcp_keepalives_interval: 2,
   tcp_keepalives_count: 3,
   tcp_user_timeout: 10_000,
 }
 
-/** Every connection sets it. Where it does not hold, a pooler stands between. */
-export const ownSetting = 'tidegate.connection'
+/** A setting of every connection. A connection pooler drops it, which `refusePooler` detects. */
+export const markerSetting = 'tidegate.connection'
 
 export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
   const { url, applicationName, queryTimeoutMs, statementTimeoutMs, idleInTransactionMs } = options
-  const settings = Object.entries({ ...vanishedClients, [ownSetting]: 'own', ...options.settings })
+  const settings = Object.entries({ ...keepalives, [markerSetting]: 'own', ...options.settings })
   return {
     ...withSettings(url, settings),
     application_name: applicationName,
@@ -150,31 +152,32 @@ export function connectionConfig(options: ConnectionOptions): pg.ClientConfig {
   }
 }
 
-/** Throws for a URL that the driver cannot read, or that names a file which it cannot. */
+/** Throws for a URL that the driver can't parse, or that names a file it can't read. */
 export function checkDatabaseUrl(url: string): void {
   const { port } = new pg.Client(connectionConfig({ url, applicationName: 'tidegate' }))
-  // The driver would wait for ever.
+  // The driver would hang.
   if (!(port >= 1 && port <= 65535)) throw new Error('its port must be 1–65535')
 }
 
-// Options of the address would be in the place of ours.
+// Merges the URL's `options` parameter with our settings, because the driver would use it instead of them.
 function withSettings(url: string, settings: [string, string | number][]): pg.ClientConfig {
-  const own = settings.map(([name, value]) => `-c ${name}=${value}`)
-  const address = URL.canParse(url) ? new URL(url) : undefined
-  const options = address?.searchParams.get('options')
-  if (!address || !options) return { connectionString: url, options: own.join(' ') }
-  address.searchParams.delete('options')
-  return { connectionString: address.href, options: [...own, options].join(' ') }
+  const flags = settings.map(([name, value]) => `-c ${name}=${value}`)
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  const options = parsed?.searchParams.get('options')
+  if (!parsed || !options) return { connectionString: url, options: flags.join(' ') }
+  parsed.searchParams.delete('options')
+  return { connectionString: parsed.href, options: [...flags, options].join(' ') }
 }
 
 /**
- * The 64-bit key of an advisory lock as a decimal string, from the SHA-256 of its name. It is the same in
- * every process and version. Two names with one key (probability 2^-64) would only wait for each other.
+ * Returns the 64-bit key of an advisory lock as a decimal string, from the SHA-256 of its name. It must not change
+ * between versions. If two names have the same key (probability 2^-64), they only wait for each other.
  */
 export function lockKey(name: string): string {
   return createHash('sha256').update(name).digest().readBigInt64BE(0).toString()
 }
 
+/** Tries to take the advisory lock until the end of the transaction. Returns false if another one holds it. */
 export async function tryLock(tx: Tx, name: string): Promise<boolean> {
   const { rows } = await tx.query<{ locked: boolean }>(
     'select pg_try_advisory_xact_lock($1) as locked',

@@ -1,32 +1,32 @@
 import type pg from 'pg'
 import { errorMessage, systemCode } from '../thrown.ts'
-import { ownSetting } from './pool.ts'
+import { markerSetting } from './pool.ts'
 
 /**
- * What a connection sets does not hold, and so nor do notifications, locks and time limits. That is so in every mode of a
- * pooler, because a session's state is what it takes away, so that there is no setting to work behind one.
+ * Thrown if session settings are lost, and with them notifications, locks and timeouts. Every mode of a pooler drops
+ * session state, so no setting makes one work.
  */
 class BehindPooler extends Error {
   constructor(options: ErrorOptions) {
     super(
-      'DATABASE_URL leads to a connection pooler, such as PgBouncer, which does not keep what a connection sets. ' +
-        'Name Postgres itself there, or a proxy that passes connections through.',
+      'DATABASE_URL points to a connection pooler such as PgBouncer, which loses session settings. ' +
+        'Point it to Postgres itself, or to a proxy that passes connections through.',
       options,
     )
   }
 }
 
-/** Throws BehindPooler. */
+/** Throws BehindPooler if the pool's connections go through a connection pooler. */
 export async function refusePooler(pool: pg.Pool): Promise<void> {
-  const asking = pool.query<{ value: string | null }>('select current_setting($1, true) as value', [
-    ownSetting,
+  const query = pool.query<{ value: string | null }>('select current_setting($1, true) as value', [
+    markerSetting,
   ])
-  const { rows } = await asking.catch((cause: unknown) => {
+  const { rows } = await query.catch((cause: unknown) => {
     throw isRefusedSetting(cause) ? new BehindPooler({ cause }) : cause
   })
   if (rows[0]?.value !== 'own') throw new BehindPooler({})
 }
 
-// PgBouncer calls a setting at the start of a connection a violation of the protocol.
+// PgBouncer rejects startup parameters as a protocol violation.
 const isRefusedSetting = (error: unknown) =>
   systemCode(error) === '08P01' && /parameter/.test(errorMessage(error))

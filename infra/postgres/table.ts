@@ -1,19 +1,19 @@
 import {
   arrayLiteral,
   type Column,
+  type Cte,
   type Element,
   type ElementType,
-  type Part,
   unnest,
 } from './arrays.ts'
 import type { Db } from './pool.ts'
 
 export interface ColumnDefinition<T> {
   type: ElementType
-  /** The column's type in Postgres where that is no element type. */
+  /** The column's Postgres type if it isn't an element type. */
   cast?: string
   constraint: string
-  /** How readers select it: pg gives a bigint as text, and JSON as text where the column is text. */
+  /** Returns the SQL to select it: pg returns bigints as text, and JSON in a text column as text. */
   read?(sql: string): string
   name?: string
   write(value: T): Element
@@ -29,13 +29,13 @@ export const column = {
     constraint: notNull,
     write: asIs,
   }),
-  /** Compares byte by byte, so that paging and "latest" mean the same on every server. */
+  /** Text with byte order, so that paging and "latest" give the same results on every server. */
   id: <T extends string = string>(): ColumnDefinition<T> => ({
     type: 'text',
     constraint: `collate "C" ${notNull}`,
     write: asIs,
   }),
-  /** JSON in a text column, since a jsonb column refuses \u0000, which a page can send. */
+  /** JSON in a text column, because jsonb rejects \u0000, which a page can send. */
   json: <T>(): ColumnDefinition<T> => ({
     type: 'text',
     constraint: notNull,
@@ -71,7 +71,7 @@ export const column = {
     write: asIs,
   }),
   bytea: (): ColumnDefinition<Buffer> => ({ type: 'bytea', constraint: notNull, write: asIs }),
-  /** Bytes, as hexadecimal text where they are read and written. */
+  /** Bytes that are read and written as hex. */
   hex: (): ColumnDefinition<string> => ({
     type: 'bytea',
     constraint: notNull,
@@ -80,8 +80,8 @@ export const column = {
   }),
 }
 
-/** Text from outside: it may have a NUL, which Postgres cannot store. */
-export function foreign(text: ColumnDefinition<string>): ColumnDefinition<string> {
+/** Adds a filter to a text column with external input, which may contain NUL: Postgres can't store it. */
+export function untrustedText(text: ColumnDefinition<string>): ColumnDefinition<string> {
   return { ...text, write: storable }
 }
 
@@ -107,12 +107,12 @@ export interface Table<R> {
   name: string
   ddl: string
   key: string
-  /** The columns' names, separated by commas. */
+  /** The column names, separated by commas. */
   names: string
   columns: Column<R>[]
   columnsOf<F extends keyof R>(...fields: F[]): Column<Pick<R, F>>[]
   columnsWithout<F extends keyof R>(...fields: F[]): Column<Pick<R, Exclude<keyof R, F>>>[]
-  /** What a query selects to get the row's fields, or only these, from the table named `alias`. */
+  /** Returns the select list for all fields, or for the given ones, of the table with this alias. */
   select(alias: string, ...fields: (keyof R)[]): string
   selectWithout(alias: string, ...fields: (keyof R)[]): string
 }
@@ -121,15 +121,15 @@ export type RowOf<T> = T extends Table<infer R> ? R : never
 
 export interface TableOptions<R> {
   key?: (keyof R & string)[]
-  /** A column that Postgres computes: its definition, and the field whose column it follows. */
+  /** A generated column: its definition, and the field whose column it follows. */
   generated?: { after: keyof R; ddl: string }
-  /** Nothing of it is in the write-ahead log, so that a crash of Postgres empties it. */
+  /** Skips the write-ahead log. A crash of Postgres empties the table. */
   unlogged?: boolean
-  /** Columns that are sent together (`Column.isPacked`): of a wide table those whose values are short. */
+  /** Columns to send in one array (`Column.isPacked`): those with short values in a wide table. */
   packed?: (keyof R)[]
   /** Storage parameters, such as `fillfactor = 70`. */
   storage?: string
-  /** What follows `create index on` and the table's name. */
+  /** Index definitions: the SQL after `create index on <table>`. */
   indexes?: string[]
 }
 
@@ -144,8 +144,8 @@ export function table<R extends object>(
 
   function ddlOf(field: keyof R): string[] {
     const { type, cast = type, constraint } = definitions[field]
-    const own = `${columnName(field)} ${cast} ${constraint}`.trimEnd()
-    return generated?.after === field ? [own, generated.ddl] : [own]
+    const line = `${columnName(field)} ${cast} ${constraint}`.trimEnd()
+    return generated?.after === field ? [line, generated.ddl] : [line]
   }
 
   function selected(alias: string, field: keyof R): string {
@@ -153,7 +153,7 @@ export function table<R extends object>(
     return `${read(`${alias}.${columnName(field)}`)} as "${String(field)}"`
   }
 
-  const written = <F extends keyof R>(field: F): Column<Pick<R, F>> => ({
+  const columnFor = <F extends keyof R>(field: F): Column<Pick<R, F>> => ({
     name: columnName(field),
     type: definitions[field].type,
     cast: definitions[field].cast,
@@ -167,23 +167,23 @@ export function table<R extends object>(
     ...fields.flatMap(ddlOf),
     ...(key ? [`primary key (${key.map(columnName).join(', ')})`] : []),
   ]
-  function without<F extends keyof R>(others: F[]) {
-    const isOther = new Set<keyof R>(others)
-    return fields.filter((field): field is Exclude<typeof field, F> => !isOther.has(field))
+  function without<F extends keyof R>(excluded: F[]) {
+    const excludedSet = new Set<keyof R>(excluded)
+    return fields.filter((field): field is Exclude<typeof field, F> => !excludedSet.has(field))
   }
 
-  const select = (alias: string, some: (keyof R)[]) =>
-    some.map((field) => selected(alias, field)).join(', ')
+  const select = (alias: string, selection: (keyof R)[]) =>
+    selection.map((field) => selected(alias, field)).join(', ')
   return {
     name,
     ddl: tableDdl(name, lines, options),
     key: keys.map(columnName).join(', '),
     names: fields.map(columnName).join(', '),
-    columns: fields.map(written),
-    columnsOf: (...some) => some.map(written),
-    columnsWithout: (...others) => without(others).map(written),
-    select: (alias, ...some) => select(alias, some.length > 0 ? some : fields),
-    selectWithout: (alias, ...others) => select(alias, without(others)),
+    columns: fields.map(columnFor),
+    columnsOf: (...selection) => selection.map(columnFor),
+    columnsWithout: (...excluded) => without(excluded).map(columnFor),
+    select: (alias, ...selection) => select(alias, selection.length > 0 ? selection : fields),
+    selectWithout: (alias, ...excluded) => select(alias, without(excluded)),
   }
 }
 
@@ -204,8 +204,8 @@ export function keysOf<T extends object>(object: T): Extract<keyof T, string>[] 
   return keys
 }
 
-/** Writes the rows, and replaces those that have their keys. */
-export function saveRows<R>(table: Table<R>, rows: R[]): Part[] {
+/** Returns the statement that upserts the rows. */
+export function saveRows<R>(table: Table<R>, rows: R[]): Cte[] {
   const { columns } = table
   return writeRows(table, {
     as: `save_${identifier(table)}`,
@@ -215,17 +215,20 @@ export function saveRows<R>(table: Table<R>, rows: R[]): Part[] {
   })
 }
 
-/** Writes the rows whose key is new. `areNew` = the caller knows that all are: to look again takes Postgres a fifth longer. */
-export function insertRows<R>(table: Table<R>, rows: R[], { areNew = false } = {}): Part[] {
+/**
+ * Returns the statement that inserts rows whose key is new. With `areNew`, the caller guarantees that all are, which
+ * saves Postgres the conflict check: a fifth of the time.
+ */
+export function insertRows<R>(table: Table<R>, rows: R[], { areNew = false } = {}): Cte[] {
   const { columns } = table
   const conflict = areNew ? '' : 'on conflict do nothing'
   return writeRows(table, { as: `insert_${identifier(table)}`, columns, rows, conflict })
 }
 
-/** The row with the same key gets all other columns of the new one. */
+/** Returns the `on conflict` clause that replaces all columns of a row with the same key. */
 export function replacing({ key, columns }: Pick<Table<never>, 'key' | 'columns'>): string {
-  const others = columns.filter(({ name }) => !key.split(', ').includes(name))
-  return `on conflict (${key}) do update set ${others.map(({ name }) => `${name} = excluded.${name}`).join(', ')}`
+  const replaced = columns.filter(({ name }) => !key.split(', ').includes(name))
+  return `on conflict (${key}) do update set ${replaced.map(({ name }) => `${name} = excluded.${name}`).join(', ')}`
 }
 
 const identifier = ({ name }: TableName) => name.replaceAll('.', '_')
@@ -235,21 +238,21 @@ type TableName = Pick<Table<never>, 'name' | 'key'>
 interface Insert<R> {
   columns: Column<R>[]
   rows: R[]
-  /** `on conflict ...`, and what else ends the statement. */
+  /** The end of the statement: `on conflict ...`, `returning ...`. */
   conflict?: string
-  /** Writes in the order of the key, because two that lock the same rows in different orders can deadlock. */
+  /** Writes in key order, because statements that lock the same rows in different orders can deadlock. */
   ordered?: boolean
 }
 
-/** `as` names the statement within a `with` clause. */
+/** Returns the insert as a CTE named `as`; none if there are no rows. */
 export function writeRows<R>(
   table: TableName,
   { as, ...insert }: Insert<R> & { as: string },
-): Part[] {
+): Cte[] {
   return insert.rows.length === 0 ? [] : [{ as, at: (first) => insertInto(table, insert, first) }]
 }
 
-/** An `insert` whose parameters are one array for each column. */
+/** Returns an `insert` with one array parameter per column. */
 export function insertInto<R>(
   { name, key }: TableName,
   { columns, rows, conflict = '', ordered = false }: Insert<R>,
@@ -275,23 +278,22 @@ export async function loadRows<K extends string, R extends Record<K, string>>(
   return new Map(rows.map((row) => [row[by], row]))
 }
 
+/** Replaces NUL, which Postgres can't store in text. */
 export function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd')
 }
 
-/**
- * Returns the text that searches compare: NFC and lower case by JavaScript's rules, since Postgres's depend on its locale.
- */
+/** Normalizes texts for search: NFC and lower case by JavaScript's rules, because Postgres's depend on the locale. */
 export function searchable(...parts: (string | null)[]): string {
   return storable(parts.map((part) => part ?? '').join('\n'))
     .normalize('NFC')
     .toLowerCase()
 }
 
-/** A LIKE pattern for "contains the text", its wildcards taken literally. */
+/** Returns a LIKE pattern for "contains the text", with its wildcards escaped. */
 export function containsPattern(text: string): string {
   return `%${searchable(text).replace(/[\\%_]/g, '\\$&')}%`
 }
 
-/** A NUL is in nothing, and Postgres takes none. A line feed is only between the texts that are searched. */
+/** Returns true for a search that can't match: stored texts have no NUL, and line feeds only separate them. */
 export const isUnsearchable = (search: string) => /[\0\n]/.test(search)

@@ -1,32 +1,33 @@
 import type { Consumer, EachBatchPayload, KafkaMessage } from 'kafkajs'
-import { handOver } from '../hand-over.ts'
+import { callHandler } from '../hand-over.ts'
 import {
   type Batch,
   backoffMs,
   type ConsumeOptions,
   type LogRecord,
   type Position,
-  placeName,
-  type ReadOn,
+  partitionName,
+  type ResumePosition,
 } from '../port.ts'
 
 export interface AccumulatorDeps {
   consumer: Consumer
   commits: ReturnType<typeof createCommits>
   starts: ReturnType<typeof createStartOffsets>
-  callersName: (topic: string) => string
+  stripPrefix: (topic: string) => string
   options: ConsumeOptions
   isStopping: () => boolean
 }
 
-interface Fetched {
+/** A fetched batch whose `messages` have not been delivered yet. */
+interface PendingFetch {
   payload: EachBatchPayload
   messages: KafkaMessage[]
   done: () => void
 }
 
-interface Piece {
-  fetched: Fetched
+interface Delivery {
+  pending: PendingFetch
   batch: Batch
 }
 
@@ -34,18 +35,18 @@ const heartbeatEveryMs = 1000
 const defaultMaxRecords = 1000
 
 /**
- * kafkajs's eachBatch, called for each partition at once. All of them wait in one place, and what waits is handed over
- * together, in pieces of about `maxRecords`, and never past a failure.
+ * Returns the eachBatch callback for kafkajs, which calls it concurrently for each partition. Collects the fetched
+ * batches of all partitions and delivers them together, about `maxRecords` at a time. A partition stops at a failure.
  */
 export function createAccumulator(deps: AccumulatorDeps) {
-  const { consumer, commits, starts, callersName, options, isStopping } = deps
+  const { consumer, commits, starts, stripPrefix, options, isStopping } = deps
   const failures = new Map<string, number>()
-  let waiting: Fetched[] = []
+  let queue: PendingFetch[] = []
   let isDraining = false
 
   async function eachBatch(payload: EachBatchPayload): Promise<void> {
     const { promise, resolve: done } = Promise.withResolvers<void>()
-    waiting.push({ payload, messages: payload.batch.messages, done })
+    queue.push({ payload, messages: payload.batch.messages, done })
     void drain()
     await withHeartbeat(payload, promise)
   }
@@ -53,64 +54,64 @@ export function createAccumulator(deps: AccumulatorDeps) {
   async function drain(): Promise<void> {
     if (isDraining) return
     isDraining = true
-    // The partitions of one fetch come within the same turn of the event loop.
+    // The partitions of one fetch arrive within the same turn of the event loop.
     await new Promise(setImmediate)
-    while (waiting.length > 0) await deal(take())
+    while (queue.length > 0) await deliver(takeBatches())
     isDraining = false
   }
 
-  function take(): Piece[] {
-    const pieces: Piece[] = []
+  function takeBatches(): Delivery[] {
+    const deliveries: Delivery[] = []
     let room = options.maxRecords ?? defaultMaxRecords
-    for (const fetched of waiting) {
-      if (!goesOn(fetched)) fetched.done()
+    for (const pending of queue) {
+      if (!isDeliverable(pending)) pending.done()
       else if (room > 0) {
-        const batch = batchOf(fetched, { topic: callersName(fetched.payload.batch.topic), room })
+        const batch = batchOf(pending, { topic: stripPrefix(pending.payload.batch.topic), room })
         room -= batch.records.length
-        pieces.push({ fetched, batch })
+        deliveries.push({ pending, batch })
       }
     }
-    const taken = new Set(pieces.map(({ fetched }) => fetched))
-    waiting = waiting.filter((fetched) => goesOn(fetched) && !taken.has(fetched))
-    return pieces
+    const taken = new Set(deliveries.map(({ pending }) => pending))
+    queue = queue.filter((pending) => isDeliverable(pending) && !taken.has(pending))
+    return deliveries
   }
 
-  function goesOn({ payload, messages }: Fetched): boolean {
+  function isDeliverable({ payload, messages }: PendingFetch): boolean {
     const { topic, partition } = payload.batch
     if (isStopping() || messages.length === 0 || !starts.isReady(topic, partition)) return false
     return payload.isRunning() && !payload.isStale()
   }
 
-  async function deal(pieces: Piece[]): Promise<void> {
-    if (pieces.length === 0) return
-    const batches = pieces.map(({ batch }) => batch)
-    const readOn = await handOver(options, batches)
-    for (const piece of pieces) settle(piece, readOn.get(placeName(piece.batch)))
+  async function deliver(deliveries: Delivery[]): Promise<void> {
+    if (deliveries.length === 0) return
+    const batches = deliveries.map(({ batch }) => batch)
+    const resumes = await callHandler(options, batches)
+    for (const delivery of deliveries) settle(delivery, resumes.get(partitionName(delivery.batch)))
   }
 
-  function settle({ fetched, batch }: Piece, chosen: ReadOn | undefined): void {
-    const { topic, partition } = fetched.payload.batch
+  function settle({ pending, batch }: Delivery, resume: ResumePosition | undefined): void {
+    const { topic, partition } = pending.payload.batch
     const last = batch.records.at(-1)?.offset ?? 0
-    if (!options.keepsNoOffsets)
-      commits.add({ topic, partition, offset: chosen?.offset ?? last + 1 })
-    if (chosen) {
-      consumer.seek({ topic, partition, offset: String(chosen.offset) })
-      if (chosen.failed) retryLater(fetched.payload)
-      fetched.done()
+    if (options.commitsOffsets ?? true)
+      commits.add({ topic, partition, offset: resume?.offset ?? last + 1 })
+    if (resume) {
+      consumer.seek({ topic, partition, offset: String(resume.offset) })
+      if (resume.failed) retryLater(pending.payload)
+      pending.done()
       return
     }
-    failures.delete(placeName(fetched.payload.batch))
-    fetched.payload.resolveOffset(String(last))
-    const messages = fetched.messages.slice(batch.records.length)
-    if (messages.length > 0) waiting.push({ ...fetched, messages })
-    else fetched.done()
+    failures.delete(partitionName(pending.payload.batch))
+    pending.payload.resolveOffset(String(last))
+    const messages = pending.messages.slice(batch.records.length)
+    if (messages.length > 0) queue.push({ ...pending, messages })
+    else pending.done()
   }
 
-  // Pauses only this partition: the others go on, and the group does not see a failure.
+  // Pauses only this partition: the others continue, and the group doesn't see a failure.
   function retryLater(payload: EachBatchPayload): void {
-    const place = placeName(payload.batch)
-    const count = (failures.get(place) ?? 0) + 1
-    failures.set(place, count)
+    const name = partitionName(payload.batch)
+    const count = (failures.get(name) ?? 0) + 1
+    failures.set(name, count)
     const resume = payload.pause()
     setTimeout(() => !isStopping() && resume(), backoffMs(count)).unref()
   }
@@ -118,14 +119,14 @@ export function createAccumulator(deps: AccumulatorDeps) {
   return eachBatch
 }
 
-// A handler may take longer than the group waits for a sign of life.
+// Sends heartbeats during the work, because a handler may take longer than the session timeout.
 function withHeartbeat(payload: EachBatchPayload, work: Promise<void>): Promise<void> {
-  const beat = setInterval(() => payload.heartbeat().catch(() => {}), heartbeatEveryMs)
-  return work.finally(() => clearInterval(beat))
+  const timer = setInterval(() => payload.heartbeat().catch(() => {}), heartbeatEveryMs)
+  return work.finally(() => clearInterval(timer))
 }
 
 function batchOf(
-  { payload, messages }: Fetched,
+  { payload, messages }: PendingFetch,
   { topic, room }: { topic: string; room: number },
 ): Batch {
   const { partition } = payload.batch
@@ -149,15 +150,15 @@ function toRecord(message: KafkaMessage, topic: string, partition: number): LogR
 
 export interface StartOffsetsOptions {
   consumer: Consumer
-  callersName: (topic: string) => string
+  stripPrefix: (topic: string) => string
   options: ConsumeOptions
 }
 
 /**
- * Finds where to start after each assignment. kafkajs does not wait for any hook. So new partitions are
- * paused in its event for an assignment, before the first fetch, until their offset is known.
+ * Finds the start offsets after each assignment. kafkajs has no hook that it awaits, so new partitions are paused in
+ * its assignment event, before the first fetch, until their offset is known.
  */
-export function createStartOffsets({ consumer, callersName, options }: StartOffsetsOptions) {
+export function createStartOffsets({ consumer, stripPrefix, options }: StartOffsetsOptions) {
   const { startOffset, onError } = options
   const ready = new Set<string>()
   let generation = 0
@@ -165,24 +166,25 @@ export function createStartOffsets({ consumer, callersName, options }: StartOffs
   async function start(
     topic: string,
     partition: number,
-    mine: number,
+    startedIn: number,
     failures = 0,
   ): Promise<void> {
     try {
-      const offset = await startOffset?.(callersName(topic), partition)
-      if (mine !== generation) return
+      const offset = await startOffset?.(stripPrefix(topic), partition)
+      if (startedIn !== generation) return
       if (offset !== undefined) consumer.seek({ topic, partition, offset: String(offset) })
       ready.add(`${topic} ${partition}`)
       consumer.resume([{ topic, partitions: [partition] }])
     } catch (error) {
-      onError?.(error, { topic: callersName(topic), partition, offset: 0 })
-      const again = () => mine === generation && void start(topic, partition, mine, failures + 1)
-      setTimeout(again, backoffMs(failures + 1)).unref()
+      onError?.(error, { topic: stripPrefix(topic), partition, offset: 0 })
+      const retry = () =>
+        startedIn === generation && void start(topic, partition, startedIn, failures + 1)
+      setTimeout(retry, backoffMs(failures + 1)).unref()
     }
   }
 
   return {
-    assigned(assignment: Record<string, number[]>): void {
+    onAssigned(assignment: Record<string, number[]>): void {
       generation += 1
       ready.clear()
       for (const [topic, partitions] of Object.entries(assignment)) {
@@ -202,7 +204,7 @@ export function createStartOffsets({ consumer, callersName, options }: StartOffs
 
 const commitEveryMs = 250
 
-/** Commits handled offsets together. What a crash leaves uncommitted is delivered again. */
+/** Batches offset commits. Records whose offset was not committed before a crash are delivered again. */
 export function createCommits(consumer: Consumer, onError: (error: unknown) => void) {
   const pending = new Map<string, Position>()
   let timer: NodeJS.Timeout | undefined

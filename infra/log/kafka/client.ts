@@ -14,7 +14,7 @@ export interface KafkaClientOptions {
   retries?: number
 }
 
-/** A kafkajs client that gives up soon enough for a request of ours to be answered, and logs through pino. */
+/** Creates a kafkajs client that logs through pino. Its timeouts are shorter than those of our own requests. */
 export function createKafkaClient(options: KafkaClientOptions): Kafka {
   stopIdleTimers()
   useFastRecordEncoder()
@@ -41,18 +41,18 @@ export function createKafkaClient(options: KafkaClientOptions): Kafka {
 }
 
 function write(logger: Logger, { level, namespace, log }: LogEntry): void {
-  // What is thrown has a stack of its own, and those of kafkajs end in its timers.
+  // Drops the stack: thrown errors have their own, and kafkajs's stacks end in its timers.
   const { message, timestamp: _, logger: __, stack: ___, ...details } = log
-  // It is answered with an error that we deal with: the topics are there.
-  const isKnown = String(log.error) === 'Topic creation errors'
-  if (level === logLevel.ERROR && !isKnown) logger.warn({ kafka: details, namespace }, message)
+  // Logged when topics already exist, which the caller handles.
+  const isExpected = String(log.error) === 'Topic creation errors'
+  if (level === logLevel.ERROR && !isExpected) logger.warn({ kafka: details, namespace }, message)
   else logger.debug({ kafka: details, namespace }, message)
 }
 
 /*
- * Two parts of kafkajs 2.2.4 are replaced as it runs. It is pinned and no longer maintained, so that neither can be mended
- * at its source. Both stay because they are measured: idle connections would take twenty
- * times the processor time without the first, and each appended record five times as much without the second.
+ * Monkey patches of two parts of kafkajs 2.2.4, which is pinned and no longer maintained, so neither can be fixed
+ * upstream. Measured: without the first, idle connections take 20 times the CPU time; without the second, each appended
+ * record takes 5 times as much.
  */
 
 interface RequestQueue {
@@ -62,9 +62,9 @@ interface RequestQueue {
 
 let idleTimersStopped = false
 
-// kafkajs sets a timer with a negative delay even when no request waits (issues 1704 and 1751, unmerged). Every connection
-// then wakes the process each millisecond, and Node prints TimeoutNegativeWarning. A request that has to wait sets the
-// timer anew, so that it is not needed while none does.
+// kafkajs sets a timer with a negative delay even when no request is pending (issues 1704 and 1751, unmerged). Every
+// connection then wakes the process each millisecond, and Node prints TimeoutNegativeWarning. Skipping it is safe,
+// because a request that has to wait sets the timer again.
 function stopIdleTimers(): void {
   if (idleTimersStopped) return
   idleTimersStopped = true
@@ -87,8 +87,8 @@ export interface RecordParts {
 const modulePath = 'kafkajs/src/protocol/recordBatch/record/v0'
 
 /**
- * Replaces the record encoder of kafkajs, which allocates half a kilobyte for each record and header. To be called before
- * the first record is sent.
+ * Replaces the record encoder of kafkajs, which allocates half a kilobyte for each record and header. Must be called
+ * before the first record is sent.
  */
 export function useFastRecordEncoder(): void {
   const require = createRequire(import.meta.url)
@@ -97,7 +97,7 @@ export function useFastRecordEncoder(): void {
   if (loaded) loaded.exports = encodeRecord
 }
 
-/** One record of a batch, magic 2 (kafka.apache.org, "Record"). Numbers are zigzag varints. */
+/** Encodes a record of a batch, magic 2 (kafka.apache.org, "Record"). Numbers are zigzag varints. */
 export function encodeRecord(parts: RecordParts) {
   const { offsetDelta = 0, timestampDelta = 0, key, value, headers = {} } = parts
   const entries = Object.entries(headers)
@@ -138,7 +138,7 @@ function writeBytes(buffer: Buffer, bytes: Bytes, at: number): number {
   )
 }
 
-// Beyond 30 bits are only the times of records that were moved from the embedded log.
+// Only timestamps of records that were moved from the embedded log exceed 30 bits.
 const zigzag = (number: number) =>
   number < 2 ** 30 ? ((number << 1) ^ (number >> 31)) >>> 0 : number * 2
 

@@ -11,14 +11,14 @@ const types = {
   zstd: kafkajs.CompressionTypes.ZSTD,
 }
 
-/** What `compression.type` of a topic may be. */
+/** Values of a topic's `compression.type` that consumers can read. */
 export const readableTypes = ['producer', 'uncompressed', 'gzip', 'zstd']
 
-export const numberOfType = (type: CompressionType): kafkajs.CompressionTypes => types[type]
+export const compressionCode = (type: CompressionType): kafkajs.CompressionTypes => types[type]
 
 const [compress, decompress] = [promisify(zstdCompress), promisify(zstdDecompress)]
 
-/** kafkajs 2.2.4 has gzip alone. To be called before anything is sent or read. */
+/** Registers zstd, which kafkajs 2.2.4 lacks. Must be called before anything is sent or read. */
 export function useZstd(): void {
   kafkajs.CompressionCodecs[kafkajs.CompressionTypes.ZSTD] = () => ({
     compress: ({ buffer }: { buffer: Buffer }) => compress(buffer),

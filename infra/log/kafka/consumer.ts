@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
-import { within } from '../../timing.ts'
+import { withTimeout } from '../../timing.ts'
 import { backoffMs, type ConsumeOptions, type LogConsumer, LogUnavailable } from '../port.ts'
 import { createAccumulator, createCommits, createStartOffsets } from './accumulator.ts'
 
@@ -10,7 +10,7 @@ export interface KafkaConsumerDeps {
 }
 
 const stopTimeoutMs = 5000
-// So many partitions of a member wait for the handler at the same time.
+// Partitions of a member that can wait for the handler at the same time.
 const maxPartitions = 64
 
 export async function startKafkaConsumer(
@@ -20,10 +20,10 @@ export async function startKafkaConsumer(
   let stopping = false
   let failures = 0
   let current = await launch(deps, options, relaunch).catch((cause) => {
-    throw new LogUnavailable('the consumer could not connect', { cause })
+    throw new LogUnavailable('the consumer failed to connect', { cause })
   })
 
-  /** kafkajs gives up for good after errors that it calls final. */
+  /** Replaces the consumer: kafkajs stops permanently after errors that it considers non-retriable. */
   async function relaunch(): Promise<void> {
     while (!stopping) {
       failures += 1
@@ -57,10 +57,17 @@ async function launch(
   const isStopping = () => state.stopping
   const consumer = createConsumer(kafka, { groupId: prefix + options.group, isStopping })
   const onError = (error: unknown) => options.onError?.(error)
-  const callersName = (topic: string) => topic.slice(prefix.length)
+  const stripPrefix = (topic: string) => topic.slice(prefix.length)
   const commits = createCommits(consumer, onError)
-  const starts = createStartOffsets({ consumer, callersName, options })
-  const handle = createAccumulator({ consumer, commits, starts, callersName, options, isStopping })
+  const starts = createStartOffsets({ consumer, stripPrefix, options })
+  const handle = createAccumulator({
+    consumer,
+    commits,
+    starts,
+    stripPrefix,
+    options,
+    isStopping,
+  })
   const running = new Set<Promise<void>>()
   let restart: PromiseWithResolvers<void> | undefined
 
@@ -68,7 +75,7 @@ async function launch(
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     restart?.resolve()
     commits.clear()
-    starts.assigned(payload.memberAssignment)
+    starts.onAssigned(payload.memberAssignment)
   })
   consumer.on(consumer.events.CRASH, ({ payload }) => {
     onError(payload.error)
@@ -83,11 +90,11 @@ async function launch(
     await work.finally(() => running.delete(work))
   }
 
-  // kafkajs loses sight of a consumer that is told to leave while it starts again: it would join later, and keep
-  // partitions that nobody reads.
+  // Waits for a restart to finish first: a consumer that kafkajs disconnects during one joins the group afterwards, and
+  // keeps partitions that nobody reads.
   async function leave(): Promise<void> {
     await restart?.promise
-    // The join is told a moment before kafkajs can leave again.
+    // kafkajs emits GROUP_JOIN just before it can leave again.
     await new Promise(setImmediate)
     await consumer.disconnect()
   }
@@ -113,8 +120,8 @@ async function launch(
       state.stopping = true
       starts.stop()
       await Promise.allSettled(running)
-      await within(commits.flush(), stopTimeoutMs).catch(onError)
-      await within(leave(), stopTimeoutMs).catch(onError)
+      await withTimeout(commits.flush(), stopTimeoutMs).catch(onError)
+      await withTimeout(leave(), stopTimeoutMs).catch(onError)
     },
   }
 }
@@ -125,12 +132,12 @@ function createConsumer(
 ): Consumer {
   return kafka.consumer({
     groupId,
-    // A killed member's partitions go to the others within both together and a second. Brokers allow no less than 6000,
-    // unless they are told to (group.min.session.timeout.ms).
+    // A killed member's partitions are reassigned within the sum of both and a second. 6000 is the brokers' default
+    // minimum (group.min.session.timeout.ms).
     sessionTimeout: 6000,
     heartbeatInterval: 1500,
     minBytes: 1,
-    // With several brokers, one without records delays those of the others for this long.
+    // With several brokers, one without records delays the records of the others for this long.
     maxWaitTimeInMs: 250,
     allowAutoTopicCreation: false,
     retry: { restartOnFailure: async () => !isStopping() },

@@ -7,7 +7,7 @@ import { openProducer, sendBatch } from './producer.ts'
 
 export type KafkaImport = Awaited<ReturnType<typeof openKafkaImport>>
 
-/** Fills topics that exist with the records of another log. Nobody else may write to them. */
+/** Opens a writer that fills existing topics with the records of another log. It must be their only writer. */
 export async function openKafkaImport(options: KafkaLogOptions) {
   const { topicPrefix: prefix = '', compressionType = 'none' } = options
   const kafka = createKafkaClient(options)
@@ -19,8 +19,8 @@ export async function openKafkaImport(options: KafkaLogOptions) {
   undo.defer(end)
   const commit = createGroupCommit({
     write: (records: LogRecord[]) => {
-      const placed = records.map(({ timestamp: storedAt, ...record }) => ({ ...record, storedAt }))
-      return sendBatch(producer, placed, { prefix, compressionType })
+      const toSend = records.map(({ timestamp: storedAt, ...record }) => ({ ...record, storedAt }))
+      return sendBatch(producer, toSend, { prefix, compressionType })
     },
     maxRecords: 5000,
     maxBytes: maxBatchBytes,
@@ -28,10 +28,10 @@ export async function openKafkaImport(options: KafkaLogOptions) {
   })
   const opened = undo.move()
   return {
-    /** Appends the records with their partitions and times. */
+    /** Appends the records with their original partitions and times. */
     append: commit.append,
 
-    /** Deletes all records of the topic. Its offsets go on. */
+    /** Deletes all records of the topic. Its offsets don't restart. */
     async deleteRecords(topic: Topic): Promise<void> {
       const partitions = (await admin.fetchTopicOffsets(prefix + topic))
         .filter(({ low, high }) => low !== high)
@@ -39,7 +39,7 @@ export async function openKafkaImport(options: KafkaLogOptions) {
       await admin.deleteTopicRecords({ topic: prefix + topic, partitions })
     },
 
-    /** Stores where a group goes on that nobody consumes in. */
+    /** Commits offsets for a group without active consumers. */
     async setGroupOffsets(group: string, next: Position[]): Promise<void> {
       for (const [topic, positions] of Map.groupBy(next, (position) => position.topic)) {
         const partitions = positions.map(({ partition, offset }) => ({

@@ -2,7 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs, { type Admin } from 'kafkajs'
 import type { Logger } from 'pino'
 import { createGroupCommit } from '../../flow/group-commit.ts'
-import { type PlacedRecord, partitionOfKey, placeRecord, valueBytes } from '../partition.ts'
+import {
+  assignPartition,
+  type PartitionedRecord,
+  partitionOfKey,
+  valueBytes,
+} from '../partition.ts'
 import {
   backoffMs,
   type EventLog,
@@ -21,15 +26,15 @@ import {
   type ReconnectingClient,
   sendBatch,
 } from './producer.ts'
-import { followSettings, retentionEntries } from './topic-settings.ts'
+import { applyTopicSettings, retentionEntries } from './topic-settings.ts'
 
 export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
   brokers: string[]
-  /** Prefix of the names of topics and groups, so that several installations can share a cluster. */
+  /** Prefix of topic and group names, so that several installations can share a cluster. */
   topicPrefix?: string
   logger: Logger
   clientId?: string
-  /** For topics that are made; where it is absent, the brokers' own setting counts. */
+  /** For new topics. Default: the brokers' setting. */
   replicationFactor?: number
   minInsyncReplicas?: number | undefined
   /** Default: none. */
@@ -38,7 +43,7 @@ export interface KafkaLogOptions extends Pick<KafkaClientOptions, 'security'> {
 
 const timeoutMs = 5000
 const requestTimeout = 4500
-// The bytes of one request for all its partitions, because topics are created to take a batch of this size.
+// The size of a request over all its partitions. Topics are created to accept a batch of this size.
 export const maxBatchBytes = 2 * 1024 * 1024
 const maxMessageBytes = 2 * maxBatchBytes
 
@@ -53,7 +58,7 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
   const topics = createTopics(admin, options)
   const consumers = new Set<LogConsumer>()
   const commit = createGroupCommit({
-    write: (records: PlacedRecord<KeyedRecord>[]) =>
+    write: (records: PartitionedRecord<KeyedRecord>[]) =>
       producer.use(({ producer }) => sendBatch(producer, records, { prefix, compressionType })),
     maxRecords: 5000,
     maxBytes: maxBatchBytes,
@@ -62,9 +67,11 @@ export async function openKafkaLog(options: KafkaLogOptions): Promise<EventLog> 
 
   return {
     async append(records) {
-      // No await where all topics are known: appends made one after the other must keep their order.
-      for (const { topic } of records) if (!topics.known(topic)) await topics.find(topic)
-      return commit.append(records.map((record) => placeRecord(record, topics.known(record.topic))))
+      // Doesn't await if all topics are cached, so that consecutive appends keep their order.
+      for (const { topic } of records) if (!topics.cached(topic)) await topics.find(topic)
+      return commit.append(
+        records.map((record) => assignPartition(record, topics.cached(record.topic))),
+      )
     },
 
     async consume(consumeOptions) {
@@ -108,43 +115,43 @@ function positionsOf(
   admin: ReconnectingClient<Admin>,
   prefix: string,
 ): Pick<EventLog, 'firstPositions' | 'endPositions' | 'positionsSince' | 'committed'> {
-  async function positionsIn(topic: Topic, which: 'low' | 'high'): Promise<Position[]> {
+  async function watermarks(topic: Topic, which: 'low' | 'high'): Promise<Position[]> {
     const offsets = await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
-    return ordered(topic, offsets, (of) => of[which])
+    return toPositions(topic, offsets, (entry) => entry[which])
   }
 
   return {
-    firstPositions: (topic) => positionsIn(topic, 'low'),
-    endPositions: (topic) => positionsIn(topic, 'high'),
+    firstPositions: (topic) => watermarks(topic, 'low'),
+    endPositions: (topic) => watermarks(topic, 'high'),
     async positionsSince(topic, time) {
-      const found = await admin.use((connected) =>
+      const offsets = await admin.use((connected) =>
         connected.fetchTopicOffsetsByTimestamp(prefix + topic, time),
       )
-      return ordered(topic, found, ({ offset }) => offset)
+      return toPositions(topic, offsets, ({ offset }) => offset)
     },
     async committed(group, names) {
       const query = { groupId: prefix + group, topics: names.map((topic) => prefix + topic) }
-      const found = await admin.use((connected) => connected.fetchOffsets(query))
-      return found
+      const offsets = await admin.use((connected) => connected.fetchOffsets(query))
+      return offsets
         .flatMap(({ topic, partitions }) =>
-          ordered(topic.slice(prefix.length), partitions, ({ offset }) => offset),
+          toPositions(topic.slice(prefix.length), partitions, ({ offset }) => offset),
         )
         .filter(({ offset }) => offset >= 0)
     },
   }
 }
 
-function ordered<T extends { partition: number }>(
+function toPositions<T extends { partition: number }>(
   topic: Topic,
-  offsets: T[],
-  offsetOf: (of: T) => string,
+  entries: T[],
+  offsetOf: (entry: T) => string,
 ): Position[] {
-  return offsets
-    .map((of) => ({ topic, partition: of.partition, offset: Number(offsetOf(of)) }))
+  return entries
+    .map((entry) => ({ topic, partition: entry.partition, offset: Number(offsetOf(entry)) }))
     .sort((a, b) => a.partition - b.partition)
 }
 
-// One request at a time: when several connect to a broker at once, kafkajs 2.2.4 breaks off its own TLS and SASL.
+// Serializes requests: if several connect to a broker at once, kafkajs 2.2.4 aborts its own TLS and SASL handshakes.
 function openAdmin(options: KafkaLogOptions): ReconnectingClient<Admin> {
   const kafka = createKafkaClient({ ...options, requestTimeout, retries: 3 })
   const client = createReconnectingClient({
@@ -160,41 +167,41 @@ function openAdmin(options: KafkaLogOptions): ReconnectingClient<Admin> {
   return {
     ...client,
     use(work) {
-      const answer = last.then(() => client.use(work))
-      last = answer.catch(() => {})
-      return answer
+      const result = last.then(() => client.use(work))
+      last = result.catch(() => {})
+      return result
     },
   }
 }
 
-// The brokers answered, and will not answer otherwise.
-function refused(error: Error): never {
+// Rethrows a rejection of topic settings as an error that isn't retried.
+function rethrowRejection(error: Error): never {
   const { cause } = error
-  const found =
+  const rejection =
     cause instanceof kafkajs.KafkaJSAggregateError &&
     cause.errors.find(
-      (one) => one instanceof kafkajs.KafkaJSProtocolError && isRefusal.test(one.type),
+      (part) => part instanceof kafkajs.KafkaJSProtocolError && rejectionType.test(part.type),
     )
-  if (!(found instanceof Error)) throw error
-  throw new Error(`the brokers refuse the settings of a topic: ${found.message}`, { cause })
+  if (!(rejection instanceof Error)) throw error
+  throw new Error(`the brokers rejected the settings of a topic: ${rejection.message}`, { cause })
 }
 
-const isRefusal = /^(INVALID_CONFIG|POLICY_VIOLATION)$/
+const rejectionType = /^(INVALID_CONFIG|POLICY_VIOLATION)$/
 
 function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions) {
   const { topicPrefix: prefix = '', replicationFactor = -1, minInsyncReplicas, logger } = options
-  const partitions = new Map<Topic, number>()
-  let ofRetention: string[] = []
+  const partitionCounts = new Map<Topic, number>()
+  let settingsWarnings: string[] = []
 
   async function find(topic: Topic): Promise<number> {
-    const known = partitions.get(topic)
-    if (known !== undefined) return known
+    const cached = partitionCounts.get(topic)
+    if (cached !== undefined) return cached
     const { topics } = await admin.use((connected) =>
       connected.fetchTopicMetadata({ topics: [prefix + topic] }),
     )
     const count = topics[0]?.partitions.length ?? 0
     if (count === 0) throw new Error(`topic ${topic} does not exist`)
-    partitions.set(topic, count)
+    partitionCounts.set(topic, count)
     return count
   }
 
@@ -205,29 +212,29 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
       replicationFactor,
       configEntries: configEntries(spec, minInsyncReplicas),
     }))
-    // kafkajs's own wait ends with an error at a broker that does not show the topic yet, and too early at one that
-    // is not its leader yet.
+    // kafkajs's own wait fails at a broker that doesn't know the topic yet, and ends too early at one that isn't its
+    // leader yet.
     await admin
       .use((connected) => connected.createTopics({ topics, waitForLeaders: false }))
-      .catch(refused)
-    await Promise.all(specs.map(({ topic }) => findNew(topic)))
-    const warnings = await followSettings({ admin, prefix, specs, maxMessageBytes, logger })
-    ofRetention = [...new Set([...ofRetention, ...warnings])]
+      .catch(rethrowRejection)
+    await Promise.all(specs.map(({ topic }) => waitUntilReady(topic)))
+    const newWarnings = await applyTopicSettings({ admin, prefix, specs, maxMessageBytes, logger })
+    settingsWarnings = [...new Set([...settingsWarnings, ...newWarnings])]
   }
 
-  async function findNew(topic: Topic, failures = 0): Promise<void> {
+  async function waitUntilReady(topic: Topic, failures = 0): Promise<void> {
     try {
       await find(topic)
       await admin.use((connected) => connected.fetchTopicOffsets(prefix + topic))
     } catch (error) {
       if (failures >= 6) throw error
       await delay(backoffMs(failures + 1))
-      await findNew(topic, failures + 1)
+      await waitUntilReady(topic, failures + 1)
     }
   }
 
   async function warnings(): Promise<string[]> {
-    const names = [...partitions.keys()].map((topic) => prefix + topic)
+    const names = [...partitionCounts.keys()].map((topic) => prefix + topic)
     const { topics } = await admin.use((connected) =>
       connected.fetchTopicMetadata({ topics: names }),
     )
@@ -241,7 +248,7 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
         })),
       }),
     )
-    const copies = topics.flatMap((topic) => topic.partitions.map((one) => one.replicas.length))
+    const copies = topics.flatMap(({ partitions }) => partitions.map((p) => p.replicas.length))
     const valuesOf = (name: string) =>
       resources.flatMap(({ configEntries }) =>
         configEntries
@@ -253,18 +260,18 @@ function createTopics(admin: ReconnectingClient<Admin>, options: KafkaLogOptions
       inSync: Math.min(...valuesOf('min.insync.replicas').map(Number)),
       compressionTypes: valuesOf('compression.type'),
     })
-    return [...ofRetention, ...durability]
+    return [...settingsWarnings, ...durability]
   }
 
-  return { find, ensure, warnings, known: (topic: Topic) => partitions.get(topic) }
+  return { find, ensure, warnings, cached: (topic: Topic) => partitionCounts.get(topic) }
 }
 
 const configEntries = (spec: TopicSpec, minInsyncReplicas: number | undefined) => [
   ...retentionEntries(spec),
   { name: 'max.message.bytes', value: String(maxMessageBytes) },
-  // A record that was moved from the embedded log keeps its time.
+  // Records that were moved from the embedded log keep their time.
   { name: 'message.timestamp.type', value: 'CreateTime' },
-  // A broker's own might be one that is not read.
+  // The broker's default might be a type that consumers can't read.
   { name: 'compression.type', value: 'producer' },
   ...(minInsyncReplicas ? [{ name: 'min.insync.replicas', value: String(minInsyncReplicas) }] : []),
 ]
@@ -282,13 +289,17 @@ function durabilityWarnings({
   const unreadable = compressionTypes.find((type) => !readableTypes.includes(type))
   return [
     ...(copies < 3
-      ? [`a topic has ${copies} copies: below 3, a lost broker stops or loses records`]
+      ? [
+          `a topic has a replication factor of ${copies}: below 3, losing a broker blocks writes or loses records`,
+        ]
       : []),
     ...(inSync < 2
-      ? [`min.insync.replicas is ${inSync}: below 2, one broker may confirm what it alone has`]
+      ? [
+          `min.insync.replicas is ${inSync}: below 2, a write can be confirmed while only one broker has it`,
+        ]
       : []),
     ...(unreadable === undefined
       ? []
-      : [`a topic has compression.type ${unreadable}, which is not read: set it to producer`]),
+      : [`a topic has the unsupported compression.type ${unreadable}: set it to producer`]),
   ]
 }

@@ -1,19 +1,18 @@
 import type { Kafka, Message, PartitionerArgs, Producer, RecordMetadata } from 'kafkajs'
-import { within } from '../../timing.ts'
-import type { PlacedRecord } from '../partition.ts'
+import { withTimeout } from '../../timing.ts'
+import type { PartitionedRecord } from '../partition.ts'
 import { type KeyedRecord, LogUnavailable, type Position } from '../port.ts'
-import { type CompressionType, numberOfType } from './compression.ts'
+import { type CompressionType, compressionCode } from './compression.ts'
 
 export interface OpenProducer {
   producer: Producer
-  /** Disconnects; may be called again. Nothing is sent any more, also no retry. */
+  /** Disconnects and aborts pending retries, so nothing is sent any more. Idempotent. */
   end(): Promise<void>
 }
 
 /**
- * An idempotent producer that can be stopped. After `disconnect`, kafkajs goes on with its retries and
- * connects again, so a write that was given up could land later. It asks the partitioner before each try,
- * which then refuses.
+ * Opens an idempotent producer that can be stopped for good. After `disconnect`, kafkajs continues its retries and
+ * reconnects, so an aborted write could land later. It calls the partitioner before each attempt, which throws then.
  */
 export async function openProducer(kafka: Kafka): Promise<OpenProducer> {
   let ended = false
@@ -23,8 +22,8 @@ export async function openProducer(kafka: Kafka): Promise<OpenProducer> {
     createPartitioner:
       () =>
       ({ message }: PartitionerArgs) => {
-        if (ended) throw Object.assign(new Error('the write was given up'), { retriable: false })
-        return message.partition ?? unplaced()
+        if (ended) throw Object.assign(new Error('the write was aborted'), { retriable: false })
+        return message.partition ?? throwUnassigned()
       },
   })
   await producer.connect()
@@ -37,7 +36,7 @@ export async function openProducer(kafka: Kafka): Promise<OpenProducer> {
   }
 }
 
-function unplaced(): never {
+function throwUnassigned(): never {
   throw Object.assign(new Error('a record has no partition'), { retriable: false })
 }
 
@@ -50,22 +49,22 @@ export interface SendOptions {
 
 export async function sendBatch(
   producer: Producer,
-  records: PlacedRecord<KeyedRecord>[],
+  records: PartitionedRecord<KeyedRecord>[],
   { prefix, compressionType }: SendOptions,
 ): Promise<Position[]> {
   const byTopic = Map.groupBy(records, (record) => record.topic)
-  const topicMessages = [...byTopic].map(([topic, some]) => ({
+  const topicMessages = [...byTopic].map(([topic, recordsOfTopic]) => ({
     topic: prefix + topic,
-    messages: some.map(toMessage),
+    messages: recordsOfTopic.map(toMessage),
   }))
-  const compression = numberOfType(compressionType)
-  const answers = await producer.sendBatch({
+  const compression = compressionCode(compressionType)
+  const metadata = await producer.sendBatch({
     topicMessages,
     compression,
     acks: -1,
     timeout: replicasTimeoutMs,
   })
-  return positionsOf(records, prefix, answers)
+  return positionsOf(records, prefix, metadata)
 }
 
 const toMessage = ({
@@ -74,7 +73,7 @@ const toMessage = ({
   headers,
   partition,
   storedAt,
-}: PlacedRecord<KeyedRecord>): Message => ({
+}: PartitionedRecord<KeyedRecord>): Message => ({
   key,
   value,
   headers,
@@ -82,22 +81,22 @@ const toMessage = ({
   ...(storedAt !== undefined && { timestamp: String(storedAt) }),
 })
 
-// Kafka answers with the first offset of each partition; the records follow in the order sent.
+// Numbers the records from their partition's base offset, in the order sent.
 function positionsOf(
-  records: PlacedRecord<KeyedRecord>[],
+  records: PartitionedRecord<KeyedRecord>[],
   prefix: string,
-  answers: RecordMetadata[],
+  metadata: RecordMetadata[],
 ): Position[] {
   const next = new Map<string, number>()
-  for (const { topicName, partition, baseOffset } of answers) {
+  for (const { topicName, partition, baseOffset } of metadata) {
     if (baseOffset === undefined || baseOffset === '-1')
-      throw new Error('the broker gave no offset')
+      throw new Error('the broker returned no offset')
     next.set(`${topicName} ${partition}`, Number(baseOffset))
   }
   return records.map(({ topic, partition }) => {
     const name = `${prefix}${topic} ${partition}`
     const offset = next.get(name)
-    if (offset === undefined) throw new Error('the broker did not answer for every partition')
+    if (offset === undefined) throw new Error('the broker did not respond for every partition')
     next.set(name, offset + 1)
     return { topic, partition, offset }
   })
@@ -110,8 +109,8 @@ export interface ReconnectingClientOptions<T> {
 }
 
 /**
- * A client that is opened on first use and closed after any failure. kafkajs reuses the sequence numbers of a
- * request that timed out. The next records under them would be confirmed as duplicates without being stored.
+ * Creates a client that is opened on first use, and closed and replaced after any failure: kafkajs reuses the sequence
+ * numbers of a request that timed out, so the next records would be confirmed as duplicates without being stored.
  */
 export function createReconnectingClient<T>({
   open,
@@ -125,14 +124,14 @@ export function createReconnectingClient<T>({
     const client = current
     const working = client.then(work)
     try {
-      return await within(working, timeoutMs)
+      return await withTimeout(working, timeoutMs)
     } catch (cause) {
       if (current === client) current = undefined
       const closeAgain = () => client.then(close).catch(() => {})
       void closeAgain()
-      // A retry of kafkajs that is under way connects again.
+      // Closes it again, because a running retry of kafkajs reconnects.
       const settled = working.then(closeAgain, closeAgain)
-      throw new LogUnavailable('Kafka did not confirm in time', { cause, settled })
+      throw new LogUnavailable('Kafka did not confirm the write in time', { cause, settled })
     }
   }
 
@@ -141,7 +140,7 @@ export function createReconnectingClient<T>({
     async close(): Promise<void> {
       const client = await current?.catch(() => undefined)
       current = undefined
-      if (client) await within(close(client), timeoutMs).catch(() => {})
+      if (client) await withTimeout(close(client), timeoutMs).catch(() => {})
     },
   }
 }

@@ -19,7 +19,7 @@ type Settings = Pick<
   | 'KAFKA_SASL_OAUTH_SCOPE'
 >
 
-/** How brokers are connected to. Throws where the settings do not fit together, and names them. */
+/** Returns the TLS and SASL options for kafkajs. Throws if settings contradict each other, and names them. */
 export function kafkaSecurity(settings: Settings): KafkaSecurity {
   const { KAFKA_SECURITY_PROTOCOL: protocol } = settings
   const [hasTls, hasSasl] = [protocol.endsWith('SSL'), protocol.startsWith('SASL')]
@@ -32,7 +32,7 @@ export function kafkaSecurity(settings: Settings): KafkaSecurity {
 function tlsOf(settings: Settings) {
   const { KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key } = settings
   if ((cert === undefined) !== (key === undefined))
-    throw new Error('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE belong together')
+    throw new Error('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE must be set together')
   const tls = {
     ...(ca && { ca: [readSettingFile('KAFKA_SSL_CA_FILE', ca)] }),
     ...(cert && { cert: readSettingFile('KAFKA_SSL_CERT_FILE', cert) }),
@@ -43,9 +43,12 @@ function tlsOf(settings: Settings) {
     for (const pem of tls.ca ?? []) new X509Certificate(pem)
     createSecureContext(tls)
   } catch (cause) {
-    throw new Error(`KAFKA_SSL_*_FILE must be PEM, and the key that of the certificate: ${cause}`, {
-      cause,
-    })
+    throw new Error(
+      `KAFKA_SSL_*_FILE must be PEM, and the key must belong to the certificate: ${cause}`,
+      {
+        cause,
+      },
+    )
   }
   return tls
 }
@@ -90,9 +93,9 @@ function sasl(settings: Settings): Pick<KafkaConfig, 'sasl'> {
   }
 }
 
-const tokenAnswer = z.object({ access_token: z.string() })
+const tokenResponse = z.object({ access_token: z.string() })
 
-// The client credentials grant (RFC 6749, section 4.4). Asked for each connection, which kafkajs keeps.
+// Requests a token with the client credentials grant (RFC 6749, section 4.4), once per connection.
 function bearer(
   { KAFKA_SASL_OAUTH_TOKEN_URL: url, KAFKA_SASL_OAUTH_SCOPE: scope }: Settings,
   { username, password }: { username: string; password: string },
@@ -100,13 +103,13 @@ function bearer(
   if (!url) throw new Error('KAFKA_SASL_MECHANISM OAUTHBEARER needs KAFKA_SASL_OAUTH_TOKEN_URL')
   const credentials = Buffer.from(`${encodeURIComponent(username)}:${encodeURIComponent(password)}`)
   return async () => {
-    const answer = await fetch(url, {
+    const response = await fetch(url, {
       method: 'POST',
       headers: { authorization: `Basic ${credentials.toString('base64')}` },
       body: new URLSearchParams({ grant_type: 'client_credentials', ...(scope ? { scope } : {}) }),
       signal: AbortSignal.timeout(5000),
     })
-    if (!answer.ok) throw new Error(`KAFKA_SASL_OAUTH_TOKEN_URL answered ${answer.status}`)
-    return { value: tokenAnswer.parse(await answer.json()).access_token }
+    if (!response.ok) throw new Error(`KAFKA_SASL_OAUTH_TOKEN_URL returned ${response.status}`)
+    return { value: tokenResponse.parse(await response.json()).access_token }
   }
 }

@@ -3,18 +3,18 @@ import type { Logger } from 'pino'
 import type { TopicSpec } from '../port.ts'
 import type { ReconnectingClient } from './producer.ts'
 
-interface FollowOptions {
+interface TopicSettingsOptions {
   admin: Pick<ReconnectingClient<Admin>, 'use'>
   prefix: string
   specs: TopicSpec[]
-  /** Bytes of the largest batch that is appended. */
+  /** Size of the largest batch that is appended. */
   maxMessageBytes: number
   logger: Pick<Logger, 'error'>
 }
 
 const hourMs = 60 * 60 * 1000
-// Some hosted brokers take no shorter ones.
-const shortestSegmentMs = 4 * hourMs
+// Some hosted brokers reject shorter ones.
+const minSegmentMs = 4 * hourMs
 
 interface Entry {
   name: string
@@ -22,23 +22,23 @@ interface Entry {
 }
 
 /**
- * What a topic has for its retention. A broker deletes whole segments, by their newest record: with its own, of a week,
- * the oldest records of a quiet topic would stay for a week longer.
+ * Returns the topic's configuration entries for retention or compaction. Brokers delete whole segments, by their newest
+ * record: with the default of a week per segment, old records of a quiet topic would be kept a week longer.
  */
 export function retentionEntries({ retentionMs, compactedWithinMs }: TopicSpec): Entry[] {
   if (compactedWithinMs !== undefined) return compactionEntries(compactedWithinMs)
   const retention = { name: 'retention.ms', value: String(retentionMs ?? -1) }
   if (retentionMs === undefined || retentionMs < 24 * hourMs) return [retention]
-  const segmentMs = Math.max(shortestSegmentMs, Math.floor(retentionMs / 7))
+  const segmentMs = Math.max(minSegmentMs, Math.floor(retentionMs / 7))
   return [retention, { name: 'segment.ms', value: String(segmentMs) }]
 }
 
 const minuteMs = 60 * 1000
 
 /**
- * A record is gone from the disk when its segment was rolled, cleaned and unlinked. A broker rolls and cleans when
- * something is appended: whoever writes the topic appends to each partition at least four times within the time. What
- * says that a key has nothing stays longer, because a reader that misses it keeps what it had.
+ * Returns the entries that remove replaced records from disk within the time: their segment must be rolled, cleaned and
+ * unlinked. Brokers only do that on appends, so the topic's writer must append to each partition at least four times
+ * within the time. Tombstones are kept longer, because a reader that misses one keeps the deleted row.
  */
 function compactionEntries(withinMs: number): Entry[] {
   const times = {
@@ -54,84 +54,85 @@ function compactionEntries(withinMs: number): Entry[] {
   return [{ name: 'cleanup.policy', value: 'compact' }, ...entries]
 }
 
-type Found = Awaited<ReturnType<Admin['describeConfigs']>>['resources'][number]
+type TopicConfig = Awaited<ReturnType<Admin['describeConfigs']>>['resources'][number]
 
 /**
- * Sets the retention of topics that already exist, where the settings have a time. Returns a warning for what could not
- * be set, and for topics that lose what is otherwise kept forever, because someone may have meant that. Throws where a
- * topic cannot hold its largest record.
+ * Applies retention and compaction settings to existing topics. Returns a warning for each setting that could not be
+ * changed, and for each topic that should be kept forever but has a retention, which is left alone because it may be
+ * intended. Throws if a topic can't hold its largest record.
  */
-export async function followSettings(options: FollowOptions): Promise<string[]> {
+export async function applyTopicSettings(options: TopicSettingsOptions): Promise<string[]> {
   const { admin, prefix, specs } = options
   const resources = specs.map(({ topic }) => ({
     type: kafkajs.ConfigResourceTypes.TOPIC,
     name: prefix + topic,
   }))
   const query = { includeSynonyms: false, resources }
-  const found = await admin
+  const configs = await admin
     .use((connected) => connected.describeConfigs(query))
     .catch(() => undefined)
-  if (!found)
-    return ['how long topics keep their records was not seen: the Kafka user lacks DescribeConfigs']
+  if (!configs)
+    return ['cannot check the retention of topics: the Kafka user lacks DescribeConfigs']
   const warnings: string[] = []
   for (const spec of specs) {
-    const topic = found.resources.find(({ resourceName }) => resourceName === prefix + spec.topic)
+    const topic = configs.resources.find(({ resourceName }) => resourceName === prefix + spec.topic)
     if (!topic) continue
     requireMessageSize(topic, { ...options, spec })
-    warnings.push(...(await follow(admin, { spec, topic })))
+    warnings.push(...(await applyRetention(admin, { spec, topic })))
   }
   return warnings
 }
 
 function requireMessageSize(
-  topic: Found,
-  { spec, maxMessageBytes: needed, logger }: FollowOptions & { spec: TopicSpec },
+  topic: TopicConfig,
+  { spec, maxMessageBytes: needed, logger }: TopicSettingsOptions & { spec: TopicSpec },
 ): void {
   const { resourceName: name } = topic
-  const { largestRecordBytes: largest = 0 } = spec
+  const { maxRecordBytes = 0 } = spec
   const value = Number(valueIn(topic, 'max.message.bytes') ?? needed)
-  if (value < largest)
+  if (value < maxRecordBytes)
     throw new Error(
-      `topic ${name}: max.message.bytes must be ${needed}, got ${value}: records have up to ${largest} bytes`,
+      `topic ${name}: max.message.bytes must be ${needed}, got ${value}: records can be ${maxRecordBytes} bytes`,
     )
-  const message = 'max.message.bytes of a topic is too small: the broker refuses large appends'
+  const message = 'max.message.bytes of a topic is too small: the broker will reject large appends'
   if (value < needed) logger.error({ topic: name, value, needed }, message)
 }
 
-const valueIn = ({ configEntries }: Found, name: string) =>
+const valueIn = ({ configEntries }: TopicConfig, name: string) =>
   configEntries.find(({ configName }) => configName === name)?.configValue
 
-async function follow(
-  admin: FollowOptions['admin'],
-  { spec, topic }: { spec: TopicSpec; topic: Found },
+async function applyRetention(
+  admin: TopicSettingsOptions['admin'],
+  { spec, topic }: { spec: TopicSpec; topic: TopicConfig },
 ): Promise<string[]> {
   const entries = retentionEntries(spec)
-  const other = entries.find(({ name, value }) => valueIn(topic, name) !== value)
-  if (!other) return []
+  const mismatch = entries.find(({ name, value }) => valueIn(topic, name) !== value)
+  if (!mismatch) return []
   const { resourceName: name } = topic
-  const is = `${other.name} is ${valueIn(topic, other.name)}`
+  const state = `${mismatch.name} is ${valueIn(topic, mismatch.name)}`
   if (spec.retentionMs === undefined && spec.compactedWithinMs === undefined)
-    return [`topic ${name}: ${is}, so it loses what is kept for ever otherwise`]
+    return [`topic ${name}: ${state}, so it deletes records that must be kept forever`]
   const changes = entries.map((entry) => `${entry.name} ${entry.value}`).join(' and ')
   return admin
-    .use((connected) => connected.alterConfigs(altered(topic, entries)))
+    .use((connected) => connected.alterConfigs(alterRequest(topic, entries)))
     .then(
       () => [],
       (error: Error) => [
-        `topic ${name}: ${is}, and could not be set to ${changes} (${error.message})`,
+        `topic ${name}: ${state}, and setting ${changes} failed (${error.message})`,
       ],
     )
 }
 
-// The request replaces all that the topic has of its own, so that is sent along.
-function altered({ resourceName: name, configEntries }: Found, entries: Entry[]) {
-  const own = configEntries
+// Includes the topic's unchanged settings, because the request replaces all of them.
+function alterRequest({ resourceName: name, configEntries }: TopicConfig, entries: Entry[]) {
+  const changed = new Set(entries.map((entry) => entry.name))
+  const unchanged = configEntries
     .filter(({ configSource }) => configSource === kafkajs.ConfigSource.TOPIC_CONFIG)
+    .filter(({ configName }) => !changed.has(configName))
     .map((entry) => ({ name: entry.configName, value: entry.configValue }))
-  const others = own.filter((entry) => entries.every((one) => one.name !== entry.name))
   const type = kafkajs.ConfigResourceTypes.TOPIC
   return {
     validateOnly: false,
-    resources: [{ type, name, configEntries: [...others, ...entries] }],
+    resources: [{ type, name, configEntries: [...unchanged, ...entries] }],
   }
 }

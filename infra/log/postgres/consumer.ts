@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { handOver } from '../hand-over.ts'
+import { callHandler } from '../hand-over.ts'
 import {
   type Batch,
   backoffMs,
@@ -7,70 +7,70 @@ import {
   type Linger,
   type LogConsumer,
   type LogRecord,
-  type Place,
   type Position,
-  placeName,
-  type ReadOn,
+  partitionName,
+  type ResumePosition,
   type Topic,
+  type TopicPartition,
 } from '../port.ts'
 import type { ReadFrom, Session } from './session.ts'
 
 export interface GroupDeps {
   session: Session
-  partitions: Place[]
+  partitions: TopicPartition[]
 }
 
 export interface GroupConsumer extends LogConsumer {
-  /** Records that this process appended, by the names of their places, in order. */
+  /** Passes on records that this process appended, in order, by partition name. */
   appended(batches: ReadonlyMap<string, LogRecord[]>): void
-  /** There may be new records of the topics. Default: of all. */
+  /** Reports that there may be new records of the topics. Default: of all. */
   wake(topics?: Topic[]): void
 }
 
-// A partition that a group reads. Times are those of performance.now.
-interface Reading extends Place {
-  // The next offset to read; undefined until it is known where to start.
+// The read state of a partition. Times are those of performance.now.
+interface Reading extends TopicPartition {
+  // The next offset to read; undefined until the start offset is found.
   next: number | undefined
-  // There are records before this offset. Infinity = there may be some.
+  // There are records before this offset. Infinity = there may be.
   end: number
-  // There may be a record, or none, behind all that is known.
+  // There may be a record after all known ones.
   mayHaveMore: boolean
-  // Records from `next` on that this process appended, which need no statement to be read.
-  ahead: LogRecord[]
-  // The offset behind all that was read or is ahead; undefined while that is not known.
-  aheadEnd: number | undefined
-  // Its records wait for others until then; 0 = they don't wait.
+  // Records from `next` on that this process appended, buffered so that no statement is needed to read them.
+  buffer: LogRecord[]
+  // The offset after all records that were read or buffered; undefined while unknown.
+  bufferEnd: number | undefined
+  // Its records linger until this time; 0 = they don't.
   lingerUntil: number
-  // Handled and not committed yet.
+  // The next offset after records that were handled but not committed yet.
   uncommitted: number | undefined
   failures: number
-  // Not touched before this time, after a failure.
+  // Backs off until this time after a failure.
   notBefore: number
 }
 
-// By the names of their places.
+// By partition name.
 type Readings = ReadonlyMap<string, Reading>
 
-// How long a group without an owner waits at most for a member that stands by.
-const standByMs = 1000
-// Handled offsets are committed together, at most this often. After a crash that much is delivered again.
+// Failover: how often a member on standby tries to acquire the group.
+const standbyMs = 1000
+// Minimum time between commits of handled offsets. A crash delivers the records in between again.
 const commitEveryMs = 1000
 const maxBytes = 4 * 1024 * 1024
-// The most that a group keeps ahead of a partition. More than that is read by a statement.
-const maxAhead = { records: 1000, bytes: 1024 * 1024 }
+// Limits of a partition's buffer. Records beyond them are read with a statement.
+const maxBuffered = { records: 1000, bytes: 1024 * 1024 }
 
 /**
- * Consumes for a group while no other process does. One process works for a group at a time, and all of its partitions
- * are handled in one call at a time. Whatever came while the handler ran is the next call.
+ * Consumes for a group, or stands by while another process owns it. The owner handles all partitions of the group, one
+ * call at a time; records that arrive during a call go into the next one.
  */
 export function startGroup(
   { session, partitions }: GroupDeps,
   options: ConsumeOptions,
 ): GroupConsumer {
-  const { group, maxRecords, linger, keepsNoOffsets = false, onError } = options
-  const me = Symbol(group)
+  const { group, maxRecords, linger, commitsOffsets = true, onError } = options
+  const member = Symbol(group)
   const stopping = Promise.withResolvers<void>()
-  let woken = Promise.withResolvers<void>()
+  let wakeUp = Promise.withResolvers<void>()
   let readings = newReadings([])
   let generation: number | undefined
   let isStopping = false
@@ -81,41 +81,41 @@ export function startGroup(
   async function run(): Promise<void> {
     while (!isStopping) {
       try {
-        await turn()
+        await poll()
         failures = 0
         if (!isStopping && !hasWork()) await wait()
       } catch (error) {
         onError?.(error)
         failures += 1
         for (const reading of readings.values()) readFromLog(reading)
-        // Not ended by a wake: what wakes may be what fails.
-        const backOffEnds = delay(backoffMs(failures), undefined, { ref: false })
-        await Promise.race([backOffEnds, stopping.promise])
+        // `wake` doesn't end the backoff, because the records that it reports may cause the failure.
+        const backoff = delay(backoffMs(failures), undefined, { ref: false })
+        await Promise.race([backoff, stopping.promise])
       }
     }
     await leave().catch((error) => onError?.(error))
   }
 
-  async function turn(): Promise<void> {
-    const owned = await session.own(group, me)
-    if (owned !== generation) readings = newReadings(owned === undefined ? [] : partitions)
-    generation = owned
+  async function poll(): Promise<void> {
+    const acquired = await session.acquire(group, member)
+    if (acquired !== generation) readings = newReadings(acquired === undefined ? [] : partitions)
+    generation = acquired
     await findStarts(session, readings, options)
-    const batches = await readOnce(session, readings, maxRecords)
-    if (batches.length > 0) await deal(batches)
+    const batches = await readBatches(session, readings, maxRecords)
+    if (batches.length > 0) await deliver(batches)
     if (performance.now() >= nextCommit) await commit()
   }
 
-  async function deal(batches: Batch[]): Promise<void> {
-    const readOn = await handOver(options, batches)
+  async function deliver(batches: Batch[]): Promise<void> {
+    const resumes = await callHandler(options, batches)
     for (const batch of batches) {
-      const reading = readings.get(placeName(batch))
-      if (reading) settle(reading, batch, readOn.get(placeName(batch)))
+      const reading = readings.get(partitionName(batch))
+      if (reading) settle(reading, batch, resumes.get(partitionName(batch)))
     }
   }
 
   async function commit(): Promise<void> {
-    const changed = keepsNoOffsets ? [] : uncommittedOf(readings)
+    const changed = commitsOffsets ? uncommittedOf(readings) : []
     if (changed.length === 0) return
     nextCommit = performance.now() + commitEveryMs
     await session.commit(group, changed)
@@ -125,19 +125,19 @@ export function startGroup(
   const hasWork = () => [...readings.values()].some(isReady)
 
   async function wait(): Promise<void> {
-    woken = Promise.withResolvers()
-    const hasToCommit = !keepsNoOffsets && uncommittedOf(readings).length > 0
+    wakeUp = Promise.withResolvers()
+    const hasToCommit = commitsOffsets && uncommittedOf(readings).length > 0
     const msToCommit = hasToCommit ? nextCommit - performance.now() : Infinity
-    const ms = Math.max(0, Math.min(standByMs, msToCommit, msToReady(readings)))
-    const timer = setTimeout(woken.resolve, ms)
-    await woken.promise
+    const ms = Math.max(0, Math.min(standbyMs, msToCommit, msToReady(readings)))
+    const timer = setTimeout(wakeUp.resolve, ms)
+    await wakeUp.promise
     clearTimeout(timer)
   }
 
   async function leave(): Promise<void> {
     if (generation === undefined) return
     await commit()
-    await session.release(group, me)
+    await session.release(group, member)
   }
 
   return {
@@ -146,9 +146,9 @@ export function startGroup(
         const reading = readings.get(name)
         if (!reading) continue
         if (linger) reading.lingerUntil = endOfLinger(reading, records, linger)
-        keepAhead(reading, records)
+        bufferRecords(reading, records)
       }
-      if (hasWork()) woken.resolve()
+      if (hasWork()) wakeUp.resolve()
     },
     wake(topics = options.topics) {
       for (const reading of readings.values()) {
@@ -156,12 +156,12 @@ export function startGroup(
         reading.mayHaveMore = true
         reading.lingerUntil = 0
       }
-      if (hasWork()) woken.resolve()
+      if (hasWork()) wakeUp.resolve()
     },
     async stop() {
       isStopping = true
       stopping.resolve()
-      woken.resolve()
+      wakeUp.resolve()
       await finished
     },
   }
@@ -172,22 +172,22 @@ async function findStarts(
   readings: Readings,
   options: ConsumeOptions,
 ): Promise<void> {
-  const fresh = [...readings.values()].filter((one) => one.next === undefined && isDue(one))
-  if (fresh.length === 0) return
+  const starting = [...readings.values()].filter((r) => r.next === undefined && isDue(r))
+  if (starting.length === 0) return
   const positions = await session.committed(options.group)
-  const committed = new Map(positions.map((at) => [placeName(at), at.offset]))
-  await Promise.all(fresh.map((reading) => findStart(reading, { options, committed })))
+  const committed = new Map(positions.map((at) => [partitionName(at), at.offset]))
+  await Promise.all(starting.map((reading) => findStart(reading, { options, committed })))
 }
 
-// Starts at the caller's choice, else at the committed offset, else at the beginning.
+// Starts at the caller's `startOffset`, else at the committed offset, else at 0.
 async function findStart(
   reading: Reading,
   { options, committed }: { options: ConsumeOptions; committed: Map<string, number> },
 ): Promise<void> {
   const { topic, partition } = reading
   try {
-    const chosen = await options.startOffset?.(topic, partition)
-    reading.next = chosen ?? committed.get(placeName(reading)) ?? 0
+    const startOffset = await options.startOffset?.(topic, partition)
+    reading.next = startOffset ?? committed.get(partitionName(reading)) ?? 0
     reading.failures = 0
   } catch (error) {
     backOff(reading)
@@ -195,37 +195,44 @@ async function findStart(
   }
 }
 
-// Takes what is ahead, and reads all other partitions that may have records by one statement.
-async function readOnce(session: Session, readings: Readings, maxRecords = 1000): Promise<Batch[]> {
+// Takes buffered records, and reads all other partitions that may have records with a single statement.
+async function readBatches(
+  session: Session,
+  readings: Readings,
+  maxRecords = 1000,
+): Promise<Batch[]> {
   const ready = [...readings.values()].filter(isReady)
-  const others = ready.filter((reading) => reading.ahead.length === 0)
-  const { batches, room } = takeAhead(ready, maxRecords)
-  if (others.length === 0 || room === 0) return batches
-  const positions = shareRead(others, room)
-  // Before the read: what is appended from now on may be in it, or not.
-  for (const reading of others) {
+  const unbuffered = ready.filter((reading) => reading.buffer.length === 0)
+  const { batches, room } = takeBuffered(ready, maxRecords)
+  if (unbuffered.length === 0 || room === 0) return batches
+  const reads = shareRead(unbuffered, room)
+  // Reset before the read, which may or may not see records appended from now on.
+  for (const reading of unbuffered) {
     reading.end = 0
     reading.mayHaveMore = false
-    reading.aheadEnd = undefined
+    reading.bufferEnd = undefined
   }
-  const found = await session.read(positions)
-  const read = others.flatMap((reading, i): Batch[] => {
+  const results = await session.read(reads)
+  const fromLog = unbuffered.flatMap((reading, i): Batch[] => {
     const { topic, partition } = reading
-    const records = found[i] ?? []
-    const limits = positions[i]
-    reading.aheadEnd = (records.at(-1)?.offset ?? reading.next - 1) + 1
+    const records = results[i] ?? []
+    const limits = reads[i]
+    reading.bufferEnd = (records.at(-1)?.offset ?? reading.next - 1) + 1
     if (limits && isFull(records, limits)) reading.end = Infinity
     return records.length > 0 ? [{ topic, partition, records }] : []
   })
-  return [...batches, ...read]
+  return [...batches, ...fromLog]
 }
 
-// Returns what was ahead, and how many records more a call may have.
-function takeAhead(ready: ReadyReading[], maxRecords: number): { batches: Batch[]; room: number } {
+// Returns buffered records, and how many more records the call may have.
+function takeBuffered(
+  ready: ReadyReading[],
+  maxRecords: number,
+): { batches: Batch[]; room: number } {
   const batches: Batch[] = []
   let room = maxRecords
   for (const reading of ready) {
-    const records = reading.ahead.splice(0, room)
+    const records = reading.buffer.splice(0, room)
     room -= records.length
     if (records.length > 0)
       batches.push({ topic: reading.topic, partition: reading.partition, records })
@@ -233,44 +240,44 @@ function takeAhead(ready: ReadyReading[], maxRecords: number): { batches: Batch[
   return { batches, room }
 }
 
-// The first unread record makes its partition wait, and an urgent one ends that.
+// Returns the end of the linger: it starts with the first unread record, and an urgent one ends it.
 function endOfLinger(reading: Reading, records: LogRecord[], linger: Linger): number {
   if (records.some(({ headers }) => linger.urgent.has(headers.event_type ?? ''))) return 0
-  const isFirst = reading.ahead.length === 0 && records[0]?.offset === reading.aheadEnd
+  const isFirst = reading.buffer.length === 0 && records[0]?.offset === reading.bufferEnd
   return isFirst ? performance.now() + linger.ms : reading.lingerUntil
 }
 
-function keepAhead(reading: Reading, records: LogRecord[]): void {
+function bufferRecords(reading: Reading, records: LogRecord[]): void {
   const [first, last] = [records[0], records.at(-1)]
   if (!first || !last) return
   reading.end = Math.max(reading.end, last.offset + 1)
-  // Without what another process appended in between, it is read by a statement.
-  if (first.offset !== reading.aheadEnd) return
-  const ahead = [...reading.ahead, ...records]
-  if (ahead.length > maxAhead.records || bytesOf(ahead) > maxAhead.bytes) return
-  reading.ahead = ahead
-  reading.aheadEnd = last.offset + 1
+  // A gap means that another process appended in between, so a statement must read the records.
+  if (first.offset !== reading.bufferEnd) return
+  const buffer = [...reading.buffer, ...records]
+  if (buffer.length > maxBuffered.records || bytesOf(buffer) > maxBuffered.bytes) return
+  reading.buffer = buffer
+  reading.bufferEnd = last.offset + 1
 }
 
-// There may be any number of records from `next` on.
+// Drops the buffer, so that the partition is read with a statement from `next` on.
 function readFromLog(reading: Reading): void {
   reading.end = Infinity
-  reading.ahead = []
-  reading.aheadEnd = undefined
+  reading.buffer = []
+  reading.bufferEnd = undefined
 }
 
-function newReadings(places: Place[]): Readings {
-  const fresh = {
+function newReadings(partitions: TopicPartition[]): Readings {
+  const initial = {
     next: undefined,
     end: Infinity,
     mayHaveMore: false,
-    aheadEnd: undefined,
+    bufferEnd: undefined,
     lingerUntil: 0,
     uncommitted: undefined,
     failures: 0,
     notBefore: 0,
   }
-  return new Map(places.map((place) => [placeName(place), { ...place, ...fresh, ahead: [] }]))
+  return new Map(partitions.map((at) => [partitionName(at), { ...at, ...initial, buffer: [] }]))
 }
 
 const isDue = ({ notBefore }: Reading): boolean => notBefore <= performance.now()
@@ -283,8 +290,8 @@ const isReady = (reading: Reading): reading is ReadyReading =>
   isDue(reading) &&
   reading.lingerUntil <= performance.now()
 
-// The partitions that are known to have more than an equal share of one read divide it among them. The others ask for
-// that share.
+// Splits a read among partitions. Those known to have more than an equal share divide the whole read among themselves;
+// the others are expected to have little and request an equal share.
 function shareRead(ready: ReadyReading[], maxRecords: number): ReadFrom[] {
   const share = maxRecords / ready.length
   const isLarge = ({ next, end }: ReadyReading) => end - next > share
@@ -301,19 +308,19 @@ function shareRead(ready: ReadyReading[], maxRecords: number): ReadFrom[] {
   })
 }
 
-// Returns whether the limits may have left some.
+// Returns true if the limits may have cut off records.
 const isFull = (records: LogRecord[], limits: ReadFrom): boolean =>
   records.length >= limits.records || bytesOf(records) >= limits.bytes
 
 const bytesOf = (records: LogRecord[]): number =>
   records.reduce((sum, { value }) => sum + value.length, 0)
 
-// Moves behind the records, or to where the handler wants to go on.
-function settle(reading: Reading, { records }: Batch, chosen: ReadOn | undefined): void {
-  reading.next = chosen?.offset ?? (records.at(-1)?.offset ?? 0) + 1
+// Advances past the records, or to the position where the handler wants to resume.
+function settle(reading: Reading, { records }: Batch, resume: ResumePosition | undefined): void {
+  reading.next = resume?.offset ?? (records.at(-1)?.offset ?? 0) + 1
   reading.uncommitted = reading.next
-  if (chosen) readFromLog(reading)
-  if (chosen?.failed) backOff(reading)
+  if (resume) readFromLog(reading)
+  if (resume?.failed) backOff(reading)
   else reading.failures = 0
 }
 
@@ -327,7 +334,7 @@ const uncommittedOf = (readings: Readings): Position[] =>
     uncommitted === undefined ? [] : [{ topic, partition, offset: uncommitted }],
   )
 
-// Milliseconds until a partition that waits is ready; Infinity = none waits.
+// Returns the milliseconds until the next backoff or linger ends; Infinity if there is none.
 function msToReady(readings: Readings): number {
   const now = performance.now()
   const waits = [...readings.values()].flatMap(({ notBefore, lingerUntil }) => [

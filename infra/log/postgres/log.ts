@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import type { Part } from '../../postgres/arrays.ts'
-import { within } from '../../timing.ts'
-import { type PlacedRecord, partitionOfKey, placeRecord } from '../partition.ts'
+import type { Cte } from '../../postgres/arrays.ts'
+import { withTimeout } from '../../timing.ts'
+import { assignPartition, type PartitionedRecord, partitionOfKey } from '../partition.ts'
 import {
   type EventLog,
   type KeyedRecord,
@@ -19,25 +19,25 @@ import { createWakes } from './wakes.ts'
 import { openWriter, writerConnections } from './writer.ts'
 
 export interface PostgresLogOptions<Guard = never> {
-  /** For everything but appending and consuming, which have connections of their own. */
+  /** Used for everything except appending and consuming, which have connections of their own. */
   pool: pg.Pool
   url: string
   logger: Logger
   schema?: string
-  /** Statements that take effect together with an append of these records, or not at all. */
-  storedWith?: (records: PlacedRecord[]) => Part[]
+  /** Returns statements that are written atomically with an append of these records. */
+  extraWrites?: (records: PartitionedRecord[]) => Cte[]
   /**
-   * The statements of `appendIf`, for all guards of one write. The last of them is named `refused`: where it returns a
-   * row, none of them takes effect.
+   * Returns the statements of `appendIf` for all guards of a write. The last one is named `refused`: if it returns a
+   * row, nothing is written.
    */
-  guardedBy?: (guards: Guard[]) => Part[]
-  /** Default: they are deleted while the log is open. */
+  guardWrites?: (guards: Guard[]) => Cte[]
+  /** Keeps expired records. Default: they are deleted while the log is open. */
   keepsExpired?: boolean
-  /** The log has to be there: nothing is made or deleted, and Postgres refuses every write. */
+  /** The log must exist: nothing is created or deleted, and Postgres refuses every write. */
   isReadOnly?: boolean
 }
 
-/** Beside those of its pool: the writer's, and the session and the listener of a process that consumes. */
+/** Connections besides those of the pool: the writer's, and the session and listener of a process that consumes. */
 export const embeddedLogConnections = { writers: writerConnections, consumers: 2 }
 
 const timeoutMs = 5000
@@ -53,8 +53,8 @@ export async function openPostgresLog<Guard = never>(
     url,
     logger,
     schema = 'tidegate_log',
-    storedWith,
-    guardedBy,
+    extraWrites,
+    guardWrites,
     isReadOnly = false,
   } = options
   const { keepsExpired = isReadOnly } = options
@@ -62,22 +62,22 @@ export async function openPostgresLog<Guard = never>(
   const topics = createTopics(pool, schema)
   const wakes = createWakes({ pool, url, schema, logger })
   const session = createSession({ url, schema, isReadOnly, onLost: wakes.wakeAll })
-  const writer = openWriter({ url, schema, onWritten: wakes.appended, storedWith, guardedBy })
+  const writer = openWriter({ url, schema, onWritten: wakes.appended, extraWrites, guardWrites })
   const consumers = new Set<LogConsumer>()
   const retention = keepsExpired ? undefined : startRetention(options, schema)
   let closing: Promise<void> | undefined
 
   return {
     async append(records) {
-      // No await where all topics are known: appends made one after the other must keep their order.
-      for (const { topic } of records) if (!topics.known(topic)) await topics.find(topic)
-      return writer.append(records.map(placed))
+      // Doesn't await if all topics are cached, so that consecutive appends keep their order.
+      for (const { topic } of records) if (!topics.cached(topic)) await topics.find(topic)
+      return writer.append(records.map(withPartition))
     },
 
-    ...(guardedBy && {
+    ...(guardWrites && {
       async appendIf(record, guard) {
-        if (!topics.known(record.topic)) await topics.find(record.topic)
-        return writer.appendIf(placed(record), guard)
+        if (!topics.cached(record.topic)) await topics.find(record.topic)
+        return writer.appendIf(withPartition(record), guard)
       },
     }),
 
@@ -85,7 +85,7 @@ export async function openPostgresLog<Guard = never>(
       const { topics: names } = consumeOptions
       const infos = await Promise.all(names.map((name) => topics.find(name)))
       await wakes.open().catch(unavailable)
-      const partitions = infos.flatMap(placesOf)
+      const partitions = infos.flatMap(partitionsOf)
       const consumer = startGroup({ session, partitions }, consumeOptions)
       wakes.add(consumer)
       const registered = {
@@ -109,7 +109,7 @@ export async function openPostgresLog<Guard = never>(
     partitionOf: async (topic, key) => partitionOfKey(key, (await topics.find(topic)).partitions),
 
     async ensureTopics(specs) {
-      for (const spec of specs) await within(topics.ensure(spec), timeoutMs).catch(unavailable)
+      for (const spec of specs) await withTimeout(topics.ensure(spec), timeoutMs).catch(unavailable)
     },
 
     warnings: async () => [],
@@ -126,9 +126,9 @@ export async function openPostgresLog<Guard = never>(
     },
   }
 
-  function placed({ value, ...record }: KeyedRecord): PlacedRecord {
+  function withPartition({ value, ...record }: KeyedRecord): PartitionedRecord {
     if (value === null) throw new Error('the embedded log has no compacted topics')
-    return placeRecord({ ...record, value }, topics.known(record.topic)?.partitions)
+    return assignPartition({ ...record, value }, topics.cached(record.topic)?.partitions)
   }
 
   async function close(): Promise<void> {
@@ -145,7 +145,7 @@ async function ask<Row extends pg.QueryResultRow>(
   text: string,
   values: unknown[] = [],
 ): Promise<Row[]> {
-  const { rows } = await within(pool.query<Row>(text, values), timeoutMs).catch(unavailable)
+  const { rows } = await withTimeout(pool.query<Row>(text, values), timeoutMs).catch(unavailable)
   return rows
 }
 
@@ -176,7 +176,7 @@ function positionsOf(
 const firstOffset = (schema: string) => `coalesce((select min("offset") from ${schema}.records r
   where r.topic = p.topic and r.partition = p.partition), next_offset)`
 
-// Halves what is left of each partition, because no index has times.
+// Binary search in each partition, because there is no index on the time.
 const sinceText = (schema: string) => `with recursive searched (partition, low, high) as (
     select partition, ${firstOffset(schema)}, next_offset from ${schema}.partitions p where topic = $1
     union all
@@ -185,16 +185,16 @@ const sinceText = (schema: string) => `with recursive searched (partition, low, 
       select coalesce((select stored_at < $2 from ${schema}.records r
         where r.topic = $1 and r.partition = searched.partition and r."offset" >= middle
         order by r."offset" limit 1), false) as is_older
-    ) found where low < high
+    ) probe where low < high
   ) select partition, low as "offset" from searched where low = high order by 1`
 
-const placesOf = ({ topic, partitions }: TopicInfo) =>
+const partitionsOf = ({ topic, partitions }: TopicInfo) =>
   Array.from({ length: partitions }, (_, partition) => ({ topic, partition }))
 
 function unavailable(cause: unknown): never {
   throw cause instanceof LogUnavailable
     ? cause
-    : new LogUnavailable('the log could not be reached', { cause })
+    : new LogUnavailable('cannot reach the log', { cause })
 }
 
 function startRetention(
@@ -203,12 +203,12 @@ function startRetention(
 ): NodeJS.Timeout {
   const run = () =>
     deleteExpiredRecords(pool, schema).catch((error) =>
-      logger.warn({ err: error }, 'deleting expired records failed'),
+      logger.warn({ err: error }, 'failed to delete expired records'),
     )
   return setInterval(run, retentionEveryMs).unref()
 }
 
-const chunk = 5000
+const chunkSize = 5000
 
 /** Deletes records older than their topic's retention, oldest first. Safe to run in several processes at once. */
 export async function deleteExpiredRecords(pool: pg.Pool, schema: string): Promise<number> {
@@ -227,7 +227,7 @@ export async function deleteExpiredRecords(pool: pg.Pool, schema: string): Promi
        )
        delete from ${schema}.records r using old
        where r.topic = old.topic and r.partition = old.partition and r."offset" = old."offset"`,
-      [chunk],
+      [chunkSize],
     )
     total += rowCount ?? 0
     if (!rowCount) return total

@@ -1,20 +1,20 @@
 import type { Tx } from '../../postgres/pool.ts'
-import { type Position, placeName } from '../port.ts'
+import { type Position, partitionName } from '../port.ts'
 
 /**
- * Ends the log for good, as its records are elsewhere up to `ends`: whoever still appends to it is refused, so nothing is
- * acknowledged that nobody reads. Throws where it has gone on. Its records stay.
+ * Retires the embedded log after its records were moved up to `ends`: later appends fail, so nothing is acknowledged
+ * that nobody would read. Its records are kept. Throws if records were appended during the move.
  */
 export async function retireLog(tx: Tx, ends: Position[], schema = 'tidegate_log'): Promise<void> {
-  // An append that waits for this finds no partition.
+  // An append that waits for this lock fails afterwards, because its partition is gone.
   await tx.query(`set local lock_timeout = '5s'; lock table ${schema}.partitions in exclusive mode`)
   const { rows } = await tx.query<Position>(
     `select topic, partition, next_offset::float8 as "offset" from ${schema}.partitions`,
   )
-  const now = new Map(rows.map((row) => [placeName(row), row.offset]))
-  if (ends.some((end) => now.get(placeName(end)) !== end.offset))
+  const currentEnds = new Map(rows.map((row) => [partitionName(row), row.offset]))
+  if (ends.some((end) => currentEnds.get(partitionName(end)) !== end.offset))
     throw new Error(
-      'Something was appended to the embedded log meanwhile. Stop every server, and run this again: it goes on where it ended.',
+      'Records were appended to the embedded log during the move. Stop every server and run the command again: it resumes.',
     )
   await tx.query(`delete from ${schema}.partitions`)
 }

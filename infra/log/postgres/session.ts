@@ -3,7 +3,7 @@ import pg from 'pg'
 import { z } from 'zod'
 import { createGroupCommit } from '../../flow/group-commit.ts'
 import { connectionConfig, readOnly } from '../../postgres/pool.ts'
-import { type LogRecord, type Position, placeName } from '../port.ts'
+import { type LogRecord, type Position, partitionName } from '../port.ts'
 
 export interface SessionOptions {
   url: string
@@ -12,13 +12,13 @@ export interface SessionOptions {
   onLost: () => void
 }
 
-/** Start of a read, and the most that it returns from there. */
+/** A read: its start position, and its limits in records and bytes. */
 export interface ReadFrom extends Position {
   records: number
   bytes: number
 }
 
-// Limits one statement for several groups.
+// Limits a statement that reads for several groups.
 const maxReadBytes = 16 * 1024 * 1024
 
 type Statement = Required<Pick<pg.QueryConfig<unknown[]>, 'name' | 'text' | 'values'>>
@@ -28,12 +28,13 @@ const offsetRows = z.array(
 )
 
 /**
- * The connection through which a process consumes. It holds the advisory lock of each group that this process works
- * for, and all reads and commits of those groups go through it. When the process dies, connection and locks end.
+ * Creates the connection that a process consumes through. It holds the advisory lock of each group that the process
+ * owns, and all reads and commits of those groups use it. If the process dies, Postgres releases the locks with the
+ * connection.
  */
 export function createSession({ schema, onLost, ...options }: SessionOptions) {
   const owners = new Map<string, symbol>()
-  // Counts connections: what was known under an earlier one may belong to another process by now.
+  // Incremented for each new connection: groups owned through an earlier one may belong to another process by now.
   let generation = 0
   const { query, end } = createConnection(options, () => {
     owners.clear()
@@ -43,14 +44,14 @@ export function createSession({ schema, onLost, ...options }: SessionOptions) {
 
   return {
     /**
-     * Whether `me` may consume for the group now: a number that changes with the connection, or undefined while
-     * another has the group.
+     * Acquires the group for a member, or confirms that it still owns it. Returns the generation of the connection;
+     * undefined while another member owns the group.
      */
-    async own(group: string, me: symbol): Promise<number | undefined> {
+    async acquire(group: string, member: symbol): Promise<number | undefined> {
       const owner = owners.get(group)
-      if (owner === me) return generation
+      if (owner === member) return generation
       if (owner) return undefined
-      owners.set(group, me)
+      owners.set(group, member)
       try {
         const text = 'select pg_try_advisory_lock($1, $2) as locked'
         const [row] = await query<{ locked: boolean }>({
@@ -66,8 +67,8 @@ export function createSession({ schema, onLost, ...options }: SessionOptions) {
       }
     },
 
-    async release(group: string, me: symbol): Promise<void> {
-      if (owners.get(group) !== me) return
+    async release(group: string, member: symbol): Promise<void> {
+      if (owners.get(group) !== member) return
       const text = 'select pg_advisory_unlock($1, $2)'
       await query({ name: 'group-unlock', text, values: lockOf(schema, group) })
       owners.delete(group)
@@ -85,7 +86,7 @@ export function createSession({ schema, onLost, ...options }: SessionOptions) {
       await query({ name: 'group-commit', text, values: [group, ...columns(next)] })
     },
 
-    read: createReads(query, schema),
+    read: createReader(query, schema),
 
     async close(): Promise<void> {
       owners.clear()
@@ -96,12 +97,12 @@ export function createSession({ schema, onLost, ...options }: SessionOptions) {
 
 type ConnectionOptions = Pick<SessionOptions, 'url' | 'isReadOnly'>
 
-/** Connects when it is needed, and anew after a connection was lost. One query at a time, in the order asked. */
+/** Creates a connection that opens on first use and reopens after a loss. Runs one query at a time, in order. */
 function createConnection(options: ConnectionOptions, onLost: () => void) {
   let connection: Promise<pg.Client> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
-  function lost(client: Promise<pg.Client>): void {
+  function handleLoss(client: Promise<pg.Client>): void {
     if (connection !== client) return
     connection = undefined
     onLost()
@@ -112,7 +113,7 @@ function createConnection(options: ConnectionOptions, onLost: () => void) {
     const opening = connect(options)
     connection = opening
     opening.then(
-      (client) => client.once('end', () => lost(opening)),
+      (client) => client.once('end', () => handleLoss(opening)),
       () => {
         if (connection === opening) connection = undefined
       },
@@ -127,8 +128,8 @@ function createConnection(options: ConnectionOptions, onLost: () => void) {
       return (await client.query<Row>(statement)).rows
     } catch (error) {
       if (!(error instanceof pg.DatabaseError)) {
-        // Without an answer it may still hold the locks, and nobody could go on.
-        lost(opened)
+        // Without a response from the server, this connection might hold the locks forever.
+        handleLoss(opened)
         void client.end().catch(() => {})
       }
       throw error
@@ -137,9 +138,9 @@ function createConnection(options: ConnectionOptions, onLost: () => void) {
 
   return {
     query<Row extends pg.QueryResultRow>(statement: Statement): Promise<Row[]> {
-      const answer = last.then(() => queryNow<Row>(statement))
-      last = answer.catch(() => {})
-      return answer
+      const rows = last.then(() => queryNow<Row>(statement))
+      last = rows.catch(() => {})
+      return rows
     },
     async end(): Promise<void> {
       const closing = connection
@@ -151,8 +152,8 @@ function createConnection(options: ConnectionOptions, onLost: () => void) {
 
 export type Session = ReturnType<typeof createSession>
 
-// Plans each statement once for all sizes of its tables. By default Postgres planned every read anew, which took longer
-// than the read.
+// Plans each statement once, for any table size. By default Postgres planned every read again, which took longer than
+// the read.
 const byPrimaryKey = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
@@ -164,7 +165,7 @@ async function connect({ url, isReadOnly }: ConnectionOptions): Promise<pg.Clien
     url,
     applicationName: 'tidegate consumer',
     queryTimeoutMs: 10_000,
-    // A committed offset may be lost in a crash of Postgres: records then come again.
+    // A crash of Postgres may lose committed offsets; the records are then delivered again.
     settings: { synchronous_commit: 'off', ...byPrimaryKey, ...(isReadOnly && readOnly) },
   })
   const client = new pg.Client(config)
@@ -173,7 +174,7 @@ async function connect({ url, isReadOnly }: ConnectionOptions): Promise<pg.Clien
   return client
 }
 
-// Two numbers, so that the locks of groups are none of the 64-bit locks of others.
+// Two 32-bit numbers: a separate lock space from the 64-bit locks of `lockKey`.
 function lockOf(schema: string, group: string): [number, number] {
   const digest = createHash('sha256').update(`${schema}/${group}`).digest()
   return [digest.readInt32BE(0), digest.readInt32BE(4)]
@@ -188,10 +189,10 @@ const columns = (positions: Position[]) => [
 type Query = <Row extends pg.QueryResultRow>(statement: Statement) => Promise<Row[]>
 
 /**
- * Returns a function for the next records from each of some positions. What groups ask for at the same time is one
- * statement, and those that are at the same position share its records.
+ * Returns a function that reads the next records at each position. Concurrent reads of several groups share a
+ * statement, and reads of the same position share its records.
  */
-function createReads(query: Query, schema: string) {
+function createReader(query: Query, schema: string) {
   const reads = createGroupCommit({
     write: read,
     maxRecords: Infinity,
@@ -199,8 +200,8 @@ function createReads(query: Query, schema: string) {
     bytesOf: ({ bytes }: ReadFrom) => bytes,
   })
 
-  async function read(wanted: ReadFrom[]): Promise<LogRecord[][]> {
-    const byName = new Map(wanted.map((from) => [nameOf(from), from]))
+  async function read(requests: ReadFrom[]): Promise<LogRecord[][]> {
+    const byName = new Map(requests.map((from) => [nameOf(from), from]))
     const distinct = [...byName.values()]
     const values = [
       ...columns(distinct),
@@ -208,20 +209,21 @@ function createReads(query: Query, schema: string) {
       distinct.map(({ bytes }) => bytes),
     ]
     const rows = await query<RecordRow>({ name: 'log-read', text: readText(schema), values })
-    const found = Map.groupBy(rows, ({ place }) => distinct[place - 1])
-    // Sorted here, because that took Postgres a fifth of the read.
-    const recordsOf = (some: RecordRow[]) => some.map(toRecord).sort((a, b) => a.offset - b.offset)
-    const records = new Map([...found].map(([from, some]) => [from, recordsOf(some)]))
-    return wanted.map((from) => records.get(byName.get(nameOf(from))) ?? [])
+    const byRequest = Map.groupBy(rows, ({ place }) => distinct[place - 1])
+    // Sorted here, because sorting took Postgres a fifth of the read.
+    const toRecords = (group: RecordRow[]) =>
+      group.map(toRecord).sort((a, b) => a.offset - b.offset)
+    const records = new Map([...byRequest].map(([from, group]) => [from, toRecords(group)]))
+    return requests.map((from) => records.get(byName.get(nameOf(from))) ?? [])
   }
 
   return (from: ReadFrom[]): Promise<LogRecord[][]> => reads.append(from)
 }
 
 const nameOf = ({ offset, records, bytes, ...place }: ReadFrom): string =>
-  [placeName(place), offset, records, bytes].join('/')
+  [partitionName(place), offset, records, bytes].join('/')
 
-// As base64, because the driver reads text alone, and hexadecimal digits are half as long again and slower to read.
+// Encodes values as base64: the driver only reads text, and hex, the default, is 50 % longer and slower to decode.
 const readText = (schema: string) => `
 select w.place::int, r.topic, r.partition, r."offset", r.key, r.headers, encode(r.value, 'base64') as value, r.stored_at
 from unnest($1::text[], $2::int[], $3::bigint[], $4::int[], $5::int[]) with ordinality

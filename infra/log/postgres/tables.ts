@@ -4,8 +4,8 @@ import { type Migrations, runMigrations } from '../../postgres/migrations.ts'
 import { transaction } from '../../postgres/pool.ts'
 import { LogUnavailable, type Topic, type TopicSpec } from '../port.ts'
 
-// Offsets of a partition are given out under the lock of its row in `partitions`, until the transaction ends.
-// So they are gapless and become visible in order, and a reader can never miss one.
+// The tables of the embedded log. Offsets of a partition are assigned under its row lock in `partitions`, held until
+// the transaction ends. So they have no gaps and become visible in order, and a reader can't miss a record.
 const ddl = (schema: string) => `
 create table ${schema}.identity (
   only_one boolean primary key default true check (only_one),
@@ -48,10 +48,9 @@ create table ${schema}.group_offsets (
 ${appendFunction(schema)}
 ${refuseFunction(schema)}`
 
-// Appends one batch in one round trip. The first three arrays have an element for each partition, in lock
-// order. The others have one for each record: the index of its partition there (from 1), its place in that
-// partition (from 0), and its content. Returns the time of the records (epoch milliseconds), then the first offset
-// of each partition.
+// Appends a batch in one round trip. The first three arrays have an element per partition, the others one per record:
+// the index of its partition in those arrays (from 1), its index within that partition (from 0), and its content.
+// Returns the time of the records (epoch milliseconds), then each partition's first offset.
 const appendFunction = (schema: string) => `
 create function ${schema}.append_records(
   part_topics text[], part_numbers integer[], part_counts integer[],
@@ -82,10 +81,10 @@ begin
   return now_ms || bases;
 end $$;`
 
-/** The SQLSTATE of a refusal, in a class that no error of Postgres has. */
+/** The SQLSTATE of a refusal, in a class that Postgres itself doesn't use. */
 export const refusedCode = 'TG001'
 
-// Ends the statement that calls it, so that none of its parts takes effect.
+// Aborts the calling statement, so that none of its writes take effect.
 const refuseFunction = (schema: string) => `
 create function ${schema}.refuse() returns bigint[] language plpgsql as $$
 begin
@@ -106,29 +105,29 @@ export interface TopicInfo {
 
 const rowsOf = z.array(z.object({ topic: z.string(), id: z.number(), partitions: z.number() }))
 
-/** The number of a topic's partitions never changes, since its keys would move. So it is cached. */
+/** Creates a cache of topics. A topic's partition count never changes, because its keys would move. */
 export function createTopics(pool: pg.Pool, schema: string) {
-  const known = new Map<Topic, TopicInfo>()
+  const cache = new Map<Topic, TopicInfo>()
 
   async function find(topic: Topic): Promise<TopicInfo> {
-    const found = known.get(topic) ?? (await load(topic))
-    if (!found) throw new Error(`topic ${topic} does not exist`)
-    return found
+    const info = cache.get(topic) ?? (await load(topic))
+    if (!info) throw new Error(`topic ${topic} does not exist`)
+    return info
   }
 
   async function load(topic: Topic): Promise<TopicInfo | undefined> {
     const text = `select topic, id, partitions from ${schema}.topics where topic = $1`
     const { rows } = await pool.query(text, [topic]).catch((cause) => {
-      throw new LogUnavailable('the log could not be read', { cause })
+      throw new LogUnavailable('cannot read the log', { cause })
     })
     const [info] = rowsOf.parse(rows)
-    if (info) known.set(topic, info)
+    if (info) cache.set(topic, info)
     return info
   }
 
-  /** A topic that exists keeps its number of partitions; its retention is set anew. */
+  /** Creates the topic. An existing one keeps its partition count and gets the new retention. */
   async function ensure({ topic, partitions, retentionMs }: TopicSpec): Promise<void> {
-    // Not left to `on conflict` alone: that takes a number for the id each time, and there are 32,767.
+    // `where not exists` because `on conflict` alone would use up one of the 32,767 ids on each call.
     await pool.query(
       `insert into ${schema}.topics (topic, partitions)
        select $1, $2 where not exists (select from ${schema}.topics where topic = $1) on conflict do nothing`,
@@ -147,5 +146,5 @@ export function createTopics(pool: pg.Pool, schema: string) {
     await find(topic)
   }
 
-  return { find, ensure, known: (topic: Topic) => known.get(topic) }
+  return { find, ensure, cached: (topic: Topic) => cache.get(topic) }
 }

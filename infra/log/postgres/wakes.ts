@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { type Listener, openListener } from '../../postgres/listen.ts'
-import { type LogRecord, placeName, type Topic } from '../port.ts'
+import { type LogRecord, partitionName, type Topic } from '../port.ts'
 import type { GroupConsumer } from './consumer.ts'
 
 export interface WakesOptions {
@@ -16,19 +16,18 @@ export interface WakesOptions {
 // Bounds the delay after a lost notification.
 const pollMs = 1000
 const notifyEveryMs = 10
-// Another process is told of appends while it is heard: it says once a second that it is there.
+// Listening processes send a heartbeat once a second. Appends are announced while one was heard within this time.
 const heardForMs = 3 * pollMs
 
 /**
- * Wakes the groups of this process when there are new records for them. It knows what this process appended. NOTIFY says
- * what others did.
+ * Wakes the consumers of this process when there are new records: its own appends, and those of others through NOTIFY.
  */
 export function createWakes({ pool, url, schema, logger }: WakesOptions) {
   const channel = `${schema}_wake`
-  const me = randomUUID().slice(0, 8)
+  const processId = randomUUID().slice(0, 8)
   const consumers = new Set<GroupConsumer>()
   const toNotify = new Set<Topic>()
-  // At first it assumes that there are others.
+  // Assumes at first that other processes are listening.
   let lastHeard = performance.now()
   let notifying: Promise<void> | undefined
   let listener: Promise<Listener> | undefined
@@ -46,7 +45,7 @@ export function createWakes({ pool, url, schema, logger }: WakesOptions) {
   function listen(): Promise<Listener> {
     const onNotification = (_: string, payload: string) => {
       const [sender, ...topics] = payload.split(' ')
-      if (sender === me) return
+      if (sender === processId) return
       lastHeard = performance.now()
       for (const consumer of consumers) consumer.wake(topics)
     }
@@ -67,9 +66,9 @@ export function createWakes({ pool, url, schema, logger }: WakesOptions) {
 
   async function notifyAll(): Promise<void> {
     do {
-      const payload = [me, ...toNotify].join(' ')
+      const payload = [processId, ...toNotify].join(' ')
       toNotify.clear()
-      // Not in the append: commits that notify wait for one another's disk flush.
+      // Not in the append's transaction: commits with a NOTIFY wait for each other's disk flush.
       const text = 'select pg_notify($1, $2)'
       await pool.query({ name: 'log-notify', text, values: [channel, payload] }).catch(() => {})
       await delay(notifyEveryMs)
@@ -77,16 +76,16 @@ export function createWakes({ pool, url, schema, logger }: WakesOptions) {
   }
 
   return {
-    /** Records of this process, in the order of their partitions. */
+    /** Passes on records that this process appended, in order within each partition. */
     appended(records: LogRecord[]): void {
-      const batches = Map.groupBy(records, placeName)
+      const batches = Map.groupBy(records, partitionName)
       for (const consumer of consumers) consumer.appended(batches)
-      // A process that does not listen itself cannot know.
+      // Without a listener of its own, this process can't know whether others are listening.
       if (listener && !isHeard()) return
       for (const { topic } of records) toNotify.add(topic)
       notify()
     },
-    /** Must resolve before a consumer reads for the first time. */
+    /** Starts listening. Must resolve before a consumer's first read. */
     async open(): Promise<void> {
       listener ??= listen()
       await listener

@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { z } from 'zod'
 import { createGroupCommit } from '../../flow/group-commit.ts'
-import { arrayParameter, type Part, statementOf } from '../../postgres/arrays.ts'
+import { arrayParameter, type Cte, statementOf } from '../../postgres/arrays.ts'
 import { createPool } from '../../postgres/pool.ts'
-import { within } from '../../timing.ts'
-import { type PlacedRecord, valueBytes } from '../partition.ts'
+import { withTimeout } from '../../timing.ts'
+import { type PartitionedRecord, valueBytes } from '../partition.ts'
 import { type LogRecord, LogUnavailable, type Position, type Topic } from '../port.ts'
 import { refusedCode } from './tables.ts'
 
@@ -14,59 +14,56 @@ const timeoutMs = 5000
 interface WriterOptions<Guard> {
   url: string
   schema: string
-  /** Called with what was written, each partition's records in their order. */
+  /** Called with the written records, in order within each partition. */
   onWritten: (records: LogRecord[]) => void
-  /** What is written with the records, or not at all. */
-  storedWith?: ((records: PlacedRecord[]) => Part[]) | undefined
-  /** The last of them is `refused`: where it returns a row, nothing is written. */
-  guardedBy?: ((guards: Guard[]) => Part[]) | undefined
+  /** Returns statements that are written atomically with the records. */
+  extraWrites?: ((records: PartitionedRecord[]) => Cte[]) | undefined
+  /** Returns the guards' statements. The last one is named `refused`: if it returns a row, nothing is written. */
+  guardWrites?: ((guards: Guard[]) => Cte[]) | undefined
 }
 
 interface Entry<Guard> {
-  record: PlacedRecord
+  record: PartitionedRecord
   guard?: Guard
 }
 
-/** The second is for while it is not known what became of a batch. */
+/** Two, so that writes continue while the outcome of a timed-out one is unknown. */
 export const writerConnections = 2
 
-/** One batch at a time: what comes while it is written is the next. Two side by side were smaller, and cost more. */
+/** Opens the log's writer, with group commit. One batch at a time: two concurrent ones were smaller and cost more. */
 export function openWriter<Guard>(options: WriterOptions<Guard>) {
-  const { url, schema, onWritten, storedWith = () => [], guardedBy = () => [] } = options
+  const { url, schema, onWritten, extraWrites = () => [], guardWrites = () => [] } = options
 
   const pool = createPool({
     url,
     max: writerConnections,
     applicationName: 'tidegate log',
     statementTimeoutMs: writeTimeoutMs,
-    // Longer than a caller waits: the server's answer tells what became of the write.
+    // Longer than the caller's timeout, because the response still tells the outcome of the write.
     queryTimeoutMs: 2 * timeoutMs,
   })
 
-  // undefined for each record that was refused.
+  // Returns undefined for each record whose guard refused. If one refuses, retries without the guarded records.
   async function write(entries: Entry<Guard>[]): Promise<(LogRecord | undefined)[]> {
-    const stored = storedWith(entries.map(({ record }) => record))
-    const written = await attempt(entries, stored)
+    const extras = extraWrites(entries.map(({ record }) => record))
+    const written = await attempt(entries, extras)
     if (written) return written
     const unguarded = entries.filter(({ guard }) => guard === undefined)
-    const again = unguarded.length > 0 ? await attempt(unguarded, stored) : []
-    const places = new Map(unguarded.map((entry, i) => [entry, again?.[i]]))
-    return entries.map((entry) => places.get(entry))
+    const retried = unguarded.length > 0 ? await attempt(unguarded, extras) : []
+    const results = new Map(unguarded.map((entry, i) => [entry, retried?.[i]]))
+    return entries.map((entry) => results.get(entry))
   }
 
-  async function attempt(
-    entries: Entry<Guard>[],
-    stored: Part[],
-  ): Promise<LogRecord[] | undefined> {
+  async function attempt(entries: Entry<Guard>[], extras: Cte[]): Promise<LogRecord[] | undefined> {
     const guards = entries.flatMap(({ guard }) => (guard === undefined ? [] : [guard]))
-    const parts = guards.length > 0 ? [...guardedBy(guards), ...stored] : stored
+    const ctes = guards.length > 0 ? [...guardWrites(guards), ...extras] : extras
     const records = entries.map(({ record }) => record)
-    const writing = writeGroup({ pool, schema, parts, isGuarded: guards.length > 0 }, records)
-    const written = await within(writing, timeoutMs).catch((cause) => {
+    const writing = writeGroup({ pool, schema, ctes, isGuarded: guards.length > 0 }, records)
+    const written = await withTimeout(writing, timeoutMs).catch((cause) => {
       if (cause instanceof LogUnavailable) throw cause
-      throw new LogUnavailable('the log did not confirm in time', {
+      throw new LogUnavailable('the log did not confirm the write in time', {
         cause,
-        settled: fateOf(writing),
+        settled: waitUntilSettled(writing),
       })
     })
     if (written) onWritten(written)
@@ -81,11 +78,11 @@ export function openWriter<Guard>(options: WriterOptions<Guard>) {
   })
 
   return {
-    async append(records: PlacedRecord[]): Promise<Position[]> {
+    async append(records: PartitionedRecord[]): Promise<Position[]> {
       const written = await commit.append(records.map((record) => ({ record })))
       return written.map(positionOf)
     },
-    async appendIf(record: PlacedRecord, guard: Guard): Promise<boolean> {
+    async appendIf(record: PartitionedRecord, guard: Guard): Promise<boolean> {
       const [written] = await commit.append([{ record, guard }])
       return written !== undefined
     },
@@ -102,83 +99,87 @@ function positionOf(written: LogRecord | undefined): Position {
   return { topic, partition, offset }
 }
 
-async function fateOf(writing: Promise<unknown>): Promise<void> {
+async function waitUntilSettled(writing: Promise<unknown>): Promise<void> {
   await writing.catch((error) => (error instanceof LogUnavailable ? error.settled : undefined))
 }
 
-interface Share {
+interface PartitionSlice {
   topic: Topic
   partition: number
   count: number
 }
 
+/**
+ * The arrangement of a batch by partition. Each slot is a record's index in `shares` and its index within the share.
+ */
 interface Layout {
-  shares: Share[]
-  slots: { share: number; place: number }[]
+  shares: PartitionSlice[]
+  slots: { share: number; ordinal: number }[]
 }
 
-const answer = z.tuple([z.object({ answer: z.array(z.number()) })])
+const resultRows = z.tuple([z.object({ result: z.array(z.number()) })])
 
-/**
- * The server ends a write that takes longer. After that, a client that gave up knows that none is under way.
- */
+/** Server-side statement timeout. After this time a client whose write failed knows that it is no longer running. */
 const writeTimeoutMs = 4000
 
 interface Group {
   pool: pg.Pool
   schema: string
-  parts: Part[]
+  ctes: Cte[]
   isGuarded: boolean
 }
 
-// undefined: a guard refused, and nothing was written.
+// Returns undefined if a guard refused, so that nothing was written.
 async function writeGroup(
-  { pool, schema, parts, isGuarded }: Group,
-  records: PlacedRecord[],
+  { pool, schema, ctes, isGuarded }: Group,
+  records: PartitionedRecord[],
 ): Promise<LogRecord[] | undefined> {
   const layout = layOut(records)
   const appended = `${schema}.append_records($1, $2, $3, $4, $5, $6, $7, $8)`
   const guarded = `case when exists (select from refused) then ${schema}.refuse() else ${appended} end`
-  const text = `select array_to_json(${isGuarded ? guarded : appended}) as answer`
+  const text = `select array_to_json(${isGuarded ? guarded : appended}) as result`
   const client = await pool.connect().catch((cause) => {
-    throw new LogUnavailable('the log could not be reached', { cause })
+    throw new LogUnavailable('cannot reach the log', { cause })
   })
   let failure: unknown
   try {
     const append = { name: `${schema}.append_records`, text, values: parameters(records, layout) }
-    const { rows } = await client.query(statementOf(parts, append))
-    return writtenOf(records, layout, answer.parse(rows)[0].answer)
+    const { rows } = await client.query(statementOf(ctes, append))
+    return toLogRecords(records, layout, resultRows.parse(rows)[0].result)
   } catch (cause) {
-    if (isGuardsRefusal(cause)) return undefined
+    if (isGuardRefusal(cause)) return undefined
     failure = cause
-    const settled = isRefusal(cause) ? undefined : delay(writeTimeoutMs, undefined, { ref: false })
+    const settled = isServerError(cause)
+      ? undefined
+      : delay(writeTimeoutMs, undefined, { ref: false })
     throw new LogUnavailable('the log did not confirm the write', { cause, settled })
   } finally {
     client.release(failure !== undefined)
   }
 }
 
-const isGuardsRefusal = (error: unknown): boolean =>
+const isGuardRefusal = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.code === refusedCode
 
-// The server refused: nothing was written. Without its answer the write may still go on.
-const isRefusal = (error: unknown): boolean =>
+// True if the server responded with an error, so nothing was written. Without a response the write may still be
+// running.
+const isServerError = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.severity === 'ERROR'
 
-function layOut(records: PlacedRecord[]): Layout {
-  const shares: Share[] = []
+function layOut(records: PartitionedRecord[]): Layout {
+  const shares: PartitionSlice[] = []
   const indexes = new Map<string, number>()
   const slots = records.map(({ topic, partition }) => {
     const name = `${topic} ${partition}`
     const index = indexes.get(name) ?? shares.push({ topic, partition, count: 0 }) - 1
     indexes.set(name, index)
     const share = shares[index]
-    return { share: index, place: share ? share.count++ : 0 }
+    return { share: index, ordinal: share ? share.count++ : 0 }
   })
   return { shares, slots }
 }
 
-function parameters(records: PlacedRecord[], { shares, slots }: Layout): Buffer[] {
+function parameters(records: PartitionedRecord[], { shares, slots }: Layout): Buffer[] {
   return [
     arrayParameter(
       'text',
@@ -198,7 +199,7 @@ function parameters(records: PlacedRecord[], { shares, slots }: Layout): Buffer[
     ),
     arrayParameter(
       'integer',
-      slots.map((slot) => slot.place),
+      slots.map((slot) => slot.ordinal),
     ),
     arrayParameter(
       'text',
@@ -215,8 +216,8 @@ function parameters(records: PlacedRecord[], { shares, slots }: Layout): Buffer[
   ]
 }
 
-function writtenOf(
-  records: PlacedRecord[],
+function toLogRecords(
+  records: PartitionedRecord[],
   { slots }: Layout,
   [timestamp, ...bases]: number[],
 ): LogRecord[] {
@@ -224,7 +225,7 @@ function writtenOf(
     const slot = slots[i]
     const base = slot && bases[slot.share]
     if (!slot || base === undefined || timestamp === undefined)
-      throw new Error('the answer has too few numbers')
-    return { ...record, offset: base + slot.place, timestamp }
+      throw new Error('the statement returned too few offsets')
+    return { ...record, offset: base + slot.ordinal, timestamp }
   })
 }

@@ -52,14 +52,16 @@ const readUpTo = (offset: number) =>
 it('a database and its log belong together from the first start on', async () => {
   await Promise.all([bind('one'), bind('one'), bind('one')])
   await bind('one')
-  await expect(bind('other')).rejects.toThrow(/it was one, and the settings lead to other/)
+  await expect(bind('other')).rejects.toThrow(
+    /it was filled from one, and the settings point to other/,
+  )
 })
 
 it('a database and its log are not taken for each other where the log is shorter than what was read of it', async () => {
   await readUpTo(50)
   await bind('one', { end: 50 })
   await expect(bind('one', { end: 49 })).rejects.toThrow(
-    `The log ends at offset 49 of ${topic}/0, and it was read up to 50`,
+    `The log ends at offset 49 of ${topic}/0, but was already read up to 50`,
   )
   await expect(refuseShorterLog(database.pool, logOf('one', { end: 0 }))).rejects.toThrow(WrongLog)
 })
@@ -88,7 +90,7 @@ describe('a database and its log with marks', () => {
   it('refuse a log that lost records, also when others have been appended since', async () => {
     const outgrown = { end: 120, times: { 97: now - 3, 98: later, 99: later, 119: later } }
     const truncated =
-      /The log had 100 records of tidegate\.collect\.v1\/0 by .*, and now has 98 from before then: it was truncated/
+      /The log had 100 records in tidegate\.collect\.v1\/0 at .*, and now has 98 from before that time: it was truncated/
     await expect(bind('moved', outgrown)).rejects.toThrow(truncated)
     await expect(moveMarks(database.pool, logOf('moved', outgrown), [topic])).rejects.toThrow(
       WrongLog,
@@ -111,7 +113,7 @@ describe('a database and its log with marks', () => {
 
   it('stay as they were once damage was recorded, which the next healthy start forgets', async () => {
     const verify = (stored: Stored) => verifyLog(database.pool, logOf('moved', stored), [topic])
-    const lost = /The log had 100 records of .*, and now has 98 from before then/
+    const lost = /The log had 100 records in .*, and now has 98 from before that time/
     await expect(verify({ end: 98 })).rejects.toThrow(lost)
     await expect(verify(whole)).rejects.toThrow(lost)
     await moveMarks(database.pool, logOf('moved', { end: 200 }), [topic])

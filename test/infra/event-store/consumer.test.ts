@@ -24,7 +24,7 @@ async function startConsumer(some: Partial<Parameters<typeof consumeEvents>[0]>)
   const first = { offset: 0 }
   let consuming: ConsumeOptions | undefined
   const consumer = await consumeEvents({
-    who: 'a reader',
+    consumerName: 'a reader',
     group: 'g',
     topics: [topic],
     codec,

@@ -6,17 +6,17 @@ import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import {
   backUpDataKeys,
-  NoBackup,
+  InvalidBackup,
   resealDataKeys,
   restoreDataKeys,
 } from '../../../infra/event-store/data-key-backup.ts'
 import {
   eraseDataKeys,
-  findDataKeys,
+  loadDataKeys,
   refuseOtherMasterKeys,
 } from '../../../infra/event-store/data-key-table.ts'
 import { createDataKeys, type DataKeys } from '../../../infra/event-store/data-keys.ts'
-import { restoreUnerased } from '../../../infra/event-store/erased.ts'
+import { restoreKeyBackup } from '../../../infra/event-store/erased.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
@@ -69,14 +69,14 @@ test('a session that had no key when its first records were read may have one af
 
 describe('a new session', () => {
   const stored = async (sessionId: string) =>
-    (await findDataKeys(database.pool, [sessionId])).map((row) => row.session_id)
+    (await loadDataKeys(database.pool, [sessionId])).map((row) => row.session_id)
   const topic = 'tidegate.new'
   const recordOf = (key: string) => ({ topic, key, value: Buffer.from('first'), headers: {} })
 
   async function openBeside(): Promise<{ keys: DataKeys; log: EventLog }> {
     const { pool, url } = database
     const keys = open(setting, { isLogEmbedded: true })
-    const log = await openPostgresLog({ pool, url, logger: silent, storedWith: keys.storedWith })
+    const log = await openPostgresLog({ pool, url, logger: silent, extraWrites: keys.takeInserts })
     await log.ensureTopics([{ topic, partitions: 4 }])
     return { keys, log }
   }
@@ -89,7 +89,7 @@ describe('a new session', () => {
     const other = open()
     await other.load(ids)
     for (const id of ids) expect(other.get(id)?.export()).toEqual(keys.get(id)?.export())
-    expect(keys.storedWith(ids.map(recordOf))).toEqual([])
+    expect(keys.takeInserts(ids.map(recordOf))).toEqual([])
   })
 
   test('has its key with the first record on the embedded log, many at once', async () => {
@@ -115,9 +115,9 @@ describe('a new session', () => {
     expect(await log.endPositions(topic)).toEqual(before)
     expect(await stored(beside)).toEqual([])
     const givenUp = await keys.newSession()
-    for (const id of [beside, givenUp]) keys.giveUp(id)
+    for (const id of [beside, givenUp]) keys.discard(id)
     expect(keys.get(givenUp)).toBeUndefined()
-    expect(keys.storedWith([recordOf(givenUp)])).toEqual([])
+    expect(keys.takeInserts([recordOf(givenUp)])).toEqual([])
     await log.append([recordOf('sid_after')])
     await log.close()
   })
@@ -151,7 +151,7 @@ test('keys are sealed under a subkey of their day', async () => {
   const day = 24 * 60 * 60 * 1000
   await open().ensure(['sid_day_1'])
   await open(setting, { clock: () => clock() + day }).ensure(['sid_day_2'])
-  const rows = await findDataKeys(database.pool, names)
+  const rows = await loadDataKeys(database.pool, names)
   const days = rows.map(({ sealed_key }) => sealed_key?.readUInt16BE(4))
   const first = Math.floor(clock() / day)
   expect(days).toEqual([first, first + 1])
@@ -174,10 +174,10 @@ test('master keys that do not open the oldest and the newest key are refused', a
   const added = randomBytes(32).toString('base64')
   const refuse = (masterKeys: string) => refuseOtherMasterKeys(pool, createKeyring(masterKeys))
   await open().ensure(['sid_a'])
-  await expect(refuse(added)).rejects.toThrow('Set TIDEGATE_MASTER_KEYS')
+  await expect(refuse(added)).rejects.toThrow('Restore the previous TIDEGATE_MASTER_KEYS')
   await refuse(`${added},${setting}`)
   await open(`${added},${setting}`).ensure(['sid_zz'])
-  await expect(refuse(setting)).rejects.toThrow('Set TIDEGATE_MASTER_KEYS')
+  await expect(refuse(setting)).rejects.toThrow('Restore the previous TIDEGATE_MASTER_KEYS')
   await pool.query("delete from tidegate_keys.session_keys where session_id = 'sid_zz'")
   await refuse(setting)
 })
@@ -237,7 +237,7 @@ test('a backup brings back what is missing, but nothing of an erased session, an
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
   for (const part of [lines.slice(0, -1), lines.slice(1), ['{}']]) {
     await writeFile(file, part.join('\n'))
-    await expect(restoreDataKeys(database.pool, { file })).rejects.toThrow(NoBackup)
+    await expect(restoreDataKeys(database.pool, { file })).rejects.toThrow(InvalidBackup)
   }
 })
 
@@ -256,9 +256,9 @@ test('a restore is without keys of the erased, leaves out what is skipped, and a
   const foreign = { topic: erasure.topic, key: 'x', value: Buffer.from('not ours'), headers: {} }
   await log.append([foreign, erasure])
   const restore = (skips: { has(): Promise<boolean> }) =>
-    restoreUnerased({ pool: database.pool, log, codec, skips }, { file })
+    restoreKeyBackup({ pool: database.pool, log, codec, skips }, { file })
   const stored = async () => {
-    const rows = await findDataKeys(database.pool, ['sid_erased', 'sid_lost'])
+    const rows = await loadDataKeys(database.pool, ['sid_erased', 'sid_lost'])
     return Object.fromEntries(rows.map((row) => [row.session_id, row.sealed_key !== null]))
   }
   await expect(restore(noSkips)).rejects.toThrow('offset 0 cannot be read')

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { afterAll, expect, test } from 'vitest'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
-import { createApplied } from '../../../infra/event-store/applied.ts'
+import { createAppliedOffsets } from '../../../infra/event-store/applied.ts'
 import { type CommandDeps, createDecide, decidedEvent } from '../../../infra/event-store/decide.ts'
 import { asId } from '../../../infra/ids.ts'
 import { type EventLog, LogUnavailable } from '../../../infra/log/port.ts'
 import { readTopic } from '../../../infra/log/read-topic.ts'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
-import { createOrganization, streamOf } from '../../../services/organizations/commands.ts'
+import { createOrganization, organizationStream } from '../../../services/organizations/commands.ts'
 import { openBothLogs } from '../../support/logs.ts'
 import { ensureTopics, openProjectionWorld, silent, tester } from '../../support/projections.ts'
 
@@ -22,7 +22,7 @@ for (const testLog of openBothLogs()) {
   /** Everything that a process has of its own: a small pool, its log, its ear for projections. */
   async function openProcess(): Promise<CommandDeps> {
     const pool = createPool({ url: world.database.url, max: 4 })
-    const applied = await createApplied({ url: world.database.url, pool, logger: silent })
+    const applied = await createAppliedOffsets({ url: world.database.url, pool, logger: silent })
     const parts = { pool, log: await testLog.open(), codec: world.codec, applied }
     // Racers wait for each other: on a busy machine the last of them for long.
     const decide = createDecide({ ...parts, timeoutMs: 30_000 })(tester)
@@ -66,7 +66,7 @@ for (const testLog of openBothLogs()) {
     const changed = async (by: keyof typeof decideBy, names: string[]) => {
       const about = { organizationId, environment: null, now: 1 }
       await decideBy[by]({
-        ...streamOf(organizationId),
+        ...organizationStream(organizationId),
         load: async () => names,
         decide: (state) =>
           state.map((name) => {
@@ -80,7 +80,7 @@ for (const testLog of openBothLogs()) {
     const causes = new Map<string, unknown>()
     const reading = await readTopic({
       log,
-      topic: streamOf(organizationId).topic,
+      topic: organizationStream(organizationId).topic,
       handle(batches) {
         for (const record of batches.flatMap(({ records }) => records))
           if (record.key === organizationId) {

@@ -1,7 +1,7 @@
 import pino from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Applied } from '../../../infra/event-store/applied.ts'
-import { catchUp, lastBefore } from '../../../infra/event-store/catch-up.ts'
+import type { AppliedOffsets } from '../../../infra/event-store/applied.ts'
+import { lastPositions, waitForRecords } from '../../../infra/event-store/catch-up.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import { type RunningProjection, runProjection } from '../../../infra/event-store/runner.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
@@ -43,9 +43,9 @@ const sources = () => {
 const expire = () =>
   world.database.pool.query('delete from tidegate_log.records where topic = $1', [topic])
 
-async function waitForAll(applied: Applied): Promise<void> {
-  const records = lastBefore(await log.endPositions(topic))
-  await catchUp(world.database.pool, {
+async function waitForAll(applied: AppliedOffsets): Promise<void> {
+  const records = lastPositions(await log.endPositions(topic))
+  await waitForRecords(world.database.pool, {
     applied,
     projection: projection.name,
     records,

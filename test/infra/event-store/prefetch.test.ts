@@ -7,7 +7,7 @@ function openStock() {
   let made = 0
   const prefetch = createPrefetch({
     clock: () => now.ms,
-    async make(count) {
+    async create(count) {
       lots.push(count)
       return Array.from({ length: count }, () => made++)
     },
@@ -52,7 +52,7 @@ test('fails those who wait, and serves the next', async () => {
   let isAway = true
   const prefetch = createPrefetch({
     clock: Date.now,
-    make: (count: number) =>
+    create: (count: number) =>
       isAway ? Promise.reject(new Error('away')) : Promise.resolve(Array(count).fill('key')),
   })
   const waiting = await Promise.allSettled([prefetch.take(), prefetch.take()])

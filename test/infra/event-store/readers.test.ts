@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
-import { eraseKeysAgain } from '../../../infra/event-store/erased.ts'
+import { reapplyErasures } from '../../../infra/event-store/erased.ts'
 import { rebuild } from '../../../infra/event-store/rebuild.ts'
 import { runProjection } from '../../../infra/event-store/runner.ts'
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
@@ -103,7 +103,7 @@ const readers: Record<string, (which: Skipping) => Promise<unknown>> = {
   'infra/event-store/runner.ts': runEach,
   'infra/event-store/loader.ts': rebuildEach,
   'infra/event-store/erased.ts': (which) =>
-    eraseKeysAgain(world.database.pool, given(which), { since: 0 }),
+    reapplyErasures(world.database.pool, given(which), { since: 0 }),
   'services/scoring/restore.ts': (which) =>
     rebuildVisitors(given(which), { acceptDifferences: false }),
   'services/scoring/worker.ts': (which) =>
@@ -128,7 +128,7 @@ async function exportEvents(which: Skipping): Promise<void> {
     organizationId: null,
     environment: null,
   }
-  const selection = { ...everything, topic: eventTopics.SessionScored, type: null, isOpen: false }
+  const selection = { ...everything, topic: eventTopics.SessionScored, type: null, decrypts: false }
   await writeEvents(given(which), selection, { add: async () => {}, onProgress: () => {} })
 }
 
@@ -144,7 +144,7 @@ const calling = (name: string) =>
   sourceFiles().filter((file) => new RegExp(`(?<!function )\\b${name}\\(`).test(textOf(file)))
 
 it('each reader has a test: their functions cannot be called without saying what is skipped', () => {
-  const files = ['consumeEvents', 'readEvents', 'eventsIn', 'decodeRecords'].flatMap(calling)
+  const files = ['consumeEvents', 'readEvents', 'decodeEvents', 'decodeRecords'].flatMap(calling)
   // The one by which the others read, its own definition, and one that prints what cannot be read as such.
   const others = [
     'infra/event-store/consumer.ts',

@@ -6,15 +6,15 @@ import {
   createBuild,
   createIndexes,
   dropBuild,
-  findLeftBuilds,
-  liveBuild,
+  findLiveBuild,
+  findUnfinishedBuilds,
   liveOffsets,
   makeLive,
 } from '../../../infra/event-store/builds.ts'
 import { startLoader } from '../../../infra/event-store/loader.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { loadShare, rebuild } from '../../../infra/event-store/rebuild.ts'
-import { type Place, type Position, placeName } from '../../../infra/log/port.ts'
+import { type Position, partitionName, type TopicPartition } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import { findSession } from '../../../projections/sessions/queries.ts'
@@ -56,7 +56,7 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
     rebuild({ ...sources(), ...some })
 
   async function live(): Promise<Build> {
-    const build = await liveBuild(world.database.pool, 'sessions')
+    const build = await findLiveBuild(world.database.pool, 'sessions')
     if (!build) throw new Error('no live build')
     return build
   }
@@ -140,7 +140,7 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
           loaded += 1
         }
         await Promise.all([0, 1, 2].map(load))
-        const [next] = await findLeftBuilds(world.database.pool, 'sessions')
+        const [next] = await findUnfinishedBuilds(world.database.pool, 'sessions')
         if (!next) throw new Error('nothing is being built')
         expect(await buildOffsets(world.database.pool, next)).toEqual(
           expect.arrayContaining(target.map((at) => expect.objectContaining(at))),
@@ -185,8 +185,8 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
     const compare = async () => {
       const noted = running.status()
       const stored = await liveOffsets(world.database.pool, 'sessions')
-      const storedOf = (place: Place) =>
-        stored.find((at) => placeName(at) === placeName(place))?.offset ?? 0
+      const storedOf = (place: TopicPartition) =>
+        stored.find((at) => partitionName(at) === partitionName(place))?.offset ?? 0
       lost.push(...noted.filter((status) => storedOf(status) < status.nextOffset))
     }
     const until = async (step: (round: number) => Promise<unknown>) => {
@@ -239,7 +239,9 @@ describe.each(openTestLogs())('rebuild on $name', async (testLog) => {
     const both = await Promise.allSettled([run(), run()])
     expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     const apply = () => Promise.reject(new Error('this handler has a defect'))
-    await expect(run({ projection: { ...projection, apply } })).rejects.toThrow(/cannot apply/)
+    await expect(run({ projection: { ...projection, apply } })).rejects.toThrow(
+      /new build failed at/,
+    )
   })
 
   test('a runner whose code has another version than the live build waits for a rebuild', async () => {

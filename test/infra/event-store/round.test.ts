@@ -7,7 +7,7 @@ import {
   type Outcome,
   type PendingBatch,
   planRound,
-  readOnAfter,
+  resumeAfter,
 } from '../../../infra/event-store/round.ts'
 import { metaOf, sessionScored } from '../../support/session-scored.ts'
 
@@ -71,7 +71,7 @@ describe('given partitions together', () => {
   test('when they are applied, each goes on behind its batch or where the stored offset says', () => {
     const { attempts, results } = nextRound(given, { kind: 'applied', next: [at(0, 7), at(1, 3)] })
     expect(modes(attempts)).toEqual([['single', [2]]])
-    expect(results.map(readOnAfter)).toEqual([undefined, at(1, 3)])
+    expect(results.map(resumeAfter)).toEqual([undefined, at(1, 3)])
   })
 
   test('when an event fails, each is tried alone before those that failed earlier', () => {
@@ -87,8 +87,8 @@ describe('given partitions together', () => {
   test('when anything else fails, they failed, the others are left, and all are read again', () => {
     const { attempts, results } = nextRound(given, failed)
     expect(attempts).toEqual([])
-    expect(results.map(({ kind }) => kind)).toEqual(['failed', 'failed', 'left'])
-    expect(results.map(readOnAfter)).toEqual(
+    expect(results.map(({ kind }) => kind)).toEqual(['failed', 'failed', 'untried'])
+    expect(results.map(resumeAfter)).toEqual(
       [at(0, 5), at(1, 8), at(2, 1)].map((one) => ({ ...one, failed: true })),
     )
   })
@@ -133,7 +133,7 @@ describe('given a partition one by one', () => {
     const applied: Outcome = { kind: 'applied', next: [at(0, 2)] }
     const { attempts, results } = nextRound([oneByOne(batch)], applied)
     expect(attempts).toEqual([])
-    expect(results.map(readOnAfter)).toEqual([at(0, 2)])
+    expect(results.map(resumeAfter)).toEqual([at(0, 2)])
   })
 
   test('when no event is left, the rest of the batch ends it', () => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import type { Subjects } from '../../../infra/event-store/applied.ts'
-import { liveBuild } from '../../../infra/event-store/builds.ts'
+import { findLiveBuild } from '../../../infra/event-store/builds.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import type { Position } from '../../../infra/log/port.ts'
 import { runTogether } from '../../../infra/postgres/arrays.ts'
@@ -116,7 +116,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
 
   test('a lost notification only makes waiting slower', async () => {
     const applied = await world.openApplied()
-    const build = await liveBuild(world.database.pool, 'sessions')
+    const build = await findLiveBuild(world.database.pool, 'sessions')
     const silently = { topic: 'tidegate.sessions.v1', partition: 7, offset: 41 }
     const waiting = applied.waitFor('sessions', [silently], { timeoutMs: 20_000 })
     await world.database.pool.query(
@@ -132,7 +132,7 @@ describe.each(openTestLogs())('$name', async (testLog) => {
     await world.run(log, sessionsProjection, { applied })
     const before = await world.append(log, decisions(6000, 30))
     await applied.waitFor('sessions', before)
-    const build = await liveBuild(world.database.pool, 'sessions')
+    const build = await findLiveBuild(world.database.pool, 'sessions')
     await world.database.pool.query(
       `delete from ${build?.schema}.decisions where event_id > '${id('evt', 6009)}'`,
     )

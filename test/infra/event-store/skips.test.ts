@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
 import { createCodec } from '../../../infra/event-store/codec.ts'
-import { createSkips, skipInCopy } from '../../../infra/event-store/skips.ts'
+import { createSkips, rewriteSkip } from '../../../infra/event-store/skips.ts'
 import type { LogRecord } from '../../../infra/log/port.ts'
 import { readRecords } from '../../../infra/log/read-topic.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
@@ -93,7 +93,7 @@ it('a copy of the log takes a record that cannot be read as it is, whatever its 
     offset: 0,
     timestamp: 1,
   }
-  expect(skipInCopy(codec, record, topic)).toBe(record)
+  expect(rewriteSkip(codec, record, topic)).toBe(record)
 })
 
 it('a copy of the log has the offset -1 for a skipped record of the topic that gets other offsets', async () => {
@@ -101,8 +101,8 @@ it('a copy of the log has the offset -1 for a skipped record of the topic that g
   await skip(log, 3)
   const [record] = await readRecords(log, decisions, await log.firstPositions(decisions))
   if (!record) throw new Error('nothing was appended')
-  expect(skipInCopy(codec, record, 'tidegate.collect.v1')).toBe(record)
-  const { value, ...place } = skipInCopy(codec, record, topic)
+  expect(rewriteSkip(codec, record, 'tidegate.collect.v1')).toBe(record)
+  const { value, ...place } = rewriteSkip(codec, record, topic)
   const { value: original, ...same } = record
   expect(place).toEqual(same)
   const dataOf = (bytes: Buffer) => codec.fromRecord({ ...record, value: bytes }).data

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { createGroupCommit } from '../../../infra/flow/group-commit.ts'
-import { type PlacedRecord, valueBytes } from '../../../infra/log/partition.ts'
+import { type PartitionedRecord, valueBytes } from '../../../infra/log/partition.ts'
 import type { Position } from '../../../infra/log/port.ts'
 
-const record = (value: string): PlacedRecord => ({
+const record = (value: string): PartitionedRecord => ({
   topic: 't',
   key: 'k',
   partition: 0,
@@ -16,7 +16,7 @@ function slowStore() {
   const batches: string[][] = []
   const finish: (() => void)[] = []
   let next = 0
-  async function write(records: PlacedRecord[]): Promise<Position[]> {
+  async function write(records: PartitionedRecord[]): Promise<Position[]> {
     batches.push(records.map((r) => r.value.toString()))
     await new Promise<void>((resolve) => finish.push(resolve))
     return records.map(() => ({ topic: 't', partition: 0, offset: next++ }))
@@ -43,7 +43,7 @@ test('appends made while a batch is written go out together, in order', async ()
 
 test('a batch stays within its bytes; an append beyond them is written in pieces', async () => {
   const batches: number[] = []
-  const write = async (records: PlacedRecord[]) => {
+  const write = async (records: PartitionedRecord[]) => {
     batches.push(records.length)
     return records.map(() => ({ topic: 't', partition: 0, offset: 0 }))
   }
@@ -59,7 +59,7 @@ test('a batch stays within its bytes; an append beyond them is written in pieces
 
 test('a failed batch fails what waits behind it, and the next append tries again', async () => {
   let down = true
-  const write = async (records: PlacedRecord[]) => {
+  const write = async (records: PartitionedRecord[]) => {
     await settled()
     if (down) throw new Error('down')
     return records.map(() => ({ topic: 't', partition: 0, offset: 7 }))

@@ -22,7 +22,7 @@ function createWork(limit = createConcurrencyLimit({ max: 2 })) {
 }
 
 test('no name goes beyond its limit, and all together not beyond theirs', () => {
-  const limit = createConcurrencyLimit({ max: 5, each: 2 })
+  const limit = createConcurrencyLimit({ max: 5, maxPerName: 2 })
   const places = new Map<string, (() => void)[]>()
   const enter = (names: string) =>
     [...names].map((name) => {

@@ -87,7 +87,7 @@ describe('woken', () => {
       end = resolve
       return promise
     }
-    const running = runPeriodically({ intervalMs: 500, gapMs: 10, work, onError: never })
+    const running = runPeriodically({ intervalMs: 500, minIntervalMs: 10, work, onError: never })
     return { begunAt, end: () => end(false), ...running }
   }
 

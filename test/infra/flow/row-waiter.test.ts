@@ -28,7 +28,8 @@ function start() {
     pollMs: 60_000,
   })
   waiter = made
-  const waitFor = (id: string, ms = 5000) => made.waitFor(id, { ms, late: async () => `no ${id}` })
+  const waitFor = (id: string, ms = 5000) =>
+    made.waitFor(id, { ms, onTimeout: async () => `no ${id}` })
   return {
     rows,
     searches,

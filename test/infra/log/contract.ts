@@ -392,7 +392,7 @@ export function describeLog(title: string, testLog: TestLog): void {
       const topic = await newTopic()
       const group = unique('group')
       const [position] = await appendAll(topic, 'a', ['1'])
-      await expectRead(['1'], { group, topics: [topic], keepsNoOffsets: true })
+      await expectRead(['1'], { group, topics: [topic], commitsOffsets: false })
       expect(await log.committed(group, [topic])).toEqual([])
       await expectRead(['1'], { group, topics: [topic] })
       const next = { topic, partition: position?.partition, offset: 1 }

@@ -14,7 +14,7 @@ const { describe, it } = needs('kafka')
 describe('a topic that takes only small records', () => {
   const topicPrefix = `test-${randomBytes(6).toString('hex')}.`
   const specs = [
-    { topic: 'bodies', partitions: 1, largestRecordBytes: 150_000 },
+    { topic: 'bodies', partitions: 1, maxRecordBytes: 150_000 },
     { topic: 'rest', partitions: 1 },
   ]
   const lines: Record<string, unknown>[] = []
@@ -57,7 +57,7 @@ describe('a topic that takes only small records', () => {
 
     await limit('bodies', 149_999)
     await expect(log.ensureTopics(specs)).rejects.toThrow(
-      `topic ${topicPrefix}bodies: max.message.bytes must be ${needed}, got 149999: records have up to 150000 bytes`,
+      `topic ${topicPrefix}bodies: max.message.bytes must be ${needed}, got 149999: records can be 150000 bytes`,
     )
   }, 60_000)
 })

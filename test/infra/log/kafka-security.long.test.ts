@@ -136,7 +136,7 @@ describe('a broker with TLS and passwords', () => {
     const log = await openKafkaLog({ brokers: [broker.brokers], logger, replicationFactor: 1 })
     await log.ensureTopics([{ topic: 'topic', partitions: 1 }])
     expect(await log.warnings()).toEqual([
-      expect.stringContaining('a topic has 1 copies'),
+      expect.stringContaining('a topic has a replication factor of 1'),
       expect.stringContaining('min.insync.replicas is 1'),
     ])
     await log.close()

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { type KafkaImport, openKafkaImport } from '../../../infra/log/kafka/import.ts'
 import { openKafkaLog } from '../../../infra/log/kafka/log.ts'
-import { findMoved, type Move, moveTopic } from '../../../infra/log/move-topic.ts'
+import { type Move, moveTopic, verifyMoved } from '../../../infra/log/move-topic.ts'
 import type { EventLog, LogRecord } from '../../../infra/log/port.ts'
 import { openPostgresLog } from '../../../infra/log/postgres/log.ts'
 import { kafkaPlace } from '../../support/cluster.ts'
@@ -44,11 +44,11 @@ describe('a topic of the embedded log that moves to Kafka', { timeout: 60_000 },
     await database?.drop()
   })
 
-  const moveWith = (change: Move['change'] = (record) => record): Move => ({
+  const moveWith = (transform: Move['transform'] = (record) => record): Move => ({
     source,
     target,
     kafka: importing,
-    change,
+    transform,
     onRead: () => {},
   })
 
@@ -85,9 +85,9 @@ describe('a topic of the embedded log that moves to Kafka', { timeout: 60_000 },
   test('has the same records at the same offsets, with their times, and goes on where it ended', async () => {
     const topic = await newTopic()
     const move = moveWith()
-    await moveTopic(move, { topic, to: await findMoved(move, topic), keepsOffsets })
+    await moveTopic(move, { topic, to: await verifyMoved(move, topic), keepsOffsets })
     await append(topic, 40)
-    const to = await findMoved(move, topic)
+    const to = await verifyMoved(move, topic)
     expect(to.reduce((sum, { offset }) => sum + offset, 0)).toBe(60)
     const moved = await moveTopic(move, { topic, to, keepsOffsets })
     expect(moved).toMatchObject({ records: 100, ends: await source.endPositions(topic) })
@@ -127,7 +127,7 @@ describe('a topic of the embedded log that moves to Kafka', { timeout: 60_000 },
       const topic = await newTopic()
       const move = moveWith((record) => (record.offset === 2 ? change(record) : record))
       await moveTopic(move, { topic, to: [], keepsOffsets })
-      await expect(findMoved(moveWith(), topic)).rejects.toThrow(/are not of this embedded log/)
+      await expect(verifyMoved(moveWith(), topic)).rejects.toThrow(/are not from this embedded log/)
     }
   })
 })

@@ -96,7 +96,7 @@ test('a database of a program before the first release is refused, and left as i
   )
   const start = () => transaction(old.pool, (tx) => runMigrations(tx, [first]))
   await expect(start()).rejects.toThrow(UnreleasedTables)
-  await expect(start()).rejects.toThrow('of a program before 0.1.0, whose events no release')
+  await expect(start()).rejects.toThrow('created before 0.1.0, and no release')
   const { rows } = await old.pool.query("select to_regclass('public.things') as made")
   expect(rows).toEqual([{ made: null }])
   await old.drop()

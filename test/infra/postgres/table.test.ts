@@ -1,9 +1,8 @@
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
+import { type Cte, runTogether } from '../../../infra/postgres/arrays.ts'
 import {
   column,
   constrained,
-  foreign,
   insertRows,
   loadRows,
   nullable,
@@ -11,6 +10,7 @@ import {
   type RowOf,
   saveRows,
   table,
+  untrustedText,
   writeRows,
 } from '../../../infra/postgres/table.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
@@ -19,7 +19,7 @@ const pets = table(
   'pets',
   {
     id: primaryKey(column.id<`pet_${number}`>(), 'pet_id'),
-    name: foreign(column.text()),
+    name: untrustedText(column.text()),
     kind: column.text<'cat' | 'dog'>(),
     born_at: column.bigint(),
     legs: column.integer(),
@@ -56,7 +56,7 @@ await database.pool.query(pets.ddl + visits.ddl)
 beforeEach(() => database.pool.query('truncate pets, visits'))
 afterAll(() => database.drop())
 
-const run = (parts: Part[]) => runTogether(database.pool, parts)
+const run = (parts: Cte[]) => runTogether(database.pool, parts)
 const found = async (...ids: `pet_${number}`[]) => [
   ...(await loadRows(database.pool, pets, { by: 'id', ids })).values(),
 ]
