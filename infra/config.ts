@@ -6,7 +6,7 @@ import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { errorMessage } from './thrown.ts'
 
-const parts = (text: string): string[] =>
+const splitList = (text: string): string[] =>
   text
     .split(',')
     .map((part) => part.trim())
@@ -14,11 +14,14 @@ const parts = (text: string): string[] =>
 
 const list = z
   .string()
-  .transform(parts)
+  .transform(splitList)
   .refine(({ length }) => length > 0, { error: 'must have an entry' })
   .default([])
 
-/** `max` is by default the longest wait of Node's timers in milliseconds: a longer one ends at once. */
+/**
+ * Returns the schema of a whole number. Default for `max`: the longest delay of Node's timers, which fire at once
+ * beyond it.
+ */
 const integer = (min: number, max = 2_147_483_647) =>
   z
     .string()
@@ -41,19 +44,19 @@ const host = z
 
 export const webUrl = z.url({ protocol: /^https?$/, error: 'must start with http:// or https://' })
 
-// The driver takes every scheme for postgres://, and a folder of sockets.
+// The driver treats every scheme as postgres://, and also accepts a folder of sockets.
 const databaseUrl = z.string().regex(/^(postgres(ql)?:\/\/|socket:|\/)/i, {
   error: 'must start with postgres:// or postgresql://',
 })
 
-// kafkajs splits at the first colon, so it cannot read IPv6 addresses.
+// kafkajs splits at the first colon, so it does not support IPv6 addresses.
 const broker = z
   .string()
   .refine((text) => /^[\w.-]+:\d+$/.test(text) && port.safeParse(text.split(':')[1]).success, {
     error: 'must be host:port, comma-separated',
   })
 
-// Fastify has names for three networks, and refuses one of all addresses.
+// Fastify has names for three networks, and rejects a network of all addresses.
 const trustedProxy = z
   .string()
   .refine(
@@ -64,30 +67,30 @@ const trustedProxy = z
     { error: 'must be addresses or CIDRs such as 10.0.0.0/8' },
   )
 
-// The header of CloudFront and Bunny is theirs. The others have none, and docs/operate/proxies.md says how they make these.
-const ownHeaders = { ja4: 'x-ja4', http2: 'x-http2-fingerprint' }
+// CloudFront and Bunny set headers of their own. docs/operate/proxies.md shows how to set these on the others.
+const configuredHeaders = { ja4: 'x-ja4', http2: 'x-http2-fingerprint' }
 const edges: Record<string, object> = {
   cloudfront: { ja4: 'cloudfront-viewer-ja4-fingerprint' },
   bunny: { ja4: 'cdn-ja4' },
-  cloudflare: ownHeaders,
-  fastly: ownHeaders,
-  haproxy: ownHeaders,
+  cloudflare: configuredHeaders,
+  fastly: configuredHeaders,
+  haproxy: configuredHeaders,
 }
 
 function edgeHeadersOf(text: string): object {
-  const named = () => parts(text.toLowerCase()).map((part) => part.split('='))
-  return edges[text] ?? Object.fromEntries(named())
+  const entries = splitList(text.toLowerCase()).map((part) => part.split('='))
+  return edges[text] ?? Object.fromEntries(entries)
 }
 
 const optionalText = z.string().min(1).optional()
 
-// A program and its arguments.
-const words = z
+// Parses a program and its arguments.
+const commandLine = z
   .string()
   .regex(/^[^'"]*\S[^'"]*$/, { error: 'must be a program and its arguments, without quotes' })
   .transform((text) => text.trim().split(/\s+/))
 
-// As browsers write it, without a slash at its end.
+// Normalizes a base URL as browsers do, without a trailing slash.
 const publicUrl = z
   .string()
   .refine(isBaseUrl, {
@@ -106,7 +109,7 @@ const edgeHeaders = z.strictObject(
   },
 )
 
-/** Names of the headers that have a client's JA4 and HTTP/2 fingerprint. */
+/** Names of the headers with a client's JA4 and HTTP/2 fingerprints. */
 export type EdgeHeaders = z.infer<typeof edgeHeaders>
 
 const listFile = z
@@ -124,28 +127,28 @@ const retentionDays = integer(2, 36_500)
 const settings = z.object({
   PORT: integer(0, 65535).default(8787),
   HOST: host.default('127.0.0.1'),
-  /** Not set = /metrics is on PORT. */
+  /** Port of /metrics. Default: PORT. */
   METRICS_PORT: port.optional(),
-  /** Set = the role api serves the schemas of events there, as a Schema Registry does. */
+  /** Port on which the role api serves event schemas with the Schema Registry API. Default: off. */
   SCHEMAS_PORT: port.optional(),
-  /** Not set = everybody who reaches the port may read them. */
+  /** Credentials for the schemas. Default: no authentication. */
   SCHEMAS_AUTH: z
     .string()
     .regex(/^[^:]+:.+$/s, { error: 'must be user:password' })
     .optional(),
-  /** /sdk has the npm packages of this version. */
+  /** Serves the npm packages of this version at /sdk. */
   SDK_PACKAGES: oneOf('on', 'off').default('off'),
   CONSOLE: oneOf('on', 'off').default('on'),
-  /** Not set = the console is on PORT. */
+  /** Port of the console. Default: PORT. */
   CONSOLE_PORT: port.optional(),
   PUBLIC_URL: publicUrl.optional(),
   DATA_DIR: z.string().min(1).default('.tidegate'),
   DATABASE_URL: databaseUrl.optional(),
-  /** The limit of one process. Not set = by its roles (services/server/connections.ts). */
+  /** Connection limit per process. Default: depends on its roles (services/server/connections.ts). */
   DATABASE_MAX_CONNECTIONS: integer(1, 1000).optional(),
-  /** Set = Kafka is the log instead of Postgres. */
+  /** Makes Kafka the event log instead of Postgres. */
   KAFKA_BROKERS: list.pipe(z.array(broker)),
-  /** A start waits for so long for a log that does not answer yet. */
+  /** Time that startup waits for an unavailable log. */
   LOG_WAIT_MS: integer(0, 3_600_000).default(60_000),
   KAFKA_TOPIC_PREFIX: z
     .string()
@@ -160,12 +163,12 @@ const settings = z.object({
   KAFKA_SASL_MECHANISM: oneOf('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER').optional(),
   KAFKA_SASL_USERNAME: optionalText,
   KAFKA_SASL_PASSWORD: optionalText,
-  // `fetch` refuses credentials.
+  // `fetch` rejects URLs with credentials.
   KAFKA_SASL_OAUTH_TOKEN_URL: webUrl
     .regex(/^[^@]*$/, { error: 'must have no credentials' })
     .optional(),
   KAFKA_SASL_OAUTH_SCOPE: optionalText,
-  /** -1 = the brokers' own. */
+  /** -1 = the brokers' default. */
   KAFKA_REPLICATION_FACTOR: z
     .union([z.literal('-1').transform(Number), integer(1, 15)], { error: 'must be -1 or 1–15' })
     .default(-1),
@@ -174,33 +177,33 @@ const settings = z.object({
   SCHEMA_REGISTRY_URL: webUrl.optional(),
   TOPIC_PARTITIONS: integer(1, 1000).default(12),
   COLLECT_RETENTION_DAYS: integer(1, 36_500).default(7),
-  /** What is deleted of tidegate.facts.v1 is on no broker's disk after so long. */
+  /** Time after which data deleted from tidegate.facts.v1 is on no broker's disk. */
   FACTS_GONE_WITHIN_MS: integer(8000).default(48 * 60 * 60 * 1000),
-  // For organizations without days of their own; not set = for ever.
+  // Defaults for organizations without their own retention; not set = forever.
   SESSION_RETENTION_DAYS: retentionDays.optional(),
   DECISION_RETENTION_DAYS: integer(1, 36_500).optional(),
   VISITOR_RETENTION_DAYS: retentionDays.optional(),
   GATE_RETENTION_DAYS: retentionDays.default(30),
   WEBHOOK_RETENTION_DAYS: integer(7, 30).optional(),
-  /** Not set = made once and kept in DATA_DIR (development only). */
+  /** Default: generated once and stored in DATA_DIR (development only). */
   TIDEGATE_MASTER_KEYS: optionalText,
-  TIDEGATE_MASTER_KEYS_COMMAND: words.optional(),
+  TIDEGATE_MASTER_KEYS_COMMAND: commandLine.optional(),
   TRUSTED_PROXIES: list.pipe(z.array(trustedProxy)),
-  /** Which headers of an edge say how clients began TLS and HTTP/2. */
+  /** Headers with which an edge forwards TLS and HTTP/2 fingerprints of clients. */
   EDGE_HEADERS: z.string().transform(edgeHeadersOf).pipe(edgeHeaders).optional(),
   ADDRESS_FILE: optionalText,
-  /** More addresses under which clients know this installation, as paths of customers' own sites. */
+  /** Additional base URLs of this installation, such as paths on customers' sites. */
   FIRST_PARTY_URLS: list.pipe(z.array(publicUrl).max(19, { error: 'must be up to 19 URLs' })),
-  /** From the creation of an agent's signature to its end. */
+  /** Longest validity of an agent's signature, from `created` to `expires`. */
   SIGNATURE_MAX_SECONDS: integer(60, 86_400).default(3600),
-  /** Keys of agents and host names of addresses are fetched from the internet. */
+  /** Fetches agents' keys and reverse DNS names from the internet. */
   AGENT_LOOKUPS: oneOf('on', 'off').default('on'),
-  /** Set = attestations of these apps are verified. It has keys of the Play Console. */
+  /** File with the apps whose attestations are verified, including their Play Console keys. */
   ATTESTED_APPS_FILE: optionalText,
   CITY_MMDB: optionalText,
   ASN_MMDB: optionalText,
   ANONYMOUS_MMDB: optionalText,
-  /** Lists of addresses with a bad reputation, each with its category. */
+  /** Reputation lists of IP addresses, each with its category. */
   REPUTATION_LISTS: list.pipe(z.array(listFile).max(20, { error: 'must be up to 20 lists' })),
   BATCH_INTERVAL_MS: integer(100).default(2000),
   COLLECT_MAX_BACKLOG_MS: integer(100).default(750),
@@ -208,17 +211,17 @@ const settings = z.object({
   COLLECT_SOURCE_MB_PER_HOUR: integer(10).default(900),
   COLLECT_ORGANIZATION_MB_PER_HOUR: integer(10).optional(),
   HAND_OFF_TIMEOUT_MS: integer(100, 60_000).default(2000),
-  /** Units in 60 seconds for organizations without limits of their own. A request of a secret key may cost 10. */
+  /** Units per 60 seconds for organizations without limits of their own. A request with a secret key may cost 10. */
   RATE_LIMIT_SECRET: integer(10).default(600),
   RATE_LIMIT_PUBLISHABLE: integer(1).default(3000),
-  /** Requests of an organization that are scored in 60 seconds. One call has up to 50. */
+  /** Requests that an organization can have scored per 60 seconds. One call contains up to 50. */
   RATE_LIMIT_REQUESTS: integer(50).default(12_000),
-  /** Units in 60 seconds of each console session. Its overview takes about 80. */
+  /** Units per 60 seconds per console session. The overview page costs about 80. */
   RATE_LIMIT_CONSOLE: integer(100).default(600),
   WEBHOOK_ALLOWED_NETWORKS: list.refine((networks) => networks.every(ipaddr.isValidCIDR), {
     error: 'must be CIDRs such as 10.0.0.0/8',
   }),
-  /** Seconds before each attempt of a webhook delivery. With as many failures the delivery has failed. */
+  /** Delay in seconds before each attempt of a webhook delivery, which fails after the last one. */
   WEBHOOK_RETRY_SECONDS: z
     .string()
     .default('0,5,300,1800,7200,18000,36000,50400,72000,86400')
@@ -226,14 +229,14 @@ const settings = z.object({
       error: 'must be seconds of up to 8 digits, comma-separated',
     })
     .transform((text) => text.split(',').map(Number)),
-  /** From the look-up of the receiver's address to the last byte of its answer. */
+  /** Time from the DNS lookup of the receiver to the last byte of its response. */
   WEBHOOK_TIMEOUT_MS: integer(100, 60_000).default(15_000),
-  /** A delivery of a killed process is left alone for so long. With a look, another has it within ten seconds. */
+  /** Lease of a delivery: after a process is killed, another one takes its deliveries over once their leases expire. */
   WEBHOOK_LEASE_MS: integer(1000).default(6000),
-  /** A stopping server still answers for so long. Clients learn meanwhile that it stops. */
+  /** Time that a stopping server keeps serving new requests, so that clients notice the shutdown. */
   DRAIN_MS: integer(0, 60_000).default(1000),
-  // Standard names and their defaults. What may stand in them is checked where it is used (otlp/settings.ts): an
-  // installation sets them for all its programs.
+  // Standard names and defaults. otlp/settings.ts validates the values if OTLP is on, because an installation may set
+  // them for all its programs.
   OTEL_SDK_DISABLED: z.string().default('false'),
   OTEL_EXPORTER_OTLP_ENDPOINT: optionalText,
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optionalText,
@@ -244,19 +247,19 @@ const settings = z.object({
   OTEL_TRACES_EXPORTER: z.string().default('otlp'),
   OTEL_TRACES_SAMPLER: z.string().default('parentbased_always_on'),
   OTEL_TRACES_SAMPLER_ARG: z.string().default('1'),
-  OTEL_PROPAGATORS: z.string().default('tracecontext,baggage').transform(parts),
+  OTEL_PROPAGATORS: z.string().default('tracecontext,baggage').transform(splitList),
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
 })
 
 export type Config = z.infer<typeof settings>
 
-/** Where `tidegate data update` writes the file of addresses, and servers follow it. */
+/** Returns the path of the IP data file, which `tidegate data update` writes and servers reload. */
 export const addressFileOf = ({ ADDRESS_FILE, DATA_DIR }: Config): string =>
   ADDRESS_FILE ?? path.join(DATA_DIR, 'addresses.bin')
 
 export const settingNames = Object.keys(settings.shape)
 
-// Each may be in a file instead, which the setting `<name>_FILE` names: orchestrators mount secrets so.
+// Secrets that can be read from the file named by `<name>_FILE`, as orchestrators mount them.
 const secretNames = [
   'DATABASE_URL',
   'KAFKA_SASL_PASSWORD',
@@ -266,7 +269,7 @@ const secretNames = [
   'TIDEGATE_MASTER_KEYS',
 ]
 
-/** Settings that stop a start, and so `tidegate config check`. */
+/** Thrown for invalid settings at startup and by `tidegate config check`. */
 export class InvalidSettings extends Error {
   readonly problems: string[]
 
@@ -276,14 +279,16 @@ export class InvalidSettings extends Error {
   }
 }
 
-/** Throws InvalidSettings, which names every setting that is not valid. */
+/** Parses the environment. Throws InvalidSettings, which lists every invalid setting. */
 export function readConfig(env: NodeJS.ProcessEnv): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
   const problems = secretNames.flatMap((name) => readSecret(name, present))
   if (present.TIDEGATE_MASTER_KEYS && present.TIDEGATE_MASTER_KEYS_COMMAND)
-    problems.push('TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or its file is set, too')
+    problems.push(
+      'TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or TIDEGATE_MASTER_KEYS_FILE is also set: keep one',
+    )
   if (present.EDGE_HEADERS && !present.TRUSTED_PROXIES)
-    problems.push('EDGE_HEADERS: TRUSTED_PROXIES names nobody, so that no header would be believed')
+    problems.push('EDGE_HEADERS needs TRUSTED_PROXIES: without it every edge header is ignored')
   for (const name of ['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_PORT'])
     if (present[name])
       problems.push(
@@ -296,7 +301,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   throw new InvalidSettings([...problems, ...misspelledSettings(env)])
 }
 
-/** A line for each setting that did not parse, with its value, unless that is or may have a secret. */
+/** Returns a line per invalid setting, with its value unless that is or may contain a secret. */
 export function settingProblems({ issues }: z.ZodError, values: Record<string, unknown>): string[] {
   return issues.map(({ path: [first], message, input }) => {
     const name = String(first)
@@ -321,15 +326,15 @@ function conflictsIn(config: Config): string[] {
     if (earlier && config[name])
       problems.push(`${name} must differ from ${earlier}, got ${config[name]} for both`)
   }
-  const { KAFKA_REPLICATION_FACTOR: copies, KAFKA_MIN_INSYNC_REPLICAS: confirming = 1 } = config
-  if (copies !== -1 && confirming > copies)
+  const { KAFKA_REPLICATION_FACTOR: replicas, KAFKA_MIN_INSYNC_REPLICAS: inSync = 1 } = config
+  if (replicas !== -1 && inSync > replicas)
     problems.push(
-      `KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICATION_FACTOR (${copies}), got "${confirming}"`,
+      `KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICATION_FACTOR (${replicas}), got "${inSync}"`,
     )
   return problems
 }
 
-/** A line for each variable whose name is nearly that of a setting that is not set. */
+/** Returns a line per variable whose name resembles a setting that is not set. */
 export function misspelledSettings(env: NodeJS.ProcessEnv): string[] {
   const names = [...settingNames, ...secretNames.map((name) => `${name}_FILE`)]
   return Object.keys(env).flatMap((name) => {
@@ -340,11 +345,11 @@ export function misspelledSettings(env: NodeJS.ProcessEnv): string[] {
   })
 }
 
-// Puts the content of the file in the setting's place, and returns what is wrong.
+// Replaces a setting by the content of its file. Returns the problems.
 function readSecret(name: string, present: NodeJS.ProcessEnv): string[] {
   const file = present[`${name}_FILE`]
   if (file === undefined) return []
-  if (present[name] !== undefined) return [`${name}_FILE: ${name} is set, too`]
+  if (present[name] !== undefined) return [`${name}_FILE: ${name} is also set: keep one`]
   try {
     present[name] = readSettingFile(`${name}_FILE`, file).trim()
     return present[name] === '' ? [`${name}_FILE: ${file} is empty`] : []
@@ -353,7 +358,7 @@ function readSecret(name: string, present: NodeJS.ProcessEnv): string[] {
   }
 }
 
-/** Throws an error that names the setting and the file. */
+/** Reads the file that a setting names. Throws an error with the setting and the file. */
 export function readSettingFile(name: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')

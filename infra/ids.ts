@@ -2,9 +2,9 @@ import { createHash, hash } from 'node:crypto'
 
 export const base32Alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Cryptographically random bytes, passed in so that tests can repeat them. */
+/** Returns cryptographically random bytes. Injected, so that tests are reproducible. */
 export type Random = (size: number) => Buffer
-/** Epoch milliseconds, passed in so that tests can move it. */
+/** Returns epoch milliseconds. Injected, so that tests can control the time. */
 export type Clock = () => number
 
 export type Id<P extends string> = `${P}_${string}`
@@ -13,17 +13,17 @@ export type DecisionId = Id<'evt'>
 export type OrganizationId = Id<'org'>
 export type KeyId = Id<'key'>
 export type EndpointId = Id<'we'>
-/** A signup or login. Whoever knows the id may see its consent page, so all of it is random. */
+/** Id of a Gate signup or login. Fully random, because the id grants access to the consent page. */
 export type GateSessionId = Id<'gate'>
 export type GateAccountId = Id<'gacct'>
 export type ConsoleSessionId = Id<'csn'>
 
-/** Each byte gives a character, of its last five bits. */
+/** Returns one character per byte, from its last five bits. */
 export function base32Characters(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => base32Alphabet[byte & 31]).join('')
 }
 
-/** 16 bytes as 26 characters of lower-case Crockford base32 (no i, l, o, u), most significant bit first. */
+/** Encodes 16 bytes as 26 characters of lower-case Crockford base32 (no i, l, o, u), most significant bit first. */
 export function base32(bytes: Uint8Array): string {
   let text = ''
   let pending = 0
@@ -37,7 +37,7 @@ export function base32(bytes: Uint8Array): string {
   return text
 }
 
-/** The first 48 bits are the time, so that ids made later sort later. Not for secrets. */
+/** Returns an id whose first 48 bits are the time, so that ids sort by creation. Not for secrets. */
 export function timeOrderedId<P extends string>(prefix: P, now: number, random: Random): Id<P> {
   const bytes = Buffer.concat([Buffer.alloc(6), random(10)])
   bytes.writeUIntBE(now, 0, 6)
@@ -48,14 +48,14 @@ export function randomId<P extends string>(prefix: P, random: Random): Id<P> {
   return `${prefix}_${base32(random(16))}`
 }
 
-/** The id that follows from `parts`: a retry of the same step makes the same id. */
+/** Returns an id derived from `parts`, so that a retry of the same step creates the same id. */
 export function derivedId<P extends string>(prefix: P, ...parts: string[]): Id<P> {
-  // By way of text: Node takes three times as long to hand the digest out as a buffer.
+  // Via text, because Node takes three times as long to return a digest as a buffer.
   const digest = hash('sha256', parts.join('\0'), 'binary')
   return `${prefix}_${base32(Buffer.from(digest, 'latin1'))}`
 }
 
-/** Whether an id, in lower case, may have the text somewhere: of its prefix, of the characters behind it, or of both. */
+/** Returns true if a lower-case text can be part of an id: of its prefix, of its characters, or of both. */
 export function isPartOfId(text: string): boolean {
   return /^(?:[a-z]*_)?[0-9a-hjkmnp-tv-z]*$|^[a-z]{1,5}$/.test(text)
 }
@@ -64,7 +64,7 @@ export function hexId<P extends string>(prefix: P, random: Random): Id<P> {
   return `${prefix}_${random(16).toString('hex')}`
 }
 
-/** 32 hex digits that follow from `parts`: a retry of the same step makes the same id. */
+/** Returns an id of 32 hex digits derived from `parts`, so that a retry of the same step creates the same id. */
 export function derivedHexId<P extends string>(prefix: P, ...parts: string[]): Id<P> {
   return `${prefix}_${hash('sha256', parts.join('\0')).slice(0, 32)}`
 }
@@ -91,24 +91,25 @@ export function isId<P extends keyof typeof patterns>(prefix: P, text: string): 
   return patterns[prefix].test(text)
 }
 
-/** As JSON Schema has it. */
+/** Returns the id's pattern for JSON Schema. */
 export function idPattern(prefix: keyof typeof patterns): string {
   return patterns[prefix].source
 }
 
+/** Returns the text as a typed id. Throws if it is malformed. */
 export function asId<P extends keyof typeof patterns>(prefix: P, text: string): Id<P> {
   if (isId(prefix, text)) return text
   throw new Error(`not a ${prefix} id: ${text}`)
 }
 
-/** A session or event id of the earlier form: 32 hexadecimal digits; accepted as input only. */
+/** Returns true for a session or event id of the former format, 32 hex digits, which is accepted as input only. */
 export function isLegacyId(text: string): boolean {
   return new RegExp(legacyIdPattern).test(text)
 }
 
 export const legacyIdPattern = '^[0-9a-fA-F]{32}$'
 
-/** A checksum at the end of a key or token shows typos. `length` characters of base32. */
+/** Returns a checksum of `length` base32 characters, which detects typos in keys and tokens. */
 export function checksum(stem: string, length: number): string {
   return base32Characters(createHash('sha256').update(stem).digest().subarray(0, length))
 }

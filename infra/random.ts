@@ -4,8 +4,8 @@ import type { Random } from './ids.ts'
 const poolBytes = 16 * 1024
 
 /**
- * Draws random bytes from the system in blocks: several times cheaper than a call for a few bytes each. No byte is
- * handed out twice, and what was handed out is erased from the block.
+ * Creates a source of random bytes that reads from the system in blocks, several times cheaper than a call for a few
+ * bytes each. No byte is returned twice, and returned bytes are erased from the block.
  */
 export function createRandom(): Random {
   const pool = Buffer.allocUnsafeSlow(poolBytes)
@@ -24,22 +24,22 @@ export function createRandom(): Random {
 }
 
 /**
- * HMAC-SHA256(key, seed | counter u32), block after block (counter mode of NIST SP 800-108 with HMAC). The same calls
- * in the same order give the same bytes, so steps that race each other must not share one.
+ * Creates a deterministic source: blocks of HMAC-SHA256(key, seed | counter u32) (counter mode of NIST SP 800-108). The
+ * same calls in the same order return the same bytes, so concurrent steps must not share one.
  */
 export function counterRandom(key: Buffer, seed: Buffer): Random {
   let counter = 0
-  let rest: Buffer = Buffer.alloc(0)
-  const block = () => {
+  let unused: Buffer = Buffer.alloc(0)
+  const nextBlock = () => {
     const number = Buffer.alloc(4)
     number.writeUInt32BE(counter++)
     return createHmac('sha256', key).update(seed).update(number).digest()
   }
   return (size) => {
-    const blocks = [rest]
-    for (let have = rest.length; have < size; have += 32) blocks.push(block())
+    const blocks = [unused]
+    for (let length = unused.length; length < size; length += 32) blocks.push(nextBlock())
     const bytes = Buffer.concat(blocks)
-    rest = bytes.subarray(size)
+    unused = bytes.subarray(size)
     return Buffer.from(bytes.subarray(0, size))
   }
 }

@@ -1,5 +1,5 @@
-// Spreadsheets take what begins like this for a formula, and some of them its wide forms, too.
-const formula = /^[=+\-@＝＋－＠\t\r\n]/
+// Text that starts like this is a formula to spreadsheets; some also accept full-width characters.
+const formulaStart = /^[=+\-@＝＋－＠\t\r\n]/
 
-/** Returns the text of a cell so that a spreadsheet shows it and does not run it: a formula gets an apostrophe before it. */
-export const harmlessCell = (text: string): string => (formula.test(text) ? `'${text}` : text)
+/** Escapes a cell against CSV injection: a formula gets a leading apostrophe, so that a spreadsheet displays it. */
+export const escapeCell = (text: string): string => (formulaStart.test(text) ? `'${text}` : text)

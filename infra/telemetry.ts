@@ -2,8 +2,8 @@ import pino from 'pino'
 
 export type Logger = pino.Logger
 
-// Names under which a secret or something typed by a person could travel; a log line shows that it was there.
-const redacted = [
+// Fields that may contain a secret or text typed by a person. Logs show only that they were present.
+const redactedPaths = [
   'authorization',
   'cookie',
   'token',
@@ -27,7 +27,7 @@ export function createLogger(
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: loggedError },
     hooks: {
-      // Without a text of its own a line gets that of the error, which may quote a value.
+      // For a call without a message pino would use the error's message, which may quote a value.
       logMethod(args, method) {
         const [error]: unknown[] = args
         if (args.length === 1 && error instanceof Error)
@@ -35,7 +35,7 @@ export function createLogger(
         else method.apply(this, args)
       },
     },
-    redact: { paths: redacted, censor: '[redacted]' },
+    redact: { paths: redactedPaths, censor: '[redacted]' },
   }
   return destination ? pino(options, destination) : pino(options)
 }
@@ -49,8 +49,8 @@ export interface LoggedError {
 }
 
 /**
- * The fields are picked one by one: a driver's error carries the row that it failed on, as `detail`, `where` or
- * parameters. null for nothing.
+ * Returns the loggable fields of an error, or null for none. It picks them one by one, because a driver's error
+ * contains the failed row as `detail`, `where` or parameters.
  */
 export function loggedError(error: unknown, depth = 0): LoggedError | null {
   if (!(error instanceof Error))
@@ -68,7 +68,7 @@ export function loggedError(error: unknown, depth = 0): LoggedError | null {
   }
 }
 
-// Postgres's data exceptions (class 22) quote the value: `invalid input syntax for type integer: "..."`.
+// Removes the value that Postgres's data exceptions (class 22) quote: `invalid input syntax for type integer: "..."`.
 function withoutValue(error: Error): string {
   const isDataException = 'code' in error && /^22[0-9A-Z]{3}$/.test(String(error.code))
   return isDataException ? error.message.replace(/".*"/s, '"..."') : error.message

@@ -1,30 +1,36 @@
-/** Code points, as JSON Schema counts: an emoji outside the BMP is one. */
+/** Counts code points, as JSON Schema does: an emoji outside the BMP is one. */
 export function characterCount(text: string): number {
   let count = 0
   for (const _ of text) count++
   return count
 }
 
-/** No control characters and no half of a surrogate pair. */
+/** Returns true for text without control characters and lone surrogates. */
 export function isPlainText(text: string): boolean {
   return text.isWellFormed() && !/\p{Cc}/u.test(text)
 }
 
-/** No characters that end lines or turn others around. */
+/** Returns true for plain text without line separators and bidirectional control characters. */
 export function isOneLine(text: string): boolean {
   return isPlainText(text) && !/[\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(text)
 }
 
+/** Returns true if the text has a character other than white space and invisible ones. */
 export function isVisible(text: string): boolean {
   return /[^\s\p{Default_Ignorable_Code_Point}]/u.test(text)
 }
 
-/** undefined for what is not JSON. */
+/** Returns `1 session`, `2 sessions`. */
+export function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** Parses JSON; undefined if it is malformed. */
 export function parsedJson(text: string): unknown {
   return orUndefined(() => JSON.parse(text))
 }
 
-/** For readers that throw at whatever is malformed. */
+/** Returns the result of a parser that throws on malformed input, or undefined. */
 export function orUndefined<T>(read: () => T): T | undefined {
   try {
     return read()
@@ -33,7 +39,7 @@ export function orUndefined<T>(read: () => T): T | undefined {
   }
 }
 
-/** The same JSON with the members of its objects in one order, whatever order they came in. */
+/** Returns the JSON value with the members of all objects sorted by name. */
 export function sortedMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortedMembers)
   if (typeof value !== 'object' || value === null) return value ?? null
@@ -42,7 +48,7 @@ export function sortedMembers(value: unknown): unknown {
   return Object.fromEntries(sorted.map(([name, member]) => [name, sortedMembers(member)]))
 }
 
-/** undefined for what is not base64url as we write it: another alphabet, padding, white space, bits left over. */
+/** Decodes canonical base64url; undefined for another alphabet, padding, white space or leftover bits. */
 export function base64urlBytes(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
   return bytes.toString('base64url') === text ? bytes : undefined
@@ -56,7 +62,7 @@ const entities: Record<string, string> = {
   "'": '&#39;',
 }
 
-/** For the content of an element and for an attribute in quotes. */
+/** Escapes text for the content of an element and for a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character)
 }
@@ -65,7 +71,7 @@ const characters = Object.fromEntries(
   Object.entries(entities).map(([character, entity]) => [entity, character]),
 )
 
-/** The text of what `escapeHtml` wrote. */
+/** Reverses `escapeHtml`. */
 export function unescapeHtml(html: string): string {
   return html.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => characters[entity] ?? entity)
 }

@@ -17,19 +17,19 @@ import {
 } from './charge.ts'
 import { createKeyCache, type KeyCacheOptions } from './key-cache.ts'
 import {
-  bearerOf,
-  callerOnly,
+  asCaller,
+  asPublishablePrincipal,
+  asSecretPrincipal,
+  bearerToken,
   checkLiveAccess,
   checkOrganization,
   checkOrigin,
   checkScope,
-  publishableOnly,
-  secretOnly,
-  usable,
+  usablePrincipal,
 } from './key-checks.ts'
 import {
   type Caller,
-  enforcing,
+  declareAccess,
   type KeyPrincipal,
   type KeyRecord,
   type Principal,
@@ -43,22 +43,22 @@ import type { BucketName } from './rate-limit/limiter.ts'
 type EndpointScope = Exclude<Scope, '*'>
 
 /**
- * How routes of the REST API learn who calls them: hooks that set `request.principal`, charge the request and check the
- * scope, and typed readers of the principal. `createAuth` reads API keys, and the console reads its own sessions.
+ * Authentication of REST API routes: hooks that set `request.principal`, charge the request and check the scope, and
+ * typed readers of the principal. `createAuth` authenticates API keys; the console authenticates its own sessions.
  */
 export interface Auth {
   requireSecret(scope: EndpointScope, cost?: number): onRequestHookHandler
-  /** For `/v1/organizations/:organizationId` and below: the caller must be that organization's own. */
+  /** For `/v1/organizations/:organizationId` and below: the caller must belong to that organization. */
   requireOwnOrganization(scope: EndpointScope, changes?: SharedSetting): onRequestHookHandler
-  /** For endpoints whose cost is in their body. The units are taken once it is read, from the caller's bucket or another. */
+  /** For endpoints whose cost depends on the body. Charges `bucket` (default: the caller's) once the body is read. */
   requireSecretCosting(
     scope: EndpointScope,
     costOf: CostOf,
     bucket?: BucketName,
   ): { onRequest: onRequestHookHandler; preParsing: preParsingAsyncHookHandler }
-  /** Charges the units of a validated request in place of those of its hook. ApiError: 429. */
+  /** Replaces the units that the request's hook charged by `cost`, once the request is validated. ApiError: 429. */
   charge(request: FastifyRequest, charge: { reply: FastifyReply; cost: number }): Promise<void>
-  /** For `DecideAs`. */
+  /** Returns the caller as the actor that `DecideAs` records in events. */
   actor(request: FastifyRequest): Actor
   caller(request: FastifyRequest): Caller
   /** The organization and environment whose data the caller may read. */
@@ -71,23 +71,23 @@ type Proceed<P> = (
   reply: FastifyReply,
 ) => Promise<void> | undefined
 
-/** Makes a hook that verifies who calls, sets `request.principal` and goes on with `proceed`. */
+/** Creates a hook that authenticates the caller, sets `request.principal` and calls `proceed`. */
 export type VerifyCaller = (proceed: Proceed<Caller>) => onRequestHookHandler
 
-/** Units and the X-RateLimit-* headers come before the scope and the organization of the path. */
-export function createCallerAuth(verified: VerifyCaller, charges: Charges): Auth {
+/** Creates hooks that charge units and set the X-RateLimit-* headers before they check scope and organization. */
+export function createCallerAuth(verifyCaller: VerifyCaller, charges: Charges): Auth {
   const charged = (check: (caller: Caller, request: FastifyRequest) => void, cost = 1) =>
-    verified((caller, request, reply) =>
-      then(charges.charge(caller, { reply, cost }), () => check(caller, request)),
+    verifyCaller((caller, request, reply) =>
+      runAfter(charges.charge(caller, { reply, cost }), () => check(caller, request)),
     )
   return {
     requireSecret: (scope, cost) =>
-      enforcing(
+      declareAccess(
         { keyType: 'secret', scope },
         charged((caller) => checkScope(caller, scope), cost),
       ),
     requireOwnOrganization: (scope, changes) =>
-      enforcing(
+      declareAccess(
         { keyType: 'secret', scope, ownOrganization: true },
         charged((caller, { params }) => {
           checkScope(caller, scope)
@@ -97,23 +97,23 @@ export function createCallerAuth(verified: VerifyCaller, charges: Charges): Auth
       ),
     requireSecretCosting(scope, costOf, bucket) {
       const preParsing = chargeBody(costOf, async (request, { reply, cost }) => {
-        const caller = callerOnly(request.principal)
+        const caller = asCaller(request.principal)
         await charges.charge(caller, { reply, cost, bucket })
         checkScope(caller, scope)
       })
       return {
-        onRequest: enforcing(
+        onRequest: declareAccess(
           { keyType: 'secret', scope },
-          verified(() => undefined),
+          verifyCaller(() => undefined),
         ),
         preParsing,
       }
     },
-    charge: ({ principal }, charge) => charges.recharge(callerOnly(principal), charge),
-    actor: ({ principal }) => actorOf(callerOnly(principal)),
-    caller: ({ principal }) => callerOnly(principal),
+    charge: ({ principal }, charge) => charges.recharge(asCaller(principal), charge),
+    actor: ({ principal }) => actorOf(asCaller(principal)),
+    caller: ({ principal }) => asCaller(principal),
     scope({ principal }) {
-      const { organizationId, environment } = callerOnly(principal)
+      const { organizationId, environment } = asCaller(principal)
       return { organizationId, environment }
     },
   }
@@ -125,7 +125,7 @@ function actorOf(caller: Caller): Actor {
 }
 
 export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, ChargeOptions {
-  /** Milliseconds for which a key is believed without another look-up (default 15,000). */
+  /** Milliseconds for which a key's record is cached (default 15,000). */
   cacheMs?: number
   onKeyUsed?: ((keyId: KeyPrincipal['keyId']) => void) | undefined
 }
@@ -133,33 +133,33 @@ export interface AuthOptions extends Omit<KeyCacheOptions, 'cacheMs'>, ChargeOpt
 export type KeyAuth = ReturnType<typeof createAuth>
 
 /**
- * Hooks that verify the bearer key. The order is: form of the key, look-up, status, organization, type of key and
- * origin; then units and the X-RateLimit-* headers; then scope and organization of the path. A request that is refused
- * before the units costs none.
+ * Creates hooks that verify the bearer key. They check its form, look it up, and check status, organization, key type
+ * and origin; then charge units and set the X-RateLimit-* headers; then check the scope and the path's organization. A
+ * request refused before the charge costs no units.
  */
 export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOptions) {
   const keys = createKeyCache({ ...options, cacheMs })
   const charges = createCharges(options)
 
-  // A cached key whose units this process holds, as nearly all are, is checked without a promise.
-  function verified<P extends KeyPrincipal>(
+  // Runs without a promise if the key is cached and this process holds units for it, as for nearly all requests.
+  function verifyKey<P extends KeyPrincipal>(
     narrow: (principal: Principal, request: FastifyRequest) => P,
     proceed: Proceed<P>,
-    before?: (key: string, request: FastifyRequest) => void,
+    beforeLookup?: (key: string, request: FastifyRequest) => void,
   ): onRequestHookHandler {
     return (request, reply, done) => {
       const accept = (record: KeyRecord | undefined) => {
-        request.principal = usable(record, options.clock)
+        request.principal = usablePrincipal(record, options.clock)
         const principal = narrow(request.principal, request)
         onKeyUsed?.(principal.keyId)
         return proceed(principal, request, reply)
       }
       try {
-        const key = bearerOf(request.headers.authorization)
-        before?.(key, request)
-        const found = keys.find(key, request)
-        const rest = found instanceof Promise ? found.then(accept) : accept(found)
-        if (rest) return void rest.then(() => done(), done)
+        const key = bearerToken(request.headers.authorization)
+        beforeLookup?.(key, request)
+        const record = keys.find(key, request)
+        const pending = record instanceof Promise ? record.then(accept) : accept(record)
+        if (pending) return void pending.then(() => done(), done)
       } catch (error) {
         return done(error instanceof Error ? error : new Error(String(error)))
       }
@@ -167,52 +167,52 @@ export function createAuth({ cacheMs = 15_000, onKeyUsed, ...options }: AuthOpti
     }
   }
 
-  // It runs before the key is verified once more, so that what is refused costs neither units nor a look-up.
-  function shareOut(key: string, { ip }: FastifyRequest): void {
+  // Runs before the key is looked up again, so that a refused request costs neither units nor a lookup.
+  function enforceFairShare(key: string, { ip }: FastifyRequest): void {
     const record = keys.peek(key)
-    if (record?.principal.type === 'publishable') charges.shareOut(record.principal, ip)
+    if (record?.principal.type === 'publishable') charges.enforceFairShare(record.principal, ip)
   }
 
   return {
-    ...createCallerAuth((proceed) => verified(secretOnly, proceed), charges),
-    /** For collect endpoints: the key's origins are checked too. */
+    ...createCallerAuth((proceed) => verifyKey(asSecretPrincipal, proceed), charges),
+    /** For collect endpoints. Also checks the key's allowed origins. */
     requirePublishable: () =>
-      enforcing(
+      declareAccess(
         { keyType: 'publishable' },
-        verified(
-          fromItsOwnClient,
+        verifyKey(
+          checkedPublishable,
           (principal, _request, reply) => charges.charge(principal, { reply, cost: 1 }),
-          shareOut,
+          enforceFairShare,
         ),
       ),
     /**
-     * onError of collect endpoints. Only a body shows that another platform's SDK uses a native key. The check is
-     * part of verifying the key, so the units are given back and the headers removed.
+     * onError hook of collect endpoints. Only the body shows that another platform's SDK uses a native key. That counts
+     * as a failed key check, so it refunds the units and removes the X-RateLimit-* headers.
      */
-    refundOtherClient: ((request, reply, error, done) => {
-      const other = error instanceof ApiError && error.code === 'auth.native_key_not_allowed'
-      if (other && request.principal) charges.refund(request.principal, reply)
+    refundWrongClient: ((request, reply, error, done) => {
+      const isForeign = error instanceof ApiError && error.code === 'auth.native_key_not_allowed'
+      if (isForeign && request.principal) charges.refund(request.principal, reply)
       done()
     }) satisfies onErrorHookHandler,
     principal(request: FastifyRequest): Principal {
       if (!request.principal) throw new Error(`${request.routeOptions.url} does not authenticate`)
       return request.principal
     },
-    secret: (request: FastifyRequest): SecretPrincipal => secretOnly(request.principal),
+    secret: (request: FastifyRequest): SecretPrincipal => asSecretPrincipal(request.principal),
     publishable: (request: FastifyRequest): PublishablePrincipal =>
-      publishableOnly(request.principal),
+      asPublishablePrincipal(request.principal),
     invalidate: keys.invalidate,
   }
 }
 
-function fromItsOwnClient(principal: Principal, { headers }: FastifyRequest): PublishablePrincipal {
-  const publishable = publishableOnly(principal)
-  checkOrigin(publishable, headers.origin)
+function checkedPublishable(principal: Principal, request: FastifyRequest): PublishablePrincipal {
+  const publishable = asPublishablePrincipal(principal)
+  checkOrigin(publishable, request.headers.origin)
   return publishable
 }
 
-function then(first: Promise<void> | undefined, next: () => void): Promise<void> | undefined {
-  if (first) return first.then(next)
+function runAfter(pending: Promise<void> | undefined, next: () => void): Promise<void> | undefined {
+  if (pending) return pending.then(next)
   next()
   return undefined
 }

@@ -2,17 +2,17 @@ import { ApiError } from '../errors/errors.ts'
 import type { Clock } from '../ids.ts'
 import { createLru } from '../lru.ts'
 
-/** What each key, such as a source, may spend in this process. */
+/** A rate limit per key, such as a source address, in this process. */
 export interface Budget {
-  /** False, and nothing is spent, where less is left. More than a whole burst is never there. */
+  /** Returns false, and spends nothing, if fewer than `cost` units are left. A `cost` above the burst never passes. */
   spend(key: string, cost?: number): boolean
-  giveBack(key: string, cost?: number): void
+  refund(key: string, cost?: number): void
 }
 
 /**
- * The generic cell rate algorithm (ITU-T I.371, as a virtual schedule), for each process on its own. A key is one
- * number: the time at which its budget is full again. `burst` is how many units there are at once. A key that is
- * forgotten, because `maxKeys` others were used since, starts with a full budget.
+ * Creates an in-process rate limiter: the generic cell rate algorithm (GCRA; ITU-T I.371, virtual scheduling). It
+ * stores one number per key, the time at which the budget is full again. `burst` is the capacity in units. A key
+ * evicted after `maxKeys` others starts again with a full budget.
  */
 export function createBudget({
   clock,
@@ -31,22 +31,22 @@ export function createBudget({
   return {
     spend(key, cost = 1) {
       const now = clock()
-      const last = fullAt.get(key) ?? now
-      // Further away than a whole window: the clock was set back, which must not lock anyone out for as long.
-      const from = last < now || last > now + windowMs ? now : last
+      const lastFull = fullAt.get(key) ?? now
+      // More than a window ahead means that the clock was set back, which must not lock the key out.
+      const from = lastFull < now || lastFull > now + windowMs ? now : lastFull
       if (from + cost * intervalMs > now + windowMs) return false
       fullAt.set(key, from + cost * intervalMs)
       return true
     },
-    giveBack(key, cost = 1) {
-      const last = fullAt.get(key)
-      if (last !== undefined) fullAt.set(key, last - cost * intervalMs)
+    refund(key, cost = 1) {
+      const lastFull = fullAt.get(key)
+      if (lastFull !== undefined) fullAt.set(key, lastFull - cost * intervalMs)
     },
   }
 }
 
-/** 429 for whoever has spent a budget or bucket, with the whole seconds until there is a unit again. */
-export function overBudget(seconds = 1, options: { message?: string } = {}): ApiError {
+/** Returns the 429 for an exhausted budget or bucket. `seconds` goes into `Retry-After`. */
+export function rateLimitError(seconds = 1, options: { message?: string } = {}): ApiError {
   return new ApiError('rate_limit.exceeded', {
     ...options,
     headers: { 'retry-after': String(seconds) },

@@ -11,7 +11,7 @@ import { ApiError } from '../errors/errors.ts'
 import type { Clock, OrganizationId } from '../ids.ts'
 import { createLru } from '../lru.ts'
 import { parsedJson } from '../text.ts'
-import { type Budget, overBudget } from './budget.ts'
+import { type Budget, rateLimitError } from './budget.ts'
 import { createFairShare, type FairShare } from './fair-share.ts'
 import type { Principal } from './principal.ts'
 import type {
@@ -26,22 +26,22 @@ export interface ChargeOptions {
   clock: Clock
   limiter?: RateLimiter | undefined
   /**
-   * Units in 60 seconds for organizations without limits of their own (default 600 and 3000), of requests that are
-   * scored for every organization (12,000), and of each console session (600).
+   * Units per 60 seconds: per key type of an organization that sets no limit (default: secret 600, publishable 3000),
+   * per organization for scored requests (12,000), and per console session (600).
    */
   defaultLimits?: (Record<KeyType, number> & Partial<Record<BucketName, number>>) | undefined
   /**
-   * With a key that anybody may read, each source has a budget of its own instead of a share of the organization's
-   * bucket. Such a request costs one, and its answer has no X-RateLimit-* headers.
+   * Returns the budget per source address that replaces the organization's bucket, for a key that anybody can read.
+   * Such a request costs one unit, and its response has no X-RateLimit-* headers.
    */
-  perSource?: ((principal: Principal) => Budget | undefined) | undefined
+  perSourceBudget?: ((principal: Principal) => Budget | undefined) | undefined
   onRateLimited?: ((callerType: Principal['type']) => void) | undefined
 }
 
 export interface Charge {
   reply: FastifyReply
   cost: number
-  /** Default: that of the type of the key. */
+  /** Default: the bucket of the principal's type. */
   bucket?: BucketName | undefined
 }
 
@@ -51,10 +51,10 @@ const standardLimits: Record<BucketName, number> = {
   requests: 12_000,
   person: 600,
 }
-// A bucket that has half of its units or more is not short, so nobody is refused any for the sake of others.
-const short = 1 / 2
+// Sources share a bucket fairly only once it is below half full.
+const shortFraction = 1 / 2
 const windowMs = 60_000
-const maxShared = 1000
+const maxOrganizations = 1000
 const limitHeader = 'x-ratelimit-limit'
 const remainingHeader = 'x-ratelimit-remaining'
 const costHeader = 'x-ratelimit-cost'
@@ -62,17 +62,17 @@ const costHeader = 'x-ratelimit-cost'
 export type Charges = ReturnType<typeof createCharges>
 
 export function createCharges(options: ChargeOptions) {
-  const { clock, limiter, perSource, onRateLimited } = options
-  const requestOf = requestsOf({ ...standardLimits, ...options.defaultLimits })
+  const { clock, limiter, perSourceBudget, onRateLimited } = options
+  const requestOf = createRequestOf({ ...standardLimits, ...options.defaultLimits })
 
-  // Set on the reply and not on the error: a request that fails later has been charged too and has to say so.
-  function announce(
+  // Sets headers on the reply rather than the error: a request that fails later was charged too and must say so.
+  function applyResult(
     { admitted, limit, remaining, cost, retryAfterSeconds }: RateLimitResult,
     reply: FastifyReply,
     callerType: Principal['type'],
   ): void {
     reply.header(limitHeader, limit).header(remainingHeader, remaining).header(costHeader, cost)
-    if (!admitted) refuse(callerType, overBudget(retryAfterSeconds))
+    if (!admitted) refuse(callerType, rateLimitError(retryAfterSeconds))
   }
 
   function refuse(callerType: Principal['type'], error: ApiError): never {
@@ -80,7 +80,7 @@ export function createCharges(options: ChargeOptions) {
     throw error
   }
 
-  const shares = createLru<OrganizationId, FairShare>(maxShared)
+  const shares = createLru<OrganizationId, FairShare>(maxOrganizations)
   function shareOf(organizationId: OrganizationId): FairShare {
     const share = shares.get(organizationId) ?? createFairShare({ clock, windowMs })
     shares.set(organizationId, share)
@@ -95,53 +95,54 @@ export function createCharges(options: ChargeOptions) {
 
   return {
     /**
-     * Throws 429 for a source that has had more than its share of a bucket that is short, while other sources send
-     * requests as well. It costs no units, because a copied publishable key would else lock out whoever else has it. The
-     * sources get twice of what is left in a minute, so that the bucket settles where it gains what it gives.
+     * Throws 429 for a source that has had more than its fair share of a bucket below half full, while other sources
+     * send requests too. A refusal costs no units: otherwise whoever copies a publishable key could lock everybody else
+     * out. All sources together get twice the remaining units per minute, so the bucket settles where refill equals
+     * spending.
      */
-    shareOut(principal: Principal, ip: string): void {
-      if (!limiter || perSource?.(principal)) return
+    enforceFairShare(principal: Principal, ip: string): void {
+      if (!limiter || perSourceBudget?.(principal)) return
       const source = sourceOf(ip)
       const share = shareOf(principal.organizationId)
       const request = requestOf(principal, { cost: 1 })
       const left = limiter.remaining(request)
-      const isShared = left < request.limit * short && !share.isOnly(source)
-      if (!share.admits(source, isShared ? () => left / short : undefined))
-        refuse(principal.type, overBudget())
+      const isShared = left < request.limit * shortFraction && !share.isOnlyParty(source)
+      if (!share.admit(source, isShared ? () => left / shortFraction : undefined))
+        refuse(principal.type, rateLimitError())
     },
     /**
-     * Throws 429 when there are not enough units. undefined where the answer is there at once: a promise for each
+     * Throws 429 when there are not enough units. Returns undefined when it decides synchronously: a promise for each
      * request would cost more than the decision.
      */
     charge(principal: Principal, { reply, ...units }: Charge): Promise<void> | undefined {
       if (!limiter) return undefined
-      const ofSource = perSource?.(principal)
-      if (ofSource) {
-        if (!ofSource.spend(sourceOf(reply.request.ip))) refuse(principal.type, overBudget())
+      const budget = perSourceBudget?.(principal)
+      if (budget) {
+        if (!budget.spend(sourceOf(reply.request.ip))) refuse(principal.type, rateLimitError())
         return undefined
       }
       const result = limiter.consume(requestOf(principal, units))
       if (result instanceof Promise)
-        return result.then((later) => announce(later, reply, principal.type))
-      announce(result, reply, principal.type)
+        return result.then((settled) => applyResult(settled, reply, principal.type))
+      applyResult(result, reply, principal.type)
       return undefined
     },
     refund,
     /**
-     * Charges `cost` units in place of those charged so far. All at once, so that `Retry-After` is for all of them;
-     * no more than a full bucket holds, because a small limit would else refuse the request forever.
+     * Replaces the units charged so far by `cost`, in one charge so that `Retry-After` covers all of them. Charges at
+     * most a full bucket: otherwise a small limit would refuse the request forever.
      */
     async recharge(principal: Principal, { reply, cost }: Omit<Charge, 'bucket'>): Promise<void> {
       if (!limiter || cost <= Number(reply.getHeader(costHeader) ?? 0)) return
       refund(principal, reply)
       const request = requestOf(principal, { cost })
       const result = await limiter.consume({ ...request, cost: Math.min(cost, request.limit) })
-      announce(result, reply, principal.type)
+      applyResult(result, reply, principal.type)
     },
   }
 }
 
-const requestsOf =
+const createRequestOf =
   (defaultLimits: Record<BucketName, number>) =>
   (
     principal: Principal,
@@ -154,24 +155,25 @@ const requestsOf =
         limit: defaultLimits.person,
         cost,
       }
-    const own = bucket === principal.type ? principal.rateLimit : null
-    return { owner: principal.organizationId, bucket, limit: own ?? defaultLimits[bucket], cost }
+    const keyLimit = bucket === principal.type ? principal.rateLimit : null
+    const limit = keyLimit ?? defaultLimits[bucket]
+    return { owner: principal.organizationId, bucket, limit, cost }
   }
 
-/** Units of a request, at least 1, from its parsed body. undefined stands for a body that is no JSON. */
+/** Returns the units of a request, at least 1, from its parsed body; `undefined` for a body that is not JSON. */
 export type CostOf = (body: unknown) => number
 
-/** A unit for each item of a list in the body, which is not validated yet: at least 1 and at most `most`; 1 without a list. */
+/** Charges a unit per item of a list in the body, which is not validated yet: 1 to `max`, and 1 without a list. */
 export const costOfItems =
-  (member: string, most: number): CostOf =>
+  (member: string, max: number): CostOf =>
   (body) => {
     const items = isObject(body) ? body[member] : undefined
-    return Array.isArray(items) ? Math.min(Math.max(items.length, 1), most) : 1
+    return Array.isArray(items) ? Math.min(Math.max(items.length, 1), max) : 1
   }
 
 /**
- * preParsing hook. It reads the body, calls `charge` with its cost before anything checks the body, and passes it on
- * unchanged. A body that cannot be read as JSON, because of its type, size or content, costs `costOf(undefined)`.
+ * Creates a preParsing hook that reads the body, calls `charge` with its cost before anything checks the body, and
+ * passes it on unchanged. A body that is not JSON or is too large costs `costOf(undefined)`.
  */
 export function chargeBody(
   costOf: CostOf,
@@ -180,18 +182,18 @@ export function chargeBody(
   return async (request, reply, payload) => {
     const { bodyLimit } = request.routeOptions
     const tooLarge = Number(request.headers['content-length']) > bodyLimit
-    // The same reading of Content-Type as the parser's: a body that it takes must not be cheaper here.
+    // Reads Content-Type exactly as the parser does: a body that the parser takes must not be cheaper here.
     if (request.mediaType !== 'application/json' || tooLarge) {
       await charge(request, { reply, cost: costOf(undefined) })
       return payload
     }
     const body = await readAll(payload, bodyLimit)
-    // A byte order mark is skipped, as the body parser does it.
+    // TextDecoder skips a byte order mark, as the body parser does.
     await charge(request, {
       reply,
       cost: costOf(body && parsedJson(new TextDecoder().decode(body))),
     })
-    // What is left of the body is not read, so nothing can follow on this connection.
+    // The rest of the body stays unread, so the connection cannot be reused.
     if (!body) throw new ApiError('request.payload_too_large', { headers: { connection: 'close' } })
     return Readable.from([body])
   }
@@ -201,7 +203,7 @@ async function readAll(payload: RequestPayload, limit: number): Promise<Buffer |
   const chunks: Buffer[] = []
   let length = 0
   try {
-    // Destroying the request would also end the connection that the refusal goes out on.
+    // Destroying the request would also close the connection that the refusal goes out on.
     for await (const chunk of payload.iterator({ destroyOnReturn: false })) {
       length += chunk.length
       if (length > limit) return undefined

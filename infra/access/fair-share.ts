@@ -1,22 +1,21 @@
 import type { Clock } from '../ids.ts'
 import { createLru } from '../lru.ts'
 
-/** What all parties together requested and got in the window. */
+/** Sums over all parties in the window. */
 export interface Totals {
   requested: number
   granted: number
 }
 
-// A request counts as no more than this after fourteen windows.
-const forgotten = 1e-6
+// The weight of a request after fourteen windows, from which on it no longer counts.
+const minWeight = 1e-6
 
 export type FairShare = ReturnType<typeof createFairShare>
 
 /**
- * Divides what is short among those that request it, in this process. Whoever requests less than an equal share is
- * refused nothing, and what they leave is divided equally among the others (max-min fairness). So it makes no
- * difference to them how much somebody else requests. Requests count less and less: they decay exponentially, with
- * `windowMs` (milliseconds) as the time constant. The parties that requested last are remembered.
+ * Creates a max-min fair divider of a scarce resource, in this process. A party that requests less than an equal share
+ * is never refused; what it leaves is divided equally among the others. So one party's load cannot starve another.
+ * Requests and grants decay exponentially with the time constant `windowMs`. The `maxParties` most recent are tracked.
  */
 export function createFairShare({
   clock,
@@ -36,27 +35,27 @@ export function createFairShare({
   }
 
   function levelOf(available: (totals: Totals) => number): number {
-    const all = [...parties.values()].map(decayed)
-    const requested = all.map((party) => party.requested)
-    const granted = sum(all.map((party) => party.granted))
+    const current = [...parties.values()].map(decayed)
+    const requested = current.map((party) => party.requested)
+    const granted = sum(current.map((party) => party.granted))
     return fairLevel(requested, available({ requested: sum(requested), granted }))
   }
 
   return {
-    /** Whether nobody but the party has requested anything in the last fourteen windows. */
-    isOnly(name: string): boolean {
-      for (const [other, party] of parties.entries()) {
-        if (other === name) continue
-        if (decayed(party).requested >= forgotten) return false
-        parties.delete(other)
+    /** Returns true if no other party requested anything in the last fourteen windows. */
+    isOnlyParty(name: string): boolean {
+      for (const [key, party] of parties.entries()) {
+        if (key === name) continue
+        if (decayed(party).requested >= minWeight) return false
+        parties.delete(key)
       }
       return true
     },
     /**
-     * Whether the party gets one more. `available` says how much all together may have in the window, from what they
-     * requested and got in it; without it, as nothing is short, they get it.
+     * Counts a request of the party and returns whether it is granted. `available` returns what all parties together
+     * may get in the window; without it nothing is scarce and the request is granted.
      */
-    admits(name: string, available?: (totals: Totals) => number): boolean {
+    admit(name: string, available?: (totals: Totals) => number): boolean {
       const party = decayed(parties.get(name) ?? { requested: 0, granted: 0, at: clock() })
       party.requested++
       parties.set(name, party)
@@ -67,13 +66,13 @@ export function createFairShare({
   }
 }
 
-const sum = (some: readonly number[]) => some.reduce((all, one) => all + one, 0)
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
 
-/** The most that anybody gets where `total` is divided: infinite where that is enough for all requests. */
+/** Returns the most that any party gets when `total` is divided: infinite if `total` covers all requests. */
 export function fairLevel(requested: readonly number[], total: number): number {
   let level = 0
   for (let satisfied = -1; ; ) {
-    const below = requested.filter((some) => some <= level)
+    const below = requested.filter((amount) => amount <= level)
     if (below.length === requested.length) return Number.POSITIVE_INFINITY
     if (below.length === satisfied) return level
     satisfied = below.length

@@ -13,22 +13,25 @@ import {
   type SharedSetting,
 } from './principal.ts'
 
-export function bearerOf(authorization: string | undefined): string {
+export function bearerToken(authorization: string | undefined): string {
   if (!authorization?.trim()) throw new ApiError('auth.missing_api_key')
   const token = /^bearer +(\S+)\s*$/i.exec(authorization)?.[1]
   if (!token) throw new ApiError('auth.invalid_api_key')
   return token
 }
 
-/** 401 for a key that is unknown, revoked or past its grace. 403 when its organization is not active. */
-export function usable(record: KeyRecord | undefined, clock: Clock): KeyPrincipal {
-  if (!record || isKeyOver(record, clock())) throw new ApiError('auth.invalid_api_key')
+/**
+ * Returns the principal of a key. 401 if it is unknown, revoked or past its grace; 403 if its organization is not
+ * active.
+ */
+export function usablePrincipal(record: KeyRecord | undefined, clock: Clock): KeyPrincipal {
+  if (!record || isKeyUnusable(record, clock())) throw new ApiError('auth.invalid_api_key')
   if (record.organizationStatus !== 'active') throw new ApiError('auth.organization_inactive')
   return record.principal
 }
 
-/** Whether a key is revoked, or rotated and past its grace. */
-export function isKeyOver(
+/** Returns true for a key that is revoked, or rotated and past its grace. */
+export function isKeyUnusable(
   { status, graceExpiresAt }: Pick<KeyRecord, 'status' | 'graceExpiresAt'>,
   now: number,
 ): boolean {
@@ -38,17 +41,17 @@ export function isKeyOver(
   )
 }
 
-export function secretOnly(principal: Principal | null): SecretPrincipal {
+export function asSecretPrincipal(principal: Principal | null): SecretPrincipal {
   if (principal?.type === 'secret') return principal
   const native = principal?.type === 'publishable' && principal.clientTarget !== 'browser'
   throw new ApiError(native ? 'auth.native_key_not_allowed' : 'auth.secret_key_required')
 }
 
-export function callerOnly(principal: Principal | null): Caller {
-  return principal?.type === 'person' ? principal : secretOnly(principal)
+export function asCaller(principal: Principal | null): Caller {
+  return principal?.type === 'person' ? principal : asSecretPrincipal(principal)
 }
 
-export function publishableOnly(principal: Principal | null): PublishablePrincipal {
+export function asPublishablePrincipal(principal: Principal | null): PublishablePrincipal {
   if (principal?.type === 'publishable') return principal
   throw new ApiError('auth.secret_key_not_allowed')
 }
@@ -57,7 +60,7 @@ export function checkScope(caller: Caller, scope: Scope): void {
   checkScopes(caller, [scope])
 }
 
-/** 403 naming the first of these that is missing. No stored scopes are the default ones, on both sides. */
+/** Throws 403 naming the first missing scope. An empty list stands for the default scopes, on both sides. */
 export function checkScopes(
   { type, scopes }: { type?: Caller['type']; scopes: readonly string[] },
   required: readonly string[],
@@ -71,14 +74,14 @@ export function checkScopes(
   throw new ApiError('auth.insufficient_scope', { message })
 }
 
-/** Those that a secret key with these stored ones has. */
+/** Returns the scopes of a secret key: the stored ones, or the default ones if none are stored. */
 export const effectiveScopes = (stored: readonly string[]) =>
   stored.length > 0 ? stored : defaultScopes
 
-/** 403 for any other organization, whether or not there is one of that id. */
+/** Throws 403 unless the path names the caller's organization, whether or not the named one exists. */
 export function checkOrganization({ type, organizationId }: Caller, params: unknown): void {
-  const named = typeof params === 'object' && params !== null && 'organizationId' in params
-  if (named && params.organizationId === organizationId) return
+  const hasId = typeof params === 'object' && params !== null && 'organizationId' in params
+  if (hasId && params.organizationId === organizationId) return
   if (type !== 'person') throw new ApiError('auth.organization_access_denied')
   const message = 'This console session belongs to another organization.'
   throw new ApiError('auth.organization_access_denied', { message })
@@ -88,7 +91,7 @@ type EnvironmentGrant =
   | Pick<SecretPrincipal, 'type' | 'environment'>
   | Pick<PersonPrincipal, 'type' | 'environments'>
 
-/** 403 for a caller without rights in live. */
+/** Throws 403 for a caller without access to live. */
 export function checkLiveAccess(
   caller: EnvironmentGrant,
   { subject, allowsTestKeys }: SharedSetting,
@@ -102,34 +105,34 @@ export function checkLiveAccess(
   throw new ApiError('auth.live_access_required', { message })
 }
 
-/** 403 for a page that a browser key does not allow, and for any page with a native key. */
+/** Throws 403 for an origin that a browser key does not allow, and for any origin with a native key. */
 export function checkOrigin(
   { clientTarget, allowedOrigins }: PublishablePrincipal,
   origin: string | undefined,
 ): void {
   if (clientTarget !== 'browser') {
-    // Only a browser sends Origin, and a browser is not the key's own mobile SDK.
+    // Only browsers send Origin, and a native key belongs to a mobile SDK.
     if (origin !== undefined) throw new ApiError('auth.native_key_not_allowed')
     return
   }
-  if (!originAllowed(origin, allowedOrigins)) throw new ApiError('auth.origin_not_allowed')
+  if (!isOriginAllowed(origin, allowedOrigins)) throw new ApiError('auth.origin_not_allowed')
 }
 
 /**
- * Allowed origins are exact (`https://shop.example:8443`) or `https://*.shop.example`. The latter takes any depth of
- * subdomain but not shop.example itself. They are as stored: lower case, punycode, without a default port. An empty
- * list takes any origin, also none.
+ * Matches an origin against exact ones (`https://shop.example:8443`) and wildcards (`https://*.shop.example`: any depth
+ * of subdomain, but not shop.example itself). Allowed origins are as stored: lower case, punycode, no default port. An
+ * empty list allows every origin, and requests without one.
  */
-export function originAllowed(origin: string | undefined, allowedOrigins: string[]): boolean {
+export function isOriginAllowed(origin: string | undefined, allowedOrigins: string[]): boolean {
   if (allowedOrigins.length === 0) return true
   if (!origin) return false
-  // What a browser sends has the stored form, so this is nearly always the end.
+  // Browsers send the stored form, so nearly every allowed origin matches here.
   if (allowedOrigins.includes(origin)) return true
   const url = parseOrigin(origin)
-  return url !== undefined && allowedOrigins.some((allowed) => matches(url, allowed))
+  return url !== undefined && allowedOrigins.some((allowed) => matchesOrigin(url, allowed))
 }
 
-// undefined for `null` (RFC 6454, 7.1), and for anything with a path, user, query or default port.
+// Returns undefined for `null` (RFC 6454, 7.1), and for anything with a path, user, query or default port.
 function parseOrigin(origin: string): URL | undefined {
   const url = URL.parse(origin)
   return url?.origin === origin.toLowerCase() ? url : undefined
@@ -137,7 +140,7 @@ function parseOrigin(origin: string): URL | undefined {
 
 const wildcardStart = 'https://*.'
 
-function matches(origin: URL, allowed: string): boolean {
+function matchesOrigin(origin: URL, allowed: string): boolean {
   if (!allowed.startsWith(wildcardStart)) return origin.origin === allowed
   const suffix = allowed.slice(wildcardStart.length - 1)
   return (

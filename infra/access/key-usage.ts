@@ -6,7 +6,7 @@ import { ddlOf, type Migrations } from '../postgres/migrations.ts'
 import type { Db } from '../postgres/pool.ts'
 import { column, primaryKey, table, writeRows } from '../postgres/table.ts'
 
-const noteEveryMs = 60_000
+const recordEveryMs = 60_000
 const retryMs = 10_000
 
 const keyUsage = table('tidegate.api_key_usage', {
@@ -15,12 +15,12 @@ const keyUsage = table('tidegate.api_key_usage', {
 })
 
 /**
- * Last uses are operational state and no read model: nothing is decided by them, and they are in no event. To lose
- * them only means that `last_used_at` starts again.
+ * Last-used times are operational state, not a read model: no decision and no event uses them. Losing the table only
+ * resets `last_used_at`.
  */
 export const keyUsageMigrations: Migrations = { name: 'key-usage', create: ddlOf(keyUsage) }
 
-/** All uses that are noted within `lingerMs` (milliseconds) are written together. */
+/** Creates a write-behind buffer of last-used times: uses within `lingerMs` are written in one statement. */
 export function createKeyUsage({
   pool,
   clock,
@@ -32,7 +32,7 @@ export function createKeyUsage({
   logger: Logger
   lingerMs?: number
 }) {
-  const notedAt = new Map<string, number>()
+  const recordedAt = new Map<string, number>()
   const pending = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let writing = Promise.resolve()
@@ -55,24 +55,24 @@ export function createKeyUsage({
     const uses = [...pending]
     if (uses.length === 0) return
     pending.clear()
-    const old = clock() - noteEveryMs
-    for (const [keyId, at] of notedAt) if (at <= old) notedAt.delete(keyId)
+    const expired = clock() - recordEveryMs
+    for (const [keyId, at] of recordedAt) if (at <= expired) recordedAt.delete(keyId)
     try {
       await write(pool, uses)
     } catch (err) {
-      logger.debug({ err }, 'uses of API keys not written')
+      logger.debug({ err }, 'failed to store API key usage')
       for (const [keyId, at] of uses) pending.set(keyId, Math.max(at, pending.get(keyId) ?? at))
       flushIn(retryMs)
     }
   }
 
   return {
-    /** Costs nothing where the key was noted within the last minute. */
-    note(keyId: string): void {
+    /** Records a use. Ignored if the key's last recorded use is less than a minute old. */
+    recordUse(keyId: string): void {
       const now = clock()
-      const last = notedAt.get(keyId)
-      if (closed || (last !== undefined && Math.abs(now - last) < noteEveryMs)) return
-      notedAt.set(keyId, now)
+      const last = recordedAt.get(keyId)
+      if (closed || (last !== undefined && Math.abs(now - last) < recordEveryMs)) return
+      recordedAt.set(keyId, now)
       pending.set(keyId, now)
       flushIn(lingerMs)
     },
@@ -96,7 +96,7 @@ async function write(pool: pg.Pool, uses: [keyId: string, lastUsedAt: number][])
   await runTogether(pool, written)
 }
 
-/** Epoch milliseconds by key, up to a minute late. Keys never used are left out. */
+/** Returns the last use in epoch milliseconds by key, up to a minute late. Keys never used are left out. */
 export async function lastUsedAt(db: Db, keyIds: readonly string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<{ id: string; at: number }>({
     name: 'key-usage',

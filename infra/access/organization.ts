@@ -1,13 +1,13 @@
 import { ApiError } from '../errors/errors.ts'
 
-// What the commands of several services have in common when they decide about an organization.
+// Shared by commands of several services that decide about an organization.
 
-/** Who gives a command: an API key of the organization itself, or the operator of the installation. */
+/** The caller of a command: an API key of the organization itself, or the operator of the installation. */
 export type CallerKind = 'key' | 'operator'
 
 /**
- * The organization that a command is about; 404 when there is none. 403 for its own keys when it is not
- * active: a key verified shortly before could otherwise still change it, even its status.
+ * Returns the organization that a command is about. 404 if it does not exist; 403 for its own keys if it is not active,
+ * because a key verified shortly before could otherwise still change it, even its status.
  */
 export function organizationFor<O extends { status: string }>(
   organization: O | undefined,
@@ -21,8 +21,8 @@ export function organizationFor<O extends { status: string }>(
 }
 
 /**
- * The lock for all decisions about an organization's webhook endpoints, and about services that name one. So
- * neither can miss what the other decides.
+ * Names the lock that serializes decisions about an organization's webhook endpoints with those about services that
+ * refer to an endpoint.
  */
 export const endpointsLock = (organizationId: string): string =>
   `webhook-endpoints:${organizationId}`

@@ -9,49 +9,49 @@ declare module 'fastify' {
   }
 }
 
-interface Base {
+interface PrincipalBase {
   organizationId: OrganizationId
   environment: Environment
 }
 
-interface OfKey extends Base {
+interface KeyBase extends PrincipalBase {
   keyId: KeyId
   /**
-   * Units in 60 seconds of the bucket that the organization's keys of this type share. null = the server's default.
+   * Units per 60 seconds of the bucket that the organization's keys of this type share. null = the server's default.
    */
   rateLimit: number | null
 }
 
-interface OfCaller extends Base {
+interface CallerBase extends PrincipalBase {
   scopes: readonly string[]
   capabilities: readonly string[]
 }
 
 export type KeyPrincipal = PublishablePrincipal | SecretPrincipal
 export type Principal = KeyPrincipal | PersonPrincipal
-/** Who may call the REST API: a back end with its key, or a person in the console. */
+/** A caller of the REST API: a back end with its secret key, or a person in the console. */
 export type Caller = SecretPrincipal | PersonPrincipal
 
-export interface PublishablePrincipal extends OfKey {
+export interface PublishablePrincipal extends KeyBase {
   type: 'publishable'
   clientTarget: 'browser' | 'native_ios' | 'native_android'
   /** Empty = any origin. */
   allowedOrigins: string[]
-  /** Its organization has addresses recorded as their networks only. */
+  /** The organization records IP addresses truncated to their network. */
   shortensAddresses: boolean
 }
 
-export interface SecretPrincipal extends OfKey, OfCaller {
+export interface SecretPrincipal extends KeyBase, CallerBase {
   type: 'secret'
   /** Allowed origins of the publishable keys of its organization and environment. */
   origins: readonly string[]
 }
 
-/** Somebody who is logged in to the console, in the environment that the request names. */
-export interface PersonPrincipal extends OfCaller {
+/** A person logged in to the console, in the environment that the request names. */
+export interface PersonPrincipal extends CallerBase {
   type: 'person'
   consoleSessionId: ConsoleSessionId
-  /** All that the session was given; the request names one of them. */
+  /** All environments that the session was granted; the request names one of them. */
   environments: readonly Environment[]
 }
 
@@ -63,7 +63,7 @@ export interface KeyRecord {
   organizationStatus: 'active' | 'suspended' | 'deleted'
 }
 
-/** Scopes of a secret key. `*` stands for all of them, also those to come. */
+/** Scopes of a secret key. `*` grants all of them, including future ones. */
 export const scopes = [
   '*',
   'sessions:list',
@@ -92,36 +92,37 @@ export const scopes = [
 ] as const
 export type Scope = (typeof scopes)[number]
 
-/** A secret key without stored scopes has these. */
+/** Scopes of a secret key without stored scopes. */
 export const defaultScopes: Scope[] = ['sessions:read', 'sessions:update', 'fingerprints:read']
 
-/** A route asks its caller for an API key, or for one of Gate's tokens. */
+/** The credential that a route requires: an API key or one of Gate's tokens. */
 export type Access = KeyAccess | { token: 'poll' | 'agent' }
 
 export interface KeyAccess {
   keyType: 'secret' | 'publishable'
   scope?: string
-  /** The path names an organization, which must be the key's own. */
+  /** The organization in the path must be the key's own. */
   ownOrganization?: boolean
 }
 
-/** A setting of live and test together, so that changing it needs rights in live. */
+/** A setting that applies to live and test, so changing it requires access to live. */
 export interface SharedSetting {
-  /** Begins the refusal: `Agent directories` of "Agent directories apply to live and test; use a live key." */
+  /** Start of the error message: `Agent directories` of "Agent directories apply to live and test; use a live key." */
   subject: string
   /** The published contract lets test keys change it. Console sessions still need live. */
   allowsTestKeys?: true
 }
 
-const declared = new WeakMap<object, Access>()
+const accessByHook = new WeakMap<object, Access>()
 
-/** Marks a hook with what it enforces. The interface description is made from the mark. */
-export function enforcing<Hook extends onRequestHookHandler>(access: Access, hook: Hook): Hook {
-  declared.set(hook, access)
+/** Records the access that a hook enforces, from which the OpenAPI document is generated. Returns the hook. */
+export function declareAccess<Hook extends onRequestHookHandler>(access: Access, hook: Hook): Hook {
+  accessByHook.set(hook, access)
   return hook
 }
 
+/** Returns the access that a route's hooks enforce; undefined for a public route. */
 export function accessOf({ onRequest }: Pick<RouteOptions, 'onRequest'>): Access | undefined {
   const hooks = onRequest === undefined ? [] : [onRequest].flat()
-  return hooks.map((hook) => declared.get(hook)).find((access) => access !== undefined)
+  return hooks.map((hook) => accessByHook.get(hook)).find((access) => access !== undefined)
 }

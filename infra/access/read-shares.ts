@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { tookTooLong } from '../errors/errors.ts'
+import { queryTimeout } from '../errors/errors.ts'
 import { createConcurrencyLimit } from '../flow/limit.ts'
 import type { Clock } from '../ids.ts'
 import { createLru } from '../lru.ts'
@@ -13,15 +13,15 @@ const recentMs = 60_000
 const backOffMs = 30_000
 
 /**
- * Divides the connections of the read pool between organizations (max-min fairness): a free one goes to the organization
- * that has the fewest. An organization gets all of them if no other has read for a minute, else all but one. A query that
- * hit the statement timeout is refused for 30 seconds.
+ * Divides the connections of the read pool between organizations (max-min fairness): a free connection goes to the
+ * waiting organization that holds the fewest. One organization can hold all connections if no other has read for a
+ * minute, else all but one. A query that hit the statement timeout is refused for 30 seconds.
  */
 export function createReadShares({ clock, connections }: { clock: Clock; connections: number }) {
   let lastReader: string | undefined
   let sharedUntil = 0
-  const each = () => (clock() < sharedUntil ? Math.max(1, connections - 1) : connections)
-  const limit = createConcurrencyLimit({ max: connections, each })
+  const maxPerName = () => (clock() < sharedUntil ? Math.max(1, connections - 1) : connections)
+  const limit = createConcurrencyLimit({ max: connections, maxPerName })
   const refusedUntil = createLru<string, number>(1000)
 
   return {
@@ -32,7 +32,7 @@ export function createReadShares({ clock, connections }: { clock: Clock; connect
       const query = `${organizationId} ${environment} ${method} ${url}`
       const leftMs = (refusedUntil.get(query) ?? 0) - clock()
       if (leftMs > 0)
-        throw tookTooLong(new Error('the same query timed out before'), Math.ceil(leftMs / 1000))
+        throw queryTimeout(new Error('the same query timed out before'), Math.ceil(leftMs / 1000))
       if (lastReader !== undefined && lastReader !== organizationId)
         sharedUntil = clock() + recentMs
       lastReader = organizationId
@@ -42,7 +42,7 @@ export function createReadShares({ clock, connections }: { clock: Clock; connect
         } catch (error) {
           if (!isStatementTimeout(error)) throw error
           refusedUntil.set(query, clock() + backOffMs)
-          throw tookTooLong(error, backOffMs / 1000)
+          throw queryTimeout(error, backOffMs / 1000)
         }
       })
     },

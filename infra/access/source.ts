@@ -1,8 +1,9 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * An IPv4 address, also one carried in IPv6 (`::ffff:203.0.113.9`), or the /64 of an IPv6 address, which is what one
- * customer of an access network has. Anything else, as only a misconfigured proxy names, is one source altogether.
+ * Returns the source that per-address limits count by: the IPv4 address, also if mapped to IPv6 (`::ffff:203.0.113.9`),
+ * or the /64 of an IPv6 address, which an access network assigns to one customer. Invalid addresses, which only a
+ * misconfigured proxy sends, all count as one source.
  */
 export function sourceOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return 'unknown'

@@ -1,15 +1,15 @@
-// Writes catalogue.json of two lists that are public, where one of them has changed:
+// Generates catalogue.json from two public lists of bots. Run it when one of them has changed:
 // `node infra/agents/build.ts <arcjet's well-known-bots as known-bots.json> <crawler-user-agents.json> > infra/agents/catalogue.json`
 import { readFileSync } from 'node:fs'
 import type { AgentPurpose, CatalogueEntry } from './catalogue.ts'
 import {
   chatgptAgent,
-  excluded,
-  familiar,
+  excludedNames,
   imessage,
   providersByCategory,
   providersByName,
-  spelledOut,
+  spellingsByPattern,
+  wellKnownNames,
 } from './judged.ts'
 
 interface KnownBot {
@@ -24,7 +24,8 @@ interface Crawler {
   tags?: string[]
 }
 
-// The first that a bot has says what it is for. `seo` of crawler-user-agents is left out: it is what has no other tag.
+// The first matching category of a bot decides its purpose. `seo` of crawler-user-agents is left out: it is the
+// fallback tag.
 const purposes: [string, AgentPurpose][] = [
   ['preview', 'preview'],
   ['social-preview', 'preview'],
@@ -44,10 +45,10 @@ const purposes: [string, AgentPurpose][] = [
   ['optimizer', 'seo'],
   ['social', 'preview'],
 ]
-// What a person has asked an assistant to read.
-const forSomebody = /-?user\b|externalfetcher|duckassist|notebooklm|google-?agent/i
-// What browsers and apps of people are never named. Names without such a word have to be familiar, or to be verified.
-const saysBot =
+// Agents that fetch a page because a person asked an assistant to.
+const assistantName = /-?user\b|externalfetcher|duckassist|notebooklm|google-?agent/i
+// Words that no browser or app has in its name. A name without one must be in `wellKnownNames`, or be verifiable.
+const botWord =
   /bot\b|bot[-_ /.]|crawl|spider|slurp|fetcher|scan|monitor|check|validator|archive|indexer|scraper|harvest|unfurl|uptime|synthetic|link ?preview|feed ?(parser|reader)|adsbot/i
 const isLibrary = (kinds: string[]) =>
   kinds.some((kind) =>
@@ -55,44 +56,44 @@ const isLibrary = (kinds: string[]) =>
   )
 
 function purposeOf(product: string, kinds: string[]): AgentPurpose {
-  const found = purposes.find(([kind]) => kinds.includes(kind))?.[1] ?? 'other'
+  const purpose = purposes.find(([kind]) => kinds.includes(kind))?.[1] ?? 'other'
   const isAi = ['ai', 'ai-crawler', 'browser-automation'].some((kind) => kinds.includes(kind))
-  return isAi && forSomebody.test(product) ? 'ai_assistant' : found
+  return isAi && assistantName.test(product) ? 'ai_assistant' : purpose
 }
 
-/** The names that a pattern stands for; none where it is more than a few spellings of one. */
+/** Returns the names that a pattern matches; none for a regular expression that is more than a few spellings. */
 function namesOf(pattern: string): string[] {
-  const spelled = spelledOut[pattern]
-  if (spelled) return spelled
-  const plain = pattern.replace(/\[(\w)(\w)\]/g, (both, one: string, other: string) =>
-    one.toLowerCase() === other.toLowerCase() ? one : both,
+  const spellings = spellingsByPattern[pattern]
+  if (spellings) return spellings
+  const plain = pattern.replace(/\[(\w)(\w)\]/g, (both, first: string, second: string) =>
+    first.toLowerCase() === second.toLowerCase() ? first : both,
   )
   if (/[()|*+?[\]{}^$]|\\[a-z]/.test(plain)) return []
   return [plain.replace(/\\/g, '').trim()]
 }
 
 function providerOf({ id, categories }: KnownBot, product: string): string | null {
-  const own = categories.flatMap((category) => providersByCategory[category] ?? [])[0]
-  const named = providersByName.find(([start]) => product.toLowerCase().startsWith(start))?.[1]
+  const byCategory = categories.flatMap((category) => providersByCategory[category] ?? [])[0]
+  const byName = providersByName.find(([start]) => product.toLowerCase().startsWith(start))?.[1]
   const operator =
     /^(.+?)-(crawler|monitor|preview|feedfetcher|aggregator|archiver|webhook|ads)\b/.exec(id)?.[1]
-  return own ?? named ?? operator ?? null
+  return byCategory ?? byName ?? operator ?? null
 }
 
-const saysWhatItIs = (name: string) => saysBot.test(name) || familiar.has(name)
-const isExcluded = (name: string) => excluded.some((one) => one.test(name))
+const isBotName = (name: string) => botWord.test(name) || wellKnownNames.has(name)
+const isExcluded = (name: string) => excludedNames.some((pattern) => pattern.test(name))
 
-function known(bot: KnownBot, tagsOf: Map<string, string[]>): CatalogueEntry[] {
+function entriesOfBot(bot: KnownBot, tagsOf: Map<string, string[]>): CatalogueEntry[] {
   if (isLibrary(bot.categories)) return []
   const { ranges = [], reverse_dns = [] } = bot.verification ?? {}
   const canBeVerified = ranges.length + reverse_dns.length > 0
   const names = bot.user_agent.flatMap(namesOf).filter((name) => !isExcluded(name))
-  const [first] = names.filter((name) => canBeVerified || saysWhatItIs(name))
+  const [first] = names.filter((name) => canBeVerified || isBotName(name))
   if (first === undefined) return []
   const product = productOf(first)
   const tags = bot.user_agent.flatMap((pattern) => tagsOf.get(pattern) ?? [])
-  const isUnsaid = !purposes.some(([kind]) => bot.categories.includes(kind))
-  const kinds = isUnsaid ? [...bot.categories, ...tags] : bot.categories
+  const lacksPurpose = !purposes.some(([kind]) => bot.categories.includes(kind))
+  const kinds = lacksPurpose ? [...bot.categories, ...tags] : bot.categories
   return [
     {
       id: bot.id,
@@ -106,10 +107,10 @@ function known(bot: KnownBot, tagsOf: Map<string, string[]>): CatalogueEntry[] {
   ]
 }
 
-function listed({ pattern, tags = [] }: Crawler): CatalogueEntry[] {
-  const names = namesOf(pattern).filter((name) => saysWhatItIs(name) && !isExcluded(name))
+function entriesOfCrawler({ pattern, tags = [] }: Crawler): CatalogueEntry[] {
+  const names = namesOf(pattern).filter((name) => isBotName(name) && !isExcluded(name))
   const [first] = names
-  if (first === undefined || (isLibrary(tags) && !familiar.has(first))) return []
+  if (first === undefined || (isLibrary(tags) && !wellKnownNames.has(first))) return []
   const product = productOf(first)
   const id = product.toLowerCase().replace(/[^a-z0-9]+/g, '-')
   const provider = providersByName.find(([start]) => id.startsWith(start))?.[1] ?? null
@@ -126,24 +127,25 @@ function listed({ pattern, tags = [] }: Crawler): CatalogueEntry[] {
 
 const productOf = (name: string) => name.replace(/^\^/, '').replace(/[/ ;]+$/, '')
 
-/** The first entry of a name has it. */
-function unique(entries: CatalogueEntry[]): CatalogueEntry[] {
+/** Leaves each name and id to the first entry that has it, and drops entries without a name left. */
+function withoutDuplicates(entries: CatalogueEntry[]): CatalogueEntry[] {
   const [names, ids] = [new Set<string>(), new Set<string>()]
   return entries.flatMap((entry) => {
-    const own = entry.names.filter((name) => !names.has(productOf(name)))
-    if (own.length === 0 || ids.has(entry.id)) return []
+    const newNames = entry.names.filter((name) => !names.has(productOf(name)))
+    if (newNames.length === 0 || ids.has(entry.id)) return []
     ids.add(entry.id)
-    for (const name of own) names.add(productOf(name))
-    return [{ ...entry, names: own }]
+    for (const name of newNames) names.add(productOf(name))
+    return [{ ...entry, names: newNames }]
   })
 }
 
 function build(bots: KnownBot[], crawlers: Crawler[]): CatalogueEntry[] {
   const tagsOf = new Map(crawlers.map(({ pattern, tags = [] }) => [pattern, tags]))
-  const ofSource = bots.flatMap((bot) => known(bot, tagsOf))
-  // Of two that have one name, the one that can be verified.
-  const verified = ofSource.filter(({ ranges, reverse_dns }) => ranges || reverse_dns)
-  return unique([imessage, ...verified, ...ofSource, ...crawlers.flatMap(listed)])
+  const entries = bots.flatMap((bot) => entriesOfBot(bot, tagsOf))
+  // Verifiable entries first, so that they win a name that several have.
+  const verifiable = entries.filter(({ ranges, reverse_dns }) => ranges || reverse_dns)
+  const crawlerEntries = crawlers.flatMap(entriesOfCrawler)
+  return withoutDuplicates([imessage, ...verifiable, ...entries, ...crawlerEntries])
 }
 
 const [bots, crawlers] = process.argv

@@ -1,9 +1,9 @@
 import type { CatalogueEntry } from './catalogue.ts'
 
-/** What the two lists do not say, or what would name people. Read by build.ts only. */
+// Manual additions and exclusions for the two lists that build.ts reads. Nothing else imports them.
 
-/** Names that say nothing of a bot to who does not know them. */
-export const familiar: ReadonlySet<string> = new Set([
+/** Names of bots that contain no word such as `bot` or `crawler`. */
+export const wellKnownNames: ReadonlySet<string> = new Set([
   'facebookexternalhit',
   'Facebot',
   'facebookcatalog/',
@@ -86,15 +86,18 @@ export const familiar: ReadonlySet<string> = new Set([
   'Expanse, a Palo Alto',
 ])
 
-/** Names of people's browsers and apps, words that are in their user agents, and names that mean several things. */
-export const excluded: readonly RegExp[] = [
+/** Names of browsers and apps, words in their user agents, and ambiguous names. */
+export const excludedNames: readonly RegExp[] = [
   /^(MetaIAB|Google-Read-Aloud|Chrome-Lighthouse|HeadlessChrome|Chrome Privacy)/i,
   /^(WhatsApp|Viber|Pinterest\/?|Snapchat|Tumblr|Slack\/?|Notion|Yeti|Silk|Steam)$/i,
   /^(bot|spider|crawler|mail\.ru|https:.*|Hello World|Test-?bot|MyBot\/)$/i,
   /^(Testcrawler|sitebot|feedbot|ICBot\/|arabot|BuddyBot|Freshbot|ResearchBot|ArchiveBot|ArtemisBot)$/i,
 ]
 
-/** Apple's messages name three others, and come from people's phones. The first list has it, without the whole of its name. */
+/**
+ * iMessage link previews: they come from people's phones and name three other bots. The first list has only a part of
+ * it.
+ */
 export const imessage: CatalogueEntry = {
   id: 'imessage-preview',
   provider: 'apple',
@@ -103,7 +106,7 @@ export const imessage: CatalogueEntry = {
   names: ['facebookexternalhit/1.1 facebot twitterbot/1.0'],
 }
 
-/** It signs its requests, and its user agent is that of a browser. Seen in public captures; neither list has it. */
+/** Signs its requests and sends a browser's user agent. Known from public captures; neither list has it. */
 export const chatgptAgent: CatalogueEntry = {
   id: 'chatgpt-agent',
   provider: 'openai',
@@ -113,8 +116,8 @@ export const chatgptAgent: CatalogueEntry = {
   domains: ['chatgpt.com'],
 }
 
-/** Patterns of several spellings. */
-export const spelledOut: Record<string, string[]> = {
+/** Spellings that each regular expression of the lists stands for. */
+export const spellingsByPattern: Record<string, string[]> = {
   WhatsApp: ['^WhatsApp/'],
   'AdsBot-Google([^-]|$)': ['AdsBot-Google'],
   'Mediapartners \\(Googlebot\\)': ['Mediapartners (Googlebot)'],

@@ -1,63 +1,64 @@
 import { createHmac, hash } from 'node:crypto'
 import type { MasterKey } from '../crypto/keyring.ts'
-import { createLru, memoized } from '../lru.ts'
+import { createLru, memoize } from '../lru.ts'
 import type { EngineQuestion } from '../wire/collect/protocol.ts'
-import { pickPlaces, timesReplaced } from './challenges.ts'
+import { pickSlots, replacementCount } from './challenges.ts'
 
-// A deployment's own questions. Their parameters come from its master key, so nobody has a table of their answers who
-// has not collected it there. None is about numbers, dates or Intl, because a script in Node could answer it with its own
-// engine. None depends on fonts, zoom, scale or graphics, because browsers of one kind would not agree.
+// The question bank: questions that only this deployment asks. Their parameters are derived from its master key, so a
+// table of answers can only be collected here. A bank has `bankSize` slots, and each slot gets a new question every few
+// weeks. None is about numbers, dates or Intl, which a script in Node could answer with its own engine. None depends on
+// fonts, zoom, scale or graphics, on which browsers of one kind differ.
 
-/** So many questions there are at a time. */
+/** Questions in the bank at any time, one per slot. */
 export const bankSize = 2048
-/** So many of them, in the first places, are used most, so that some 50 visitors teach their answers. */
+/** The first slots, whose questions are asked most, so that about 50 visitors suffice to learn their answers. */
 export const frequentSize = 12
 
-// Questions per document by kind. `soon` are those that become frequent within four weeks, to be learned by then.
-const asked = { frequent: 6, soon: 2, others: 4 }
-// A challenge begins with the number of the part of the bank that its source is asked on that day.
+// Questions per document. `upcoming` ones become frequent within four weeks and must be learned by then.
+const perDocument = { frequent: 6, upcoming: 2, others: 4 }
+// A challenge starts with the number of the part of the bank from which its source is asked that day.
 const partBytes = 2
 const dayMs = 24 * 60 * 60 * 1000
 const weekMs = 7 * dayMs
-// A question gives way to another one after so many weeks, and each week some do. So what somebody collected gets old,
-// and nothing waits until a whole new bank is learned.
+// Weeks until a slot's question is replaced. Slots are replaced in turn, some each week: collected answers become
+// stale, but the bank never has to be learned anew as a whole.
 const lifetimeWeeks = { frequent: 12, others: 52 }
-// A question is asked this long before it becomes frequent.
-const soonMs = 4 * weekMs
-// The numbers below are for the questions of the repository.
+// Questions are asked this long before they become frequent.
+const upcomingMs = 4 * weekMs
+// Smaller numbers belong to the questions in the repository (questions.ts).
 const firstNumber = 10_000
-// An id has the number of its question, and above it the master key, because each key makes other questions.
-const numbers = 2 ** 20
+// An id is `number + numberRange * (key + 1)`: the master key is part of it, because each key makes other questions.
+const numberRange = 2 ** 20
 
-/** The number of the question that stands in a place of the bank at a time, in epoch milliseconds. */
-export function bankNumberAt(place: number, now: number): number {
-  const everyWeeks = place < frequentSize ? lifetimeWeeks.frequent : lifetimeWeeks.others
-  return firstNumber + timesReplaced(place, { everyWeeks, now }) * bankSize + place
+/** Returns the number of the question in a slot at `now` (epoch milliseconds). */
+export function bankNumberAt(slot: number, now: number): number {
+  const everyWeeks = slot < frequentSize ? lifetimeWeeks.frequent : lifetimeWeeks.others
+  return firstNumber + replacementCount(slot, { everyWeeks, now }) * bankSize + slot
 }
 
-/** undefined for an id that is of the repository's questions. */
+/** Returns the number of a bank question; undefined for the id of a question in the repository. */
 export const bankNumberOf = (id: number): number | undefined =>
-  id < numbers ? undefined : id % numbers
+  id < numberRange ? undefined : id % numberRange
 
 export const bankIdOf = (number: number, { id }: Pick<MasterKey, 'id'>): number =>
-  (Number.parseInt(id.slice(0, 6), 16) + 1) * numbers + number
+  (Number.parseInt(id.slice(0, 6), 16) + 1) * numberRange + number
 
-const frequentPlaces = Array.from({ length: frequentSize }, (_, place) => place)
+const frequentSlots = Array.from({ length: frequentSize }, (_, slot) => slot)
 
-/** The numbers of the questions that are asked most. */
+/** Returns the numbers of the questions that are asked most. */
 export const frequentNumbersAt = (now: number): number[] =>
-  frequentPlaces.map((place) => bankNumberAt(place, now))
+  frequentSlots.map((slot) => bankNumberAt(slot, now))
 
-/** Every number that stands in the bank at some time between two, in epoch milliseconds. */
+/** Returns every number that is in the bank at some time between two (epoch milliseconds). */
 export function bankNumbersBetween(from: number, until: number): number[] {
   const weeks = Array.from({ length: Math.ceil((until - from) / weekMs) + 1 }, (_, i) =>
     Math.min(from + i * weekMs, until),
   )
-  const places = Array.from({ length: bankSize }, (_, place) => place)
-  return [...new Set(weeks.flatMap((at) => places.map((place) => bankNumberAt(place, at))))]
+  const slots = Array.from({ length: bankSize }, (_, slot) => slot)
+  return [...new Set(weeks.flatMap((at) => slots.map((slot) => bankNumberAt(slot, at))))]
 }
 
-/** The number of the part of the bank that a source (see `sourceOf`) is asked on a day (UTC). */
+/** Returns the number of the part of the bank from which a source (see `sourceOf`) is asked on a day (UTC). */
 export function bankPartOf(
   source: string,
   { now, master }: { now: number; master: MasterKey },
@@ -69,7 +70,7 @@ export function bankPartOf(
   return digest.readUInt16BE(0)
 }
 
-/** A challenge of the part. Whoever has it can tell the document's questions, so no event needs them. */
+/** Returns a challenge for the part. The document's questions follow from it, so no event stores them. */
 export function challengeWithPart(bytes: Buffer, part: number): string {
   const challenge = Buffer.from(bytes)
   challenge.writeUInt16BE(part, 0)
@@ -77,10 +78,11 @@ export function challengeWithPart(bytes: Buffer, part: number): string {
 }
 
 /**
- * The numbers of a document's questions. They follow from its challenge, but the questions do not. Documents of one part
- * are asked the same frequent questions, and some of the part's others. Each body of a document asks for them again.
+ * Returns the numbers of a document's questions, which follow from its challenge (their texts need the master key).
+ * Documents of one part share the frequent questions and draw the others from that part. Memoized, because each body of
+ * a document needs them.
  */
-export const bankNumbersOf: (challenge: string, openedAt: number) => readonly number[] = memoized(
+export const bankNumbersOf: (challenge: string, openedAt: number) => readonly number[] = memoize(
   2000,
   chooseNumbers,
 )
@@ -89,36 +91,36 @@ function chooseNumbers(challenge: string, openedAt: number): number[] {
   const part = Buffer.from(challenge, 'base64url').toString('hex', 0, partBytes)
   const bytes = hash('sha512', `bank part ${part}`, 'buffer')
   const at = (from: number, count: number) => bytes.subarray(2 * from, 2 * (from + count))
-  const frequent = pickPlaces(at(0, asked.frequent), frequentSize)
-  const replaced = frequentPlaces.filter(
-    (place) => bankNumberAt(place, openedAt) !== bankNumberAt(place, openedAt + soonMs),
+  const frequent = pickSlots(at(0, perDocument.frequent), frequentSize)
+  const replaced = frequentSlots.filter(
+    (slot) => bankNumberAt(slot, openedAt) !== bankNumberAt(slot, openedAt + upcomingMs),
   )
-  const soon = pickPlaces(at(asked.frequent, asked.soon), replaced.length).map(
+  const upcoming = pickSlots(at(perDocument.frequent, perDocument.upcoming), replaced.length).map(
     (i) => replaced[i] ?? 0,
   )
-  // 32, because two bytes of the digest pick each.
-  const ofPart = pickPlaces(
+  // Picks 32 slots: two bytes of the SHA-512 digest each.
+  const ofPart = pickSlots(
     hash('sha512', `others of part ${part}`, 'buffer'),
     bankSize - frequentSize,
   )
-  const others = pickPlaces(
-    hash('sha256', `bank ${challenge}`, 'buffer').subarray(0, 2 * asked.others),
+  const others = pickSlots(
+    hash('sha256', `bank ${challenge}`, 'buffer').subarray(0, 2 * perDocument.others),
     ofPart.length,
   )
   return [
-    ...frequent.map((place) => bankNumberAt(place, openedAt)),
-    ...soon.map((place) => bankNumberAt(place, openedAt + soonMs)),
+    ...frequent.map((slot) => bankNumberAt(slot, openedAt)),
+    ...upcoming.map((slot) => bankNumberAt(slot, openedAt + upcomingMs)),
     ...others.map((i) => bankNumberAt(frequentSize + (ofPart[i] ?? 0), openedAt)),
   ]
 }
 
-const made = createLru<number, EngineQuestion>(2 * bankSize)
+const questionCache = createLru<number, EngineQuestion>(2 * bankSize)
 
-/** The question of a number. Every process with the master key makes the same one. */
+/** Returns the question of a number, the same in every process with the master key. */
 export function bankQuestion(number: number, master: MasterKey): EngineQuestion {
   const id = bankIdOf(number, master)
-  const question = made.get(id) ?? { id, ...questionAt(number, master) }
-  made.set(id, question)
+  const question = questionCache.get(id) ?? { id, ...questionAt(number, master) }
+  questionCache.set(id, question)
   return question
 }
 
@@ -127,21 +129,21 @@ function questionAt(number: number, master: MasterKey): Omit<EngineQuestion, 'id
     .update(String(number))
     .digest()
   let drawn = 0
-  // Each draw takes two bytes, and the first ones again after 32 draws.
+  // Each draw takes two bytes of the 64; after 32 draws they repeat.
   const draw = (range: number) => bytes.readUInt16BE((drawn++ % 32) * 2) % range
   return pick(draw, kinds)(draw)
 }
 
-/** An integer from 0 up to, and without, the range. */
+/** Returns an integer from 0 up to, but excluding, `range`. */
 type Draw = (range: number) => number
 type Unnumbered = Omit<EngineQuestion, 'id'>
 
-function pick<T>(draw: Draw, from: readonly [T, ...T[]]): T {
-  return from[draw(from.length)] ?? from[0]
+function pick<T>(draw: Draw, choices: readonly [T, ...T[]]): T {
+  return choices[draw(choices.length)] ?? choices[0]
 }
 
-const list = (count: number, make: () => string, between = ' ') =>
-  Array.from({ length: count }, make).join(between)
+const list = (count: number, make: () => string, separator = ' ') =>
+  Array.from({ length: count }, make).join(separator)
 const tenths = (draw: Draw, range: number) => `${draw(range)}.${draw(9) + 1}`
 const px = (draw: Draw) => `${tenths(draw, 90)}px`
 const percent = (draw: Draw) => `${draw(100)}%`
@@ -153,13 +155,13 @@ const color = (draw: Draw) =>
   ])()
 const easing = (draw: Draw) =>
   `cubic-bezier(.${draw(99)},${draw(3) - 1}.${draw(9)},.${draw(99)},${draw(2)})`
-// Without lengths: where the screen's pixels are not those of CSS, the last digit of a matrix would differ.
-const turns = (draw: Draw) =>
+// No lengths: on screens with a pixel ratio other than 1 the last digit of a matrix would differ.
+const transforms = (draw: Draw) =>
   `rotate(${angle(draw)}) skewX(${draw(60)}deg) scale(${tenths(draw, 4)},${tenths(draw, 3)}) skewY(${angle(draw)})`
 const filters = (draw: Draw) =>
   `blur(${px(draw)}) hue-rotate(${angle(draw)}) drop-shadow(${px(draw)} ${px(draw)} ${color(draw)})`
 
-// Each has been in every engine for long, so that versions of one engine agree.
+// Every engine has supported these for years, so that versions of one engine agree.
 const declarations: readonly [(draw: Draw) => string, ...((draw: Draw) => string)[]] = [
   (draw) =>
     `background-image:radial-gradient(circle ${px(draw)} at ${percent(draw)} ${px(draw)},${color(draw)},${color(draw)} ${percent(draw)})`,
@@ -173,19 +175,19 @@ const declarations: readonly [(draw: Draw) => string, ...((draw: Draw) => string
   (draw) => `margin:${list(2, () => px(draw))} -${px(draw)} ${percent(draw)}`,
   (draw) => `clip-path:polygon(${list(3, () => `${percent(draw)} ${px(draw)}`, ',')})`,
   (draw) => `text-shadow:${color(draw)} ${list(3, () => px(draw))},${px(draw)} ${px(draw)}`,
-  (draw) => `transform:${turns(draw)}`,
+  (draw) => `transform:${transforms(draw)}`,
   (draw) => `filter:${filters(draw)}`,
   (draw) => `list-style:url(u${draw(5000)}) inside ${pick(draw, ['square', 'decimal', 'none'])}`,
 ]
 
-const readBack = (draw: Draw): Unnumbered => ({
+const askStyle = (draw: Draw): Unnumbered => ({
   ask: 'style',
   text: pick(draw, declarations)(draw),
 })
 
-const computed = (draw: Draw): Unnumbered => {
+const askComputed = (draw: Draw): Unnumbered => {
   const [property, value] = pick<[string, string]>(draw, [
-    ['transform', turns(draw)],
+    ['transform', transforms(draw)],
     ['background-color', color(draw)],
     ['filter', filters(draw)],
     ['transition-timing-function', `${easing(draw)},steps(${draw(9) + 2},end)`],
@@ -202,21 +204,21 @@ const point = (draw: Draw) => `${tenths(draw, 200)},${tenths(draw, 120)}`
 const curves = (draw: Draw) =>
   `M${point(draw)}C${list(3, () => point(draw))}Q${list(2, () => point(draw))}A${draw(60) + 5},${draw(40) + 5} ${draw(90)} ${draw(2)} ${draw(2)} ${point(draw)}`
 
-const along = (draw: Draw): Unnumbered => {
+const askPath = (draw: Draw): Unnumbered => {
   const share = (draw(98) + 1) / 100
   return { ask: 'path', text: curves(draw), args: [share] }
 }
 
-// A point in every so many pixels. Of what a stroke covers engines have another idea at each scale.
-const inside = (draw: Draw): Unnumbered => ({
+// Samples the fill every few pixels, not the stroke, whose coverage depends on the scale.
+const askInside = (draw: Draw): Unnumbered => ({
   ask: 'inside',
   text: `${curves(draw)}Z`,
   args: [200, 120, draw(4) + 11],
 })
 
-// Characters of many classes of the rules for breaking lines (UAX #14). Those whose rules Unicode changed lately are left out, so
+// Characters of many line breaking classes (UAX #14). Classes whose rules Unicode changed recently are left out, so
 // that versions of one engine agree: quotation marks, small kana and the letters of Indic scripts.
-const breaking = [
+const lineBreakCharacters = [
   'a',
   'X',
   '7',
@@ -245,10 +247,10 @@ const breaking = [
   '\u0627',
   '\u05d0',
 ] as const
-const broken = (draw: Draw): Unnumbered => ({
+const askLines = (draw: Draw): Unnumbered => ({
   ask: 'lines',
-  text: list(20, () => breaking[draw(breaking.length)] ?? '', ''),
+  text: list(20, () => lineBreakCharacters[draw(lineBreakCharacters.length)] ?? '', ''),
 })
 
 type Kind = (draw: Draw) => Unnumbered
-const kinds: readonly [Kind, ...Kind[]] = [readBack, computed, along, inside, broken]
+const kinds: readonly [Kind, ...Kind[]] = [askStyle, askComputed, askPath, askInside, askLines]

@@ -10,8 +10,8 @@ import recorded from './known-answers.json' with { type: 'json' }
 import { questionBank } from './questions.ts'
 
 /**
- * The questions of a document, which follow from its challenge. There are some
- * of each kind, so that neither a bare JavaScript engine nor another version of the browser answers them all.
+ * Returns the repository's questions for a document, derived from its challenge. Every kind is included, so that
+ * neither a bare JavaScript engine nor another version of the browser can answer them all.
  */
 export function questionsOf(challenge: string): EngineQuestion[] {
   const { language, platform, version } = questionBank
@@ -23,29 +23,31 @@ export function questionsOf(challenge: string): EngineQuestion[] {
   ]
 }
 
-function pick(from: readonly EngineQuestion[], bytes: Buffer): EngineQuestion[] {
-  return pickPlaces(bytes, from.length).flatMap((place) => from[place] ?? [])
+function pick(questions: readonly EngineQuestion[], bytes: Buffer): EngineQuestion[] {
+  return pickSlots(bytes, questions.length).flatMap((slot) => questions[slot] ?? [])
 }
 
-const pool = 64
+const drawings = 64
 
-/** One of 64 drawings, of which one is replaced each week: answers are learned by the drawing. */
+/** Returns the seed of one of 64 drawings; each week one drawing is replaced. Answers are learned per drawing. */
 export function canvasSeedOf(challenge: string, now: number): string {
-  const slot = hash('sha256', `canvas ${challenge}`, 'buffer').readUInt16BE(0) % pool
-  return `${slot}.${timesReplaced(slot, { everyWeeks: pool, now })}`
+  const slot = hash('sha256', `canvas ${challenge}`, 'buffer').readUInt16BE(0) % drawings
+  return `${slot}.${replacementCount(slot, { everyWeeks: drawings, now })}`
 }
 
 const width = 120
 const height = 40
 
-/** Curves, arcs at fractions of a pixel and soft edges, which graphics stacks round differently. Every other drawing has text. */
+/**
+ * Returns a drawing of curves, sub-pixel arcs and soft edges, which graphics stacks round differently; half have text.
+ */
 export function canvasChallengeOf(seed: string): CanvasChallenge {
   const bytes = hash('sha512', `drawing ${seed}`, 'buffer')
   const at = (index: number, range: number) =>
     Math.round(((bytes[index] ?? 0) / 256) * range * 100) / 100
   const color = (index: number) => `#${bytes.toString('hex', index, index + 3)}`
   const points = Array.from({ length: 8 }, (_, i) => at(i, i % 2 === 0 ? width : height))
-  const turn = { start: at(12, 6), end: at(13, 6) }
+  const angles = { start: at(12, 6), end: at(13, 6) }
   const ops: CanvasOp[] = [
     {
       op: 'rect',
@@ -61,7 +63,7 @@ export function canvasChallengeOf(seed: string): CanvasChallenge {
       x: 20 + at(10, 80),
       y: 10 + at(11, 20),
       radius: 5 + at(24, 12),
-      ...turn,
+      ...angles,
       color: color(25),
     },
     {
@@ -93,7 +95,7 @@ function textOp(
   }
 }
 
-/** `webkit` is Apple's. WebKitGTK is apart, because Safari answers otherwise. */
+/** `webkit` is Apple's. WebKitGTK is a family of its own, because its answers differ from Safari's. */
 export const engineFamilies = ['blink', 'gecko', 'webkit', 'webkitgtk'] as const
 export type EngineFamily = (typeof engineFamilies)[number]
 
@@ -102,37 +104,37 @@ export interface EngineVersion {
   major: number
 }
 
-/** As answers are learned and recorded by: `blink 156`. */
+/** Returns the key by which answers are learned and recorded, such as `blink 156`. */
 export const engineName = ({ family, major }: EngineVersion): string => `${family} ${major}`
 
 /**
- * The engine behind a user agent string. Every browser on iOS is WebKit, of the system's version where it names no
- * other. The web view of an app names none on other systems, and has version 0.
+ * Returns the engine that a user agent string claims. Every browser on iOS is WebKit, of the iOS version if it names no
+ * other. On other systems an app's web view names no version, and gets 0.
  */
 export function engineVersionOf(userAgent: string): EngineVersion | null {
   const major = (pattern: RegExp) => Number(pattern.exec(userAgent)?.[1] ?? Number.NaN)
-  const found = (family: EngineFamily, version: number) =>
+  const claim = (family: EngineFamily, version: number) =>
     Number.isNaN(version) ? null : { family, major: version }
   if (/\b(iPhone|iPad|iPod)\b/.test(userAgent))
-    return found('webkit', major(/Version\/(\d{1,4})/)) ?? found('webkit', major(/ OS (\d{1,4})_/))
+    return claim('webkit', major(/Version\/(\d{1,4})/)) ?? claim('webkit', major(/ OS (\d{1,4})_/))
   const webKit = isLinux.test(userAgent) ? 'webkitgtk' : 'webkit'
   return (
-    found('gecko', major(/\bFirefox\/(\d{1,4})/)) ??
-    found('blink', major(/Chrom(?:e|ium)\/(\d{1,4})/)) ??
-    found(webKit, major(/Version\/(\d{1,4})[\d.]* .*Safari\//)) ??
+    claim('gecko', major(/\bFirefox\/(\d{1,4})/)) ??
+    claim('blink', major(/Chrom(?:e|ium)\/(\d{1,4})/)) ??
+    claim(webKit, major(/Version\/(\d{1,4})[\d.]* .*Safari\//)) ??
     (/\bAppleWebKit\//.test(userAgent) ? { family: webKit, major: 0 } : null)
   )
 }
 
 const isLinux = /\b(X11|Linux)\b/
 
-interface Recorded {
+interface RecordedVersion {
   major: number
   answers: Record<string, string>
 }
 
-// Answers by version that were recorded from real browsers (docs/reports/detection.md says how), oldest first.
-const versions: Record<EngineFamily, Recorded[]> = {
+// Answers recorded from real browsers (see docs/reports/detection.md), by version, oldest first.
+const versions: Record<EngineFamily, RecordedVersion[]> = {
   blink: [],
   gecko: [],
   webkit: [],
@@ -143,87 +145,90 @@ for (const [name, answers] of Object.entries(recorded)) {
   if (family === 'blink' || family === 'gecko' || family === 'webkitgtk')
     versions[family].push({ major: Number(major), answers })
 }
-for (const list of Object.values(versions)) list.sort((one, other) => one.major - other.major)
+for (const list of Object.values(versions)) list.sort((a, b) => a.major - b.major)
 
-const changing = new Set(questionBank.version.map(({ id }) => id))
-const aboutLanguage = new Set(questionBank.language.map(({ id }) => id))
+const versionQuestions = new Set(questionBank.version.map(({ id }) => id))
+const languageQuestions = new Set(questionBank.language.map(({ id }) => id))
 
 /**
- * The answer of this version of an engine, or undefined where it is not known. A version that was not recorded
- * answers as both of its neighbours do where they agree. Before the oldest and after the newest one, that holds of
- * questions whose answer seldom changes.
+ * Returns the answer of this version of an engine, or undefined if it is not known. A version that was not recorded
+ * gets the answer of its neighbors if they agree. Before the oldest and after the newest recording, it gets the answer
+ * that all recordings share, unless the question is one whose answer changes between versions.
  */
 export function recordedAnswer(version: EngineVersion, question: number): string | undefined {
   const name = engineName(version)
-  const known = byEngine.get(name)
-  if (known) return known.get(question)
+  const cached = answersByEngine.get(name)
+  if (cached) return cached.get(question)
   const answers = new Map(
     Object.values(questionBank)
       .flat()
       .map(({ id }) => [id, answerOf(version, id)]),
   )
-  byEngine.set(name, answers)
+  answersByEngine.set(name, answers)
   return answers.get(question)
 }
 
-const byEngine = createLru<string, Map<number, string | undefined>>(200)
+const answersByEngine = createLru<string, Map<number, string | undefined>>(200)
 
-/** Returns the answers to the question that were recorded of any engine and version. */
+/** Returns all recorded answers to the question, of every engine and version. */
 export const recordedAnswers = (question: number): readonly string[] =>
   Object.values(versions)
     .flat()
     .flatMap(({ answers }) => answers[question] ?? [])
 
-/** Whether an engine's own answers are known, of some version of it. */
+/** Returns true if answers of any version of the engine family were recorded. */
 export const isRecorded = ({ family }: EngineVersion): boolean => versions[family].length > 0
 
 /**
- * Whether an engine that was not recorded speaks JavaScript as one that was. Of what recorded engines say of that one
- * answer in seven is equal at the most.
+ * Returns true if most answers about JavaScript equal those of Blink or Gecko, for an engine that was not recorded.
+ * Recorded engines have at most one in seven of these answers in common.
  */
-export function answersAsAnother(answers: readonly EngineAnswer[]): boolean {
-  const ofLanguage = answers.filter(({ id }) => aboutLanguage.has(id))
+export function matchesAnotherEngine(answers: readonly EngineAnswer[]): boolean {
+  const languageAnswers = answers.filter(({ id }) => languageQuestions.has(id))
   return (['blink', 'gecko'] as const).some((family) => {
     const major = versions[family].at(-1)?.major ?? 0
-    const equal = ofLanguage.filter(
+    const equal = languageAnswers.filter(
       ({ id, answer }) => recordedAnswer({ family, major }, id) === answer,
     )
-    return equal.length > ofLanguage.length / 2
+    return equal.length > languageAnswers.length / 2
   })
 }
 
 function answerOf({ family, major }: EngineVersion, question: number): string | undefined {
-  const answers = versions[family].map((one) => ({
-    major: one.major,
-    answer: one.answers[question],
+  const answers = versions[family].map((version) => ({
+    major: version.major,
+    answer: version.answers[question],
   }))
-  const exact = answers.find((one) => one.major === major)
+  const exact = answers.find((version) => version.major === major)
   if (exact) return exact.answer
-  const before = answers.findLast((one) => one.major < major)
-  const after = answers.find((one) => one.major > major)
+  const before = answers.findLast((version) => version.major < major)
+  const after = answers.find((version) => version.major > major)
   if (before && after) return before.answer === after.answer ? before.answer : undefined
   const [first, ...others] = answers
   const agree = others.every(({ answer }) => answer === first?.answer)
-  return agree && !changing.has(question) ? first?.answer : undefined
+  return agree && !versionQuestions.has(question) ? first?.answer : undefined
 }
 
 const weekMs = 7 * 24 * 60 * 60 * 1000
 
-/** Picks a different place for each two bytes. A place that was picked before gives way to the next. */
-export function pickPlaces(bytes: Buffer, count: number): number[] {
+/** Picks one slot per two bytes, all different: if a slot is taken, it picks the next free one. */
+export function pickSlots(bytes: Buffer, count: number): number[] {
   const picked = new Set<number>()
   for (let i = 0; i < bytes.length; i += 2) {
-    let place = bytes.readUInt16BE(i) % count
-    while (picked.has(place)) place = (place + 1) % count
-    picked.add(place)
+    let slot = bytes.readUInt16BE(i) % count
+    while (picked.has(slot)) slot = (slot + 1) % count
+    picked.add(slot)
   }
   return [...picked]
 }
 
-/** Counts how often a place got another question by `now` (epoch milliseconds): places take turns, week by week. */
-export function timesReplaced(
-  place: number,
+/**
+ * Returns how often a slot's question was replaced by `now` (epoch milliseconds). Slots are replaced in turn, week by
+ * week.
+ */
+export function replacementCount(
+  slot: number,
   { everyWeeks, now }: { everyWeeks: number; now: number },
 ): number {
-  return Math.floor((Math.floor(now / weekMs) + place) / everyWeeks)
+  return Math.floor((Math.floor(now / weekMs) + slot) / everyWeeks)
 }

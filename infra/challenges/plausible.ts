@@ -1,46 +1,46 @@
 import type { EngineAnswer, EngineQuestion } from '../wire/collect/protocol.ts'
 import { recordedAnswers } from './challenges.ts'
 
-/** The form of an answer: the name of an error, or the type of a value. `hash`: of a text too long to send. */
+/** The form of an answer: the name of an error, the type of a value, or `hash` for a hashed long text. */
 type Form = string
 
-const hashed = /^#[0-9a-f]{16}$/
-const thrown = /^([A-Z]\w*): /
-const typed = /^(string|number|boolean|undefined|bigint|symbol|object|function|absent|\[)/
+const isHash = (answer: string) => /^#[0-9a-f]{16}$/.test(answer)
+const errorPattern = /^([A-Z]\w*): /
+const typePattern = /^(string|number|boolean|undefined|bigint|symbol|object|function|absent|\[)/
 
 function formOf(answer: string): Form | undefined {
-  if (hashed.test(answer)) return 'hash'
-  return thrown.exec(answer)?.[1] ?? typed.exec(answer)?.[1]
+  if (isHash(answer)) return 'hash'
+  return errorPattern.exec(answer)?.[1] ?? typePattern.exec(answer)?.[1]
 }
 
 const isText = (form: Form) => form === 'string' || form === '[' || /^[A-Z]/.test(form)
 
-/** Returns false for an answer whose form is none that an engine gives to the question, whichever engine it is. */
+/** Returns false for an answer of a form that no engine gives to the question. */
 export function isPlausible(question: EngineQuestion, answer: string): boolean {
   const recorded = recordedAnswers(question.id)
   return recorded.length > 0 ? hasRecordedForm(answer, recorded) : hasFormOfKind(question, answer)
 }
 
-// Blink, Gecko and WebKitGTK agree on the form of nine in ten answers, and one that none of them gives is invented.
+// Blink, Gecko and WebKitGTK agree on the form of nine in ten answers, so a form that none of them gives is invented.
 function hasRecordedForm(answer: string, recorded: readonly string[]): boolean {
   const form = formOf(answer)
   if (form === undefined) return false
   const forms = recorded.map(formOf)
-  // A hash stands for any long text.
+  // A hash may replace any long text.
   return forms.includes(form) || (forms.includes('hash') && isText(form))
 }
 
 function hasFormOfKind({ ask, text = '', path = '' }: EngineQuestion, answer: string): boolean {
   switch (ask) {
     case 'style':
-      return hashed.test(answer) || (answer.startsWith('string ') && answer.includes(rootOf(text)))
+      return isHash(answer) || (answer.startsWith('string ') && answer.includes(rootOf(text)))
     case 'computed':
-      return hashed.test(answer) || (computedForms[path]?.test(answer) ?? /^string ./.test(answer))
+      return isHash(answer) || (computedForms[path]?.test(answer) ?? /^string ./.test(answer))
     case 'path':
       return isPointOn(text, answer)
     case 'inside':
-      // More points than an answer may have characters.
-      return hashed.test(answer)
+      // The list of points is always longer than an answer may be.
+      return isHash(answer)
     case 'lines': {
       const lines = Number(/^number (\d{1,3})$/.exec(answer)?.[1] ?? 0)
       return lines >= 1 && lines <= text.length
@@ -50,7 +50,7 @@ function hasFormOfKind({ ask, text = '', path = '' }: EngineQuestion, answer: st
   }
 }
 
-// `border-radius` may be read back as `border-top-left-radius`.
+// Returns the first word of the property: `border-radius` may be read back as `border-top-left-radius`.
 const rootOf = (declaration: string) => /^-?[a-z]+/.exec(declaration)?.[0] ?? ''
 
 const computedForms: Record<string, RegExp> = {
@@ -62,7 +62,7 @@ const computedForms: Record<string, RegExp> = {
   'box-shadow': /^string .*inset/,
 }
 
-// No path is shorter than the straight line between its ends, or longer than all of its control points and arcs allow.
+// Checks an SVG path length and point: a path is at least as long as the straight line between its ends, and bounded.
 function isPointOn(text: string, answer: string): boolean {
   const numbers = /^string (\d+\.\d),(-?\d+\.\d),(-?\d+\.\d)$/.exec(answer)?.slice(1).map(Number)
   if (!numbers) return false
@@ -74,10 +74,10 @@ function isPointOn(text: string, answer: string): boolean {
   return length >= straight - 1 && length < 3000 && fromStart <= length + 1
 }
 
-/** Answers to different questions of which none can be equal: long texts, and points. */
-export function repeatedTexts(answers: readonly EngineAnswer[]): number {
+/** Counts repeated answers among those that no two questions share: long texts and points. */
+export function countRepeatedTexts(answers: readonly EngineAnswer[]): number {
   const texts = answers
     .map(({ answer }) => answer)
-    .filter((answer) => answer.length > 12 && !thrown.test(answer))
+    .filter((answer) => answer.length > 12 && !errorPattern.test(answer))
   return texts.length - new Set(texts).size
 }

@@ -18,10 +18,10 @@ const css = (text: string): Unnumbered => ({ ask: 'css', text })
 const style = (text: string): Unnumbered => ({ ask: 'style', text })
 const lines = (text: string): Unnumbered => ({ ask: 'lines', text })
 
-// A question's id is its place in its list: lists grow at their end, and nothing in them ever changes. Each was taken
-// because Chromium 87 and 156, Firefox 153 and WebKitGTK 2.50 do not all answer it alike.
+// A question's id follows from its position in its list, so only append to the lists and never change them. Each
+// question is here because Chromium 87 and 156, Firefox 153 and WebKitGTK 2.50 do not all give the same answer.
 
-// These the JavaScript engine answers, also in any other program that embeds it.
+// Questions about the JavaScript engine, which any program that embeds it can answer.
 const language: Unnumbered[] = [
   call('JSON.parse', ''),
   call('decodeURIComponent', '%'),
@@ -84,7 +84,7 @@ const language: Unnumbered[] = [
   on(-1.5e-9, 'Number.prototype.toString', 7),
 ]
 
-// These only an engine with documents, styles and layout answers.
+// Questions that only an engine with documents, styles and layout can answer.
 const platform: Unnumbered[] = [
   call('document.createElement', '<'),
   call('document.querySelector', '<<'),
@@ -178,7 +178,7 @@ const platform: Unnumbered[] = [
   lines('--foo'),
 ]
 
-// The answers change between versions of one engine.
+// Questions whose answers change between versions of one engine.
 const version: Unnumbered[] = [
   css('accent-color: red'),
   css('anchor-name: --a'),

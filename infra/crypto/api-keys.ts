@@ -37,7 +37,7 @@ export function generateApiKey(
   }
 }
 
-/** undefined when it is no key or has a typo, since its checksum is wrong. */
+/** Returns the kind of an API key; undefined for other texts and for a wrong checksum, such as a typo causes. */
 export function parseApiKey(text: string): KeyKind | undefined {
   const match = keyPattern.exec(text)
   if (!match) return undefined
@@ -49,7 +49,7 @@ export function parseApiKey(text: string): KeyKind | undefined {
   }
 }
 
-/** A key may be stored under any of them: HMAC-SHA256 with each master key's pepper, hex, current first. */
+/** Returns the hashes under which a key may be stored: HMAC-SHA256 (hex) under each master key, current first. */
 export function lookupHashes(keyring: Keyring, key: string): string[] {
   return keyring.all.map((master) => lookupHash(master, key))
 }
@@ -58,7 +58,7 @@ function lookupHash(master: Keyring['current'], key: string): string {
   return createHmac('sha256', master.derive(lookupPurpose)).update(key).digest('hex')
 }
 
-/** SHA-256 in lower-case hex, which sealed tokens are keyed by. It is as secret as the key itself. */
+/** Returns the SHA-256 (lower-case hex) from which sealed tokens derive their keys. As secret as the key itself. */
 export function secretHashOf(key: string): string {
   return createHash('sha256').update(key).digest('hex')
 }
@@ -74,7 +74,7 @@ export function sealSecretHash(options: {
   return seal(hash, { keyring, purpose: secretHashPurpose, context: keyId, random })
 }
 
-/** undefined when it was sealed for another key or master key. */
+/** Returns the secret hash in hex; undefined if it was sealed for another key id or master key. */
 export function openSecretHash(
   sealed: Buffer,
   { keyring, keyId }: { keyring: Keyring; keyId: KeyId },

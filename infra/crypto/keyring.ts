@@ -1,15 +1,15 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 
-/** `id` is the first 4 bytes (hex) of a hash of the key, so that sealed values say which key made them. */
 export interface MasterKey {
+  /** First 4 bytes (hex) of a hash of the key. Sealed values start with it. */
   id: string
-  /** 32 bytes: HKDF-SHA256 (RFC 5869) with the purpose as info. */
+  /** Derives 32 bytes: HKDF-SHA256 (RFC 5869) with the purpose as info. */
   derive(purpose: string): Buffer
-  /** The same key ready for use. node:crypto takes several times as long to start from bytes. */
+  /** Returns the same key as a KeyObject, which node:crypto uses several times faster than bytes. */
   secretKey(purpose: string): KeyObject
 }
 
-/** `current` makes new values; `all` (current first) still opens older ones. */
+/** Master keys: `current` seals new values; `all` (current first) can open older ones. */
 export interface Keyring {
   current: MasterKey
   all: MasterKey[]
@@ -17,8 +17,8 @@ export interface Keyring {
 }
 
 /**
- * `setting`: base64 values of at least 32 bytes, comma-separated, current first. Throws when one is missing or weak:
- * starting without them would lock everyone out later.
+ * Parses comma-separated base64 keys of at least 32 bytes, current first. Throws if there is none or one is shorter:
+ * starting without the keys would lock everyone out later.
  */
 export function createKeyring(setting: string): Keyring {
   const all = setting
@@ -31,8 +31,8 @@ export function createKeyring(setting: string): Keyring {
   return { current, all, byId: (id) => all.find((key) => key.id === id) }
 }
 
-/** Opens what the current key made, and nothing older. */
-export function currentOnly({ current }: Keyring): Keyring {
+/** Returns a keyring that opens only values sealed under the current key. */
+export function withCurrentKeyOnly({ current }: Keyring): Keyring {
   return { current, all: [current], byId: (id) => (id === current.id ? current : undefined) }
 }
 
@@ -42,12 +42,12 @@ function masterKey(encoded: string): MasterKey {
     throw new Error('TIDEGATE_MASTER_KEYS: each key needs at least 32 bytes of base64')
   const derived = new Map<string, { bytes: Buffer; key: KeyObject }>()
   function deriveOnce(purpose: string) {
-    const known = derived.get(purpose)
-    if (known) return known
+    const cached = derived.get(purpose)
+    if (cached) return cached
     const bytes = Buffer.from(hkdfSync('sha256', secret, '', `tidegate:${purpose}`, 32))
-    const made = { bytes, key: createSecretKey(bytes) }
-    derived.set(purpose, made)
-    return made
+    const keys = { bytes, key: createSecretKey(bytes) }
+    derived.set(purpose, keys)
+    return keys
   }
   return {
     id: createHmac('sha256', secret).update('tidegate:key-id').digest('hex').slice(0, 8),

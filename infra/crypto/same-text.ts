@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
 
-/** Compares what somebody sent with a secret, in the same time wherever they differ. */
+/** Compares received text with a secret in constant time. */
 export function isSameText(secret: string, sent: string): boolean {
-  // By their bytes: texts of one length differ in bytes where somebody sends more than ASCII.
-  const [own, other] = [Buffer.from(secret), Buffer.from(sent)]
-  return own.length === other.length && timingSafeEqual(own, other)
+  // Compares byte lengths: strings of equal length may differ in bytes if `sent` is not ASCII.
+  const [expected, actual] = [Buffer.from(secret), Buffer.from(sent)]
+  return expected.length === actual.length && timingSafeEqual(expected, actual)
 }

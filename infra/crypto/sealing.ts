@@ -7,11 +7,11 @@ export const keyIdBytes = 4
 export interface SealOptions {
   keyring: Keyring
   purpose: string
-  /** Bound but not stored: opening needs the same text. */
+  /** Additional authenticated data (AAD), not stored: opening needs the same text. */
   context?: string
 }
 
-/** key id 4 bytes | iv 12 | tag 16 | ciphertext (AES-256-GCM), under the current master key. */
+/** Encrypts under the current master key (AES-256-GCM): key id 4 bytes | iv 12 | tag 16 | ciphertext. */
 export function seal(
   plaintext: Uint8Array,
   { keyring, purpose, context = '', random }: SealOptions & { random: Random },
@@ -21,7 +21,7 @@ export function seal(
   return sealGcm(plaintext, { key: secretKey(purpose), context, iv, prefix })
 }
 
-/** undefined for anything that was not sealed by one of our keys for this purpose and context. */
+/** Decrypts what `seal` returned; undefined unless it was sealed under one of our keys for this purpose and context. */
 export function open(
   sealed: Buffer,
   { keyring, purpose, context = '' }: SealOptions,
@@ -33,8 +33,8 @@ export function open(
 export const dataKeyBytes = 32
 
 /**
- * A key for one thing that must be forgotten one day. Deleting it deletes whatever was sealed under it, wherever
- * copies are.
+ * A key for data that must be erasable (crypto-shredding): deleting the key makes everything sealed under it
+ * unreadable, including copies.
  */
 export interface DataKey {
   seal(plaintext: Uint8Array, options: { context: string; random: Random }): Buffer
@@ -51,19 +51,19 @@ export function createDataKey(secret: Buffer): DataKey {
 }
 
 const ivBytes = 12
-/** How much longer an encrypted text is, without a prefix. */
+/** Bytes that encryption adds, without a prefix. */
 export const headerBytes = ivBytes + 16
 
 export interface GcmKey {
   key: KeyObject | Buffer
-  /** Bound but not stored: opening needs the same text. Its bytes where it is used often. */
+  /** Additional authenticated data (AAD), not stored: opening needs the same. Pass bytes if it is used often. */
   context: string | Buffer
 }
 
 const bytesOf = (context: string | Buffer) =>
   typeof context === 'string' ? Buffer.from(context) : context
 
-/** `prefix` | iv 12 | tag 16 | ciphertext. */
+/** Encrypts with AES-256-GCM: `prefix` | iv 12 bytes | tag 16 | ciphertext. */
 export function sealGcm(
   plaintext: Uint8Array,
   { key, context, iv, prefix }: GcmKey & { iv: Buffer; prefix: Buffer },
@@ -71,12 +71,12 @@ export function sealGcm(
   const cipher = createCipheriv('aes-256-gcm', key, iv)
   cipher.setAAD(bytesOf(context))
   const ciphertext = cipher.update(plaintext)
-  // GCM has nothing left to give here: this makes the tag.
+  // Returns no more bytes with GCM, but computes the tag.
   cipher.final()
   return Buffer.concat([prefix, iv, cipher.getAuthTag(), ciphertext])
 }
 
-/** `sealed` is without the prefix. undefined for anything that this key did not seal in this context. */
+/** Decrypts `sealed` (without the prefix); undefined for anything that this key did not seal in this context. */
 export function openGcm(sealed: Buffer, { key, context }: GcmKey): Buffer | undefined {
   if (sealed.length < headerBytes) return undefined
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, ivBytes))

@@ -2,8 +2,9 @@ import { createHmac } from 'node:crypto'
 import { base32Characters, checksum, type Random } from '../ids.ts'
 import type { Keyring } from './keyring.ts'
 
-// Gate's credentials by prefix (service.md 5), and the console's codes and sessions. `gtpoll_` has 26 characters, as published clients expect (130 random
-// bits). The others have 32 (160 bits) and 8 of a checksum, so that a typo needs no look-up.
+// Lengths of Gate's credentials by prefix (service.md 5), and of the console's codes and sessions. `gtpoll_` has 26
+// random characters (130 bits), as published clients expect. The others have 32 (160 bits) and a checksum of 8, so that
+// a typo costs no lookup.
 const shapes = {
   gtpoll: { random: 26, checksum: 0 },
   agt: { random: 32, checksum: 8 },
@@ -32,7 +33,7 @@ export function isToken<K extends TokenKind>(kind: K, text: string): text is Tok
   return checksum(text.slice(0, stemLength), check) === text.slice(stemLength)
 }
 
-/** A token may be stored under any of them: HMAC-SHA256 with each master key's pepper, hex, current first. */
+/** Returns the hashes under which a token may be stored: HMAC-SHA256 (hex) under each master key, current first. */
 export function tokenHashes(keyring: Keyring, token: string): [string, ...string[]] {
   const older = keyring.all.filter(({ id }) => id !== keyring.current.id)
   const hash = (master: Keyring['current']) =>
@@ -40,10 +41,11 @@ export function tokenHashes(keyring: Keyring, token: string): [string, ...string
   return [hash(keyring.current), ...older.map(hash)]
 }
 
-export function isTokenOf(
+/** Returns true if the stored hash is one of the token's. */
+export function matchesTokenHash(
   keyring: Keyring,
   { token, hash }: { token: string; hash: string | null },
 ): boolean {
-  // Comparing HMACs in variable time tells nothing: who does not have the pepper cannot choose them.
+  // A comparison in variable time leaks nothing: without the pepper an attacker cannot choose the HMAC.
   return hash !== null && tokenHashes(keyring, token).includes(hash)
 }

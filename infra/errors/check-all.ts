@@ -7,8 +7,8 @@ import {
 } from './errors.ts'
 
 /**
- * Runs every check, which gives a value or refuses members with 422, and gives all their values by name. What some
- * refuse is one refusal, so that a caller corrects everything at once.
+ * Runs every check and returns their values by name. A check returns a value or throws 422 for members that it refuses.
+ * All refusals are merged into one error, so that a caller can correct everything at once.
  */
 export function checkAll<Values extends object>(
   checks: {
@@ -23,7 +23,7 @@ export function checkAll(checks: Readonly<Record<string, () => unknown>>): unkno
 
 type Optional<Value> = (() => Value) | false | undefined
 
-/** As `checkAll`, of members that may be left out. Those without a check are not in the result. */
+/** Runs `checkAll` for optional members. Members without a check are missing from the result. */
 export function checkPresent<Values extends object>(
   checks: {
     readonly [Name in keyof Values]: Optional<Values[Name]>
@@ -36,7 +36,7 @@ export function checkPresent(checks: Readonly<Record<string, Optional<unknown>>>
   return checkAll(Object.fromEntries(present))
 }
 
-/** As `checkAll`, of the members of a list. */
+/** Runs `checkAll` for the items of a list. */
 export function checkEach<Item, Value>(
   items: readonly Item[],
   check: (item: Item, index: number) => Value,
@@ -57,7 +57,7 @@ function runAll<Value>(checks: readonly (() => Value)[]): Value[] {
     }
   })
   const [first] = refusals
-  if (first) throw together(first, refusals)
+  if (first) throw mergeRefusals(first, refusals)
   return values
 }
 
@@ -73,13 +73,13 @@ function refusalOf(error: unknown): Refusal | undefined {
   return isValidationCode(code) && fields.length > 0 ? { code, error, fields } : undefined
 }
 
-// A member is named once, by the first check that refuses it; so is the list of allowed values.
-function together({ code, error }: Refusal, refusals: Refusal[]): ApiError {
+// Each member is reported once, by the first check that refuses it. The first list of allowed values wins.
+function mergeRefusals({ code, error }: Refusal, refusals: Refusal[]): ApiError {
   const fields = new Map<string, FieldIssue>()
-  for (const one of refusals.flatMap((each) => each.fields))
-    if (!fields.has(one.name)) fields.set(one.name, one)
+  for (const field of refusals.flatMap((refusal) => refusal.fields))
+    if (!fields.has(field.name)) fields.set(field.name, field)
   const allowed = refusals
-    .map((each) => each.error.details?.allowed_values)
+    .map((refusal) => refusal.error.details?.allowed_values)
     .find((values) => values)
   const details = {
     ...error.details,

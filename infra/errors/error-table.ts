@@ -1,220 +1,219 @@
 export interface ErrorEntry {
   status: number
-  /** Whether the same request may succeed later. Default: it may not. */
+  /** True if the same request may succeed later. Default: false. */
   retryable?: boolean
-  /** Replaces the sentence that follows from `retryable`, where an answer may differ from the table. */
+  /** Replaces the sentence derived from `retryable`, if a response may differ from the table. */
   retry?: string
   message: string
   meaning: string
   remedy: string
-  /** The content of the answer's `details`. */
+  /** Content of the response's `details`. */
   details?: string
-  /** Operations that answer with the code, by id, with their status. Default: any may. */
+  /** Statuses by the ids of the operations that return the code. Default: any operation may, with `status`. */
   operations?: Readonly<Record<string, number>>
 }
 
-const requestFields =
-  '`fields` names each refused member with `issue` and, where known, `expected`.'
+const requestFields = '`fields` lists each invalid member with `issue` and, if known, `expected`.'
 
-// A code keeps its meaning for ever; new ones may be added.
+// Codes never change their meaning; new ones may be added.
 const entries = {
   'auth.missing_api_key': {
     status: 401,
-    message: 'The Authorization header is missing.',
-    meaning: 'The request has no `Authorization` header, or an empty one.',
-    remedy: 'Send `Authorization: Bearer` and the API key.',
+    message: 'The Authorization header is missing. Send a bearer token.',
+    meaning: 'The request has no `Authorization` header, or it is empty.',
+    remedy: 'Send the API key as a bearer token: `Authorization: Bearer sk_live_...`.',
   },
   'auth.invalid_api_key': {
     status: 401,
-    message: 'The API key is malformed, unknown, revoked or expired.',
+    message: 'The API key is malformed, unknown, revoked or expired. Check the key.',
     meaning:
-      'The header is not a bearer token, or the key is mistyped, unknown, revoked, or was rotated more than 24 hours ago.',
+      'The header is not a bearer token, or the key is malformed, unknown, revoked, or was rotated more than 24 hours ago.',
     remedy:
-      'Compare the key with the one that was shown when it was made. A lost key is replaced by rotating it.',
+      'Compare the key with the one shown when it was created. If the key is lost, rotate it.',
   },
   'auth.secret_key_required': {
     status: 403,
-    message: 'This endpoint needs a secret key.',
-    meaning: 'A publishable key was sent to an endpoint of the REST API.',
+    message: 'This endpoint requires a secret key (sk_...).',
+    meaning: 'A publishable key was sent to the REST API.',
     remedy: 'Call the endpoint from your server with a secret key (`sk_live_` or `sk_test_`).',
   },
   'auth.secret_key_not_allowed': {
     status: 403,
-    message: 'Secret keys do not work on collect endpoints; use a publishable key.',
-    meaning: 'A secret key was sent to an endpoint of the collect API.',
+    message: 'Collect endpoints do not accept secret keys. Use a publishable key (pk_...).',
+    meaning: 'A secret key was sent to the collect API.',
     remedy:
-      'Use a publishable key (`pk_live_` or `pk_test_`) there. If the secret key reached a browser or an app, rotate it.',
+      'Use a publishable key (`pk_live_` or `pk_test_`). If the secret key reached a browser or an app, rotate it.',
   },
   'auth.native_key_not_allowed': {
     status: 403,
-    message: 'This native key works only with its own mobile SDK on collect session endpoints.',
+    message:
+      'This key is for one mobile SDK only. Use a key whose client_target matches the client.',
     meaning:
-      'A key for iOS or Android was used by a browser, by the SDK of the other platform, or on the REST API.',
-    remedy: 'Give each platform a key with its own `client_target`.',
+      'A key for iOS or Android was used by a browser, by the SDK of the other platform, or for the REST API.',
+    remedy: 'Create a key with the right `client_target` for each platform.',
   },
   'auth.insufficient_scope': {
     status: 403,
     message: 'The API key lacks the scope {scope}.',
     meaning:
-      'The secret key is valid and does not carry the scope that the endpoint needs, or one that it would give to another key. The message names it.',
+      'The secret key is valid, but lacks the scope that the endpoint requires, or a scope that the request would grant to another key. The message names the scope.',
     remedy:
-      'Add the scope to the key, or use a key that has it. A changed key works within 15 seconds.',
+      'Add the scope to the key, or use a key that has it. Changes to a key take effect within 15 seconds.',
   },
   'auth.organization_access_denied': {
     status: 403,
-    message: 'The API key belongs to another organization.',
+    message: 'The API key belongs to another organization than the one in the path.',
     meaning:
-      'The `organizationId` in the path is not the organization that owns the key, or is none at all.',
-    remedy:
-      'Use the id of the organization that owns the key, or a key of the organization in the path.',
+      'The `organizationId` in the path is not the organization that owns the key, or does not exist.',
+    remedy: "Use the id of the key's organization, or a key of the organization in the path.",
   },
   'auth.live_access_required': {
     status: 403,
-    message: 'This applies to live and test; use a live key.',
+    message: 'This setting applies to live and test. Use a live key.',
     meaning:
-      'The endpoint changes a setting of both environments, and the key is a test key, or the console session was given `test` only.',
-    remedy: 'Use a live key, or log in to the console by a link that includes `live`.',
+      'The endpoint changes a setting of both environments, but the key is a test key, or the console session has access only to `test`.',
+    remedy: 'Use a live key, or log in to the console with a link that includes `live`.',
     operations: { addAgentDirectory: 403, removeAgentDirectory: 403 },
   },
   'auth.organization_inactive': {
     status: 403,
-    message: 'The organization is suspended or deleted.',
-    meaning: 'The key is valid and its organization may not use the service now.',
-    remedy: 'Ask the operator of this server. All keys of the organization are refused alike.',
+    message: 'The organization is suspended or deleted. Ask the operator of this server.',
+    meaning: 'The key is valid, but its organization is suspended or deleted.',
+    remedy: 'Ask the operator of this server. All keys of the organization are refused.',
   },
   'auth.origin_not_allowed': {
     status: 403,
-    message: 'The request origin is not allowed for this key.',
+    message: 'The request origin is not allowed for this key. Add it to allowed_origins.',
     meaning:
-      'The publishable key has allowed origins, and the `Origin` header is missing or none of them.',
+      'The publishable key has allowed origins, and the `Origin` header is missing or not one of them.',
     remedy:
-      'Add the origin of the page to `allowed_origins` of the key. A changed key works within 15 seconds.',
+      'Add the origin of the page to `allowed_origins` of the key. Changes to a key take effect within 15 seconds.',
   },
   'console.login_required': {
     status: 401,
-    message: 'Nobody is logged in to the console here.',
+    message: 'You are not logged in to the console.',
     meaning:
-      'The console session is unknown, was ended, was idle for 12 hours or is 7 days old, its key or organization may no longer be used, or a login link is not valid, was already used or has expired. The message says which.',
-    remedy: 'Log in by a new link of `tidegate console login`, or with a secret key.',
+      'The console session is unknown, was ended, was idle for 12 hours or is 7 days old; its key or organization is no longer valid; or the login link is invalid, used or expired. The message says which.',
+    remedy: 'Log in with a new link from `tidegate console login`, or with a secret key.',
     operations: {},
   },
   'console.refused': {
     status: 403,
-    message: 'The console does not take this request.',
+    message: 'The console refused this request.',
     meaning:
-      'The request came over plain HTTP from elsewhere than this machine, from another origin or without the token of the session, or is for an environment that the session was not given. The message says which.',
-    remedy: 'Open the console at its own address, over HTTPS or on loopback, and log in again.',
+      'The request came over plain HTTP from another machine, from another origin, or without the token of the session, or it is for an environment that the session has no access to. The message says which.',
+    remedy: 'Open the console at its own URL, over HTTPS or on loopback, and log in again.',
     operations: {},
   },
   'request.malformed': {
     status: 400,
-    message: 'The request is not valid HTTP, or its URL cannot be read.',
+    message: 'The request is not valid HTTP, or its URL is malformed.',
     meaning:
-      'The HTTP parser refused the request, its `Host` header is missing, or its URL has a broken escape.',
-    remedy: 'Let an HTTP library write the request, and percent-encode what goes into the URL.',
+      "The request can't be parsed, its `Host` header is missing, or its URL has an invalid percent-encoding.",
+    remedy: 'Use an HTTP library, and percent-encode values in the URL.',
   },
   'request.malformed_body': {
     status: 400,
     message: 'The request body is not valid JSON.',
     meaning:
-      'The body is empty where one is needed, is not JSON in UTF-8, or is shorter or longer than `Content-Length` says.',
+      'The body is missing, is not JSON in UTF-8, or its length differs from `Content-Length`.',
     remedy: 'Send valid JSON in UTF-8.',
   },
   'request.not_found': {
     status: 404,
-    message: 'Nothing was found here.',
+    message: 'Not found. Check the path, the id and the environment of the key.',
     meaning:
-      'The path does not exist, or no such resource does in this organization and environment. Live keys do not see test data, and test keys no live data.',
+      "The path does not exist, or the resource does not exist in this organization and environment. Live keys can't see test data, and test keys can't see live data.",
     remedy:
-      'Check the path, the id, and whether the key is of the environment that the resource was made in. A visitor that was merged is found under the id in `merged_into`.',
+      'Check the path and the id, and use a key of the environment in which the resource was created. A merged visitor is available under the id in `merged_into`.',
     details:
-      '`merged_into` is the id of the visitor that the one in the path was merged into, while there is one.',
+      '`merged_into` is the visitor that the one in the path was merged into, if it still exists.',
   },
   'request.method_not_allowed': {
     status: 405,
-    message: 'This path takes {methods} only.',
+    message: 'This path only supports {methods}.',
     meaning:
-      'The path exists and does not take the method. The header `Allow` lists those that it takes.',
-    remedy: 'Use one of the methods in `Allow`.',
+      'The path exists, but does not support the method. The header `Allow` lists the supported methods.',
+    remedy: 'Use a method listed in `Allow`.',
   },
   'request.timeout': {
     status: 408,
     retryable: true,
-    message: 'The request did not arrive completely in time.',
-    meaning: 'The head and the body of the request took longer than 30 seconds to arrive.',
+    message: 'The request was not received within 30 seconds. Send it again.',
+    meaning: 'The headers and body of the request took longer than 30 seconds to arrive.',
     remedy: 'Send it again on a new connection.',
   },
   'request.conflict': {
     status: 409,
     retry: 'the same request fails again, unless `retryable` is true',
-    message: 'The request conflicts with what exists.',
+    message: 'The request conflicts with the current state.',
     meaning:
-      'A slug is taken, a limit on the number of things is reached, something is not in the state that the request needs (a key that is being rotated, a disabled webhook endpoint), or another request with the same `Idempotency-Key` is still being answered. The message says which.',
+      'A slug is taken, a limit is reached, an object is not in the required state (a key that is being rotated, a disabled webhook endpoint), or another request with the same `Idempotency-Key` is in progress. The message says which.',
     remedy:
-      'Change what is in conflict. Where `retryable` is true, the first request is still being answered: send the same request again after `Retry-After`.',
+      'Resolve the conflict. If `retryable` is true, the first request is still in progress: send the same request again after `Retry-After`.',
     details:
-      '`fields` names the member in conflict. `next_action` is `contact_support` where only the operator can help, and `retry` while the first request is being answered; `header_name` is then `Idempotency-Key`.',
+      '`fields` names the conflicting member. `next_action` is `contact_support` if only the operator can help, or `retry` while the first request is in progress; then `header_name` is `Idempotency-Key`.',
   },
   'request.payload_too_large': {
     status: 413,
     message: 'The request body is too large.',
     meaning:
-      'A JSON body may have 256 KiB, observations 128 KiB deflated, and a network check 4 KiB.',
-    remedy: 'Send less at once.',
+      'Limits: 256 KiB for most JSON bodies, 1 MiB for `POST /v1/requests/score`, 128 KiB (deflated) for observations, and 4 KiB for network checks.',
+    remedy: 'Split the data over several requests.',
   },
   'request.invalid_content_type': {
     status: 415,
     message: 'The Content-Type must be {expected}.',
     meaning:
-      'The body has another content type than the endpoint takes, or none, or it is compressed: it has a `Content-Encoding` other than `identity`.',
-    remedy: 'Set `Content-Type` to what `details.fields` expects, and send the body as it is.',
+      'The `Content-Type` is missing or not supported by the endpoint, or the body is compressed (a `Content-Encoding` other than `identity`).',
+    remedy: 'Set `Content-Type` to the value in `details.fields`, and send the body uncompressed.',
     details:
-      '`fields` names `Content-Type` or `Content-Encoding` and what is expected; `header_name` is the one that it names.',
+      '`fields` has the header (`Content-Type` or `Content-Encoding`) and the expected value; `header_name` is the same header.',
   },
   'request.validation_failed': {
     status: 422,
     message: '{problem}',
-    meaning:
-      'A value in the path, the query, a header or the body is missing, unknown, or not of the form it must have.',
-    remedy: 'Correct every member that `details.fields` names.',
-    details: `${requestFields} \`allowed_values\` lists them where they are few; \`parameter_set\` names the kind of body; \`header_name\` the header.`,
+    meaning: 'A value in the path, query, headers or body is missing, unknown or malformed.',
+    remedy: 'Correct every member listed in `details.fields`.',
+    details: `${requestFields} \`allowed_values\` lists the valid values if there are only a few; \`parameter_set\` names the kind of body, \`header_name\` the header.`,
   },
   'request.headers_too_large': {
     status: 431,
-    message: 'The request headers or its URL are too large.',
-    meaning: 'The request line and the headers together are larger than 16 KiB.',
+    message: 'The request headers or URL are too large.',
+    meaning: 'The request line and headers together exceed 16 KiB.',
     remedy: 'Send fewer or shorter headers, or a shorter URL.',
   },
   'session.sequence_mismatch': {
     status: 409,
-    message: 'The batch sequence number is not the expected one.',
+    message: 'Unexpected batch sequence number. Start a new session.',
     meaning:
-      'Another body was accepted under this number before, or `X-Batch-Seq` is not the number in the nonce.',
-    remedy: 'Start a new session. The SDK does this by itself.',
+      'A different body was already accepted with this number, or `X-Batch-Seq` differs from the number in the nonce.',
+    remedy: 'Start a new session. The SDK does this automatically.',
     details:
-      '`fields` names `X-Batch-Seq` with the expected and the received number; `next_action` is `new_session`.',
+      '`fields` has `X-Batch-Seq` with the expected and received numbers; `next_action` is `new_session`.',
   },
   'session.invalid_or_expired': {
     status: 410,
-    message: 'The collect session is invalid or has expired; start a new one.',
+    message: 'The collect session is invalid or expired. Start a new one.',
     meaning:
-      'The session or document is unknown, older than 24 hours, or of another key or organization.',
-    remedy: 'Open a new session. The SDK does this by itself.',
+      'The session or document is unknown, older than 24 hours, or belongs to another key or organization.',
+    remedy: 'Open a new session. The SDK does this automatically.',
     details: '`next_action` is `new_session`.',
   },
   'transport.session_reset_required': {
     status: 409,
     retryable: true,
-    message: 'The body could not be decrypted; start a new session.',
-    meaning: 'The body was not encrypted for this document, or was changed on its way.',
-    remedy: 'Open a new session and send what is left there. The SDK does this by itself.',
+    message: 'The body could not be decrypted. Start a new session.',
+    meaning: 'The body was not encrypted for this document, or was modified in transit.',
+    remedy:
+      'Open a new session and send the remaining data there. The SDK does this automatically.',
     details: '`next_action` is `new_session`.',
   },
   'gate.session_not_found': {
     status: 404,
-    message: 'No Gate session has this id.',
-    meaning: 'The id is mistyped, or of no signup or login of this server.',
-    remedy: 'Use the `id` that the creation of the session answered with, or create a new one.',
+    message: 'No Gate session has this id. Check the id.',
+    meaning: 'The id is malformed, or belongs to no signup or login of this server.',
+    remedy: 'Use the `id` returned when the session was created, or create a new session.',
     operations: {
       pollGateSession: 404,
       getGateSessionConsent: 404,
@@ -227,9 +226,9 @@ const entries = {
   },
   'gate.session_expired': {
     status: 410,
-    message: 'The Gate session has expired.',
+    message: 'The Gate session or login code has expired. Start again.',
     meaning:
-      'Nobody decided within the 15 minutes of the session. A login code answers so, too, when it is unknown or its 5 minutes are over.',
+      'Nobody approved or declined within 15 minutes. Login codes return this too if they are unknown or older than 5 minutes.',
     remedy: 'Start the signup or login again.',
     operations: {
       pollGateSession: 410,
@@ -243,10 +242,10 @@ const entries = {
   },
   'gate.session_already_resolved': {
     status: 409,
-    message: 'The Gate session was already approved, rejected or expired.',
+    message: 'The Gate session is already resolved, or the login code was used.',
     meaning:
-      'A decision has been made, and there is no second one. A login code that was used before answers so with status 410.',
-    remedy: 'Poll the session to learn how it ended; start again where that is what you want.',
+      'The session was already approved or rejected. A used login code returns this with status 410.',
+    remedy: 'Poll the session to get the result. To try again, start a new signup or login.',
     operations: {
       getGateSessionConsent: 409,
       approveGateSession: 409,
@@ -258,56 +257,56 @@ const entries = {
   'gate.approval_in_progress': {
     status: 409,
     retryable: true,
-    message: 'The signup is being finalized; ask again after Retry-After.',
-    meaning:
-      'A person approved the signup, and the service has not answered with the credentials yet.',
+    message: 'The service is still creating the account. Send the request again after Retry-After.',
+    meaning: 'A person approved the signup, but the service has not returned the credentials yet.',
     remedy:
-      'Send the same request again after the seconds in `Retry-After`. It does not count as another attempt.',
+      "Send the same request again after the number of seconds in `Retry-After`. This doesn't count as another attempt.",
     operations: { approveGateSession: 409, cancelGateSession: 409 },
   },
   'gate.bot_detected': {
     status: 403,
-    message: 'The consent page was operated by automation.',
+    message: 'The consent page was operated by a program. A person must approve.',
     meaning: 'The session of the consent page was scored as a bot. The Gate session stays pending.',
-    remedy: 'A person has to approve, in a browser of their own. There are three attempts in all.',
+    remedy:
+      'A person must approve in their own browser. Each IP address has three attempts per session.',
     operations: { approveGateSession: 403 },
   },
   'gate.approve_token_invalid': {
     status: 403,
-    message: 'The approve token is missing, wrong or was replaced.',
+    message: 'The approve token is missing or invalid. Fetch the consent data again.',
     meaning:
-      'The request has no `approve_token`, another session has it, or the consent data was fetched again since: only the newest token counts.',
-    remedy: 'Fetch the consent data again and send the token in it.',
+      'The request has no `approve_token`, or the token is not from the consent data of this session.',
+    remedy: 'Fetch the consent data again and send its `approve_token`.',
     operations: { approveGateSession: 403 },
   },
   'gate.svc_proof_required': {
     status: 422,
-    message: 'The sealed scoring proof is missing.',
+    message: 'The sealed token is missing. Approve on the consent page.',
     meaning: 'The request has no `sealed_token`.',
-    remedy: 'Approve on the consent page, which makes the proof from its own session.',
+    remedy: 'Approve on the consent page, which sends the sealed token of its own session.',
     operations: { approveGateSession: 422 },
   },
   'gate.svc_proof_invalid': {
     status: 403,
-    message: 'The sealed scoring proof is invalid or expired.',
+    message: 'The sealed token is invalid or expired. Reload the consent page.',
     meaning:
-      'The token was not sealed by this server for its consent page, is older than two minutes, or comes from the page of another Gate session.',
+      "The token was not sealed by this server for its consent page, is older than two minutes, belongs to another Gate session, or its verdict is below the service's `minimum_verdict`.",
     remedy: 'Reload the consent page and approve there.',
     operations: { approveGateSession: 403 },
   },
   'gate.delivery_consumed': {
     status: 410,
-    message: 'The credentials were delivered already.',
+    message: 'The credentials were already delivered or deleted.',
     meaning:
-      'The delivery was acknowledged, or nobody acknowledged it within 24 hours, or its key is gone, because the database was restored from a backup. It is gone for good.',
-    remedy: 'Sign up again where the credentials are lost.',
+      "The delivery was acknowledged, was not acknowledged within 24 hours, or lost its key when the database was restored from a backup. It can't be recovered.",
+    remedy: "If you don't have the credentials, sign up again.",
     operations: { pollGateSession: 410, acknowledgeGateSessionDelivery: 410 },
   },
   'gate.delivery_ack_invalid': {
     status: 403,
-    message: 'The ack token is missing or wrong.',
-    meaning: 'The request has no `ack_token`, or it is not the one of this delivery.',
-    remedy: 'Decrypt the envelope `gate` of the delivery and send the `ack_token` in it.',
+    message: 'The ack token is missing or wrong. Send the one in the gate envelope.',
+    meaning: 'The request has no `ack_token`, or the token belongs to another delivery.',
+    remedy: 'Decrypt the `gate` envelope of the delivery and send its `ack_token`.',
     operations: { acknowledgeGateSessionDelivery: 403 },
   },
   'gate.claim_code_invalid': {
@@ -315,16 +314,15 @@ const entries = {
     message: 'The code is not the one that the consent page shows.',
     meaning:
       'The code is wrong, or nobody has approved yet. The fifth wrong code rejects the signup.',
-    remedy: 'Ask the person for the six digits that the consent page shows after approving.',
+    remedy: 'Ask the person for the six digits that the consent page shows after the approval.',
     operations: { claimGateSession: 403 },
   },
   'gate.rate_limit': {
     status: 429,
     retryable: true,
-    message: 'Too many requests; wait for Retry-After.',
-    meaning:
-      'The limit of this Gate endpoint is used up, for the address or token that the request came with.',
-    remedy: 'Wait as many seconds as `Retry-After` says.',
+    message: 'Too many requests. Retry after the delay in Retry-After.',
+    meaning: 'The IP address or token reached the rate limit of this Gate endpoint.',
+    remedy: 'Wait the number of seconds in `Retry-After`.',
     operations: {
       createGateSession: 429,
       pollGateSession: 429,
@@ -344,8 +342,8 @@ const entries = {
   'gate.validation_failed': {
     status: 422,
     message: '{problem}',
-    meaning: 'The body of a request to Gate is not what the endpoint takes.',
-    remedy: 'Correct the members that `details.fields` names.',
+    meaning: 'A member of the request body is missing, unknown or invalid.',
+    remedy: 'Correct the members listed in `details.fields`.',
     details: requestFields,
     operations: {
       createManagedGateService: 422,
@@ -366,31 +364,30 @@ const entries = {
   'rate_limit.exceeded': {
     status: 429,
     retryable: true,
-    message: 'Too many requests; wait for Retry-After.',
+    message: 'Too many requests. Retry after the delay in Retry-After.',
     meaning:
-      'The bucket that all keys of one type share in an organization is empty, a webhook endpoint was tested ten times within a minute, or one source presents unknown keys, or uses the key of the consent page, too fast; these two have no `X-RateLimit-*` headers.',
+      "The units that all keys of one type share in an organization are used up, a webhook endpoint was tested ten times within a minute, or one IP address sent too many unknown keys or requests with the consent page's key. The last two have no `X-RateLimit-*` headers.",
     remedy:
-      'Wait as many seconds as `Retry-After` says. A refused request costs as much as an admitted one, so trying earlier lengthens the wait.',
+      'Wait the number of seconds in `Retry-After`. Refused requests cost units too, so retrying earlier extends the wait.',
   },
   'internal.error': {
     status: 500,
     retryable: true,
-    message: 'Something failed on our side.',
-    meaning:
-      'The server met something that it did not expect. It may have done what was asked, or not.',
+    message: 'Internal server error. Retry, and report the request_id if it persists.',
+    meaning: 'An unexpected error occurred. The request may or may not have taken effect.',
     remedy:
-      'Send the request again, with the same `Idempotency-Key` where it had one. Report the `request_id` if it stays.',
+      'Send the request again, with the same `Idempotency-Key` if it had one. If the error persists, report the `request_id`.',
   },
   'service.unavailable': {
     status: 503,
     retryable: true,
     retry: 'the same request may succeed later, unless `retryable` is false',
-    message: 'The service cannot take this request now; retry after Retry-After.',
+    message: 'Service temporarily unavailable. Retry after the delay in Retry-After.',
     meaning:
-      'The log, the database or another part that the request needs does not answer, has too much to do, or the server is stopping. Where `retryable` is false, the server was set up without data that the operation needs.',
+      'The event log, the database or another dependency is down or overloaded, or the server is shutting down. If `retryable` is false, the server has no data for this operation.',
     remedy:
-      'Send the same request again after the seconds in `Retry-After`. Where `retryable` is false, ask the operator of this server.',
-    details: '`next_action` is `contact_support` where only the operator can help.',
+      'Send the same request again after the number of seconds in `Retry-After`. If `retryable` is false, ask the operator of this server.',
+    details: '`next_action` is `contact_support` if only the operator can help.',
   },
 } as const satisfies Record<string, ErrorEntry>
 
@@ -400,24 +397,25 @@ export const errorTable: Readonly<Record<ErrorCode, ErrorEntry>> = entries
 
 export const errorCodes = Object.keys(entries).filter((code): code is ErrorCode => code in entries)
 
-type PlacesIn<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
-  ? Name | PlacesIn<Rest>
+type PlaceholdersIn<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | PlaceholdersIn<Rest>
   : never
 
-export type Places<Code extends ErrorCode> = PlacesIn<(typeof entries)[Code]['message']>
+export type Placeholders<Code extends ErrorCode> = PlaceholdersIn<(typeof entries)[Code]['message']>
 
-/** Codes whose message has no places. */
+/** Codes whose message has no placeholders. */
 export type PlainCode = {
-  [Code in ErrorCode]: [Places<Code>] extends [never] ? Code : never
+  [Code in ErrorCode]: [Placeholders<Code>] extends [never] ? Code : never
 }[ErrorCode]
 
+/** Returns the message of a code with its placeholders filled. */
 export function messageOf<Code extends ErrorCode>(
   code: Code,
-  values: Readonly<Record<Places<Code>, string>>,
+  values: Readonly<Record<Placeholders<Code>, string>>,
 ): string {
-  const filled = new Map<string, string>(Object.entries(values))
+  const valueByName = new Map<string, string>(Object.entries(values))
   return errorTable[code].message.replace(
     /\{(\w+)\}/g,
-    (place, name: string) => filled.get(name) ?? place,
+    (placeholder, name: string) => valueByName.get(name) ?? placeholder,
   )
 }

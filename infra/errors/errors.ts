@@ -2,7 +2,7 @@ import {
   type ErrorCode,
   errorTable,
   messageOf,
-  type Places,
+  type Placeholders,
   type PlainCode,
 } from './error-table.ts'
 import { type ErrorDetails, type FieldIssue, fieldsMessage } from './field-problem.ts'
@@ -14,13 +14,13 @@ interface ApiErrorOptions {
   message?: string
   details?: ErrorDetails
   headers?: Record<string, string>
-  /** Default, as for `retryable`: what the table says of the code. */
+  /** Default for `status` and `retryable`: the values in the error table. */
   status?: number
   retryable?: boolean
   cause?: unknown
 }
 
-/** A refusal that is answered to the caller. It may be thrown anywhere, and becomes the error envelope in one place. */
+/** An error for the caller. It may be thrown anywhere; the app's error handler turns it into the error envelope. */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly details: ErrorDetails | undefined
@@ -29,7 +29,7 @@ export class ApiError extends Error {
   readonly retryable: boolean
 
   constructor(code: PlainCode, options?: ApiErrorOptions)
-  /** `filledError` fills the places of a message. */
+  /** For a message with placeholders use `filledError`. */
   constructor(code: ErrorCode, options: ApiErrorOptions & { message: string })
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     super(options.message ?? errorTable[code].message, { cause: options.cause })
@@ -42,9 +42,10 @@ export class ApiError extends Error {
   }
 }
 
+/** Returns an ApiError whose message has the placeholders of the code filled. */
 export function filledError<Code extends ErrorCode>(
   code: Code,
-  values: Readonly<Record<Places<Code>, string>>,
+  values: Readonly<Record<Placeholders<Code>, string>>,
   options: Omit<ApiErrorOptions, 'message'> = {},
 ): ApiError {
   return new ApiError(code, { ...options, message: messageOf(code, values) })
@@ -63,23 +64,23 @@ export function invalidField(
   return invalidFields({ ...details, fields: [field] }, code)
 }
 
-/** 422 that names every field; its message is about the first one. */
+/** Returns a 422 that lists every field; the message describes the first one. */
 export const invalidFields = (
   details: ErrorDetails,
   code: ValidationCode = 'request.validation_failed',
 ): ApiError => filledError(code, { problem: fieldsMessage(details) }, { details })
 
-/** 503 for a statement that was given up. It may succeed later; a question most likely does when it is smaller. */
-export function tookTooLong(cause: unknown, retrySeconds = 1): ApiError {
+/** Returns the 503 for a cancelled statement. A retry may succeed, most likely with a smaller query. */
+export function queryTimeout(cause: unknown, retrySeconds = 1): ApiError {
   return new ApiError('service.unavailable', {
     message:
-      'This took too long, and was given up. A question may be answered for a shorter time, or with other filters.',
+      'The request took too long and was cancelled. Try a shorter time range or other filters.',
     headers: { 'retry-after': String(retrySeconds) },
     cause,
   })
 }
 
-/** 503 for what cannot be reached or has too much to do. Nothing was acknowledged, so a retry is safe. */
+/** Returns the 503 for an unreachable or overloaded dependency. Nothing was acknowledged, so a retry is safe. */
 export function unavailable(cause: unknown, retrySeconds = 1): ApiError {
   return new ApiError('service.unavailable', {
     headers: { 'retry-after': String(retrySeconds) },

@@ -10,12 +10,12 @@ export interface ErrorDetails {
   allowed_values?: string[]
   header_name?: string
   parameter_set?: string
-  /** Id of the visitor that the one in the path went into. */
+  /** Id of the visitor into which the one in the path was merged. */
   merged_into?: string
   next_action?: 'retry' | 'new_session' | 'reload_bundle' | 'contact_support'
 }
 
-const types: Record<string, string> = {
+const typeTexts: Record<string, string> = {
   string: 'a string',
   number: 'a number',
   boolean: 'true or false',
@@ -25,7 +25,7 @@ const types: Record<string, string> = {
   record: 'an object',
 }
 
-const issues: Record<string, string> = {
+const issueTexts: Record<string, string> = {
   required: 'is required',
   not_allowed: 'is not allowed',
   not_found: 'has an unknown id',
@@ -39,8 +39,8 @@ const issues: Record<string, string> = {
   unknown_version: 'has an unknown version',
 }
 
-// More allowed values than these are left to `details.allowed_values`.
-const fewValues = 12
+// Longer lists of allowed values appear only in `details.allowed_values`.
+const maxListedValues = 12
 
 /** Returns what is wrong with the first field, and how many more are wrong. */
 export function fieldsMessage(details: ErrorDetails): string {
@@ -54,21 +54,21 @@ export const fieldSentences = ({ fields = [], allowed_values = [] }: ErrorDetail
   fields.map((field) => field.name + problemOf(field, allowed_values))
 
 function problemOf({ issue, expected }: FieldIssue, allowed: string[]): string {
-  const said = issues[issue]
-  if (expected === undefined || (issue === 'required' && types[expected]))
-    return ` ${said ?? (/^(is|has|must) /.test(issue) ? issue : `is ${issue.replaceAll('_', ' ')}`)}`
-  // `expected` is a reason, or names the value that is allowed instead.
+  const issueText = issueTexts[issue]
+  if (expected === undefined || (issue === 'required' && typeTexts[expected]))
+    return ` ${issueText ?? (/^(is|has|must) /.test(issue) ? issue : `is ${issue.replaceAll('_', ' ')}`)}`
+  // With `not_allowed`, `expected` is a reason or names the value that is allowed instead.
   if (issue === 'not_allowed' && /^(an?|one of) /.test(expected)) return ` must be ${expected}`
-  if (said) return ` ${said}: ${expected}`
+  if (issueText) return ` ${issueText}: ${expected}`
   if (expected === 'one of allowed_values')
-    return ` must be one of ${allowed.length > fewValues ? 'details.allowed_values' : allowed.join(', ')}`
+    return ` must be one of ${allowed.length > maxListedValues ? 'details.allowed_values' : allowed.join(', ')}`
   if (/^Invalid input/.test(expected)) return ' is invalid'
   const pattern = /^Invalid string: (must .*)$/.exec(expected)?.[1]
   if (pattern) return ` ${pattern}`
   if (/^(must|is|has|needs) /.test(expected)) return ` ${expected}`
-  // A sentence of its own, as "The port must be 80, 443, or 1024 and above."
+  // A full sentence, such as "The port must be 80, 443, or 1024 and above."
   if (/^[A-Z].*\.$/.test(expected)) return `: ${expected.slice(0, -1)}`
   if (/^(no |at (least|most) \d+ (character|item)s?)/.test(expected))
     return ` must have ${expected}`
-  return ` must be ${types[expected] ?? expected}`
+  return ` must be ${typeTexts[expected] ?? expected}`
 }

@@ -1,4 +1,4 @@
-/** Text of the API description (`info.description`, Markdown) and its tags, in the order of the reference. */
+/** Markdown of `info.description` in the OpenAPI document. */
 export const apiOverview = `# API
 
 Tidegate's REST API reads scored sessions and visitors, and manages keys, webhooks and Gate services. Requests and responses are JSON in UTF-8. Times are RFC 3339 in UTC, and ids start with the kind of object, such as \`sid_\` for a session. Responses gain members over time, so ignore members you don't know.
@@ -44,6 +44,7 @@ Lists return up to \`limit\` items (50 by default, 200 at most), newest first. W
 Send an \`Idempotency-Key\` with a POST that creates something, and you can repeat the request for 24 hours: the repetition returns the first response, with \`Idempotent-Replayed: true\`.
 `
 
+/** Tags of the OpenAPI document, in the order of the reference. */
 export const apiTags = [
   { name: 'Sessions', description: 'Scored sessions with their verdict, reasons and network.' },
   {

@@ -11,37 +11,39 @@ import type { EdgeHeaders } from '../config.ts'
 import { ApiError, filledError, type ValidationCode } from '../errors/errors.ts'
 import { type Random, requestId } from '../ids.ts'
 import { loggedError } from '../telemetry.ts'
-import { answerClientError, errorEnvelope, errorHeaders, toApiError } from './error-response.ts'
-import { believeAddresses } from './forwarded.ts'
-import { addHandshakes } from './handshake.ts'
+import { errorEnvelope, errorHeaders, respondToClientError, toApiError } from './error-response.ts'
+import { trimForwardedFor } from './forwarded.ts'
+import { decorateHandshake } from './handshake.ts'
 import { healthRoutes, type ReadinessCheck } from './health.ts'
 import { parseJsonOnly } from './json-body.ts'
 import { openapiRoutes } from './openapi.ts'
-import { seeksPage, unknownPage, unknownPageHeaders } from './unknown-page.ts'
+import { unknownPage, unknownPageHeaders, wantsPage } from './unknown-page.ts'
 
-/** Headers of an error answer beside those that the error itself brings, by lower-case name. */
+/** Returns additional headers of an error response, by lower-case name. */
 type ErrorHeaders = (request: FastifyRequest, error: ApiError) => Record<string, string>
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** For errors that no hook of a route sees: no such path, another method, an unreadable URL. */
+    /**
+     * Adds headers to all error responses, also where no route hook runs: unknown path, wrong method, malformed URL.
+     */
     addErrorHeaders(headers: ErrorHeaders): void
   }
   interface FastifyContextConfig {
-    /** Goes into details.parameter_set of a refusal. */
+    /** `details.parameter_set` of validation errors. */
     parameterSet?: string
-    /** The code of a refused body. Default: request.validation_failed. */
+    /** Error code for an invalid body. Default: request.validation_failed. */
     bodyCode?: ValidationCode
     /**
-     * Refuses what the checks behind the schema would refuse of the body. Asked when the schema refuses it, so that the
-     * caller is told everything at once. See `fittingCheck`.
+     * Runs the checks that follow the schema on the valid members of a body that the schema refuses, so that one error
+     * reports everything. See `validMembersCheck`.
      */
-    checkFitting?: (request: FastifyRequest) => void
-    /** This POST takes an Idempotency-Key although it does not answer 201 or 202. */
+    checkValidMembers?: (request: FastifyRequest) => void
+    /** This POST takes an Idempotency-Key although it returns neither 201 nor 202. */
     idempotent?: boolean
-    /** A machine asks every few seconds: logged at debug level only. */
+    /** Polled every few seconds by machines, so requests are logged at debug level only. */
     probe?: boolean
-    /** Most requests are of this route: logged at debug level unless refused. /metrics counts them all. */
+    /** Gets most of the traffic, so successful requests are logged at debug level only. /metrics counts all. */
     frequent?: boolean
   }
 }
@@ -49,41 +51,42 @@ declare module 'fastify' {
 export interface AppOptions {
   logger: FastifyBaseLogger
   random: Random
-  /** CIDRs of proxies whose X-Forwarded-For is believed. */
+  /** CIDRs of proxies whose X-Forwarded-For is trusted. */
   trustedProxies?: string[]
-  /** Headers of theirs that say how clients began TLS and HTTP/2. */
+  /** Headers with which those proxies forward clients' TLS and HTTP/2 fingerprints. */
   edgeHeaders?: EdgeHeaders | undefined
   publicUrl: string
   bodyLimit?: number
   checks?: ReadinessCheck[]
-  /** Once it is true, `/readyz` says 503 and every answer is the last of its connection. */
+  /** Once true, `/readyz` returns 503 and every response closes its connection. */
   isStopping?: () => boolean
 }
 
 const jsonBodyLimit = 256 * 1024
 
 /**
- * Request ids, one error envelope, validation by zod schemas, health, and the interface description. Response schemas
- * are for that description alone: answers are written by JSON.stringify as they are.
+ * Creates the Fastify app with request ids, the error envelope, validation by zod schemas, health checks and the
+ * OpenAPI document. Response schemas serve only that document: responses are not validated, just serialized by
+ * JSON.stringify.
  */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { logger, random, checks = [], isStopping = () => false } = options
   const publicUrl = options.publicUrl.replace(/\/+$/, '')
-  const added: ErrorHeaders[] = []
-  const answer = createErrorAnswer({ logger, publicUrl, added })
+  const extraHeaders: ErrorHeaders[] = []
+  const handleError = createErrorHandler({ logger, publicUrl, extraHeaders })
   const app = createServer(options, {
-    frameworkErrors: answer,
+    frameworkErrors: handleError,
     clientErrorHandler: (error, socket) =>
-      answerClientError(error, socket, { requestId: requestId(random), publicUrl }),
+      respondToClientError(error, socket, { requestId: requestId(random), publicUrl }),
   })
   app.decorateRequest('principal', null)
-  addHandshakes(app, options.edgeHeaders)
-  app.decorate('addErrorHeaders', (headers: ErrorHeaders) => void added.push(headers))
-  // Hooks of every request call back: a promise each would cost more than what they do.
+  decorateHandshake(app, options.edgeHeaders)
+  app.decorate('addErrorHeaders', (headers: ErrorHeaders) => void extraHeaders.push(headers))
+  // Hooks that run for every request use callbacks: a promise each would cost more than their work.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     // Node's own refusal of a request without Host would have neither envelope nor request id.
-    if (!request.headers.host && !isOldProbe(request))
+    if (!request.headers.host && !isHttp10Probe(request))
       done(new ApiError('request.malformed', { message: 'The Host header is missing.' }))
     else done()
   })
@@ -92,28 +95,28 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     done()
   })
   logRequests(app, logger)
-  app.setErrorHandler(answer)
+  app.setErrorHandler(handleError)
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   parseJsonOnly(app)
-  answerUnrouted(app)
+  rejectUnrouted(app)
   await openapiRoutes(app, { publicUrl })
-  healthRoutes(app, [...checks, { name: 'stopping', check: async () => refuseIf(isStopping()) }])
+  healthRoutes(app, [...checks, { name: 'stopping', check: async () => failIf(isStopping()) }])
   return app
 }
 
-function refuseIf(stopping: boolean): void {
-  if (stopping) throw new Error('the server is stopping')
+function failIf(isStopping: boolean): void {
+  if (isStopping) throw new Error('the server is stopping')
 }
 
-type FrameworkAnswers = {
+type FrameworkHandlers = {
   frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => void
   clientErrorHandler: (error: { code?: string }, socket: Socket) => void
 }
 
 function createServer(
   { logger, random, trustedProxies = [], bodyLimit = jsonBodyLimit }: AppOptions,
-  answers: FrameworkAnswers,
+  handlers: FrameworkHandlers,
 ) {
   const app: FastifyInstance = fastify({
     loggerInstance: withoutChildren(logger),
@@ -125,46 +128,46 @@ function createServer(
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     bodyLimit,
     requestTimeout: 30_000,
-    // While closing, requests on open connections are still answered; the connection then ends.
+    // While closing, requests on open connections still get a response, which then closes the connection.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 2048 },
     http: { requireHostHeader: false },
-    ...answers,
+    ...handlers,
   })
-  if (trustedProxies.length > 0) app.addHook('onRequest', believeAddresses)
-  // An Expect that Node does not know would be answered by a bare 417.
+  if (trustedProxies.length > 0) app.addHook('onRequest', trimForwardedFor)
+  // Node itself would reply to an unknown Expect header with a bare 417.
   app.server.on('checkExpectation', (request, response) =>
     app.server.emit('request', request, response),
   )
   return app
 }
 
-// HTTP/1.0 has no Host header, and simple load balancers probe with it.
-function isOldProbe({ raw, routeOptions }: FastifyRequest): boolean {
+// Simple load balancers probe with HTTP/1.0, which has no Host header.
+function isHttp10Probe({ raw, routeOptions }: FastifyRequest): boolean {
   return raw.httpVersion === '1.0' && routeOptions.config?.probe === true
 }
 
-// Lines carry the request id themselves. A logger for each request would cost more than all lines together.
+// Log calls pass the request id themselves: a child logger per request would cost more than all log lines.
 function withoutChildren(logger: FastifyBaseLogger): FastifyBaseLogger {
   const shared: FastifyBaseLogger = Object.create(logger)
   shared.child = () => shared
   return shared
 }
 
-interface ErrorAnswerOptions {
+interface ErrorHandlerOptions {
   logger: FastifyBaseLogger
   publicUrl: string
-  added: ErrorHeaders[]
+  extraHeaders: ErrorHeaders[]
 }
 
-function createErrorAnswer({ logger, publicUrl, added }: ErrorAnswerOptions) {
+function createErrorHandler({ logger, publicUrl, extraHeaders }: ErrorHandlerOptions) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const { checkFitting, ...refusal } = request.routeOptions.config ?? {}
-    const checkRest = checkFitting && (() => checkFitting(request))
+    const { checkValidMembers, ...refusal } = request.routeOptions.config ?? {}
+    const checkRest = checkValidMembers && (() => checkValidMembers(request))
     const error = toApiError(thrown, { ...refusal, checkRest })
     logFailure(logger, error, request)
-    for (const headers of added) reply.headers(headers(request, error))
-    if (error.code === 'request.not_found' && seeksPage(request)) {
+    for (const headers of extraHeaders) reply.headers(headers(request, error))
+    if (error.code === 'request.not_found' && wantsPage(request)) {
       reply
         .code(404)
         .headers({ ...unknownPageHeaders, 'x-request-id': request.id })
@@ -179,7 +182,7 @@ function createErrorAnswer({ logger, publicUrl, added }: ErrorAnswerOptions) {
   }
 }
 
-/** One line for each answered request. It has neither the URL nor an address: both may name a person. */
+/** Logs one line per response, without URL and IP address: both may identify a person. */
 function logRequests(app: FastifyInstance, logger: FastifyBaseLogger): void {
   const logsMinor = logger.level === 'debug' || logger.level === 'trace'
   app.addHook('onResponse', (request, reply, done) => {
@@ -212,42 +215,42 @@ function logFailure(logger: FastifyBaseLogger, error: ApiError, request: Fastify
     code: error.code,
     cause: loggedError(error.cause),
   }
-  if (error.status === 503) logger.warn(fields, 'request refused for now')
+  if (error.status === 503) logger.warn(fields, 'request rejected, retryable')
   else logger.error(fields, 'request failed')
 }
 
-interface KnownPath {
+interface RoutePath {
   pattern: RegExp
   methods: Set<string>
 }
 
 /**
- * Answers 405 with `Allow` when the path exists under other methods, else 404, whatever the body. Call before any route
- * is added.
+ * Rejects requests without a route, whatever the body: 405 with `Allow` if the path has other methods, else 404. Call
+ * before adding routes.
  */
-function answerUnrouted(app: FastifyInstance): void {
-  const paths = new Map<string, KnownPath>()
+function rejectUnrouted(app: FastifyInstance): void {
+  const paths = new Map<string, RoutePath>()
   app.addHook('onRoute', ({ url, method }) => {
-    const known = paths.get(url) ?? { pattern: patternOf(url), methods: new Set() }
-    for (const one of [method].flat()) known.methods.add(one)
-    paths.set(url, known)
+    const path = paths.get(url) ?? { pattern: patternOf(url), methods: new Set() }
+    for (const name of [method].flat()) path.methods.add(name)
+    paths.set(url, path)
   })
-  // Before the framework looks at the body: it would ask a QUERY for its content type first.
+  // Runs before Fastify looks at the body: it would reject a QUERY for its content type first.
   app.addHook('preParsing', (request, _reply, _payload, done) => {
-    done(request.is404 ? unrouted(request, [...paths.values()]) : null)
+    done(request.is404 ? unroutedError(request, [...paths.values()]) : null)
   })
 }
 
-function unrouted({ url, method }: FastifyRequest, paths: KnownPath[]): ApiError {
+function unroutedError({ url, method }: FastifyRequest, paths: RoutePath[]): ApiError {
   const path = url.split('?', 1)[0] ?? ''
   const matching = paths.filter(({ pattern }) => pattern.test(path))
-  const methods = [...new Set(matching.flatMap((known) => [...known.methods]))].sort()
+  const methods = [...new Set(matching.flatMap((route) => [...route.methods]))].sort()
   if (methods.length === 0 || methods.includes(method)) return new ApiError('request.not_found')
   const allow = methods.join(', ')
   return filledError('request.method_not_allowed', { methods: allow }, { headers: { allow } })
 }
 
-// Matches the whole path of patterns such as `/v1/sessions/:sessionId` and `/docs/*`.
+// Returns a RegExp for the full path of patterns such as `/v1/sessions/:sessionId` and `/docs/*`.
 function patternOf(url: string): RegExp {
   const source = url
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')

@@ -14,12 +14,12 @@ import type { ParameterSet } from './checked-fields.ts'
 import { errorResponses } from './schemas.ts'
 
 /**
- * One route of the API, all of it in one place: who may call it, what it takes and answers, how it is described, and
- * what it does. The types of the request follow from the schemas.
+ * The complete definition of an API route: authentication, request and response schemas, documentation and handler. The
+ * request types are inferred from the schemas.
  */
 export interface Endpoint<Params, Query, Body> extends FastifyContextConfig {
   route: `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`
-  /** Hooks that refuse who may not call; none for everybody. The description says what they enforce (`enforcing`). */
+  /** Hooks that authorize the caller; none for a public route. `declareAccess` documents what they enforce. */
   auth: onRequestHookHandler | onRequestHookHandler[]
   operationId: string
   tag: string
@@ -28,20 +28,20 @@ export interface Endpoint<Params, Query, Body> extends FastifyContextConfig {
   params?: z.ZodType<Params>
   query?: z.ZodType<Query>
   body?: z.ZodType<Body>
-  /** For a route that takes no body: one with members is refused, since a caller would expect them to have an effect. */
+  /** For a route without a body: rejects a body with members, which a caller would expect to have an effect. */
   noBody?: ParameterSet
-  /** Schemas by status, with `meta`. What `run` returns is answered with the first status. */
+  /** Response schemas by status, including `meta`. The result of `run` is sent with the first status. */
   answers: Record<number, z.ZodType>
-  /** Statuses of errors beside those that follow from the key and the body (`completePaths`). */
+  /** Error statuses in addition to those that `completePaths` derives from the credential and the body. */
   errors?: number[]
-  /** Runs before the parts of the request are validated, so that they may still be anything. */
+  /** Runs before validation, so the parts of the request may still have any type. */
   before?: (request: EndpointRequest<Params, Query, Body>) => void | Promise<void>
-  /** Returns the answer, with nothing in `meta` but what others have not, or else undefined and has replied itself. */
+  /** Returns the response without `meta.request_id`, or undefined if it has replied itself. */
   run: (
     request: EndpointRequest<Params, Query, Body>,
-    answering: Answering,
-  ) => Answer | Promise<Answer>
-  /** For a route of the read pool: the connections that `run` shares with those of other organizations. */
+    context: RunContext,
+  ) => Result | Promise<Result>
+  /** For a route of the read pool: divides its connections between organizations. */
   shares?: ReadShares | undefined
   settings?: Pick<RouteShorthandOptions, 'bodyLimit' | 'exposeHeadRoute' | 'preParsing'>
 }
@@ -54,15 +54,15 @@ interface Parts<Params, Query, Body> {
   Body: Body
 }
 
-interface Answering {
+interface RunContext {
   reply: FastifyReply
-  /** The whole answer, as `Idempotency.run` has to know it. */
+  /** Completes a result to the response with status and `meta`, as `Idempotency.run` stores it. */
   answer: (part: object) => { status: number; body: object }
 }
 
-type Answer = object | undefined
+type Result = object | undefined
 
-/** Adds the route to the application and to its interface description. */
+/** Registers the route, and with it its entry in the OpenAPI document. */
 export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
   app: FastifyInstance,
   endpoint: Endpoint<Params, Query, Body>,
@@ -81,8 +81,8 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
   } = endpoint
   const { operationId, tag, summary, description, params, query, body, ...config } = rest
   const [method = '', url = ''] = route.split(' ')
-  const refusedBody = noBody ? [422] : []
-  const [usual = 200] = Object.keys(answers).map(Number)
+  const bodyErrors = noBody ? [422] : []
+  const [defaultStatus = 200] = Object.keys(answers).map(Number)
   const schema = {
     operationId,
     tags: [tag],
@@ -91,7 +91,7 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
     ...(params && { params }),
     ...(query && { querystring: query }),
     ...(body && { body }),
-    response: { ...answers, ...errorResponses(...errors, ...refusedBody) },
+    response: { ...answers, ...errorResponses(...errors, ...bodyErrors) },
   }
   app.route<Parts<Params, Query, Body>>({
     method,
@@ -105,18 +105,18 @@ export function endpoint<Params = unknown, Query = unknown, Body = unknown>(
       ...(noBody ? [refuseBody(noBody)] : []),
     ],
     handler: async (request, reply) => {
-      const whole = answerOf(request, usual)
-      const answered = async () => run(request, { reply, answer: whole })
-      const part = shares ? await shares.run(request, answered) : await answered()
-      if (part === undefined) return
-      const { status, body } = whole(part)
+      const answer = createAnswer(request, defaultStatus)
+      const work = async () => run(request, { reply, answer })
+      const result = shares ? await shares.run(request, work) : await work()
+      if (result === undefined) return
+      const { status, body } = answer(result)
       reply.code(status)
       return body
     },
   })
 }
 
-const answerOf =
+const createAnswer =
   ({ id }: FastifyRequest, status: number) =>
   (part: object) => ({
     status,
@@ -129,10 +129,7 @@ const answerOf =
     },
   })
 
-/**
- * For a route that takes no body: 422 for anything but none or `{}`. A caller would expect an ignored member to have
- * an effect.
- */
+/** Creates a hook that throws 422 for any body but `{}`: a caller would expect an ignored member to have an effect. */
 function refuseBody(parameterSet: ParameterSet): preValidationHookHandler {
   return ({ body, routeOptions }, _reply, done) => {
     const fields = membersOf(body)

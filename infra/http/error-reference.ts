@@ -4,10 +4,10 @@ import type { FastifyInstance } from 'fastify'
 import { type ErrorEntry, errorTable } from '../errors/error-table.ts'
 import { escapeHtml } from '../text.ts'
 import { siteHeader, siteHeaderStyle } from './site-header.ts'
-import { oneFileHeaders, themeStyle } from './theme.ts'
+import { inlinePageHeaders, themeStyle } from './theme.ts'
 
-const ownStyle = readFileSync(path.join(import.meta.dirname, 'error-reference.css'), 'utf8')
-const style = themeStyle + siteHeaderStyle + ownStyle
+const pageStyle = readFileSync(path.join(import.meta.dirname, 'error-reference.css'), 'utf8')
+const style = themeStyle + siteHeaderStyle + pageStyle
 
 const groups = [
   { title: 'Authentication', id: 'auth', prefixes: ['auth.'] },
@@ -19,11 +19,11 @@ const groups = [
   { title: 'Server', id: 'server', prefixes: ['internal.', 'service.'] },
 ]
 
-/** `GET /docs/errors`. Every error's `docs_url` leads to its anchor here. */
+/** Adds `GET /docs/errors`. The `docs_url` of every error links to its anchor there. */
 export function errorReferenceRoute(app: FastifyInstance): void {
   const page = errorReference()
-  const headers = { ...oneFileHeaders(style), 'cache-control': 'no-cache' }
-  // A page for people is no part of the interface that programs use.
+  const headers = { ...inlinePageHeaders(style), 'cache-control': 'no-cache' }
+  // Hidden from the OpenAPI document, because it is a page for people.
   app.get('/docs/errors', { schema: { hide: true } }, (_, reply) =>
     reply.headers(headers).send(page),
   )
@@ -32,7 +32,7 @@ export function errorReferenceRoute(app: FastifyInstance): void {
 function errorReference(): string {
   const sections = groups.map(({ title, id, prefixes }) => {
     const entries = Object.entries(errorTable).filter(([code]) =>
-      prefixes.some((one) => code.startsWith(one)),
+      prefixes.some((prefix) => code.startsWith(prefix)),
     )
     return { title, id, entries }
   })
@@ -47,12 +47,12 @@ function errorReference(): string {
 <body>
 ${siteHeader({ up: '../', current: 'errors' })}
 <h1>API errors</h1>
-<p>Every failed request is answered with this JSON. Decide by <code>code</code> and <code>status</code>: codes keep
-their meaning, messages are for people and may change. Quote <code>request_id</code>, which is also in the header
-<code>X-Request-Id</code>, when you ask for help.</p>
+<p>Every failed request returns this JSON. Branch on <code>code</code> and <code>status</code>: codes are stable,
+while messages are for people and can change. Quote <code>request_id</code> when you ask for help. It is also in the
+header <code>X-Request-Id</code>.</p>
 <pre><code>${escapeHtml(example)}</code></pre>
-<p><code>retryable</code> says whether the same request may succeed later. Wait as long as the header
-<code>Retry-After</code> says where there is one, and longer after each failure where there is none.</p>
+<p><code>retryable</code> says whether the same request can succeed later. Wait the number of seconds in the header
+<code>Retry-After</code>; without that header, wait longer after each failure.</p>
 <nav aria-label="Codes"><ul>
 ${sections.flatMap(({ entries }) => entries.map(link)).join('\n')}
 </ul></nav>

@@ -7,7 +7,7 @@ import {
   errorTable,
   filledError,
   type PlainCode,
-  tookTooLong,
+  queryTimeout,
   unavailable,
 } from '../errors/errors.ts'
 import { LogUnavailable } from '../log/port.ts'
@@ -45,14 +45,14 @@ export function errorEnvelope(
   }
 }
 
-/** Headers of the code. Those of the error itself win. */
+/** Returns the default headers of the code, overridden by those of the error. */
 export function errorHeaders({ code, headers, retryable }: ApiError): Record<string, string> {
   if (code === 'service.unavailable' && retryable) return { 'retry-after': '1', ...headers }
   if (errorTable[code].status === 401) return { 'www-authenticate': 'Bearer', ...headers }
   return headers
 }
 
-const byFrameworkCode: Record<string, PlainCode> = {
+const codeByFrameworkCode: Record<string, PlainCode> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'request.payload_too_large',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'request.malformed_body',
   FST_ERR_CTP_INVALID_JSON_BODY: 'request.malformed_body',
@@ -61,13 +61,15 @@ const byFrameworkCode: Record<string, PlainCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'request.not_found',
 }
 
-/** The error that is answered for anything thrown. A cause that is not the caller's becomes 500 or 503. */
+/**
+ * Converts anything thrown to the ApiError that is sent. Anything that is not the caller's fault becomes 500 or 503.
+ */
 export function toApiError(error: unknown, refusal: Refusal = {}): ApiError {
   if (error instanceof ApiError) return error
-  // The framework's first: a client that hangs up breaks a connection, too, and it is not the database's.
+  // Checked first: a client that hangs up also causes a connection error, which must not count as the database's.
   const refused = validationError(error, refusal) ?? frameworkError(error)
   if (refused) return refused
-  if (isStatementTimeout(error)) return tookTooLong(error)
+  if (isStatementTimeout(error)) return queryTimeout(error)
   if (error instanceof LogUnavailable || isConnectionError(error)) return unavailable(error)
   return new ApiError('internal.error', { cause: error })
 }
@@ -76,8 +78,8 @@ function frameworkError(error: unknown): ApiError | undefined {
   if (!(error instanceof Error)) return undefined
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedContentType()
-  const known = byFrameworkCode[code]
-  if (known) return new ApiError(known, { cause: error })
+  const apiCode = codeByFrameworkCode[code]
+  if (apiCode) return new ApiError(apiCode, { cause: error })
   const status = 'statusCode' in error ? error.statusCode : undefined
   return status === 400 ? new ApiError('request.malformed_body', { cause: error }) : undefined
 }
@@ -88,7 +90,7 @@ export function unsupportedContentType(expected = 'application/json'): ApiError 
   return filledError('request.invalid_content_type', { expected }, { details })
 }
 
-/** Bodies come as they are (RFC 9110, section 12.5.3, for the header). */
+/** Returns the 415 for a compressed body; its Accept-Encoding header follows RFC 9110, section 12.5.3. */
 export function unsupportedEncoding(): ApiError {
   const fields = [{ name: 'Content-Encoding', issue: 'unsupported', expected: 'identity' }]
   return new ApiError('request.invalid_content_type', {
@@ -98,22 +100,22 @@ export function unsupportedEncoding(): ApiError {
   })
 }
 
-const codes: Record<string, PlainCode> = {
+const codeByParserCode: Record<string, PlainCode> = {
   HPE_HEADER_OVERFLOW: 'request.headers_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request.timeout',
 }
 
 /**
- * Answers a request that the HTTP parser refused. There is no request object yet, so the response is written to the
- * socket. The connection ends: what follows cannot be told apart from the broken request.
+ * Responds to a request that the HTTP parser rejected. No request object exists yet, so it writes to the socket. It
+ * closes the connection, because the next request cannot be told apart from the rest of the broken one.
  */
-export function answerClientError(
+export function respondToClientError(
   error: { code?: string },
   socket: Socket,
   options: { requestId: string; publicUrl: string },
 ): void {
   if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return
-  const apiError = new ApiError(codes[error.code ?? ''] ?? 'request.malformed')
+  const apiError = new ApiError(codeByParserCode[error.code ?? ''] ?? 'request.malformed')
   const body = JSON.stringify(errorEnvelope(apiError, options))
   const head = [
     `HTTP/1.1 ${apiError.status} ${STATUS_CODES[apiError.status]}`,

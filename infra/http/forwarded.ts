@@ -2,20 +2,20 @@ import { isIP } from 'node:net'
 import type { onRequestHookHandler } from 'fastify'
 import ipaddr from 'ipaddr.js'
 
-// More than any chain of proxies has. Each entry is compared with every trusted network whenever the address is asked for.
+// More than any proxy chain has. Limited because each entry is compared with every trusted network.
 const maxEntries = 16
 
 /**
- * Cuts X-Forwarded-For after its last entry that is no address. Whoever wrote that entry is unknown, so what stands to
- * the left of it could be anybody's word. The client is then the last proxy that is known.
+ * onRequest hook that removes everything in X-Forwarded-For up to the last entry that is not an address: its writer is
+ * unknown, so the entries to its left cannot be trusted. The client is then the last proxy with a valid address.
  */
-export const believeAddresses: onRequestHookHandler = ({ raw: { headers } }, _reply, done) => {
-  const sent = headers['x-forwarded-for']
-  if (typeof sent === 'string') headers['x-forwarded-for'] = believable(sent)
+export const trimForwardedFor: onRequestHookHandler = ({ raw: { headers } }, _reply, done) => {
+  const header = headers['x-forwarded-for']
+  if (typeof header === 'string') headers['x-forwarded-for'] = validEntries(header)
   done()
 }
 
-function believable(header: string): string {
+function validEntries(header: string): string {
   const entries = header
     .split(',')
     .flatMap((entry) => entry.trim() || [])
@@ -28,8 +28,8 @@ const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/
 const withPort = /^([\d.]+):\d{1,5}$/
 
 /**
- * The address of an entry, without brackets and port, which some proxies add, and without a zone, which has a meaning on
- * the proxy alone. IPv4 inside IPv6 is IPv4. undefined for what is no address.
+ * Returns the address in an entry, without the brackets and port that some proxies add, and without a zone, which means
+ * something on the proxy only. IPv4-mapped IPv6 becomes IPv4. undefined if it is not an address.
  */
 function addressIn(entry: string): string | undefined {
   const bare = bracketed.exec(entry)?.[1] ?? withPort.exec(entry)?.[1] ?? entry

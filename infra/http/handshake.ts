@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { EdgeHeaders } from '../config.ts'
 
-/** How the client began its connection; null where nobody who is believed says so. */
+/** Fingerprints of the client's TLS handshake and HTTP/2 settings; null unless a trusted proxy forwards them. */
 interface Handshake {
   ja4: string | null
-  /** In Akamai's form: `1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p`. */
+  /** In Akamai's format: `1:65536;2:0;4:6291456;6:262144|15663105|0|m,a,s,p`. */
   http2: string | null
 }
 
@@ -14,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/** `t13d1516h2_8daaf6152771_d8a2da3f94cd`, over TCP, QUIC or DTLS. */
+/** Pattern of a JA4 fingerprint such as `t13d1516h2_8daaf6152771_d8a2da3f94cd`, over TCP, QUIC or DTLS. */
 export const ja4Pattern =
   /^[tqd](?:1[0-3]|s[23]|d[123]|00)[di][0-9]{4}[0-9a-zA-Z]{2}_[0-9a-f]{12}_[0-9a-f]{12}$/
 
@@ -22,8 +22,8 @@ export const ja4Pattern =
 const http2Pattern =
   /^(?:\d{1,5}:\d{1,10}(?:[;,]\d{1,5}:\d{1,10}){0,15})?\|\d{1,10}\|[\d:,]{1,128}\|[mpas](?:,[mpas]){0,3}$/
 
-/** `request.handshake`, which is read from headers where somebody asks for it. */
-export function addHandshakes(app: FastifyInstance, headers: EdgeHeaders = {}): void {
+/** Adds `request.handshake`, readHeader from the headers on access. */
+export function decorateHandshake(app: FastifyInstance, headers: EdgeHeaders = {}): void {
   app.decorateRequest('handshake', {
     getter(this: FastifyRequest) {
       return handshakeOf(this, headers)
@@ -31,13 +31,13 @@ export function addHandshakes(app: FastifyInstance, headers: EdgeHeaders = {}): 
   })
 }
 
-// Whoever is no trusted proxy could name any browser's. What a proxy that does not forward an address says is not believed
-// either, because then the proxy itself is the client. Of a client that it forwards it alone saw the handshake.
+// Trusts the headers only if a trusted proxy forwarded a client address: anybody else could send any browser's
+// fingerprint, and without a forwarded address the proxy itself is the client.
 function handshakeOf({ ips = [], headers }: FastifyRequest, names: EdgeHeaders): Handshake {
   if (ips.length <= 1) return { ja4: null, http2: null }
-  const read = (name: string | undefined, pattern: RegExp) => {
+  const readHeader = (name: string | undefined, pattern: RegExp) => {
     const value = name === undefined ? undefined : headers[name]
     return typeof value === 'string' && pattern.test(value) ? value : null
   }
-  return { ja4: read(names.ja4, ja4Pattern), http2: read(names.http2, http2Pattern) }
+  return { ja4: readHeader(names.ja4, ja4Pattern), http2: readHeader(names.http2, http2Pattern) }
 }

@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { ApiError } from '../errors/errors.ts'
 
-/** `check` rejects when requests cannot be answered. */
 export interface ReadinessCheck {
   name: string
+  /** Rejects if the server cannot serve requests. */
   check(): Promise<void>
   /** A failure is a warning: `/readyz` returns 200 and lists it. */
   warns?: boolean
@@ -13,24 +13,26 @@ export interface ReadinessCheck {
 /** A failed check whose message `/readyz` shows to the operator. */
 export class NotReady extends Error {}
 
-// The answer has to be there within two seconds, however busy the process is.
+// `/readyz` must respond within two seconds, however busy the process is.
 const checkTimeoutMs = 1500
 const tags = ['Operations']
 const response = { 200: z.strictObject({ status: z.literal('ok') }) }
 const livezSchema = {
   operationId: 'getLiveness',
   tags,
-  summary: 'Whether the process answers',
+  summary: 'Check liveness',
+  description: 'Returns 200 while the process responds.',
   response,
 }
 const warnings = z
   .array(z.string())
   .optional()
-  .describe('Problems that an operator should look at; requests are still answered.')
+  .describe('Problems for the operator to look at. Requests are still served.')
 const readyzSchema = {
   operationId: 'getReadiness',
   tags,
-  summary: 'Whether everything that requests need answers too; 503 names what does not',
+  summary: 'Check readiness',
+  description: 'Returns 200 if all dependencies respond. Otherwise 503 names the ones that fail.',
   response: { 200: z.strictObject({ status: z.literal('ok'), warnings }) },
 }
 
@@ -38,8 +40,8 @@ export function healthRoutes(app: FastifyInstance, checks: ReadinessCheck[]): vo
   const config = { probe: true }
   app.get('/livez', { schema: livezSchema, config }, () => ({ status: 'ok' }))
   app.get('/readyz', { schema: readyzSchema, config }, async () => {
-    const found = (await Promise.all(checks.map(failureOf))).flat()
-    const { failures = [], warnings } = Object.groupBy(found, ({ warns }) =>
+    const problems = (await Promise.all(checks.map(failureOf))).flat()
+    const { failures = [], warnings } = Object.groupBy(problems, ({ warns }) =>
       warns ? 'warnings' : 'failures',
     )
     if (failures.length === 0)

@@ -4,29 +4,29 @@ import { createServer as createAcceptor, type Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { errorMessage, systemCode } from '../thrown.ts'
-import { within } from '../timing.ts'
+import { withTimeout } from '../timing.ts'
 
 export interface ListenAddress {
   port: number
   host: string
-  /** The setting that names the port; default PORT. */
+  /** Setting that the error message names; default PORT. */
   setting?: string
 }
 
-export interface HeldPort {
+export interface ReservedPort {
   port: number
   release(): Promise<void>
 }
 
 /**
- * Occupies the port while the server still starts, so that a second server notices before it has done anything.
- * Meanwhile `answer` is what requests get. Rejects with a message for the operator when the port cannot be had.
+ * Occupies the port during startup, so that a second server fails before it has done anything. Until `release`,
+ * requests go to `listener`. Rejects with a message for the operator if the port is not available.
  */
-export async function holdPort(
+export async function reservePort(
   { port, host }: ListenAddress,
-  answer: RequestListener,
-): Promise<HeldPort> {
-  const server = createServer({ requireHostHeader: false }, answer)
+  listener: RequestListener,
+): Promise<ReservedPort> {
+  const server = createServer({ requireHostHeader: false }, listener)
   server.listen(port, host)
   await once(server, 'listening').catch((cause) => {
     throw new Error(problem({ port, host }, cause), { cause })
@@ -47,93 +47,92 @@ export async function holdPort(
 
 const listenAttempts = 20
 const listenPauseMs = 100
-// Connections that wait to be accepted, as far as the system allows (net.core.somaxconn). Node's own 511 are full after
-// a moment of many new visitors. What comes then is dropped, and tries again after 1, 3, 7 and 15 seconds.
+// Connections waiting to be accepted, capped by the system (net.core.somaxconn). Node's default of 511 overflows in a
+// burst of new visitors; dropped SYNs are retransmitted after 1, 3, 7 and 15 seconds.
 const backlog = 4096
 
-// A turn of the event loop accepts one connection of each socket that listens (libuv since 1.45). While the server is
-// busy a turn takes a tenth of a second and more, so that with one socket new visitors would wait for minutes next to
-// connections that are answered at once. Linux shares what comes among sockets with SO_REUSEPORT.
+// Each turn of the event loop accepts one connection per listening socket (libuv since 1.45). A busy server needs a
+// tenth of a second or more per turn, so with one socket new visitors would wait for minutes while open connections are
+// served at once. Linux distributes connections among sockets with SO_REUSEPORT.
 const sockets = process.platform === 'linux' ? 16 : 1
 
-interface Shared {
+interface ListenOptions extends ListenAddress {
   backlog?: number
   reusePort?: boolean
 }
 
 /**
- * Listens for many on a port that was held until now: without that two servers would share it and not notice. The
- * system may have given it to an outgoing connection in between, which ends soon. After two seconds another server has
- * the port.
+ * Listens with several sockets on a port reserved until now: without the reservation two servers could share it
+ * unnoticed. Retries for two seconds, because the system may have given the port to an outgoing connection in between.
  */
-export async function listenOnHeld(app: FastifyInstance, place: ListenAddress): Promise<void> {
-  const sharing = { ...place, backlog, reusePort: sockets > 1 }
-  const others = acceptOnMoreSockets(app, sockets - 1)
-  await listen(app, sharing)
-  await Promise.all(others.map((other) => listenToo(other, sharing)))
+export async function listenShared(app: FastifyInstance, address: ListenAddress): Promise<void> {
+  const options = { ...address, backlog, reusePort: sockets > 1 }
+  const acceptors = addAcceptors(app, sockets - 1)
+  await listen(app, options)
+  await Promise.all(acceptors.map((acceptor) => tryListen(acceptor, options)))
 }
 
-/** Listens on a port that nobody has held, for the few who know of it. */
-export async function listen(app: FastifyInstance, place: ListenAddress & Shared): Promise<void> {
+/** Listens with one socket; retries for two seconds while the port is in use. */
+export async function listen(app: FastifyInstance, options: ListenOptions): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await app.listen(place)
+      await app.listen(options)
       return
     } catch (error) {
       if (!isInUse(error) || attempt === listenAttempts)
-        throw new Error(problem(place, error), { cause: error })
+        throw new Error(problem(options, error), { cause: error })
       await delay(listenPauseMs)
     }
   }
 }
 
-/** What they accept is answered by the app, and they close with it: no request that has come is lost. */
-function acceptOnMoreSockets(app: FastifyInstance, count: number): Server[] {
+/** Creates servers that pass their connections to the app and close with it, so that no accepted request is lost. */
+function addAcceptors(app: FastifyInstance, count: number): Server[] {
   const accept = () =>
     createAcceptor({ allowHalfOpen: true, noDelay: true }, (socket) =>
       app.server.emit('connection', socket),
     )
-  const others = Array.from({ length: count }, accept)
+  const acceptors = Array.from({ length: count }, accept)
   let closed: Promise<unknown> | undefined
   app.addHook('preClose', async () => {
-    const listening = others.filter((other) => other.listening)
-    closed = Promise.all(listening.map((other) => once(other.close(), 'close')))
+    const listening = acceptors.filter((acceptor) => acceptor.listening)
+    closed = Promise.all(listening.map((acceptor) => once(acceptor.close(), 'close')))
   })
   app.addHook('onClose', async () => {
     await closed
   })
-  return others
+  return acceptors
 }
 
-// Where it cannot, the first socket accepts what this one would have: no reason not to start.
-async function listenToo(server: Server, place: ListenAddress & Shared): Promise<void> {
-  server.listen(place)
+// Ignores a failure: the first socket then accepts all connections.
+async function tryListen(server: Server, options: ListenOptions): Promise<void> {
+  server.listen(options)
   await once(server, 'listening').catch(() => {})
 }
 
 const isInUse = (error: unknown) => systemCode(error) === 'EADDRINUSE'
 
-/** What to tell the operator of a port that cannot be had. */
+/** Returns the message for the operator about a port that is not available. */
 function problem({ port, host, setting = 'PORT' }: ListenAddress, error: unknown): string {
   if (isInUse(error))
-    return `Port ${port} of ${host} is in use: is Tidegate running already? ${setting} sets another.`
-  return `Cannot listen on port ${port} of ${host} (${setting}, HOST): ${errorMessage(error)}`
+    return `Port ${port} on ${host} is in use: is Tidegate already running? Set ${setting} to use another.`
+  return `Cannot listen on port ${port} on ${host} (${setting}, HOST): ${errorMessage(error)}`
 }
 
 export interface DrainOptions {
-  /** New requests are still answered for so long. Load balancers learn meanwhile that this server stops. */
+  /** Milliseconds in which new requests are still served, so that load balancers can notice the shutdown. */
   drainMs: number
-  /** Requests may then still take so long. A client that has not sent all of its request by then is cut off. */
+  /** Milliseconds that running requests then have to finish before their connections are closed. */
   closeMs?: number
 }
 
-/** No request that arrived in time fails. Call after the app's `isStopping` became true. */
+/** Closes the app gracefully: no request that arrives within `drainMs` fails. Call once `isStopping` returns true. */
 export async function drain(
   app: FastifyInstance,
   { drainMs, closeMs = 5000 }: DrainOptions,
 ): Promise<void> {
   await delay(drainMs)
   const closed = app.close()
-  await within(closed, closeMs).catch(() => app.server.closeAllConnections())
+  await withTimeout(closed, closeMs).catch(() => app.server.closeAllConnections())
   await closed
 }

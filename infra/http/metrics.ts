@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { LookupOutcome } from '../access/key-cache.ts'
 import type { Principal } from '../access/principal.ts'
 import { createCounter } from '../counter.ts'
-import { seldom } from '../timing.ts'
+import { cachedFor } from '../timing.ts'
 
 export interface Reading {
   labels: Record<string, string | number>
@@ -15,12 +15,12 @@ export interface MetricsOptions {
   registry?: Registry
   /** Records not yet applied, by projection, topic and partition. Read at each scrape. */
   projectionLags: () => Promise<Reading[]>
-  /** Where `GET /metrics` is answered, unless that is the app itself. */
+  /** The app that serves `GET /metrics`. Default: `app` itself. */
   on?: FastifyInstance | undefined
 }
 
-// All who ask within it get the same text: to make it asks the log and the database how far everything is.
-const freshMs = 1000
+// Scrapes within this time share one text, because creating it queries the log and the database.
+const cacheMs = 1000
 
 // OpenTelemetry's HTTP semantic conventions: name, attributes and bucket bounds, in seconds.
 const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
@@ -28,7 +28,7 @@ const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 
 const metricsSchema = {
   operationId: 'getMetrics',
   tags: ['Operations'],
-  summary: 'Measurements in the Prometheus text format',
+  summary: 'Get Prometheus metrics',
   response: { 200: { content: { 'text/plain': { schema: z.string() } } } },
 }
 
@@ -41,16 +41,16 @@ export interface AuthCounters {
 }
 
 /**
- * `GET /metrics` in the Prometheus text format, made once a second at most. Call before routes are added, so that their
- * requests are measured.
+ * Adds `GET /metrics` in the Prometheus text format, computed at most once a second. Call before adding routes, so that
+ * their requests are measured.
  */
 export function metricsRoutes(app: FastifyInstance, options: MetricsOptions): AuthCounters {
   const { projectionLags, registry = new Registry(), on = app } = options
   collectDefaultMetrics({ register: registry })
   measureRequests(app, registry)
   measureLag(registry, projectionLags)
-  const text = seldom(freshMs, () => registry.metrics())
-  // A port of its own is no part of the interface that is described.
+  const text = cachedFor(cacheMs, () => registry.metrics())
+  // Metrics on a separate port are not part of the OpenAPI document.
   const described = on === app && { schema: metricsSchema }
   on.get('/metrics', { ...described, config: { probe: true } }, async (_request, reply) =>
     reply.header('content-type', registry.contentType).send(await text()),
@@ -61,12 +61,12 @@ export function metricsRoutes(app: FastifyInstance, options: MetricsOptions): Au
 function countAuth(registry: Registry): AuthCounters {
   const limited = createCounter(registry, {
     name: 'tidegate_rate_limited_total',
-    help: 'Requests refused because the bucket of their organization and key type, of their console session, or of their source, was empty.',
+    help: 'Requests rejected by a rate limit: of the organization and key type, of the console session, or of the source address.',
     labels: { key_type: callerTypes },
   })
   const lookups = createCounter(registry, {
     name: 'tidegate_key_lookups_total',
-    help: 'API keys looked up in the database: found, unknown, or refused because their source asked too often.',
+    help: 'API key lookups in the database by outcome: found, unknown, or rejected because the source sent too many.',
     labels: { outcome: lookupOutcomes },
   })
   return {
@@ -78,13 +78,13 @@ function countAuth(registry: Registry): AuthCounters {
 function measureRequests(app: FastifyInstance, registry: Registry): void {
   const durations = new Histogram({
     name: 'http_server_request_duration_seconds',
-    help: 'Time from the request to the end of its answer.',
+    help: 'Duration of HTTP requests, from request to end of response.',
     labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
     buckets: durationBuckets,
     registers: [registry],
   })
   app.addHook('onResponse', (request, reply, done) => {
-    // The pattern and never the URL: a label for each session would fill the memory of whoever scrapes.
+    // Uses the route pattern, never the URL: a label value per session would exhaust the scraper's memory.
     const route = request.routeOptions.url ?? 'unknown'
     durations
       .labels(request.method, route, String(reply.statusCode))
@@ -96,7 +96,7 @@ function measureRequests(app: FastifyInstance, registry: Registry): void {
 function measureLag(registry: Registry, readings: MetricsOptions['projectionLags']): void {
   new Gauge({
     name: 'tidegate_projection_lag_records',
-    help: 'Records appended and not yet applied by the read model.',
+    help: 'Records on the log that the read model has not applied yet.',
     labelNames: ['projection', 'topic', 'partition'],
     registers: [registry],
     async collect() {

@@ -6,18 +6,18 @@ import type { Logger } from '../telemetry.ts'
 
 /** Finds a reverse proxy that is missing from TRUSTED_PROXIES, so that all clients behind it share one limit. */
 export interface MissingProxy {
-  /** Counts a request of a client. Returns whether it came through such a proxy. */
-  note(request: FastifyRequest): boolean
+  /** Counts a request. Returns true if it came through such a proxy. */
+  observe(request: FastifyRequest): boolean
   /** Returns what the operator has to do; undefined if no request came through such a proxy. */
   warning(request?: FastifyRequest): string | undefined
 }
 
-// The requests of about six sessions.
-const fewest = 20
-const most = 500
+// Lead from which the candidate is reported (the requests of about six sessions), and its cap.
+const minLead = 20
+const maxLead = 500
 const logEveryMs = 60 * 60 * 1000
 
-/** A majority vote (Boyer and Moore): the lead of the candidate grows only while it sends most requests. */
+/** Finds the proxy by majority vote (Boyer-Moore): a candidate's lead grows only while it sends most requests. */
 export function createMissingProxy({
   logger,
   clock,
@@ -30,25 +30,25 @@ export function createMissingProxy({
   let loggedAt = Number.NEGATIVE_INFINITY
 
   return {
-    note(request) {
+    observe(request) {
       const { ip } = request
       const isProxyLike = hasIgnoredHeaders(request) || isPrivate(ip)
       if (isProxyLike && lead === 0) candidate = ip
       const isCandidate = isProxyLike && ip === candidate
-      lead = isCandidate ? Math.min(lead + 1, most) : Math.max(lead - 1, 0)
-      if (!isCandidate || lead < fewest) return false
+      lead = isCandidate ? Math.min(lead + 1, maxLead) : Math.max(lead - 1, 0)
+      if (!isCandidate || lead < minLead) return false
       if (clock() - loggedAt >= logEveryMs) {
         loggedAt = clock()
         logger.warn(
           { address: nameOf(ip) },
-          'proxy missing from TRUSTED_PROXIES: its clients share one limit',
+          'proxy missing from TRUSTED_PROXIES: its clients share one rate limit',
         )
       }
       return true
     },
     warning(request) {
-      const counted = lead < fewest ? undefined : candidate
-      const ip = request && hasIgnoredHeaders(request) ? request.ip : counted
+      const winner = lead < minLead ? undefined : candidate
+      const ip = request && hasIgnoredHeaders(request) ? request.ip : winner
       if (ip === undefined) return undefined
       const proxy = nameOf(ip) ?? 'the public address of your reverse proxy'
       return `Add ${proxy} to TRUSTED_PROXIES: all clients behind it share one limit.`
@@ -66,6 +66,6 @@ const rangeOf = (ip: string) => (ipaddr.isValid(ip) ? ipaddr.process(ip).range()
 const isPrivate = (ip: string) =>
   ['private', 'uniqueLocal', 'carrierGradeNat'].includes(rangeOf(ip))
 
-// A public address may be that of a person.
+// Hides public addresses, which may belong to a person.
 const nameOf = (ip: string) =>
   isPrivate(ip) || rangeOf(ip) === 'loopback' ? ipaddr.process(ip).toString() : undefined

@@ -6,7 +6,7 @@ import { type Access, accessOf } from '../access/principal.ts'
 import { apiOverview, apiTags } from './api-overview.ts'
 import { errorReferenceRoute } from './error-reference.ts'
 import { completePaths, headerComponents, idempotentMark } from './operations.ts'
-import { madeOnceRoute } from './pages.ts'
+import { cachedFileRoute } from './pages.ts'
 
 const interfaceVersion = '2026-03-25'
 
@@ -31,12 +31,15 @@ const securitySchemes = {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Adds an entry to the description's `webhooks`. Call once for each type, before the server is ready. */
+    /** Adds an entry to `webhooks` of the OpenAPI document. Call once per type, before the server is ready. */
     describeWebhook(webhook: DescribedWebhook): void
   }
 }
 
-/** `/openapi.json` (OpenAPI 3.1), made from the routes' schemas, and `/docs/errors`. Await before adding routes. */
+/**
+ * Adds `/openapi.json` (OpenAPI 3.1), generated from the routes' schemas, and `/docs/errors`. Await before adding
+ * routes.
+ */
 export async function openapiRoutes(
   app: FastifyInstance,
   { publicUrl }: { publicUrl: string },
@@ -53,12 +56,12 @@ export async function openapiRoutes(
     },
     transform: ({ route, ...document }) => {
       const described = jsonSchemaTransform({ route, ...document })
-      return { ...described, schema: { ...described.schema, ...enforcedBy(route) } }
+      return { ...described, schema: { ...described.schema, ...accessExtensions(route) } }
     },
-    transformObject: (document) => complete(jsonSchemaTransformObject(document), webhooks),
+    transformObject: (document) => completeDocument(jsonSchemaTransformObject(document), webhooks),
   })
   const make = () => JSON.stringify(app.swagger())
-  madeOnceRoute(app, { url: '/openapi.json', type: 'json', schema: documentSchema, make })
+  cachedFileRoute(app, { url: '/openapi.json', type: 'json', schema: documentSchema, make })
   errorReferenceRoute(app)
 }
 
@@ -69,13 +72,13 @@ const documentSchema = {
   response: { 200: z.looseObject({ openapi: z.string() }), 304: z.null() },
 }
 
-// The description says about keys what the route's hooks enforce, whatever its schema says.
-function enforcedBy(route: Pick<RouteOptions, 'onRequest' | 'config'>) {
+// Returns what the route's hooks enforce, which overrides its schema.
+function accessExtensions(route: Pick<RouteOptions, 'onRequest' | 'config'>) {
   const mark = route.config?.idempotent && { [idempotentMark]: true }
-  return { ...mark, ...openedBy(accessOf(route)) }
+  return { ...mark, ...securityOf(accessOf(route)) }
 }
 
-function openedBy(access: Access | undefined) {
+function securityOf(access: Access | undefined) {
   if (!access) return { security: [] }
   if ('token' in access) return { security: [{ [`${access.token}Token`]: [] }] }
   return {
@@ -85,7 +88,7 @@ function openedBy(access: Access | undefined) {
   }
 }
 
-function complete<T extends object>(document: T, described: DescribedWebhook[]): T {
+function completeDocument<T extends object>(document: T, described: DescribedWebhook[]): T {
   if (!('components' in document && 'paths' in document) || !isRecord(document.components))
     return document
   const components = { ...document.components, headers: headerComponents }
@@ -99,20 +102,20 @@ function complete<T extends object>(document: T, described: DescribedWebhook[]):
   })
 }
 
-// Every registered schema is listed once for input and once for output. Those that nothing refers to are left out.
+// Removes unreferenced schemas: every registered schema is listed once for input and once for output.
 function withoutUnused<T extends { components: Record<string, unknown> }>(document: T): T {
-  const { schemas: all, ...components } = document.components
-  if (!isRecord(all)) return document
+  const { schemas: registered, ...components } = document.components
+  if (!isRecord(registered)) return document
   const used = new Set<string>()
   const visit = (value: unknown) => {
     for (const [, name] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
       if (!name || used.has(name)) continue
       used.add(name)
-      visit(all[name])
+      visit(registered[name])
     }
   }
   visit({ ...document, components })
-  const schemas = Object.fromEntries(Object.entries(all).filter(([name]) => used.has(name)))
+  const schemas = Object.fromEntries(Object.entries(registered).filter(([name]) => used.has(name)))
   return { ...document, components: { ...components, schemas } }
 }
 
@@ -127,7 +130,7 @@ export interface DescribedWebhook {
   summary: string
   description: string
   headers: Record<string, DescribedHeader>
-  /** Must have an id: its name among the components. */
+  /** Must have an id, the component's name. */
   body: z.ZodType
   answers: Record<
     string,

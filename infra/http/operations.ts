@@ -18,7 +18,7 @@ const operation = z.looseObject({
 })
 type Operation = z.output<typeof operation>
 
-/** Marks a POST that takes an Idempotency-Key. It is removed from the document. */
+/** Marks a POST that takes an Idempotency-Key. Removed from the final document. */
 export const idempotentMark = 'x-idempotent'
 
 const pathsSchema = z.record(z.string(), z.record(z.string(), operation))
@@ -29,16 +29,16 @@ const idempotencyKeyParameter = {
   name: 'Idempotency-Key',
   required: false,
   description:
-    'Makes the request safe to repeat for 24 hours: a repetition with the same key and body gets the first answer. Its body is the same byte for byte, so `meta.request_id` names the request that was answered first; the header `X-Request-Id` names the repetition.',
+    'Makes the request safe to retry for 24 hours: a repeat with the same key and body returns the first response. The body is identical, so its `meta.request_id` is that of the first request; the header `X-Request-Id` is that of the repeat.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 }
 
-/** Adds to each operation what the server does on all of them: errors, headers, Idempotency-Key. */
+/** Adds what the server does on all operations: errors, headers, Idempotency-Key. */
 export function completePaths(paths: unknown): Paths {
   const byPath = Object.entries(pathsSchema.parse(paths)).map(([path, methods]) => [
     path,
     Object.fromEntries(
-      Object.entries(methods).map(([method, one]) => [method, completeOperation(method, one)]),
+      Object.entries(methods).map(([method, item]) => [method, completeOperation(method, item)]),
     ),
   ])
   return Object.fromEntries(byPath)
@@ -46,63 +46,63 @@ export function completePaths(paths: unknown): Paths {
 
 function completeOperation(
   method: string,
-  { [idempotentMark]: mark, ...one }: Operation,
+  { [idempotentMark]: mark, ...described }: Operation,
 ): Operation {
-  const opensWith = openerOf(one)
-  const makes = '201' in one.responses || '202' in one.responses
-  const creates = mark === true || (isKey(opensWith) && method === 'post' && makes)
-  const ownOrganization = one['x-own-organization'] === true
-  const traits = { method, opensWith, creates, ownOrganization, operationId: one.operationId ?? '' }
-  const parameters = [...(one.parameters ?? []), ...(creates ? [idempotencyKeyParameter] : [])]
-  const responses = Object.entries({ ...errorsOf(one, traits), ...one.responses })
+  const { operationId = '', parameters: ownParameters = [] } = described
+  const credential = credentialOf(described)
+  const returnsCreated = '201' in described.responses || '202' in described.responses
+  const creates = mark === true || (isKey(credential) && method === 'post' && returnsCreated)
+  const ownOrganization = described['x-own-organization'] === true
+  const traits = { method, credential, creates, ownOrganization, operationId }
+  const parameters = [...ownParameters, ...(creates ? [idempotencyKeyParameter] : [])]
+  const responses = Object.entries({ ...errorsOf(described, traits), ...described.responses })
     .sort(([a], [b]) => a.localeCompare(b))
     .map(([status, response]) => [status, describeResponse(response, { ...traits, status })])
   return {
-    ...one,
+    ...described,
     ...(parameters.length > 0 && { parameters }),
     responses: Object.fromEntries(responses),
   }
 }
 
-const openers = {
+const credentials = {
   secretKey: 'secret',
   publishableKey: 'publishable',
   pollToken: 'token',
   agentToken: 'token',
 } as const
 
-function openerOf({ security }: Operation): Opener | undefined {
+function credentialOf({ security }: Operation): Credential | undefined {
   const [scheme] = Object.keys(security?.[0] ?? {})
-  const known = Object.entries(openers).find(([name]) => name === scheme)
-  return known?.[1]
+  return Object.entries(credentials).find(([name]) => name === scheme)?.[1]
 }
 
-type Opener = KeyAccess['keyType'] | 'token'
-const isKey = (opener: Opener | undefined) => opener === 'secret' || opener === 'publishable'
+type Credential = KeyAccess['keyType'] | 'token'
+const isKey = (credential?: Credential) => credential === 'secret' || credential === 'publishable'
 
 interface Traits {
   method: string
   operationId: string
-  opensWith: Opener | undefined
+  credential: Credential | undefined
   ownOrganization: boolean
   creates: boolean
 }
 
 const envelope = { $ref: `#/components/schemas/${errorEnvelopeSchema.meta()?.id}` }
 
-// The application answers with these statuses, whatever the route does.
+// Returns the error statuses that the app sends on every route.
 function errorsOf(
   { requestBody }: Operation,
-  { method, opensWith, creates }: Traits,
+  { method, credential, creates }: Traits,
 ): Operation['responses'] {
   const statuses = [
     400,
     431,
-    // A body is read where none is described, too.
+    // Bodies are read even on routes that declare none.
     ...(method === 'get' ? [] : [413, 415]),
     ...(requestBody ? [422] : []),
-    ...(isKey(opensWith) ? [401, 403, 429] : []),
-    ...(opensWith === 'token' ? [401, 429] : []),
+    ...(isKey(credential) ? [401, 403, 429] : []),
+    ...(credential === 'token' ? [401, 429] : []),
     ...(creates ? [409, 422] : []),
     500,
     503,
@@ -125,11 +125,11 @@ function describeResponse(
   return { ...response, description, headers: { ...response.headers, ...headersOf(traits) } }
 }
 
-function headersOf({ status, opensWith, creates }: Traits & { status: string }) {
+function headersOf({ status, credential, creates }: Traits & { status: string }) {
   const waits = status === '429' || status === '503' || (creates && status === '409')
   return {
     ...requestIdHeader,
-    ...(isKey(opensWith) && status !== '401' && rateLimit),
+    ...(isKey(credential) && status !== '401' && rateLimit),
     ...(waits && retryAfter),
     ...(status === '401' && { 'WWW-Authenticate': reference('Authenticate') }),
     ...(status === '415' && { 'Accept-Encoding': reference('AcceptEncoding') }),
@@ -146,66 +146,66 @@ const successes: Record<string, string> = {
 }
 
 function describeStatus(status: string, traits: Traits): string {
-  const possible = errorCodes.filter((code) => String(statusOn(code, traits)) === status)
+  const possible = errorCodes.filter((code) => String(statusFor(code, traits)) === status)
   if (possible.length === 0) return successes[status] ?? status
   return possible.map((code) => `\`${code}\`: ${errorTable[code].meaning}`).join('\n\n')
 }
 
-// undefined where the operation does not answer with the code.
-function statusOn(code: ErrorCode, traits: Traits): number | undefined {
+// Returns undefined if the operation never returns the code.
+function statusFor(code: ErrorCode, traits: Traits): number | undefined {
   const { status, operations }: ErrorEntry = errorTable[code]
   if (operations) return operations[traits.operationId]
-  return neverOn(traits).some((prefix) => code.startsWith(prefix)) ? undefined : status
+  return excludedPrefixes(traits).some((prefix) => code.startsWith(prefix)) ? undefined : status
 }
 
-const ofCollect = ['session.', 'transport.']
+const collectOnly = ['session.', 'transport.']
 const keyOnly = ['auth.secret_key', 'auth.native', 'auth.insufficient', 'auth.organization']
-const ofKeys = [...keyOnly, 'rate_limit.']
+const anyKeyOnly = [...keyOnly, 'rate_limit.']
 
-// Without a key, and limited by source in the same words as what has one.
+// Operations without a key that return `rate_limit.exceeded` per source address.
 const limitedBySource = ['pingCollect', 'reportNetworkCheck']
 
-// Prefixes of codes that an operation for this type of key, or for none, does not answer with.
-function neverOn({ operationId, opensWith, ownOrganization }: Traits): string[] {
-  if (opensWith === 'publishable')
+// Returns prefixes of codes that an operation with this credential never returns.
+function excludedPrefixes({ operationId, credential, ownOrganization }: Traits): string[] {
+  if (credential === 'publishable')
     return ['auth.secret_key_r', 'auth.insufficient', 'auth.organization_access']
-  if (opensWith === 'token') return [...ofKeys, ...ofCollect, 'auth.origin']
-  if (limitedBySource.includes(operationId)) return [...keyOnly, ...ofCollect]
-  if (opensWith === undefined) return [...ofKeys, ...ofCollect]
-  const foreign = ['auth.secret_key_not', 'auth.origin', ...ofCollect]
+  if (credential === 'token') return [...anyKeyOnly, ...collectOnly, 'auth.origin']
+  if (limitedBySource.includes(operationId)) return [...keyOnly, ...collectOnly]
+  if (credential === undefined) return [...anyKeyOnly, ...collectOnly]
+  const foreign = ['auth.secret_key_not', 'auth.origin', ...collectOnly]
   return ownOrganization ? foreign : [...foreign, 'auth.organization_access']
 }
 
-const whole = { type: 'integer' }
+const int = { type: 'integer' }
 
 export const headerComponents = {
   RequestId: {
     description:
-      'The id of this request; quote it when you ask for help. The body has it, too, unless it is a stored answer, which names the request that it was made for.',
+      'Id of this request; quote it when you ask for help. The body has the same id, unless it is a stored response: then it has the id of the first request.',
     required: true,
     schema: { type: 'string', pattern: '^req_[0-9a-f]{32}$' },
   },
   RateLimit: {
-    description: 'Units that the bucket holds when full.',
-    schema: { ...whole, minimum: 1 },
+    description: 'Capacity of the rate limit in units.',
+    schema: { ...int, minimum: 1 },
   },
   RateLimitRemaining: {
-    description: 'Units left in the bucket.',
-    schema: { ...whole, minimum: 0 },
+    description: 'Units that are left.',
+    schema: { ...int, minimum: 0 },
   },
-  RateLimitCost: { description: 'Units that this request took.', schema: { ...whole, minimum: 1 } },
+  RateLimitCost: { description: 'Units that this request cost.', schema: { ...int, minimum: 1 } },
   RetryAfter: {
-    description: 'Seconds to wait before the same request.',
-    schema: { ...whole, minimum: 1 },
+    description: 'Seconds to wait before retrying.',
+    schema: { ...int, minimum: 1 },
   },
   AcceptEncoding: {
-    description: 'Present when the body was refused for its Content-Encoding.',
+    description: 'Present if the body was refused because of its `Content-Encoding`.',
     schema: { const: 'identity' },
   },
   Authenticate: { required: true, schema: { const: 'Bearer' } },
   IdempotentReplayed: {
     description:
-      'Present when this is the stored answer of an earlier request with the same Idempotency-Key, whose id is in the body.',
+      'Present if this is the stored response to an earlier request with the same `Idempotency-Key`. The body has the id of that request.',
     schema: { const: 'true' },
   },
 } as const

@@ -15,20 +15,20 @@ export const contentTypes = {
 } as const
 export type FileType = keyof typeof contentTypes
 
-export interface PageNeeds {
+export interface PageHeaderOptions {
   images?: string[]
   forms?: string
   referrer: 'no-referrer' | 'strict-origin-when-cross-origin'
   caching: 'no-store' | 'no-cache'
 }
 
-/** Headers of a page and its files. Everything comes from this server; the SDK needs a worker from a blob. */
+/** Returns the headers of a page and its files. All sources are this server; the SDK needs a worker from a blob. */
 export function pageHeaders({
   images = ["'self'"],
   forms = "'none'",
   referrer,
   caching,
-}: PageNeeds) {
+}: PageHeaderOptions) {
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
@@ -48,7 +48,7 @@ export function pageHeaders({
   }
 }
 
-/** Headers of a page, beside those, whose window no other page may reach. */
+/** Additional headers of a page that no other page may embed or open a reference to. */
 export const isolation = {
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
@@ -78,7 +78,7 @@ export interface PageFile {
   body: string
 }
 
-/** The file is the same for everybody. The route is no part of the API's description. */
+/** Adds a route for a static file, hidden from the OpenAPI document. */
 export function fileRoute(
   app: FastifyInstance,
   { url, type, body }: PageFile,
@@ -89,69 +89,69 @@ export function fileRoute(
   )
 }
 
-interface MadeOnce {
+interface CachedFile {
   url: string
   type: FileType
-  /** Default: no part of the API's description. */
+  /** Default: hidden from the OpenAPI document. */
   schema?: FastifySchema
   make: () => string | Buffer | Promise<Buffer>
 }
 
-/** The answer is the same for everybody. It is made and packed at the first request, and kept with its ETag. */
-export function madeOnceRoute(
+/** Adds a route whose response is created and compressed at the first request, and cached with its ETag. */
+export function cachedFileRoute(
   app: FastifyInstance,
-  { url, type, schema = { hide: true }, make }: MadeOnce,
+  { url, type, schema = { hide: true }, make }: CachedFile,
   headers: Record<string, string> = {},
 ): void {
-  const made = madeOnce(async () => pack(await make()))
+  const load = memoizePromise(async () => compress(await make()))
   app.get(url, { schema }, async (request, reply) => {
-    const packed = await made()
+    const file = await load()
     reply.headers({
       'cache-control': 'no-cache',
       vary: 'Accept-Encoding',
       ...headers,
-      etag: packed.etag,
+      etag: file.etag,
     })
     reply.header('content-type', contentTypes[type])
-    return sendPacked(request, reply, packed)
+    return sendCompressed(request, reply, file)
   })
 }
 
-/** Remembers what was made, unless that failed. */
-export function madeOnce<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined
+/** Returns a function that calls `make` once and caches its promise, unless it rejects. */
+export function memoizePromise<T>(make: () => Promise<T>): () => Promise<T> {
+  let cached: Promise<T> | undefined
   return () => {
-    made ??= make().catch((error) => {
-      made = undefined
+    cached ??= make().catch((error) => {
+      cached = undefined
       throw error
     })
-    return made
+    return cached
   }
 }
 
-export interface Packed {
+export interface CompressedFile {
   plain: Buffer
   gzipped: Buffer
   etag: string
 }
 
-export async function pack(content: string | Buffer): Promise<Packed> {
+export async function compress(content: string | Buffer): Promise<CompressedFile> {
   const plain = Buffer.from(content)
   return { plain, gzipped: await promisify(gzip)(plain), etag: etagOf(plain) }
 }
 
-/** Answers in the form that the client takes, or that it has it already. The headers are the caller's. */
-export function sendPacked(
+/** Sends the gzipped or plain file as the client accepts, or 304. Other headers are up to the caller. */
+export function sendCompressed(
   { headers }: Pick<FastifyRequest, 'headers'>,
   reply: FastifyReply,
-  { plain, gzipped, etag }: Packed,
+  { plain, gzipped, etag }: CompressedFile,
 ): FastifyReply {
   if (matchesEtag(headers['if-none-match'], etag)) return reply.code(304).send()
   if (!acceptsGzip(headers['accept-encoding'])) return reply.send(plain)
   return reply.header('content-encoding', 'gzip').send(gzipped)
 }
 
-/** Weak, because the plain and the packed bytes share it. */
+/** Returns a weak ETag, because the plain and the gzipped file share it. */
 export function etagOf(bytes: Buffer): string {
   return `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`
 }

@@ -7,32 +7,35 @@ import { base64urlBytes } from '../text.ts'
 const defaultLimit = 50
 const digits = /^\d{1,9}$/
 
-/** Parameters of every list. A list ignores those that it does not know. */
+/** Query parameters of every list. Unknown parameters are ignored. */
 export const pageQuery = {
   limit: z
     .preprocess(
       (value) => (typeof value === 'string' && digits.test(value) ? Number(value) : value),
-      // The description would lack the default, which stands outside of the reading from text.
+      // Repeats the default, which the OpenAPI document would otherwise lack because of `preprocess`.
       z.int().min(1).max(200).meta({ default: defaultLimit }),
     )
     .default(defaultLimit),
-  cursor: z.string().optional().describe('next_cursor of the page before; empty is none.'),
+  cursor: z
+    .string()
+    .optional()
+    .describe('`next_cursor` of the previous page. Empty: the first page.'),
 }
 
-/** Refuses `offset`: ignoring it would answer the first page over and over. */
-export function refusingOffset(expected: string) {
+/** Creates a check that throws 422 for `offset`: ignoring it would return the first page over and over. */
+export function createOffsetCheck(expected: string) {
   return async ({ query }: { query: unknown }): Promise<void> => {
     if (typeof query !== 'object' || query === null || !('offset' in query)) return
     throw invalidField({ name: 'offset', issue: 'not_allowed', expected })
   }
 }
 
-export const refuseOffset = refusingOffset('use cursor')
+export const refuseOffset = createOffsetCheck('use cursor')
 
 interface LoadedPage<Row> {
   rows: Row[]
   hasMore: boolean
-  /** Where the list goes on from, if not from the last row. */
+  /** Position after which the next page starts. Default: the last row. */
   next?: PagePosition | undefined
 }
 
@@ -41,30 +44,31 @@ interface PageOptions<Row, More> {
   cursor: string | undefined
   query: CursorQuery
   cursors: ReturnType<typeof createCursors>
-  // Up to `limit` rows after the position.
+  /** Returns up to `limit` rows after the position. */
   load: (after: PagePosition | undefined) => Promise<LoadedPage<Row> & More>
   positionOf: (row: Row) => PagePosition
 }
 
+/** Loads the page after `cursor` and adds `pagination` with the cursor of the next one. */
 export async function loadPage<Row, More>(options: PageOptions<Row, More>) {
   const { limit, cursor, query, cursors, load, positionOf } = options
   const after = cursor ? cursors.decode(cursor, query) : undefined
   const { hasMore, next, ...page } = await load(after)
   const last = page.rows.at(-1)
-  const place = next ?? (last && positionOf(last))
-  const on = hasMore && place ? { next_cursor: cursors.encode(place, query) } : {}
-  return { ...page, pagination: { limit, has_more: hasMore, ...on } }
+  const position = next ?? (last && positionOf(last))
+  const nextCursor = hasMore && position && { next_cursor: cursors.encode(position, query) }
+  return { ...page, pagination: { limit, has_more: hasMore, ...nextCursor } }
 }
 
-/** Where a page ends, by its last row. `value` is what the list is ordered by, `id` breaks ties. */
+/** Position of the last row of a page. `value` is the sort key, `id` breaks ties. */
 export interface PagePosition {
   value: number
   id: string
-  /** When the first page was read, where the list says so. */
+  /** When the first page was read (epoch milliseconds), if the list sets it. */
   begunAt?: number | undefined
 }
 
-/** A cursor is bound to one list of one organization and environment, with one set of filters and sort. */
+/** The query that a cursor is valid for: list, organization, environment, filters and sort. */
 export type CursorQuery = Record<string, string | null>
 
 const tagBytes = 16
@@ -88,16 +92,16 @@ export function createCursors({ keyring }: { keyring: Keyring }) {
         'base64url',
       )
     },
-    /** 422 for anything that `encode` did not make for this query. */
+    /** Returns the position. 422 for anything that `encode` did not create for this query. */
     decode(cursor: string, query: CursorQuery): PagePosition {
       const bytes = base64urlBytes(cursor)
       if (!bytes) throw invalidCursor()
       const sent = bytes.subarray(0, tagBytes)
       const json = bytes.toString('utf8', tagBytes)
-      const ours =
+      const isValid =
         sent.length === tagBytes &&
         keyring.all.some((master) => timingSafeEqual(sent, tag(master, json, query)))
-      if (!ours) throw invalidCursor()
+      if (!isValid) throw invalidCursor()
       const [value, id, begunAt] = body.parse(JSON.parse(json))
       return { value, id, begunAt }
     },

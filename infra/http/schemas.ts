@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { errorTable } from '../errors/errors.ts'
 import { idPattern } from '../ids.ts'
 
-/** ISO 8601, UTC, milliseconds. */
+/** ISO 8601 timestamp in UTC with milliseconds. */
 export const timestamp = z.iso.datetime({ precision: 3 })
 
 export const meta = z
@@ -65,23 +65,24 @@ export function atLeastOne<Shape extends Record<string, z.ZodType>>(shape: Shape
     .strictObject(shape)
     .refine((body) => Object.keys(body).length > 0, {
       error: `at least one of ${Object.keys(shape).join(', ')}`,
-      // A member that was refused is not in the body any more; to say that one is missing would mislead.
+      // Skipped after other issues: a refused member is missing from the parsed body, so the message would mislead.
       when: ({ issues }) => issues.length === 0,
     })
     .meta({ minProperties: 1 })
 }
 
 /**
- * An id in a path. The form is for the description: a malformed id is one of nothing, which is 404 or 403 and not 422.
+ * Schema of an id in a path. The pattern is documentation only: a malformed id is simply unknown, which is 404 or 403,
+ * not 422.
  */
 export const pathId = (prefix: Parameters<typeof idPattern>[0]) =>
   z.string().meta({ pattern: idPattern(prefix) })
 
-/** An id in a body: 422 for another form. */
+/** Schema of an id in a body. 422 if it is malformed. */
 export const bodyId = (prefix: Parameters<typeof idPattern>[0]) =>
   z.string().regex(new RegExp(idPattern(prefix)))
 
-/** JSON Schema's `if` and `then`. A literal with a member `then` could be taken for a promise. */
+/** Returns JSON Schema's `if` and `then`, from entries because a literal with `then` looks like a promise. */
 export const implies = (condition: object, demand: object): Record<string, object> =>
   Object.fromEntries([
     ['if', condition],

@@ -8,32 +8,32 @@ const mark = read('mark.svg')
   .trim()
   .replace('<svg', '<svg width="34" height="34" aria-hidden="true"')
 
-const places = {
+const pages = {
   quickstart: ['docs/guide/quickstart', 'Quickstart'],
   docs: ['docs', 'Docs'],
   api: ['docs/api', 'API reference'],
   errors: ['docs/errors', 'Errors'],
 } as const
 
-const ofDevelopment = { demo: ['demo', 'Demo'], console: ['console', 'Console'] } as const
+const developmentPages = { demo: ['demo', 'Demo'], console: ['console', 'Console'] } as const
 
-export interface HeaderNeeds {
+export interface HeaderOptions {
   /** Relative path from the page to the root, such as `../`, because a proxy may serve the site below a path. */
   up: string
-  /** The link to the page itself. */
-  current?: keyof typeof places | 'demo' | undefined
-  /** HTML behind the brand, such as a search field. */
+  /** Page to mark as current. */
+  current?: keyof typeof pages | 'demo' | undefined
+  /** HTML between the brand and the links, such as a search field. */
   between?: string
-  /** The server has a demo and a console for whoever reads the page, as a development server does. */
+  /** Adds links to the demo and the console, which a development server has. */
   isDevelopment?: boolean
 }
 
-/** The header of the home page, the demo, docs, API reference and errors. */
-export function siteHeader({ up, current, between = '', isDevelopment }: HeaderNeeds): string {
-  const shown = { ...(isDevelopment && ofDevelopment), ...places }
-  const links = Object.entries(shown).map(([name, [to, title]]) => {
-    const here = name === current ? ' aria-current="page"' : ''
-    return `<a href="${up}${to}"${here}>${title}</a>`
+/** Returns the HTML header of the home page, demo, docs, API reference and errors. */
+export function siteHeader({ up, current, between = '', isDevelopment }: HeaderOptions): string {
+  const entries = { ...(isDevelopment && developmentPages), ...pages }
+  const links = Object.entries(entries).map(([name, [to, title]]) => {
+    const currentMark = name === current ? ' aria-current="page"' : ''
+    return `<a href="${up}${to}"${currentMark}>${title}</a>`
   })
   return `<header class="top"><a class="brand" href="${up || './'}">${mark}Tidegate</a>${between}<nav aria-label="Site">${links.join('')}</nav></header>`
 }

@@ -4,13 +4,13 @@ import path from 'node:path'
 
 const read = (file: string) => readFileSync(path.join(import.meta.dirname, file), 'utf8')
 
-/** Colours, space and type that all pages share, before any other style. */
+/** Design tokens of all pages (colors, spacing, type). Goes before all other styles. */
 export const tokenStyle = read('tokens.css')
-/** What pages that are one file begin with. */
+/** Base style of self-contained pages. */
 export const themeStyle = tokenStyle + read('theme.css')
 
-/** Headers of a page that is one file: its only style is the one within it. */
-export const oneFileHeaders = (style: string): Record<string, string> => ({
+/** Returns the headers of a self-contained page: its CSP allows only the given inline style. */
+export const inlinePageHeaders = (style: string): Record<string, string> => ({
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; base-uri 'none'; frame-ancestors 'none'`,
   'x-content-type-options': 'nosniff',

@@ -1,25 +1,25 @@
 import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyRequest } from 'fastify'
 import { escapeHtml } from '../text.ts'
-import { oneFileHeaders, themeStyle } from './theme.ts'
+import { inlinePageHeaders, themeStyle } from './theme.ts'
 
 const style = `${themeStyle}body { max-width: 40rem; padding: 2rem 1.25rem; }\na { color: var(--accent); }\n`
 
 export const unknownPageHeaders = {
-  ...oneFileHeaders(style),
+  ...inlinePageHeaders(style),
   'cache-control': 'no-store',
   vary: 'Accept',
 }
 
-// Programs call these, whatever they say that they accept.
-const forPrograms = /^\/(v\d+|metrics|livez|readyz|openapi\.json|console\/api)(\/|$)/
+// Paths for programs, whatever their Accept header says.
+const programPaths = /^\/(v\d+|metrics|livez|readyz|openapi\.json|console\/api)(\/|$)/
 
-/** Whether a person looks for a page where there is none, so that HTML helps more than the error envelope. */
-export function seeksPage({ is404, method, url, headers }: FastifyRequest): boolean {
+/** Returns true for a 404 in a browser, where an HTML page helps more than the error envelope. */
+export function wantsPage({ is404, method, url, headers }: FastifyRequest): boolean {
   const path = url.split('?', 1)[0] ?? ''
   const isRead = method === 'GET' || method === 'HEAD'
-  // A page of the docs is found by the handler of all of them.
-  if (!isRead || !(is404 || path.startsWith('/docs/')) || forPrograms.test(path)) return false
+  // One handler serves all docs pages, so `is404` is false for an unknown one.
+  if (!isRead || !(is404 || path.startsWith('/docs/')) || programPaths.test(path)) return false
   return negotiate(headers.accept ?? '', ['application/json', 'text/html']) === 'text/html'
 }
 
@@ -28,13 +28,13 @@ export const unknownPage = (requestId: string): string => `<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>No such page · Tidegate</title>
+<title>Page not found · Tidegate</title>
 <style>${style}</style>
 </head>
 <body>
 <main>
-<h1>There is no page at this address</h1>
-<p>Look at the address again, or begin at the <a href="/">start page</a>, in the <a href="/console">console</a> or in the
+<h1>Page not found</h1>
+<p>Check the address, or go to the <a href="/">start page</a>, the <a href="/console">console</a> or the
 <a href="/docs">docs</a>.</p>
 <p><small>Request <code>${escapeHtml(requestId)}</code></small></p>
 </main>

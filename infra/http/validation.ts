@@ -11,23 +11,23 @@ import {
 } from '../errors/errors.ts'
 
 /**
- * For `checkFitting` of a route. `members` has all members of the body, each optional; `check` gets those that fit it
- * and throws for what it refuses of them.
+ * Creates the `checkValidMembers` of a route. `members` is the schema of the body with every member optional. `check`
+ * gets the members that match it and throws for what it refuses.
  */
-export function fittingCheck<Fitting>(
-  members: z.ZodType<Fitting>,
-  check: (fitting: Fitting, request: FastifyRequest) => void,
+export function validMembersCheck<Members>(
+  members: z.ZodType<Members>,
+  check: (valid: Members, request: FastifyRequest) => void,
 ): (request: FastifyRequest) => void {
   return (request) => {
-    const { data, error } = members.safeParse(withoutRefused(members, request.body))
+    const { data, error } = members.safeParse(withoutInvalid(members, request.body))
     if (!error) check(data, request)
   }
 }
 
-function withoutRefused(members: z.ZodType, body: unknown): unknown {
+function withoutInvalid(members: z.ZodType, body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
-  const refused = new Set(members.safeParse(body).error?.issues.map(({ path }) => path[0]))
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !refused.has(name)))
+  const invalid = new Set(members.safeParse(body).error?.issues.map(({ path }) => path[0]))
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !invalid.has(name)))
 }
 
 interface SchemaIssue {
@@ -46,23 +46,23 @@ const partNames: Record<string, string> = {
 
 export interface Refusal {
   parameterSet?: string | undefined
-  /** For a body. Other parts always get request.validation_failed. */
+  /** Error code for an invalid body. Other parts always get request.validation_failed. */
   bodyCode?: ValidationCode | undefined
-  /** Refuses what else is wrong with a body. */
+  /** Throws for what else is wrong with a body. */
   checkRest?: (() => void) | undefined
 }
 
-/** undefined for an error that is no refusal by a schema. The 422 never repeats what was sent. */
+/** Returns the 422 for an error of schema validation; undefined for other errors. Never quotes the request. */
 export function validationError(
   error: unknown,
   { checkRest, ...refusal }: Refusal = {},
 ): ApiError | undefined {
   if (!hasZodFastifySchemaValidationErrors(error)) return undefined
   const refused = schemaRefusal(error, refusal)
-  return error.validationContext === 'body' && checkRest ? withRest(refused, checkRest) : refused
+  return error.validationContext === 'body' && checkRest ? addRest(refused, checkRest) : refused
 }
 
-function withRest(refused: ApiError, checkRest: () => void): ApiError {
+function addRest(refused: ApiError, checkRest: () => void): ApiError {
   const refuse = () => {
     throw refused
   }
@@ -79,7 +79,7 @@ function schemaRefusal(
   { parameterSet, bodyCode }: Omit<Refusal, 'checkRest'>,
 ): ApiError {
   const part = partNames[error.validationContext ?? ''] ?? 'body'
-  const allowed = listedOnce(error.validation)
+  const allowed = commonAllowedValues(error.validation)
   const issues = error.validation.flatMap((issue) => fieldIssues(issue, { part, allowed }))
   const details: ErrorDetails = {
     fields: issues.length > 0 ? issues : [{ name: part, issue: 'invalid' }],
@@ -95,7 +95,7 @@ function fieldIssues(
   { part, allowed }: { part: string; allowed: string[] | undefined },
 ): FieldIssue[] {
   const path = instancePath.slice(1).replaceAll('/', '.') || part
-  // A parameter that came twice is a list for us only.
+  // A repeated query parameter is parsed as a list, so drop the index.
   const name = part === 'query' ? path.replace(/\.\d+$/, '') : path
   if (keyword === 'unrecognized_keys' && Array.isArray(params.keys)) {
     const prefix = name === part ? '' : `${name}.`
@@ -143,29 +143,29 @@ function expectedBy({
   return values && /^Invalid (option|input)\b/.test(message) ? expectedOf(values, allowed) : message
 }
 
-// More values than these are a list.
-const fewValues = 5
+// Longer lists of values are not spelled out in a message.
+const maxSpelledOut = 5
 
 function expectedOf(values: string[], allowed: string[] | undefined): string {
-  const inList = values.length > 1 && same(values, allowed)
-  return inList ? 'one of allowed_values' : inWords(values)
+  const isListed = values.length > 1 && areEqual(values, allowed)
+  return isListed ? 'one of allowed_values' : joinWithOr(values)
 }
 
-function inWords(values: string[]): string {
+function joinWithOr(values: string[]): string {
   return [values.slice(0, -1).join(', '), ...values.slice(-1)].filter(Boolean).join(' or ')
 }
 
-// An answer has one list of `allowed_values`: the one of all the fields, or else the first that is long.
-function listedOnce(issues: SchemaIssue[]): string[] | undefined {
+// Returns the list for `allowed_values`: the one that all fields share, or else the first long one.
+function commonAllowedValues(issues: SchemaIssue[]): string[] | undefined {
   const lists = issues
     .flatMap((issue) => [allowedValues(issue) ?? []])
     .filter((list) => list.length > 0)
   const [first] = lists
-  if (lists.every((list) => same(list, first))) return first
-  return lists.find((list) => list.length > fewValues)
+  if (lists.every((list) => areEqual(list, first))) return first
+  return lists.find((list) => list.length > maxSpelledOut)
 }
 
-function same(values: string[], others: string[] | undefined): boolean {
+function areEqual(values: string[], others: string[] | undefined): boolean {
   return JSON.stringify(values) === JSON.stringify(others)
 }
 

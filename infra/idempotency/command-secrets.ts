@@ -4,27 +4,28 @@ import { createDataKey } from '../crypto/sealing.ts'
 import type { Random } from '../ids.ts'
 import { counterRandom } from '../random.ts'
 
-/** Who names the command, and how. */
+/** Identity of an idempotent command. */
 export interface CommandName {
+  /** The tenant or caller within which the key is unique. */
   scope: string
   /** The caller's Idempotency-Key. */
   key: string
 }
 
-export interface StoredAnswer {
+export interface StoredResponse {
   status: number
   text: string
 }
 
 export interface CommandSecrets {
   random: Random
-  /** Identifies the request that came with the key. */
+  /** Returns a MAC of the request that came with the key. */
   mac(text: string): Buffer
-  seal(answer: StoredAnswer, random: Random): Buffer
-  open(sealed: Buffer): StoredAnswer
+  seal(answer: StoredResponse, random: Random): Buffer
+  open(sealed: Buffer): StoredResponse
 }
 
-/** The same under every master key, so that a row is found whichever was the current one when it was made. */
+/** Returns the row id, which does not depend on the master key, so that rows are found after a key rotation. */
 export function commandId({ scope, key }: CommandName): Buffer {
   return createHash('sha256')
     .update(JSON.stringify([scope, key]))
@@ -32,8 +33,8 @@ export function commandId({ scope, key }: CommandName): Buffer {
 }
 
 /**
- * All that follows from a command's seed. It takes the caller's key, too, which is stored nowhere. So the table and its
- * copies in the WAL and in backups tell no secret and no answer to who has the master keys.
+ * Derives everything secret from a command's seed and the caller's key. The caller's key is stored nowhere, so even
+ * with the master keys, the table and its copies in the WAL and in backups reveal no secret and no response.
  */
 export function commandSecrets(
   master: MasterKey,
@@ -46,7 +47,7 @@ export function commandSecrets(
   return {
     random: counterRandom(secret, Buffer.from('random')),
     mac: (text) => createHmac('sha256', secret).update(`request${text}`).digest(),
-    /** status u16 | text. It may show a secret that exists nowhere else. */
+    /** Encrypts status u16 | text. The text may contain a secret that is stored nowhere else. */
     seal({ status, text }, random) {
       const head = Buffer.alloc(2)
       head.writeUInt16BE(status)
@@ -54,7 +55,7 @@ export function commandSecrets(
     },
     open(sealed) {
       const plaintext = box.open(sealed, { context })
-      if (!plaintext) throw new Error('a stored answer cannot be opened')
+      if (!plaintext) throw new Error('failed to decrypt a stored response')
       return { status: plaintext.readUInt16BE(0), text: plaintext.toString('utf8', 2) }
     },
   }

@@ -12,7 +12,7 @@ import {
   type CommandSecrets,
   commandId,
   commandSecrets,
-  type StoredAnswer,
+  type StoredResponse,
 } from './command-secrets.ts'
 import { idempotencyKeyOf, inFlight, keyReused, requestText } from './identity.ts'
 import {
@@ -26,13 +26,13 @@ import {
   type StoredCommand,
 } from './store.ts'
 
-/** A command makes its ids and secrets from these, so that a repetition is the same command. */
+/** Inputs from which a command derives its ids and secrets, so that a repeat is the same command. */
 export interface Command {
   random: Random
   now: number
 }
 
-export interface CommandAnswer {
+export interface CommandResponse {
   status: number
   body: object
 }
@@ -42,24 +42,24 @@ interface RunOptions {
   reply: FastifyReply
   /** Default: the organization and environment of the request's principal. */
   scope?: string
-  /** What else of the caller the answer depends on. Who differs in it has sent another request. */
+  /** Caller details on which the response depends. A repeat must have the same ones. */
   requester?: string | undefined
 }
 
 export interface Idempotency {
   /**
-   * Runs `work` and sends its answer. A repetition with the same `Idempotency-Key` within 24 hours gets the stored
-   * 2xx answer, byte for byte. Where none was stored, since the process died or answered 5xx, `work` runs again with
-   * the same `random` and `now`. ApiError: what `work` throws; 422 for a bad key or one that came with another
-   * request. 409 while the first request is under way, 503 when the database is away (nothing ran).
+   * Runs `work` and sends its response. A repeat with the same `Idempotency-Key` within 24 hours gets the stored 2xx
+   * response, byte for byte. If none was stored, because the process died or responded with 5xx, `work` runs again with
+   * the same `random` and `now`. ApiError: what `work` throws; 422 for an invalid key or one that was used for another
+   * request; 409 while the first request is in progress; 503 if the database is unavailable (nothing ran).
    */
   run(
     options: RunOptions,
-    work: (command: Command) => Promise<CommandAnswer>,
+    work: (command: Command) => Promise<CommandResponse>,
   ): Promise<FastifyReply>
   /**
-   * Sends the answer that `run` has stored; false when there is none, or no key. It makes no row, so that it may come
-   * before a request is counted. ApiError as `run`.
+   * Sends the response that `run` stored; returns false if there is none, or no key. It inserts no row, so it can run
+   * before a request is counted against a limit. ApiError as for `run`.
    */
   replay(options: RunOptions): Promise<boolean>
 }
@@ -72,9 +72,9 @@ export interface IdempotencyOptions {
   logger: Logger
 }
 
-/** What routes need whose commands may be repeated. */
+/** Dependencies of routes with idempotent commands. */
 export interface CommandRouteOptions {
-  /** The pool of decisions: a new secret is displayed once, and its answer must not wait behind slow searches. */
+  /** The pool of decisions: a new secret is shown only once, so its response must not queue behind slow searches. */
   pool: pg.Pool
   decideAs: DecideAs
   auth: Auth
@@ -84,7 +84,10 @@ export interface CommandRouteOptions {
   idempotency: Idempotency
 }
 
-/** For a command of the caller's key. With `command`, ids and secrets are the same whenever it is repeated. */
+/**
+ * Returns the dependencies of a command by the request's caller. With `command`, repeats derive the same ids and
+ * secrets.
+ */
 export function commandDeps(
   { decideAs, auth, keyring, clock, random }: Omit<CommandRouteOptions, 'pool' | 'idempotency'>,
   request: FastifyRequest,
@@ -100,10 +103,10 @@ export function commandDeps(
   }
 }
 
-interface Known {
+interface FoundCommand {
   row: StoredCommand
   secrets: CommandSecrets
-  answer: StoredAnswer | null
+  answer: StoredResponse | null
 }
 
 interface Attempt {
@@ -122,38 +125,46 @@ export function createIdempotency({
   function secretsOf({ masterKeyId, seed }: StoredCommand, name: CommandName): CommandSecrets {
     const master = keyring.byId(masterKeyId)
     if (!master)
-      throw unavailable(new Error('a command was begun under a master key that is not known here'))
+      throw unavailable(
+        new Error('a command was started under a master key that this server does not have'),
+      )
     return commandSecrets(master, { ...name, seed })
   }
 
-  /** What is known of a request's key. ApiError where that is of another request, or of one under way. */
-  async function known(named: NamedRequest): Promise<Known | undefined> {
+  /**
+   * Returns the command of a request's key. ApiError: 422 if the key was used for another request, 409 if it is
+   * running.
+   */
+  async function lookUp(request: IdempotentRequest): Promise<FoundCommand | undefined> {
     const now = clock()
-    const row = await find(pool, { id: commandId(named), now })
+    const row = await find(pool, { id: commandId(request), now })
     if (!row) return undefined
-    const secrets = secretsOf(row, named)
-    if (!row.requestMac.equals(secrets.mac(named.text))) throw keyReused()
+    const secrets = secretsOf(row, request)
+    if (!row.requestMac.equals(secrets.mac(request.text))) throw keyReused()
     if (!row.answer && row.expiresAt > now) throw inFlight()
     return { row, secrets, answer: row.answer && secrets.open(row.answer) }
   }
 
-  /** One of many requests at once begins the command or goes on with it, and the others get 409. */
-  async function started(named: NamedRequest): Promise<Attempt | StoredAnswer> {
-    const found = await known(named)
-    if (found?.answer) return found.answer
-    return found ? resumed(commandId(named), found) : begun(named)
+  /**
+   * Takes the command's lease, or returns the stored response. Of concurrent requests one gets the lease, the others
+   * 409.
+   */
+  async function acquire(request: IdempotentRequest): Promise<Attempt | StoredResponse> {
+    const command = await lookUp(request)
+    if (command?.answer) return command.answer
+    return command ? resumeCommand(commandId(request), command) : beginCommand(request)
   }
 
-  async function begun(named: NamedRequest): Promise<Attempt> {
+  async function beginCommand(request: IdempotentRequest): Promise<Attempt> {
     const [seed, now] = [random(16), clock()]
-    const secrets = commandSecrets(keyring.current, { ...named, seed })
-    const lease = { id: commandId(named), seed, owner: random(16) }
-    const row = { masterKeyId: keyring.current.id, requestMac: secrets.mac(named.text) }
+    const secrets = commandSecrets(keyring.current, { ...request, seed })
+    const lease = { id: commandId(request), seed, owner: random(16) }
+    const row = { masterKeyId: keyring.current.id, requestMac: secrets.mac(request.text) }
     if (!(await begin(pool, { ...lease, ...row, now }))) throw inFlight()
     return { lease, secrets, createdAt: now }
   }
 
-  async function resumed(id: Buffer, { row, secrets }: Known): Promise<Attempt> {
+  async function resumeCommand(id: Buffer, { row, secrets }: FoundCommand): Promise<Attempt> {
     const lease = { id, seed: row.seed, owner: random(16) }
     if (!(await resume(pool, { ...lease, now: clock() }))) throw inFlight()
     return { lease, secrets, createdAt: row.createdAt }
@@ -162,76 +173,76 @@ export function createIdempotency({
   return {
     async run(options, work) {
       const { reply } = options
-      const named = nameOf(options)
-      if (!named) return send(reply, answered(await work({ random, now: clock() })))
+      const request = identify(options)
+      if (!request) return send(reply, serialize(await work({ random, now: clock() })))
       reply.header('cache-control', 'no-store')
-      const begun = await started(named)
-      if (!('lease' in begun)) return sendAgain(reply, begun)
-      return send(reply, await attempt({ pool, random, logger }, begun, work))
+      const acquired = await acquire(request)
+      if (!('lease' in acquired)) return sendReplay(reply, acquired)
+      return send(reply, await runAttempt({ pool, random, logger }, acquired, work))
     },
     async replay(options) {
-      const named = nameOf(options)
-      const found = named && (await known(named))
-      if (found?.answer) sendAgain(options.reply, found.answer)
-      return Boolean(found?.answer)
+      const request = identify(options)
+      const command = request && (await lookUp(request))
+      if (command?.answer) sendReplay(options.reply, command.answer)
+      return Boolean(command?.answer)
     },
   }
 }
 
-type Work = (command: Command) => Promise<CommandAnswer>
+type Work = (command: Command) => Promise<CommandResponse>
 
-/** Runs the command and stores its answer if that is a success. Throws what `work` throws. */
-async function attempt(
+/** Runs the command and stores its response if it is a success. Throws what `work` throws. */
+async function runAttempt(
   { pool, random, logger }: Pick<IdempotencyOptions, 'pool' | 'random' | 'logger'>,
   { lease, secrets, createdAt }: Attempt,
   work: Work,
-): Promise<StoredAnswer> {
-  // Best effort: the lease expires by itself, and the caller has to learn what failed first.
+): Promise<StoredResponse> {
+  // Best effort: the lease expires anyway, and an error here must not hide the first one from the caller.
   const afterFailure = async (status: number) => {
     const end = status < 500 ? forgetCommand : releaseLease
     await end(pool, lease).catch((err) =>
-      logger.warn({ err }, 'the lease of an idempotent command was not released'),
+      logger.warn({ err }, 'failed to release idempotency lease'),
     )
   }
-  let answer: StoredAnswer
+  let response: StoredResponse
   try {
-    answer = answered(await work({ random: secrets.random, now: createdAt }))
+    response = serialize(await work({ random: secrets.random, now: createdAt }))
   } catch (error) {
     await afterFailure(toApiError(error).status)
     throw error
   }
-  if (answer.status >= 300) {
-    await afterFailure(answer.status)
-    return answer
+  if (response.status >= 300) {
+    await afterFailure(response.status)
+    return response
   }
   try {
-    const stored = await complete(pool, { ...lease, answer: secrets.seal(answer, random) })
-    return stored ? secrets.open(stored) : answer
+    const stored = await complete(pool, { ...lease, answer: secrets.seal(response, random) })
+    return stored ? secrets.open(stored) : response
   } catch (err) {
-    // The effect is durable: the caller gets the answer, and a repetition finds the effect.
-    logger.warn({ err }, 'the answer of an idempotent command was not stored')
-    return answer
+    // The effect is durable: the caller gets the response, and a repeat finds the effect.
+    logger.warn({ err }, 'failed to store idempotent response')
+    return response
   }
 }
 
-const answered = ({ status, body }: CommandAnswer): StoredAnswer => ({
+const serialize = ({ status, body }: CommandResponse): StoredResponse => ({
   status,
   text: JSON.stringify(body),
 })
 
-function send(reply: FastifyReply, { status, text }: StoredAnswer): FastifyReply {
+function send(reply: FastifyReply, { status, text }: StoredResponse): FastifyReply {
   return reply.code(status).type('application/json; charset=utf-8').send(text)
 }
 
-function sendAgain(reply: FastifyReply, answer: StoredAnswer): FastifyReply {
-  return send(reply.header('idempotent-replayed', 'true'), answer)
+function sendReplay(reply: FastifyReply, response: StoredResponse): FastifyReply {
+  return send(reply.header('idempotent-replayed', 'true'), response)
 }
 
-interface NamedRequest extends CommandName {
+interface IdempotentRequest extends CommandName {
   text: string
 }
 
-function nameOf({ request, scope, requester }: RunOptions): NamedRequest | undefined {
+function identify({ request, scope, requester }: RunOptions): IdempotentRequest | undefined {
   const key = idempotencyKeyOf(request)
   if (key === undefined) return undefined
   const text = JSON.stringify([requestText(request), requester])

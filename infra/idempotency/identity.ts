@@ -5,7 +5,7 @@ import { sortedMembers } from '../text.ts'
 const headerName = 'Idempotency-Key'
 const details = { header_name: headerName }
 
-/** undefined without the header. 422 for anything but 1-255 printable ASCII characters. */
+/** Returns the Idempotency-Key, or undefined without the header. 422 unless it is 1-255 printable ASCII characters. */
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const value = headers['idempotency-key']
   if (value === undefined) return undefined
@@ -22,12 +22,12 @@ export function keyReused(): ApiError {
 }
 
 /**
- * Method, path without query, and the body whatever the order of its fields. Where the route takes no body, `{}` is
- * none.
+ * Returns the text that identifies a request: method, path without query, and the body with sorted members. If the
+ * route takes no body, `{}` counts as none.
  */
 export function requestText({ method, url, body, routeOptions }: FastifyRequest): string {
-  const sent = !routeOptions.schema?.body && isEmptyObject(body) ? undefined : body
-  return JSON.stringify([method, url.split('?', 1)[0], sortedMembers(sent)])
+  const content = !routeOptions.schema?.body && isEmptyObject(body) ? undefined : body
+  return JSON.stringify([method, url.split('?', 1)[0], sortedMembers(content)])
 }
 
 function isEmptyObject(value: unknown): boolean {

@@ -12,32 +12,32 @@ import {
 
 const hour = 60 * 60 * 1000
 
-/** An answer is repeated for so long after the first request with its key. */
-const answerStoredMs = 24 * hour
+/** Milliseconds after the first request with a key during which its response is replayed. */
+const retentionMs = 24 * hour
 
 /**
- * Nobody else starts the command for so long. It is longer than commands take, and so short that a killed process is
- * soon forgotten. A slow command that is taken over although it still runs does no harm: both are the same command.
+ * Lease of an attempt: longer than commands take, but short enough to retry soon after a process was killed. If a slow
+ * command is taken over while it still runs, that does no harm: both attempts are the same command.
  */
 export const leaseMs = 9000
 
-// Times are epoch milliseconds. `id` is a hash of scope and key; the rest tells nothing without the key and a master
-// key.
+// One row per idempotent command. Times are epoch milliseconds. `id` is a hash of scope and key; the rest reveals
+// nothing without the caller's key and a master key.
 const commands = table(
   'tidegate.idempotency_keys',
   {
     id: primaryKey(column.bytea()),
     masterKeyId: { ...column.text(), name: 'master_key_id' },
     requestMac: { ...column.bytea(), name: 'request_mac' },
-    /** 16 random bytes, which name the command. */
+    /** 16 random bytes from which the command's secrets are derived; a new row for the key gets a new seed. */
     seed: column.bytea(),
     createdAt: { ...column.bigint(), name: 'created_at' },
     storedUntil: { ...column.bigint(), name: 'stored_until' },
-    /** The attempt that has the lease. */
+    /** Attempt that holds the lease. */
     owner: column.bytea(),
-    /** When the lease of the attempt that runs now expires; 0 = none runs. */
+    /** Expiry of the running attempt's lease; 0 = none is running. */
     expiresAt: { ...column.bigint(), name: 'expires_at' },
-    /** An earlier attempt may have had its effect. */
+    /** True if an earlier attempt may have had its effect. */
     inDoubt: { ...column.boolean(), name: 'in_doubt' },
     answer: nullable(column.bytea()),
   },
@@ -56,22 +56,22 @@ export type StoredCommand = Pick<
 export interface CommandLease {
   id: Buffer
   seed: Buffer
-  /** 16 random bytes, which name the attempt. */
+  /** 16 random bytes that identify the attempt. */
   owner: Buffer
 }
 
-/** Makes the row with its lease, or makes one anew whose time is over. false: there is one, and it stays as it is. */
+/** Inserts the command with a lease, or replaces an expired one. Returns false if an unexpired row exists. */
 export async function begin(
   db: Db,
   {
     now,
-    ...named
+    ...command
   }: CommandLease & Pick<StoredCommand, 'masterKeyId' | 'requestMac'> & { now: number },
 ): Promise<boolean> {
-  const times = { createdAt: now, storedUntil: now + answerStoredMs, expiresAt: now + leaseMs }
+  const times = { createdAt: now, storedUntil: now + retentionMs, expiresAt: now + leaseMs }
   const { text, values } = insertInto(commands, {
     columns: commands.columns,
-    rows: [{ ...named, ...times, inDoubt: false, answer: null }],
+    rows: [{ ...command, ...times, inDoubt: false, answer: null }],
     conflict: `${replacing(commands)}
       where idempotency_keys.stored_until <= excluded.created_at and idempotency_keys.expires_at <= excluded.created_at`,
   })
@@ -79,7 +79,7 @@ export async function begin(
   return rowCount === 1
 }
 
-/** undefined where there is none, or its time is over. */
+/** Returns the command's row; undefined if there is none or it has expired. */
 export async function find(
   db: Db,
   { id, now }: { id: Buffer; now: number },
@@ -92,7 +92,9 @@ export async function find(
   return rows[0]
 }
 
-/** Takes over a command that nobody runs: an earlier attempt may have had its effect. false: another one was first. */
+/**
+ * Takes the lease of a command that is not running, and marks it in doubt. Returns false if another attempt was first.
+ */
 export async function resume(
   db: Db,
   { id, seed, owner, now }: CommandLease & { now: number },
@@ -106,8 +108,8 @@ export async function resume(
 }
 
 /**
- * Returns the answer that is stored. It is the one of whoever ended first, if the command was taken over while it ran.
- * undefined when the row is gone.
+ * Stores the response unless one is stored already, and returns the stored one: if the command was taken over while it
+ * ran, the attempt that finished first wins. undefined if the row was deleted.
  */
 export async function complete(
   db: Db,
@@ -121,7 +123,7 @@ export async function complete(
   return rows[0]?.answer
 }
 
-/** The next request may go on with the command at once. It is the same command. */
+/** Ends the attempt's lease, so that the next request can resume the command at once. */
 export async function releaseLease(db: Db, { id, owner }: CommandLease): Promise<void> {
   await db.query(
     'update tidegate.idempotency_keys set expires_at = 0 where id = $1 and owner = $2',
@@ -130,8 +132,8 @@ export async function releaseLease(db: Db, { id, owner }: CommandLease): Promise
 }
 
 /**
- * The key of a refused command is free for a corrected request. One with an attempt of unknown outcome stays, because a
- * later attempt would be another command and could have the effect once more.
+ * Deletes a refused command, which frees its key for a corrected request. A command in doubt is kept and only its lease
+ * released: a new command could repeat the effect.
  */
 export async function forgetCommand(db: Db, lease: CommandLease): Promise<void> {
   const { rowCount } = await db.query(
@@ -141,15 +143,15 @@ export async function forgetCommand(db: Db, lease: CommandLease): Promise<void> 
   if (rowCount === 0) await releaseLease(db, lease)
 }
 
-const purgeAtOnce = 1000
+const purgeBatchSize = 1000
 
-/** Deletes at most 1000 expired rows and returns how many. `now` is in epoch milliseconds. */
+/** Deletes up to 1000 expired rows and returns their number. `now`: epoch milliseconds. */
 export async function purgeIdempotencyKeys(db: Db, now: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from tidegate.idempotency_keys where id in (
        select id from tidegate.idempotency_keys where stored_until <= $1 and expires_at <= $1
        order by stored_until limit $2 for update skip locked)`,
-    [now, purgeAtOnce],
+    [now, purgeBatchSize],
   )
   return rowCount ?? 0
 }

@@ -11,8 +11,8 @@ import { type Reputation, type ReputationList, reputationOf } from './data/reput
 import { anonymityOf, type IpRecord, locationOf, operatorOf, routingOf } from './records.ts'
 
 /**
- * What was searched, by what it says of an address. `address_lists` are those of the file of addresses, `reputation_lists`
- * an operator's own.
+ * Sources of IP data. `address_lists` are the lists in the IP data file, `reputation_lists` are configured by the
+ * operator.
  */
 export const ipSources = [
   'location_database',
@@ -24,31 +24,31 @@ export const ipSources = [
 export type IpSource = (typeof ipSources)[number]
 
 export interface AddressNetwork extends Network {
-  /** What was searched, whether or not it knew the address. */
+  /** Sources that were searched, whether or not they knew the address. */
   sources: IpSource[]
 }
 
 /**
- * What is known about addresses. Nothing is invented: without databases everything is null. The status is `ready` only
- * where lists of hosting networks and Tor exits were searched, since these flags are false without them.
+ * Lookups of IP addresses. Without databases everything is null. The status is `ready` only if lists of hosting
+ * networks and Tor exits were searched, because without them those flags are always false.
  */
 export interface NetworkSource {
   lookup(ip: string, at: number): AddressNetwork
-  /** Settings that name no database, where the file of addresses does not stand for it. */
+  /** Database settings that are missing and not covered by the IP data file. */
   missing: string[]
   /**
-   * The crawler among whose published ranges the address is, by the list's name for it (`Googlebot`); null = none of
-   * `listedOperators`.
+   * Returns the crawler whose published ranges contain the address, by its name in the list (`Googlebot`); null = none
+   * of `listedOperators`.
    */
   botOperatorAt(ip: string): string | null
-  /** The crawlers, VPNs and relays whose ranges are listed (`Googlebot`, `Mullvad`, `Apple Private Relay`). */
+  /** Returns the crawlers, VPNs and relays whose ranges are listed (`Googlebot`, `Mullvad`, `Apple Private Relay`). */
   listedOperators(): ReadonlySet<string>
 }
 
 interface NetworkOptions extends Partial<Record<DatabasePath, string | undefined>> {
-  /** The file of addresses, as it is now. It says what no database of the settings says. */
+  /** Returns the current IP data file, used for what no configured database says. */
   addresses?: (() => AddressData) | undefined
-  /** Lists that the operator keeps, as they are now. */
+  /** Returns the operator's current reputation lists. */
   lists?: (() => readonly ReputationList[]) | undefined
 }
 
@@ -66,8 +66,8 @@ function missingSettings({
 }
 
 /**
- * Reads the configured databases into memory, once for the process. Rejects when one cannot be read, since
- * answers without it would look complete.
+ * Reads the configured databases into memory, once per process. Rejects if one cannot be read, because results without
+ * it would look complete.
  */
 export async function openNetwork(options: NetworkOptions): Promise<NetworkSource> {
   const missing = missingSettings(options)
@@ -78,16 +78,16 @@ export async function openNetwork(options: NetworkOptions): Promise<NetworkSourc
   const { addresses, lists = () => [] } = options
   return {
     missing,
-    ...listsOf(addresses),
+    ...operatorLookups(addresses),
     lookup(address, at) {
-      const read = readAddress(address)
-      const unknown = unknownNetwork(address, read)
-      if (!isPublic(read)) return unknown
-      const ip = read.toString()
+      const parsed = readAddress(address)
+      const unknown = unknownNetwork(address, parsed)
+      if (!isPublic(parsed)) return unknown
+      const ip = parsed.toString()
       try {
-        const own = { city: city?.(ip), asn: asn?.(ip), anonymous: anonymous?.(ip) }
-        const listed = addresses && recordsAt(addresses(), ip)
-        return readNetwork(unknown, at, { own, listed, reputation: reputationIn(lists(), ip) })
+        const databases = { city: city?.(ip), asn: asn?.(ip), anonymous: anonymous?.(ip) }
+        const file = addresses && recordsAt(addresses(), ip)
+        return readNetwork(unknown, at, { databases, file, reputation: reputationIn(lists(), ip) })
       } catch {
         return { ...unknown, status: 'error' }
       }
@@ -95,13 +95,13 @@ export async function openNetwork(options: NetworkOptions): Promise<NetworkSourc
   }
 }
 
-function listsOf(
+function operatorLookups(
   addresses: NetworkOptions['addresses'],
 ): Pick<NetworkSource, 'botOperatorAt' | 'listedOperators'> {
   return {
     botOperatorAt(address) {
-      const read = readAddress(address)
-      return addresses && isPublic(read) ? recordsAt(addresses(), read.toString()).bot : null
+      const parsed = readAddress(address)
+      return addresses && isPublic(parsed) ? recordsAt(addresses(), parsed.toString()).bot : null
     },
     listedOperators: () => (addresses ? listedOperators(addresses()) : new Set()),
   }
@@ -109,22 +109,23 @@ function listsOf(
 
 export const noNetwork: NetworkSource = {
   missing: missingSettings({}),
-  ...listsOf(undefined),
+  ...operatorLookups(undefined),
   lookup: (address) => unknownNetwork(address, readAddress(address)),
 }
 
 async function openDatabase(path: string | undefined) {
   if (!path) return undefined
   const reader: Reader<Response> = await maxmind.open(path)
-  // The reader would look an IPv6 address up by its first 32 bits in a database of IPv4 networks.
-  const holds = (ip: string) => reader.metadata.ipVersion === 6 || ipaddr.IPv4.isValid(ip)
-  return (ip: string): IpRecord => (holds(ip) ? reader.get(ip) : undefined)
+  // In a database of IPv4 networks the reader would look up an IPv6 address by its first 32 bits.
+  const hasVersionOf = (ip: string) => reader.metadata.ipVersion === 6 || ipaddr.IPv4.isValid(ip)
+  return (ip: string): IpRecord => (hasVersionOf(ip) ? reader.get(ip) : undefined)
 }
 
 interface Records {
-  /** Of the databases that the settings name, which win. */
-  own: Record<'city' | 'asn' | 'anonymous', IpRecord>
-  listed: AddressRecords | undefined
+  /** Records of the configured databases, which take precedence. */
+  databases: Record<'city' | 'asn' | 'anonymous', IpRecord>
+  /** Records of the IP data file. */
+  file: AddressRecords | undefined
   /** undefined = there are no lists. */
   reputation: Reputation | undefined
 }
@@ -135,37 +136,37 @@ const reputationIn = (lists: readonly ReputationList[], ip: string): Reputation 
 function readNetwork(
   unknown: AddressNetwork,
   at: number,
-  { own, listed, reputation }: Records,
+  { databases, file, reputation }: Records,
 ): AddressNetwork {
-  const { anonymous } = own
-  const city = own.city === undefined ? listed?.city : own.city
-  const asn = own.asn === undefined ? listed?.asn : own.asn
+  const { anonymous } = databases
+  const city = databases.city === undefined ? file?.city : databases.city
+  const asn = databases.asn === undefined ? file?.asn : databases.asn
   const searched = {
     location_database: city,
     routing_database: asn,
     anonymity_database: anonymous,
-    address_lists: listed?.anonymous,
+    address_lists: file?.anonymous,
     reputation_lists: reputation,
   }
   const sources = ipSources.filter((source) => searched[source] !== undefined)
   if (sources.length === 0) return unknown
-  const known: AddressNetwork = {
+  const network: AddressNetwork = {
     ...unknown,
     sources,
     status: knowsAnonymity(sources) ? 'ready' : 'skipped',
     location: city ? locationOf(city) : null,
     routing: routingOf(asn),
     anonymity: anonymityOf(
-      [city, anonymous === undefined ? listed?.anonymous : anonymous],
-      listed?.anonymous,
+      [city, anonymous === undefined ? file?.anonymous : anonymous],
+      file?.anonymous,
     ),
     ...(reputation && { reputation }),
     evaluated_at: at,
   }
-  const risk_signals = sentences.flatMap(([flag]) => (known.anonymity[flag] ? [flag] : []))
-  const operator = operatorOf(risk_signals, { city, listed: listed?.anonymous })
-  const evidence = { ...known.evidence, ...operator, risk_signals }
-  return { ...known, evidence, summary: summaryOf(known) }
+  const risk_signals = sentences.flatMap(([flag]) => (network.anonymity[flag] ? [flag] : []))
+  const operator = operatorOf(risk_signals, { city, listed: file?.anonymous })
+  const evidence = { ...network.evidence, ...operator, risk_signals }
+  return { ...network, evidence, summary: summaryOf(network) }
 }
 
 const knowsAnonymity = (sources: IpSource[]): boolean =>
@@ -193,10 +194,10 @@ function summaryOf({ anonymity, reputation, location, routing }: Network): strin
   return operator ? `This IP belongs to ${operator}.` : null
 }
 
-function unknownNetwork(address: string, read: ReadAddress | undefined): AddressNetwork {
+function unknownNetwork(address: string, parsed: ParsedAddress | undefined): AddressNetwork {
   return {
-    ip_address: read?.toString() ?? (address || null),
-    ip_version: read?.kind() ?? null,
+    ip_address: parsed?.toString() ?? (address || null),
+    ip_version: parsed?.kind() ?? null,
     status: 'skipped',
     summary: null,
     location: null,
@@ -209,15 +210,15 @@ function unknownNetwork(address: string, read: ReadAddress | undefined): Address
   }
 }
 
-type ReadAddress = ReturnType<typeof parseAddress>
+type ParsedAddress = ReturnType<typeof parseAddress>
 
-// Undefined for what is not an address. To read one takes longer than to search for it.
-const readAddress = (ip: string): ReadAddress | undefined => orUndefined(() => parseAddress(ip))
+// Returns undefined for anything that is not an address. Parsing takes longer than a lookup, so do it once.
+const readAddress = (ip: string): ParsedAddress | undefined => orUndefined(() => parseAddress(ip))
 
-/** The address as people write it: IPv4 where IPv6 only carries it (`::ffff:203.0.113.9`), else unchanged. */
+/** Returns the address in its usual form: IPv4 for IPv4-mapped IPv6 (`::ffff:203.0.113.9`). Other text is unchanged. */
 export const plainAddress = (ip: string): string => readAddress(ip)?.toString() ?? ip
 
-/** The network that an address is in: IPv4 /24, IPv6 /48 in hex; null for what is not an address. */
+/** Returns the network of an address: IPv4 /24, or IPv6 /48 in hex; null if it is not an address. */
 export function networkPrefix(ip: string): string | null {
   const address = readAddress(ip)
   if (!address) return null
@@ -226,7 +227,7 @@ export function networkPrefix(ip: string): string | null {
   return Buffer.from(bytes.slice(0, 6)).toString('hex')
 }
 
-/** The address of that network: `203.0.113.0`, `2001:db8:7::`. What is no address stays as it is. */
+/** Returns the first address of that network: `203.0.113.0`, `2001:db8:7::`. Other text is unchanged. */
 export function shortenedAddress(ip: string): string {
   const address = readAddress(ip)
   if (!address) return ip
@@ -235,23 +236,23 @@ export function shortenedAddress(ip: string): string {
   return ipaddr.fromByteArray(bytes).toString()
 }
 
-/** Whether it is an address of this machine itself. */
+/** Returns true for a loopback address. */
 export const isLoopback = (ip: string): boolean => readAddress(ip)?.range() === 'loopback'
 
-// Whether it is an address, IPv4 or IPv6, that is in none of IANA's special-purpose ranges.
-const isPublic = (read: ReadAddress | undefined): read is ReadAddress => read?.range() === 'unicast'
+// Returns true for an address outside of IANA's special-purpose ranges.
+const isPublic = (ip: ParsedAddress | undefined): ip is ParsedAddress => ip?.range() === 'unicast'
 
-// The space that IANA assigns addresses from; every other IPv6 address is special or not in use. RFC 4291, section 2.4
+// The range from which IANA assigns addresses (RFC 4291, section 2.4); all other IPv6 addresses are special or unused.
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Whether a caller may name it as somebody's address on the internet: public, and written in full. IPv4 is four
- * decimal numbers (no `127.1`, `0x7f000001`, `010.0.0.1`), and IPv6 has no zone (no `%eth0`).
+ * Returns true for a public address in canonical notation, as callers must send it: IPv4 as four decimal numbers (not
+ * `127.1`, `0x7f000001` or `010.0.0.1`), IPv6 without a zone (`%eth0`).
  */
 export function isPublicAddressInFull(text: string): boolean {
-  const read = readAddress(text)
-  if (!isPublic(read)) return false
-  return read instanceof ipaddr.IPv4
+  const parsed = readAddress(text)
+  if (!isPublic(parsed)) return false
+  return parsed instanceof ipaddr.IPv4
     ? isIPv4(text)
-    : !text.includes('%') && read.match(globalUnicast)
+    : !text.includes('%') && parsed.match(globalUnicast)
 }

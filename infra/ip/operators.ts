@@ -17,9 +17,9 @@ const operator = z.strictObject({
   name: z.string(),
   category: operatorCategory,
   aliases: z.array(z.string()),
-  /** Networks that only this operator uses, so that an address in one of them is the operator's. */
+  /** Networks used by this operator only: any address in them is the operator's. */
   asns: z.array(z.int().positive()).default([]),
-  /** Lists of addresses that the operator publishes. Together they have all of its addresses. */
+  /** IP lists that the operator publishes. Together they contain all of its addresses. */
   lists: z.array(z.string()).default([]),
   source: z.string(),
 })
@@ -36,7 +36,7 @@ export const operatorCatalogue: z.output<typeof document> = document.parse(data)
 
 const namesOf = ({ tag, aliases }: Operator) => [tag, ...aliases]
 const byTag = new Map(
-  operatorCatalogue.operators.flatMap((each) => namesOf(each).map((name) => [name, each])),
+  operatorCatalogue.operators.flatMap((item) => namesOf(item).map((name) => [name, item])),
 )
 
 export function findOperator(tagOrAlias: string): Operator | undefined {
@@ -44,10 +44,10 @@ export function findOperator(tagOrAlias: string): Operator | undefined {
 }
 
 export function operatorsOfNetwork(asn: string): Operator[] {
-  return operatorCatalogue.operators.filter(({ asns }) => asns.some((own) => String(own) === asn))
+  return operatorCatalogue.operators.filter(({ asns }) => asns.map(String).includes(asn))
 }
 
-/** Whether the network is one of a VPN or of a gateway of companies, which people's own devices come through. */
+/** Returns true for a network of a VPN or corporate gateway, through which people's own devices connect. */
 export function isPrivateEgress(asn: string | null): boolean {
   const categories = asn === null ? [] : operatorsOfNetwork(asn).map(({ category }) => category)
   return categories.some(
@@ -57,32 +57,32 @@ export function isPrivateEgress(asn: string | null): boolean {
 
 const bareName = (name: string) => name.toUpperCase().replace(/[^\p{L}\p{N}]/gu, '')
 const byBareName = new Map(
-  operatorCatalogue.operators.flatMap((each) =>
-    [each.name, ...namesOf(each), ...each.lists].map((name) => [bareName(name), each] as const),
+  operatorCatalogue.operators.flatMap((item) =>
+    [item.name, ...namesOf(item), ...item.lists].map((name) => [bareName(name), item] as const),
   ),
 )
 
-/** Case, spaces and punctuation do not count, because each database spells names in its own way. */
-export function operatorNamed(name: string): Operator | undefined {
+/** Finds an operator by name. Ignores case, spaces and punctuation, because databases spell names differently. */
+export function findOperatorByName(name: string): Operator | undefined {
   return byBareName.get(bareName(name))
 }
 
-/** Nearest tags or aliases first, then in alphabetical order. */
+/** Returns the tags most similar to a text, by their nearest tag or alias; equally near ones in alphabetical order. */
 export function nearestTags(text: string, count: number): string[] {
-  const near = operatorCatalogue.operators.map((each) => ({
-    tag: each.tag,
-    edits: editsTo(text, each),
+  const candidates = operatorCatalogue.operators.map((item) => ({
+    tag: item.tag,
+    edits: minEdits(text, item),
   }))
-  return near
+  return candidates
     .sort((a, b) => a.edits - b.edits)
     .slice(0, count)
     .map(({ tag }) => tag)
 }
 
-// The time of a comparison grows with the length, and longer texts resemble no tag.
-const comparedCharacters = 64
+// Characters compared: comparing gets slower with length, and longer texts resemble no tag.
+const maxCompared = 64
 
-function editsTo(text: string, each: Operator): number {
-  const written = text.slice(0, comparedCharacters).toUpperCase()
-  return Math.min(...namesOf(each).map((name) => distance(written, name)))
+function minEdits(text: string, item: Operator): number {
+  const input = text.slice(0, maxCompared).toUpperCase()
+  return Math.min(...namesOf(item).map((name) => distance(input, name)))
 }

@@ -1,10 +1,10 @@
 import type { Network } from '../../schemas/events.ts'
 
 /**
- * What a database says about one address. Two forms are read: MaxMind's nested one (`country.iso_code`,
- * dev.maxmind.com/geoip/docs/databases) and the flat one of free databases (`country_code`,
- * github.com/sapics/ip-location-db). A member of another type than expected counts as absent. null = the database
- * does not know the address, undefined = it was not searched.
+ * The record of a database for one address, in one of two formats: MaxMind's nested one (`country.iso_code`,
+ * dev.maxmind.com/geoip/docs/databases) or the flat one of free databases (`country_code`,
+ * github.com/sapics/ip-location-db). A member of an unexpected type counts as missing. null = the database does not
+ * know the address, undefined = it was not searched.
  */
 export type IpRecord = object | null | undefined
 
@@ -24,13 +24,13 @@ export function locationOf(record: object): NonNullable<Network['location']> {
 }
 
 const countryNames = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' })
-// Intl names these codes, too, but the names say nothing.
+// Codes for unknown countries, which Intl would name too.
 const unknownCountries = ['ZZ', 'XX']
 
-// Intl takes longer than all else of a look-up. There are 676 codes at most.
+// Cached, because Intl takes longer than the rest of a lookup. There are at most 676 codes.
 const namesByCode = new Map<string, string | null>()
 
-// null for what is no code of a country, since some databases have such values.
+// Returns null for anything but a country code, because some databases contain other values.
 function countryName(code: string | null): string | null {
   if (code === null || !/^[A-Z]{2}$/.test(code) || unknownCountries.includes(code)) return null
   const name = namesByCode.get(code) ?? countryNames.of(code) ?? null
@@ -45,31 +45,31 @@ export function routingOf(record: IpRecord): Network['routing'] {
 }
 
 /**
- * A flag is true where any of the records says so; of relays only the file of addresses (`listed`) has a list. Flags are at
- * the root of a record in anonymous-IP databases, under `traits` in enterprise ones, nowhere in plain city ones.
+ * Returns each flag as true if any of the records sets it. Only the IP data file (`listed`) knows relays. Flags are at
+ * the root of a record in anonymous-IP databases, under `traits` in enterprise ones, and missing in plain city ones.
  * dev.maxmind.com/geoip/docs/databases/anonymous-ip
  */
 export function anonymityOf(records: IpRecord[], listed?: IpRecord): Network['anonymity'] {
-  const places = records
+  const sources = records
     .flatMap((record) => [record, memberAt(record, 'traits')])
-    .filter((place) => place)
-  const says = (name: string) => places.some((place) => memberAt(place, name) === true)
-  const providers = places.map((place) => textAt(place, 'provider_name'))
+    .filter((source) => source)
+  const hasFlag = (name: string) => sources.some((source) => memberAt(source, name) === true)
+  const providers = sources.map((source) => textAt(source, 'provider_name'))
   return {
-    vpn: says('is_anonymous_vpn'),
-    proxy: says('is_public_proxy') || says('is_anonymous_proxy'),
-    tor: says('is_tor_exit_node'),
+    vpn: hasFlag('is_anonymous_vpn'),
+    proxy: hasFlag('is_public_proxy') || hasFlag('is_anonymous_proxy'),
+    tor: hasFlag('is_tor_exit_node'),
     relay: memberAt(listed, 'is_relay') === true,
-    hosting: says('is_hosting_provider'),
-    residential_proxy: says('is_residential_proxy'),
+    hosting: hasFlag('is_hosting_provider'),
+    residential_proxy: hasFlag('is_residential_proxy'),
     callback_proxy: false,
     provider: providers.find((name) => name !== null) ?? null,
   }
 }
 
 /**
- * Who operates the network, and what clients it has, as databases call them. The file of addresses has kinds that no flag
- * says, `cdn` and `bot`. An enterprise database says `user_type`, such as `residential` or `cellular`.
+ * Returns the tags of the network's operator and its client types, as databases name them. The IP data file has kinds
+ * without a flag, `cdn` and `bot`. Enterprise databases have a `user_type`, such as `residential` or `cellular`.
  */
 export function operatorOf(
   flags: string[],
@@ -80,20 +80,20 @@ export function operatorOf(
   return { operator_tags: [...new Set(kinds)], client_types: type === null ? [] : [type] }
 }
 
-// A household has fewer in a day.
-const sharedBy = 10
+// Visitors per day from which an address counts as shared. A household has fewer.
+const minSharedClients = 10
 
-/** The same of a network from whose address so many visitors came within a day. */
+/** Returns the evidence with the number of visitors that the address had within a day, tagged if it is shared. */
 export function withClients(
   evidence: Network['evidence'],
   client_count: number,
 ): Network['evidence'] {
-  const own = evidence.operator_tags.filter((tag) => tag !== 'shared_address')
-  const operator_tags = client_count < sharedBy ? own : [...own, 'shared_address']
+  const tags = evidence.operator_tags.filter((tag) => tag !== 'shared_address')
+  const operator_tags = client_count < minSharedClients ? tags : [...tags, 'shared_address']
   return { ...evidence, operator_tags, client_count }
 }
 
-/** null where there is none, or an empty one. `path` has names and places by dots: `subdivisions.0.names.en`. */
+/** Returns the text at a dotted path such as `subdivisions.0.names.en`; null if it is missing or empty. */
 export function textAt(record: unknown, path: string): string | null {
   const value = memberAt(record, path)
   return typeof value === 'string' && value !== '' ? value : null

@@ -4,8 +4,8 @@ import type { Random } from '../ids.ts'
 import { type SimulationKey, simulationKeyBytes } from '../wire/collect/simulation.ts'
 
 /**
- * The master keys of a development installation, made once and stored in DATA_DIR. Without them no key and no
- * sealed value of the installation can be used. Production takes them from its own secret store.
+ * Returns the master keys of a development installation, generated once and stored in DATA_DIR. Without them no API key
+ * or sealed value of the installation works. In production they come from a secret store.
  */
 export function developmentMasterKeys({
   dataDir,
@@ -23,14 +23,16 @@ export function developmentMasterKeys({
 
 const simulationKeyFile = (dataDir: string) => path.join(dataDir, 'simulation-key')
 
-/** The key by which scripts prove themselves to the `tidegate dev` that keeps its files there; undefined without one. */
+/**
+ * Reads the key that authenticates simulation scripts to the `tidegate dev` with this DATA_DIR; undefined without one.
+ */
 export function readSimulationKey(dataDir: string): SimulationKey | undefined {
   const file = simulationKeyFile(dataDir)
   const key = existsSync(file) ? Buffer.from(readFileSync(file, 'utf8'), 'base64') : undefined
   return key?.length === simulationKeyBytes ? key : undefined
 }
 
-/** The same, made once. Only `tidegate dev` may call this, because its server takes whoever has the key for human. */
+/** Returns that key, generated once. For `tidegate dev` only: its server scores everyone who has the key as human. */
 export function developmentSimulationKey({
   dataDir,
   random,
@@ -38,8 +40,8 @@ export function developmentSimulationKey({
   dataDir: string
   random: Random
 }): SimulationKey {
-  const known = readSimulationKey(dataDir)
-  if (known) return known
+  const stored = readSimulationKey(dataDir)
+  if (stored) return stored
   const key = random(simulationKeyBytes)
   writeSecret(simulationKeyFile(dataDir), key.toString('base64'))
   return key

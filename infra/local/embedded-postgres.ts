@@ -11,18 +11,18 @@ import { freePort } from './free-port.ts'
 import { findPostgresPrograms, type RunProgram } from './postgres-programs.ts'
 
 export interface EmbeddedPostgres {
-  /** By TCP, as every client takes it. */
+  /** Connects by TCP, which every client supports. */
   url: string
-  /** By the Unix socket, which costs both sides less; `url` where there is none that this process can use. */
+  /** Connects by the Unix socket, which is cheaper; equals `url` if no socket is usable. */
   socketUrl: string
-  /** Stops the server, unless another process uses the same data directory and started it. */
+  /** Stops the server, unless another process with the same data directory owns it. */
   stop(): Promise<void>
 }
 
 // Sized for a laptop. Every commit is still flushed to disk, so that an acknowledged write survives a power cut.
 const settings = {
   listen_addresses: '127.0.0.1',
-  // The data directory, which other users cannot enter.
+  // Relative to the data directory, which other users cannot enter.
   unix_socket_directories: '.',
   max_connections: '200',
   shared_buffers: '128MB',
@@ -35,15 +35,15 @@ const settings = {
 }
 
 // sockaddr_un has room for 108 bytes on Linux and 104 on macOS, with a NUL at the end.
-const longestSocket = 103
+const maxSocketBytes = 103
 
 /**
- * Starts PostgreSQL on a data directory of its own, which is created when missing. A server that a killed
- * process left there is taken over; one of a living process is shared.
+ * Starts PostgreSQL on the data directory, which is created if missing. Takes over a server that a killed process left
+ * there, and shares one that a living process owns.
  *
- * The package's own API is not used: it runs Postgres in the session of the terminal, so that Ctrl-C would stop it while
- * requests are still answered. The socket is in the data directory and not in `/tmp`, where any user could take its
- * name first. By the socket a statement takes a quarter less time on the clock than by TCP.
+ * Runs pg_ctl instead of the package's API, which would keep Postgres in the terminal's session: Ctrl-C would stop it
+ * while requests are still being served. The socket is in the data directory rather than in `/tmp`, where any user
+ * could claim its name first. A statement over the socket takes a quarter less time than over TCP.
  */
 export async function startEmbeddedPostgres(options: {
   dataDir: string
@@ -57,9 +57,9 @@ export async function startEmbeddedPostgres(options: {
   const { port } = await readPidFile(dataDir)
   const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
   const socket = path.join(dataDir, `.s.PGSQL.${port}`)
-  const hasSocket = Buffer.byteLength(socket) <= longestSocket && existsSync(socket)
+  const hasSocket = Buffer.byteLength(socket) <= maxSocketBytes && existsSync(socket)
   const lock = await lockServer(url)
-  options.logger.info({ dataDir, shared: lock === undefined }, 'embedded postgres is up')
+  options.logger.info({ dataDir, shared: lock === undefined }, 'started embedded PostgreSQL')
   return {
     url,
     socketUrl: hasSocket ? `${url}?host=${encodeURIComponent(dataDir)}` : url,
@@ -71,31 +71,31 @@ export async function startEmbeddedPostgres(options: {
   }
 }
 
-interface Place {
+interface ServerOptions {
   dataDir: string
   port: number | undefined
 }
 
 const startTimeoutMs = 60_000
 
-// Another process may be starting the server, or stopping it, and clients are refused meanwhile.
-async function startOrJoin(run: RunProgram, place: Place): Promise<void> {
+// Retries, because another process may be starting or stopping the server, during which it refuses clients.
+async function startOrJoin(run: RunProgram, options: ServerOptions): Promise<void> {
   const end = performance.now() + startTimeoutMs
   while (performance.now() < end) {
-    if (!(await isRunning(place.dataDir))) await start(run, place)
-    if ((await readPidFile(place.dataDir)).isReady) return
+    if (!(await isRunning(options.dataDir))) await start(run, options)
+    if ((await readPidFile(options.dataDir)).isReady) return
     await delay(50)
   }
-  throw new Error(`PostgreSQL runs in ${place.dataDir} and takes no connections`)
+  throw new Error(`PostgreSQL is running in ${options.dataDir} but accepts no connections`)
 }
 
 const startAttempts = 5
 
-// pg_ctl puts the server in a session of its own: Ctrl-C reaches only this process, which stops the server
-// after the drain. A free port may be in use a moment later, even by an outgoing connection: another is tried.
+// pg_ctl starts the server in a new session, so Ctrl-C reaches only this process, which stops the server after the
+// drain. A free port may be taken a moment later, even by an outgoing connection; then another one is tried.
 async function start(
   run: RunProgram,
-  { dataDir, port }: Place,
+  { dataDir, port }: ServerOptions,
   attempts = startAttempts,
 ): Promise<void> {
   const log = path.join(dataDir, 'server.log')
@@ -106,18 +106,19 @@ async function start(
   } catch (cause) {
     // Another process started it at the same moment.
     if (await isRunning(dataDir)) return
-    const printed = (await readFile(log, 'utf8').catch(() => ''))
+    const logEnd = (await readFile(log, 'utf8').catch(() => ''))
       .trimEnd()
       .split('\n')
       .slice(-5)
       .join('\n')
-    const again = attempts > 1 && port === undefined && printed.includes('Address already in use')
-    if (!again) throw new Error(`PostgreSQL did not start:\n${printed}`, { cause })
+    const retries = attempts > 1 && port === undefined && logEnd.includes('Address already in use')
+    if (!retries) throw new Error(`PostgreSQL did not start:\n${logEnd}`, { cause })
     await start(run, { dataDir, port }, attempts - 1)
   }
 }
 
-// Lines 1, 4 and 8 of postmaster.pid (postgresql.org/docs/current/storage-file-layout.html); NaN where it is missing.
+// Reads lines 1, 4 and 8 of postmaster.pid (postgresql.org/docs/current/storage-file-layout.html); NaN if it is
+// missing.
 async function readPidFile(
   dataDir: string,
 ): Promise<{ pid: number; port: number; isReady: boolean }> {
@@ -127,8 +128,8 @@ async function readPidFile(
   return { pid: pid ?? Number.NaN, port: port ?? Number.NaN, isReady: lines[7]?.trim() === 'ready' }
 }
 
-// After a crash the number in postmaster.pid may belong to another program. Postgres would then take itself
-// for running and not start, so the file goes.
+// Deletes postmaster.pid if its pid belongs to another program, as after a crash: Postgres would consider itself
+// running and refuse to start.
 async function isRunning(dataDir: string): Promise<boolean> {
   const { pid } = await readPidFile(dataDir)
   if (!pid) return false
@@ -138,7 +139,8 @@ async function isRunning(dataDir: string): Promise<boolean> {
   return false
 }
 
-// Empty where there is no such process. It is read from /proc on Linux, because small images have no ps.
+// Returns the process's command line; empty if there is no such process. Uses /proc on Linux, because small images lack
+// ps.
 async function argumentsOf(pid: number): Promise<string> {
   if (process.platform === 'linux') return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
   const ps = promisify(execFile)('ps', ['-o', 'args=', '-p', String(pid)])
@@ -148,12 +150,13 @@ async function argumentsOf(pid: number): Promise<string> {
   )
 }
 
-// Whoever holds this lock may stop the server; the lock of a killed process goes with its connection.
+// Takes the lock of the server's owner, who may stop it. The lock is released with the connection if a process is
+// killed.
 async function lockServer(url: string): Promise<pg.Client | undefined> {
   const client = new pg.Client({ connectionString: url, application_name: 'tidegate owner' })
   client.on('error', () => {})
   await client.connect()
-  // Postgres may need a moment to see that a killed owner is gone.
+  // Postgres may need a moment to notice that a killed owner's connection is gone.
   for (let attempt = 0; attempt < 5; attempt++) {
     const { rows } = await client.query(
       "select pg_try_advisory_lock(hashtext('tidegate owner')) as locked",
@@ -168,12 +171,12 @@ async function lockServer(url: string): Promise<pg.Client | undefined> {
 const readPassword = (dataDir: string): Promise<string | undefined> =>
   readFile(path.join(dataDir, 'tidegate-password'), 'utf8').catch(() => undefined)
 
-// Makes a data directory and returns its password. initdb works in a folder next to it, which is renamed at the end, so that
-// neither a crash nor a second process leaves a half-made directory.
+// Creates a data directory and returns its password. initdb works in a temporary folder, which is renamed at the end,
+// so that neither a crash nor a second process leaves an incomplete directory.
 async function createDataDir(run: RunProgram, dataDir: string): Promise<string> {
   await mkdir(path.dirname(dataDir), { recursive: true })
-  const fresh = await mkdtemp(`${dataDir}-`)
-  const [data, file] = [path.join(fresh, 'data'), path.join(fresh, 'password')]
+  const temporary = await mkdtemp(`${dataDir}-`)
+  const [data, file] = [path.join(temporary, 'data'), path.join(temporary, 'password')]
   const password = randomBytes(18).toString('hex')
   try {
     await writeFile(file, password, { mode: 0o600 })
@@ -189,16 +192,16 @@ async function createDataDir(run: RunProgram, dataDir: string): Promise<string> 
       `--pwfile=${file}`,
     ])
     await rename(file, path.join(data, 'tidegate-password'))
-    // With the password, so that a power cut leaves no database that nobody can open.
+    // Syncs the password too, so that a power cut cannot leave a database without it.
     await run('initdb', ['--sync-only', `--pgdata=${data}`])
     await rename(data, dataDir)
     return password
   } catch (error) {
-    // Another process made it at the same moment.
-    const others = await readPassword(dataDir)
-    if (!others) throw error
-    return others
+    // Another process created the directory at the same moment.
+    const existing = await readPassword(dataDir)
+    if (!existing) throw error
+    return existing
   } finally {
-    await rm(fresh, { recursive: true, force: true })
+    await rm(temporary, { recursive: true, force: true })
   }
 }

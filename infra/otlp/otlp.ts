@@ -5,10 +5,10 @@ import { otlpSettings } from './settings.ts'
 
 const flushMs = 1000
 
-/** How much longer a stop may take than without OTLP. */
+/** Returns how many milliseconds OTLP may add to a shutdown. */
 export const otlpStopMs = (config: Config): number => (otlpSettings(config) ? flushMs : 0)
 
-/** undefined where nothing is sent: then no module of OpenTelemetry's SDK is loaded. */
+/** Starts OTLP export. undefined if it is not configured; then the OpenTelemetry SDK is not loaded. */
 export async function openOtlp(config: Config, logger: Logger): Promise<Otlp | undefined> {
   const settings = otlpSettings(config)
   if (!settings) return undefined

@@ -5,29 +5,29 @@ export type SpanAttributes = Record<string, string | number>
 
 interface TracedWork {
   name: string
-  /** The span that this one is below, as a `traceparent`; undefined begins a trace. */
+  /** Parent span as a `traceparent`; undefined starts a new trace. */
   parent: string | undefined
   attributes: SpanAttributes
 }
 
 interface WorkSpan {
-  /** Names this span to what follows from it. */
+  /** This span as the parent of spans that follow from it. */
   traceparent: string
   set(attributes: SpanAttributes): void
   fail(): void
 }
 
 export interface Tracing {
-  /** The log, whose records carry their trace on. */
+  /** Wraps the log so that its records propagate their trace. */
   log<Guard>(log: EventLog<Guard>): EventLog<Guard>
-  /** Call before routes are added. */
+  /** Traces all requests. Call before adding routes. */
   requests(app: FastifyInstance): void
-  /** A request to somebody else. Nothing tells them of the trace. */
-  run<T>(what: TracedWork, work: (span: WorkSpan) => Promise<T>): Promise<T>
+  /** Runs an outgoing request in a client span. The trace is not propagated to the receiver. */
+  run<T>(options: TracedWork, work: (span: WorkSpan) => Promise<T>): Promise<T>
 }
 
 export interface Otlp {
   tracing: Tracing
-  /** Sends what is left, within `otlpStopMs`. */
+  /** Exports the remaining spans, within `otlpStopMs`. */
   stop(): Promise<void>
 }

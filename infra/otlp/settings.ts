@@ -11,9 +11,8 @@ const samplers = [
   'parentbased_always_off',
   'parentbased_traceidratio',
 ] as const
-// What an installation sets for all its programs may be nothing that this one knows. So it is looked at only where it
-// would be used.
-const used = z.object({
+// Validated only if OTLP is on: an installation may set these variables for all its programs, with values for others.
+const otlpConfig = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: address,
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address,
   OTEL_EXPORTER_OTLP_PROTOCOL: oneOf('http/protobuf'),
@@ -31,21 +30,21 @@ const used = z.object({
 
 export interface OtlpSettings {
   tracesUrl: string
-  /** As the standard writes them: `name=value`, comma-separated, values percent-encoded. */
+  /** `name=value`, comma-separated, values percent-encoded, as in the OpenTelemetry specification. */
   headers: string | undefined
   resourceAttributes: string | undefined
   serviceName: string | undefined
   sampler: { name: (typeof samplers)[number]; ratio: number }
-  /** Whether a request may name the trace that it belongs to. */
+  /** True if a request may set its parent span with `traceparent`. */
   acceptsParents: boolean
 }
 
-/** undefined where nothing is sent. Throws InvalidSettings where something is. */
+/** Returns the settings; undefined if OTLP is off. Throws InvalidSettings if it is on and a setting is invalid. */
 export function otlpSettings(config: Config): OtlpSettings | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces } = config
   const tracesUrl = traces ?? (base && `${base.replace(/\/$/, '')}/v1/traces`)
   if (tracesUrl === undefined || config.OTEL_SDK_DISABLED.toLowerCase() === 'true') return undefined
-  const { data, error } = used.safeParse(config, { reportInput: true })
+  const { data, error } = otlpConfig.safeParse(config, { reportInput: true })
   if (error) throw new InvalidSettings(settingProblems(error, config))
   if (data.OTEL_TRACES_EXPORTER === 'none') return undefined
   return {

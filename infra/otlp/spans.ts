@@ -11,9 +11,9 @@ export interface NewSpan {
   name: string
   kind: SpanKind
   attributes: Attributes
-  /** As a `traceparent`; one that cannot be read is none. */
+  /** Parent span as a `traceparent`; an unreadable one is ignored. */
   parent: string | undefined
-  /** Without a parent the span is in the trace of this session, else in one of its own. */
+  /** A span without a parent joins the trace of this session; without either it starts a new trace. */
   sessionId?: string | undefined
   /** Epoch milliseconds. */
   startTime?: number
@@ -21,7 +21,7 @@ export interface NewSpan {
 
 export type Spans = ReturnType<typeof createSpans>
 
-/** Every process names the trace of a session alike, and nobody has to be told. */
+/** Returns the trace id of a session, derived from the session id, so that all processes agree on it. */
 export const sessionTraceId = (sessionId: string): string =>
   hash('sha256', sessionId, 'hex').slice(0, 32)
 
@@ -36,12 +36,12 @@ export function createSpans(options: Omit<TracerProviderOptions, 'idGenerator'>)
   const provider = new TracerProvider({ ...options, idGenerator })
   const tracer = provider.getTracer('tidegate')
   return {
-    start({ parent, sessionId: about, ...span }: NewSpan): Span {
-      // Read by the generator, within this call.
-      sessionId = about
+    start({ parent, sessionId: id, ...span }: NewSpan): Span {
+      // `generateTraceId` reads it during this call.
+      sessionId = id
       return tracer.startSpan(span.name, span, contextOf(parent))
     },
-    /** Sends what has not been sent yet. */
+    /** Exports the remaining spans. */
     stop: () => provider.shutdown(),
   }
 }
@@ -51,7 +51,7 @@ function contextOf(parent: string | undefined) {
   return remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : ROOT_CONTEXT
 }
 
-/** The span's name in the header `traceparent` (www.w3.org/TR/trace-context). */
+/** Returns the `traceparent` header of a span (www.w3.org/TR/trace-context). */
 export function traceparentOf(span: Span): string {
   const { traceId, spanId, traceFlags } = span.spanContext()
   return `00-${traceId}-${spanId}-0${traceFlags & 1}`

@@ -13,30 +13,30 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace'
 import { type Logger, loggedError } from '../telemetry.ts'
-import { within } from '../timing.ts'
+import { withTimeout } from '../timing.ts'
 import type { Otlp, SpanAttributes, Tracing } from './port.ts'
 import type { OtlpSettings } from './settings.ts'
 import { createSpans, type Spans, traceparentOf } from './spans.ts'
 import { traceLog } from './traced-log.ts'
 import { type RequestTrace, traceRequests } from './traced-requests.ts'
 
-// About 10 MB. A batch of records ends thousands of spans at once.
+// About 10 MB: a batch of records can end thousands of spans at once.
 const maxQueueSize = 8192
 
 /**
- * The SDK's parts are put together here and not by `@opentelemetry/sdk-node`, because that reads the environment itself,
- * and this program refuses settings that are not valid by their names. Nothing would become shorter: spans of records
- * and the trace id of a session are no part of it.
+ * Starts the export of traces. It assembles the SDK's parts itself: `@opentelemetry/sdk-node` reads the environment
+ * without validating it, while this program reports invalid settings by name. sdk-node would not shorten the code
+ * either, because it supports neither spans of records nor trace ids derived from sessions.
  */
 export function startOtlp(
   settings: OtlpSettings,
   { logger, flushMs }: { logger: Logger; flushMs: number },
 ): Otlp {
-  tellOfDropped(logger)
+  logDroppedSpans(logger)
   const spans = openSpans(settings, logger)
   return {
     tracing: createTracing(spans, settings),
-    stop: () => within(spans.stop(), flushMs).catch(() => {}),
+    stop: () => withTimeout(spans.stop(), flushMs).catch(() => {}),
   }
 }
 
@@ -51,7 +51,7 @@ function resourceOf({ serviceName, resourceAttributes }: OtlpSettings): Resource
 
 function openSpans(settings: OtlpSettings, logger: Logger): Spans {
   const request = { url: settings.tracesUrl, headers: parseKeyPairsIntoRecord(settings.headers) }
-  const exporter = logged(new OTLPTraceExporter(request), logger)
+  const exporter = withFailureLog(new OTLPTraceExporter(request), logger)
   return createSpans({
     resource: resourceOf(settings),
     sampler: samplerOf(settings.sampler),
@@ -62,24 +62,27 @@ function openSpans(settings: OtlpSettings, logger: Logger): Spans {
   })
 }
 
-// The SDK says by this alone that its queue was full; `logged` says what else it has to say.
-function tellOfDropped(logger: Logger): void {
+// Logs the SDK's warnings that its queue is full, which it reports only here. `withFailureLog` logs the rest.
+function logDroppedSpans(logger: Logger): void {
   const ignore = () => {}
   const warn = (message: string) => logger.warn(message)
-  const all = { error: ignore, warn, info: ignore, debug: ignore, verbose: ignore }
-  diag.setLogger(all, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
+  const diagLogger = { error: ignore, warn, info: ignore, debug: ignore, verbose: ignore }
+  diag.setLogger(diagLogger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
 }
 
-// Says when sending fails for the first time, and when it works again. What failed is not sent again.
-function logged(exporter: OTLPTraceExporter, logger: Logger): OTLPTraceExporter {
+// Logs when exports start to fail and when they resume. Failed exports are not retried.
+function withFailureLog(exporter: OTLPTraceExporter, logger: Logger): OTLPTraceExporter {
   const send = exporter.export.bind(exporter)
   let isFailing = false
   exporter.export = (items, done) =>
     send(items, (result) => {
       const fails = result.code !== ExportResultCode.SUCCESS
       if (fails && !isFailing)
-        logger.warn({ err: loggedError(result.error) }, 'traces are lost: OTLP cannot be sent')
-      if (!fails && isFailing) logger.info('traces are sent again')
+        logger.warn(
+          { err: loggedError(result.error) },
+          'failed to export OTLP traces; dropping them',
+        )
+      if (!fails && isFailing) logger.info('resumed exporting OTLP traces')
       isFailing = fails
       done(result)
     })
@@ -87,14 +90,14 @@ function logged(exporter: OTLPTraceExporter, logger: Logger): OTLPTraceExporter 
 }
 
 function samplerOf({ name, ratio }: OtlpSettings['sampler']): Sampler {
-  const own = name.replace('parentbased_', '')
+  const rootName = name.replace('parentbased_', '')
   const root =
-    own === 'traceidratio'
+    rootName === 'traceidratio'
       ? new TraceIdRatioBasedSampler(ratio)
-      : own === 'always_off'
+      : rootName === 'always_off'
         ? new AlwaysOffSampler()
         : new AlwaysOnSampler()
-  return own === name ? root : new ParentBasedSampler({ root })
+  return rootName === name ? root : new ParentBasedSampler({ root })
 }
 
 function createTracing(spans: Spans, { acceptsParents }: OtlpSettings): Tracing {
@@ -107,8 +110,8 @@ function createTracing(spans: Spans, { acceptsParents }: OtlpSettings): Tracing 
 }
 
 function runInSpan(spans: Spans): Tracing['run'] {
-  return async (what, work) => {
-    const span = spans.start({ ...what, kind: SpanKind.CLIENT })
+  return async (options, work) => {
+    const span = spans.start({ ...options, kind: SpanKind.CLIENT })
     const fail = () => void span.setStatus({ code: SpanStatusCode.ERROR })
     const set = (attributes: SpanAttributes) => void span.setAttributes(attributes)
     try {

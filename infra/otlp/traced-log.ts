@@ -6,14 +6,14 @@ import { type Spans, traceparentOf } from './spans.ts'
 import type { RequestTrace } from './traced-requests.ts'
 
 /**
- * Every record that belongs to a trace says so in its header `traceparent`: that of what it follows from, of the
- * request that appends it, or of its session. Whoever consumes it has a span of its own for it.
+ * Wraps the log with trace propagation. An appended record gets a `traceparent` header from its cause, the request that
+ * appends it, or its session. Consumers process each record in its own span.
  */
 export function traceLog<Guard>(
   log: EventLog<Guard>,
   { spans, requests }: { spans: Spans; requests: AsyncLocalStorage<RequestTrace | undefined> },
 ): EventLog<Guard> {
-  function carrying<R extends KeyedRecord>(record: R, sends: Map<string, Span>): R {
+  function withTrace<R extends KeyedRecord>(record: R, sends: Map<string, Span>): R {
     const sessionId = sessionOf(record)
     const parent = record.headers.traceparent ?? requests.getStore()?.traceparent(sessionId)
     const trace = parent ?? sessionId
@@ -24,12 +24,12 @@ export function traceLog<Guard>(
     return withParent(record, span)
   }
 
-  async function sending<T>(
-    send: (carry: <R extends KeyedRecord>(record: R) => R) => Promise<T>,
+  async function sendTraced<T>(
+    send: (addTrace: <R extends KeyedRecord>(record: R) => R) => Promise<T>,
   ): Promise<T> {
     const sends = new Map<string, Span>()
     try {
-      return await send((record) => carrying(record, sends))
+      return await send((record) => withTrace(record, sends))
     } catch (error) {
       for (const span of sends.values()) span.setStatus({ code: SpanStatusCode.ERROR })
       throw error
@@ -43,51 +43,54 @@ export function traceLog<Guard>(
   }
 
   async function handle(batches: Batch[], options: ConsumeOptions) {
-    const begun = batches.map((batch) => ({ batch, processed: [] as Span[] }))
-    const traced = begun.map(({ batch, processed }) => ({
+    const running = batches.map((batch) => ({ batch, spans: [] as Span[] }))
+    const traced = running.map(({ batch, spans }) => ({
       ...batch,
-      records: batch.records.map((record) => processing(record, options, processed)),
+      records: batch.records.map((record) => startProcessing(record, options, spans)),
     }))
-    // An append of this process wakes the consumer, which is no part of that request.
-    const readOn = await requests.run(undefined, () => options.handle(traced))
-    const failed = (readOn ?? []).filter((position) => position.failed)
-    for (const { batch, processed } of begun) {
+    // Runs outside of any request: an append of this process may have woken the consumer, but it is not part of that
+    // request.
+    const positions = await requests.run(undefined, () => options.handle(traced))
+    const failed = (positions ?? []).filter((position) => position.failed)
+    for (const { batch, spans } of running) {
       const isFailed = failed.some(
-        (one) => one.topic === batch.topic && one.partition === batch.partition,
+        ({ topic, partition }) => topic === batch.topic && partition === batch.partition,
       )
-      // What comes again has a span then: a partition that stands still would send some each time.
-      if (!isFailed) for (const span of processed) span.end()
+      // Drops the spans of a failed batch: its retry creates new ones, and a stuck partition must not export spans each
+      // time.
+      if (!isFailed) for (const span of spans) span.end()
     }
-    return readOn
+    return positions
   }
 
-  // The record as its consumer sees it: what follows from it is below the new span.
-  function processing(
+  // Starts the record's span, adds it to `started`, and returns the record with the span as parent of what follows from
+  // it.
+  function startProcessing(
     record: LogRecord,
     { group, types }: ConsumeOptions,
-    processed: Span[],
+    started: Span[],
   ): LogRecord {
     const { traceparent: parent, event_type = '' } = record.headers
     if (parent === undefined || !parseTraceParent(parent) || isOld(record)) return record
     if (types && !types.has(event_type)) return record
     const span = spans.start({ ...processOf(record, group), parent })
     if (!span.isRecording()) return record
-    processed.push(span)
+    started.push(span)
     return withParent(record, span)
   }
 
   const { append, appendIf } = log
   return {
     ...log,
-    append: (records) => sending((carry) => append(records.map(carry))),
+    append: (records) => sendTraced((addTrace) => append(records.map(addTrace))),
     ...(appendIf && {
-      appendIf: (record, guard) => sending((carry) => appendIf(carry(record), guard)),
+      appendIf: (record, guard) => sendTraced((addTrace) => appendIf(addTrace(record), guard)),
     }),
     consume,
   }
 }
 
-// A new read model reads everything that ever happened, and nobody waits for that to be seen.
+// Older records are not traced: a new read model replays the entire log.
 const maxAgeMs = 60 * 60 * 1000
 const isOld = ({ timestamp }: LogRecord): boolean => Date.now() - timestamp > maxAgeMs
 
@@ -115,7 +118,7 @@ const processOf = (record: LogRecord, group: string) => ({
   },
 })
 
-// Names and ids: nothing that a person typed, and no address.
+// Contains only names and ids: nothing that a person typed, and no IP address.
 function attributesOf({ topic, key, headers }: KeyedRecord) {
   const { event_id, event_type, organization_id, environment } = headers
   return {

@@ -3,8 +3,9 @@ import { type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Spans, traceparentOf } from './spans.ts'
 
-/** The span of a request, begun when it is first asked for: what it appends may tell the trace that it is in. */
+/** The span of a request, started on first use, because an appended record may determine its trace. */
 export interface RequestTrace {
+  /** Returns the span's `traceparent`. The first call's `sessionId` determines the trace. */
   traceparent(sessionId?: string): string
   end(reply: FastifyReply): void
 }
@@ -19,18 +20,18 @@ export function traceRequests(app: FastifyInstance, parts: TracedRequestsParts):
   const traces = new WeakMap<FastifyRequest, RequestTrace>()
   app.addHook('onRequest', (request, reply, done) => {
     const isTraced = request.routeOptions.config?.probe !== true && request.method !== 'OPTIONS'
-    if (isTraced) begin(request, reply)
+    if (isTraced) startTrace(request, reply)
     done()
   })
-  // Not earlier: the body is parsed in the context of its connection.
+  // Sets the context in preHandler, because the body is parsed in the context of the connection.
   app.addHook('preHandler', (request, _reply, done) =>
     parts.requests.run(traces.get(request), done),
   )
 
-  function begin(request: FastifyRequest, reply: FastifyReply): void {
+  function startTrace(request: FastifyRequest, reply: FastifyReply): void {
     const trace = requestTrace(request, parts)
     traces.set(request, trace)
-    // And not onResponse, which no client that went away gets to.
+    // Uses `close`, because onResponse does not run if the client disconnects.
     reply.raw.once('close', () => trace.end(reply))
   }
 }
@@ -44,7 +45,7 @@ function requestTrace(
   const parent = acceptsParents && typeof traceparent === 'string' ? traceparent : undefined
   let span: Span | undefined
 
-  function begin(sessionId?: string): Span {
+  function startSpan(sessionId?: string): Span {
     span ??= spans.start({
       ...spanOf(request),
       kind: SpanKind.SERVER,
@@ -56,18 +57,18 @@ function requestTrace(
   }
 
   return {
-    traceparent: (sessionId) => traceparentOf(begin(sessionId)),
+    traceparent: (sessionId) => traceparentOf(startSpan(sessionId)),
     end({ statusCode, raw }) {
-      const ended = begin()
-      if (raw.headersSent) ended.setAttribute('http.response.status_code', statusCode)
-      else ended.setAttribute('error.type', 'client_gone')
-      if (raw.headersSent && statusCode >= 500) ended.setStatus({ code: SpanStatusCode.ERROR })
-      ended.end()
+      const current = startSpan()
+      if (raw.headersSent) current.setAttribute('http.response.status_code', statusCode)
+      else current.setAttribute('error.type', 'client_gone')
+      if (raw.headersSent && statusCode >= 500) current.setStatus({ code: SpanStatusCode.ERROR })
+      current.end()
     },
   }
 }
 
-// The pattern and never the URL: ids of documents in it are as good as keys.
+// Uses the route pattern, never the URL: document ids in it are as sensitive as keys.
 function spanOf({ method, routeOptions, id }: FastifyRequest) {
   const route = routeOptions.url ?? 'unknown'
   return {

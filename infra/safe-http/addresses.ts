@@ -6,12 +6,13 @@ import { isPublicAddressInFull } from '../ip/network.ts'
 const maxCharacters = 2000
 
 /**
- * What is wrong with a receiver's URL, as a sentence; undefined when nothing is. It spares people typing mistakes and
- * attempts that are bound to fail. What the name resolves to is checked when a delivery is sent, since it may change.
+ * Returns what is wrong with a receiver's URL, as a sentence; undefined if it is valid. Catches typos and URLs that
+ * could never work. The addresses of the host are checked when a delivery is sent, because they may change (DNS
+ * rebinding).
  */
 export function webhookUrlProblem(text: string, rules: AddressRules): string | undefined {
   if (text.length > maxCharacters) return `The URL is longer than ${maxCharacters} characters.`
-  // The parser would drop or replace these, so that people and the parser read different URLs.
+  // The parser drops or replaces these, so people and the parser would read different URLs.
   if (/[\s\\\p{Cc}]/u.test(text)) return 'The URL contains white space or a backslash.'
   const url = URL.parse(text)
   if (!url) return 'This is not an absolute URL.'
@@ -25,9 +26,9 @@ function formProblem(url: URL, rules: AddressRules): string | undefined {
     return `The encoded URL is longer than ${maxCharacters} characters.`
   if (url.username || url.password) return 'The URL must not contain a user name or a password.'
   if (url.href.includes('#')) return 'The URL must not have a fragment (#).'
-  // Below 1024 there are servers of other protocols, to which parts of an HTTP request might be commands.
-  const isPortFine = ['', '80', '443'].includes(url.port) || Number(url.port) >= 1024
-  return isPortFine ? undefined : 'The port must be 80, 443, or 1024 and above.'
+  // Servers of other protocols listen below 1024 and might take parts of an HTTP request for commands.
+  const isAllowedPort = ['', '80', '443'].includes(url.port) || Number(url.port) >= 1024
+  return isAllowedPort ? undefined : 'The port must be 80, 443, or 1024 and above.'
 }
 
 function hostProblem(url: URL, rules: AddressRules): string | undefined {
@@ -50,35 +51,35 @@ function hostProblem(url: URL, rules: AddressRules): string | undefined {
 // private use, and common ones that ICANN will never delegate.
 const internalNames = 'local home.arpa onion internal intranet private lan corp home'.split(' ')
 
-/** What `localhost` and all names below it mean, whatever DNS says. RFC 6761, section 6.3 */
+/** Addresses of `localhost` and all names below it, regardless of DNS (RFC 6761, section 6.3). */
 export const loopback = ['127.0.0.1', '::1']
 
 export function isLocalhost(host: string): boolean {
   return `.${host}`.endsWith('.localhost')
 }
 
-/** The host without the brackets of an IPv6 address and without the dot that ends an absolute name. */
+/** Returns the host without the brackets of an IPv6 address and without the trailing dot of an absolute name. */
 export function hostOf({ hostname: host }: { hostname: string }): string {
   if (host.startsWith('[')) return host.slice(1, -1)
   return host.endsWith('.') ? host.slice(0, -1) : host
 }
 
-/** Both functions take an address in full (no `127.1`), and return false for anything else. */
+/** Rules for addresses in canonical notation. Both functions return false for other text, such as `127.1`. */
 export interface AddressRules {
   hasExceptions: boolean
   isAllowed(ip: string): boolean
-  /** In a network that WEBHOOK_ALLOWED_NETWORKS adds. */
+  /** Returns true for an address in WEBHOOK_ALLOWED_NETWORKS. */
   isException(ip: string): boolean
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-// Public to IANA, but inside Azure the host of the virtual machine answers there, with its certificates.
+// A public address that, inside Azure, reaches the virtual machine's host and its certificates.
 const azureHost = '168.63.129.16'
 
 /**
- * Throws when one of `allowedNetworks` is no CIDR. `ownAddresses` are refused although they may be public: what listens
- * on this machine often trusts a connection that has not passed the firewall.
+ * Creates rules that allow public addresses and `allowedNetworks`. Throws if one of those is not a CIDR. Refuses the
+ * machine's own public addresses, because local services often trust connections that did not pass the firewall.
  */
 export function createAddressRules(
   allowedNetworks: string[],
@@ -101,15 +102,16 @@ export function createAddressRules(
   }
 }
 
-// IPv4 that IPv6 carries (`::ffff:10.0.0.1`) counts as IPv4, since the connection goes there. ipaddr.js would also read
-// `::10.0.0.1` so, which is no such address. A zone (`%eth0`) names an interface of this machine.
+// Parses an address. IPv4-mapped IPv6 (`::ffff:10.0.0.1`) becomes IPv4, to which the connection goes. Refuses
+// `::10.0.0.1`, which is not mapped although ipaddr.js treats it so, and zones (`%eth0`), which name an interface of
+// this machine.
 function addressOf(ip: string): Address | undefined {
-  const isOddForm = ip.includes(':') && ip.includes('.') && !/^::ffff:[\d.]+$/i.test(ip)
-  if (isIP(ip) === 0 || ip.includes('%') || isOddForm) return undefined
+  const isAmbiguous = ip.includes(':') && ip.includes('.') && !/^::ffff:[\d.]+$/i.test(ip)
+  if (isIP(ip) === 0 || ip.includes('%') || isAmbiguous) return undefined
   return ipaddr.process(ip)
 }
 
-// `::ffff:10.0.0.0/104` is 10.0.0.0/8, as addresses of it are seen.
+// Converts IPv4-mapped networks as addresses are: `::ffff:10.0.0.0/104` becomes 10.0.0.0/8.
 function rangeOf([base, bits]: [Address, number]): [Address, number] {
   const isMapped = base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= 96
   return isMapped ? [base.toIPv4Address(), bits - 96] : [base, bits]

@@ -3,9 +3,9 @@ import { type ConnectorOptions, createConnector } from './connect.ts'
 import { DeliveryFailure, exchangeFailure, type FailureReason } from './failures.ts'
 
 export interface WebhookClientOptions extends ConnectorOptions {
-  /** From the look-up of the receiver's address to the last byte of its response. */
+  /** Milliseconds from the DNS lookup to the last byte of the response. */
   timeoutMs?: number
-  /** A connection gets no new request after this; the address of the next one is looked up and checked anew. */
+  /** Milliseconds after which a connection is not reused; the next one resolves and checks the address again. */
   connectionMs?: number
 }
 
@@ -19,15 +19,15 @@ interface GetOptions {
 export interface PostOptions extends GetOptions {
   headers: Record<string, string>
   body: string
-  /** Called when there is a connection, before the first byte of the request. Nothing is sent where it returns false. */
-  mayBegin?: () => boolean
+  /** Called once connected, before the first byte of the request is sent. Returning false cancels the request. */
+  canSend?: () => boolean
 }
 
 interface PostResponse {
   kind: 'response'
   status: number
   retryAfter: string | undefined
-  /** At most `maxBytes`; the rest was not read. */
+  /** The first `maxBytes` at most. */
   body: Buffer
 }
 
@@ -40,15 +40,15 @@ interface PostFailure {
 export type PostOutcome = (PostResponse | PostFailure) & { durationMs: number }
 
 export interface WebhookClient {
-  /** Never rejects. */
+  /** Sends a POST. Never rejects. */
   post(options: PostOptions): Promise<PostOutcome>
-  /** Never rejects. */
+  /** Sends a GET. Never rejects. */
   get(options: GetOptions): Promise<PostOutcome>
-  /** Posts in flight fail with `reset`, which says nothing about their receivers. */
+  /** Closes all connections. Requests in flight fail with `reset`, which must not be blamed on their receivers. */
   close(): Promise<void>
 }
 
-// Shorter than receivers commonly keep idle connections open, because a request that meets the end of one is not repeated
+// Shorter than receivers' usual keep-alive timeouts, because a request that hits a closing connection is not retried
 // here.
 const idleMs = 1000
 
@@ -56,9 +56,9 @@ const maxHeaderBytes = 16 * 1024
 const maxBodyBytes = 64 * 1024
 
 /**
- * Posts to URLs that nobody vouches for, and gets what is at them. It connects only to addresses that `rules` allow. It
- * uses no proxy, follows no redirect, verifies certificates, and limits time and bytes. The number of connections to a
- * host is not limited, because slow requests of one endpoint would delay those of another at the same host.
+ * Creates an SSRF-safe client for untrusted URLs. It connects only to addresses that `rules` allow, uses no proxy,
+ * follows no redirects, verifies certificates, and limits time and bytes. It does not limit connections per host,
+ * because slow requests of one endpoint would then delay another one at the same host.
  */
 export function createWebhookClient(options: WebhookClientOptions): WebhookClient {
   const { timeoutMs = 15_000, connectionMs = 60_000 } = options
@@ -69,13 +69,13 @@ export function createWebhookClient(options: WebhookClientOptions): WebhookClien
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMs,
     clientTtl: connectionMs,
-    // The time of a post is limited as a whole.
+    // `timeoutMs` limits the entire request.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
   async function timed(request: Exchange): Promise<PostOutcome> {
     const started = performance.now()
-    const outcome = await exchange(agent, request).catch(failed)
+    const outcome = await exchange(agent, request).catch(toFailure)
     return { ...outcome, durationMs: Math.round(performance.now() - started) }
   }
   return {
@@ -85,29 +85,29 @@ export function createWebhookClient(options: WebhookClientOptions): WebhookClien
   }
 }
 
-function failed(error: unknown): PostFailure {
+function toFailure(error: unknown): PostFailure {
   const { reason, message } = exchangeFailure(error, { hasHead: false })
   return { kind: 'failure', reason, message }
 }
 
 type Exchange = GetOptions &
-  Partial<Pick<PostOptions, 'body' | 'mayBegin'>> & { method: 'GET' | 'POST'; timeoutMs: number }
+  Partial<Pick<PostOptions, 'body' | 'canSend'>> & { method: 'GET' | 'POST'; timeoutMs: number }
 
-// Rejects with DeliveryFailure; when the time is over also before there is a connection, for which undici waits.
+// Rejects with DeliveryFailure. The timeout also covers the time before the connection, for which undici would wait.
 async function exchange(
   agent: Agent,
-  { url, timeoutMs, maxBytes, mayBegin, ...request }: Exchange,
+  { url, timeoutMs, maxBytes, canSend, ...request }: Exchange,
 ): Promise<PostResponse> {
   const { origin, pathname, search } = receiverOf(url)
-  const { handler, whole, fail } = createResponse(maxBytes ?? maxBodyBytes, mayBegin)
-  const overdue = () => fail(new DeliveryFailure('timeout', 'The receiver did not answer in time.'))
-  const timer = setTimeout(overdue, timeoutMs)
+  const { handler, response, fail } = createResponse(maxBytes ?? maxBodyBytes, canSend)
+  const expire = () => fail(new DeliveryFailure('timeout', 'The receiver did not answer in time.'))
+  const timer = setTimeout(expire, timeoutMs)
   agent.dispatch({ origin, path: pathname + search, ...request }, handler)
-  return whole.finally(() => clearTimeout(timer))
+  return response.finally(() => clearTimeout(timer))
 }
 
-function createResponse(maxBytes: number, mayBegin: () => boolean = () => true) {
-  const { promise: whole, resolve, reject } = Promise.withResolvers<PostResponse>()
+function createResponse(maxBytes: number, canSend: () => boolean = () => true) {
+  const { promise: response, resolve, reject } = Promise.withResolvers<PostResponse>()
   const chunks: Buffer[] = []
   let size = 0
   let head: Pick<PostResponse, 'status' | 'retryAfter'> | undefined
@@ -118,21 +118,21 @@ function createResponse(maxBytes: number, mayBegin: () => boolean = () => true) 
       resolve({ kind: 'response', ...head, body: Buffer.concat(chunks).subarray(0, maxBytes) })
   }
   const handler: Dispatcher.DispatchHandler = {
-    onRequestStart(started) {
-      controller = started
-      if (failure) started.abort(failure)
-      else if (!mayBegin()) fail(new DeliveryFailure('dropped', 'The request was not sent.'))
+    onRequestStart(dispatch) {
+      controller = dispatch
+      if (failure) dispatch.abort(failure)
+      else if (!canSend()) fail(new DeliveryFailure('dropped', 'The request was not sent.'))
     },
     onResponseStart(_controller, status, headers) {
-      // 1xx come before the response.
+      // Ignores 1xx, which precede the response.
       if (status >= 200) head = { status, retryAfter: first(headers['retry-after']) }
     },
-    onResponseData(receiving, chunk) {
+    onResponseData(dispatch, chunk) {
       chunks.push(chunk)
       size += chunk.length
       if (size <= maxBytes) return
       end()
-      receiving.abort(new DeliveryFailure('reset', 'enough was read'))
+      dispatch.abort(new DeliveryFailure('reset', 'enough was read'))
     },
     onResponseEnd: end,
     onResponseError: (_controller, error) =>
@@ -143,7 +143,7 @@ function createResponse(maxBytes: number, mayBegin: () => boolean = () => true) 
     reject(reason)
     controller?.abort(reason)
   }
-  return { handler, whole, fail }
+  return { handler, response, fail }
 }
 
 function receiverOf(text: string): URL {

@@ -7,24 +7,24 @@ import { connectFailure, noAddress } from './failures.ts'
 export interface ConnectorOptions {
   rules: AddressRules
   dnsTimeoutMs?: number
-  /** From the first SYN to the end of the TLS handshake, rounded to seconds. */
+  /** Milliseconds from the first SYN to the end of the TLS handshake, rounded to seconds. */
   connectTimeoutMs?: number
   dnsServers?: string[]
   ca?: string
 }
 
 /**
- * Connects only where the rules allow. The name is resolved once, every address is checked, and those same addresses are
- * dialled. The address at the other end is checked again before a byte of the request is sent. Plain http goes to
- * exceptions only, since no certificate proves who answers there. Fails with DeliveryFailure.
+ * Creates an undici connector that connects only to allowed addresses, which prevents DNS rebinding: it resolves the
+ * name once, checks every address, dials only those, and checks the peer's address again before it sends a byte. Plain
+ * http is limited to exceptions, because no certificate proves the receiver's identity. Fails with DeliveryFailure.
  */
 export function createConnector(options: ConnectorOptions): buildConnector.connector {
   const { rules } = options
   async function open(target: buildConnector.Options): Promise<Socket> {
-    const mayReach = target.protocol === 'https:' ? rules.isAllowed : rules.isException
-    const addresses = checkedAddresses(await resolve(hostOf(target), options), mayReach)
+    const isReachable = target.protocol === 'https:' ? rules.isAllowed : rules.isException
+    const addresses = checkedAddresses(await resolve(hostOf(target), options), isReachable)
     const socket = await dial(target, addresses, options)
-    if (mayReach(socket.remoteAddress ?? '')) return socket
+    if (isReachable(socket.remoteAddress ?? '')) return socket
     socket.destroy()
     throw noAddress('address')
   }
@@ -42,7 +42,7 @@ function dial(
   { connectTimeoutMs = 5000, ca }: ConnectorOptions,
 ): Promise<Socket> {
   const host = hostOf(target)
-  const found = addresses.map((address) => ({ address, family: isIP(address) }))
+  const resolved = addresses.map((address) => ({ address, family: isIP(address) }))
   const connect = buildConnector({
     timeout: connectTimeoutMs,
     allowH2: false,
@@ -50,33 +50,33 @@ function dial(
     maxCachedSessions: 0,
     // Set although it is the default, because NODE_TLS_REJECT_UNAUTHORIZED=0 would change that.
     rejectUnauthorized: true,
-    lookup: (_host, _options, answer) => answer(null, found),
+    lookup: (_host, _options, done) => done(null, resolved),
     ...(ca === undefined ? {} : { ca }),
   })
-  // An address is no server name (RFC 6066, section 3); the certificate is then compared with the host.
-  const to = { ...target, hostname: host, servername: isIP(host) ? '' : host }
+  // An IP address is not a valid server name (RFC 6066, section 3); the certificate is then checked against the host.
+  const options = { ...target, hostname: host, servername: isIP(host) ? '' : host }
   return new Promise((resolve, reject) => {
-    connect(to, (error, socket) => (error ? reject(connectFailure(error)) : resolve(socket)))
+    connect(options, (error, socket) => (error ? reject(connectFailure(error)) : resolve(socket)))
   })
 }
 
-const mostAddresses = 8
+const maxAddresses = 8
 
-// One bad address refuses them all, because a name that mixes one in is meant to lead there sooner or later.
-function checkedAddresses(addresses: string[], mayReach: (ip: string) => boolean): string[] {
-  const allowed = addresses.filter(mayReach)
-  // localhost has two addresses, of which an operator may have allowed only one.
+// Returns the addresses to dial. One forbidden address refuses them all, because such a name is probably an attack.
+function checkedAddresses(addresses: string[], isReachable: (ip: string) => boolean): string[] {
+  const allowed = addresses.filter(isReachable)
+  // localhost has two addresses; an operator may have allowed only one.
   const isLocal = addresses.every((ip) => loopback.includes(ip))
-  const areAllGood = allowed.length === addresses.length || isLocal
-  if (allowed.length === 0 || !areAllGood) throw noAddress('address')
-  return allowed.slice(0, mostAddresses)
+  const areAllAllowed = allowed.length === addresses.length || isLocal
+  if (allowed.length === 0 || !areAllAllowed) throw noAddress('address')
+  return allowed.slice(0, maxAddresses)
 }
 
-// How long the other family may take once one has answered: some servers never answer AAAA.
-const otherFamilyMs = 300
+// Time for the second address family once the first has resolved: some servers never respond to AAAA.
+const secondFamilyMs = 300
 
-// Resolves by DNS only. getaddrinfo runs in libuv's four threads, where one customer's silent DNS server would stop the
-// look-ups of all others, and access to files. So /etc/hosts and search domains do not count: receivers in a private
+// Resolves by DNS only. getaddrinfo would run in libuv's four threads, where one customer's unresponsive DNS server
+// could block all other lookups and file access. So /etc/hosts and search domains do not apply: receivers in a private
 // network need a full DNS name or an IP address.
 async function resolve(
   host: string,
@@ -84,18 +84,19 @@ async function resolve(
 ): Promise<string[]> {
   if (isIP(host)) return [host]
   if (isLocalhost(host)) return loopback
-  // A resolver for each look-up, since cancel() ends all look-ups of one, and so that changes of resolv.conf count.
+  // One resolver per lookup, because cancel() ends all lookups of a resolver, and to pick up changes of resolv.conf.
   const dns = new Resolver({ timeout: Math.ceil(dnsTimeoutMs / 7), tries: 3 })
   if (dnsServers) dns.setServers(dnsServers)
   const cancelIn = (ms: number) => setTimeout(() => dns.cancel(), ms)
   const timers = [cancelIn(dnsTimeoutMs)]
-  const family = async (answer: Promise<string[]>) => {
-    const addresses = await answer.catch(() => [])
-    if (addresses.length > 0) timers.push(cancelIn(otherFamilyMs))
+  const resolveFamily = async (lookup: Promise<string[]>) => {
+    const addresses = await lookup.catch(() => [])
+    if (addresses.length > 0) timers.push(cancelIn(secondFamilyMs))
     return addresses
   }
-  const found = (await Promise.all([family(dns.resolve4(host)), family(dns.resolve6(host))])).flat()
+  const families = [dns.resolve4(host), dns.resolve6(host)]
+  const addresses = (await Promise.all(families.map(resolveFamily))).flat()
   timers.forEach(clearTimeout)
-  if (found.length === 0) throw noAddress('dns')
-  return found
+  if (addresses.length === 0) throw noAddress('dns')
+  return addresses
 }

@@ -1,8 +1,8 @@
 import { errors } from 'undici'
 
 /**
- * Why there was no response, for operators. timeout: in whatever phase once there was an address; reset: the connection
- * broke off; dropped: nothing was sent, because the caller did not want it any more (`mayBegin`).
+ * Reasons for a missing response, for operators. timeout: in any phase after DNS; reset: the connection was closed
+ * early; dropped: the caller cancelled the request before it was sent (`canSend`).
  */
 export type FailureReason =
   | 'address'
@@ -14,7 +14,7 @@ export type FailureReason =
   | 'protocol'
   | 'dropped'
 
-/** The message is for the endpoint's owner. It names no address, since DNS may know internal ones. */
+/** A failed delivery. The message is for the endpoint's owner and names no address, which could be an internal one. */
 export class DeliveryFailure extends Error {
   override name = 'DeliveryFailure'
   readonly reason: FailureReason
@@ -26,8 +26,8 @@ export class DeliveryFailure extends Error {
 }
 
 /**
- * The same text whether the name exists, leads to a private address or is not answered for. Our DNS may know internal
- * names, and whoever makes an endpoint could ask for them one by one.
+ * Returns the same text whether the name is unknown, resolves to a private address or times out. Otherwise the owner of
+ * an endpoint could probe for internal names that our DNS knows.
  */
 export function noAddress(reason: 'dns' | 'address'): DeliveryFailure {
   return new DeliveryFailure(reason, 'No address that webhooks are sent to was found for the host.')
@@ -40,7 +40,7 @@ export function connectFailure(error: Error): DeliveryFailure {
     return new DeliveryFailure('timeout', 'The receiver did not accept a connection in time.')
   if (code === 'ECONNREFUSED')
     return new DeliveryFailure('connect', 'The receiver refused the connection.')
-  // Later errors are of the TLS handshake. An AggregateError has those of several addresses.
+  // All other errors are from the TLS handshake. An AggregateError combines the connect errors of several addresses.
   if (memberOf(error, 'syscall') === 'connect' || error instanceof AggregateError)
     return new DeliveryFailure('connect', 'No connection to the receiver can be made.')
   return new DeliveryFailure('tls', tlsProblem(code))
@@ -60,7 +60,7 @@ function memberOf(error: Error, name: 'code' | 'syscall'): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** `hasHead`: the status and headers of a response had come. */
+/** Converts an error of the HTTP exchange. `hasHead`: status and headers had arrived. */
 export function exchangeFailure(
   error: unknown,
   { hasHead }: { hasHead: boolean },
@@ -76,11 +76,11 @@ export function exchangeFailure(
   return new DeliveryFailure('reset', 'The receiver closed the connection without a response.')
 }
 
-// A body that ends too early is malformed to the parser too, but it broke off.
+// Excludes truncated bodies, which the parser reports as malformed too.
 function isMalformed(error: Error, hasHead: boolean): boolean {
   if (error instanceof errors.HTTPParserError) return !error.message.includes('Invalid EOF state')
-  // Before the end of the head: two lengths that differ.
+  // Before the end of the head this means two different Content-Length headers.
   if (error instanceof errors.ResponseContentLengthMismatchError) return !hasHead
-  // undici's message for a 100 or 101 that was not requested, which it does not read past.
+  // undici's messages for an unrequested 100 or 101, after which it stops reading.
   return error instanceof errors.SocketError && /^bad (response|upgrade)$/.test(error.message)
 }

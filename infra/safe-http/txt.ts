@@ -1,8 +1,8 @@
 import { Resolver } from 'node:dns/promises'
 
-const mostRecords = 100
+const maxRecords = 100
 
-/** The TXT records of a name, each in one piece; none where DNS does not answer in time. Never rejects. */
+/** Returns the TXT records of a name, each joined to one string; none if DNS fails or times out. Never rejects. */
 export async function txtRecords(
   name: string,
   { timeoutMs = 5000, dnsServers }: { timeoutMs?: number; dnsServers?: string[] | undefined } = {},
@@ -12,5 +12,5 @@ export async function txtRecords(
   const timer = setTimeout(() => dns.cancel(), timeoutMs)
   const records = await dns.resolveTxt(name).catch(() => [])
   clearTimeout(timer)
-  return records.slice(0, mostRecords).map((pieces) => pieces.join(''))
+  return records.slice(0, maxRecords).map((pieces) => pieces.join(''))
 }

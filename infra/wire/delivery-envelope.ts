@@ -14,7 +14,7 @@ import { wire } from './names.ts'
 
 export const deliveryAlgorithm = 'x25519-hkdf-sha256/aes-256-gcm'
 
-// Without padding, and canonical.
+// Schema of canonical base64url without padding.
 const base64url = (bytes: number) =>
   z
     .string()
@@ -28,15 +28,15 @@ export const deliveryRequestSchema = z
   .strictObject({
     version: z.literal(1),
     algorithm: z.literal(deliveryAlgorithm),
-    key_id: base64url(32).describe('base64url of the SHA-256 of the raw public key.'),
-    public_key: base64url(32).describe('base64url of the raw X25519 public key.'),
+    key_id: base64url(32).describe('SHA-256 of the raw public key, base64url.'),
+    public_key: base64url(32).describe('Raw X25519 public key, base64url.'),
   })
   .meta({ id: 'GateDeliveryRequest' })
 export type DeliveryRequest = z.output<typeof deliveryRequestSchema>
 
 const maxCiphertext = 64 * 1024
 
-/** Read tolerantly: members that a later version adds are dropped, so that they reach nobody who reads strictly. */
+/** Drops unknown members, which a later version may add, so that they never reach a strict reader. */
 export const deliveryEnvelopeSchema = z
   .object({
     version: z.literal(1),
@@ -62,7 +62,7 @@ const deliveryPayloadSchema = z.object({
 })
 export type DeliveryPayload = z.output<typeof deliveryPayloadSchema>
 
-/** The envelope was sealed to another key, or changed on the way. */
+/** Thrown for an envelope that was sealed to another key or modified. */
 export class UnreadableEnvelope extends Error {
   override name = 'UnreadableEnvelope'
 }
@@ -86,12 +86,12 @@ export function generateDeliveryKeys(): DeliveryKeys {
   }
 }
 
-/** base64url of the SHA-256 of the raw public key. */
+/** Returns the key id: base64url of the SHA-256 of the raw public key. */
 export function deliveryKeyId(publicKey: Uint8Array): string {
   return createHash('sha256').update(publicKey).digest('base64url')
 }
 
-/** False for the few points of low order, whose shared secret is known to all (RFC 7748, section 6.1). */
+/** Returns false for low-order points, whose shared secret is predictable (RFC 7748, section 6.1). */
 export function isUsablePublicKey(publicKey: string): boolean {
   try {
     const { privateKey } = generateKeyPairSync('x25519')
@@ -103,8 +103,8 @@ export function isUsablePublicKey(publicKey: string): boolean {
 }
 
 /**
- * X25519 with a fresh key, HKDF-SHA256 with a salt of 32 bytes, AES-256-GCM without additional data. Published clients
- * read this format (test/fixtures/gate-delivery/vector.v1.json).
+ * Encrypts the payload to a public key: X25519 with an ephemeral key, HKDF-SHA256 with a 32-byte salt, AES-256-GCM
+ * without AAD. Published clients read this format (test/fixtures/gate-delivery/vector.v1.json).
  */
 export function sealEnvelope(
   payload: DeliveryPayload,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { base32Characters, type GateSessionId, type Random } from '../ids.ts'
 
-/** A short text such as `K4-7M9`. A signup's terminal and its consent page both show it. */
+/** Returns a short code such as `K4-7M9`, which a signup's terminal and its consent page both show. */
 export function generateConfirmationCode(random: Random): string {
   const text = base32Characters(random(5))
   return `${text.slice(0, 2)}-${text.slice(2)}`.toUpperCase()
@@ -10,14 +10,14 @@ export function generateConfirmationCode(random: Random): string {
 export const confirmationCodeSchema = z
   .string()
   .describe(
-    'Shown beside the consent URL: the page shows the same, so that a person sees that they belong together.',
+    'Code to show beside the consent URL. The consent page shows the same code, so a person can check that both belong together.',
   )
 
 const words = (text: string) => text.trim().split(/\s+/)
 
-// Variables that change what a process runs or trusts (open-points.md 68), by what reads them.
-const critical = new Set([
-  // Shells, terminals and what they start.
+// Variables that change what a process runs or trusts (open-points.md 68), grouped by their reader.
+const criticalNames = new Set([
+  // Shells, terminals and the programs they start.
   ...words(`_ BASHOPTS BASH_ENV BROWSER CDPATH COLUMNS COMSPEC EDITOR ENV EXECIGNORE FCEDIT FIGNORE FPATH GLOBIGNORE
     HISTFILE HOME IFS INPUTRC LESSCLOSE LESSOPEN LOGNAME MAILPATH MANPAGER OLDPWD PAGER PATH PATHEXT POSIXLY_CORRECT
     PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 PSMODULEPATH PWD SHELL SHELLOPTS SYSTEMROOT TEMP TERM TERMCAP TERMINFO
@@ -25,7 +25,7 @@ const critical = new Set([
   // The C library.
   ...words(`GCONV_PATH GETCONF_DIR HOSTALIASES LANGUAGE LOCALDOMAIN LOCPATH MALLOC_TRACE NIS_PATH NLSPATH
     RESOLV_HOST_CONF RES_OPTIONS TZDIR`),
-  // Proxies, certificates and where requests go.
+  // Proxies, certificates and endpoints.
   ...words(`ALL_PROXY FTP_PROXY HTTPS_PROXY HTTP_PROXY NO_PROXY RSYNC_PROXY SOCKS_PROXY WS_PROXY WSS_PROXY
     AWS_CA_BUNDLE AWS_CONFIG_FILE AWS_ENDPOINT_URL AWS_SHARED_CREDENTIALS_FILE BOTO_CONFIG CLOUDSDK_CONFIG
     CURL_CA_BUNDLE CURL_HOME CURL_SSL_BACKEND DENO_CERT GRPC_DEFAULT_SSL_ROOTS_FILE_PATH HTTPLIB2_CA_CERTS KUBECONFIG
@@ -51,70 +51,70 @@ const critical = new Set([
     WAYLAND_DISPLAY XAUTHORITY`),
 ])
 
-// Prefixes of such variables. Each ends with the underscore, where the variables have one there.
+// Prefixes of such variables, including a trailing underscore if the variables have one.
 const criticalPrefixes =
   words(`BASH_FUNC_ BUNDLE_ BUN_CONFIG_ CARGO_ALIAS_ CARGO_BUILD_ CARGO_HTTP_ CARGO_NET_
   CARGO_REGISTRIES_ CARGO_SOURCE_ CARGO_TARGET_ COMPLUS_ CORECLR_ COR_ENABLE_ COR_PROFILER DOTNET_ DYLD_ ERL_ GIT_ GLIBC_ JAVA_TOOL_ JDK_
   LC_ LD_ LUA_ MALLOC_ NODE_ NPM_CONFIG_ OPENSSL_ PERL5 PIP_ PNPM_CONFIG_ SSH_ SSL_ UV_ XDG_ YARN_`)
-// Every variable of Python's own begins so; PythonAnywhere is a company.
-const ofPython = /^PYTHON(?!ANYWHERE)/
+// Matches all variables of the Python interpreter; PythonAnywhere is a company.
+const pythonName = /^PYTHON(?!ANYWHERE)/
 
-/** Whether the variable would hand the machine over. Without case, as Windows compares. */
+/** Returns true if setting the variable could take over the machine. Ignores case, as Windows does. */
 export function isCriticalEnvName(name: string): boolean {
   const upper = name.toUpperCase()
   return (
-    critical.has(upper) ||
-    ofPython.test(upper) ||
+    criticalNames.has(upper) ||
+    pythonName.test(upper) ||
     criticalPrefixes.some((prefix) => upper.startsWith(prefix))
   )
 }
 
-/** The service that is built in. */
+/** Id of the built-in service. */
 export const systemServiceId = 'tidegate'
 
-/** Whether only the built-in service may set the variable, because it would point our own tools elsewhere. */
+/** Returns true for variables that configure Tidegate's own tools, which only the built-in service may set. */
 export function isOperatorEnvName(name: string): boolean {
   return name.toUpperCase().startsWith('TIDEGATE_')
 }
 
-// What a variable's name ends with that tells programs and agents where they send what they have, what they read first,
-// what they run and whom they trust. docs/guide/gate-services.md has the same list.
-const steeringEnds =
+// Suffixes of variables that tell programs and agents where to send data, what to read first, what to run and whom to
+// trust. Keep in sync with docs/guide/gate-services.md.
+const steeringSuffixes =
   words(`API_BASE API_HOST API_URL ARGS ASKPASS BASEURL BASE_URI BROWSER CACERT CA_BUNDLE CA_CERT
     CA_CERTS CA_FILE CERT_FILE CMD COMMAND EDITOR ENDPOINT ENDPOINTS EXEC FLAGS HOME HOOK HOOKS INDEX_URL INIT
     INSECURE INSTRUCTIONS MIRROR OPTIONS OPTS PAGER PATH PATHS PLUGIN PLUGINS PRELOAD PROFILE PROMPT PROXY
     RC REGISTRY RSH SHELL STARTUP WRAPPER`)
-const steers = new RegExp(
-  `CONFIG|(?:^|_)(?:BASE_URL|ENDPOINT_URL|MCP)(?:_|$)|(?:^|_)(?:${steeringEnds.join('|')})$`,
+const steeringName = new RegExp(
+  `CONFIG|(?:^|_)(?:BASE_URL|ENDPOINT_URL|MCP)(?:_|$)|(?:^|_)(?:${steeringSuffixes.join('|')})$`,
 )
-// What coding agents read for themselves.
+// Prefixes of variables that configure coding agents.
 const agentPrefixes = words(
   'AIDER_ CLAUDE_ CLINE_ CODEX_ COPILOT_ CURSOR_ GEMINI_CLI_ GOOSE_ OPENCODE_ WINDSURF_',
 )
 
 /**
- * Whether the variable steers programs or agents, as `OPENAI_BASE_URL` does. A service may set it under the name of its
- * verified domain only.
+ * Returns true if the variable steers programs or agents, as `OPENAI_BASE_URL` does. A service may set it only with the
+ * prefix of its verified domain.
  */
 export function isSteeringEnvName(name: string): boolean {
   const upper = name.toUpperCase()
-  return steers.test(upper) || agentPrefixes.some((prefix) => upper.startsWith(prefix))
+  return steeringName.test(upper) || agentPrefixes.some((prefix) => upper.startsWith(prefix))
 }
 
-/** `acme-mail` -> `ACME_MAIL_`, `3d-print` -> `_3D_PRINT_`: what variables of that name begin with. */
+/** Returns the prefix of a name's variables: `acme-mail` -> `ACME_MAIL_`, `3d-print` -> `_3D_PRINT_`. */
 export function envPrefixOf(name: string): string {
-  const words = name.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
-  return `${words}_`.replace(/^(?=\d)/, '_')
+  const prefix = name.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
+  return `${prefix}_`.replace(/^(?=\d)/, '_')
 }
 
-/** Without case, as Windows compares. */
+/** Returns true if the name starts with the prefix. Ignores case, as Windows does. */
 export function isUnderPrefix(name: string, prefix: string | null | undefined): boolean {
   return prefix != null && name.toUpperCase().startsWith(prefix)
 }
 
 /**
- * Why a service may not give out the variable, whatever a person says; undefined where it may. `prefix` is what variables
- * begin with that are its own (`ACME_`), where that is verified.
+ * Returns why a service may not set the variable, even with a person's approval; undefined if it may. `prefix`: prefix
+ * of the service's own variables (`ACME_`), if its domain is verified.
  */
 export function envNameProblem(
   name: string,
@@ -128,12 +128,12 @@ export function envNameProblem(
 
 const agentTokenSuffix = '_GATE_AGENT_TOKEN'
 
-/** `acme-mail`, `acme--mail` -> `ACME_MAIL_GATE_AGENT_TOKEN`, as the published SDKs derive it. */
+/** Returns `ACME_MAIL_GATE_AGENT_TOKEN` for `acme-mail` or `acme--mail`, as the published SDKs do. */
 export function agentTokenEnvName(serviceId: string): string {
   return serviceId.toUpperCase().replace(/[-_]+/g, '_') + agentTokenSuffix
 }
 
-/** Whether Gate itself writes the variable, so that no service may. */
+/** Returns true for variables that Gate itself writes, which no service may set. */
 export function isGateManagedEnvName(name: string): boolean {
   const upper = name.toUpperCase()
   return upper === 'FOIL_AGENT_TOKEN' || upper.endsWith(agentTokenSuffix)
@@ -143,7 +143,7 @@ export function isEnvName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)
 }
 
-/** `publicUrl` has no slash at its end. */
+/** Returns the URL of a consent page. `publicUrl` has no trailing slash. */
 export function consentUrl(publicUrl: string, gateSessionId: GateSessionId): string {
   return `${publicUrl}/gate/consent/${gateSessionId}`
 }

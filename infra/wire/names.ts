@@ -1,4 +1,4 @@
-/** Names that published clients depend on byte for byte; they never change with the product's name. */
+/** Names that published clients depend on byte for byte. They keep the product's former name. */
 export const wire = {
   sealedTokenAad: 'foil-sealed-results-v2',
   sealedTokenKeyLabel: 'sealed-results',

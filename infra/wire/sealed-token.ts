@@ -7,7 +7,7 @@ import { wire } from './names.ts'
 // Version 2, big-endian, base64:
 //   0x02 | recipient count u16 | nonce 12 | ciphertext length u32 | ciphertext | tag 16
 //   then per recipient: id 32 | nonce 12 | wrapped content key 32 | tag 16
-// Version 1, opened only: 0x01 | nonce 12 | ciphertext | tag 16, one recipient and no additional data.
+// Version 1, read only: 0x01 | nonce 12 | ciphertext | tag 16, one recipient and no AAD.
 const nonceBytes = 12
 const tagBytes = 16
 const keyBytes = 32
@@ -18,12 +18,12 @@ const maxPayloadBytes = 4 * 1024 * 1024
 
 export const maxRecipients = 256
 
-/** The token was not sealed to this key, or was changed on the way. */
+/** Thrown for a token that was not sealed to this key or was modified. */
 export class UnreadableToken extends Error {
   override name = 'UnreadableToken'
 }
 
-/** `secretHashes`: lower-case hexadecimal SHA-256 of each secret key that can open the token; 1 to 256 of them. */
+/** Encrypts a payload to secret keys. `secretHashes`: lower-case hex SHA-256 of 1 to 256 secret keys. */
 export function sealToken(options: {
   payload: unknown
   secretHashes: string[]
@@ -54,14 +54,13 @@ export function sealToken(options: {
   return Buffer.concat([header, sealed, ...recipients]).toString('base64')
 }
 
-/** The payload. Throws UnreadableToken. */
+/** Decrypts the payload. Throws UnreadableToken. */
 export function openToken(
   token: string,
-  opener: { secretKey: string } | { secretHash: string },
+  key: { secretKey: string } | { secretHash: string },
 ): unknown {
   const bytes = Buffer.from(token, 'base64')
-  const hash =
-    'secretHash' in opener ? opener.secretHash.toLowerCase() : secretHashOf(opener.secretKey)
+  const hash = 'secretHash' in key ? key.secretHash.toLowerCase() : secretHashOf(key.secretKey)
   try {
     const plaintext = bytes[0] === 1 ? openVersion1(bytes, hash) : openVersion2(bytes, hash)
     return JSON.parse(inflateSync(plaintext, { maxOutputLength: maxPayloadBytes }).toString('utf8'))
@@ -78,11 +77,11 @@ function openVersion1(bytes: Buffer, hash: string): Buffer {
 function openVersion2(bytes: Buffer, hash: string): Buffer {
   const { header, sealed, recipients } = split(bytes)
   const id = recipientId(hash)
-  const mine = recipients.find((recipient) => recipient.subarray(0, idBytes).equals(id))
-  if (!mine) throw new Error('not a recipient')
-  const key = decrypt(mine.subarray(idBytes + nonceBytes), {
+  const entry = recipients.find((recipient) => recipient.subarray(0, idBytes).equals(id))
+  if (!entry) throw new Error('not a recipient')
+  const key = decrypt(entry.subarray(idBytes + nonceBytes), {
     key: tokenKey(hash),
-    nonce: mine.subarray(idBytes, idBytes + nonceBytes),
+    nonce: entry.subarray(idBytes, idBytes + nonceBytes),
     aad: recipientAad(id),
   })
   const ids = recipients.map((recipient) => recipient.subarray(0, idBytes))
@@ -155,9 +154,9 @@ interface Cipher {
   aad?: Buffer
 }
 
-// AES-256-GCM; the tag follows the ciphertext.
+// Encrypts with AES-256-GCM and appends the tag.
 function encrypt(plaintext: Buffer, { key, nonce, aad }: Cipher): Buffer {
-  // With a key object this is several times as fast as with the bytes themselves.
+  // A key object is several times faster than bytes.
   const cipher = createCipheriv('aes-256-gcm', createSecretKey(key), nonce)
   if (aad) cipher.setAAD(aad)
   return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])

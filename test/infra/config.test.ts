@@ -79,7 +79,7 @@ it.each(['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TLS_PORT'])(
 )
 
 it('settings believe no edge where nobody is trusted', () => {
-  expect(() => readConfig({ EDGE_HEADERS: 'bunny' })).toThrow(/EDGE_HEADERS: TRUSTED_PROXIES/)
+  expect(() => readConfig({ EDGE_HEADERS: 'bunny' })).toThrow(/EDGE_HEADERS needs TRUSTED_PROXIES/)
 })
 
 it('settings treat an empty value as not set', () => {
@@ -96,7 +96,7 @@ it('settings are read from files where secrets are mounted', async () => {
   const url = 'postgres://user@host/tidegate'
   expect(readConfig({ DATABASE_URL_FILE: file }).DATABASE_URL).toBe(url)
   const both = { DATABASE_URL: url, DATABASE_URL_FILE: file }
-  expect(() => readConfig(both)).toThrow('DATABASE_URL_FILE: DATABASE_URL is set, too')
+  expect(() => readConfig(both)).toThrow('DATABASE_URL_FILE: DATABASE_URL is also set')
   const bad = {
     DATABASE_URL_FILE: `${folder}/none`,
     TIDEGATE_MASTER_KEYS_FILE: `${folder}/empty`,

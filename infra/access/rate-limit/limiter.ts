@@ -4,8 +4,8 @@ import type { Clock, ConsoleSessionId, OrganizationId } from '../../ids.ts'
 import { createLru } from '../../lru.ts'
 
 /**
- * All keys of one type of an organization share a bucket. What an edge has scored has one of its own, and so has each
- * console session.
+ * An organization's keys of one type share a bucket. Requests sent for scoring (`requests`) and each console session
+ * (`person`) have their own.
  */
 export type BucketName = KeyType | 'requests' | 'person'
 
@@ -16,7 +16,7 @@ export const bucketIdOf = (owner: Owner, bucket: BucketName): string => `${owner
 export interface RateLimitRequest {
   owner: Owner
   bucket: BucketName
-  /** Units in 60 seconds, at least 1; also what the bucket holds at most. */
+  /** Units per 60 seconds, at least 1; also the capacity of the bucket. */
   limit: number
   cost: number
 }
@@ -26,23 +26,23 @@ export interface RateLimitResult {
   limit: number
   remaining: number
   cost: number
-  /** Whole seconds until the same request would be admitted, at least 1; 0 when it was. */
+  /** Whole seconds until the same request would be admitted, at least 1; 0 if it was admitted. */
   retryAfterSeconds: number
 }
 
 export interface RateLimiter {
-  /** Admits at once by the last balance while little is unreported. Only the store refuses. */
+  /** Admits synchronously by the last balance while few units are unreported. Only the store refuses. */
   consume(request: RateLimitRequest): RateLimitResult | Promise<RateLimitResult>
   refund(request: RateLimitRequest): void
-  /** Whole units that are left of the request's bucket, as far as this process knows; negative where it owes some. */
+  /** Returns the whole units left in the bucket as far as this process knows; negative for a debt. */
   remaining(request: RateLimitRequest): number
-  /** Reports what is left to report. */
+  /** Reports the remaining spent units. */
   close(): Promise<void>
 }
 
 /**
- * A unit is counted in 60,000 parts. A bucket of `limit` units in 60 seconds then gains `limit` parts a millisecond,
- * and all arithmetic is in whole numbers, exact up to a limit of 10^11.
+ * Parts per unit. A bucket of `limit` units per 60 seconds refills by `limit` parts a millisecond, so all arithmetic is
+ * in integers, exact up to a limit of 10^11.
  */
 export const unit = 60_000
 
@@ -55,17 +55,17 @@ export interface Report {
 
 export interface BucketStore {
   /**
-   * Charges buckets that all processes share, each named once. Returns the parts that each has then, in their order.
-   * They may be below `-limit` or above `limit` until the next charge. Rejects when the store cannot be reached.
+   * Charges buckets that all processes share, each at most once per call. Returns the remaining parts in the order of
+   * the reports, possibly below `-limit` or above `limit` until the next charge. Rejects if the store is unreachable.
    */
   charge(reports: Report[]): Promise<number[]>
 }
 
 export interface RateLimiterOptions {
   store: BucketStore
-  /** Whole milliseconds of which only differences matter. Default: a clock of the process that is never set. */
+  /** Whole milliseconds; only differences matter. Default: the process's monotonic clock. */
   clock?: Clock
-  /** Calls `run` every `ms` until the function it returned is called. Default: an interval that keeps nothing alive. */
+  /** Calls `run` every `ms` until the returned function is called. Default: an unref'd interval. */
   every?: (ms: number, run: () => void) => () => void
   maxBuckets?: number
 }
@@ -73,41 +73,41 @@ export interface RateLimiterOptions {
 interface Bucket {
   readonly id: string
   limit: number
-  /** The store's last answer, by the clock of this process; undefined before the first one and after a failure. */
+  /** The store's last balance, by the clock of this process; undefined before the first one and after a failure. */
   balance: { parts: number; at: number } | undefined
-  /** Parts spent here that `balance` lacks; negative when more was refunded. */
+  /** Parts spent here that `balance` does not include yet; negative if more was refunded. */
   unreported: number
 }
 
-/** A request that waits for the store's answer. A cost of 0 only reports. */
-interface Waiting {
+/** A request that waits for the store. A cost of 0 only reports. */
+interface PendingRequest {
   bucket: Bucket
   cost: number
 }
 
-/** The row of a bucket in a statement. */
+/** The row of a bucket in one statement. */
 interface Charge {
   bucket: Bucket
-  /** Parts of `charge` that requests are waiting for. */
-  waits: number
+  /** Parts of `charge` that pending requests asked for. */
+  pendingParts: number
   charge: number
 }
 
 const reportMs = 50
-// So n processes together admit at most n twentieths more than the limit.
-const mostUnreported = 1 / 20
+// Share of the limit that a process may admit before it reports: n processes overshoot by at most n/20.
+const maxUnreported = 1 / 20
 
-/** Token buckets shared by all processes with the same store (docs/internals/architecture.md, Rate limits). */
+/** Creates token buckets shared by all processes with the same store (docs/internals/architecture.md, Rate limits). */
 export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   const { store, clock = processClock, every = unrefInterval, maxBuckets = 40_000 } = options
   const recent = createLru<string, Bucket>(maxBuckets)
-  // By id, because `recent` may drop a bucket before its report, and a statement can name a bucket only once.
+  // By id: `recent` may evict a bucket before it is reported, and a statement can name a bucket only once.
   const dirty = new Map<string, Bucket>()
   const statements = createGroupCommit({ write, maxRecords: Number.POSITIVE_INFINITY })
   let reporting: Promise<void> | undefined
 
-  async function write(waiting: Waiting[]): Promise<RateLimitResult[]> {
-    const charges = startCharges(waiting)
+  async function write(pending: PendingRequest[]): Promise<RateLimitResult[]> {
+    const charges = startCharges(pending)
     for (const { bucket } of charges) dirty.delete(bucket.id)
     let balances: number[] = []
     try {
@@ -117,12 +117,13 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     } finally {
       settle(charges, balances, clock())
     }
-    return decideInOrder(waiting, balancesBefore(charges, balances))
+    return decideInOrder(pending, balancesBefore(charges, balances))
   }
 
-  async function askStore(waiting: Waiting): Promise<RateLimitResult> {
-    const [result] = await statements.append([waiting])
-    if (!result) throw new Error(`no answer for bucket ${waiting.bucket.id}`)
+  async function chargeStore(pending: PendingRequest): Promise<RateLimitResult> {
+    const [result] = await statements.append([pending])
+    if (!result)
+      throw new Error(`the store returned no result for rate-limit bucket ${pending.bucket.id}`)
     return result
   }
 
@@ -138,10 +139,10 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
     })
   })
 
-  function find({ owner, bucket: name, limit }: RateLimitRequest): Bucket {
+  function bucketOf({ owner, bucket: name, limit }: RateLimitRequest): Bucket {
     const id = bucketIdOf(owner, name)
-    const found = recent.get(id)
-    if (found) return found
+    const existing = recent.get(id)
+    if (existing) return existing
     const bucket = dirty.get(id) ?? { id, limit, balance: undefined, unreported: 0 }
     recent.set(id, bucket)
     return bucket
@@ -150,25 +151,25 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   return {
     consume(request) {
       const { limit, cost } = request
-      const bucket = find(request)
-      // The store clips what a lower limit doesn't hold.
+      const bucket = bucketOf(request)
+      // The store clips the balance to a lower limit.
       if (bucket.limit !== limit) bucket.balance = undefined
       bucket.limit = limit
       dirty.set(bucket.id, bucket)
       const unreported = bucket.unreported + cost * unit
-      const parts = partsOf(bucket, limit, clock()) - cost * unit
-      if (!bucket.balance || parts < 0 || unreported >= limit * unit * mostUnreported)
-        return askStore({ bucket, cost })
+      const parts = partsLeft(bucket, limit, clock()) - cost * unit
+      if (!bucket.balance || parts < 0 || unreported >= limit * unit * maxUnreported)
+        return chargeStore({ bucket, cost })
       bucket.unreported = unreported
       return resultOf({ limit, cost, parts })
     },
     refund(request) {
-      const bucket = find(request)
-      const free = request.limit * unit - partsOf(bucket, request.limit, clock())
+      const bucket = bucketOf(request)
+      const free = request.limit * unit - partsLeft(bucket, request.limit, clock())
       bucket.unreported -= Math.min(request.cost * unit, free)
       dirty.set(bucket.id, bucket)
     },
-    remaining: (request) => Math.floor(partsOf(find(request), request.limit, clock()) / unit),
+    remaining: (request) => Math.floor(partsLeft(bucketOf(request), request.limit, clock()) / unit),
     async close() {
       stopReporting()
       await reporting
@@ -177,16 +178,16 @@ export function createRateLimiter(options: RateLimiterOptions): RateLimiter {
   }
 }
 
-/** Sums a statement by bucket. Until the answer comes, everything in it counts as spent. */
-function startCharges(waiting: Waiting[]): Charge[] {
-  return [...Map.groupBy(waiting, ({ bucket }) => bucket)].map(([bucket, requests]) => {
-    const waits = requests.reduce((sum, { cost }) => sum + cost * unit, 0)
-    bucket.unreported += waits
-    return { bucket, waits, charge: bucket.unreported }
+/** Sums the pending requests by bucket and counts them as spent until the store responds. */
+function startCharges(pending: PendingRequest[]): Charge[] {
+  return [...Map.groupBy(pending, ({ bucket }) => bucket)].map(([bucket, requests]) => {
+    const pendingParts = requests.reduce((sum, { cost }) => sum + cost * unit, 0)
+    bucket.unreported += pendingParts
+    return { bucket, pendingParts, charge: bucket.unreported }
   })
 }
 
-/** Takes over the balances, none after a failure. A statement that failed may have charged, so it isn't repeated. */
+/** Stores the new balances; none after a failure. A failed statement may have charged, so it is not retried. */
 function settle(charges: Charge[], balances: number[], at: number): void {
   for (const [i, { bucket, charge }] of charges.entries()) {
     const parts = balances[i]
@@ -195,26 +196,26 @@ function settle(charges: Charge[], balances: number[], at: number): void {
   }
 }
 
-/** Returns what each bucket had before the requests that waited. */
+/** Returns the parts that each bucket had before the pending requests. */
 function balancesBefore(charges: Charge[], balances: number[]): Map<Bucket, number> {
   return new Map(
-    charges.map(({ bucket, waits }, i) => [
+    charges.map(({ bucket, pendingParts }, i) => [
       bucket,
-      Math.min(bucket.limit * unit, (balances[i] ?? 0) + waits),
+      Math.min(bucket.limit * unit, (balances[i] ?? 0) + pendingParts),
     ]),
   )
 }
 
-function decideInOrder(waiting: Waiting[], left: Map<Bucket, number>): RateLimitResult[] {
-  return waiting.map(({ bucket, cost }) => {
+function decideInOrder(pending: PendingRequest[], left: Map<Bucket, number>): RateLimitResult[] {
+  return pending.map(({ bucket, cost }) => {
     const parts = (left.get(bucket) ?? 0) - cost * unit
     left.set(bucket, parts)
     return resultOf({ limit: bucket.limit, cost, parts })
   })
 }
 
-/** Returns what is left of a bucket as far as this process knows. A clock that steps back only stands still. */
-function partsOf({ balance, unreported }: Bucket, limit: number, now: number): number {
+/** Returns the parts left in a bucket as far as this process knows. A clock that steps back refills nothing. */
+function partsLeft({ balance, unreported }: Bucket, limit: number, now: number): number {
   const full = limit * unit
   if (!balance) return full - unreported
   const { parts, at } = balance
@@ -222,7 +223,7 @@ function partsOf({ balance, unreported }: Bucket, limit: number, now: number): n
   return Math.min(full, refilled) - unreported
 }
 
-/** `parts`: what is left after the charge. */
+/** Converts the parts left after a charge into a result. */
 function resultOf({
   limit,
   cost,

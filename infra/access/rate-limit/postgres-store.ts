@@ -3,9 +3,9 @@ import type { Migrations } from '../../postgres/migrations.ts'
 import type { BucketStore } from './limiter.ts'
 
 /**
- * Unlogged: after a crash of Postgres the buckets are full again, which is what they are a minute later anyway.
- * Half of a page stays free, so that an update finds room next to the old version and touches no index. `parts` and `at`
- * (epoch milliseconds) are as after the last charge, `capacity` is the limit in parts.
+ * Unlogged: after a crash of Postgres the buckets are full, as they would be a minute later anyway. A fillfactor of 50
+ * leaves room for HOT updates, which touch no index. `parts` and `at` (epoch milliseconds) describe the bucket after
+ * its last charge; `capacity` is the limit in parts.
  */
 export const rateLimitMigrations: Migrations = {
   name: 'rate-limits',
@@ -26,8 +26,8 @@ export const rateLimitPoolOptions = {
 
 const now = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
-// A new bucket is full, so what an `excluded` row lacks of its capacity is the charge. The order of the rows is the same
-// in every process, so that two statements never wait for each other's locks.
+// A new bucket starts full, so `excluded.capacity - excluded.parts` is the charge. Every process locks rows in the
+// order of their ids, which prevents deadlocks.
 const charge = `
 insert into tidegate.rate_limits as b (bucket, parts, at, capacity)
 select bucket, "limit" * 60000 - charge, ${now}, "limit" * 60000
@@ -42,7 +42,7 @@ on conflict (bucket) do update set capacity = excluded.capacity, (parts, at) = (
 )
 returning bucket, parts::float8`
 
-/** Buckets as rows; all reports at once are one statement. */
+/** Creates a bucket store in Postgres that charges all reports of a call in one statement. */
 export function createPostgresStore(pool: pg.Pool): BucketStore {
   return {
     async charge(reports) {
@@ -58,7 +58,8 @@ export function createPostgresStore(pool: pg.Pool): BucketStore {
       const parts = new Map(rows.map((row) => [row.bucket, row.parts]))
       return reports.map(({ bucketId }) => {
         const left = parts.get(bucketId)
-        if (left === undefined) throw new Error(`bucket ${bucketId} was written but not returned`)
+        if (left === undefined)
+          throw new Error(`rate-limit bucket ${bucketId} was written but not returned`)
         return left
       })
     },

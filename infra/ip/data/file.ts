@@ -4,7 +4,7 @@ import { brotliCompressSync, brotliDecompress, constants } from 'node:zlib'
 import { z } from 'zod'
 import type { Subject } from './ranges.ts'
 
-/** What the compact file of addresses knows, by subject. */
+/** Subjects of the IP data file. */
 const subjects = ['country', 'network', 'labels'] as const
 export type SubjectName = (typeof subjects)[number]
 
@@ -12,7 +12,7 @@ const source = z.object({
   name: z.string(),
   subject: z.enum(subjects),
   licence: z.string(),
-  /** When the data were made, `2026-06-01`. */
+  /** Date of the data, such as `2026-06-01`. */
   date: z.iso.date(),
   note: z.string().optional(),
 })
@@ -25,17 +25,17 @@ export type AddressSource = z.output<typeof source>
 export type AddressHead = z.output<typeof head>
 
 /**
- * Names are `DE` (country), `64500 Example Networks` (network: number and holder), and `vpn Mullvad` (labels: kind and
- * operator).
+ * The IP data file in memory. Names look like `DE` (country), `64500 Example Networks` (network), `vpn Mullvad`
+ * (labels).
  */
 export interface AddressData extends Record<SubjectName, Subject> {
   head: AddressHead
 }
 
-// The file is one line of JSON, so that `head -1` shows its sources, and then what `v8.serialize` writes of the subjects,
-// compressed with Brotli. Node writes numbers in the byte order of the machine, which is the same on x86 and ARM.
+// File format: one line of JSON, so that `head -1` shows the sources, then the subjects as written by `v8.serialize`,
+// compressed with Brotli. Numbers have the byte order of the machine, which is the same on x86 and ARM.
 
-// Differences of sorted numbers compress better than the numbers. `map` would take ten times as long as adding in place.
+// Delta encoding: differences of sorted numbers compress better. Adding in place is ten times faster than `map`.
 const starts4 = z.codec(z.instanceof(Uint32Array), z.instanceof(Uint32Array), {
   encode: (starts) => starts.map((start, i) => start - (starts[i - 1] ?? 0)),
   decode: (starts) => {
@@ -60,7 +60,7 @@ const body = z.object({ country: subject, network: subject, labels: subject })
 
 export function encodeAddresses({ head, ...data }: AddressData): Buffer {
   const bytes = serialize(z.encode(body, data))
-  // The best quality takes a minute, and saves a tenth.
+  // Maximum quality would take a minute and save only a tenth.
   const params = {
     [constants.BROTLI_PARAM_QUALITY]: 9,
     [constants.BROTLI_PARAM_LGWIN]: 24,
@@ -74,13 +74,13 @@ export function encodeAddresses({ head, ...data }: AddressData): Buffer {
 
 const decompress = promisify(brotliDecompress)
 
-/** The first line alone. Throws where it is no such file. */
+/** Returns the parsed first line. Throws if it is not an IP data file. */
 export function readHead(file: Buffer): AddressHead {
   const end = file.indexOf('\n')
   return head.parse(JSON.parse(file.toString('utf8', 0, Math.max(end, 0))))
 }
 
-/** Throws where it is no such file, or one of another form. */
+/** Decodes an IP data file. Throws if it is none, or of another format version. */
 export async function decodeAddresses(file: Buffer): Promise<AddressData> {
   const head = readHead(file)
   const bytes = await decompress(file.subarray(file.indexOf('\n') + 1))

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
+import { countText } from '../../text.ts'
 import type { AddressData } from './file.ts'
-import { readAddresses, shippedFile } from './read.ts'
+import { bundledFile, readAddresses } from './read.ts'
 import { type ListFile, type ReputationList, readReputationList } from './reputation.ts'
 
 const pollMs = 30_000
@@ -8,7 +9,7 @@ const dayMs = 24 * 60 * 60 * 1000
 const oldDays = 90
 
 interface FollowOptions {
-  /** Where an operator's update is written; without a file there the one that comes along is read. */
+  /** Path of the operator's IP data file. If it does not exist, the bundled one is used. */
   file: string
   warn: (text: string) => void
   everyMs?: number
@@ -19,38 +20,42 @@ export interface Followed<T> {
   stop(): void
 }
 
-/** Reads the file, and again whenever it was replaced. One that cannot be read fails the start, and later changes nothing. */
+/**
+ * Reads the file and reloads it when it is replaced. An unreadable file fails the start; later it only logs a warning.
+ */
 export async function followAddresses({
   file,
   warn,
   everyMs = pollMs,
 }: FollowOptions): Promise<Followed<AddressData>> {
-  let seen = await changedAt(file)
-  let data = await readAddresses(seen === undefined ? shippedFile : file)
-  if (seen !== undefined) warnOfAge(data, { file, warn })
+  let loadedAt = await changedAt(file)
+  let data = await readAddresses(loadedAt === undefined ? bundledFile : file)
+  if (loadedAt !== undefined) warnOfAge(data, { file, warn })
   const stop = repeat(everyMs, async () => {
     const changed = await changedAt(file)
-    if (changed === seen || changed === undefined) return
-    seen = changed
+    if (changed === loadedAt || changed === undefined) return
+    loadedAt = changed
     data = await readAddresses(file).catch((error) => {
-      warn(`the new file of addresses is not used: ${error.message}`)
+      warn(`failed to load the new IP data file: ${error.message}`)
       return data
     })
   })
   return { current: () => data, stop }
 }
 
-/** The same of lists that an operator keeps. Lines that cannot be read are left out, with a warning. */
+/** Does the same for the operator's reputation lists. Invalid lines are ignored, with a warning. */
 export async function followLists(
   files: readonly ListFile[],
   { warn, everyMs = pollMs }: Omit<FollowOptions, 'file'>,
 ): Promise<Followed<ReputationList[]>> {
-  const read = async (one: ListFile): Promise<ReputationList> => {
-    const list = await readReputationList(one)
+  const read = async (listFile: ListFile): Promise<ReputationList> => {
+    const list = await readReputationList(listFile)
     const [first] = list.badLines
-    const all = list.badLines.length
+    const count = list.badLines.length
     if (first)
-      warn(`${one.file}: ${all} lines are no address or CIDR, the first of them is line ${first}`)
+      warn(
+        `${listFile.file}: ignoring ${countText(count, 'line')} without an address or CIDR; the first is line ${first}`,
+      )
     return list
   }
   let lists = await Promise.all(files.map(read))
@@ -58,7 +63,7 @@ export async function followLists(
     const changed = await changedAt(list.file)
     if (changed === list.changedAt || changed === undefined) return list
     return read(list).catch((error) => {
-      warn(`the new ${list.file} is not used: ${error.message}`)
+      warn(`failed to load the new ${list.file}: ${error.message}`)
       return { ...list, changedAt: changed }
     })
   }
@@ -68,7 +73,7 @@ export async function followLists(
   return { current: () => lists, stop }
 }
 
-// One run at a time. The work catches what it throws.
+// Runs `work` periodically, one run at a time. `work` must not reject.
 function repeat(everyMs: number, work: () => Promise<void>): () => void {
   let isBusy = false
   const timer = setInterval(async () => {
@@ -82,8 +87,8 @@ function repeat(everyMs: number, work: () => Promise<void>): () => void {
 }
 
 async function changedAt(file: string): Promise<number | undefined> {
-  const found = await stat(file).catch(() => undefined)
-  return found?.mtimeMs
+  const stats = await stat(file).catch(() => undefined)
+  return stats?.mtimeMs
 }
 
 function warnOfAge(
@@ -91,5 +96,5 @@ function warnOfAge(
   { file, warn }: Pick<FollowOptions, 'file' | 'warn'>,
 ): void {
   const days = Math.floor((Date.now() - Date.parse(head.made)) / dayMs)
-  if (days > oldDays) warn(`${file} is ${days} days old: tidegate data update makes it anew`)
+  if (days > oldDays) warn(`${file} is ${days} days old: update it with tidegate data update`)
 }

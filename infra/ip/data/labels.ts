@@ -1,6 +1,6 @@
 import { mergeRanges, type Ranges } from './ranges.ts'
 
-/** What lists say of an address, lowest rank first: where several do, the last of them counts. */
+/** Kinds of labels by rank: if an address has several, the last of these counts. */
 const labelKinds = ['hosting', 'cdn', 'bot', 'vpn', 'relay', 'tor'] as const
 export type LabelKind = (typeof labelKinds)[number]
 
@@ -11,18 +11,18 @@ export interface Label {
 
 export const labelName = ({ kind, operator }: Label): string => `${kind} ${operator}`
 
-/** undefined for what is no label, such as an empty name. */
+/** Parses a label; undefined for other text, such as an empty name. */
 export function labelOf(name: string): Label | undefined {
-  const kind = labelKinds.find((one) => name.startsWith(`${one} `))
+  const kind = labelKinds.find((prefix) => name.startsWith(`${prefix} `))
   return kind && { kind, operator: name.slice(kind.length + 1) }
 }
 
-/** Makes one list of many. An address that several have is what has the higher rank, then what the smaller range says. */
+/** Merges lists. If several contain an address, the label of higher rank counts, then that of the smaller range. */
 export const mergeLabels = (lists: readonly Ranges[]): Ranges =>
   mergeRanges(lists, (name) => labelKinds.findIndex((kind) => name.startsWith(`${kind} `)))
 
-// What iporigin took from lists that have no licence, as the third part of its NOTICE names it.
-const withoutLicence = new Set([
+// Providers that iporigin took from lists without a license (third part of its NOTICE).
+const unlicensed = new Set([
   'Akamai',
   'BunnyCDN',
   'BuyVM',
@@ -38,10 +38,10 @@ const withoutLicence = new Set([
 ])
 const relays = new Set(['Apple Private Relay'])
 
-/** The label of iporigin's; empty for what may not be passed on, and for kinds that are not known here. */
+/** Converts a label of iporigin; empty for providers that may not be redistributed, and for unknown kinds. */
 export function labelOfIporigin({ provider, kind }: { provider: string; kind: string }): string {
-  const known = relays.has(provider) ? 'relay' : labelKinds.find((one) => one === kind)
-  return known && !withoutLicence.has(provider)
-    ? labelName({ kind: known, operator: provider })
+  const labelKind = relays.has(provider) ? 'relay' : labelKinds.find((name) => name === kind)
+  return labelKind && !unlicensed.has(provider)
+    ? labelName({ kind: labelKind, operator: provider })
     : ''
 }

@@ -1,29 +1,29 @@
 import ipaddr from 'ipaddr.js'
 
-/** IPv4 by its 32 bits, IPv6 by its first 64, since whoever has one address of a /64 has all of them. */
+/** Sort key of an address: 32 bits of IPv4, or the first 64 of IPv6, because one customer has an entire /64. */
 export type Key = number | bigint
 
-/** Sorted by start. A range reaches to the next start; its value is the place of its name, and 0 = nothing is known. */
+/** Ranges sorted by start, each ending before the next. A value is the index of the range's name; 0 = unknown. */
 interface RangeTable<Starts = Uint32Array | BigUint64Array> {
   starts: Starts
   values: Uint32Array<ArrayBuffer>
 }
 
-/** What is known of addresses on one subject. `names[0]` is empty. */
+/** An index from addresses to names, such as countries. `names[0]` is empty. */
 export interface Subject {
   names: string[]
   ipv4: RangeTable<Uint32Array<ArrayBuffer>>
   ipv6: RangeTable<BigUint64Array<ArrayBuffer>>
 }
 
-/** Both ends belong to it. */
+/** A named range; both ends are inclusive. */
 export interface Range {
   start: Key
   end: Key
   name: string
 }
 
-/** Ranges by version; those of a version are disjoint, in any order. */
+/** Ranges by IP version: disjoint, in any order. */
 export interface Ranges {
   ipv4: Range[]
   ipv6: Range[]
@@ -31,17 +31,17 @@ export interface Ranges {
 
 export const noRanges = (): Ranges => ({ ipv4: [], ipv6: [] })
 
-/** The name of the range that the address is in; empty where it is in none. */
+/** Returns the name of the range that contains the address; empty if none does. */
 export function nameAt({ names, ipv4, ipv6 }: Subject, key: Key): string {
   return names[valueAt(typeof key === 'bigint' ? ipv6 : ipv4, key)] ?? ''
 }
 
-/** IPv4 inside IPv6 is IPv4. Throws at what is no address. */
+/** Parses an address; IPv4-mapped IPv6 becomes IPv4. Throws if it is not an address. */
 export const parseAddress = (ip: string): ipaddr.IPv4 | ipaddr.IPv6 =>
-  // `process` tries both versions first, and so reads IPv4 twice.
+  // `process` alone would parse IPv4 twice, because it tries both versions first.
   ip.includes(':') ? ipaddr.process(ip) : ipaddr.IPv4.parse(ip)
 
-/** Of a valid address. */
+/** Returns the sort key of a valid address. */
 export function keyOfAddress(ip: string): Key {
   const bytes = Buffer.from(parseAddress(ip).toByteArray())
   return bytes.length === 4 ? bytes.readUInt32BE() : bytes.readBigUInt64BE()
@@ -57,7 +57,7 @@ function valueAt({ starts, values }: RangeTable, key: Key): number {
   return values[low - 1] ?? 0
 }
 
-/** Names come in the order of how many ranges they have, so that most values are small. */
+/** Builds an index. Names are sorted by their number of ranges, so that most values are small and compress well. */
 export function indexRanges({ ipv4, ipv6 }: Ranges): Subject {
   const counts = new Map<string, number>()
   for (const { name } of [...ipv4, ...ipv6]) counts.set(name, (counts.get(name) ?? 0) + 1)
@@ -71,10 +71,10 @@ export function indexRanges({ ipv4, ipv6 }: Ranges): Subject {
   }
 }
 
-const byCount = ([name, count]: [string, number], [other, others]: [string, number]) =>
-  others - count || (name < other ? -1 : 1)
+const byCount = ([nameA, a]: [string, number], [nameB, b]: [string, number]) =>
+  b - a || (nameA < nameB ? -1 : 1)
 
-function tableOf(ranges: Range[], known: Map<string, number>): { starts: Key[]; values: number[] } {
+function tableOf(ranges: Range[], index: Map<string, number>): { starts: Key[]; values: number[] } {
   const starts: Key[] = []
   const values: number[] = []
   const add = (start: Key, value: number) => {
@@ -82,16 +82,16 @@ function tableOf(ranges: Range[], known: Map<string, number>): { starts: Key[]; 
     starts.push(start)
     values.push(value)
   }
-  let free: Key = 0
+  let nextFree: Key = 0
   for (const { start, end, name } of ranges.toSorted(byStart)) {
-    // Two ranges that share a /64: the first one has it.
-    const from = start < free ? free : start
+    // If two ranges share a /64, the first one gets it.
+    const from = start < nextFree ? nextFree : start
     if (end < from) continue
-    if (from > free) add(free, 0)
-    add(from, known.get(name) ?? 0)
-    free = after(end)
+    if (from > nextFree) add(nextFree, 0)
+    add(from, index.get(name) ?? 0)
+    nextFree = after(end)
   }
-  if (free <= lastKey(free)) add(free, 0)
+  if (nextFree <= lastKey(nextFree)) add(nextFree, 0)
   return { starts, values }
 }
 
@@ -99,7 +99,7 @@ const byStart = (a: Range, b: Range) => (a.start < b.start ? -1 : a.start > b.st
 const after = (key: Key): Key => (typeof key === 'bigint' ? key + 1n : key + 1)
 const lastKey = (like: Key): Key => (typeof like === 'bigint' ? 2n ** 64n - 1n : 2 ** 32 - 1)
 
-/** The named ranges of a subject, as it was made of them. */
+/** Returns the ranges from which an index was built. */
 export function rangesOf({ names, ipv4, ipv6 }: Subject): Ranges {
   return { ipv4: rangesOfTable(ipv4, names), ipv6: rangesOfTable(ipv6, names) }
 }
@@ -121,7 +121,7 @@ interface Ranked extends Range {
   rank: number
 }
 
-/** Makes one list of many, each in any order and overlapping. The higher rank wins, and among equals the smaller range. */
+/** Merges lists of overlapping ranges in any order. The higher rank wins; among equals the smaller range. */
 export function mergeRanges(lists: readonly Ranges[], rankOf: (name: string) => number): Ranges {
   const merged = (version: 'ipv4' | 'ipv6') =>
     flatten(
@@ -131,7 +131,8 @@ export function mergeRanges(lists: readonly Ranges[], rankOf: (name: string) => 
   return { ipv4: merged('ipv4'), ipv6: merged('ipv6') }
 }
 
-// Makes ranges disjoint: the higher rank wins, and among equals the later start, which is the smaller range.
+// Makes ranges disjoint by a sweep over their edges: the higher rank wins, among equals the later start (the smaller
+// range).
 function flatten(ranges: Range[], rankOf: (name: string) => number): Range[] {
   const ranked = ranges.map((range) => ({ ...range, rank: rankOf(range.name) })).sort(byStart)
   const ends = ranked.map(({ end }) => after(end))

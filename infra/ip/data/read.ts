@@ -4,23 +4,23 @@ import { type AddressData, decodeAddresses } from './file.ts'
 import { labelOf } from './labels.ts'
 import { keyOfAddress, nameAt } from './ranges.ts'
 
-/** The file that comes along; `head -1` of it tells its sources, licences and dates. */
-export const shippedFile = path.join(import.meta.dirname, 'addresses.bin')
+/** The bundled IP data file; `head -1` shows its sources, licenses and dates. */
+export const bundledFile = path.join(import.meta.dirname, 'addresses.bin')
 
-export async function readAddresses(file: string = shippedFile): Promise<AddressData> {
+export async function readAddresses(file: string = bundledFile): Promise<AddressData> {
   return decodeAddresses(await readFile(file))
 }
 
-/** What the file says of an address, in the flat form that MMDB files of others have, too; null = it does not know. */
+/** Records of the IP data file for an address, in the flat format of free MMDB files; null = unknown. */
 export interface AddressRecords {
   city: object | null
   asn: object | null
   anonymous: object | null
-  /** The operator of a crawler whose published ranges have the address. */
+  /** Operator of the crawler whose published ranges contain the address. */
   bot: string | null
 }
 
-/** `ip` is a valid address. */
+/** Looks up a valid address. */
 export function recordsAt({ country, network, labels }: AddressData, ip: string): AddressRecords {
   const key = keyOfAddress(ip)
   const code = nameAt(country, key)
@@ -52,15 +52,15 @@ function networkRecord(name: string): object | null {
 
 const operators = new WeakMap<AddressData, Set<string>>()
 
-/** Operators of VPNs, relays and crawlers whose addresses the lists have. */
+/** Returns the operators of VPNs, relays and crawlers whose addresses the lists contain. */
 export function listedOperators(data: AddressData): Set<string> {
-  const known = operators.get(data) ?? operatorsIn(data)
-  operators.set(data, known)
-  return known
+  const names = operators.get(data) ?? operatorsIn(data)
+  operators.set(data, names)
+  return names
 }
 
 function operatorsIn({ labels }: AddressData): Set<string> {
-  const found = labels.names.flatMap((name) => labelOf(name) ?? [])
-  const named = found.filter(({ kind }) => kind === 'vpn' || kind === 'relay' || kind === 'bot')
-  return new Set(named.map(({ operator }) => operator))
+  const parsed = labels.names.flatMap((name) => labelOf(name) ?? [])
+  const listed = parsed.filter(({ kind }) => kind === 'vpn' || kind === 'relay' || kind === 'bot')
+  return new Set(listed.map(({ operator }) => operator))
 }

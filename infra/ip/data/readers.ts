@@ -3,15 +3,15 @@ import type { Response } from 'maxmind'
 import { Reader } from 'maxmind'
 import { type Key, keyOfAddress, noRanges, type Range, type Ranges } from './ranges.ts'
 
-// Files of others, read into ranges. Names are made by the caller.
+// Parsers of third-party files into ranges. Callers map records to names.
 
-/** Puts a range among those of its version. */
+/** Adds a range to those of its IP version. */
 export function addRange(ranges: Ranges, range: Range): void {
   const version = typeof range.start === 'bigint' ? 'ipv6' : 'ipv4'
   ranges[version].push(range)
 }
 
-/** Lines of first address, last address and more columns; a column may be in quotes. */
+/** Parses CSV lines of first address, last address and more columns; columns may be quoted. */
 export function rangesOfCsv(text: string, nameOf: (columns: string[]) => string): Ranges {
   const ranges = noRanges()
   for (const line of text.split('\n')) {
@@ -23,11 +23,11 @@ export function rangesOfCsv(text: string, nameOf: (columns: string[]) => string)
 }
 
 function columnsOf(line: string): string[] {
-  const found = line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)
-  return [...found].map(([, quoted, plain = '']) => quoted?.replaceAll('""', '"') ?? plain)
+  const columns = line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)
+  return [...columns].map(([, quoted, plain = '']) => quoted?.replaceAll('""', '"') ?? plain)
 }
 
-/** All networks of an MMDB file, by what their records say. */
+/** Reads all networks of an MMDB file, named by their records. */
 export function rangesOfMmdb(file: Buffer, nameOf: (record: object) => string): Ranges {
   const reader = new Reader<Response>(file)
   const ranges = noRanges()
@@ -65,15 +65,15 @@ function addressOf(value: bigint, bits: 32 | 128): string {
 }
 
 /**
- * `data/ranges.bin` of the Python package iporigin, version 1: a head, labels (provider, tab, kind), and records of first
- * address, last address and label.
+ * Parses `data/ranges.bin` of the Python package iporigin, version 1: a header, labels (provider, tab, kind), and
+ * records of first address, last address and label.
  */
 export function rangesOfIporigin(
   file: Buffer,
   nameOf: (label: { provider: string; kind: string }) => string,
 ): { made: Date; ranges: Ranges } {
   if (file.toString('latin1', 0, 8) !== 'IPORIGIN' || file.readUInt16LE(8) !== 1)
-    throw new Error('not a file of iporigin, or of another version than 1')
+    throw new Error('not an iporigin file of version 1')
   const made = new Date(Number(file.readBigUInt64LE(10)) * 1000)
   let at = 28
   const names = Array.from({ length: file.readUInt16LE(18) }, () => {
@@ -103,17 +103,17 @@ export function rangesOfIporigin(
 const addressOrNetwork =
   /(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]{1,4}:[0-9a-f:]*:[0-9a-f:]*)(?:\/\d{1,3})?(?![\w.:])/gi
 
-/** Every address and network that a text has in it, whether it is JSON, CSV or lines. */
+/** Finds every address and network in a text, whether it is JSON, CSV or lines. */
 export function rangesOfText(text: string, name: string): Ranges {
   const ranges = noRanges()
-  for (const [found] of text.matchAll(addressOrNetwork)) {
-    const range = rangeOfEntry(found, name)
+  for (const [entry] of text.matchAll(addressOrNetwork)) {
+    const range = rangeOfEntry(entry, name)
     if (range) addRange(ranges, range)
   }
   return ranges
 }
 
-/** Of an address or a network (CIDR); undefined where it is neither. */
+/** Returns the range of an address or network (CIDR); undefined if it is neither. */
 export function rangeOfEntry(entry: string, name: string): Range | undefined {
   const [address = '', length] = entry.split('/')
   const cidr = `${address}/${length ?? (address.includes(':') ? 128 : 32)}`

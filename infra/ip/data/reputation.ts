@@ -2,37 +2,37 @@ import { readFile, stat } from 'node:fs/promises'
 import { indexRanges, keyOfAddress, mergeRanges, nameAt, noRanges, type Subject } from './ranges.ts'
 import { addRange, rangeOfEntry } from './readers.ts'
 
-/** A list of addresses that an operator named, and what it is a list of. */
+/** A configured reputation list: its file and category. */
 export interface ListFile {
   category: string
   file: string
 }
 
 export interface ReputationList extends ListFile {
-  /** Entries by how much they name: `network`, or a single `address` or few. */
+  /** Entries named by size: `network` for a whole network, `address` for anything smaller. */
   entries: Subject
-  /** How many there are. */
+  /** Number of entries. */
   count: number
-  /** Numbers of lines that are neither an entry nor a comment. */
+  /** Numbers of the lines that are neither an entry nor a comment. */
   badLines: number[]
-  /** When the file was written, epoch milliseconds. */
+  /** Modification time of the file, epoch milliseconds. */
   changedAt: number
 }
 
-/** What lists say of an address. */
+/** Result of looking up an address in the lists. */
 export interface Reputation {
   listed: boolean
   categories: string[]
-  /** A list names the whole network of the address: its /24 of IPv4 or /48 of IPv6, or a larger one. */
+  /** True if a list contains the whole network of the address: its IPv4 /24 or IPv6 /48, or a larger one. */
   suspicious_network: boolean
 }
 
-const wholeNetwork = (entry: string): boolean => {
+const isWholeNetwork = (entry: string): boolean => {
   const [address = '', length] = entry.split('/')
   return length !== undefined && Number(length) <= (address.includes(':') ? 48 : 24)
 }
 
-/** An entry a line, as Spamhaus and FireHOL write them: an address or CIDR, and comments behind `#` or `;`. */
+/** Reads a list in the format of Spamhaus and FireHOL: an address or CIDR per line, comments after `#` or `;`. */
 export async function readReputationList({ category, file }: ListFile): Promise<ReputationList> {
   const { mtimeMs: changedAt } = await stat(file)
   const lines = (await readFile(file, 'utf8')).split('\n')
@@ -42,7 +42,7 @@ export async function readReputationList({ category, file }: ListFile): Promise<
     const [entry = ''] = line.split(/[#;]/, 1)
     const text = entry.trim()
     if (text === '') continue
-    const range = rangeOfEntry(text, wholeNetwork(text) ? 'network' : 'address')
+    const range = rangeOfEntry(text, isWholeNetwork(text) ? 'network' : 'address')
     if (range) addRange(ranges, range)
     else badLines.push(i + 1)
   }
@@ -57,11 +57,11 @@ export async function readReputationList({ category, file }: ListFile): Promise<
   }
 }
 
-/** `ip` is a valid address. */
+/** Looks up a valid address in all lists. */
 export function reputationOf(lists: readonly ReputationList[], ip: string): Reputation {
   const key = keyOfAddress(ip)
-  const found = lists.map(({ category, entries }) => ({ category, name: nameAt(entries, key) }))
-  const hits = found.filter(({ name }) => name !== '')
+  const results = lists.map(({ category, entries }) => ({ category, name: nameAt(entries, key) }))
+  const hits = results.filter(({ name }) => name !== '')
   return {
     listed: hits.length > 0,
     categories: [...new Set(hits.map(({ category }) => category))],

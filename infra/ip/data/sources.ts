@@ -6,7 +6,7 @@ import { countryCode, countryOf, networkOf, networkOfRecord } from './names.ts'
 import type { Ranges } from './ranges.ts'
 import { rangesOfCsv, rangesOfIporigin, rangesOfMmdb, rangesOfText } from './readers.ts'
 
-/** What can be switched on and off. */
+/** Groups of sources that can be switched on and off. */
 export const groups = [
   'country',
   'network',
@@ -19,15 +19,15 @@ export const groups = [
 ] as const
 export type SourceGroup = (typeof groups)[number]
 
-/** Data of others, from which the file of addresses is made anew. */
+/** A third-party source from which the IP data file is rebuilt. */
 export interface DataSource {
-  /** A file of a folder is this source's where its name begins so. */
+  /** Prefix of the source's file name, by which its file is found in a folder. */
   file: string
   group: SourceGroup
   subject: SubjectName
   title: string
   licence: string
-  /** Where it is on the web; null = by pip. */
+  /** Returns the download URL; null = downloaded by pip. */
   url: ((now: Date) => string) | null
   read(file: Buffer): Ranges
 }
@@ -110,7 +110,7 @@ const bots = {
 const lists = (group: SourceGroup, kind: LabelKind, byOperator: Record<string, string>) =>
   Object.entries(byOperator).map(([operator, url]) => list({ group, kind, operator, url }))
 
-/** In the order in which they are applied, so that an operator's own list comes after iporigin's copy of it. */
+/** Sources in the order in which they are applied: an operator's own list comes after iporigin's copy of it. */
 export const dataSources: readonly DataSource[] = [
   dbipCountry,
   dbipNetwork,
@@ -124,8 +124,8 @@ export const dataSources: readonly DataSource[] = [
   ...lists('bots', 'bot', bots),
 ]
 
-/** What an unpacked file may have. */
-const mostBytes = 200_000_000
+/** Limit for a decompressed file. */
+const maxBytes = 200_000_000
 
 function readEither(
   file: Buffer,
@@ -133,15 +133,15 @@ function readEither(
   ofColumns: (columns: string[]) => string,
 ): Ranges {
   const plain =
-    file.readUInt16BE(0) === 0x1f8b ? gunzipSync(file, { maxOutputLength: mostBytes }) : file
+    file.readUInt16BE(0) === 0x1f8b ? gunzipSync(file, { maxOutputLength: maxBytes }) : file
   const isMmdb = plain.includes('\xab\xcd\xefMaxMind.com', 0, 'latin1')
   return isMmdb ? rangesOfMmdb(plain, ofRecord) : rangesOfCsv(plain.toString('utf8'), ofColumns)
 }
 
 function unzipped(zip: Buffer, path: string): Buffer {
   const filter = ({ name, originalSize }: UnzipFileInfo) =>
-    name === path && originalSize <= mostBytes
+    name === path && originalSize <= maxBytes
   const { [path]: file } = unzipSync(zip, { filter })
-  if (!file) throw new Error(`${path} is not in the archive, or is longer than ${mostBytes} bytes`)
+  if (!file) throw new Error(`${path} is not in the archive, or is larger than ${maxBytes} bytes`)
   return Buffer.from(file)
 }

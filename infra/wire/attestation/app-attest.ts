@@ -5,7 +5,7 @@ import { decode, Tokenizer } from 'cborg'
 import { z } from 'zod'
 import { orUndefined } from '../../text.ts'
 
-/** Why an attestation does not count. `malformed`: it is not what its type says. */
+/** Reasons for rejecting an attestation. `malformed`: it is not in Apple's or Google's format. */
 type AttestationProblem =
   | 'malformed'
   | 'certificates'
@@ -19,7 +19,7 @@ type AttestationProblem =
   | 'device'
 
 interface Expected {
-  /** `TEAMID1234.com.example.app`, of all that count. */
+  /** App ids that are accepted, such as `TEAMID1234.com.example.app`. */
   appIds: readonly string[]
   clientDataHash: Buffer
 }
@@ -27,18 +27,19 @@ interface Expected {
 export interface ExpectedKey extends Expected {
   keyId: string
   root: X509Certificate
-  /** Epoch milliseconds: when the certificates have to be valid. */
+  /** Time at which the certificates must be valid, epoch milliseconds. */
   at: number
-  /** Whether builds that Xcode installs count as well. */
+  /** Also accepts development builds, as Xcode installs them. */
   allowsDevelopment: boolean
 }
 
 export interface ExpectedAssertion extends Expected {
-  /** SPKI, DER. */
+  /** The attested key (SPKI, DER). */
   publicKey: KeyObject
 }
 
-export interface Refused {
+/** The result for a rejected attestation. */
+export interface Rejection {
   problem: AttestationProblem
 }
 
@@ -56,27 +57,25 @@ const sha256 = (...parts: Uint8Array[]): Buffer => {
   return digest.digest()
 }
 
-/** The public key (SPKI, DER, base64) that the device vouches for, and the app that has it. Throws nothing. */
+/** Verifies an attestation. Returns the attested public key (SPKI, DER, base64) and its app. Never throws. */
 export function verifyAppAttest(
   sent: Buffer,
   expected: ExpectedKey,
-): { publicKey: string; appId: string } | Refused {
+): { publicKey: string; appId: string } | Rejection {
   return orMalformed(() => {
-    const { attStmt, authData } = attestationObject.parse(decodeFew(sent))
+    const { attStmt, authData } = attestationObject.parse(decodeLimited(sent))
     const { keyId, clientDataHash } = expected
     const leaf = attestedCertificate(attStmt.x5c, expected)
     if (!leaf) return { problem: 'certificates' }
     if (!nonceIn(leaf)?.equals(nonceExtension(sha256(authData, clientDataHash))))
       return { problem: 'nonce' }
     const { appHash, counter, environment, credentialId } = readAttested(authData)
-    const hashOfKey = sha256(pointOf(leaf.publicKey))
-    const isItsKey = [credentialId, Buffer.from(keyId, 'base64')].every((id) =>
-      id.equals(hashOfKey),
-    )
-    if (!isItsKey) return { problem: 'key' }
+    const keyHash = sha256(pointOf(leaf.publicKey))
+    const idMatches = [credentialId, Buffer.from(keyId, 'base64')].every((id) => id.equals(keyHash))
+    if (!idMatches) return { problem: 'key' }
     const appId = appOf(appHash, expected)
     if (appId === undefined) return { problem: 'app' }
-    if (!environmentsOf(expected).some((one) => one.equals(environment)))
+    if (!environmentsOf(expected).some((allowed) => allowed.equals(environment)))
       return { problem: 'environment' }
     if (counter !== 0) return { problem: 'counter' }
     return {
@@ -86,13 +85,15 @@ export function verifyAppAttest(
   })
 }
 
-/** The counter of an assertion by a key that was attested before. Whether it has grown is not asked. Throws nothing. */
+/**
+ * Verifies an assertion by an attested key and returns its counter. The caller must check that it grew. Never throws.
+ */
 export function verifyAppAssertion(
   sent: Buffer,
   expected: ExpectedAssertion,
-): { counter: number; appId: string } | Refused {
+): { counter: number; appId: string } | Rejection {
   return orMalformed(() => {
-    const { signature, authenticatorData } = assertionObject.parse(decodeFew(sent))
+    const { signature, authenticatorData } = assertionObject.parse(decodeLimited(sent))
     const nonce = sha256(authenticatorData, expected.clientDataHash)
     if (!verify('sha256', nonce, expected.publicKey, signature)) return { problem: 'signature' }
     const appId = appOf(authenticatorData.subarray(0, appHashBytes), expected)
@@ -101,35 +102,37 @@ export function verifyAppAssertion(
   })
 }
 
-// Apple's have about a dozen. Thousands, one in another, would cost a tenth of a second.
-const mostItems = 64
+// Apple's objects have about a dozen CBOR items. Thousands of nested ones would take a tenth of a second.
+const maxItems = 64
 
-function decodeFew(sent: Buffer): unknown {
-  const all = new Tokenizer(sent)
+// Decodes CBOR. Throws if it has more than `maxItems` items.
+function decodeLimited(sent: Buffer): unknown {
+  const tokenizer = new Tokenizer(sent)
   let items = 0
   const next = () => {
-    if (++items > mostItems) throw new Error('too many items')
-    return all.next()
+    if (++items > maxItems) throw new Error('too many items')
+    return tokenizer.next()
   }
-  return decode(sent, { tokenizer: { next, done: () => all.done(), pos: () => all.pos() } })
+  const [done, pos] = [() => tokenizer.done(), () => tokenizer.pos()]
+  return decode(sent, { tokenizer: { next, done, pos } })
 }
 
-function orMalformed<T>(read: () => T | Refused): T | Refused {
+function orMalformed<T>(read: () => T | Rejection): T | Rejection {
   return orUndefined(read) ?? { problem: 'malformed' }
 }
 
-// Two certificates come along: that of the key, and the authority that the root certifies. No other one is in between.
+// Returns the key's certificate if the chain is valid: exactly the key's certificate and a CA that the root issued.
 function attestedCertificate(
   x5c: Buffer[],
   { root, at }: Pick<ExpectedKey, 'root' | 'at'>,
 ): X509Certificate | undefined {
-  const [leaf, authority, ...others] = x5c.map((raw) => new X509Certificate(raw))
-  if (!leaf || !authority || others.length > 0) return undefined
-  const areAuthorities = !leaf.ca && authority.ca && root.ca
+  const [leaf, authority, ...extra] = x5c.map((raw) => new X509Certificate(raw))
+  if (!leaf || !authority || extra.length > 0) return undefined
+  const haveCaFlags = !leaf.ca && authority.ca && root.ca
   const areValid = [leaf, authority, root].every(
     ({ validFrom, validTo }) => Date.parse(validFrom) <= at && at <= Date.parse(validTo),
   )
-  return areAuthorities && areValid && isIssuedBy(leaf, authority) && isIssuedBy(authority, root)
+  return haveCaFlags && areValid && isIssuedBy(leaf, authority) && isIssuedBy(authority, root)
     ? leaf
     : undefined
 }
@@ -141,14 +144,14 @@ const nonceOid = '1.2.840.113635.100.8.2'
 
 function nonceIn({ raw }: X509Certificate): Buffer | undefined {
   const { extensions = [] } = AsnConvert.parse(raw, Certificate).tbsCertificate
-  const found = extensions.find(({ extnID }) => extnID === nonceOid)
-  return found && Buffer.from(found.extnValue.buffer)
+  const extension = extensions.find(({ extnID }) => extnID === nonceOid)
+  return extension && Buffer.from(extension.extnValue.buffer)
 }
 
-// DER has one form only: a sequence of one octet string with the tag 1.
+// Encodes the extension's only possible DER form: a sequence of one octet string with the tag 1.
 const nonceExtension = (nonce: Buffer) => Buffer.concat([Buffer.from('3024a1220420', 'hex'), nonce])
 
-// The uncompressed point of a key on P-256.
+// Returns the uncompressed point of a P-256 key. Throws for other keys.
 function pointOf(key: KeyObject): Buffer {
   const { crv, x = '', y = '' } = key.export({ format: 'jwk' })
   if (crv !== 'P-256') throw new Error('not a key on P-256')

@@ -1,7 +1,6 @@
 /**
- * Apple App Attestation Root CA, as Apple publishes it for those who verify App Attest, valid until 15 March 2045. It was
- * taken from npm `node-app-attest` 1.0.1. SHA-256 of the certificate:
- * 1cb9823ba28ba6ad2d33a006941de2ae4f513ef1d4e831b9f7e0fa7b6242c932
+ * Apple App Attestation Root CA, valid until 15 March 2045, as Apple publishes it. Copied from npm `node-app-attest`
+ * 1.0.1. SHA-256 of the certificate: 1cb9823ba28ba6ad2d33a006941de2ae4f513ef1d4e831b9f7e0fa7b6242c932
  */
 export const appleRoot = `-----BEGIN CERTIFICATE-----
 MIICITCCAaegAwIBAgIQC/O+DvHN0uD7jG5yH2IXmDAKBggqhkjOPQQDAzBSMSYw

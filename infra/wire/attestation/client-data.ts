@@ -1,18 +1,19 @@
 import { createHash } from 'node:crypto'
 
-/** What an app lets its device attest: that this document is its own. */
+/** The data that an attestation binds to a document. */
 export interface AttestedDocument {
-  /** `challenge` of the open answer. */
+  /** `challenge` of the open response. */
   challenge: string
-  /** The key that the app made for the document, as sent. */
+  /** The app's public key for the document, as sent. */
   clientPublicKey: string
-  /** As sent next to the attestation. */
+  /** The attestation key's id, as sent. */
   keyId: string
 }
 
 /**
- * SHA-256 of the three as text, joined by line feeds: `clientDataHash` of App Attest, and `nonce` of Play Integrity. The
- * client's key is in it so that nobody between app and server can take an attestation for a document of their own.
+ * Returns the SHA-256 of the three texts, joined by line feeds: `clientDataHash` of App Attest, `nonce` of Play
+ * Integrity. It includes the client's key so that a man in the middle cannot reuse an attestation for a document of
+ * their own.
  */
 export function clientDataHash({ challenge, clientPublicKey, keyId }: AttestedDocument): Buffer {
   return createHash('sha256').update([challenge, clientPublicKey, keyId].join('\n')).digest()

@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto'
 import { compactDecrypt, compactVerify } from 'jose'
 import { z } from 'zod'
-import type { Refused } from './app-attest.ts'
+import type { Rejection } from './app-attest.ts'
 
-/** Of one app, from the Play Console. */
+/** An app's keys from the Play Console. */
 export interface PlayKeys {
   /** AES, 256 bits. */
   decryption: KeyObject
@@ -13,11 +13,11 @@ export interface PlayKeys {
 
 export interface ExpectedVerdict {
   packageName: string
-  /** What was attested; see `clientDataHash`. */
+  /** The expected `clientDataHash`. */
   nonce: Buffer
-  /** Epoch milliseconds between which the verdict has to be made. */
+  /** Period in which the verdict must have been created, epoch milliseconds. */
   between: readonly [number, number]
-  /** Whether builds count that Google Play does not know. */
+  /** Also accepts builds that Google Play does not recognize. */
   allowsDevelopment: boolean
 }
 
@@ -33,8 +33,8 @@ const verdict = z.object({
 type Verdict = z.infer<typeof verdict>
 
 /**
- * What Google Play says in a token of a classic request, decrypted and verified with the operator's keys, without asking
- * Google. undefined = the keys do not open it. Throws nothing.
+ * Decrypts and verifies the token of a classic Play Integrity request with the operator's keys, without calling Google.
+ * undefined if the keys do not open it. Never throws.
  */
 export async function openPlayToken(token: string, keys: PlayKeys): Promise<unknown> {
   try {
@@ -49,24 +49,23 @@ export async function openPlayToken(token: string, keys: PlayKeys): Promise<unkn
   }
 }
 
-/** undefined = the verdict vouches for app and device. */
-export function playProblem(opened: unknown, expected: ExpectedVerdict): Refused | undefined {
-  const read = verdict.safeParse(opened)
-  if (!read.success) return { problem: 'malformed' }
-  const { requestDetails: request } = read.data
+/** Checks a verdict; undefined if app and device are genuine. */
+export function playProblem(payload: unknown, expected: ExpectedVerdict): Rejection | undefined {
+  const { data } = verdict.safeParse(payload)
+  if (!data) return { problem: 'malformed' }
+  const { requestDetails: request } = data
   if (!Buffer.from(request.nonce, 'base64url').equals(expected.nonce)) return { problem: 'nonce' }
   const [from, until] = expected.between
   if (request.timestampMillis < from || request.timestampMillis > until) return { problem: 'time' }
-  if (!isOf(expected.packageName, read.data)) return { problem: 'app' }
-  // Before the app, because Google does not look at the app of a device that it does not trust.
-  if (!isTrusted(read.data)) return { problem: 'device' }
-  const isKnown =
-    expected.allowsDevelopment || read.data.appIntegrity.appRecognitionVerdict === 'PLAY_RECOGNIZED'
-  return isKnown ? undefined : { problem: 'app' }
+  if (!isFromPackage(expected.packageName, data)) return { problem: 'app' }
+  // Checked before the app, because Google does not evaluate the app on an untrusted device.
+  if (!isTrusted(data)) return { problem: 'device' }
+  const isRecognized = data.appIntegrity.appRecognitionVerdict === 'PLAY_RECOGNIZED'
+  return isRecognized || expected.allowsDevelopment ? undefined : { problem: 'app' }
 }
 
-// The package of the app is missing where the app was not looked at.
-const isOf = (packageName: string, { requestDetails, appIntegrity }: Verdict) =>
+// `appIntegrity.packageName` is missing if Google did not evaluate the app.
+const isFromPackage = (packageName: string, { requestDetails, appIntegrity }: Verdict) =>
   requestDetails.requestPackageName === packageName &&
   (appIntegrity.packageName ?? packageName) === packageName
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
-// What the server answers to collect requests. The interface description and the contract tests use the schemas, and
-// nothing is validated by them. Clients import the types only, so the browser SDK has no zod in it.
+// Responses of the collect endpoints. The schemas serve the OpenAPI document and the contract tests; nothing is
+// validated with them. Clients import only the types, so the browser SDK does not bundle zod.
 
 const xy = { x: z.number(), y: z.number() }
 const color = z.string()
@@ -33,12 +33,12 @@ const canvasChallenge = z.object({ ops: z.array(canvasOp), width: z.int(), heigh
 export type CanvasChallenge = z.infer<typeof canvasChallenge>
 
 const engineQuestion = z.object({
-  /** Never changes its meaning: answers are learned by it. */
+  /** Stable id, under which answers are learned. */
   id: z.int(),
   ask: z.enum(['call', 'make', 'read', 'css', 'style', 'lines', 'computed', 'path', 'inside']),
-  /** From the global object, by dots. */
+  /** Dotted path from the global object. */
   path: z.string().optional(),
-  /** The receiver of a method, in place of the object that the path names. */
+  /** Receiver of the method call. Default: the object that contains it. */
   on: z.unknown().optional(),
   args: z.array(z.unknown()).optional(),
   // biome-ignore lint/suspicious/noThenProperty: the name of a method, in an object that nobody awaits
@@ -47,14 +47,14 @@ const engineQuestion = z.object({
   text: z.string().optional(),
 })
 /**
- * A small question about the engine that a page runs in. All is data, so that questions are added without a new SDK.
+ * A small question about the page's browser engine. Questions are data, so new ones need no new SDK.
  *
- * - `call`, `make`, `read`: call a function, make an object and call its method `then`, read a value.
- * - `css`, `style`: whether CSS supports `text`, and how it reads back as a declaration.
- * - `computed`: what the property `path` of an element with that declaration comes to.
- * - `lines`: into how many lines a box without width breaks `text`.
- * - `path`: how long an SVG path is, and where its point at a share of that lies.
- * - `inside`: which points of a grid are inside of the path, with width, height and step as `args`.
+ * - `call`, `make`, `read`: call a function; create an object and call its method `then`; read a value.
+ * - `css`, `style`: check whether CSS supports `text`; set it as a declaration and read it back.
+ * - `computed`: read the computed value of the property `path` of an element with that declaration.
+ * - `lines`: count the lines into which a box without width breaks `text`.
+ * - `path`: measure an SVG path, and the position of the point at a fraction of its length.
+ * - `inside`: list the points of a grid inside the path; `args` are width, height and step.
  */
 export type EngineQuestion = z.infer<typeof engineQuestion>
 
@@ -69,17 +69,19 @@ export const openResponseSchema = z.object({
   resumed: z.boolean(),
   challenge: z.string(),
   serverPublicKey: z.string(),
-  /** Goes into the next body; names its sequence number. */
+  /** Sent in the next body. Contains its sequence number. */
   nonce: z.string(),
   timingNonce: z.string(),
   canvasChallenge,
-  engineQuestions: z.array(engineQuestion).describe('Answered in the snapshot. Empty for apps.'),
+  engineQuestions: z
+    .array(engineQuestion)
+    .describe('Questions to answer in the snapshot. Empty for apps.'),
 })
 export type OpenResponse = z.infer<typeof openResponseSchema>
 
 const fingerprint = z.object({
   ready: z.boolean(),
-  timestamp: z.int().describe('Epoch milliseconds.'),
+  timestamp: z.int().describe('Time in epoch milliseconds.'),
   sessionId: z.string(),
   state: z.object({ id: z.string() }),
   integrity,
@@ -90,12 +92,14 @@ export const batchResponseSchema = z.object({
   ack: z.literal(true),
   nonce: z.string(),
   seq: z.int(),
-  fingerprint: fingerprint.optional().describe('With the first batch of a document.'),
+  fingerprint: fingerprint
+    .optional()
+    .describe('Present in the response to the first batch of a document.'),
   engineQuestions: z
     .array(engineQuestion)
     .optional()
     .describe(
-      'With the first batch of a document, to be answered in its next body. Empty for apps.',
+      'Questions to answer in the next body. Present in the response to the first batch of a document; empty for apps.',
     ),
   next: z.object({ intervalMs: z.int() }),
 })

@@ -36,10 +36,10 @@ export interface ClientDocumentKeys {
   serverToClient: Uint8Array
 }
 
-/** A client's part of the key schedule and of the frame. This module is one, and node-client-crypto.ts another. */
+/** The client side of the key schedule and framing. Implemented by this module and by node-client-crypto.ts. */
 export interface ClientCrypto {
   createKeyPair(random: ClientRandom): KeyPair
-  /** The keys of a document. Throws when the server's public key is a low-order point. */
+  /** Derives a document's keys. Throws if the server's public key is a low-order point. */
   deriveDocumentKeys(keyPair: KeyPair, server: ServerPart): ClientDocumentKeys
   sealBody(input: BodyInput): Bytes
   verifyResponse(keys: ClientDocumentKeys, text: string, responseHmac: string): boolean
@@ -98,7 +98,9 @@ export function verifyResponse(
   return equalBytes(hmac(sha256, keys.serverToClient, utf8(text)), fromBase64Url(responseHmac))
 }
 
-/** base64url(HMAC-SHA256): so answers belong to one document (docs/reference/collect-protocol.md, section 7). */
+/**
+ * Returns base64url(HMAC-SHA256), which binds answers to one document (docs/reference/collect-protocol.md, section 7).
+ */
 export function answerMac(key: AnswerKey, answers: Answers): string {
   return toBase64Url(hmac(sha256, utf8(answerKeyText(key)), utf8(answerText(answers))))
 }

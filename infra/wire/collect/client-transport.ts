@@ -4,7 +4,7 @@ export interface FetchRequest {
   method: 'POST'
   headers: Record<string, string>
   body: Bytes
-  /** To a page the continuity cookie is one of another site, which is sent only then. */
+  /** Needed to send the continuity cookie, which is a third-party cookie on customers' pages. */
   credentials: 'include'
 }
 
@@ -20,12 +20,12 @@ const maxRetryAfterMs = 60_000
 
 export interface RetryOptions {
   attempts?: number
-  /** Milliseconds before the second try, doubled each time (default 250); a Retry-After of the server wins, up to a minute. */
+  /** Delay before the second attempt, doubled each time (default 250); Retry-After takes precedence, up to a minute. */
   delayMs?: number
   wait?: (ms: number) => Promise<void>
 }
 
-/** A refusal of the server, or `network` with status 0 when no answer came. */
+/** An error response of the server, or `network` with status 0 if there was no response. */
 export class CollectError extends Error {
   readonly code: string
   readonly status: number
@@ -66,11 +66,13 @@ export interface Transport {
   postBytes<T>(path: string, body: Bytes, headers: Record<string, string>): Promise<T>
 }
 
-/** Posts to the server; tries again where the answer was lost or the server says that it could not accept it now. */
+/**
+ * Creates a transport that retries if the response was lost or the server was temporarily unable to accept the request.
+ */
 export function createTransport(options: TransportOptions): Transport {
   const { attempts = 4, delayMs = 250, wait = sleep } = options.retry ?? {}
   const base = options.endpoint.replace(/\/+$/, '')
-  // A browser's fetch refuses to be called as a member of another object, so it is called as a function.
+  // A browser's fetch throws if it is called as a method of another object.
   const fetch = options.fetch
 
   async function post<T>(path: string, body: Bytes, headers: Record<string, string>): Promise<T> {
@@ -87,7 +89,7 @@ export function createTransport(options: TransportOptions): Transport {
     for (let attempt = 1; ; attempt++) {
       const outcome = await tryOnce<T>(fetch, base + path, request)
       if ('answer' in outcome) return outcome.answer
-      if (!outcome.again || attempt >= attempts) throw outcome.error
+      if (!outcome.canRetry || attempt >= attempts) throw outcome.error
       await wait(outcome.afterMs ?? delayMs * 2 ** (attempt - 1))
     }
   }
@@ -101,7 +103,7 @@ export function createTransport(options: TransportOptions): Transport {
 
 interface Failure {
   error: CollectError
-  again: boolean
+  canRetry: boolean
   afterMs?: number
 }
 
@@ -115,32 +117,32 @@ async function tryOnce<T>(
   try {
     const response = await fetch(url, request)
     if (response.status < 300) return { answer: (await response.json()) as T }
-    return await refused(response)
+    return await readFailure(response)
   } catch (cause) {
     const message = 'no answer from the server'
     return {
       error: new CollectError(0, { code: 'network', message, retryable: true }, { cause }),
-      again: true,
+      canRetry: true,
     }
   }
 }
 
-// The status decides: a proxy on the way answers with a page of its own.
-async function refused(response: FetchResponse): Promise<Failure> {
+// Decides by the status alone, because a proxy may respond with its own error page.
+async function readFailure(response: FetchResponse): Promise<Failure> {
   const { status, headers } = response
-  const again = status === 408 || status === 429 || status >= 500
+  const canRetry = status === 408 || status === 429 || status >= 500
   const body: unknown = await response.json().catch(() => undefined)
-  const error = new CollectError(status, readEnvelope(body, { status, again }))
-  return { error, again, ...retryAfter(headers.get('retry-after')) }
+  const error = new CollectError(status, readEnvelope(body, { status, canRetry }))
+  return { error, canRetry, ...retryAfter(headers.get('retry-after')) }
 }
 
 function readEnvelope(
   body: unknown,
-  { status, again }: { status: number; again: boolean },
+  { status, canRetry }: { status: number; canRetry: boolean },
 ): ErrorEnvelope {
   const { error } = (body ?? {}) as { error?: Partial<ErrorEnvelope> }
   const message = `status ${status} without an error envelope`
-  const foreign = { code: 'client.bad_response', message, retryable: again }
+  const foreign = { code: 'client.bad_response', message, retryable: canRetry }
   return typeof error?.code === 'string' ? { ...foreign, ...error } : foreign
 }
 

@@ -44,13 +44,13 @@ export interface CollectClientOptions {
   continuity?: string
   headers?: Record<string, string>
   retry?: RetryOptions
-  /** Replaces noble, which runs everywhere. */
+  /** Replaces the default, noble, which runs everywhere. */
   crypto?: AsyncClientCrypto
-  /** Replaces the platform's compression, which a page that is being left has no time to wait for. */
+  /** Replaces the platform's async compression, which a page has no time to await while it unloads. */
   deflate?: Deflate
-  /** JSON in UTF-8. Replaces `JSON.stringify`, which a page may have replaced by its own. */
+  /** Encodes JSON in UTF-8. Replaces `JSON.stringify`, which a page may have overridden. */
   encode?: Encode
-  /** Awaited between the computations of `open`, so that a page can go on there. */
+  /** Awaited between the computations of `open`, so that the page can run in between. */
   pause?: () => Promise<void>
 }
 
@@ -58,14 +58,14 @@ type MaybeAsync<F> = F extends (...args: infer Args) => infer Result
   ? (...args: Args) => Result | Promise<Result>
   : never
 
-/** A `ClientCrypto` whose answers may be promises, as those of Web Crypto are. */
+/** A `ClientCrypto` whose functions may return promises, as Web Crypto does. */
 export type AsyncClientCrypto = { [Name in keyof ClientCrypto]: MaybeAsync<ClientCrypto[Name]> }
 
 export type OpenedSession = Omit<
   OpenResponse,
   'serverPublicKey' | 'nonce' | 'sharedPostVersion'
 > & {
-  /** What the client made for the document: an app attests it. */
+  /** The client's public key for the document, which an app attests. */
   clientPublicKey: string
 }
 
@@ -73,7 +73,7 @@ interface BatchAck {
   seq: number
   intervalMs: number
   fingerprint?: Fingerprint
-  /** Further questions, in the answer to the first batch. Their answers are `engine_answers` of the next body. */
+  /** Further questions, in the response to the first batch. Send their answers as `engine_answers` of the next body. */
   engineQuestions: EngineQuestion[]
 }
 
@@ -83,10 +83,9 @@ export interface HandoffAnswer {
 }
 
 /**
- * One document of a collect session. Bodies go out one at a time, in the order of the calls. A lost answer is requested
- * again with the same bytes, if need be before the next body. So observations that were passed in once are not
- * passed in again. Every method rejects with a CollectError; after one whose `nextAction` is `new_session` make a new
- * client.
+ * One document of a collect session. Bodies are sent one at a time, in call order. If a response is lost, the same
+ * bytes are sent again, at the latest before the next body, so callers must not pass observations a second time. All
+ * methods reject with CollectError. If its `nextAction` is `new_session`, create a new client.
  */
 export interface CollectClient {
   open(): Promise<OpenedSession>
@@ -129,7 +128,7 @@ export function createCollectClient(options: CollectClientOptions): CollectClien
 
   return {
     async open() {
-      // A refusal may be temporary, so the next call tries again.
+      // The error may be temporary, so the next call tries again.
       opening ??= openDocument().catch((error) => {
         opening = undefined
         throw error
@@ -152,7 +151,7 @@ function openRequest(options: CollectClientOptions, clientPublicKey: string): Op
   }
 }
 
-/** Raw deflate (RFC 1951). */
+/** Compresses with raw deflate (RFC 1951). */
 export type Deflate = (bytes: Bytes) => Bytes | Promise<Bytes>
 
 type Encode = (value: unknown) => Bytes
@@ -168,7 +167,7 @@ interface SenderOptions {
   address: DocumentAddress
   keys: ClientDocumentKeys
   publicKey: string
-  /** For the first body. */
+  /** Nonce of the first body. */
   firstNonce: string
 }
 
@@ -178,8 +177,8 @@ interface SealedBody {
   bytes: Bytes
 }
 
-// Sends a document's bodies in order, one request in flight: each answer carries the next body's nonce. A body
-// whose answer never came is sent again before the next one, because the server may have accepted it.
+// Sends a document's bodies in order, one request in flight: each response has the next body's nonce. A body without a
+// response is sent again before the next one, because the server may have accepted it.
 function createBodySender(options: SenderOptions) {
   const { transport, random, crypto, deflate, encode, address, keys, publicKey } = options
   let nonce = options.firstNonce
@@ -187,9 +186,9 @@ function createBodySender(options: SenderOptions) {
   let last: Promise<unknown> = Promise.resolve()
 
   function inTurn<T>(send: () => Promise<T>): Promise<T> {
-    const mine = last.then(send, send)
-    last = mine.catch(() => {})
-    return mine
+    const result = last.then(send, send)
+    last = result.catch(() => {})
+    return result
   }
 
   async function seal(kind: BodyKind, observations: SentObservations): Promise<SealedBody> {
@@ -268,7 +267,7 @@ const wrongHmac = () =>
     retryable: false,
   })
 
-// Whether the server said no for good: then it has not accepted the body.
+// Returns true for a permanent error, after which the server has not accepted the body.
 function isRefusal(error: unknown): boolean {
   return (
     error instanceof CollectError &&
@@ -278,7 +277,7 @@ function isRefusal(error: unknown): boolean {
   )
 }
 
-// A nonce starts with the sequence number it is for, 4 bytes big-endian.
+// Reads the sequence number at the start of a nonce: 4 bytes, big-endian.
 function sequenceOf(nonce: string): number {
   const bytes = fromBase64Url(nonce)
   return new DataView(bytes.buffer).getUint32(0)

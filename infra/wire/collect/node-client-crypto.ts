@@ -4,10 +4,10 @@ import { agreeKeys, privateKeyOf, publicKeyOf } from './node-keys.ts'
 import { associatedData, encodeFrame, equalBytes, fromBase64Url, keyBytes } from './protocol.ts'
 
 /**
- * The client's part with node:crypto: the same bytes as the script's, for programs that share a machine with the server
- * that they measure. An agreement by the script takes 1.7 ms, which is thirty times as long. Pages need it, because Web
- * Crypto is missing outside of secure contexts, and X25519 in browsers that are still in use. Symmetric keys are passed as key
- * objects, since Node tries bytes as an object first and pays for the exception.
+ * A ClientCrypto with node:crypto, byte-compatible with the script's, for load generators on the server's machine. The
+ * script's key agreement takes 1.7 ms, thirty times as long. Pages need it, because Web Crypto is missing outside
+ * secure contexts and X25519 in browsers that are still in use. Symmetric keys are passed as key objects: Node tries
+ * bytes as an object first, which costs an exception.
  */
 export const nodeClientCrypto: ClientCrypto = {
   createKeyPair(random) {

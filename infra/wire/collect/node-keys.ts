@@ -9,22 +9,22 @@ import {
 } from 'node:crypto'
 import { type DocumentAddress, keyBytes, keyLabels, saltInput } from './protocol.ts'
 
-// The key schedule by node:crypto, for the server and for clients that run in Node. Keys are raw rather than DER, because
-// OpenSSL's decoders cost as much as the curve.
+// The key schedule with node:crypto, for the server and for clients in Node. Keys are raw instead of DER, because
+// OpenSSL's decoders cost as much as the curve operation.
 const asymmetricKeyType = 'x25519'
 
 export function privateKeyOf(scalar: Uint8Array): KeyObject {
   return createPrivateKey({ key: Buffer.from(scalar), format: 'raw-private', asymmetricKeyType })
 }
 
-/** base64url of the raw key. */
+/** Returns the raw public key in base64url. */
 export function publicKeyOf(privateKey: KeyObject): string {
   return createPublicKey(privateKey).export({ format: 'raw-public' }).toString('base64url')
 }
 
 /**
- * The keys of a document. Throws for a public key that is a point of low order, because OpenSSL refuses an all-zero
- * secret (RFC 7748, section 6.1).
+ * Derives a document's keys. Throws for a low-order public key, because OpenSSL rejects an all-zero secret (RFC 7748,
+ * section 6.1).
  */
 export function agreeKeys(
   privateKey: KeyObject,
@@ -32,8 +32,8 @@ export function agreeKeys(
   address: DocumentAddress,
 ): Record<keyof typeof keyLabels, Uint8Array> {
   const raw = Buffer.from(publicKey, 'base64url')
-  const theirs = createPublicKey({ key: raw, format: 'raw-public', asymmetricKeyType })
-  const secret = createSecretKey(diffieHellman({ privateKey, publicKey: theirs }))
+  const peerKey = createPublicKey({ key: raw, format: 'raw-public', asymmetricKeyType })
+  const secret = createSecretKey(diffieHellman({ privateKey, publicKey: peerKey }))
   const salt = hash('sha256', saltInput(address), 'buffer')
   const derive = (label: string) =>
     new Uint8Array(hkdfSync('sha256', secret, salt, label, keyBytes))

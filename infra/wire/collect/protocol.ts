@@ -1,5 +1,5 @@
-// Sizes, labels and paths of the collect protocol (docs/reference/collect-protocol.md), the same for server and clients.
-// A change to any of these needs a new frame version: deployed clients would no longer be understood.
+// Sizes, labels and paths of the collect protocol (docs/reference/collect-protocol.md), shared by server and clients. A
+// change to any of them needs a new frame version, or deployed clients break.
 
 export type {
   BatchResponse,
@@ -16,13 +16,13 @@ export const ivBytes = 12
 export const tagBytes = 16
 export const keyBytes = 32
 
-/** Length of the nonces that the server hands out; to clients they are opaque. */
+/** Length of the server's nonces; clients treat them as opaque. */
 export const nonceBytes = 26
-/** From a session's creation until its documents and resume tokens stop working. */
+/** Time from a session's creation until its documents and resume tokens expire. */
 export const sessionLifetimeMs = 24 * 60 * 60 * 1000
 /** Largest observation JSON after inflating, in bytes; more is recorded as unreadable. */
 export const maxObservationBytes = 512 * 1024
-/** Largest deflated observations, in bytes. An honest snapshot has some 3 KiB. */
+/** Largest deflated observations, in bytes. A real snapshot has about 3 KiB. */
 export const maxDeflatedBytes = 128 * 1024
 /** Largest body: such observations in their frame. */
 export const maxBodyBytes = maxDeflatedBytes + 2 + nonceBytes + ivBytes + tagBytes
@@ -45,22 +45,25 @@ export interface DocumentAddress {
   documentId: string
 }
 
-/** The path that a body is posted to, as it is authenticated: without the prefix a reverse proxy may add. */
+/** Returns the path of a body as it is authenticated, without a prefix that a reverse proxy may add. */
 export function bodyPath({ sessionId, documentId }: DocumentAddress, kind: BodyKind): string {
   return `${sessionsPath}/${sessionId}/documents/${documentId}/${kind}`
 }
 
-/** Additional authenticated data of a body: method, path and sequence number, one a line. */
+/** Returns the additional authenticated data (AAD) of a body: method, path and sequence number, one per line. */
 export function associatedData(address: DocumentAddress, kind: BodyKind, seq: number): string {
   return `POST\n${bodyPath(address, kind)}\n${seq}`
 }
 
-/** What is hashed by SHA-256 into the HKDF salt of a document's keys. */
+/** Returns the text whose SHA-256 is the HKDF salt of a document's keys. */
 export function saltInput({ sessionId, documentId }: DocumentAddress): string {
   return sessionId + documentId
 }
 
-/** The text under a fingerprint's `integrity.responseHmac`; `nonce` is the answer's, `seq` the request's. */
+/**
+ * Returns the text that a fingerprint's `integrity.responseHmac` covers. `nonce`: of the response; `seq`: of the
+ * request.
+ */
 export function fingerprintText(
   { sessionId, stateId, timestamp }: { sessionId: string; stateId: string; timestamp: number },
   { seq, nonce }: { seq: number; nonce: string },
@@ -68,7 +71,7 @@ export function fingerprintText(
   return `fingerprint\n${seq}\n${nonce}\n${sessionId}\n${timestamp}\n${stateId}`
 }
 
-/** The same for a result. */
+/** Returns the same text for a result. */
 export function resultText(
   { sessionId, sealedToken }: { sessionId: string; sealedToken: string },
   { seq, nonce }: { seq: number; nonce: string },
@@ -76,7 +79,7 @@ export function resultText(
   return `result\n${seq}\n${nonce}\n${sessionId}\n${sealedToken}`
 }
 
-/** What the open answer hands out, which keys the document's answers. */
+/** The values of the open response that key the MAC of the document's answers. */
 export interface AnswerKey {
   challenge: string
   timingNonce: string
@@ -90,7 +93,7 @@ export interface Answers {
 export const answerKeyText = ({ challenge, timingNonce }: AnswerKey) =>
   `${challenge}\n${timingNonce}`
 
-/** The text under an answer's mac (section 7); `answerKeyText` is the key, both in UTF-8. */
+/** Returns the text that the MAC of answers covers (section 7). Its key is `answerKeyText`, both in UTF-8. */
 export function answerText({ canvas, engine }: Answers): string {
   return ['answers', canvas ?? '', ...engine.map(({ id, answer }) => `${id} ${answer}`)].join('\n')
 }
@@ -116,7 +119,7 @@ export function encodeFrame({ nonce, iv, ciphertext, tag }: Frame): Uint8Array<A
   return frame
 }
 
-/** The parts as views into `bytes`, or what is wrong with it. */
+/** Returns the parts as views into `bytes`, or what is wrong with it. */
 export function decodeFrame<T extends Uint8Array>(
   bytes: T,
 ): Frame | 'unknown_version' | 'too_short' {
@@ -159,7 +162,7 @@ export interface EngineAnswer {
   answer: string
 }
 
-/** Bytes as browsers and Node both have them. What follows uses nothing else, so that one client runs in both. */
+/** The byte type of browsers and Node. The functions below use nothing else, so one client runs in both. */
 export type Bytes = Uint8Array<ArrayBuffer>
 
 const encoder = new TextEncoder()
@@ -168,14 +171,14 @@ export function utf8(text: string): Bytes {
   return encoder.encode(text)
 }
 
-/** base64url without padding (RFC 4648, section 5). Browsers of before 2020 have no `replaceAll`. */
+/** Encodes base64url without padding (RFC 4648, section 5). Avoids `replaceAll`, which browsers before 2020 lack. */
 export function toBase64Url(bytes: Uint8Array): string {
   let binary = ''
   for (const byte of bytes) binary += String.fromCharCode(byte)
   return btoa(binary).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '')
 }
 
-/** The bytes of a base64url text; throws for other characters. */
+/** Decodes base64url. Throws for other characters. */
 export function fromBase64Url(text: string): Bytes {
   const binary = atob(text.replace(/-/g, '+').replace(/_/g, '/'))
   return Uint8Array.from(binary, (character) => character.charCodeAt(0))

@@ -2,16 +2,16 @@ import { createHmac } from 'node:crypto'
 import { isSameText } from '../../crypto/same-text.ts'
 import type { EngineAnswer } from './protocol.ts'
 
-// A script has no engine that could answer. Those of this repository prove themselves to `tidegate dev` in its place, by
-// a key that only such a server makes and knows. Their proof stands among the answers, so that clients need no other
-// wire format.
+// A script has no browser engine to answer questions. The repository's scripts authenticate to `tidegate dev` instead,
+// with a key that only such a server creates. The proof is sent as one of the answers, so the wire format stays the
+// same.
 
-/** Bytes that `tidegate dev` shares with the scripts of this repository on the same machine. */
+/** Secret shared between `tidegate dev` and the repository's scripts on the same machine. */
 export type SimulationKey = Uint8Array
 
 export const simulationKeyBytes = 32
 
-/** A document, by values that only its own opening was answered with. */
+/** A document, identified by values of its open response. */
 interface ProvenDocument {
   sessionId: string
   challenge: string
@@ -20,7 +20,7 @@ interface ProvenDocument {
 // No question has this id.
 const proofId = 0
 
-/** Valid for this document and no other, so that a recorded proof proves nothing elsewhere. */
+/** Returns the proof for a document. It is valid for no other document, so it cannot be replayed. */
 export function simulationProof(
   key: SimulationKey,
   { sessionId, challenge }: ProvenDocument,
@@ -31,12 +31,13 @@ export function simulationProof(
   return { id: proofId, answer: mac }
 }
 
+/** Returns true if the answers contain a valid proof. */
 export function provesSimulation(
   key: SimulationKey,
   document: ProvenDocument,
   answers: readonly EngineAnswer[],
 ): boolean {
-  const own = simulationProof(key, document).answer
-  const said = answers.find(({ id }) => id === proofId)?.answer
-  return said !== undefined && isSameText(own, said)
+  const expected = simulationProof(key, document).answer
+  const proof = answers.find(({ id }) => id === proofId)?.answer
+  return proof !== undefined && isSameText(expected, proof)
 }

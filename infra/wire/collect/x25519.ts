@@ -4,8 +4,8 @@ import { montgomery } from '@noble/curves/abstract/montgomery.js'
 const prime = 2n ** 255n - 19n
 
 /**
- * X25519 by the parameters of RFC 7748, sections 4.1 and 5. The library's own makes tables of the Edwards curve as it
- * loads, which hold a page up and are for many keys; a page makes one.
+ * X25519 with the parameters of RFC 7748, sections 4.1 and 5. The library's own X25519 precomputes tables of the
+ * Edwards curve on load, which delays a page and pays off only for many keys; a page needs one.
  */
 export const x25519 = montgomery({
   P: prime,

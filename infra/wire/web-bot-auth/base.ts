@@ -8,7 +8,7 @@ import {
 import { orUndefined } from '../../text.ts'
 import type { Fields, ReceivedRequest } from './fields.ts'
 
-// Every base is stored, and the client chooses its size.
+// Limits, because every base is stored and the client chooses its size.
 const maxBaseLength = 8192
 const maxComponents = 32
 
@@ -55,8 +55,8 @@ function isSupported([name, parameters]: Item): boolean {
   return parameters.size === 1 && typeof parameters.get('key') === 'string' && !name.startsWith('@')
 }
 
-/** Tells components of kinds that RFC 9421 defines for requests, and that are not implemented here. */
-export const isUnread = ([name, parameters]: Item): boolean =>
+/** Returns true for components that RFC 9421 defines for requests but that are not supported here. */
+export const isUnsupported = ([name, parameters]: Item): boolean =>
   name === '@query-param' || ['sf', 'bs', 'tr'].some((parameter) => parameters.has(parameter))
 
 function fieldComponent([component, parameters]: Item, fields: Fields): string | undefined {
@@ -68,7 +68,8 @@ function fieldComponent([component, parameters]: Item, fields: Fields): string |
   return member && (isInnerList(member) ? serializeInnerList(member) : serializeItem(member))
 }
 
-// RFC 9421, section 2.2. Names of the host come from the base URL, because the request's own Host proves nothing.
+// Returns the derived components (RFC 9421, section 2.2). The host comes from the base URL, because Host is not
+// trusted.
 function derivedComponents(
   { method, target }: ReceivedRequest,
   baseUrl: string,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { InnerList, Item } from 'structured-headers'
-import { isUnread, type SignedMessage, signatureBases } from './base.ts'
+import { isUnsupported, type SignedMessage, signatureBases } from './base.ts'
 import {
   type AgentUrl,
   directoryOf,
@@ -13,42 +13,46 @@ import {
   signatureFields,
 } from './fields.ts'
 
-/** A signature that is as it should be, as far as one can tell without its key. */
-export interface RequestSignature {
-  /** Host of the agent's directory, with its port unless that is the usual one. */
+/** A signature that is valid as far as can be checked without its key. */
+export interface AgentSignature {
+  /** Host of the agent's directory, with a non-default port. */
   agent: string
-  /** Where its keys are. */
+  /** URL of the agent's keys. */
   directory: string
   /** Thumbprint of the key. */
   keyId: string
-  /** What may have been signed: one for each address of this installation. */
+  /** Possible signature bases, one per base URL of this installation. */
   bases: string[]
   bytes: Buffer
   /** Epoch milliseconds. */
   createdAt: number
   expiresAt: number
-  /** Hex: of key and nonce, or of the signature where it has no nonce. It is good for one request. */
+  /** Hash (hex) of the key with the nonce, or with the signature if it has no nonce. Valid for one request. */
   nonceHash: string
 }
 
 /**
- * malformed: a header is not what its standard says; tag: none is for Web Bot Auth; agent: Signature-Agent names no https
- * address; coverage: neither `@authority` nor `@target-uri` is covered, or `signature-agent` is not; component: a covered
- * one is missing or of no kind that there is; parameters: `created`, `expires` or `keyid` is missing; lifetime: longer than allowed.
+ * malformed: a header violates its standard; tag: no signature is for Web Bot Auth; agent: Signature-Agent has no https
+ * URL; coverage: neither `@authority` nor `@target-uri` is covered, or `signature-agent` is not; component: a covered
+ * component is missing or unknown; parameters: `created`, `expires` or `keyid` is missing; lifetime: longer than
+ * allowed.
  */
 export type InvalidSignature =
   | ('malformed' | 'tag' | 'agent' | 'coverage' | 'component' | 'parameters')
   | ('lifetime' | 'not_yet_valid' | 'expired')
 
-/** absent: one of the three headers is missing. algorithm: not Ed25519. directory_type: not a directory, such as a card. component: of a kind not read here. */
+/**
+ * absent: one of the three headers is missing; algorithm: not Ed25519; directory_type: not a directory, such as a card;
+ * component: a kind that is not supported here.
+ */
 export type CheckedSignature =
   | { status: 'absent' }
   | { status: 'invalid'; reason: InvalidSignature }
   | { status: 'unknown_key'; reason: 'algorithm' | 'directory_type' | 'component' }
-  | { status: 'signed'; signature: RequestSignature }
+  | { status: 'signed'; signature: AgentSignature }
 
 export interface SignatureRules {
-  /** Addresses of this installation, as clients know them. Nothing that the request says of its host counts. */
+  /** Public base URLs of this installation. The request's own Host is not trusted. */
   baseUrls: readonly string[]
   maxLifetimeMs: number
   /** Epoch milliseconds. */
@@ -56,16 +60,16 @@ export interface SignatureRules {
 }
 
 /**
- * Checks a request's Web Bot Auth headers but for the key (RFC 9421, draft-meunier-web-bot-auth-architecture). Undefined
- * where it has none of them. Of several signatures the first is taken that is as it should be.
+ * Checks a request's Web Bot Auth headers except for the key (RFC 9421, draft-meunier-web-bot-auth-architecture).
+ * Returns undefined if it has none of them. Of several signatures it returns the first valid one.
  */
 export function checkSignature(
   request: ReceivedRequest,
   rules: SignatureRules,
 ): CheckedSignature | undefined {
-  const read = readSignatures(request, rules.baseUrls)
-  if (!Array.isArray(read)) return read
-  const checked = read.map((one) => (one.status === 'signed' ? checkTimes(one, rules) : one))
+  const results = readSignatures(request, rules.baseUrls)
+  if (!Array.isArray(results)) return results
+  const checked = results.map((item) => (item.status === 'signed' ? checkTimes(item, rules) : item))
   const rank = ({ status }: CheckedSignature) =>
     ['signed', 'unknown_key', 'invalid'].indexOf(status)
   return checked.sort((a, b) => rank(a) - rank(b))[0] ?? invalid('tag')
@@ -82,7 +86,7 @@ function checkTimes(
 const skewMs = 60_000
 
 export function lifetimeProblem(
-  { createdAt, expiresAt }: Pick<RequestSignature, 'createdAt' | 'expiresAt'>,
+  { createdAt, expiresAt }: Pick<AgentSignature, 'createdAt' | 'expiresAt'>,
   { maxLifetimeMs, now }: Pick<SignatureRules, 'maxLifetimeMs' | 'now'>,
 ): InvalidSignature | undefined {
   const lifetimeMs = expiresAt - createdAt
@@ -91,7 +95,7 @@ export function lifetimeProblem(
   return expiresAt < now - skewMs ? 'expired' : undefined
 }
 
-/** The signatures with the tag of Web Bot Auth, whatever the time is; or why none can be read. */
+/** Reads the signatures with the tag of Web Bot Auth without checking their times; or returns why none can be read. */
 export function readSignatures(
   request: ReceivedRequest,
   baseUrls: readonly string[],
@@ -103,9 +107,9 @@ export function readSignatures(
   const fields = signatureFields(input, signature)
   const agents = readSignatureAgents(agent)
   if (!fields || !agents) return invalid('malformed')
-  const tagged = fields.filter((field) => field.input[1].get('tag') === 'web-bot-auth')
+  const botFields = fields.filter((field) => field.input[1].get('tag') === 'web-bot-auth')
   const message = { request, baseUrls, fields: readFields(request) }
-  return tagged.map((field) => readSignature(message, { field, agents }))
+  return botFields.map((field) => readSignature(message, { field, agents }))
 }
 
 const signatureHeaders = ['signature-input', 'signature', 'signature-agent']
@@ -121,18 +125,18 @@ function readSignature(
   if (!url) return invalid('agent')
   if (!isEd25519(field)) return { status: 'unknown_key', reason: 'algorithm' }
   if (type !== 'directory') return { status: 'unknown_key', reason: 'directory_type' }
-  const named = parametersOf(field)
-  if (!named) return invalid('parameters')
-  if (input[0].some(isUnread)) return { status: 'unknown_key', reason: 'component' }
+  const parsed = parametersOf(field)
+  if (!parsed) return invalid('parameters')
+  if (input[0].some(isUnsupported)) return { status: 'unknown_key', reason: 'component' }
   const bases = signatureBases(message, input)
   if (bases.length === 0) return invalid('component')
   const directory = directoryOf(url.host)
-  return { status: 'signed', signature: { agent: url.host, directory, bases, bytes, ...named } }
+  return { status: 'signed', signature: { agent: url.host, directory, bases, bytes, ...parsed } }
 }
 
 const invalid = (reason: InvalidSignature): CheckedSignature => ({ status: 'invalid', reason })
 
-// With parameters they would be parts of another message.
+// Ignores components with parameters, which would belong to another message.
 const coversTarget = ([components]: InnerList): boolean =>
   components.some(
     ([name, { size }]) => size === 0 && (name === '@authority' || name === '@target-uri'),
@@ -143,7 +147,8 @@ function coveredAgent([components]: InnerList, { form }: SignatureAgents): Item 
   return covered.find(([, parameters]) => form === 'dictionary' || parameters.size === 0)
 }
 
-// Without a key all of the dictionary is covered. Then the member counts that has the signature's label, or the only one.
+// Returns the covered agent. Without `key` the entire dictionary is covered: then the member with the signature's label
+// counts, or the only one.
 function agentOf(
   [, parameters]: Item,
   { label }: SignatureField,
@@ -156,21 +161,21 @@ function agentOf(
   return urls.get(label) ?? (urls.size === 1 ? [...urls.values()][0] : undefined)
 }
 
-// What is signed by RSA is longer, and may say so only by its key.
+// Checks the length too: RSA signatures are longer, and often omit `alg`.
 function isEd25519({ input: [, parameters], bytes }: SignatureField): boolean {
   return (parameters.get('alg') ?? 'ed25519') === 'ed25519' && bytes.length === 64
 }
 
-type Named = Pick<RequestSignature, 'keyId' | 'createdAt' | 'expiresAt' | 'nonceHash'>
+type Parsed = Pick<AgentSignature, 'keyId' | 'createdAt' | 'expiresAt' | 'nonceHash'>
 
-function parametersOf({ input: [, parameters], bytes }: SignatureField): Named | undefined {
+function parametersOf({ input: [, parameters], bytes }: SignatureField): Parsed | undefined {
   const [created, expires, keyId] = ['created', 'expires', 'keyid'].map((name) =>
     parameters.get(name),
   )
   if (typeof keyId !== 'string' || !Number.isInteger(created) || !Number.isInteger(expires))
     return undefined
   const nonce = parameters.get('nonce')
-  const once = typeof nonce === 'string' ? nonce : bytes.toString('base64')
-  const nonceHash = createHash('sha256').update(`${keyId}\n${once}`).digest('hex')
+  const uniqueText = typeof nonce === 'string' ? nonce : bytes.toString('base64')
+  const nonceHash = createHash('sha256').update(`${keyId}\n${uniqueText}`).digest('hex')
   return { keyId, createdAt: Number(created) * 1000, expiresAt: Number(expires) * 1000, nonceHash }
 }

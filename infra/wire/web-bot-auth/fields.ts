@@ -7,29 +7,29 @@ import {
 } from 'structured-headers'
 import { orUndefined } from '../../text.ts'
 
-// Node takes 16 KiB of headers in all.
+// Longest field. Node limits all headers to 16 KiB.
 const maxLength = 4096
-const mostSignatures = 8
+const maxSignatures = 8
 const maxHostLength = 253
 
 export interface ReceivedRequest {
   method: string
-  /** Path and query as they came. */
+  /** Path and query as received. */
   target: string
-  /** Names and values by turns, as they came. */
+  /** Alternating names and values, as received. */
   rawHeaders: readonly string[]
 }
 
-/** Lines of one name are one value with commas between them. Undefined without any. RFC 9421, section 2.1 */
+/** Returns a header field; several lines are joined by commas (RFC 9421, section 2.1). undefined if it is missing. */
 export function fieldValue({ rawHeaders }: ReceivedRequest, name: string): string | undefined {
   const values: string[] = []
   for (let i = 1; i < rawHeaders.length; i += 2)
-    if (isNamed(rawHeaders[i - 1], name)) values.push(rawHeaders[i]?.trim() ?? '')
+    if (hasName(rawHeaders[i - 1], name)) values.push(rawHeaders[i]?.trim() ?? '')
   return values.length === 0 ? undefined : values.join(', ')
 }
 
-// Lengths first, because most headers are others.
-const isNamed = (header = '', name: string) =>
+// Compares the lengths first, because most headers have another name.
+const hasName = (header = '', name: string) =>
   header.length === name.length && header.toLowerCase() === name
 
 /** Header fields of one request by lower-case name. */
@@ -46,13 +46,13 @@ export function readFields(request: ReceivedRequest): Fields {
   return {
     value,
     dictionary(name) {
-      if (!dictionaries.has(name)) dictionaries.set(name, parsed(value(name)))
+      if (!dictionaries.has(name)) dictionaries.set(name, parseField(value(name)))
       return dictionaries.get(name)
     },
   }
 }
 
-const parsed = (value: string | undefined) =>
+const parseField = (value: string | undefined) =>
   value === undefined ? undefined : orUndefined(() => parseDictionary(bounded(value)))
 
 export interface SignatureField {
@@ -62,38 +62,38 @@ export interface SignatureField {
   bytes: Buffer
 }
 
-/** The signatures that have both an input and bytes, in the order of their inputs; undefined where a field is malformed. */
+/** Returns the signatures that have both an input and bytes, in input order; undefined if a field is malformed. */
 export function signatureFields(input: string, signature: string): SignatureField[] | undefined {
-  const inputs = parsed(input)
-  const signatures = parsed(signature)
+  const inputs = parseField(input)
+  const signatures = parseField(signature)
   if (!inputs || !signatures) return undefined
-  return [...inputs].slice(0, mostSignatures).flatMap(([label, member]) => {
+  return [...inputs].slice(0, maxSignatures).flatMap(([label, member]) => {
     const bytes = signatures.get(label)?.[0]
     if (!isInnerList(member) || !(bytes instanceof ArrayBuffer)) return []
     return [{ label, input: member, bytes: Buffer.from(bytes) }]
   })
 }
 
-/** Where an agent publishes its keys, by the dictionary key that names it; the older form names one, without a key. */
+/** URLs of agents' keys by dictionary key; the older form of the header has one URL without a key. */
 export type SignatureAgents =
   | { form: 'dictionary'; urls: Map<string, AgentUrl> }
   | { form: 'string'; url: AgentUrl }
 
 export interface AgentUrl {
-  /** Undefined where it is no https URL. */
+  /** undefined unless it is an https URL. */
   url: URL | undefined
-  /** `directory` unless the parameter says something else. */
+  /** The parameter `type`; default `directory`. */
   type: string
 }
 
 /**
- * `sig1="https://agent.example";type=directory` (draft-meunier-web-bot-auth-architecture-04 and later), or
- * `"https://agent.example"` as before. Undefined where it is neither.
+ * Parses Signature-Agent: `sig1="https://agent.example";type=directory` (draft-meunier-web-bot-auth-architecture-04 and
+ * later) or the older `"https://agent.example"`. undefined if it is malformed.
  */
 export function readSignatureAgents(value: string): SignatureAgents | undefined {
   const item = orUndefined(() => parseItem(bounded(value)))
   if (item) return { form: 'string', url: agentUrl(item) }
-  const dictionary = parsed(value)
+  const dictionary = parseField(value)
   if (!dictionary) return undefined
   return {
     form: 'dictionary',
@@ -102,34 +102,34 @@ export function readSignatureAgents(value: string): SignatureAgents | undefined 
 }
 
 /**
- * Host of the first https address that the Signature-Agent header names, with its port unless that is the usual one. Null
- * without any.
+ * Returns the host of the first https URL in the Signature-Agent header, with a non-default port; null if there is
+ * none.
  */
-export function namedAgentHost(request: ReceivedRequest): string | null {
+export function signatureAgentHost(request: ReceivedRequest): string | null {
   const agents = readSignatureAgents(fieldValue(request, 'signature-agent') ?? '')
   if (!agents) return null
-  const named = agents.form === 'string' ? [agents.url] : [...agents.urls.values()]
-  return named.find(({ url }) => url)?.url?.host ?? null
+  const urls = agents.form === 'string' ? [agents.url] : [...agents.urls.values()]
+  return urls.find(({ url }) => url)?.url?.host ?? null
 }
 
-/** Returns where the agent of a host publishes its keys. */
+/** Returns the URL at which the agent of a host publishes its keys. */
 export const directoryOf = (host: string): string =>
   `https://${host}/.well-known/http-message-signatures-directory`
 
 function agentUrl([value, parameters]: [unknown, ReadonlyMap<string, unknown>]): AgentUrl {
   const url = typeof value === 'string' ? URL.parse(value) : null
-  // The dot at the end of a whole name changes nothing.
+  // Removes the trailing dot of an absolute name.
   if (url) url.hostname = url.hostname.replace(/\.$/, '')
-  const isGood = url?.protocol === 'https:' && url.hostname.length <= maxHostLength
+  const isValid = url?.protocol === 'https:' && url.hostname.length <= maxHostLength
   return {
-    url: isGood ? url : undefined,
+    url: isValid ? url : undefined,
     type: String(parameters.get('type') ?? 'directory'),
   }
 }
 
 /**
- * A domain, with its port unless that is 443, as the Signature-Agent header of who has it is read. Undefined for an address,
- * or what is no name of one host.
+ * Normalizes an agent's domain as in its Signature-Agent header, with a port other than 443. undefined for an IP
+ * address or anything else that is not one host name.
  */
 export function agentDomain(text: string): string | undefined {
   const { url } = agentUrl([/[/?#@\\\s]/.test(text) ? undefined : `https://${text}`, new Map()])

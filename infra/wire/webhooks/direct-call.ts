@@ -2,7 +2,7 @@ import type { Environment } from '../../../schemas/events.ts'
 import type { DecisionId } from '../../ids.ts'
 import type { SubscribableType } from './events.ts'
 
-/** The one type whose sender needs the receiver's answer. Nothing of the answer is ever stored. */
+/** The event type whose sender needs the receiver's response. The response is never stored. */
 export const directType = 'gate.session.approved' satisfies SubscribableType
 
 export interface DirectEvent {
@@ -11,7 +11,7 @@ export interface DirectEvent {
   environment: Environment
   endpointId: string
   subject: { type: string; id: string }
-  /** Fit for JSON. Every attempt sends the same bytes. */
+  /** Serializable as JSON. Every attempt sends the same bytes. */
   data: object
   createdAt: number
 }
@@ -26,18 +26,18 @@ export interface DirectResponse {
   body: Buffer
 }
 
-/** `problem` is for the endpoint's owner and is stored, so it must not quote the response. */
-type Judgement = { kind: 'accepted' } | { kind: 'retry' | 'refuse'; problem: string }
+/** Verdict on a response. `problem` is for the endpoint's owner and is stored, so it must not quote the response. */
+type Judgment = { kind: 'accepted' } | { kind: 'retry' | 'refuse'; problem: string }
 
 export interface DirectAttempt extends DirectDelivery {
-  /** From 1. An attempt that is made again after a crash, under the same number, is recorded once. */
+  /** Starts at 1. An attempt repeated after a crash under the same number is recorded once. */
   attempt: number
   timeoutMs: number
   isLast: boolean
-  judge(response: DirectResponse): Judgement
+  judge(response: DirectResponse): Judgment
 }
 
-/** `ended`: the delivery has failed or was given up; one that succeeded can be made again. */
+/** Reasons for not sending. `ended`: the delivery failed or was cancelled; a successful one can be repeated. */
 export type DirectRefusal =
   | 'not_raised'
   | 'ended'
@@ -53,32 +53,35 @@ export type DirectAnswer =
   | { kind: 'failed'; problem: string }
   | { kind: 'not_sent'; reason: DirectRefusal }
 
-/** Deliveries whose sender makes the calls itself and waits for the answers. The queue ignores them. */
+/** Synchronous deliveries: the sender makes the calls itself and waits for the responses. The queue ignores them. */
 export interface DirectCalls {
-  /** Resolves when the event is readable; raised again, it stays as it was. Rejects with ApiError service.unavailable. */
+  /** Raises an event once; resolves when it is readable. Idempotent. Rejects with ApiError service.unavailable. */
   raise(event: DirectEvent): Promise<DecisionId>
   /**
-   * Calls the receiver once and records the result. Rejects with LogUnavailable when it could not be recorded, and when a
-   * signing secret cannot be opened. The attempt is then to be made again, under its number.
+   * Calls the receiver once and records the result. Rejects if it could not be recorded (LogUnavailable) or a signing
+   * secret cannot be decrypted. The caller must then repeat the attempt under the same number.
    */
   attempt(attempt: DirectAttempt): Promise<DirectAnswer>
-  /** `reason` is for the endpoint's owner. */
+  /** Records that the delivery was cancelled. `reason` is for the endpoint's owner. */
   giveUp(delivery: DirectDelivery, reason: string): Promise<void>
 }
 
-// open-points.md 37
+// Backoff before each attempt (open-points.md 37).
 const waitsSeconds = [0, 1, 2, 4, 8, 15, 30]
-const longestWaitSeconds = 60
+const maxWaitSeconds = 60
 
 export interface DirectSchedule {
   attempts: number
-  /** When the last attempt ended, or when the event was raised. Times are epoch milliseconds. */
+  /** End of the last attempt, or time of the event. Times are epoch milliseconds. */
   since: number
   deadline: number
   timeoutMs: number
 }
 
-/** undefined when there is no time left. `isLast`: no other could follow if this one timed out. */
+/**
+ * Returns the time of the next attempt; undefined if the deadline leaves no time. `isLast`: no time for another after
+ * it.
+ */
 export function nextDirectAttempt(
   schedule: DirectSchedule,
 ): { at: number; isLast: boolean } | undefined {
@@ -89,4 +92,4 @@ export function nextDirectAttempt(
   return { at, isLast: latestEnd + waitMs(attempts + 1) + timeoutMs > deadline }
 }
 
-const waitMs = (attempts: number): number => (waitsSeconds[attempts] ?? longestWaitSeconds) * 1000
+const waitMs = (attempts: number): number => (waitsSeconds[attempts] ?? maxWaitSeconds) * 1000

@@ -8,7 +8,7 @@ export type SubscribableType = (typeof subscribableTypes)[number]
 export const deliveryTypes = [...subscribableTypes, 'webhook.test'] as const
 export type DeliveryType = (typeof deliveryTypes)[number]
 
-/** `data` is JSON text already and is sent as it is. */
+/** Returns the JSON body of a webhook request. `data` is JSON text and is inserted verbatim. */
 export function webhookBody(event: {
   id: string
   type: DeliveryType
@@ -24,19 +24,19 @@ export function webhookBody(event: {
   return `${head.slice(0, -1)},"data":${event.data}}`
 }
 
-const beforePath = /^[a-z][a-z0-9+.-]*:(?:\/\/(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=-]*)(?::\d+)?)?$/i
+const uriStart = /^[a-z][a-z0-9+.-]*:(?:\/\/(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=-]*)(?::\d+)?)?$/i
 
-/** A receiver may insist on a URI (RFC 3986), so characters such as `{` and `|` are escaped. null when it cannot be one. */
+/** Returns a URL as a valid URI (RFC 3986), with characters such as `{` and `|` escaped; null if that is impossible. */
 export function uriOf(address: string): string | null {
   const url = URL.parse(address)
   if (!url) return null
   const { search, hash } = url
-  // An empty one may still have its `?` or `#` in the href.
+  // Assigned even if empty: the href may still contain a bare `?` or `#`.
   url.search = ''
   url.hash = ''
   const { href, pathname } = url
   const start = href.slice(0, href.length - pathname.length)
-  if (!beforePath.test(start)) return null
+  if (!uriStart.test(start)) return null
   return start + escaped(pathname) + escaped(search) + (hash && `#${escaped(hash.slice(1))}`)
 }
 

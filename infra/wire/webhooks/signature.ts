@@ -4,7 +4,7 @@ import { open, seal } from '../../crypto/sealing.ts'
 import type { Random } from '../../ids.ts'
 import { wire } from '../names.ts'
 
-/** standardwebhooks.com, specification 1.0.0 */
+/** Headers of Standard Webhooks 1.0.0 (standardwebhooks.com). */
 export const standardHeaders = {
   id: 'webhook-id',
   timestamp: 'webhook-timestamp',
@@ -12,9 +12,9 @@ export const standardHeaders = {
 } as const
 
 /**
- * Both forms of signature. `timestamp`: Unix seconds of the attempt. `secrets`: the live ones, newest first. The first
- * form is made with the newest only. The second has a signature for each, so that during a rotation a receiver verifies
- * with the old secret or the new.
+ * Returns the headers of both signature formats. `timestamp`: Unix seconds of the attempt. `secrets`: active secrets,
+ * newest first. The plain format uses only the newest. Standard Webhooks has one signature per secret, so that during a
+ * rotation a receiver can verify with either.
  */
 export function signatureHeaders(options: {
   eventId: string
@@ -24,7 +24,7 @@ export function signatureHeaders(options: {
 }): Record<string, string> {
   const { eventId, body, timestamp, secrets } = options
   const [newest] = secrets
-  if (newest === undefined) throw new Error('a delivery needs a live signing secret')
+  if (newest === undefined) throw new Error('a delivery needs an active signing secret')
   const standard = secrets.map((secret) => {
     const digest = standardDigest({ id: eventId, timestamp: String(timestamp), body, secret })
     return `v1,${digest.toString('base64')}`
@@ -48,15 +48,15 @@ interface Signed {
   secret: string
 }
 
-// HMAC-SHA256 of `timestamp.body`; the key is the secret's text as issued.
+// Computes the plain format: HMAC-SHA256 of `timestamp.body`, keyed with the secret as issued.
 function plainDigest({ timestamp, body, secret }: Signed): Buffer {
   return createHmac('sha256', secret).update(`${timestamp}.${body}`).digest()
 }
 
-// HMAC-SHA256 of `id.timestamp.body`; the key is what the secret is the base64 of.
+// Computes the Standard Webhooks format: HMAC-SHA256 of `id.timestamp.body`, keyed with the base64-decoded secret.
 function standardDigest({ id, timestamp, body, secret }: Signed & { id: string }): Buffer {
   const text = secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret
-  // With bytes in place of a key object, Node takes three times as long.
+  // A key object is three times faster than bytes.
   const key = createSecretKey(Buffer.from(text, 'base64'))
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest()
 }
@@ -65,34 +65,34 @@ const toleranceSeconds = 300
 
 type Headers = Record<string, string | string[] | undefined>
 
-interface Received {
+interface Webhook {
   body: string
   secrets: string[]
   now: number
 }
 
 /**
- * Signed with one of `secrets` at most 300 seconds from `now` (epoch milliseconds). One form of signature is enough: who
- * can make either has the secret. Header names may have any case.
+ * Verifies that the request was signed with one of `secrets` within 300 seconds of `now` (epoch milliseconds). One
+ * valid format suffices, because each proves the secret. Header names may have any case.
  */
 export function verifySignature({
   headers,
   ...received
-}: Received & { headers: Headers }): { valid: true } | { valid: false; problem: string } {
-  const forms = [plainForm(headers), standardForm(headers)].filter((form) => form !== undefined)
+}: Webhook & { headers: Headers }): { valid: true } | { valid: false; problem: string } {
+  const forms = [plainFormat(headers), standardFormat(headers)].filter((form) => form !== undefined)
   if (forms.length === 0) return { valid: false, problem: 'There are no signature headers.' }
   const problems = forms.map((form) => problemOf(form, received))
   if (problems.includes(undefined)) return { valid: true }
   return { valid: false, problem: problems.find((problem) => problem !== undefined) ?? '' }
 }
 
-interface Form {
+interface Signature {
   timestamp: string
   digests: Buffer[]
   digestWith(secret: string, body: string): Buffer
 }
 
-function plainForm(headers: Headers): Form | undefined {
+function plainFormat(headers: Headers): Signature | undefined {
   const timestamp = headerValue(headers, wire.webhookTimestampHeader)
   const signature = headerValue(headers, wire.webhookSignatureHeader)
   if (timestamp === undefined || signature === undefined) return undefined
@@ -103,20 +103,20 @@ function plainForm(headers: Headers): Form | undefined {
   }
 }
 
-function standardForm(headers: Headers): Form | undefined {
+function standardFormat(headers: Headers): Signature | undefined {
   const id = headerValue(headers, standardHeaders.id)
   const timestamp = headerValue(headers, standardHeaders.timestamp)
   const signature = headerValue(headers, standardHeaders.signature)
   if (id === undefined || timestamp === undefined || signature === undefined) return undefined
-  const ours = signature.split(' ').filter((entry) => entry.startsWith('v1,'))
+  const entries = signature.split(' ').filter((entry) => entry.startsWith('v1,'))
   return {
     timestamp,
-    digests: ours.map((entry) => Buffer.from(entry.slice(3), 'base64')),
+    digests: entries.map((entry) => Buffer.from(entry.slice(3), 'base64')),
     digestWith: (secret, body) => standardDigest({ id, timestamp, body, secret }),
   }
 }
 
-function problemOf(form: Form, { body, secrets, now }: Received): string | undefined {
+function problemOf(form: Signature, { body, secrets, now }: Webhook): string | undefined {
   if (!/^\d{1,12}$/.test(form.timestamp)) return 'The timestamp is not a number of Unix seconds.'
   const matches = secrets.some((secret) => {
     const expected = form.digestWith(secret, body)
@@ -142,7 +142,7 @@ function headerValue(headers: Headers, header: string): string | undefined {
 }
 
 const purpose = 'webhook-signing-secret'
-// Standard Webhooks requires 24 to 64; a multiple of three leaves no padding in base64.
+// Standard Webhooks requires 24 to 64 bytes; a multiple of three needs no base64 padding.
 const secretBytes = 33
 
 const secretPrefix = 'whsec_'
@@ -168,7 +168,7 @@ export function sealSigningSecret(options: {
   return seal(Buffer.from(secret), { keyring, random, purpose, context: endpointId })
 }
 
-/** Throws when none of our master keys opens it, or when it is another endpoint's. */
+/** Decrypts a signing secret. Throws if no master key opens it, or if it belongs to another endpoint. */
 export function openSigningSecret(options: {
   keyring: Keyring
   sealed: Buffer
@@ -180,7 +180,8 @@ export function openSigningSecret(options: {
   return secret.toString()
 }
 
-export function liveSecrets<S extends { expires_at: number | null }>(
+/** Returns the secrets that have not expired. */
+export function activeSecrets<S extends { expires_at: number | null }>(
   secrets: S[],
   now: number,
 ): S[] {

@@ -122,7 +122,7 @@ describe('a key that each source has units of its own with', () => {
       const budget = createBudget({ clock: () => now.ms, perSecond: 2, burst: 3 })
       return {
         limiter,
-        perSource: ({ organizationId: owner }) =>
+        perSourceBudget: ({ organizationId: owner }) =>
           owner === otherOrganization ? budget : undefined,
         onRateLimited: (keyType) => limited.push(keyType),
       }

@@ -115,7 +115,7 @@ describe('a bucket that several sources ask for', () => {
         ? (['visitors', `v${(i / 100) % 20}`] as const)
         : (['flood', 'f'] as const)
       const share = shares[i % 4]
-      const isAdmitted = share?.admits(party, left < 1500 ? () => 2 * left : undefined)
+      const isAdmitted = share?.admit(party, left < 1500 ? () => 2 * left : undefined)
       if (isAdmitted && left >= 1) left--
       else refused[who]++
     }

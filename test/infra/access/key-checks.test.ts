@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { originAllowed } from '../../../infra/access/key-checks.ts'
+import { isOriginAllowed } from '../../../infra/access/key-checks.ts'
 
 const allowedOrigins = [
   'https://shop.example',
@@ -63,10 +63,10 @@ test.each([
   ['shop.example', false],
   ['//shop.example', false],
 ])('%s: %s', (origin, allowed) => {
-  expect(originAllowed(origin, allowedOrigins)).toBe(allowed)
+  expect(isOriginAllowed(origin, allowedOrigins)).toBe(allowed)
 })
 
 test('an empty list takes any origin, also none', () => {
   for (const origin of ['https://any.example', 'null', '', undefined])
-    expect(originAllowed(origin, [])).toBe(true)
+    expect(isOriginAllowed(origin, [])).toBe(true)
 })

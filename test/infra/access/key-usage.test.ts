@@ -21,15 +21,15 @@ const stored = async () => Object.fromEntries(await lastUsedAt(database.pool, ['
 
 test('what is noted is written soon, and no key is written twice in a minute', async () => {
   const keys = usage(10)
-  keys.note('a')
+  keys.recordUse('a')
   await eventually(async () => expect(await stored()).toEqual({ a: start }))
   now += 59_999
-  keys.note('a')
-  keys.note('b')
+  keys.recordUse('a')
+  keys.recordUse('b')
   await keys.flush()
   expect(await stored()).toEqual({ a: start, b: now })
   now += 1
-  keys.note('a')
+  keys.recordUse('a')
   await keys.flush()
   expect(await stored()).toEqual({ a: now, b: now - 1 })
   await keys.close()
@@ -37,9 +37,9 @@ test('what is noted is written soon, and no key is written twice in a minute', a
 
 test('the later use counts, whoever writes last', async () => {
   const [early, late] = [usage(), usage()]
-  early.note('a')
+  early.recordUse('a')
   now += 5000
-  late.note('a')
+  late.recordUse('a')
   await late.flush()
   await early.flush()
   expect(await stored()).toEqual({ a: start + 5000 })
@@ -51,7 +51,7 @@ test('many processes write the same keys at once without waiting for each other 
   for (let round = 0; round < 5; round++) {
     now += 60_000
     writers.forEach((writer, i) => {
-      for (const key of i % 2 ? keys : keys.toReversed()) writer.note(key)
+      for (const key of i % 2 ? keys : keys.toReversed()) writer.recordUse(key)
     })
     await Promise.all(writers.map((writer) => writer.flush()))
   }
@@ -63,11 +63,11 @@ test('many processes write the same keys at once without waiting for each other 
 test('what could not be written is kept, the latest of each key, and nobody hears of it', async () => {
   const keys = usage()
   await database.pool.query('alter table tidegate.api_key_usage rename to away')
-  keys.note('a')
+  keys.recordUse('a')
   await keys.flush()
   now += 60_000
-  keys.note('a')
-  keys.note('b')
+  keys.recordUse('a')
+  keys.recordUse('b')
   await keys.flush()
   await database.pool.query('alter table tidegate.away rename to api_key_usage')
   await keys.close()
@@ -76,9 +76,9 @@ test('what could not be written is kept, the latest of each key, and nobody hear
 
 test('closing writes what is noted, and what is noted afterwards is forgotten', async () => {
   const keys = usage()
-  keys.note('a')
+  keys.recordUse('a')
   await keys.close()
-  keys.note('b')
+  keys.recordUse('b')
   await keys.flush()
   expect(await stored()).toEqual({ a: start })
 })

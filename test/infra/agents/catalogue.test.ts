@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import {
+  agentOfUserAgent,
   agentPurposes,
   catalogue,
-  isHostOf,
-  listOf,
-  namedAgent,
+  hasReverseDnsName,
+  ipListOf,
 } from '../../../infra/agents/catalogue.ts'
 import { dataSources } from '../../../infra/ip/data/sources.ts'
 import { families } from '../../../services/cli/simulate/generate/families.ts'
@@ -27,7 +27,7 @@ test.each([
 ])('%s is named', (userAgent, provider, product) => {
   // Once found, and then as it was found before.
   for (let times = 0; times < 2; times++)
-    expect(namedAgent(userAgent)).toMatchObject({ provider, product })
+    expect(agentOfUserAgent(userAgent)).toMatchObject({ provider, product })
 })
 
 const inApps = [
@@ -54,7 +54,7 @@ test('browsers and apps of people are nobody, nor are libraries', () => {
   const recorded = Object.values(people).map(({ headers }) => headers['User-Agent'])
   const made = families.map(([{ userAgent }]) => userAgent.replaceAll('{v}', '140'))
   const all = [...recorded, ...made, ...inApps, '']
-  expect(all.filter((userAgent) => namedAgent(userAgent) !== null)).toEqual([])
+  expect(all.filter((userAgent) => agentOfUserAgent(userAgent) !== null)).toEqual([])
 })
 
 test('each of its names is found, with whatever version behind it', () => {
@@ -62,7 +62,7 @@ test('each of its names is found, with whatever version behind it', () => {
     entry.names.filter((name) => {
       const plain = name.replace('^', '')
       const userAgent = plain === name ? `Mozilla/5.0 (compatible; ${name}1.0)` : `${plain}1.0`
-      return !namedAgent(userAgent)?.names.includes(name)
+      return !agentOfUserAgent(userAgent)?.names.includes(name)
     }),
   )
   expect(lost).toEqual([])
@@ -77,33 +77,33 @@ test('names are in lower case and of one agent each, and each agent has a purpos
 })
 
 test('what is far behind in a user agent is not read', () => {
-  expect(namedAgent(`${'a '.repeat(600)} Googlebot/2.1`)).toBeNull()
+  expect(agentOfUserAgent(`${'a '.repeat(600)} Googlebot/2.1`)).toBeNull()
 })
 
 test('a host name is of an agent as its operator names hosts', () => {
-  const google = namedAgent('Googlebot/2.1')
-  const bing = namedAgent('bingbot/2.0')
-  const meta = namedAgent('facebookexternalhit/1.1')
+  const google = agentOfUserAgent('Googlebot/2.1')
+  const bing = agentOfUserAgent('bingbot/2.0')
+  const meta = agentOfUserAgent('facebookexternalhit/1.1')
   if (!google || !bing || !meta) throw new Error('the catalogue lacks what everybody knows')
-  expect(isHostOf(google, 'crawl-66-249-66-1.googlebot.com')).toBe(true)
-  expect(isHostOf(google, 'crawl-66-249-66-1.googlebot.com.example')).toBe(false)
-  expect(isHostOf(google, 'crawl-66-249-66-1-googlebot.com')).toBe(false)
-  expect(isHostOf(google, 'evil.googlebot.com')).toBe(false)
-  expect(isHostOf(bing, 'MSNBOT-157-55-39-1.search.msn.com')).toBe(true)
-  expect(isHostOf(bing, 'search.msn.com')).toBe(false)
-  expect(isHostOf(meta, 'crawl-66-249-66-1.googlebot.com')).toBe(false)
+  expect(hasReverseDnsName(google, 'crawl-66-249-66-1.googlebot.com')).toBe(true)
+  expect(hasReverseDnsName(google, 'crawl-66-249-66-1.googlebot.com.example')).toBe(false)
+  expect(hasReverseDnsName(google, 'crawl-66-249-66-1-googlebot.com')).toBe(false)
+  expect(hasReverseDnsName(google, 'evil.googlebot.com')).toBe(false)
+  expect(hasReverseDnsName(bing, 'MSNBOT-157-55-39-1.search.msn.com')).toBe(true)
+  expect(hasReverseDnsName(bing, 'search.msn.com')).toBe(false)
+  expect(hasReverseDnsName(meta, 'crawl-66-249-66-1.googlebot.com')).toBe(false)
 })
 
 test('a name within a longer word is none', () => {
-  expect(namedAgent('GPTBot/1.2')?.product).toBe('GPTBot')
-  expect(namedAgent('GPTBotany/1.2')).toBeNull()
-  expect(namedAgent('Claude-Username/1.0')).toBeNull()
-  expect(namedAgent('Claude-User/1.0')).not.toBeNull()
-  expect(namedAgent('MyGPTBot/1.2')).toBeNull()
+  expect(agentOfUserAgent('GPTBot/1.2')?.product).toBe('GPTBot')
+  expect(agentOfUserAgent('GPTBotany/1.2')).toBeNull()
+  expect(agentOfUserAgent('Claude-Username/1.0')).toBeNull()
+  expect(agentOfUserAgent('Claude-User/1.0')).not.toBeNull()
+  expect(agentOfUserAgent('MyGPTBot/1.2')).toBeNull()
 })
 
 test('each list of crawlers that can be fetched verifies somebody', () => {
-  const verifying = new Set(catalogue.map(listOf))
+  const verifying = new Set(catalogue.map(ipListOf))
   const fetched = dataSources.filter(({ group }) => group === 'bots').map(({ title }) => title)
   expect(fetched.length).toBeGreaterThan(5)
   expect(fetched.filter((list) => !verifying.has(list))).toEqual([])

@@ -31,16 +31,16 @@ describe('the command for master keys', () => {
   })
 
   it.each([
-    ['fails', `echo ${keys}; echo secret >&2; exit 3`, 'ended with 3'],
-    ['is killed', `echo ${keys}; kill -9 $$`, 'ended with SIGKILL'],
-    ['prints nothing', 'true', 'printed no comma-separated base64'],
+    ['fails', `echo ${keys}; echo secret >&2; exit 3`, 'exited with 3'],
+    ['is killed', `echo ${keys}; kill -9 $$`, 'exited with SIGKILL'],
+    ['prints nothing', 'true', 'did not print comma-separated base64'],
     [
       'prints a message',
       'echo "Key and value of the secret: none, as the password was wrong"',
-      'printed no',
+      'did not print',
     ],
-    ['prints without end', 'while :; do echo secret; done', 'printed more than a megabyte'],
-    ['asks for something', `read answer && echo '${keys}'`, 'ended with 1'],
+    ['prints without end', 'while :; do echo secret; done', 'printed more than one megabyte'],
+    ['asks for something', `read answer && echo '${keys}'`, 'exited with 1'],
   ])(
     'stops a start where it %s, and tells nothing of what it printed',
     async (_, script, message) => {
@@ -60,13 +60,14 @@ describe('the command for master keys', () => {
 
   it('stops a start where there is none', async () => {
     const missing = readConfig({ TIDEGATE_MASTER_KEYS_COMMAND: path.join(folder, 'none') })
-    await expect(readMasterKeys(missing)).rejects.toThrow('could not be started (ENOENT)')
+    await expect(readMasterKeys(missing)).rejects.toThrow('failed to start (ENOENT)')
   })
 })
 
 it('master keys are given in one way', async () => {
   const command = { TIDEGATE_MASTER_KEYS_COMMAND: 'print-keys' }
-  const both = 'TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or its file is set, too'
+  const both =
+    'TIDEGATE_MASTER_KEYS_COMMAND: TIDEGATE_MASTER_KEYS or TIDEGATE_MASTER_KEYS_FILE is also set'
   expect(() => readConfig({ ...command, TIDEGATE_MASTER_KEYS: keys })).toThrow(both)
   expect(() => readConfig({ ...command, TIDEGATE_MASTER_KEYS_FILE: import.meta.filename })).toThrow(
     both,

@@ -4,7 +4,7 @@ import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import {
   generateToken,
   isToken,
-  isTokenOf,
+  matchesTokenHash,
   type TokenKind,
   tokenHashes,
 } from '../../../infra/crypto/tokens.ts'
@@ -44,9 +44,9 @@ test('a token is found under the hash that an earlier master key made', () => {
   const token = generateToken('agt', randomBytes)
   const [hash] = tokenHashes(keyring, token)
   const rotated = createKeyring(`${newer},${older}`)
-  expect(isTokenOf(rotated, { token, hash })).toBe(true)
+  expect(matchesTokenHash(rotated, { token, hash })).toBe(true)
   expect(tokenHashes(rotated, token)[0]).not.toBe(hash)
-  expect(isTokenOf(createKeyring(newer), { token, hash })).toBe(false)
-  expect(isTokenOf(keyring, { token: generateToken('agt', randomBytes), hash })).toBe(false)
-  expect(isTokenOf(keyring, { token, hash: null })).toBe(false)
+  expect(matchesTokenHash(createKeyring(newer), { token, hash })).toBe(false)
+  expect(matchesTokenHash(keyring, { token: generateToken('agt', randomBytes), hash })).toBe(false)
+  expect(matchesTokenHash(keyring, { token, hash: null })).toBe(false)
 })

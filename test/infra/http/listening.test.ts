@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import { createServer } from 'node:net'
 import fastify from 'fastify'
 import { expect, test } from 'vitest'
-import { holdPort, listenOnHeld } from '../../../infra/http/listening.ts'
+import { listenShared, reservePort } from '../../../infra/http/listening.ts'
 
 const host = '127.0.0.1'
 const refuse: RequestListener = (_, response) => void response.writeHead(503).end()
@@ -11,7 +11,7 @@ const refuse: RequestListener = (_, response) => void response.writeHead(503).en
 /** A port that was held, and who has taken it since; another test may be faster. */
 async function takenPort() {
   for (;;) {
-    const held = await holdPort({ port: 0, host }, refuse)
+    const held = await reservePort({ port: 0, host }, refuse)
     expect((await fetch(`http://${host}:${held.port}/`)).status).toBe(503)
     await held.release()
     const intruder = createServer().listen(held.port, host)
@@ -28,7 +28,7 @@ test('whoever takes the held port for a moment only delays listening', async () 
 
   const app = fastify()
   app.get('/', async () => 'ours')
-  const listening = listenOnHeld(app, { port: held.port, host })
+  const listening = listenShared(app, { port: held.port, host })
   intruder.close()
   await listening
 
@@ -37,15 +37,15 @@ test('whoever takes the held port for a moment only delays listening', async () 
 })
 
 test('a port that another server keeps is refused with a message for the operator', async () => {
-  const held = await holdPort({ port: 0, host }, refuse)
-  await expect(holdPort({ port: held.port, host }, refuse)).rejects.toThrow(
-    `Port ${held.port} of ${host} is in use`,
+  const held = await reservePort({ port: 0, host }, refuse)
+  await expect(reservePort({ port: held.port, host }, refuse)).rejects.toThrow(
+    `Port ${held.port} on ${host} is in use`,
   )
   await held.release()
 })
 
 test('a request on any of the sockets is answered before the server has closed', async () => {
-  const held = await holdPort({ port: 0, host }, refuse)
+  const held = await reservePort({ port: 0, host }, refuse)
   await held.release()
   const app = fastify({ return503OnClosing: false })
   const begun = Promise.withResolvers<void>()
@@ -57,7 +57,7 @@ test('a request on any of the sockets is answered before the server has closed',
     await answer.promise
     return 'ours'
   })
-  await listenOnHeld(app, { port: held.port, host })
+  await listenShared(app, { port: held.port, host })
   const asked = Array.from({ length: 64 }, async () =>
     (await fetch(`http://${host}:${held.port}/`, { headers: { connection: 'close' } })).text(),
   )

@@ -7,7 +7,7 @@ import { createKeyring, type Keyring } from '../../../infra/crypto/keyring.ts'
 import { ApiError, invalidField, unavailable } from '../../../infra/errors/errors.ts'
 import {
   type Command,
-  type CommandAnswer,
+  type CommandResponse,
   createIdempotency,
 } from '../../../infra/idempotency/idempotency.ts'
 import { leaseMs, purgeIdempotencyKeys } from '../../../infra/idempotency/store.ts'
@@ -44,14 +44,14 @@ afterAll(async () => {
 })
 
 /** The effect that happens once however often the command runs. */
-async function order({ random, now }: Command): Promise<CommandAnswer> {
+async function order({ random, now }: Command): Promise<CommandResponse> {
   const id = timeOrderedId('key', now, random)
   const secret = random(20).toString('hex')
   if (!orders.has(id)) orders.set(id, { id, secret, at: now })
   return { status: 201, body: { id, secret, at: now, name: 'Zoë "1"' } }
 }
 
-async function counted(command: Command): Promise<CommandAnswer> {
+async function counted(command: Command): Promise<CommandResponse> {
   shop.runs++
   shop.mostAtOnce = Math.max(shop.mostAtOnce, ++shop.running)
   try {
@@ -267,7 +267,7 @@ describe('at the same time', () => {
 })
 
 describe('after a failure', () => {
-  test.each<[string, () => Promise<CommandAnswer>, number]>([
+  test.each<[string, () => Promise<CommandResponse>, number]>([
     ['that is thrown', refuses(invalidField({ name: 'name', issue: 'invalid' })), 422],
     ['that is an answer', async () => ({ status: 404, body: {} }), 404],
   ])('a refusal %s is not stored: the key takes a corrected request', async (_, work, status) => {

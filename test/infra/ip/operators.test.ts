@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import {
   findOperator,
+  findOperatorByName,
   nearestTags,
   operatorCatalogue,
   operatorCategory,
-  operatorNamed,
   operatorsOfNetwork,
 } from '../../../infra/ip/operators.ts'
 
@@ -40,7 +40,7 @@ describe('the operator catalogue', () => {
   it('has no two operators that a database could name alike', () => {
     for (const operator of operators)
       for (const name of [operator.name, ...namesOf(operator)])
-        expect(operatorNamed(name)).toBe(operator)
+        expect(findOperatorByName(name)).toBe(operator)
   })
 
   it.each([
@@ -59,10 +59,10 @@ describe('the operator catalogue', () => {
   )
 
   it('knows a provider in the spelling of a database, but not by a part of its name', () => {
-    expect(operatorNamed('NordVPN')?.tag).toBe('NORDVPN')
-    expect(operatorNamed('nord vpn')?.tag).toBe('NORDVPN')
-    expect(operatorNamed('Nord')).toBeUndefined()
-    expect(operatorNamed('')).toBeUndefined()
+    expect(findOperatorByName('NordVPN')?.tag).toBe('NORDVPN')
+    expect(findOperatorByName('nord vpn')?.tag).toBe('NORDVPN')
+    expect(findOperatorByName('Nord')).toBeUndefined()
+    expect(findOperatorByName('')).toBeUndefined()
   })
 
   it('knows who runs a network', () => {

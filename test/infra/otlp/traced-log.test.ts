@@ -5,7 +5,7 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace'
 import { describe, expect, it } from 'vitest'
-import type { Batch, ReadOn } from '../../../infra/log/port.ts'
+import type { Batch, ResumePosition } from '../../../infra/log/port.ts'
 import { createSpans, sessionTraceId } from '../../../infra/otlp/spans.ts'
 import { traceLog } from '../../../infra/otlp/traced-log.ts'
 import type { RequestTrace } from '../../../infra/otlp/traced-requests.ts'
@@ -34,7 +34,7 @@ function openTracedLog({ now = Date.now, ratio = 1 } = {}) {
   const requests = new AsyncLocalStorage<RequestTrace | undefined>()
   const log = traceLog(memory, { spans, requests })
   const names = () => exporter.getFinishedSpans().map(({ name }) => name.split(' ')[0])
-  const consume = (handle: (batches: Batch[]) => Promise<ReadOn[] | undefined>) =>
+  const consume = (handle: (batches: Batch[]) => Promise<ResumePosition[] | undefined>) =>
     log.consume({ group: 'g', topics: [topic], handle })
   return { log, memory, requests, exporter, names, consume }
 }

@@ -74,7 +74,7 @@ describe('the request', () => {
   })
 
   it('is not sent if it may no longer be when there is a connection', async () => {
-    const { outcome, receiver } = await outcomeOf(writes(answerOf(200)), { mayBegin: () => false })
+    const { outcome, receiver } = await outcomeOf(writes(answerOf(200)), { canSend: () => false })
     expect(outcome).toMatchObject({ kind: 'failure', reason: 'dropped' })
     expect(receiver.requests).toEqual([])
   })

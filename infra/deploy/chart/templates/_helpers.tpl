@@ -52,7 +52,7 @@ securityContext:
   runAsNonRoot: true
   runAsUser: 10001
   runAsGroup: 10001
-  # Secrets are mounted for this group.
+  # The group that can read mounted secrets.
   fsGroup: 10001
   seccompProfile: { type: RuntimeDefault }
 {{- end }}
@@ -98,7 +98,7 @@ securityContext:
 {{- $database := .database }}
 - name: secrets
   projected:
-    # 0440.
+    # Octal 0440.
     defaultMode: 288
     sources:
       {{- range .secrets }}

@@ -51,7 +51,7 @@ test('a list of an operator is followed: a new file counts, and of one that is g
   await listOf('followed', '8.8.8.8\nno address\n')
   await eventually(() => expect(isListed('8.8.8.8')).toBe(true))
   expect(warnings.at(-1)).toBe(
-    `${file.file}: 1 lines are no address or CIDR, the first of them is line 2`,
+    `${file.file}: ignoring 1 line without an address or CIDR; the first is line 2`,
   )
   await rm(file.file)
   expect(isListed('8.8.8.8')).toBe(true)

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { readHead } from '../../../../infra/ip/data/file.ts'
-import { readAddresses, shippedFile } from '../../../../infra/ip/data/read.ts'
+import { bundledFile, readAddresses } from '../../../../infra/ip/data/read.ts'
 import { openNetwork } from '../../../../infra/ip/network.ts'
 
 // Well-known addresses, with what the shipped file is to say of them: kind, country and network. `none` = no list has it.
@@ -98,8 +98,8 @@ it('the file of addresses that comes along has nothing of lists without a licenc
 })
 
 it('the file of addresses that comes along fits, and its first line tells sources, licences and dates', () => {
-  expect(statSync(shippedFile).size).toBeLessThan(10_000_000)
-  const { sources } = readHead(readFileSync(shippedFile))
+  expect(statSync(bundledFile).size).toBeLessThan(10_000_000)
+  const { sources } = readHead(readFileSync(bundledFile))
   expect(new Set(sources.map(({ subject }) => subject))).toEqual(
     new Set(['country', 'network', 'labels']),
   )

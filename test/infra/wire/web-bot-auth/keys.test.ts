@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { directoryKeys, isInForce } from '../../../../infra/wire/web-bot-auth/keys.ts'
-import { judge } from '../../../../services/scoring/identity/outcomes.ts'
+import { verifyWithDirectory } from '../../../../services/scoring/identity/outcomes.ts'
 import { agentSignature, createAgentKey } from '../../../support/agent-signature.ts'
 
 const key = createAgentKey()
@@ -47,8 +47,8 @@ it('a key of a directory that ends while its directory is remembered is asked fo
     result: { keys: keysWith({ exp: seconds + 60 }) },
   }
   const invalid = { status: 'invalid', reason: 'signature' }
-  expect(judge(signed, known, now + 59_000)).toMatchObject({ outcome: invalid })
+  expect(verifyWithDirectory(signed, known, now + 59_000)).toMatchObject({ outcome: invalid })
   const unknown = { status: 'unknown_key', reason: 'key' }
-  const later = judge(signed, known, now + 600_000)
+  const later = verifyWithDirectory(signed, known, now + 600_000)
   expect(later).toMatchObject({ outcome: unknown, isWaiting: true })
 })

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  type AgentSignature,
   checkSignature,
   lifetimeProblem,
-  type RequestSignature,
   readSignatures,
 } from '../../../../infra/wire/web-bot-auth/check.ts'
 import { readSignatureAgents } from '../../../../infra/wire/web-bot-auth/fields.ts'
@@ -47,7 +47,7 @@ const requestOf = ({ signature, signature_input, signature_agent }: (typeof name
   }).flat(),
 })
 
-function signatureIn(vector: (typeof named)[number]): RequestSignature {
+function signatureIn(vector: (typeof named)[number]): AgentSignature {
   const read = readSignatures(requestOf(vector), baseUrls)
   const [one] = Array.isArray(read) ? read : []
   if (one?.status !== 'signed') throw new Error(`not read: ${JSON.stringify(read)}`)
@@ -56,7 +56,7 @@ function signatureIn(vector: (typeof named)[number]): RequestSignature {
 
 const keys = directoryKeys(JSON.stringify({ keys: vectors.map(({ key }) => key) })) ?? {}
 
-function isSigned({ keyId, bases: [base = ''], bytes }: RequestSignature): boolean {
+function isSigned({ keyId, bases: [base = ''], bytes }: AgentSignature): boolean {
   return isSignedBy(keys[keyId]?.x ?? '', { base, bytes })
 }
 

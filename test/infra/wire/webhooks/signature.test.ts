@@ -4,9 +4,9 @@ import { describe, expect, it, test } from 'vitest'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import { webhookBody } from '../../../../infra/wire/webhooks/events.ts'
 import {
+  activeSecrets,
   generateSigningSecret,
   isSigningSecret,
-  liveSecrets,
   openSigningSecret,
   sealSigningSecret,
   signatureHeaders,
@@ -207,6 +207,6 @@ describe('signing secrets', () => {
 
   it('sign until the moment they expire', () => {
     const rows = [{ expires_at: null }, { expires_at: 11 }, { expires_at: 10 }, { expires_at: 9 }]
-    expect(liveSecrets(rows, 10)).toEqual([{ expires_at: null }, { expires_at: 11 }])
+    expect(activeSecrets(rows, 10)).toEqual([{ expires_at: null }, { expires_at: 11 }])
   })
 })
