@@ -3,196 +3,268 @@ import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import type { DecidedEvent } from '../../infra/event-store/decide.ts'
 import type { RecordedEvent, TrafficEvent } from '../../infra/event-store/event.ts'
-import { dueOf, type EventBatch, EventFailed } from '../../infra/event-store/event-batch.ts'
+import { type EventBatch, EventFailed, eventsToApply } from '../../infra/event-store/event-batch.ts'
 import { type Clock, derivedId } from '../../infra/ids.ts'
 import type { EventLog, NewRecord, Position } from '../../infra/log/port.ts'
-import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Cte } from '../../infra/postgres/arrays.ts'
 import { shortTransaction, type Tx } from '../../infra/postgres/pool.ts'
 import { saveRows } from '../../infra/postgres/table.ts'
-import { type Breathe, createBreather } from '../../infra/timing.ts'
+import { createYielder, type YieldToEventLoop } from '../../infra/timing.ts'
 import { countingKeyId } from '../../projections/answers/digests.ts'
 import type { CountedSession } from '../../projections/repeats/counted.ts'
 import type { NearRepeats } from '../../projections/repeats/near-counts.ts'
 import type { RepeatCounter } from '../../projections/repeats/queries.ts'
 import type { Repeats, SessionScored, VisitorLinked, VisitorSplit } from '../../schemas/events.ts'
-import type { Attesting } from './attestation/devices.ts'
-import { attestationsOf, withAttestations } from './attestation/outcomes.ts'
-import { type Decision, type DecisionSources, startDecisions } from './decide.ts'
+import type { AttestationVerifier } from './attestation/devices.ts'
+import {
+  type AttestationOutcomes,
+  addAttestations,
+  judgeAttestations,
+} from './attestation/outcomes.ts'
+import { createDecider, type Decision, type DecisionSources } from './decide.ts'
 import type { Lookups } from './identity/lookups.ts'
-import { outcomesOf, pendingOf, withOutcomes } from './identity/outcomes.ts'
+import {
+  addLookupOutcomes,
+  type LookupOutcomes,
+  pendingLookups,
+  resolveLookups,
+} from './identity/outcomes.ts'
 import type { ModelsAt } from './model/follow.ts'
+import type { ModelOf } from './model/in-force.ts'
 import { scoredEvent } from './scored-event.ts'
 import { isSessionEvent, type SessionState } from './session/state.ts'
 import { withHistory } from './signals/evaluate.ts'
 import {
-  noteWritten,
-  type Opened,
-  openingStatements,
-  readOpened,
+  type BatchStart,
+  cachedStatesOf,
+  cacheWrittenStates,
+  lockAndLoadStatements,
+  readBatchStart,
+  type StateCache,
   saveStates,
-  type WrittenStates,
-  writtenOf,
 } from './store.ts'
 import { offsets } from './tables.ts'
-import { type Resolution, type Resolved, resolveVisitors } from './visitors/resolve.ts'
-import type { MadeDecision, Recorded } from './visitors/split.ts'
+import { type Resolution, type ResolvedVisitor, resolveVisitors } from './visitors/resolve.ts'
+import type { DecisionRef, RecordedDecisions } from './visitors/split.ts'
 
 export interface ScoreDeps extends DecisionSources {
   log: EventLog
-  /** Has the key of the month, under which visitors and networks are counted. */
+  /** Holds the month's key, under which visitors and networks are counted. */
   dataKeys: Pick<DataKeys, 'ensure' | 'get'>
   pool: pg.Pool
   codec: EventCodec
   clock: Clock
-  /** Default: the standard model, always. */
+  /** Default: always the standard model. */
   modelsAt?: ModelsAt | undefined
-  /** Called for each decision that was appended for the first time. */
+  /** Called for each decision when it is appended for the first time. */
   onDecided?: ((decision: SessionScored) => void) | undefined
-  /** Default: nothing of agents is looked up. */
+  /** Default: no agent is looked up. */
   lookups?: Pick<Lookups, 'request'> | undefined
-  /** Default: no attestation is looked at. */
-  attesting?: Attesting | undefined
+  /** Default: attestations are ignored. */
+  attestationVerifier?: AttestationVerifier | undefined
 }
 
 interface ScoreBatches {
   batches: EventBatch[]
-  findRecorded: (made: MadeDecision[]) => Promise<Recorded>
+  findRecorded: (decisions: DecisionRef[]) => Promise<RecordedDecisions>
   countRepeats: RepeatCounter
-  written: WrittenStates
+  stateCache: StateCache
 }
 
 /**
- * Scores what came of several partitions, and returns where each goes on. The order is what makes a crash harmless:
- * 1. the offset rows are locked: events before them are done, and no other process can be doing the rest;
- * 2. decisions are made and appended. Their ids derive from the events, so that a repeat adds nothing;
- * 3. states, visitors and offsets are committed together. A crash before that repeats from 1.
- * Throws EventFailed when no decision can be made or written down for an event.
+ * Scores the events of several partitions and returns the next offset of each. The order makes a crash harmless:
+ * 1. Read: lock the offset rows, so that no other process scores these partitions, and load what decisions need.
+ * 2. Decide about each session, then add what other sessions show: its visitor and repeats.
+ * 3. Append the decisions. Their ids derive from the events, so that a repeat adds nothing.
+ * 4. Persist states, visitors and offsets in one commit. After a crash before it, scoring repeats from 1.
+ * Throws EventFailed if a decision about an event can't be made or encoded.
  */
 export async function scoreBatches(deps: ScoreDeps, work: ScoreBatches): Promise<Position[]> {
-  const { batches: places, written } = work
-  const sessionIds = sessionsOf(places)
-  const known = writtenOf(written, sessionIds)
+  const { batches, stateCache } = work
+  const sessionIds = sessionIdsIn(batches)
+  const cached = cachedStatesOf(stateCache, sessionIds)
   const { next, ...committed } = await shortTransaction(deps.pool, {
-    first: openingStatements({ places, sessionIds, known }),
-    work: (tx, rows) => scoreIn({ tx, opened: readOpened(rows, known) }, deps, work),
+    first: lockAndLoadStatements({ partitions: batches, sessionIds, cached }),
+    work: (tx, rows) => scoreInTransaction({ tx, start: readBatchStart(rows, cached) }, deps, work),
   })
-  noteWritten(written, committed)
+  cacheWrittenStates(stateCache, committed)
   return next
 }
 
-// No more is decided about a session that was erased or whose key is lost, because its observations are unreadable.
-const isScored = (event: RecordedEvent, erased: Set<string>): boolean =>
-  event.unreadable === undefined && !(isSessionEvent(event) && erased.has(event.data.session_id))
-
-interface Scored {
+interface ScoredTransaction {
   result: { next: Position[]; states: SessionState[]; transactionId: string }
-  writes: Part[]
+  writes: Cte[]
 }
 
-async function scoreIn(
-  { tx, opened }: { tx: Tx; opened: Opened },
+async function scoreInTransaction(
+  { tx, start }: { tx: Tx; start: BatchStart },
   deps: ScoreDeps,
-  { batches, findRecorded, countRepeats }: ScoreBatches,
-): Promise<Scored> {
-  const { offsets: scoredTo, transactionId, states: known, erased } = opened
-
-  // 1. Leave out what was scored before, and sessions that are erased.
-  const due = batches.map((batch) => ({
-    ...batch,
-    ...dueOf(batch, scoredTo.get(batch.partition) ?? 0),
-  }))
+  work: ScoreBatches,
+): Promise<ScoredTransaction> {
+  const { offsets: storedOffsets, transactionId } = start
+  const storedOf = (batch: EventBatch) => storedOffsets.get(batch.partition) ?? 0
+  const due = work.batches.map((batch) => ({ ...batch, ...eventsToApply(batch, storedOf(batch)) }))
   const next = due.map(({ topic, partition, next: offset }) => ({ topic, partition, offset }))
-  const unread = due.filter((batch) => batch.next > (scoredTo.get(batch.partition) ?? 0))
-  if (unread.length === 0) return { result: { next, states: [], transactionId }, writes: [] }
-  const events = unread.flatMap((batch) => batch.events).filter((event) => isScored(event, erased))
+  const unscored = due.filter((batch) => batch.next > storedOf(batch))
+  if (unscored.length === 0) return { result: { next, states: [], transactionId }, writes: [] }
+  const inputs = await readInputs(tx, { batches: unscored, start }, deps)
+  const decided = await decide(tx, inputs, { deps, work })
+  await append(deps, inputs, decided)
+  const states = withVisitors(decided.changed, decided.resolution)
+  const writes = collectWrites(unscored, inputs, { ...decided, states })
+  return { result: { next, states, transactionId }, writes }
+}
 
-  // 2. Read what decisions need beside the sessions: the model, agents, attestations.
-  const startedAt = deps.clock()
-  const modelOf = await deps.modelsAt?.(startedAt, tx)
-  const agents = await outcomesOf(tx, pendingOf(events, known), startedAt)
-  const attestations = await attestationsOf(tx, { events, known }, deps.attesting)
-  const addOutcomes = [withOutcomes(agents), withAttestations(attestations)]
+interface DecisionInputs {
+  startedAt: number
+  events: RecordedEvent[]
+  /** Stored states by session id. */
+  states: Map<string, SessionState>
+  modelOf: ModelOf | undefined
+  lookups: LookupOutcomes
+  attestations: AttestationOutcomes
+}
 
-  // 3. Decide, each session by what it says itself.
-  const breathe = createBreather()
-  const { apply, changed, decisions } = startDecisions(known, {
+// 1. Reads what decisions need besides states: scoring models, agent lookups and attestations.
+async function readInputs(
+  tx: Tx,
+  { batches, start }: { batches: EventBatch[]; start: BatchStart },
+  { clock, modelsAt, attestationVerifier }: ScoreDeps,
+): Promise<DecisionInputs> {
+  const { states, erased } = start
+  const events = batches.flatMap((batch) => batch.events).filter((one) => isReadable(one, erased))
+  const startedAt = clock()
+  const modelOf = await modelsAt?.(startedAt, tx)
+  const lookups = await resolveLookups(tx, pendingLookups(events, states), startedAt)
+  const attestations = await judgeAttestations(tx, { events, states }, attestationVerifier)
+  return { startedAt, events, states, modelOf, lookups, attestations }
+}
+
+// The observations of a session that was erased or whose key is lost can't be read, so it gets no further decision.
+const isReadable = (event: RecordedEvent, erased: Set<string>): boolean =>
+  event.unreadable === undefined && !(isSessionEvent(event) && erased.has(event.data.session_id))
+
+interface Decided {
+  /** New states by session id. */
+  changed: Map<string, SessionState>
+  decisions: Decision[]
+  recorded: RecordedDecisions
+  resolution: Resolution
+  scored: DecidedEvent<TrafficEvent>[]
+}
+
+// 2. Decides about each session by itself, then adds its visitor and what it has in common with other sessions.
+async function decide(
+  tx: Tx,
+  inputs: DecisionInputs,
+  { deps, work }: { deps: ScoreDeps; work: ScoreBatches },
+): Promise<Decided> {
+  const yieldToEventLoop = createYielder()
+  const { startedAt } = inputs
+  const { changed, decisions } = await decideEach(inputs, deps, yieldToEventLoop)
+  const recorded = await work.findRecorded(decisions.map(refOf))
+  const unfinished = decisions.filter(
+    ({ trigger, state }) => trigger.final || !recorded.final.has(state.session_id),
+  )
+  const resolution = await resolveVisitors(tx, { decisions: unfinished, recorded, now: startedAt })
+  const counted = await withCounts(unfinished, resolution, (sessions) =>
+    work.countRepeats(tx, sessions),
+  )
+  const scored = await scoredEvents(deps, {
+    decisions: counted,
+    resolution,
+    startedAt,
+    yieldToEventLoop,
+  })
+  return { changed, decisions, recorded, resolution, scored }
+}
+
+async function decideEach(
+  { startedAt, events, states, modelOf, lookups, attestations }: DecisionInputs,
+  deps: ScoreDeps,
+  yieldToEventLoop: YieldToEventLoop,
+): Promise<Pick<Decided, 'changed' | 'decisions'>> {
+  const enrichers = [addLookupOutcomes(lookups), addAttestations(attestations)]
+  const decider = createDecider(states, {
     ...deps,
     modelOf,
     now: startedAt,
-    handingOff: handingOffIn(events),
-    withOutcomes: (state, event) => addOutcomes.reduce((found, add) => add(found, event), state),
+    handingOff: sessionsHandingOff(events),
+    enrichState: (state, event) => enrichers.reduce((added, enrich) => enrich(added, event), state),
   })
+  const decisions: Decision[] = []
   for (const event of events.filter(isSessionEvent)) {
-    orFailed(() => apply(event, event.meta.traceparent))
-    await breathe()
+    const decision = asEventFailure(() => decider.apply(event, event.meta.traceparent))
+    if (decision) decisions.push(decision)
+    await yieldToEventLoop()
   }
+  return { changed: decider.changed, decisions }
+}
 
-  // 4. Add what other sessions say: the visitor, and what they have in common with it.
-  const recorded = await findRecorded(
-    decisions.map(({ state, trigger: { decisionId } }) => ({
-      decisionId,
-      sessionId: state.session_id,
-    })),
-  )
-  const wanted = decisions.filter(
-    ({ trigger, state }) => trigger.final || !recorded.final.has(state.session_id),
-  )
-  const resolution = await resolveVisitors(tx, { decisions: wanted, recorded, now: startedAt })
-  const counted = await withCounts(wanted, resolution, (sessions) => countRepeats(tx, sessions))
-  const scored = await scoredEvents(deps, { decisions: counted, resolution, startedAt, breathe })
-
-  // 5. Append the decisions.
+// 3. Appends splits, decisions and links, in this order, and requests lookups that later decisions need.
+async function append(
+  deps: ScoreDeps,
+  { lookups }: DecisionInputs,
+  { decisions, recorded, resolution, scored }: Decided,
+): Promise<void> {
   const records = await toRecords(deps.codec, scored)
   const links = await linkRecords(deps.codec, resolution.linked, decisions)
   const splits = resolution.splits.map((data) => splitRecord(deps.codec, data))
   if (records.length > 0) await deps.log.append([...splits, ...records, ...links])
-  countDecisions(deps, { scored, recorded })
-  // Before the commit, because a batch that fails is scored again and requests the same.
-  for (const request of agents.requests) deps.lookups?.request(request)
+  // After a crash the same decisions are appended again, but reported only once.
+  for (const { event, meta } of scored)
+    if (event.type === 'SessionScored' && !recorded.decisionIds.has(meta.eventId))
+      deps.onDecided?.(event.data)
+  // Before the commit: if it fails, the batch is scored again and requests the same lookups.
+  for (const request of lookups.requests) deps.lookups?.request(request)
+}
 
-  // 6. Return what is committed with the offsets.
-  const nextOffsets = unread.map(({ topic, partition, next: next_offset, timeBefore }) => ({
+// 4. Returns what to persist: visitors, devices, states and offsets. The caller commits it all at once.
+function collectWrites(
+  batches: (EventBatch & { next: number })[],
+  { attestations, events, states: before }: DecisionInputs,
+  { resolution, states }: { resolution: Resolution; states: SessionState[] },
+): Cte[] {
+  const nextOffsets = batches.map(({ topic, partition, next: next_offset, timeBefore }) => ({
     topic,
     partition,
     next_offset,
     log_time: timeBefore(next_offset),
   }))
-  const states = withVisitors(changed, resolution)
-  const writes = [
+  return [
     ...resolution.index.save(),
     ...attestations.save(),
-    ...saveStates({ states, partitions: partitionsOf(events), known }),
+    ...saveStates({ states, partitions: partitionsIn(events), before }),
     ...saveRows(offsets, nextOffsets),
   ]
-  return { result: { next, states, transactionId }, writes }
 }
 
-const sessionsOf = (batches: EventBatch[]): string[] => [
-  ...new Set(
-    batches.flatMap(({ events }) =>
-      events.filter(isSessionEvent).map(({ data }) => data.session_id),
-    ),
-  ),
-]
+const refOf = ({ state, trigger: { decisionId } }: Decision): DecisionRef => ({
+  decisionId,
+  sessionId: state.session_id,
+})
 
-const handingOffIn = (events: RecordedEvent[]): Set<string> =>
+function sessionIdsIn(batches: EventBatch[]): string[] {
+  const events = batches.flatMap((batch) => batch.events).filter(isSessionEvent)
+  return [...new Set(events.map(({ data }) => data.session_id))]
+}
+
+const sessionsHandingOff = (events: RecordedEvent[]): Set<string> =>
   new Set(events.flatMap(({ type, data }) => (type === 'ResultRequested' ? [data.session_id] : [])))
 
-const partitionsOf = (events: RecordedEvent[]): Map<string, number> =>
-  new Map(
-    events
-      .filter(isSessionEvent)
-      .map(({ data, position }) => [data.session_id, position.partition]),
-  )
+function partitionsIn(recorded: RecordedEvent[]): Map<string, number> {
+  const events = recorded.filter(isSessionEvent)
+  return new Map(events.map(({ data, position }) => [data.session_id, position.partition]))
+}
 
-type Counted = Decision & { repeats: Repeats | null; near: NearRepeats | null }
+type CountedDecision = Decision & { repeats: Repeats | null; near: NearRepeats | null }
 
-// What others did is counted when a session hands off or ends, because a count costs as much as the rest of a decision.
+// Repeat counts cost as much as the rest of a decision, so compute them only for final decisions.
 async function withCounts(
   decisions: Decision[],
   { visitors }: Resolution,
-  count: (sessions: CountedSession[]) => ReturnType<RepeatCounter>,
-): Promise<Counted[]> {
+  countRepeats: (sessions: CountedSession[]) => ReturnType<RepeatCounter>,
+): Promise<CountedDecision[]> {
   const final = decisions.filter(({ trigger }) => trigger.final)
   const sessions = final.map(({ state, trigger, hashes }) => ({
     session_id: state.session_id,
@@ -204,55 +276,43 @@ async function withCounts(
     visitor_id: visitors.get(state.session_id)?.link.id ?? null,
     ...hashes,
   }))
-  const counts = sessions.length > 0 ? await count(sessions) : []
-  const counted = new Map(final.map((decision, i) => [decision, counts[i] ?? null]))
+  const counts = sessions.length > 0 ? await countRepeats(sessions) : []
+  const countsOf = new Map(final.map((decision, i) => [decision, counts[i] ?? null]))
   return decisions.map((decision) => {
-    const { repeats = null, near = null } = counted.get(decision) ?? {}
+    const { repeats = null, near = null } = countsOf.get(decision) ?? {}
     return { ...decision, repeats, near }
   })
 }
 
+interface ScoringInputs {
+  decisions: CountedDecision[]
+  resolution: Resolution
+  startedAt: number
+  yieldToEventLoop: YieldToEventLoop
+}
+
 async function scoredEvents(
   { clock, dataKeys }: ScoreDeps,
-  {
-    decisions,
-    resolution,
-    startedAt,
-    breathe,
-  }: { decisions: Counted[]; resolution: Resolution; startedAt: number; breathe: Breathe },
+  { decisions, resolution, startedAt, yieldToEventLoop }: ScoringInputs,
 ): Promise<DecidedEvent<TrafficEvent>[]> {
   const now = clock()
   const countingKey = decisions.length > 0 ? await countingKeyOf(dataKeys, now) : null
   const durationMs = Math.max(0, Math.round(now - startedAt))
-  const decided: DecidedEvent<TrafficEvent>[] = []
-  for (const { evaluation: own, modelUntil, repeats, near, ...decision } of decisions) {
+  const scored: DecidedEvent<TrafficEvent>[] = []
+  for (const { evaluation: ownEvaluation, modelUntil, repeats, near, ...decision } of decisions) {
     const resolved = resolution.visitors.get(decision.state.session_id)
-    // The model of the batch's beginning made it, so it is of a time at which that was in force.
+    // The batch uses the model in force when it started, so clamp the time to that model's period.
     const evaluatedAt = Math.min(now, modelUntil - 1)
-    const scored = orFailed(() => {
-      const { link: visitor = null, isCopied } = resolved ?? {}
-      const evaluation = withHistory(own, {
-        visitorSessions: knownSessions(resolved),
-        isCopied,
-        repeats,
-        near,
-      })
+    const { link: visitor = null, isCopied } = resolved ?? {}
+    const history = { visitorSessions: provenSessions(resolved), isCopied, repeats, near }
+    const event = asEventFailure(() => {
+      const evaluation = withHistory(ownEvaluation, history)
       return scoredEvent({ ...decision, evaluation, visitor, countingKey, evaluatedAt, durationMs })
     })
-    decided.push(scored)
-    await breathe()
+    scored.push(event)
+    await yieldToEventLoop()
   }
-  return decided
-}
-
-// After a crash the same decisions are appended again.
-function countDecisions(
-  { onDecided }: ScoreDeps,
-  { scored, recorded }: { scored: DecidedEvent<TrafficEvent>[]; recorded: Recorded },
-): void {
-  for (const { event, meta } of scored)
-    if (event.type === 'SessionScored' && !recorded.decisionIds.has(meta.eventId))
-      onDecided?.(event.data)
+  return scored
 }
 
 async function countingKeyOf(dataKeys: ScoreDeps['dataKeys'], now: number) {
@@ -266,7 +326,7 @@ async function toRecords(
   decided: DecidedEvent<TrafficEvent>[],
 ): Promise<NewRecord[]> {
   await codec.prepare(decided.map(({ event }) => event))
-  return decided.map(({ event, meta }) => orFailed(() => codec.toRecord(event, meta)))
+  return decided.map(({ event, meta }) => asEventFailure(() => codec.toRecord(event, meta)))
 }
 
 function linkRecords(
@@ -276,13 +336,8 @@ function linkRecords(
 ): Promise<NewRecord[]> {
   const traces = new Map(decisions.map(({ state, traceparent }) => [state.session_id, traceparent]))
   const decided = linked.map((data): DecidedEvent<TrafficEvent> => {
-    const {
-      session_id,
-      visitor_id,
-      linked_at: time,
-      organization_id: organizationId,
-      environment,
-    } = data
+    const { session_id, visitor_id, linked_at: time, environment } = data
+    const { organization_id: organizationId } = data
     const eventId = derivedId('evt', session_id, visitor_id)
     const meta = { eventId, time, organizationId, environment, traceparent: traces.get(session_id) }
     return { event: { type: 'VisitorLinked', data }, meta }
@@ -298,7 +353,7 @@ function splitRecord(codec: EventCodec, data: VisitorSplit): NewRecord {
   )
 }
 
-function orFailed<T>(work: () => T): T {
+function asEventFailure<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
@@ -306,8 +361,8 @@ function orFailed<T>(work: () => T): T {
   }
 }
 
-// 0 where only the profile speaks for the visitor, because that may be somebody else's. An id says that one returned.
-const knownSessions = (resolved: Resolved | undefined): number =>
+// 0 for a fingerprint match, which may be another person's device. Only a stored id proves that a visitor returned.
+const provenSessions = (resolved: ResolvedVisitor | undefined): number =>
   resolved?.link.basis === 'deterministic' ? resolved.sessions : 0
 
 function withVisitors(

@@ -1,15 +1,15 @@
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { SessionReassignment } from '../../projections/sessions/apply-reassignments.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
-import { stopScoring } from './erase.ts'
+import { pauseScoring } from './erase.ts'
 import { reassignSessions, reassignStates, ruleOf } from './visitors/links.ts'
 
 /**
- * The visitors of sessions, for corrections. These stop scoring for as long as they reassign sessions, because a consumer
- * of corrections could not answer what became of one, and would need an order between two topics.
+ * Reassigns sessions to other visitors, for corrections. Corrections block scoring and write its tables directly. If
+ * scoring consumed them as events, they could not report the outcome, and two topics would need a common order.
  */
 export const linkedVisitors = {
-  hold: stopScoring,
+  lockLinks: pauseScoring,
 
   async sessionsOf(
     tx: Tx,

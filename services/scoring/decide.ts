@@ -5,7 +5,7 @@ import type { LearnedAnswers } from '../../projections/answers/learned.ts'
 import type { DecisionReason, Verdict } from '../../schemas/events.ts'
 import { hostCheckOf, signatureOutcomeOf } from './identity/outcomes.ts'
 import type { FindTrusted } from './identity/trusted.ts'
-import { alwaysStandard, type ModelOf } from './model/in-force.ts'
+import { alwaysStandardModel, type ModelOf } from './model/in-force.ts'
 import { idleAfterMs } from './session/due.ts'
 import { type AllowsMinimal, documentOf } from './session/facts.ts'
 import type { SignatureCheck } from './session/identity.ts'
@@ -13,15 +13,15 @@ import { evolve, type SessionEvent, type SessionState } from './session/state.ts
 import { type Evaluation, evaluate } from './signals/evaluate.ts'
 import { type Hashes, hashesOf } from './signals/repeats.ts'
 
-/** A decision that an event asks for, by what its session says itself. */
+/** A decision that an event triggered, based on its session alone. */
 export interface Decision {
-  /** With the event, and before the decision. */
+  /** State after the event and before the decision. */
   state: SessionState
-  /** The trace that the event belongs to. */
+  /** Trace that the event belongs to. */
   traceparent: string | undefined
   trigger: Trigger
   evaluation: Evaluation
-  /** From then on the organization's decisions may be made by another model. */
+  /** End of the period in which the model is known to be in force, epoch milliseconds. */
   modelUntil: number
   hashes: Hashes
 }
@@ -31,49 +31,47 @@ export interface DecisionSources {
   learned: LearnedAnswers
   simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
-  /** Default: no organization trusts other directories of agents' keys than the catalogue. */
+  /** Default: organizations trust only the key directories in the agent catalogue. */
   findTrusted?: FindTrusted | undefined
 }
 
-interface DecidingAt extends DecisionSources {
+interface DecisionContext extends DecisionSources {
   now: number
   modelOf?: ModelOf | undefined
-  /** Ids of sessions that hand off in the same batch: until then nobody could read a provisional decision. */
+  /** Ids of sessions that hand off in the same batch. They skip provisional decisions, which nobody could read. */
   handingOff?: ReadonlySet<string> | undefined
-  /** Adds what was found of the session's agent. */
-  withOutcomes?: ((state: SessionState, event: SessionEvent) => SessionState) | undefined
+  /** Adds the outcomes of agent lookups and attestations. */
+  enrichState?: ((state: SessionState, event: SessionEvent) => SessionState) | undefined
 }
 
-interface Deciding {
-  /** By session id. */
+interface Decider {
+  /** New states by session id. */
   changed: Map<string, SessionState>
-  decisions: Decision[]
-  /** `traceparent`: the trace that the event belongs to. */
-  apply(event: SessionEvent, traceparent?: string): void
+  /** Updates the state, and returns a decision if the event triggers one. */
+  apply(event: SessionEvent, traceparent?: string): Decision | undefined
 }
 
-/** Goes through a partition's events, one at a time so that a caller can pause between them. No I/O. */
-export function startDecisions(
-  known: Map<string, SessionState>,
+/** Decides about the events of a batch, one at a time, so that the caller can yield between them. No I/O. */
+export function createDecider(
+  states: Map<string, SessionState>,
   {
     network,
     now,
     handingOff,
-    modelOf = alwaysStandard,
-    withOutcomes = (state) => state,
+    modelOf = alwaysStandardModel,
+    enrichState = (state) => state,
     findTrusted = () => null,
     ...sources
-  }: DecidingAt,
-): Deciding {
+  }: DecisionContext,
+): Decider {
   const changed = new Map<string, SessionState>()
-  const decisions: Decision[] = []
 
-  function apply(event: SessionEvent, traceparent?: string): void {
+  function apply(event: SessionEvent, traceparent?: string): Decision | undefined {
     const id = event.data.session_id
-    const before = changed.get(id) ?? known.get(id)
-    // A session that scoring has forgotten was final. The event ends it once more, because scoring was behind.
+    const before = changed.get(id) ?? states.get(id)
+    // Scoring deletes only final states, so the session is over and the event is late.
     if (!before && (event.type === 'SessionIdled' || event.type === 'AgentLookedUp')) return
-    const state = withOutcomes(evolve(before, event), event)
+    const state = enrichState(evolve(before, event), event)
     if (state !== before) changed.set(id, state)
     const trigger = triggerOf({ before, after: state, event })
     if (!trigger || (!trigger.final && handingOff?.has(id))) return
@@ -90,13 +88,13 @@ export function startDecisions(
     }
     const evaluation = evaluate(input, model)
     const { verdict } = evaluation.score
-    // What others did is counted for decisions only, so both verdicts are of what the session says itself.
+    // Both verdicts are based on the session alone: repeats are counted only after this.
     if (trigger.onlyOnChange && verdict === state.verdict) return
-    const hashes = hashesOf(evaluation.facts)
-    decisions.push({ state, trigger, traceparent, evaluation, modelUntil, hashes })
     changed.set(id, withDecision(state, trigger, verdict))
+    const hashes = hashesOf(evaluation.facts)
+    return { state, trigger, traceparent, evaluation, modelUntil, hashes }
   }
-  return { apply, changed, decisions }
+  return { apply, changed }
 }
 
 function signatureCheckOf(state: SessionState, findTrusted: FindTrusted): SignatureCheck | null {
@@ -111,8 +109,9 @@ export interface Trigger {
   decisionId: string
   reason: DecisionReason
   final: boolean
-  /** Only a changed verdict makes a decision. */
+  /** True if there is a decision only when the verdict changes. */
   onlyOnChange: boolean
+  /** Epoch milliseconds. */
   at: number
   /** Hash of the document that handed off. */
   handOffDocument?: string
@@ -124,18 +123,18 @@ interface StateChange {
   event: SessionEvent
 }
 
-// Which decision an event asks for. A hand-off and the end of a session make final decisions. The first snapshot makes a
-// provisional one. So does any later batch that changes the verdict, until a final decision was made.
+// Returns the trigger of a decision. A hand-off and the end of a session trigger final decisions. The first snapshot
+// triggers a provisional one, as does any later batch that changes the verdict before a final decision.
 function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
   switch (event.type) {
     case 'ResultRequested':
-      return handOff(before, after, event.data)
+      return handOffTrigger(before, after, event.data)
     case 'SessionIdled':
-      return idled(after, event.data)
+      return idleTrigger(after, event.data)
     case 'BatchReceived':
-      return batch(before, after, event.data)
+      return batchTrigger(before, after, event.data)
     case 'AgentLookedUp':
-      return lookedUp(before, after, event.data)
+      return lookupTrigger(before, after, event.data)
     default:
       return undefined
   }
@@ -143,8 +142,8 @@ function triggerOf({ before, after, event }: StateChange): Trigger | undefined {
 
 type Data<T extends SessionEvent['type']> = Extract<SessionEvent, { type: T }>['data']
 
-// A redelivered body of a hand-off changes nothing, because it has its decision already.
-function handOff(
+// A redelivered hand-off leaves the state unchanged and already has its decision.
+function handOffTrigger(
   before: SessionState | undefined,
   after: SessionState,
   event: Data<'ResultRequested'>,
@@ -154,8 +153,8 @@ function handOff(
   return { decisionId, reason: 'hand_off', final: true, onlyOnChange: false, at, handOffDocument }
 }
 
-// Nothing where the session is final, or a body arrived after the scheduler found it idle.
-function idled(after: SessionState, event: Data<'SessionIdled'>): Trigger | undefined {
+// Returns undefined if the session is final, or a body arrived after the scheduler found the session idle.
+function idleTrigger(after: SessionState, event: Data<'SessionIdled'>): Trigger | undefined {
   if (after.final) return undefined
   if (event.reason === 'idle' && after.last_activity_at > event.idled_at - idleAfterMs)
     return undefined
@@ -168,8 +167,8 @@ function idled(after: SessionState, event: Data<'SessionIdled'>): Trigger | unde
   }
 }
 
-// As final as the decisions that it comes after; nothing where none was made, because the next one has it.
-function lookedUp(
+// Final if the session already has a final decision. Without any decision yet, the next one will use the lookup.
+function lookupTrigger(
   before: SessionState | undefined,
   after: SessionState,
   { decision_id: decisionId, looked_up_at: at }: Data<'AgentLookedUp'>,
@@ -186,7 +185,7 @@ function lookedUp(
   }
 }
 
-function batch(
+function batchTrigger(
   before: SessionState | undefined,
   after: SessionState,
   event: Data<'BatchReceived'>,

@@ -26,7 +26,7 @@ export function deviceOf(facts: Facts): Device {
   }
 }
 
-/** `1440x900` in CSS pixels, null when not reported. */
+/** Returns the size in CSS pixels, such as `1440x900`; null if it was not reported. */
 export function screenSize(snapshot: Snapshot | null): string | null {
   const { screen_width: width, screen_height: height } = snapshot?.environment ?? {}
   return width && height ? `${width}x${height}` : null
@@ -39,7 +39,7 @@ export function isTouchCapable(snapshot: Snapshot | null): boolean | null {
 
 function formFactorOf({ agent, platform, snapshot }: Facts): string {
   if (/iPad|tablet/i.test(snapshot?.native?.device_model ?? '')) return 'tablet'
-  // An iPad asks for desktop sites under the name of a Mac.
+  // iPads request desktop sites with the user agent of a Mac.
   if (agent.system === 'macos' && (snapshot?.navigator.max_touch_points ?? 0) > 1) return 'tablet'
   return agent.formFactor === 'unknown' && platform !== 'web' ? 'mobile' : agent.formFactor
 }
@@ -47,9 +47,9 @@ function formFactorOf({ agent, platform, snapshot }: Facts): string {
 function operatingSystemOf(facts: Facts): Device['operating_system'] {
   const { agent, platform, snapshot } = facts
   if (platform !== 'web') {
-    const own = platform === 'ios' ? 'iOS' : 'Android'
+    const defaultName = platform === 'ios' ? 'iOS' : 'Android'
     return {
-      name: snapshot?.native?.os_name ?? own,
+      name: snapshot?.native?.os_name ?? defaultName,
       version: snapshot?.native?.os_version ?? agent.systemVersion,
     }
   }
@@ -57,7 +57,7 @@ function operatingSystemOf(facts: Facts): Device['operating_system'] {
   return { name: hinted || agent.systemName, version: systemVersion(facts) }
 }
 
-// Chromium freezes the version in its user agent string and tells the real one as a client hint only.
+// Chromium freezes the version in its user agent string and sends the real one only as a client hint.
 function systemVersion({ agent, snapshot }: Facts): string | null {
   const hinted = snapshot?.navigator.ua_data_platform_version || null
   if (agent.system !== 'windows') return hinted ?? agent.systemVersion
@@ -118,7 +118,7 @@ export type NativeDetail = Pick<
   | 'install_id'
 >
 
-const none: NativeDetail = {
+const noNativeDetail: NativeDetail = {
   native_runtime_integrity: null,
   native_app: null,
   native_carrier: null,
@@ -127,14 +127,14 @@ const none: NativeDetail = {
   install_id: null,
 }
 
-/** Members of iOS and Android sessions; all null for the web, and where the SDK reported nothing. */
+/** Returns the members of iOS and Android sessions. All are null for web sessions, and if the SDK reported nothing. */
 export function nativeDetailOf({ platform, snapshot, attestation }: Facts): NativeDetail {
   const native = snapshot?.native
-  if (platform === 'web') return none
+  if (platform === 'web') return noNativeDetail
   const device_identity = identityOf(attestation, platform)
-  if (!native) return { ...none, device_identity }
+  if (!native) return { ...noNativeDetail, device_identity }
   return {
-    ...none,
+    ...noNativeDetail,
     device_identity,
     native_runtime_integrity: integrityOf(native, platform),
     native_app: appOf(native),
@@ -154,7 +154,7 @@ function identityOf(
     object: 'device_identity',
     id,
     platform,
-    // The key is the device's own, or else the id is that of a genuine app.
+    // Either the key never leaves the device, or the id belongs to a genuine app.
     confidence: 100,
     source: 'attested',
     identified_at: iso(last_seen_at),
@@ -174,14 +174,14 @@ function appOf({ bundle_id, app_version, app_build, ...native }: Native): Native
 function carrierOf(native: Native, platform: AppPlatform): NativeCarrier | null {
   const { carrier_name, country_iso, mcc = null, mnc = null } = native
   const { phone_type = null, network_type = null, radio_access = [] } = native
-  const named = [carrier_name, country_iso, mcc, mnc, phone_type, network_type]
-  if (named.every((one) => one === null) && radio_access.length === 0) return null
+  const values = [carrier_name, country_iso, mcc, mnc, phone_type, network_type]
+  if (values.every((value) => value === null) && radio_access.length === 0) return null
   return { platform, carrier_name, country_iso, mcc, mnc, phone_type, network_type, radio_access }
 }
 
-const nothingFound = nativeIntegritySchema.parse({})
+const noIntegrityDetail = nativeIntegritySchema.parse({})
 
-// Null when the app reported none of it: a missing check is not a passed one.
+// Returns null if the app reported no check, because a missing check is not a passed one.
 function integrityOf(native: Native, platform: AppPlatform): NativeRuntimeIntegrity | null {
   const {
     jailbreak_or_root,
@@ -198,21 +198,21 @@ function integrityOf(native: Native, platform: AppPlatform): NativeRuntimeIntegr
     code_signing_invalid,
   ]
   if (integrity === null && reports.every((report) => report === null)) return null
-  const found = integrity ?? nothingFound
+  const detail = integrity ?? noIntegrityDetail
   return {
     platform,
-    jailbreak_or_root: { ...found.jailbreak_or_root, detected: jailbreak_or_root === true },
-    hooks: { ...found.hooks, detected: hooks === true },
-    debugger: { ...found.debugger, attached: native.debugger === true },
-    code_signing: { ...found.code_signing, invalid: code_signing_invalid === true },
+    jailbreak_or_root: { ...detail.jailbreak_or_root, detected: jailbreak_or_root === true },
+    hooks: { ...detail.hooks, detected: hooks === true },
+    debugger: { ...detail.debugger, attached: native.debugger === true },
+    code_signing: { ...detail.code_signing, invalid: code_signing_invalid === true },
     simulator_or_emulator: {
-      ...found.simulator_or_emulator,
+      ...detail.simulator_or_emulator,
       detected: simulator_or_emulator === true,
     },
-    hardware_claims_mismatch: findingOf(found.hardware_claims_mismatch),
-    sim_posture: findingOf(found.sim_posture),
-    app_provenance: findingOf(found.app_provenance),
-    debug_posture: { ...found.debug_posture, detected: native.debugger === true },
+    hardware_claims_mismatch: findingOf(detail.hardware_claims_mismatch),
+    sim_posture: findingOf(detail.sim_posture),
+    app_provenance: findingOf(detail.app_provenance),
+    debug_posture: { ...detail.debug_posture, detected: native.debugger === true },
   }
 }
 

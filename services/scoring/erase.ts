@@ -1,19 +1,20 @@
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { VisitorErased } from '../../schemas/events.ts'
-import { type KnownBy, openSessionsOf } from './open-sessions.ts'
-import { forgetVisitors, remakeFromLinks } from './visitors/links.ts'
+import { openSessionsOf, type VisitorIdentifiers } from './open-sessions.ts'
+import { deleteVisitors, rebuildFromLinks } from './visitors/links.ts'
 
-/** Deletes what scoring knows of erased sessions. Visitors with other sessions are made anew of those. */
+/** Deletes what scoring stores about erased sessions, and rebuilds their visitors from the sessions that are left. */
 export async function eraseStates(tx: Tx, erased: VisitorErased[]): Promise<void> {
-  await stopScoring(tx)
+  await pauseScoring(tx)
   const sessionIds = erased.flatMap(({ session_ids }) => session_ids)
   const { rows } = await tx.query<{ visitor_id: string }>(
     'delete from scoring.links where session_id = any($1) returning visitor_id',
     [sessionIds],
   )
-  const named = erased.flatMap((one) => [...one.erased_visitor_ids, ...one.changed_visitor_ids])
-  await remakeFromLinks(tx, [...new Set([...rows.map(({ visitor_id }) => visitor_id), ...named])])
-  // Look-ups of their addresses go with them. Other sessions of an address cause another look-up.
+  const linkedIds = rows.map(({ visitor_id }) => visitor_id)
+  const ids = erased.flatMap((event) => [...event.erased_visitor_ids, ...event.changed_visitor_ids])
+  await rebuildFromLinks(tx, [...new Set([...linkedIds, ...ids])])
+  // Also delete lookups of their addresses. Other sessions from such an address trigger a new lookup.
   await tx.query(
     `with gone as (delete from scoring.sessions where session_id = any($1) returning state::json->>'ip_address' as ip)
      delete from scoring.agent_lookups where subject in (select ip from gone)`,
@@ -23,17 +24,17 @@ export async function eraseStates(tx: Tx, erased: VisitorErased[]): Promise<void
 }
 
 /**
- * Before the visitors' sessions are erased: from here on no session is linked to them. Returns ids of sessions that are
- * theirs already, and have no decision that says so.
+ * Deletes the visitors before their sessions are erased, so that no further session is linked to them. Returns the ids
+ * of open sessions that present one of their ids but have no decision yet.
  */
-export async function hideVisitors(tx: Tx, known: KnownBy): Promise<string[]> {
-  await stopScoring(tx)
-  const open = await openSessionsOf(tx, known)
-  await forgetVisitors(tx, known.visitorIds)
-  return open
+export async function stopLinking(tx: Tx, visitors: VisitorIdentifiers): Promise<string[]> {
+  await pauseScoring(tx)
+  const sessionIds = await openSessionsOf(tx, visitors)
+  await deleteVisitors(tx, visitors.visitorIds)
+  return sessionIds
 }
 
-/** Scoring locks a row of the table first, so it waits until the transaction ends. */
-export async function stopScoring(tx: Tx): Promise<void> {
+/** Blocks scoring until the transaction ends: each scoring transaction first locks rows of this table. */
+export async function pauseScoring(tx: Tx): Promise<void> {
   await tx.query('lock table scoring.offsets in exclusive mode')
 }

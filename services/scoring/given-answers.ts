@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { engineName, engineVersionOf } from '../../infra/challenges/challenges.ts'
-import { answerDigest, classDigest, countedDigests } from '../../projections/answers/digests.ts'
+import { answerDigest, classDigest, visitorDigests } from '../../projections/answers/digests.ts'
 import type { GivenAnswers, VisitorLink } from '../../schemas/events.ts'
 import { canvasClassOf } from './session/answers.ts'
 import type { Facts } from './session/facts.ts'
@@ -13,13 +13,14 @@ export interface AnsweringSession {
   state: Pick<SessionState, 'organization_id'>
   evaluation: Evaluation
   visitor: VisitorLink | null
-  /** The month's key of counting. Without it the session's answers are not learned. */
+  /** Key of the month for visitor and network digests. Without it the session's answers are not learned. */
   countingKey?: KeyObject | null | undefined
 }
 
 /**
- * For others to learn from. Null where the document was not answered by its own key or by a script that plays a browser,
- * without a visitor, and without natural input, because anybody can send sessions that only load a page.
+ * Returns the answers that other sessions learn from. Null if they are not keyed to the document or come from a
+ * simulated browser, without a visitor, or without natural input, because anybody can send sessions that only load a
+ * page.
  */
 export function answersOf({
   state,
@@ -34,13 +35,13 @@ export function answersOf({
   if (!visitor || !countingKey || !hasNaturalInput(facts)) return null
   const { organization_id } = state
   const { ip_address: ipAddress } = facts.network
-  const digests = countedDigests(countingKey, { organization_id, visitorId: visitor.id, ipAddress })
+  const digests = visitorDigests(countingKey, { organization_id, visitorId: visitor.id, ipAddress })
   if (!digests) return null
   const version = engineVersionOf(userAgent)
   const canvasClass = canvasClassOf(snapshot, agent)
   const { canvas_challenge_hash: canvas } = snapshot.proofs
   const handshake = handshakeClassOf(document.ja4)
-  const against = fired.flatMap(({ role, strength, slug }) =>
+  const doubts = fired.flatMap(({ role, strength, slug }) =>
     role === 'risk' && (strength !== 'weak' || slug === 'mass_run') ? slug : [],
   )
   return {
@@ -52,17 +53,17 @@ export function answersOf({
     engine_answers: Object.fromEntries(
       answers.toQuestions.map(({ id, answer }) => [String(id), answerDigest(answer)]),
     ),
-    handshake: handshake && teachesHandshake(against, answers) ? classDigest(handshake) : null,
+    handshake: handshake && teachesHandshake(doubts, answers) ? classDigest(handshake) : null,
     ...digests,
-    is_consistent: against.every(
+    is_consistent: doubts.every(
       (slug) => slug === 'engine_unproven' && answers.engineBy === 'recorded',
     ),
   }
 }
 
-// A proxy that opens TLS is known by people that nothing but its handshake speaks against. What engine they have is proven
-// there, because programs begin TLS in the same way and could name any.
-function teachesHandshake(against: readonly string[], { engine }: Facts['answers']): boolean {
-  if (against.length === 0) return true
-  return against.every((slug) => slug === 'browser_with_tool_handshake') && engine === 'as_claimed'
+// A TLS-intercepting proxy is learned from people whose only risk signal is its handshake. They must prove their
+// engine, because programs have the same handshake and could claim any engine.
+function teachesHandshake(doubts: readonly string[], { engine }: Facts['answers']): boolean {
+  if (doubts.length === 0) return true
+  return doubts.every((slug) => slug === 'browser_with_tool_handshake') && engine === 'as_claimed'
 }

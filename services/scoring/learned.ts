@@ -7,10 +7,10 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { countingKeyId, countingKeyPrefix } from '../../projections/answers/digests.ts'
 import {
-  type EngineLearned,
+  type EngineProgress,
   type LearnedAnswers,
   learnFrom,
-  readLearned,
+  readLearnedAnswers,
 } from '../../projections/answers/learned.ts'
 
 interface LearningOptions {
@@ -20,43 +20,42 @@ interface LearningOptions {
   keyring: Keyring
 }
 
-// With three engines learned that is some 100 MB of rows at the most, and a second.
-const everyMs = 5 * 60_000
+// With three engines learned, a read takes a second and up to 100 MB of rows.
+const intervalMs = 5 * 60_000
 
-const nothingIsLearned =
-  'no browser engine is learned yet: sessions without natural input are inconclusive, and a forger with recorded input passes for a person; tidegate learn ends that'
+const nothingLearnedWarning =
+  'no browser engine is learned yet: sessions without natural input are inconclusive, and forged sessions with recorded input can pass as human; run tidegate learn'
 
-/** Reads what was learned every five minutes. Until the first time, and without the read model, nothing is known. */
+/** Reads the learned answers every five minutes. Before the first read, and without the read model, there are none. */
 export function runLearning({ pool, logger, clock, keyring }: LearningOptions): {
   learned: LearnedAnswers
-  overview(): EngineLearned[]
-  /** Reads soon, because an operator's browser has taught something. */
+  overview(): EngineProgress[]
+  /** Reads soon, after an operator's browser has taught answers. */
   wake(): void
   stop(): Promise<void>
 } {
   let hasWarned = false
   let current = learnFrom([], { now: clock(), keys: keyring.all })
   const { wake, stop } = runPeriodically({
-    intervalMs: everyMs,
-    gapMs: 1000,
+    intervalMs,
+    minIntervalMs: 1000,
     async work() {
-      current = await readLearned({ pool, now: clock(), keys: keyring.all })
+      current = await readLearnedAnswers({ pool, now: clock(), keys: keyring.all })
       if (!hasWarned && !current.overview().some(({ isLearned }) => isLearned))
-        logger.warn(nothingIsLearned)
+        logger.warn(nothingLearnedWarning)
       hasWarned = true
       return false
     },
-    onError: (err) =>
-      logger.warn({ err }, 'learned answers were not read; the next poll tries again'),
+    onError: (err) => logger.warn({ err }, 'failed to read learned answers; retrying'),
   })
   const learned: LearnedAnswers = {
-    ownQuestions: (number) => current.ownQuestions(number),
-    right: (of) => current.right(of),
-    progress: (of) => current.progress(of),
+    bankQuestions: (number) => current.bankQuestions(number),
+    answersTo: (query) => current.answersTo(query),
+    progress: (answerClass) => current.progress(answerClass),
   }
   return { learned, overview: () => current.overview(), wake, stop }
 }
 
-/** Deletes the keys of months that are over, so that nobody can find out what a digest was made of. */
+/** Deletes the keys of past months, so that nobody can guess the input of a digest and verify it. */
 export const purgeCountingKeys = (db: Db, now: number): Promise<number> =>
   deleteDataKeys(db, { from: countingKeyPrefix, before: countingKeyId(now) })

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import { createCounter } from '../../infra/counter.ts'
-import type { EngineLearned } from '../../projections/answers/learned.ts'
+import type { EngineProgress } from '../../projections/answers/learned.ts'
 import type {
   AttestationStatus,
   DecisionReason,
@@ -22,27 +22,27 @@ type CountDecision = (decision: Pick<SessionScored, 'environment' | 'verdict' | 
 export function countDecisions(registry: Registry): CountDecision {
   const decisions = createCounter(registry, {
     name: 'tidegate_decisions_total',
-    help: 'Decisions by what asked for them: the first snapshot, a changed verdict, a hand-off, the end of the session, or what was looked up of its agent.',
+    help: 'Decisions by trigger: the first snapshot, a changed verdict, a hand-off, the end of the session, or an agent lookup.',
     labels: { environment: environments, verdict: verdicts, reason: reasons },
   })
   return ({ environment, verdict, reason }) =>
     reason && decisions.inc({ environment, verdict, reason })
 }
 
-export type CountAttestation = (found: Pick<SessionAttestation, 'method' | 'status'>) => void
+export type CountAttestation = (outcome: Pick<SessionAttestation, 'method' | 'status'>) => void
 
 export function countAttestations(registry: Registry): CountAttestation {
   const attestations = createCounter(registry, {
     name: 'tidegate_attestations_total',
-    help: 'Attestations of apps that were looked at, by kind and result.',
+    help: 'App attestations checked, by method and result.',
     labels: { method: methods, status: statuses },
   })
   return ({ method, status }) => attestations.inc({ method, status })
 }
 
-/** How far the engines of browsers are learned, as it was read last. */
-export function measureLearning(registry: Registry, overview: () => EngineLearned[]): void {
-  const gauge = (name: string, help: string, value: (engine: EngineLearned) => number) =>
+/** Registers gauges of the learning progress of each browser engine, as of the last read. */
+export function measureLearning(registry: Registry, overview: () => EngineProgress[]): void {
+  const gauge = (name: string, help: string, value: (engine: EngineProgress) => number) =>
     new Gauge({
       name,
       help,
@@ -57,12 +57,12 @@ export function measureLearning(registry: Registry, overview: () => EngineLearne
     })
   gauge(
     'tidegate_engine_visitors',
-    'Visitors who have taught the answers of an engine. With 20, or after `tidegate learn`, the engine is learned.',
+    'Visitors whose answers were used to learn an engine. It is learned at 20 visitors, or after `tidegate learn`.',
     ({ visitors }) => visitors,
   )
   gauge(
     'tidegate_engine_questions_disputed',
-    "The deployment's frequent questions, of 12, that groups of visitors of an engine answer differently.",
+    'How many of the 12 frequent questions of this deployment get different answers from groups of visitors with the same engine.',
     ({ disputed }) => disputed,
   )
 }

@@ -1,13 +1,13 @@
 import type pg from 'pg'
-import type { Applied } from '../../infra/event-store/applied.ts'
+import type { AppliedOffsets } from '../../infra/event-store/applied.ts'
 import { followProjection } from '../../infra/event-store/follow.ts'
 import type { Logger } from '../../infra/telemetry.ts'
-import { allowingMinimalMode } from '../../projections/policies/queries.ts'
+import { findMinimalModeOrganizations } from '../../projections/policies/queries.ts'
 import type { AllowsMinimal } from './session/facts.ts'
 
 interface MinimalModeOptions {
   pool: pg.Pool
-  applied: Pick<Applied, 'onChange'>
+  applied: Pick<AppliedOffsets, 'onChange'>
   logger: Logger
 }
 
@@ -16,18 +16,20 @@ export interface MinimalMode {
   stop(): Promise<void>
 }
 
-/** Follows which organizations allow it. Resolves when that is known, so that no start judges their sessions wrongly. */
+/**
+ * Keeps the set of organizations that allow minimal mode. Resolves after the first read, so no session is misjudged.
+ */
 export async function followMinimalMode({
   pool,
   ...deps
 }: MinimalModeOptions): Promise<MinimalMode> {
-  let allowing = new Set<string>()
+  let organizationIds = new Set<string>()
   const { stop } = await followProjection(deps, {
     projection: 'policies',
     what: 'data policies',
     async read() {
-      allowing = new Set(await allowingMinimalMode(pool))
+      organizationIds = new Set(await findMinimalModeOrganizations(pool))
     },
   })
-  return { allowsMinimal: (organizationId) => allowing.has(organizationId), stop }
+  return { allowsMinimal: (organizationId) => organizationIds.has(organizationId), stop }
 }

@@ -4,7 +4,7 @@ import { isErasure } from '../../infra/event-store/erased.ts'
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { type EventSource, readEvents } from '../../infra/event-store/read-events.ts'
 import type { Position } from '../../infra/log/port.ts'
-import { type Part, runTogether } from '../../infra/postgres/arrays.ts'
+import { type Cte, runTogether } from '../../infra/postgres/arrays.ts'
 import { lockKey, type Tx, transaction } from '../../infra/postgres/pool.ts'
 import { replacing, writeRows } from '../../infra/postgres/table.ts'
 import { isReassignment } from '../../projections/sessions/apply-reassignments.ts'
@@ -13,16 +13,17 @@ import {
   type OrganizationDataExpired,
   type VisitorLinked,
 } from '../../schemas/events.ts'
-import { attestedDevices, deviceIn, type KnownDevice } from './attestation/tables.ts'
+import { attestedDeviceOf, attestedDevices, type StoredDevice } from './attestation/tables.ts'
+import { pauseScoring } from './erase.ts'
 import { readOffset } from './store.ts'
 import { allKeys, linkedProfile, storageKeyOf, visitorKeysOf } from './visitors/keys.ts'
-import { gatheredKeys, gatheredVisitors, ruleOf } from './visitors/links.ts'
+import { keysFromLinks, ruleOf, visitorsFromLinks } from './visitors/links.ts'
 import type { Profile } from './visitors/profile.ts'
 import {
-  deleteEndedVisitors,
-  type EndedVisitors,
-  endedVisitors,
+  deleteExpiredVisitors,
   pruneDevices,
+  type VisitorCutoffs,
+  visitorCutoffs,
 } from './visitors/prune.ts'
 import { knownVisitors, type Link, links as linkTable, visitorKeys } from './visitors/tables.ts'
 
@@ -30,19 +31,21 @@ export interface VisitorSources extends EventSource {
   pool: pg.Pool
 }
 
+// Rebuilds scoring's visitors from the log: their links, keys and attested devices. The log is the source of truth, so
+// the tables in the database can be lost. A rebuild reads the log into temporary tables while scoring runs, then blocks
+// scoring, reads the rest, and compares and swaps within one transaction.
+
 export interface RebuiltVisitors {
   sessions: number
   visitors: number
   keys: number
-  /** Rows of visitors and of their keys that differ between the tables and the log. */
+  /** Rows of visitors and their keys that differ between database and log. */
   differences: number
+  /** True if the rebuilt rows replaced the stored ones. */
   switched: boolean
 }
 
-/**
- * Makes scoring's visitors anew from the log, which has them for ever, and replaces its own when both are equal or
- * differences are accepted. Scoring goes on meanwhile, and waits for the last part.
- */
+/** Rebuilds the visitors, and replaces the stored ones if they are equal or differences are accepted. */
 export function rebuildVisitors(
   sources: VisitorSources,
   { acceptDifferences }: { acceptDifferences: boolean },
@@ -50,14 +53,14 @@ export function rebuildVisitors(
   return transaction(sources.pool, async (tx) => {
     const read = await readVisitors(tx, sources)
     const switched = read.differences === 0 || acceptDifferences
-    if (switched) await putVisitors(tx)
+    if (switched) await replaceVisitors(tx)
     return { ...read, switched }
   })
 }
 
 /**
- * Makes scoring's visitors from the log before it begins, where it has never read anything, as after a loss of the
- * database. undefined = there is nothing to do.
+ * Rebuilds the visitors if scoring has never read anything, as after the loss of the database. Returns undefined if
+ * there is nothing to do.
  */
 export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitors | undefined> {
   return transaction(sources.pool, async (tx) => {
@@ -65,8 +68,8 @@ export function restoreVisitors(sources: VisitorSources): Promise<RebuiltVisitor
     const { rowCount } = await tx.query('select from scoring.offsets limit 1')
     if (rowCount !== 0) return undefined
     const read = await readVisitors(tx, sources)
-    await putVisitors(tx)
-    // Not at 0: a partition whose records have all expired would stay behind its end for ever.
+    await replaceVisitors(tx)
+    // Don't start at 0: a partition whose records have all expired would lag forever.
     for (const first of await sources.log.firstPositions(eventTopics.BatchReceived))
       await readOffset(tx, first, first.offset)
     return { ...read, switched: true }
@@ -80,24 +83,25 @@ async function readVisitors(
   await tx.query(temporaryTables)
   const ends: Position[] = []
   for (const topic of topics) ends.push(...(await readLinks(tx, sources, { topic, from: [] })))
-  // Whoever scores locks a row of it first.
-  await tx.query('lock table scoring.offsets in exclusive mode')
+  await pauseScoring(tx)
   for (const topic of topics) await readLinks(tx, sources, { topic, from: ends })
-  await tx.query(gathering)
-  const ended = await readEnded(sources)
-  for (const tables of [rebuiltTables, ownTables]) await deleteEndedVisitors(tx, ended, tables)
-  await pruneDevices(tx, ended, 'rebuilt_devices')
+  await tx.query(buildVisitors)
+  const cutoffs = await readCutoffs(sources)
+  for (const tables of [rebuiltTables, storedTables])
+    await deleteExpiredVisitors(tx, cutoffs, tables)
+  await pruneDevices(tx, cutoffs, 'rebuilt_devices')
   const { rows } = await tx.query(comparison)
   return counts.parse(rows)[0]
 }
 
-// Their records have links, later reassignments of these, and erasures.
+// Topics with links, reassignments, attested devices and erasures.
 const topics = [
   eventTopics.VisitorLinked,
   eventTopics.SessionScored,
   eventTopics.VisitorErased,
 ] as const
-async function putVisitors(tx: Tx): Promise<void> {
+
+async function replaceVisitors(tx: Tx): Promise<void> {
   await tx.query(`delete from scoring.visitor_keys; delete from scoring.visitors; delete from scoring.links;
     insert into scoring.links select * from rebuilt_links;
     insert into scoring.visitors (${knownVisitors.names}) select * from rebuilt_visitors;
@@ -115,7 +119,7 @@ const counts = z.tuple([
   }),
 ])
 
-// The key is the session, because scoring may have linked it more than once, and knows the last link.
+// The session is the key, because scoring may have linked it more than once, and its last link counts.
 const temporaryTables = `create temporary table rebuilt_links (like scoring.links, primary key (session_id)) on commit drop;
   create temporary table rebuilt_reassignments (
     session_id text primary key, visitor_id text not null, apart_from text, merged_at bigint
@@ -123,14 +127,14 @@ const temporaryTables = `create temporary table rebuilt_links (like scoring.link
   create temporary table rebuilt_devices (like scoring.attested_devices, primary key (device_id)) on commit drop;
   create temporary table rebuilt_erased (session_id text primary key) on commit drop`
 
-const gathering = `delete from rebuilt_links where session_id in (select session_id from rebuilt_erased);
+const buildVisitors = `delete from rebuilt_links where session_id in (select session_id from rebuilt_erased);
   delete from rebuilt_devices where session_id in (select session_id from rebuilt_erased);
   update rebuilt_links l
     set visitor_id = m.visitor_id, apart_from = m.apart_from, merged_at = m.merged_at from rebuilt_reassignments m
     where m.session_id = l.session_id;
   create index on rebuilt_links (visitor_id);
-  create temporary table rebuilt_visitors on commit drop as ${gatheredVisitors('rebuilt_links')};
-  create temporary table rebuilt_visitor_keys on commit drop as ${gatheredKeys('rebuilt_links')}`
+  create temporary table rebuilt_visitors on commit drop as ${visitorsFromLinks('rebuilt_links')};
+  create temporary table rebuilt_visitor_keys on commit drop as ${keysFromLinks('rebuilt_links')}`
 
 const comparison = `select (select count(*) from rebuilt_links)::float8 as sessions,
     (select count(*) from rebuilt_visitors)::float8 as visitors,
@@ -149,22 +153,23 @@ const rebuiltTables = {
   keys: 'rebuilt_visitor_keys',
   links: 'rebuilt_links',
 }
-const ownTables = {
+const storedTables = {
   visitors: 'scoring.visitors',
   keys: 'scoring.visitor_keys',
   links: 'scoring.links',
 }
 
-// From the log, as all else here: a read model may not be filled yet.
-async function readEnded(sources: VisitorSources): Promise<EndedVisitors> {
-  const found: OrganizationDataExpired[] = []
+// Reads the log as well, because the read model may not be filled yet.
+async function readCutoffs(sources: VisitorSources): Promise<VisitorCutoffs> {
+  const expired: OrganizationDataExpired[] = []
   await readEvents(sources, {
     topic: eventTopics.OrganizationDataExpired,
     handle(events) {
-      for (const { type, data } of events) if (type === 'OrganizationDataExpired') found.push(data)
+      for (const { type, data } of events)
+        if (type === 'OrganizationDataExpired') expired.push(data)
     },
   })
-  return endedVisitors(found)
+  return visitorCutoffs(expired)
 }
 
 async function readLinks(
@@ -184,8 +189,8 @@ async function readLinks(
         ...putDevices(events.flatMap(devicesOf)),
       ])
       await putReassignments(tx, events)
-      await noteErased(tx, events)
-      // A transaction that says nothing for long is ended.
+      await putErased(tx, events)
+      // Keep the transaction from hitting the idle timeout.
       if (links.size === 0) await tx.query('select')
     },
   })
@@ -200,7 +205,7 @@ async function putReassignments(tx: Tx, events: RecordedEvent[]): Promise<void> 
       as: 'put_reassignments',
       columns: reassignmentColumns,
       conflict: replacing({ ...linkTable, columns: reassignmentColumns }),
-      rows: [...newest.values()].map((one) => ({ ...one, ...ruleOf(one) })),
+      rows: [...newest.values()].map((data) => ({ ...data, ...ruleOf(data) })),
     },
   )
   await runTogether(tx, written)
@@ -213,7 +218,7 @@ const reassignmentColumns = linkTable.columnsOf(
   'merged_at',
 )
 
-async function noteErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
+async function putErased(tx: Tx, events: RecordedEvent[]): Promise<void> {
   const erased = events.filter(isErasure).flatMap(({ data }) => data.session_ids)
   if (erased.length > 0)
     await tx.query('insert into rebuilt_erased select unnest($1::text[]) on conflict do nothing', [
@@ -243,13 +248,13 @@ function linkOf(linked: VisitorLinked, profile: Profile | null): Link {
   }
 }
 
-const devicesOf = ({ type, data }: RecordedEvent): KnownDevice[] =>
-  type === 'SessionScored' ? [deviceIn(data) ?? []].flat() : []
+const devicesOf = ({ type, data }: RecordedEvent): StoredDevice[] =>
+  type === 'SessionScored' ? [attestedDeviceOf(data) ?? []].flat() : []
 
-// Decisions come by partition, and the one counts that saw the most.
-function putDevices(devices: KnownDevice[]): Part[] {
-  const inOrder = devices.toSorted((one, other) => one.last_seen_at - other.last_seen_at)
-  const newest = new Map(inOrder.map((device) => [device.id, device]))
+// Keeps the device state that was seen last, because decisions are read partition by partition.
+function putDevices(devices: StoredDevice[]): Cte[] {
+  const sorted = devices.toSorted((a, b) => a.last_seen_at - b.last_seen_at)
+  const newest = new Map(sorted.map((device) => [device.id, device]))
   const { columns } = attestedDevices
   return writeRows(
     { name: 'rebuilt_devices as known', key: attestedDevices.key },
@@ -262,7 +267,7 @@ function putDevices(devices: KnownDevice[]): Part[] {
   )
 }
 
-function putLinks(rows: Link[]): Part[] {
+function putLinks(rows: Link[]): Cte[] {
   const { key, columns } = linkTable
   const conflict = replacing(linkTable)
   return writeRows({ name: 'rebuilt_links', key }, { as: 'put_links', columns, rows, conflict })

@@ -20,38 +20,34 @@ interface SchedulerOptions {
 const maxSessions = 500
 
 /**
- * Ends sessions: appends SessionIdled after 30 to 40 minutes without a body or at 24 hours, and forgets the state of
- * sessions long final. Several may run; one works at a time.
+ * Ends sessions: appends SessionIdled after 30 to 40 minutes without a body, or at 24 hours, and deletes the states of
+ * sessions that have been final for long. Any number may run; a lock lets one work at a time.
  */
 export function runSessionScheduler(options: SchedulerOptions): { stop(): Promise<void> } {
   const { logger, intervalMs = 5000 } = options
   return runPeriodically({
     intervalMs,
     work: async () => (await endSessions(options)) === maxSessions,
-    onError: (err) => logger.error({ err }, 'sessions were not ended; the next poll tries again'),
+    onError: (err) => logger.error({ err }, 'failed to end idle sessions; retrying'),
   })
 }
 
-/**
- * Polls once, and returns how many sessions it ended, at most 500. The lock lasts as long as the transaction, so that a
- * scheduler that dies holds up nobody.
- */
+/** Polls once, and returns the number of ended sessions, at most 500. The lock ends with the transaction or process. */
 export async function endSessions({ log, pool, codec, clock }: SchedulerOptions): Promise<number> {
   const now = clock()
   return transaction(pool, async (tx) => {
     if (!(await tryLock(tx, 'tidegate:session-scheduler'))) return 0
     const due = await takeDue(tx, now)
-    // Appended before the mark is committed: a crash in between repeats the same event ids.
+    // Append before the mark is committed: a crash in between repeats the same event ids.
     if (due.length > 0) await log.append(due.map((session) => idledRecord(codec, session, now)))
-    await forget(tx)
+    await deleteFinalStates(tx)
     return due.length
   })
 }
 
-// By the log's time, not by the clock: where scoring is days behind, or replays them, records of a session that is
-// over by now are still to come. Rows that scoring holds are left for the next poll, because either could wait for
-// the other.
-async function forget(tx: Tx): Promise<void> {
+// Compares with the log's time instead of the clock: if scoring lags by days or replays them, records of a finished
+// session are still to come. Skips rows locked by scoring, to avoid deadlocks.
+async function deleteFinalStates(tx: Tx): Promise<void> {
   await tx.query(
     `delete from scoring.sessions where session_id in (
        select s.session_id from scoring.offsets o join scoring.sessions s using (partition)
@@ -63,7 +59,7 @@ async function forget(tx: Tx): Promise<void> {
   )
 }
 
-interface Due {
+interface DueSession {
   session_id: string
   organization_id: string
   environment: Environment
@@ -71,9 +67,9 @@ interface Due {
   last_activity_at: string
 }
 
-// Sessions to end, marked so that the next poll leaves them out unless they come alive again.
-async function takeDue(tx: Tx, now: number): Promise<Due[]> {
-  const { rows } = await tx.query<Due>(
+// Returns sessions to end, and marks them so that the next poll skips them unless they become active again.
+async function takeDue(tx: Tx, now: number): Promise<DueSession[]> {
+  const { rows } = await tx.query<DueSession>(
     `update scoring.sessions set idled_at = $1
       where session_id in (
         select session_id from scoring.sessions
@@ -86,7 +82,7 @@ async function takeDue(tx: Tx, now: number): Promise<Due[]> {
   return rows
 }
 
-function idledRecord(codec: EventCodec, session: Due, now: number) {
+function idledRecord(codec: EventCodec, session: DueSession, now: number) {
   const { session_id, organization_id, environment } = session
   const reason = Number(session.opened_at) <= now - sessionLifetimeMs ? 'expired' : 'idle'
   const event_id = derivedId('idl', session_id, reason, session.last_activity_at)

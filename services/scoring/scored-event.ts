@@ -4,7 +4,7 @@ import { type Snapshot, snapshotSchema } from '../../schemas/observations.ts'
 import type { Trigger } from './decide.ts'
 import { deviceOf, isTouchCapable, nativeDetailOf, screenSize } from './device.ts'
 import { attribute } from './explain/attribution.ts'
-import { type Described, evidenceOf } from './explain/evidence.ts'
+import { evidenceOf, type ScoredMembers } from './explain/evidence.ts'
 import { manipulationOf, runtimeIntegrityOf } from './explain/findings.ts'
 import { highlightsOf } from './explain/highlights.ts'
 import { type AnsweringSession, answersOf } from './given-answers.ts'
@@ -44,7 +44,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
   const { sources: _, ...network } = facts.network
   const native = nativeDetailOf(facts)
   const runtime_integrity = runtimeIntegrityOf(fired, facts)
-  const described = { ...native, visitor, runtime_integrity }
+  const members = { ...native, visitor, runtime_integrity }
   return {
     event_id: trigger.decisionId,
     session_id: state.session_id,
@@ -71,8 +71,8 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     connection_fingerprint: connectionOf(facts),
     browser: browserOf(facts),
     device: deviceOf(facts),
-    analysis_coverage: coverageOf(facts, described),
-    evidence: evidenceOf(facts, described),
+    analysis_coverage: coverageOf(facts, members),
+    evidence: evidenceOf(facts, members),
     signals_fired: fired.map(({ slug, role, category, strength, channel, points }) => ({
       signal: slug,
       role,
@@ -88,7 +88,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
     repeats: facts.repeats,
     given_answers: trigger.final && !state.final ? answersOf(decision) : null,
     key_id: state.key_id ?? null,
-    // A session of which no opening is known has a platform that nothing says.
+    // Without its opening event a session's platform is only a default.
     platform: state.sdk ? state.platform : null,
     sdk: state.sdk ?? null,
     has_snapshot: facts.snapshot !== null,
@@ -99,7 +99,7 @@ function sessionScored(decision: ScoredDecision): SessionScored {
   }
 }
 
-// null for a decision that no hand-off asked for.
+// Returns null for a decision that no hand-off triggered.
 function handOffOf(
   state: SessionState,
   { handOffDocument }: Trigger,
@@ -116,10 +116,10 @@ function handOffOf(
 }
 
 function requestOf(state: SessionState, { document, snapshot }: Facts): SessionScored['request'] {
-  const newest = state.documents.at(-1) ?? document
+  const latest = state.documents.at(-1) ?? document
   return {
-    url: newest?.url ?? '',
-    referrer: newest?.referrer ?? null,
+    url: latest?.url ?? '',
+    referrer: latest?.referrer ?? null,
     user_agent: state.user_agent,
     ip_address: state.ip_address,
     screen_size: screenSize(snapshot),
@@ -127,7 +127,7 @@ function requestOf(state: SessionState, { document, snapshot }: Facts): SessionS
   }
 }
 
-// `absent` = one of the three headers is missing; null without any of them.
+// `absent` means that one of the three headers is missing. Null if all of them are.
 function webBotAuthOf({ document }: Facts): SessionScored['web_bot_auth'] {
   const outcome = document && signatureOutcomeOf(document)
   if (!outcome) return null
@@ -135,18 +135,18 @@ function webBotAuthOf({ document }: Facts): SessionScored['web_bot_auth'] {
   return { status: status === 'valid' ? 'verified' : status, domain: document.signature_agent }
 }
 
-// Of the newest snapshot's document, as its edge saw it.
+// Returns the TLS and HTTP/2 fingerprints of the snapshot's document, as reported by the edge.
 function connectionOf(facts: Facts): SessionScored['connection_fingerprint'] {
   const { ja4 = null, http2_fingerprint = null } = facts.document ?? {}
-  const { known, source, alignment } = facts.handshake
+  const { client, source, alignment } = facts.handshake
   return {
     ja4: {
       hash: ja4,
       profile: null,
-      family: known?.family ?? null,
-      product: known?.product ?? null,
-      confidence: known && (source === 'recorded' ? 'exact' : 'learned'),
-      match_source: known && 'ja4_bc',
+      family: client?.family ?? null,
+      product: client?.product ?? null,
+      confidence: client && (source === 'recorded' ? 'exact' : 'learned'),
+      match_source: client && 'ja4_bc',
       deterministic: null,
       reference: null,
     },
@@ -155,9 +155,9 @@ function connectionOf(facts: Facts): SessionScored['connection_fingerprint'] {
   }
 }
 
-function coverageOf(facts: Facts, described: Described): SessionScored['analysis_coverage'] {
+function coverageOf(facts: Facts, members: ScoredMembers): SessionScored['analysis_coverage'] {
   const { snapshot } = facts
-  const { visitor, native_runtime_integrity: native } = described
+  const { visitor, native_runtime_integrity: native } = members
   return {
     browser: snapshot !== null && snapshot.navigator.user_agent !== null,
     device:
@@ -171,10 +171,10 @@ function coverageOf(facts: Facts, described: Described): SessionScored['analysis
   }
 }
 
-const nothing: Snapshot = snapshotSchema.parse({})
+const emptySnapshot: Snapshot = snapshotSchema.parse({})
 
 function telemetryOf(snapshot: Snapshot | null): ClientTelemetry {
-  const s = snapshot ?? nothing
+  const s = snapshot ?? emptySnapshot
   const { detected: _, ...fonts } = s.fonts
   return {
     navigator: navigatorOf(s),

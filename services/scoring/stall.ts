@@ -5,41 +5,42 @@ import { progressOf } from '../../infra/log/progress.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { eventTopics } from '../../schemas/events.ts'
 
-/** Sums over the partitions of the collect topic, at `now` in milliseconds. */
-interface Reading {
-  /** End of the log. */
+/** Sums over the partitions of the collect topic. */
+interface Sample {
+  /** End offsets. */
   end: number
-  /** Records that still exist and were not read. */
+  /** Unread records that have not expired. */
   waiting: number
-  /** The stored next offsets, which expired records do not move. */
+  /** Stored next offsets. Expired records don't advance them. */
   read: number
+  /** Milliseconds. */
   now: number
 }
 
-const goodForMs = 30_000
+const maxSampleAgeMs = 30_000
 
 /**
- * Returns for how many milliseconds the backlog has grown while nothing was read; 0 while something is read or nothing
- * waits. Begins anew after 30 seconds without a reading, because the log or the database was away.
+ * Returns a function that takes a sample and returns for how many milliseconds the backlog has grown while nothing was
+ * read. It starts over after 30 seconds without a sample, because the log or the database was down.
  */
-export function createStall(): (reading: Reading) => number {
-  let since: Reading | undefined
+export function createStallDetector(): (sample: Sample) => number {
+  let since: Sample | undefined
   let lastAt = 0
-  return (reading) => {
-    const isUnknown = since === undefined || reading.now - lastAt > goodForMs
-    lastAt = reading.now
-    if (isUnknown || reading.read !== since?.read || reading.waiting === 0) since = reading
-    return since && reading.end > since.end ? reading.now - since.now : 0
+  return (sample) => {
+    const isStale = since === undefined || sample.now - lastAt > maxSampleAgeMs
+    lastAt = sample.now
+    if (isStale || sample.read !== since?.read || sample.waiting === 0) since = sample
+    return since && sample.end > since.end ? sample.now - since.now : 0
   }
 }
 
 interface StallOptions {
-  /** The next offsets that scoring has stored. */
+  /** Reads the next offsets that scoring has stored. */
   readStored: () => Promise<Position[]>
   log: Pick<EventLog, 'firstPositions' | 'endPositions'>
   logger: Logger
   registry: Registry
-  /** Milliseconds of which only differences matter. */
+  /** Monotonic clock, milliseconds. */
   clock?: () => number
   intervalMs?: number
 }
@@ -47,7 +48,7 @@ interface StallOptions {
 const topic = eventTopics.BatchReceived
 const stalledAfterSeconds = 60
 
-/** Watches whether any process reads what collect records. The reason is undefined unless scoring has stalled. */
+/** Watches whether any process reads the collect topic. `reason` returns undefined unless scoring is stalled. */
 export function watchStall(options: StallOptions) {
   const {
     readStored,
@@ -57,11 +58,11 @@ export function watchStall(options: StallOptions) {
     clock = () => performance.now(),
     intervalMs = 5000,
   } = options
-  const stall = createStall()
+  const stalledMs = createStallDetector()
   let reason: string | undefined
   const gauge = new Gauge({
     name: 'tidegate_scoring_stalled_seconds',
-    help: 'For how long the backlog of scoring has grown while nothing was read; 0 while it reads.',
+    help: 'Time that scoring has read nothing while its backlog grows; 0 while it reads.',
     registers: [registry],
   })
 
@@ -72,21 +73,22 @@ export function watchStall(options: StallOptions) {
     const [read, end] = [sumOf(stored), sumOf(ends)]
     const progress = progressOf({ stored, firsts, ends })
     const waiting = progress.reduce((sum, { next, end }) => sum + end - next, 0)
-    const seconds = stall({ end, waiting, read, now: clock() }) / 1000
+    const seconds = stalledMs({ end, waiting, read, now: clock() }) / 1000
     gauge.set(seconds)
     const wasStalled = reason !== undefined
     reason =
       seconds < stalledAfterSeconds
         ? undefined
-        : `nothing was read from ${topic} for ${Math.round(seconds)} s while ${waiting} records wait`
+        : `scoring has read nothing from ${topic} for ${Math.round(seconds)} s; ${waiting} records are waiting`
     const fields = { topic, waiting, seconds }
-    if (reason && !wasStalled) logger.error(fields, 'scoring reads nothing while its backlog grows')
-    if (wasStalled && !reason) logger.info(fields, 'scoring reads again')
+    if (reason && !wasStalled)
+      logger.error(fields, 'scoring is stalled: it reads nothing while its backlog grows')
+    if (wasStalled && !reason) logger.info(fields, 'scoring resumed')
     return false
   }
 
   const onError = (err: unknown) =>
-    logger.debug({ err }, 'progress of scoring was not read; trying again')
+    logger.debug({ err }, 'failed to read scoring progress; retrying')
   const { stop } = runPeriodically({ intervalMs, work, onError })
   return { reason: () => reason, stop }
 }

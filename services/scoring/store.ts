@@ -1,71 +1,74 @@
 import type { LRUCache } from 'lru-cache'
 import type { Position } from '../../infra/log/port.ts'
 import { createLru } from '../../infra/lru.ts'
-import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Rows, Statement, Tx } from '../../infra/postgres/pool.ts'
 import { writeRows } from '../../infra/postgres/table.ts'
 import { dueAt } from './session/due.ts'
 import type { SessionState } from './session/state.ts'
 import { type Constants, sessionStates } from './tables.ts'
 
-type PartitionPlace = Omit<Position, 'offset'>
+type TopicPartition = Omit<Position, 'offset'>
 
-export interface Opened {
+/** Rows that the first statements of a scoring transaction return. */
+export interface BatchStart {
+  /** Stored next offset by partition. */
   offsets: Map<number, number>
-  /** The `xmin` of the rows that the transaction writes. */
+  /** `xmin` of the rows that this transaction will write. */
   transactionId: string
+  /** Stored states by session id. */
   states: Map<string, SessionState>
-  /** Ids of the sessions that were erased. */
+  /** Ids of erased sessions. */
   erased: Set<string>
 }
 
-/** A state as a transaction wrote it: the row names that one as `xmin` until another writes it. */
-interface WrittenState {
+/** A written state. It is current as long as the row's `xmin` is that of the transaction that wrote it. */
+interface CachedState {
   xmin: string
   state: SessionState
 }
 
-/** The newest states that this process wrote, by session id. */
-export type WrittenStates = LRUCache<string, WrittenState>
+/** States that this process wrote last, by session id. */
+export type StateCache = LRUCache<string, CachedState>
 
-// Some kilobytes each.
-const mostWritten = 2000
+// A state takes a few kilobytes.
+const maxCachedStates = 2000
 
-export const createWrittenStates = (): WrittenStates => createLru(mostWritten)
+export const createStateCache = (): StateCache => createLru(maxCachedStates)
 
-/** Remembers written states, but for those of ended sessions, which are seldom read again. */
-export function noteWritten(
-  written: WrittenStates,
+/** Caches written states, except those of finished sessions, which are rarely read again. */
+export function cacheWrittenStates(
+  cache: StateCache,
   { states, transactionId: xmin }: { states: SessionState[]; transactionId: string },
 ): void {
   for (const state of states) {
-    if (state.final_at === null) written.set(state.session_id, { xmin, state })
-    else written.delete(state.session_id)
+    if (state.final_at === null) cache.set(state.session_id, { xmin, state })
+    else cache.delete(state.session_id)
   }
 }
 
-export function writtenOf(written: WrittenStates, sessionIds: string[]): Map<string, WrittenState> {
-  const found = sessionIds.map((id) => [id, written.get(id)] as const)
-  return new Map(found.flatMap(([id, one]) => (one ? [[id, one] as const] : [])))
+export function cachedStatesOf(cache: StateCache, sessionIds: string[]): Map<string, CachedState> {
+  const entries = sessionIds.map((id) => [id, cache.get(id)] as const)
+  return new Map(entries.flatMap(([id, cached]) => (cached ? [[id, cached] as const] : [])))
 }
 
-export interface Opening {
-  places: PartitionPlace[]
+interface BatchScope {
+  partitions: TopicPartition[]
   sessionIds: string[]
   /** By session id. */
-  known: Map<string, WrittenState>
+  cached: Map<string, CachedState>
 }
 
 /**
- * Begins the transaction: locks the partitions' offsets, so that no other process scores them at the same time. Then
- * loads the states of the sessions, but for those that are still as they are known.
+ * Returns the first statements of a scoring transaction. They lock the partitions' offset rows, so that no other
+ * process scores them meanwhile, and load the sessions' states, except those for which the cache is current.
  */
-export function openingStatements({ places, sessionIds, known }: Opening): Statement[] {
-  const topics = places.map(({ topic }) => topic)
-  const partitions = places.map(({ partition }) => partition)
-  const versions = [...known].map(([id, { xmin }]) => `${id} ${xmin}`)
+export function lockAndLoadStatements({ partitions, sessionIds, cached }: BatchScope): Statement[] {
+  const topics = partitions.map(({ topic }) => topic)
+  const numbers = partitions.map(({ partition }) => partition)
+  const versions = [...cached].map(([id, { xmin }]) => `${id} ${xmin}`)
   return [
-    { name: 'scoring-lock-offsets', text: lockOffsets, values: [topics, partitions] },
+    { name: 'scoring-lock-offsets', text: lockOffsets, values: [topics, numbers] },
     { name: 'scoring-load-states', text: loadStates, values: [sessionIds, versions] },
   ]
 }
@@ -73,34 +76,35 @@ export function openingStatements({ places, sessionIds, known }: Opening): State
 const lockOffsets = `select partition, next_offset, pg_current_xact_id()::xid as transaction_id from scoring.offsets
   where topic = any($1::text[]) and partition = any($2::integer[]) order by partition for update`
 
-// By the index also where it was planned while the tables were empty, so that it can have a name.
-const loadStates = `select session_id, is_known, case when not is_known then state end as state,
-    case when not is_known then constants end as constants
-  from (select *, session_id || ' ' || xmin = any($2::text[]) as is_known
-    from scoring.sessions where session_id = any($1::text[])) as found
+// Safe as a named statement: its plan uses the index even if it was made while the tables were empty.
+const loadStates = `select session_id, is_cached, case when not is_cached then state end as state,
+    case when not is_cached then constants end as constants
+  from (select *, session_id || ' ' || xmin = any($2::text[]) as is_cached
+    from scoring.sessions where session_id = any($1::text[])) as stored
   union all select session_id, null, null, null from tidegate_keys.session_keys
     where session_id = any($1::text[]) and sealed_key is null`
 
-export function readOpened(
-  [offsets = [], found = []]: Rows[],
-  known: Map<string, WrittenState>,
-): Opened {
-  const opened: Opened = {
+/** Reads the rows of `lockAndLoadStatements`. A row with `is_cached` null is an erased session. */
+export function readBatchStart(
+  [offsets = [], sessions = []]: Rows[],
+  cached: Map<string, CachedState>,
+): BatchStart {
+  const start: BatchStart = {
     offsets: new Map(offsets.map((row) => [Number(row.partition), Number(row.next_offset)])),
     transactionId: String(offsets[0]?.transaction_id),
     states: new Map(),
     erased: new Set(),
   }
-  for (const row of found) {
+  for (const row of sessions) {
     const id = String(row.session_id)
-    const state = row.is_known ? known.get(id)?.state : undefined
-    if (row.is_known === null) opened.erased.add(id)
-    else opened.states.set(id, state ?? parsedState(storedIn(row)))
+    const state = row.is_cached ? cached.get(id)?.state : undefined
+    if (row.is_cached === null) start.erased.add(id)
+    else start.states.set(id, state ?? parsedState(storedColumns(row)))
   }
-  return opened
+  return start
 }
 
-const storedIn = ({ state, constants }: Rows[number]) => ({
+const storedColumns = ({ state, constants }: Rows[number]) => ({
   state: String(state),
   constants: String(constants),
 })
@@ -116,7 +120,7 @@ export function parsedState(row: Pick<StoredStateRow, 'state' | 'constants'>): S
   return { ...JSON.parse(row.state), ...constants }
 }
 
-/** States of the sessions, by id; one that was forgotten is missing. */
+/** Returns the stored states by session id, without sessions whose state was deleted. */
 export async function readStates(
   db: Pick<Tx, 'query'>,
   sessionIds: string[],
@@ -129,12 +133,12 @@ export async function readStates(
 }
 
 /**
- * Returns the next offset of the partition as it was stored, and stores `first` in its place where that is later, because
- * what precedes it has expired. Makes the row, for `openingStatements` to lock.
+ * Returns the partition's stored next offset. Creates the row that `lockAndLoadStatements` locks, and raises its offset
+ * to `first` if that is higher, because earlier records have expired.
  */
 export async function readOffset(
   db: Pick<Tx, 'query'>,
-  { topic, partition }: PartitionPlace,
+  { topic, partition }: TopicPartition,
   first = 0,
 ): Promise<number> {
   const { rows } = await db.query<{ next_offset: string }>(
@@ -156,7 +160,7 @@ export async function readOffsets(db: Pick<Tx, 'query'>, topic: string): Promise
   return rows
 }
 
-/** Stores where scoring goes on in the partitions that it has read, as after a move to another log. */
+/** Overwrites the next offsets of partitions that scoring has read before, after a move to another log. */
 export async function moveOffsets(tx: Tx, next: Position[]): Promise<void> {
   await tx.query(
     `update scoring.offsets o set next_offset = moved.next
@@ -170,14 +174,15 @@ export async function moveOffsets(tx: Tx, next: Position[]): Promise<void> {
   )
 }
 
-export interface ChangedStates {
+interface ChangedStates {
   states: SessionState[]
+  /** By session id. */
   partitions: Map<string, number>
-  /** As they were before, by id, so that their constants are written only where they changed. */
-  known: Map<string, SessionState>
+  /** Stored states by session id. Constants are written only if they differ from these. */
+  before: Map<string, SessionState>
 }
 
-export function saveStates({ states, partitions, known }: ChangedStates): Part[] {
+export function saveStates({ states, partitions, before }: ChangedStates): Cte[] {
   const rows = states.map(({ snapshot, visitor, ...state }) => {
     const {
       session_id,
@@ -187,7 +192,7 @@ export function saveStates({ states, partitions, known }: ChangedStates): Part[]
       last_activity_at,
       final_at,
     } = state
-    const stored = known.get(session_id)
+    const stored = before.get(session_id)
     const isSame = stored?.snapshot === snapshot && stored?.visitor === visitor
     return {
       session_id,
@@ -199,7 +204,7 @@ export function saveStates({ states, partitions, known }: ChangedStates): Part[]
       due_at: dueAt(state),
       state,
       partition: partitions.get(session_id) ?? null,
-      // null = as stored.
+      // null keeps the stored constants.
       constants: isSame ? null : { snapshot, visitor },
     }
   })

@@ -3,8 +3,8 @@ import { column, constrained, nullable, primaryKey, table } from '../../infra/po
 import type { SessionState } from './session/state.ts'
 import { knownVisitors, links, visitorKeys } from './visitors/tables.ts'
 
-// Scoring's own memory, a view of the collect topic like any read model. `offsets` guards it: state, visitors and
-// the offset that produced them are committed together. Times are epoch milliseconds.
+// Scoring's working state, derived from the collect topic like a read model. States, visitors and the offsets that
+// produced them are committed together, under a lock on the rows of `offsets`. Times are epoch milliseconds.
 
 export const offsets = table(
   'scoring.offsets',
@@ -12,13 +12,13 @@ export const offsets = table(
     topic: column.id(),
     partition: column.integer(),
     next_offset: column.bigint(),
-    /** When the log stored the last record before the offset. */
+    /** Time when the log stored the last record before the offset. */
     log_time: constrained(column.bigint(), 'default 0'),
   },
   { key: ['topic', 'partition'] },
 )
 
-/** The large parts of a state, which seldom change: they are not written again with each event. */
+/** Large parts of a state that rarely change. They have a column of their own, so most events don't rewrite them. */
 export type Constants = Pick<SessionState, 'snapshot' | 'visitor'>
 
 export const sessionStates = table(
@@ -31,21 +31,21 @@ export const sessionStates = table(
     last_activity_at: column.bigint(),
     final_at: nullable(column.bigint()),
     idled_at: nullable(column.bigint()),
-    /** When the scheduler looks at it: see `dueAt`. */
+    /** Time when the scheduler ends or deletes the session; see `dueAt`. */
     due_at: column.bigint(),
     partition: nullable(column.integer()),
     state: column.json<Omit<SessionState, keyof Constants>>(),
     constants: nullable(column.json<Constants>()),
   },
   {
-    // Two, because an erasure reads all open sessions while scoring waits, and final ones are many more.
+    // Two, because an erasure reads all open sessions while scoring is blocked, and final ones are many more.
     indexes: ['(due_at) where final_at is null', '(due_at) where final_at is not null'],
-    // A row fills up to half of a page. Its next version goes into the other half, and no index has to be written.
+    // Leaves room for the next row version on the same page, so updates are HOT and write no index.
     storage: 'fillfactor = 50',
   },
 )
 
-// A state is written with nearly each event: it stays on its page as it is. What seldom changes is stored in a column of its own.
+// Nearly every event writes `state`, so it stays uncompressed in the row; `constants` goes to TOAST.
 const sessionStorage = `
 alter table scoring.sessions alter column state set storage main, alter column constants set storage external,
   set (toast_tuple_target = 4080);

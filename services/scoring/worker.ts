@@ -1,4 +1,4 @@
-import type { Applied } from '../../infra/event-store/applied.ts'
+import type { AppliedOffsets } from '../../infra/event-store/applied.ts'
 import {
   consumeEvents,
   type EventConsumer,
@@ -13,11 +13,11 @@ import { findDecisions, findLatestDecisions } from '../../projections/sessions/q
 import { eventTopics } from '../../schemas/events.ts'
 import { type ScoreDeps, scoreBatches } from './batch.ts'
 import { restoreVisitors } from './restore.ts'
-import { createWrittenStates, readOffset } from './store.ts'
-import type { MadeDecision, Recorded } from './visitors/split.ts'
+import { createStateCache, readOffset } from './store.ts'
+import type { DecisionRef, RecordedDecisions } from './visitors/split.ts'
 
 interface ScoringOptions extends ScoreDeps {
-  applied: Pick<Applied, 'waitFor'>
+  applied: Pick<AppliedOffsets, 'waitFor'>
   logger: Logger
   skips: Pick<Skips, 'has'>
   onExpired?: EventConsumerOptions['onExpired']
@@ -28,20 +28,20 @@ export type RunningScoring = Pick<EventConsumer, 'status' | 'stop'>
 
 const topic = eventTopics.BatchReceived
 
-// Nobody waits for a provisional decision. That of a hand-off is all there is of a session that hands off at once.
+// Nobody waits for a provisional decision, but a client waits for the decision about its hand-off.
 const linger = { ms: 250, urgent: new Set(['ResultRequested']) }
 
 /**
- * Scores what collect records, until stopped: consumes the collect topic, appends SessionScored. An event that cannot
- * be decoded or scored stops its partition there, and no other.
+ * Consumes the collect topic and appends SessionScored events until stopped. An event that can't be decoded or scored
+ * stops only its partition.
  */
 export async function runScoring(options: ScoringOptions): Promise<RunningScoring> {
   const { log, pool, codec, logger, skips, onExpired, group = 'tidegate-scoring' } = options
   const restored = await restoreVisitors({ pool, log, codec, skips })
-  if (restored?.visitors) logger.info(restored, 'visitors were restored from the log')
+  if (restored?.visitors) logger.info(restored, 'restored visitors from the log')
   const recovery = createRecovery(options)
   const countRepeats = createRepeatCounter()
-  const written = createWrittenStates()
+  const stateCache = createStateCache()
 
   async function startOffset({ partition, offset: first }: Position): Promise<number> {
     const ends = await log.endPositions(topic)
@@ -54,48 +54,48 @@ export async function runScoring(options: ScoringOptions): Promise<RunningScorin
       partition,
       offset: events[0]?.position.offset ?? end,
     }))
-    const findRecorded = (made: MadeDecision[]) => recovery.findRecorded(starts, made)
+    const findRecorded = (decisions: DecisionRef[]) => recovery.findRecorded(starts, decisions)
     try {
-      const next = await scoreBatches(options, { batches, findRecorded, countRepeats, written })
+      const next = await scoreBatches(options, { batches, findRecorded, countRepeats, stateCache })
       for (const { partition, expected } of batches) {
         const stored = next.find((position) => position.partition === partition)?.offset ?? expected
         if (stored < expected) recovery.suspect(partition, expected)
       }
       return next
     } catch (error) {
-      written.clear()
-      // It may have been appended and not committed.
+      stateCache.clear()
+      // The decisions may have been appended before the failure.
       for (const { partition, end } of batches) recovery.suspect(partition, end)
       throw error
     }
   }
 
   const reading = { group, topics: [topic], log, codec, logger, skips, onExpired, linger }
-  return consumeEvents({ who: 'scoring', ...reading, startOffset, apply })
+  return consumeEvents({ consumerName: 'scoring', ...reading, startOffset, apply })
 }
 
 interface Recovery {
-  /** Records before `until` (a next offset) of the partition may have been scored by someone who then crashed. */
+  /** Notes that a process that crashed may have scored the partition's records before the offset `until`. */
   suspect(partition: number, until: number): void
-  /** Returns no facts unless a batch starts before what is suspected. */
+  /** Returns the recorded decisions if a batch starts within a suspected range; otherwise nothing. */
   findRecorded(
     starts: { partition: number; offset: number }[],
-    made: MadeDecision[],
-  ): Promise<Recorded>
+    decisions: DecisionRef[],
+  ): Promise<RecordedDecisions>
 }
 
 const waitMs = 2000
 
-const nothingRecorded: Recorded = {
+const nothingRecorded: RecordedDecisions = {
   decisionIds: new Set(),
   final: new Set(),
   visitors: new Map(),
 }
 
 /**
- * Between appending decisions and committing its state, scoring can crash. Whoever repeats the records might find another
- * visitor, since other sessions were scored meanwhile: so it adopts the visitors that are recorded. Decisions have the
- * same ids. Where the records come in other batches, a provisional one may be left out, and none follows a final one.
+ * Keeps decisions stable when records are scored again after a crash between append and commit. Other sessions may have
+ * been scored since and change the visitor match, so the recorded visitors win. Decision ids are the same. With other
+ * batch boundaries a provisional decision may be skipped, and none follows a final one.
  */
 export function createRecovery({
   log,
@@ -105,14 +105,14 @@ export function createRecovery({
 }: Pick<ScoringOptions, 'log' | 'pool' | 'applied' | 'logger'>): Recovery {
   const suspects = new Map<number, { until: number; ready?: Promise<void> | undefined }>()
 
-  async function readable(): Promise<void> {
+  async function waitForReadModel(): Promise<void> {
     const ends = await log.endPositions(eventTopics.SessionScored)
     const last = ends
       .filter(({ offset }) => offset > 0)
       .map((end) => ({ ...end, offset: end.offset - 1 }))
     await applied.waitFor('sessions', last, { timeoutMs: waitMs }).catch((err) => {
-      // Scoring goes on: without the read model it can at worst link a repeated session to a new visitor.
-      logger.warn({ err }, 'earlier decisions are not readable yet')
+      // Don't stop scoring: at worst a repeated session is linked to a new visitor.
+      logger.warn({ err }, 'waiting for earlier decisions: read model is behind')
     })
   }
 
@@ -120,25 +120,25 @@ export function createRecovery({
     suspect(partition, until) {
       suspects.set(partition, { until: Math.max(until, suspects.get(partition)?.until ?? 0) })
     },
-    async findRecorded(starts, made) {
+    async findRecorded(starts, decisions) {
       const suspected = starts.flatMap(({ partition, offset }) => {
         const suspect = suspects.get(partition)
         if (suspect && offset < suspect.until) return [suspect]
         suspects.delete(partition)
         return []
       })
-      if (suspected.length === 0 || made.length === 0) return nothingRecorded
-      const unread = suspected.filter((suspect) => !suspect.ready)
-      const reading = unread.length > 0 ? readable() : undefined
-      for (const suspect of unread) suspect.ready = reading
+      if (suspected.length === 0 || decisions.length === 0) return nothingRecorded
+      const unready = suspected.filter((suspect) => !suspect.ready)
+      const caughtUp = unready.length > 0 ? waitForReadModel() : undefined
+      for (const suspect of unready) suspect.ready = caughtUp
       await Promise.all(suspected.map(({ ready }) => ready))
       const [recorded, latest] = await Promise.all([
         findDecisions(
           pool,
-          made.map(({ decisionId }) => decisionId),
+          decisions.map(({ decisionId }) => decisionId),
         ),
-        // A session keeps its visitor, and stays final.
-        findLatestDecisions(pool, [...new Set(made.map(({ sessionId }) => sessionId))]),
+        // The latest decision is enough: a session keeps its visitor and stays final.
+        findLatestDecisions(pool, [...new Set(decisions.map(({ sessionId }) => sessionId))]),
       ])
       const final = latest.filter(({ is_provisional }) => !is_provisional)
       const withVisitor = latest.flatMap(({ session_id, visitor }) =>

@@ -19,10 +19,10 @@ export interface GoogleApp {
   keys: PlayKeys
 }
 
-/** Which apps may attest themselves, and by what that is verified. */
+/** Apps that may attest themselves, and what their attestations are verified with. */
 export interface AttestedApps {
   apps: readonly (AppleApp | GoogleApp)[]
-  /** The authority above all certificates of App Attest. */
+  /** Root certificate of App Attest. */
   root: X509Certificate
 }
 
@@ -66,7 +66,7 @@ const attestedApps = z.strictObject({
     .transform(orIssue((pem) => new X509Certificate(pem), 'expected a certificate as PEM')),
 })
 
-/** Throws one error that names every member that is not valid, and no value. */
+/** Throws one error that names every invalid member, without its value. */
 export function readAttestedApps(text: string): AttestedApps {
   const { data, error } = attestedApps.safeParse(parsedJson(text))
   if (data) return { apps: data.apps, root: data.apple_root }
@@ -76,7 +76,7 @@ export function readAttestedApps(text: string): AttestedApps {
   throw new Error(`ATTESTED_APPS_FILE is not valid:\n  ${problems.join('\n  ')}`)
 }
 
-/** undefined = the setting is not there, so that no attestation is looked at. */
+/** Returns undefined if the setting is missing. Attestations are then ignored. */
 export function loadAttestedApps({
   ATTESTED_APPS_FILE: file,
 }: {

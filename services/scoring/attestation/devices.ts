@@ -8,10 +8,10 @@ import type {
 import type { SentAttestation } from '../../../schemas/observations.ts'
 import type { DocumentState } from '../session/state.ts'
 import type { AttestedApps } from './apps.ts'
-import type { KnownDevice } from './tables.ts'
+import type { StoredDevice } from './tables.ts'
 
-/** An attestation, and what it has to be of. */
-export interface SentBy {
+/** An attestation, and the session and document that it must be bound to. */
+export interface ReceivedAttestation {
   sent: SentAttestation
   session: {
     session_id: string
@@ -19,34 +19,39 @@ export interface SentBy {
     environment: Environment
     platform: Platform
   }
-  /** undefined = its opening is not known. */
+  /** undefined = the document's opening is not known. */
   document: Pick<DocumentState, 'challenge' | 'client_public_key' | 'opened_at'> | undefined
   /** Epoch milliseconds. */
   receivedAt: number
 }
 
-export interface AttestationEvidence extends SentBy {
+export interface AttestationEvidence extends ReceivedAttestation {
   apps: AttestedApps
-  known: KnownDevice | undefined
+  /** The device before this attestation. */
+  stored: StoredDevice | undefined
 }
 
-/** A function of what it is given, which throws nothing. Its libraries are loaded only where there are apps. */
-export type Judge = (evidence: AttestationEvidence) => Promise<SessionAttestation>
+/** Judges an attestation. Pure and never throws. Its libraries are loaded only if apps are configured. */
+export type JudgeAttestation = (evidence: AttestationEvidence) => Promise<SessionAttestation>
 
-export interface Attesting {
+export interface AttestationVerifier {
   apps: AttestedApps
-  judge: Judge
+  judge: JudgeAttestation
 }
 
-/** No more than the one that counts: an app's id, and of App Attest its key and counter. */
-export interface Verified {
+export interface VerifiedAttestation {
   appId: string
+  /** Set for App Attest only. */
   publicKey: string | null
+  /** 0 for Play Integrity. */
   counter: number
 }
 
-/** The id of an app on a device, where that is genuine. */
-export function deviceIdOf({ sent, session }: Pick<SentBy, 'sent' | 'session'>): string {
+/** Returns the id of an app installation on a device. */
+export function deviceIdOf({
+  sent,
+  session,
+}: Pick<ReceivedAttestation, 'sent' | 'session'>): string {
   const { organization_id, environment, platform } = session
   return derivedId('dev', organization_id, environment, platform, sent.key_id)
 }
@@ -54,31 +59,31 @@ export function deviceIdOf({ sent, session }: Pick<SentBy, 'sent' | 'session'>):
 type Arrival = Pick<AttestationEvidence, 'session' | 'receivedAt'>
 
 /**
- * Whether the device was counted as of then or later: partitions are scored in any order, and all of them again where a
- * database was lost.
+ * Returns true if the device's counts already include this attestation or a later one. Partitions are scored in any
+ * order, and all records again after the loss of a database.
  */
-export function wasCounted(known: KnownDevice, { session, receivedAt }: Arrival): boolean {
-  const isSame = known.session_id === session.session_id && known.last_seen_at === receivedAt
-  return isSame || receivedAt < known.last_seen_at
+export function wasCounted(stored: StoredDevice, { session, receivedAt }: Arrival): boolean {
+  const isSame = stored.session_id === session.session_id && stored.last_seen_at === receivedAt
+  return isSame || receivedAt < stored.last_seen_at
 }
 
-/** Whether a counter is none that the key has had. */
+/** Returns true if the counter is plausible for this arrival, that is, not one that the key has used before. */
 export function isInOrder(
   counter: number,
-  { known, ...arrival }: Arrival & { known: KnownDevice },
+  { stored, ...arrival }: Arrival & { stored: StoredDevice },
 ): boolean {
-  if (!wasCounted(known, arrival)) return counter > known.counter
-  return counter < known.counter || known.session_id === arrival.session.session_id
+  if (!wasCounted(stored, arrival)) return counter > stored.counter
+  return counter < stored.counter || stored.session_id === arrival.session.session_id
 }
 
-/** The device with the attestation counted. */
-export function counted(
-  { publicKey, counter }: Verified,
-  { known, ...by }: AttestationEvidence,
+/** Returns the device with the attestation counted. */
+export function countedDevice(
+  { publicKey, counter }: VerifiedAttestation,
+  { stored, ...received }: AttestationEvidence,
 ): AttestedDevice {
-  const { receivedAt, session } = by
-  const id = deviceIdOf(by)
-  if (!known)
+  const { receivedAt, session } = received
+  const id = deviceIdOf(received)
+  if (!stored)
     return {
       id,
       public_key: publicKey,
@@ -87,8 +92,8 @@ export function counted(
       first_seen_at: receivedAt,
       last_seen_at: receivedAt,
     }
-  const { organization_id: _, session_id: last, ...device } = known
-  if (wasCounted(known, by)) return device
-  const seen_count = device.seen_count + (last === session.session_id ? 0 : 1)
+  const { organization_id: _, session_id: lastSessionId, ...device } = stored
+  if (wasCounted(stored, received)) return device
+  const seen_count = device.seen_count + (lastSessionId === session.session_id ? 0 : 1)
   return { ...device, public_key: publicKey, counter, last_seen_at: receivedAt, seen_count }
 }

@@ -5,20 +5,21 @@ import { openPlayToken, playProblem } from '../../../infra/wire/attestation/play
 import type { AppleApp, GoogleApp } from './apps.ts'
 import {
   type AttestationEvidence,
-  counted,
+  countedDevice,
   isInOrder,
-  type Judge,
-  type Verified,
+  type JudgeAttestation,
+  type VerifiedAttestation,
 } from './devices.ts'
 
-type Finding = Verified | { problem: string } | { unverified: string }
+type Finding = VerifiedAttestation | { problem: string } | { unverified: string }
 
-export const judgeAttestation: Judge = async (evidence) => {
+export const judgeAttestation: JudgeAttestation = async (evidence) => {
   const finding = await findingOf(evidence)
-  const found = { method: evidence.sent.type, reason: null, app_id: null, device: null }
-  if ('unverified' in finding) return { ...found, status: 'unverified', reason: finding.unverified }
-  if ('problem' in finding) return { ...found, status: 'invalid', reason: finding.problem }
-  return { ...found, status: 'valid', app_id: finding.appId, device: counted(finding, evidence) }
+  const base = { method: evidence.sent.type, reason: null, app_id: null, device: null }
+  if ('unverified' in finding) return { ...base, status: 'unverified', reason: finding.unverified }
+  if ('problem' in finding) return { ...base, status: 'invalid', reason: finding.problem }
+  const device = countedDevice(finding, evidence)
+  return { ...base, status: 'valid', app_id: finding.appId, device }
 }
 
 async function findingOf({ document, ...evidence }: AttestationEvidence): Promise<Finding> {
@@ -27,63 +28,62 @@ async function findingOf({ document, ...evidence }: AttestationEvidence): Promis
   if (!challenge || !clientPublicKey || openedAt === undefined)
     return { unverified: 'unknown_document' }
   const hash = clientDataHash({ challenge, clientPublicKey, keyId: sent.key_id })
-  const own = apps.apps.filter(
+  const candidates = apps.apps.filter(
     ({ organization, platform }) =>
       organization === session.organization_id && platform === session.platform,
   )
   if (sent.type === 'play_integrity') {
-    const google = own.filter((app) => app.platform === 'android')
-    return byGoogle(google, { ...evidence, hash, openedAt })
+    const googleApps = candidates.filter((app) => app.platform === 'android')
+    return verifyGoogle(googleApps, { ...evidence, hash, openedAt })
   }
-  const apple = own.filter((app) => app.platform === 'ios')
-  if (apple.length === 0) return { unverified: 'unknown_app' }
-  return byApple(apple, { ...evidence, hash, root: apps.root })
+  const appleApps = candidates.filter((app) => app.platform === 'ios')
+  if (appleApps.length === 0) return { unverified: 'unknown_app' }
+  return verifyApple(appleApps, { ...evidence, hash, root: apps.root })
 }
 
-interface Hashed extends Omit<AttestationEvidence, 'document'> {
+interface HashedEvidence extends Omit<AttestationEvidence, 'document'> {
+  /** Client data hash that the attestation must contain. */
   hash: Buffer
 }
 
-function byApple(
+function verifyApple(
   apps: AppleApp[],
-  { sent, hash, known, ...of }: Hashed & { root: X509Certificate },
+  { sent, hash, stored, session, receivedAt: at, root }: HashedEvidence & { root: X509Certificate },
 ): Finding {
-  const { session, receivedAt: at, root } = of
   const appIds = apps.map(({ appId }) => appId)
   const bytes = Buffer.from(sent.data, 'base64')
   if (sent.type === 'app_attest') {
     const expected = { appIds, clientDataHash: hash, keyId: sent.key_id, root, at }
     const allowsDevelopment = session.environment === 'test'
     const key = verifyAppAttest(bytes, { ...expected, allowsDevelopment })
-    // An earlier counter of the same key still counts.
-    return 'problem' in key ? key : { ...key, counter: known?.counter ?? 0 }
+    // A repeated attestation of the same key must not reset its counter.
+    return 'problem' in key ? key : { ...key, counter: stored?.counter ?? 0 }
   }
-  if (!known?.public_key) return { unverified: 'unknown_key' }
-  const der = Buffer.from(known.public_key, 'base64')
+  if (!stored?.public_key) return { unverified: 'unknown_key' }
+  const der = Buffer.from(stored.public_key, 'base64')
   const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' })
   const assertion = verifyAppAssertion(bytes, { appIds, clientDataHash: hash, publicKey })
   if ('problem' in assertion) return assertion
-  if (!isInOrder(assertion.counter, { known, receivedAt: at, session }))
+  if (!isInOrder(assertion.counter, { stored, receivedAt: at, session }))
     return { problem: 'counter' }
-  return { ...assertion, publicKey: known.public_key }
+  return { ...assertion, publicKey: stored.public_key }
 }
 
-// Clocks of devices and servers differ by so much.
+// Tolerated clock skew between devices and servers.
 const skewMs = 60_000
 
-async function byGoogle(
+async function verifyGoogle(
   apps: GoogleApp[],
-  { sent, hash, ...of }: Hashed & { openedAt: number },
+  { sent, hash, session, openedAt, receivedAt }: HashedEvidence & { openedAt: number },
 ): Promise<Finding> {
-  const { session, openedAt, receivedAt } = of
   if (apps.length === 0) return { unverified: 'unknown_app' }
   for (const { packageName, keys } of apps) {
     const opened = await openPlayToken(sent.data, keys)
     if (opened === undefined) continue
     const between = [openedAt - skewMs, receivedAt + skewMs] as const
     const allowsDevelopment = session.environment === 'test'
-    const refused = playProblem(opened, { packageName, nonce: hash, between, allowsDevelopment })
-    return refused ?? { appId: packageName, publicKey: null, counter: 0 }
+    const problem = playProblem(opened, { packageName, nonce: hash, between, allowsDevelopment })
+    return problem ?? { appId: packageName, publicKey: null, counter: 0 }
   }
   return { problem: 'malformed' }
 }

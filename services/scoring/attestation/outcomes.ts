@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { RecordedEvent } from '../../../infra/event-store/event.ts'
-import type { Part } from '../../../infra/postgres/arrays.ts'
+import type { Cte } from '../../../infra/postgres/arrays.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import type { DocumentOpened, SessionAttestation, SessionOpened } from '../../../schemas/events.ts'
-import { strongest } from '../session/attestation.ts'
+import { strongestAttestation } from '../session/attestation.ts'
 import { readObservations } from '../session/observed.ts'
 import {
   type Body,
@@ -13,97 +13,106 @@ import {
   type SessionState,
   withDocument,
 } from '../session/state.ts'
-import { type Attesting, deviceIdOf, type SentBy, wasCounted } from './devices.ts'
+import {
+  type AttestationVerifier,
+  deviceIdOf,
+  type ReceivedAttestation,
+  wasCounted,
+} from './devices.ts'
 import { lockDevices, saveDevices } from './tables.ts'
 
-interface Outcome {
-  /** Of what was sent. */
+interface AttestationOutcome {
+  /** Hash of the sent attestation. */
   hash: string
-  found: SessionAttestation
+  attestation: SessionAttestation
 }
 
 export interface AttestationOutcomes {
-  /** By body; see `nameOf`. */
-  outcomes: ReadonlyMap<string, Outcome>
-  /** Writes what is then known of the devices. */
-  save(): Part[]
+  /** By body; see `bodyKeyOf`. */
+  outcomes: ReadonlyMap<string, AttestationOutcome>
+  /** Returns the pending writes of changed devices. */
+  save(): Cte[]
 }
 
-const nothing: AttestationOutcomes = { outcomes: new Map(), save: () => [] }
+const noOutcomes: AttestationOutcomes = { outcomes: new Map(), save: () => [] }
 
 /**
- * What the attestations in the events are worth, in their order. Costs no statement where there is none, and nothing where
- * no app may attest itself.
+ * Judges the attestations in the events, in order, and locks their devices. Runs no query if there are none or there is
+ * no verifier.
  */
-export async function attestationsOf(
+export async function judgeAttestations(
   tx: Tx,
-  { events, known }: { events: RecordedEvent[]; known: Map<string, SessionState> },
-  attesting: Attesting | undefined,
+  { events, states }: { events: RecordedEvent[]; states: Map<string, SessionState> },
+  verifier: AttestationVerifier | undefined,
 ): Promise<AttestationOutcomes> {
-  const sent = attesting ? sentIn(events.filter(isSessionEvent), known) : []
-  if (!attesting || sent.length === 0) return nothing
-  const devices = await lockDevices(tx, [...new Set(sent.map(deviceIdOf))])
+  const received = verifier ? receivedIn(events.filter(isSessionEvent), states) : []
+  if (!verifier || received.length === 0) return noOutcomes
+  const devices = await lockDevices(tx, [...new Set(received.map(deviceIdOf))])
   const changed = new Set<string>()
-  const outcomes = new Map<string, Outcome>()
-  for (const { body, hash, ...by } of sent) {
-    const id = deviceIdOf(by)
-    const before = devices.get(id)
-    const found = await attesting.judge({ ...by, apps: attesting.apps, known: before })
-    outcomes.set(body, { hash, found })
-    if (!found.device || (before && wasCounted(before, by))) continue
-    const { organization_id, session_id } = by.session
-    devices.set(id, { ...found.device, organization_id, session_id })
+  const outcomes = new Map<string, AttestationOutcome>()
+  for (const { bodyKey, hash, ...arrival } of received) {
+    const id = deviceIdOf(arrival)
+    const stored = devices.get(id)
+    const attestation = await verifier.judge({ ...arrival, apps: verifier.apps, stored })
+    outcomes.set(bodyKey, { hash, attestation })
+    if (!attestation.device || (stored && wasCounted(stored, arrival))) continue
+    const { organization_id, session_id } = arrival.session
+    devices.set(id, { ...attestation.device, organization_id, session_id })
     changed.add(id)
   }
   return { outcomes, save: () => saveDevices([...changed].flatMap((id) => devices.get(id) ?? [])) }
 }
 
-interface Sent extends SentBy {
-  body: string
+interface HashedAttestation extends ReceivedAttestation {
+  bodyKey: string
   hash: string
 }
 
-const nameOf = ({ document_id_hash, seq, body_hash }: Body) =>
+const bodyKeyOf = ({ document_id_hash, seq, body_hash }: Body) =>
   `${document_id_hash} ${seq} ${body_hash}`
 
-// What is invalid stays so, which also bounds what a document can cost.
-const isDone = (document: DocumentState | undefined, own: string) =>
-  document?.attested === own || document?.attestation?.status === 'invalid'
+// An invalid document stays invalid, which also limits how much work it can cause.
+const isDone = (document: DocumentState | undefined, hash: string) =>
+  document?.attested === hash || document?.attestation?.status === 'invalid'
 
-// Only bodies of apps are read for it, and what a document has sent before is not looked at again.
-function sentIn(events: SessionEvent[], known: Map<string, SessionState>): Sent[] {
+// Returns the attestations in the bodies of apps, without those that their document has sent before.
+function receivedIn(
+  events: SessionEvent[],
+  states: Map<string, SessionState>,
+): HashedAttestation[] {
   const openings = new Map<string, SessionOpened>()
   const documents = new Map<string, DocumentOpened>()
-  const taken = new Set<string>()
+  const names = new Set<string>()
   return events.flatMap((event) => {
     const { session_id } = event.data
     if (event.type === 'SessionOpened') openings.set(session_id, event.data)
     if (event.type === 'DocumentOpened') documents.set(event.data.document_id_hash, event.data)
     if (event.type !== 'BatchReceived' && event.type !== 'ResultRequested') return []
-    const state = known.get(session_id)
+    const state = states.get(session_id)
     const platform = openings.get(session_id)?.platform ?? state?.platform ?? 'web'
     const sent = platform === 'web' ? undefined : readObservations(event.data.payload)?.attestation
     if (!sent) return []
     const { organization_id, environment, received_at: receivedAt, document_id_hash } = event.data
-    const before = state?.documents.find(({ hash }) => hash === document_id_hash)
-    const own = hash('sha256', JSON.stringify(sent), 'hex').slice(0, 32)
-    const name = `${document_id_hash} ${own}`
-    if (isDone(before, own) || taken.has(name)) return []
-    taken.add(name)
+    const stored = state?.documents.find((document) => document.hash === document_id_hash)
+    const sentHash = hash('sha256', JSON.stringify(sent), 'hex').slice(0, 32)
+    const name = `${document_id_hash} ${sentHash}`
+    if (isDone(stored, sentHash) || names.has(name)) return []
+    names.add(name)
     const session = { session_id, organization_id, environment, platform }
-    const document = documents.get(document_id_hash) ?? before
-    return [{ sent, session, document, receivedAt, body: nameOf(event.data), hash: own }]
+    const document = documents.get(document_id_hash) ?? stored
+    const bodyKey = bodyKeyOf(event.data)
+    return [{ sent, session, document, receivedAt, bodyKey, hash: sentHash }]
   })
 }
 
-/** The state with what was found. It comes with the body that has the attestation, and stays as it is afterwards. */
-export function withAttestations({ outcomes }: AttestationOutcomes) {
+/** Returns a function that adds the outcome to a state, with the body that has the attestation. */
+export function addAttestations({ outcomes }: AttestationOutcomes) {
   return (state: SessionState, event: SessionEvent): SessionState => {
     if (event.type !== 'BatchReceived' && event.type !== 'ResultRequested') return state
-    const outcome = outcomes.size > 0 ? outcomes.get(nameOf(event.data)) : undefined
+    const outcome = outcomes.size > 0 ? outcomes.get(bodyKeyOf(event.data)) : undefined
     const document = state.documents.find(({ hash }) => hash === event.data.document_id_hash)
     if (!outcome || !document) return state
-    const attestation = strongest(document.attestation, outcome.found)
+    const attestation = strongestAttestation(document.attestation, outcome.attestation)
     return {
       ...state,
       documents: withDocument(state.documents, {

@@ -1,4 +1,4 @@
-import type { Part } from '../../../infra/postgres/arrays.ts'
+import type { Cte } from '../../../infra/postgres/arrays.ts'
 import { ddlOf, type Migrations } from '../../../infra/postgres/migrations.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import {
@@ -11,14 +11,14 @@ import {
 } from '../../../infra/postgres/table.ts'
 import type { AttestedDevice, SessionScored } from '../../../schemas/events.ts'
 
-/** What scoring remembers of an app on a device. Decisions have all of it, so that it can be made again of them. */
-export interface KnownDevice extends AttestedDevice {
+/** Attestation state of an app on a device. Decisions contain it, so that it can be rebuilt from the log. */
+export interface StoredDevice extends AttestedDevice {
   organization_id: string
-  /** Whose attestation was the last one. */
+  /** Session with the latest attestation. */
   session_id: string
 }
 
-export const attestedDevices = table<KnownDevice>(
+export const attestedDevices = table<StoredDevice>(
   'scoring.attested_devices',
   {
     id: primaryKey(column.id(), 'device_id'),
@@ -39,15 +39,15 @@ export const attestationMigrations: Migrations = {
   create: ddlOf(attestedDevices),
 }
 
-// As the index of visitors has them.
+// See visitors/index.ts.
 const lockBuckets = 2048
 
 /**
- * What is known of the devices, under locks in one fixed order. Of two processes that count the same device at once, the
- * second waits, and then finds what the first has written.
+ * Locks the devices in a fixed order, and returns the stored ones by id. If two processes count the same device at
+ * once, the second waits, then finds what the first has written.
  */
-export async function lockDevices(tx: Tx, ids: string[]): Promise<Map<string, KnownDevice>> {
-  const [, rows = []] = await queryAll<KnownDevice>(
+export async function lockDevices(tx: Tx, ids: string[]): Promise<Map<string, StoredDevice>> {
+  const [, rows = []] = await queryAll<StoredDevice>(
     tx,
     { name: 'scoring-lock-devices', text: lockIds, values: [ids] },
     { name: 'scoring-load-devices', text: loadDevices, values: [ids] },
@@ -61,17 +61,17 @@ const lockIds = `select count(pg_advisory_xact_lock(hashtext('tidegate:devices')
 const loadDevices = `select ${attestedDevices.select('d')} from scoring.attested_devices d
   where d.device_id = any($1::text[])`
 
-export function saveDevices(rows: KnownDevice[]): Part[] {
+export function saveDevices(rows: StoredDevice[]): Cte[] {
   const { columns } = attestedDevices
   const conflict = replacing(attestedDevices)
   return writeRows(attestedDevices, { as: 'save_devices', columns, rows, ordered: true, conflict })
 }
 
-/** The device as the decision counted it. */
-export function deviceIn({
+/** Returns the device as counted by the decision. */
+export function attestedDeviceOf({
   attestation,
   organization_id,
   session_id,
-}: SessionScored): KnownDevice | undefined {
+}: SessionScored): StoredDevice | undefined {
   return attestation?.device ? { ...attestation.device, organization_id, session_id } : undefined
 }

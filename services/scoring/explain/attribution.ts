@@ -78,17 +78,20 @@ const behaviors: Partial<Record<Slug, AttributionBehavior>> = {
   instant_submit: behavior('form', 'instant-submit', 50),
 }
 
-// What observations of a channel say by themselves, whatever they weigh.
-const seen: { of: AttributionBehavior; in(behavior: Behavior): boolean }[] = [
-  { of: behavior('touch', 'scripted-touch', 80), in: ({ touch }) => touch.untrusted > 0 },
-  { of: behavior('scroll', 'scripted-scrolling', 70), in: ({ scroll }) => scroll.untrusted > 0 },
+// Behaviors without a signal, which don't affect the score.
+const unscoredBehaviors: { label: AttributionBehavior; isIn(behavior: Behavior): boolean }[] = [
+  { label: behavior('touch', 'scripted-touch', 80), isIn: ({ touch }) => touch.untrusted > 0 },
   {
-    of: behavior('clipboard', 'scripted-clipboard', 80),
-    in: ({ clipboard }) => clipboard.untrusted > 0,
+    label: behavior('scroll', 'scripted-scrolling', 70),
+    isIn: ({ scroll }) => scroll.untrusted > 0,
   },
   {
-    of: behavior('clipboard', 'pasted-text', 60),
-    in: ({ clipboard: c, keyboard }) =>
+    label: behavior('clipboard', 'scripted-clipboard', 80),
+    isIn: ({ clipboard }) => clipboard.untrusted > 0,
+  },
+  {
+    label: behavior('clipboard', 'pasted-text', 60),
+    isIn: ({ clipboard: c, keyboard }) =>
       c.pastes > 0 && c.untrusted === 0 && keyboard.keys <= 2 * c.pastes,
   },
 ]
@@ -103,7 +106,7 @@ export function attribute(fired: FiredSignal[], facts: Facts, isBot: boolean): A
   const { behavior: input } = facts
   const observed = [
     ...fired.flatMap(({ slug }) => behaviors[slug] ?? []),
-    ...seen.flatMap(({ of, in: isSeen }) => (input && isSeen(input) ? [of] : [])),
+    ...unscoredBehaviors.flatMap(({ label, isIn }) => (input && isIn(input) ? [label] : [])),
   ]
   return labels.length > 0 || observed.length > 0 ? { labels, behaviors: observed } : null
 }
@@ -123,7 +126,7 @@ function actorLabels(
   ]
 }
 
-// Whose network it came through. The provider is the one that a list names, the organization the network's holder.
+// `provider` comes from an anonymity list. `organization` is the holder of a hosting network.
 function networkLabels({ anonymity, routing }: Facts['network']): AttributionLabel[] {
   const named = (kind: AttributionLabel['kind'], label: string | null, confidence: number) =>
     label === null ? [] : [{ kind, value: slugOf(label), label, confidence }]
@@ -131,8 +134,8 @@ function networkLabels({ anonymity, routing }: Facts['network']): AttributionLab
   return [...named('provider', anonymity.provider, 70), ...named('organization', holder, 70)]
 }
 
-// How sure it is by how it was checked. Whoever is not who it says is nobody's.
-const sureness: Record<SessionAgent['status'], number> = {
+// Confidence by verification status. A spoofed agent belongs to nobody.
+const identityConfidence: Record<SessionAgent['status'], number> = {
   none: 0,
   spoofed: 0,
   declared: 60,
@@ -141,11 +144,11 @@ const sureness: Record<SessionAgent['status'], number> = {
 }
 
 function identityLabels({ status, provider, product, purpose }: SessionAgent): AttributionLabel[] {
-  const confidence = sureness[status]
-  const named = { provider, product, purpose: purpose === 'other' ? 'crawling' : purpose }
+  const confidence = identityConfidence[status]
+  const values = { provider, product, purpose: purpose === 'other' ? 'crawling' : purpose }
   const kinds = ['provider', 'product', 'purpose'] as const
   return kinds.flatMap((kind) => {
-    const value = named[kind]
+    const value = values[kind]
     return value === null || confidence === 0
       ? []
       : { kind, value: slugOf(value), label: value, confidence }
@@ -154,23 +157,24 @@ function identityLabels({ status, provider, product, purpose }: SessionAgent): A
 
 function trustLabels({ status }: SessionAgent): AttributionLabel[] {
   if (status !== 'verified') return []
-  return [{ kind: 'trust', value: 'verified', label: 'Verified', confidence: sureness.verified }]
+  const confidence = identityConfidence.verified
+  return [{ kind: 'trust', value: 'verified', label: 'Verified', confidence }]
 }
 
 function environmentLabels(fired: FiredSignal[]): AttributionLabel[] {
   return fired.flatMap(({ slug }) => {
-    const one = environments[slug]
-    return one ? [{ kind: 'environment', ...one }] : []
+    const label = environments[slug]
+    return label ? [{ kind: 'environment', ...label }] : []
   })
 }
 
 function toolLabels(fired: FiredSignal[], facts: Facts): AttributionLabel[] {
-  const marked = fired.flatMap(({ slug }) => tools[slug] ?? [])
-  return [...marked, ...namedTools(fired, facts)].map((tool) => ({ kind: 'tool', ...tool }))
+  const detected = fired.flatMap(({ slug }) => tools[slug] ?? [])
+  return [...detected, ...declaredTools(fired, facts)].map((tool) => ({ kind: 'tool', ...tool }))
 }
 
-// Tools that name themselves in a user agent string or a client-hint brand.
-function namedTools(fired: FiredSignal[], facts: Facts): Named[] {
+// Returns tools that name themselves in a user agent string or client-hint brand.
+function declaredTools(fired: FiredSignal[], facts: Facts): Named[] {
   const has = (name: Slug) => fired.some(({ slug }) => slug === name)
   if (has('http_client_user_agent')) return [httpClient(facts)]
   if (has('declared_bot_user_agent') && facts.agent.browser) return [crawler(facts.agent.browser)]
@@ -198,7 +202,7 @@ function slugOf(label: string): string {
 
 function evasionLabels(fired: FiredSignal[]): AttributionLabel[] {
   const hiding = fired.filter(({ slug }) => evasions.includes(slug))
-  const [strongest] = hiding.sort((one, other) => other.points - one.points)
+  const [strongest] = hiding.sort((a, b) => b.points - a.points)
   if (!strongest) return []
   const confidence = Math.min(95, strongest.points + 5 * (hiding.length - 1))
   return [{ kind: 'evasion', value: 'stealth', label: 'Stealth', confidence }]

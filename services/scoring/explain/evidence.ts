@@ -5,34 +5,34 @@ import type { NativeDetail } from '../device.ts'
 import type { Facts } from '../session/facts.ts'
 import { hasKnownAge } from './findings.ts'
 
-export type Described = NativeDetail & Pick<SessionScored, 'runtime_integrity' | 'visitor'>
+export type ScoredMembers = NativeDetail & Pick<SessionScored, 'runtime_integrity' | 'visitor'>
 
 /**
- * `sources` names what was consulted. `unchecked` names members that have their harmless value only because nothing was
- * consulted: those of runtime_integrity by name, others by path. Members that are null need no mention. `attestation` is
- * no member, and stands for an app that nobody attests. `claimed` names members that nothing but the app says.
+ * Returns the evidence behind a decision. `sources`: what was consulted. `unchecked`: members that have their harmless
+ * value only because nothing was consulted, those of runtime_integrity by name, others by path, and `attestation` for
+ * an app without one. Members that are null are not listed. `claimed`: members that only the app itself reports.
  */
-export function evidenceOf(facts: Facts, described: Described): SessionEvidence {
+export function evidenceOf(facts: Facts, members: ScoredMembers): SessionEvidence {
   return {
-    sources: sourcesOf(facts, described),
+    sources: sourcesOf(facts, members),
     unchecked: [
-      ...uncheckedRuntime(facts, described.runtime_integrity),
-      ...(facts.isMinimal ? leftOut : []),
+      ...uncheckedRuntime(facts, members.runtime_integrity),
+      ...(facts.isMinimal ? minimalModeOmissions : []),
       ...uncheckedNetwork(facts.network),
-      ...uncheckedNative(facts, described.native_runtime_integrity),
+      ...uncheckedNative(facts, members.native_runtime_integrity),
       ...(facts.platform === 'web' || wasAttested(facts) ? [] : ['attestation']),
     ],
     missing: facts.missing,
     withheld: facts.withheld,
     impossible: facts.impossible,
-    claimed: claimedOf(described),
+    claimed: claimedOf(members),
   }
 }
 
 const wasAttested = ({ attestation }: Facts) =>
   ['valid', 'invalid'].includes(attestation?.status ?? '')
 
-function sourcesOf(facts: Facts, { visitor }: Described): string[] {
+function sourcesOf(facts: Facts, { visitor }: ScoredMembers): string[] {
   const { snapshot, behavioral, document, network, answers, identity } = facts
   const isCompared = answers.engine === 'as_claimed' || answers.engine === 'otherwise'
   const consulted = {
@@ -50,22 +50,21 @@ function sourcesOf(facts: Facts, { visitor }: Described): string[] {
     signature_directory: identity.method === 'signature',
     attestation: wasAttested(facts),
   }
-  const own = Object.entries(consulted).flatMap(([name, was]) => (was ? [name] : []))
-  return [...own, ...network.sources]
+  const names = Object.entries(consulted).flatMap(([name, isUsed]) => (isUsed ? [name] : []))
+  return [...names, ...network.sources]
 }
 
-// The minimal mode does without these.
-const leftOut = ['canvas', 'graphics', 'audio', 'fonts', 'media'].map(
+const minimalModeOmissions = ['canvas', 'graphics', 'audio', 'fonts', 'media'].map(
   (name) => `client_telemetry.${name}`,
 )
 
 type Native = NonNullable<Snapshot['native']>
 type RuntimeName = keyof RuntimeIntegrity
 
-const nothing = () => []
+const noInputs = () => []
 
-// By name, the members that its signals read, of a page and of an app. The name counts as checked where all of them are
-// there, so members that some browsers do not have, such as `deviceMemory`, are left out.
+// Observations that the signals of each member read, in pages and in apps. The member counts as checked if all of them
+// are present, so observations that some browsers lack, such as `deviceMemory`, are left out.
 const inputs: Record<
   Exclude<RuntimeName, 'outdated_environment'>,
   {
@@ -79,7 +78,7 @@ const inputs: Record<
       tamper.examined,
       tamper.iframe_srcdoc_proxy,
       tamper.webgl_parameter_mismatch,
-      // Where there is no `chrome`, nothing of it can be an imitation.
+      // Without `window.chrome` there is nothing to fake.
       environment.has_chrome_object === false || tamper.chrome_runtime_faked,
       navigator.plugins_genuine,
       canvas.noise_detected,
@@ -112,7 +111,7 @@ const inputs: Record<
       audio.voice_count,
       media.device_count,
     ],
-    app: nothing,
+    app: noInputs,
   },
   privacy_hardening_suspected: {
     page: ({ tamper, canvas, audio }) => [
@@ -120,7 +119,7 @@ const inputs: Record<
       canvas.noise_detected,
       audio.noise_detected,
     ],
-    app: nothing,
+    app: noInputs,
   },
   identity_spoofing_suspected: {
     page: ({ navigator, engine, worker, iframe, tamper }, { document }) => [
@@ -138,9 +137,9 @@ const inputs: Record<
     ],
     app: () => [true],
   },
-  // Provisional decisions are not compared with what others sent.
+  // Repeats are not counted for provisional decisions.
   replay_suspected: { page: (_, { repeats }) => [repeats], app: (_, { repeats }) => [repeats] },
-  // Where an agent could have named itself.
+  // Places where an agent could have declared itself.
   verified_bot_identity: {
     page: ({ navigator, worker, iframe }, { document }) => [
       navigator.user_agent,
@@ -152,9 +151,9 @@ const inputs: Record<
   },
 }
 
-function uncheckedRuntime(facts: Facts, found: RuntimeIntegrity): string[] {
-  const names = Object.keys(found).filter((name): name is RuntimeName => name in found)
-  return names.filter((name) => found[name] === 'clean' && !wasChecked(name, facts))
+function uncheckedRuntime(facts: Facts, levels: RuntimeIntegrity): string[] {
+  const names = Object.keys(levels).filter((name): name is RuntimeName => name in levels)
+  return names.filter((name) => levels[name] === 'clean' && !wasChecked(name, facts))
 }
 
 function wasChecked(name: RuntimeName, facts: Facts): boolean {
@@ -162,12 +161,12 @@ function wasChecked(name: RuntimeName, facts: Facts): boolean {
   const { snapshot } = facts
   if (!snapshot) return false
   const { page, app } = inputs[name]
-  const seen = snapshot.native ? app(snapshot.native, facts) : page(snapshot, facts)
-  return seen.length > 0 && seen.every((value) => value !== null)
+  const values = snapshot.native ? app(snapshot.native, facts) : page(snapshot, facts)
+  return values.length > 0 && values.every((value) => value !== null)
 }
 
-// Which flags a source can clear. Lists of VPNs and proxies are never complete, so that only a database of them does, and
-// none has callback proxies.
+// Sources that can clear each flag. Address lists of VPNs and proxies are never complete, so only an anonymity database
+// can. No source covers callback proxies.
 const flagSources = {
   vpn: ['anonymity_database'],
   proxy: ['anonymity_database'],
@@ -181,12 +180,12 @@ const flagSources = {
 const neverComplete = ['operator_tags', 'client_types'] as const
 
 function uncheckedNetwork({ sources, anonymity, evidence }: AddressNetwork): string[] {
-  const all = Object.keys(flagSources).filter(
+  const names = Object.keys(flagSources).filter(
     (name): name is keyof typeof flagSources => name in flagSources,
   )
   const wasChecked = (flag: keyof typeof flagSources) =>
-    flagSources[flag].some((one) => sources.includes(one))
-  const flags = all.filter((flag) => !anonymity[flag] && !wasChecked(flag))
+    flagSources[flag].some((source) => sources.includes(source))
+  const flags = names.filter((flag) => !anonymity[flag] && !wasChecked(flag))
   return [
     ...flags.map((flag) => `network.anonymity.${flag}`),
     ...(sources.includes('reputation_lists') ? [] : ['network.reputation']),
@@ -198,9 +197,9 @@ function uncheckedNetwork({ sources, anonymity, evidence }: AddressNetwork): str
 
 function uncheckedNative(
   { snapshot }: Facts,
-  found: SessionScored['native_runtime_integrity'],
+  integrity: SessionScored['native_runtime_integrity'],
 ): string[] {
-  if (!found || !snapshot?.native) return []
+  if (!integrity || !snapshot?.native) return []
   const { jailbreak_or_root, hooks, code_signing_invalid, simulator_or_emulator, ...native } =
     snapshot.native
   const { hardware_claims_mismatch, sim_posture, app_provenance } = native.integrity ?? {}
@@ -221,20 +220,14 @@ function uncheckedNative(
   return unreported.map((name) => `native_runtime_integrity.${name}`)
 }
 
-// What an app says of itself and its device, which is all that anybody knows of that.
-function claimedOf({
-  native_app,
-  native_carrier,
-  native_motion_print,
-  ...described
-}: Described): string[] {
-  const { native_runtime_integrity, install_id } = described
-  const said = {
-    native_runtime_integrity,
-    native_app,
-    native_carrier,
-    native_motion_print,
-    install_id,
-  }
-  return Object.entries(said).flatMap(([name, value]) => (value === null ? [] : [name]))
+// Returns the members that only the app itself reports.
+function claimedOf(members: ScoredMembers): string[] {
+  const names = [
+    'native_runtime_integrity',
+    'native_app',
+    'native_carrier',
+    'native_motion_print',
+    'install_id',
+  ] as const
+  return names.filter((name) => members[name] !== null)
 }

@@ -8,7 +8,8 @@ import type { Facts } from '../session/facts.ts'
 import type { Slug } from '../signals/catalogue.ts'
 import type { FiredSignal } from '../signals/evaluate.ts'
 
-const questions: Record<keyof RuntimeIntegrity, Slug[]> = {
+// Signals by the member of `runtime_integrity` that they affect.
+const signalsOf: Record<keyof RuntimeIntegrity, Slug[]> = {
   tampering_detected: [
     'webdriver_property_overridden',
     'navigator_overridden',
@@ -80,12 +81,12 @@ const questions: Record<keyof RuntimeIntegrity, Slug[]> = {
   verified_bot_identity: [],
 }
 
-// The earliest Chromium, Firefox and Safari that are not called outdated: about three years old.
+// Oldest versions of Chromium, Firefox and Safari that don't count as outdated: about three years old.
 const oldestCurrent: Record<string, number> = { blink: 110, gecko: 110, webkit: 15 }
 
 export function runtimeIntegrityOf(fired: FiredSignal[], facts: Facts): RuntimeIntegrity {
-  const level = (question: keyof RuntimeIntegrity) =>
-    levelOf(fired.filter(({ slug }) => questions[question].includes(slug)))
+  const level = (name: keyof RuntimeIntegrity) =>
+    levelOf(fired.filter(({ slug }) => signalsOf[name].includes(slug)))
   return {
     tampering_detected: level('tampering_detected'),
     developer_tools_detected: level('developer_tools_detected'),
@@ -117,9 +118,9 @@ function levelOf(signals: FiredSignal[]): IntegrityLevel {
   return signals.length > 0 ? 'notice' : 'clean'
 }
 
-/** Whether the version of the engine is known, so that its age can be judged. */
+/** Returns true if the engine's version is known, so that its age can be judged. */
 export function hasKnownAge({ agent, snapshot }: Facts): boolean {
-  // Outside Safari the version of a WebKit browser is its own, not that of the engine.
+  // WebKit browsers other than Safari have version numbers that don't follow the engine.
   if (agent.engine === 'webkit' && agent.browser !== 'Safari') return false
   return snapshot !== null && agent.engine in oldestCurrent && Number(agent.major) > 0
 }
@@ -130,12 +131,12 @@ function isOutdated(facts: Facts): boolean {
 }
 
 const manipulationSlugs: Slug[] = [
-  ...questions.tampering_detected,
-  ...questions.replay_suspected,
+  ...signalsOf.tampering_detected,
+  ...signalsOf.replay_suspected,
   'session_identity_changed',
 ]
 
-/** How far the client was manipulated: 0 none, 1-33 low, 34-66 medium, 67-100 high; null without a snapshot. */
+/** Returns the degree of manipulation: 0 none, 1-33 low, 34-66 medium, 67-100 high. Null without a snapshot. */
 export function manipulationOf(fired: FiredSignal[], facts: Facts): Manipulation | null {
   if (!facts.snapshot) return null
   const signals = fired.filter(

@@ -9,14 +9,16 @@ import { showsMassProduction } from '../signals/repeats.ts'
 const maxHighlights = 5
 const maxEvidence = 5
 
+/** A highlight, and the signals that it summarizes. */
 interface Theme {
   key: string
   summary: string
   includes(signal: FiredSignal): boolean
-  atLeast?: number
+  /** Number of signals that it needs. Default: 1. */
+  minSignals?: number
 }
 
-const of =
+const riskIn =
   (...channels: Channel[]) =>
   (signal: FiredSignal) =>
     signal.role === 'risk' && channels.includes(signal.channel)
@@ -29,86 +31,87 @@ const slugs =
 const risks: Theme[] = [
   {
     key: 'agent_identity',
-    summary: 'It says which agent it is, and a check of that may say whether it is.',
-    includes: of('agent'),
+    summary:
+      'The session claims to be a bot or agent. `agent.status` says whether that was verified.',
+    includes: riskIn('agent'),
   },
   {
     key: 'browser_automation',
     summary: 'Browser automation markers were detected.',
-    includes: of('webdriver', 'globals', 'user_agent', 'window', 'screen', 'devices', 'hints'),
+    includes: riskIn('webdriver', 'globals', 'user_agent', 'window', 'screen', 'devices', 'hints'),
   },
   {
     key: 'remote_debugging',
-    summary: 'Remote debugging is on: developer tools are open, or a program steers the browser.',
-    includes: of('console'),
+    summary: 'Remote debugging is on: developer tools are open, or a program controls the browser.',
+    includes: riskIn('console'),
   },
   {
     key: 'tampered_browser',
     summary: 'Built-in browser functions or values were replaced.',
-    includes: of('functions', 'frames', 'extensions', 'plugins'),
+    includes: riskIn('functions', 'frames', 'extensions', 'plugins'),
   },
   {
     key: 'inconsistent_identity',
-    summary: 'The browser contradicts what it says about itself.',
+    summary: 'The browser contradicts its own claims.',
     includes: (signal) =>
-      of('identity', 'canvas', 'locale', 'graphics', 'headers', 'handshake')(signal) &&
+      riskIn('identity', 'canvas', 'locale', 'graphics', 'headers', 'handshake')(signal) &&
       signal.slug !== 'user_agent_replaced',
   },
   {
     key: 'replaced_user_agent',
-    summary: 'A script replaced the user agent, as extensions that switch it do.',
+    summary: 'A script replaced the user agent, as user agent switchers do.',
     includes: slugs('user_agent_replaced'),
   },
   {
     key: 'protocol_anomalies',
-    summary: 'The client did not keep to the collect protocol.',
+    summary: 'The client violated the collect protocol.',
     includes: (signal) =>
-      of('protocol', 'completeness', 'velocity')(signal) &&
+      riskIn('protocol', 'completeness', 'velocity')(signal) &&
       !showsMassProduction(signal) &&
       signal.slug !== 'engine_not_learned',
   },
   {
     key: 'copied_identity',
     summary:
-      'The client shows an id or a token that another device was given, so that it is not taken for that visitor.',
-    includes: of('history'),
+      'The client presented an id or token issued to another device, so it is not matched to that visitor.',
+    includes: riskIn('history'),
   },
   {
     key: 'mass_production',
-    summary: 'Sessions repeat each other, or come at a rate, as those of people do not.',
+    summary: 'Sessions repeat each other, or arrive at a rate, in a way that people do not.',
     includes: showsMassProduction,
   },
   {
     key: 'engine_not_learned',
     summary:
-      'This deployment has not learned yet how the engine answers its questions, so a script could have invented the session. Natural input or `tidegate learn` settles it.',
+      "This deployment has not learned the engine's answers to its questions yet, so a script could have invented the session. Natural input or `tidegate learn` resolves this.",
     includes: slugs('engine_not_learned'),
   },
   {
     key: 'slow_page',
     summary:
-      'Parts of the snapshot, or answers to later questions, are not there yet. That says nothing against a person.',
-    includes: of('slowness'),
+      'Parts of the snapshot, or answers to later questions, have not arrived yet. This does not suggest automation.',
+    includes: riskIn('slowness'),
   },
   {
     key: 'unattested_app',
-    summary: 'Nothing attests that this is the app, so that a script may have made it up.',
+    summary: 'The app is not attested, so a script may have invented the session.',
     includes: ({ slug }) => slug === 'app_unattested',
   },
   {
     key: 'invalid_attestation',
-    summary: 'The attestation of the app is not valid, so that another program may have sent it.',
-    includes: (signal) => of('attestation')(signal) && signal.slug !== 'app_unattested',
+    summary: 'The attestation of the app is invalid, so another program may have sent it.',
+    includes: (signal) => riskIn('attestation')(signal) && signal.slug !== 'app_unattested',
   },
   {
     key: 'compromised_app',
     summary: 'The app or its device shows signs of manipulation.',
-    includes: of('app', 'instrumentation'),
+    includes: riskIn('app', 'instrumentation'),
   },
   {
     key: 'synthetic_behavior',
-    summary: 'Input reached the page in ways that people rarely produce.',
-    includes: of(
+    summary: 'Input reached the page in ways that people rarely cause.',
+    includes: riskIn(
       'pointer',
       'pressure',
       'clock',
@@ -122,21 +125,21 @@ const risks: Theme[] = [
   },
   {
     key: 'network_risk',
-    summary: 'The network is one that automation often uses.',
-    includes: of('network'),
+    summary: 'Automation often uses this kind of network.',
+    includes: riskIn('network'),
   },
   {
     key: 'unattended_machine',
-    summary: 'The machine looks like one that nobody sits at.',
-    includes: of('machine'),
-    atLeast: 2,
+    summary: 'The device looks like a server or virtual machine without a user.',
+    includes: riskIn('machine'),
+    minSignals: 2,
   },
 ]
 
 const trust: Theme[] = [
   {
     key: 'natural_behavior',
-    summary: 'Pointer, typing or touch look like those of a person.',
+    summary: 'Pointer movement, typing or touch look human.',
     includes: ({ role, category }) => role === 'trust' && category === 'behavioral',
   },
   {
@@ -146,7 +149,7 @@ const trust: Theme[] = [
   },
 ]
 
-// In the order of how much they explain of the other highlights.
+// Sorted by how much they explain of the other highlights.
 const context: Theme[] = [
   {
     key: 'privacy_tools',
@@ -155,79 +158,83 @@ const context: Theme[] = [
   },
   {
     key: 'network_anonymity',
-    summary: 'The session came through a network that hides its origin.',
+    summary: 'The network hides the origin of the session.',
     includes: slugs('vpn_associated_ip'),
   },
   {
     key: 'rewritten_on_the_way',
     summary:
-      'Requests name another browser than the page, its worker and its frame, as a proxy on the way makes them.',
+      'Request headers name a different browser than the page, its worker and its frame, as behind a rewriting proxy.',
     includes: slugs('user_agent_rewritten_on_the_way'),
   },
   {
     key: 'shared_account',
-    summary: 'Many visitors have the same client user id, as where an account is shared.',
+    summary: 'Many visitors have the same client user id, as with shared accounts.',
     includes: slugs('user_many_visitors'),
   },
   {
     key: 'shared_address',
-    summary: 'Many sessions came from the address, as from a school, an office or a carrier.',
+    summary: 'Many sessions came from this address, as from a school, an office or a carrier.',
     includes: slugs('velocity_address'),
   },
   {
     key: 'equal_machine',
     summary:
-      'Another session said the same of its machine, as returning visitors and equal devices do.',
+      'Another session reported identical device data, as from returning visitors and identical devices.',
     includes: slugs('replayed_snapshot'),
   },
   {
     key: 'wrapped_functions',
-    summary: 'Code of the page or an extension wraps functions of the browser, as many do.',
+    summary: 'The page or an extension wraps browser functions, which is common.',
     includes: slugs('wrapped_page_functions'),
   },
 ]
 
 /**
- * At most five, the most actionable first: risks by weight, what speaks for a person, then context. Why the score is
- * what it is, and one of the context, are never pushed out.
+ * Returns at most five highlights, the most actionable first: risks by weight, trust, then context. The reason for a
+ * limited score and one context highlight always have a place.
  */
 export function highlightsOf(evaluation: Evaluation): Highlight[] {
   const { fired, facts } = evaluation
   const increases = risks.flatMap((theme) => highlight(theme, 'increases_risk', { fired, facts }))
-  const sorted = increases.sort((one, other) => other.weight - one.weight)
-  const [unseen, why] = [missing(evaluation), boundary(evaluation)]
-  const around = context.flatMap((theme) => highlight(theme, 'context', { fired, facts }))
-  const left = maxHighlights - unseen.length - why.length - Math.min(1, around.length)
-  const likeliest = sorted.slice(0, left)
-  const speaks = trust.flatMap((theme) => highlight(theme, 'reduces_risk', { fired, facts }))
-  const all = [
-    ...unseen,
-    ...likeliest,
-    ...why,
-    ...[...speaks, ...returning(facts)].slice(0, left - likeliest.length),
-    ...around,
+  const sorted = increases.sort((a, b) => b.weight - a.weight)
+  const [noSnapshot, bound] = [snapshotHighlight(evaluation), boundHighlight(evaluation)]
+  const circumstances = context.flatMap((theme) => highlight(theme, 'context', { fired, facts }))
+  const left = maxHighlights - noSnapshot.length - bound.length - Math.min(1, circumstances.length)
+  const strongest = sorted.slice(0, left)
+  const reductions = trust.flatMap((theme) => highlight(theme, 'reduces_risk', { fired, facts }))
+  const highlights = [
+    ...noSnapshot,
+    ...strongest,
+    ...bound,
+    ...[...reductions, ...visitorHighlight(facts)].slice(0, left - strongest.length),
+    ...circumstances,
   ]
-  return all.slice(0, maxHighlights).map(({ weight: _, ...highlight }) => highlight)
+  return highlights.slice(0, maxHighlights).map(({ weight: _, ...rest }) => rest)
 }
 
 type Weighted = Highlight & { weight: number }
 
-type Found = Pick<Evaluation, 'fired' | 'facts'>
+type FiredFacts = Pick<Evaluation, 'fired' | 'facts'>
 
-function highlight(theme: Theme, effect: HighlightEffect, { fired, facts }: Found): Weighted[] {
-  const mine = fired.filter(theme.includes).sort((one, other) => other.points - one.points)
-  const [strongest] = mine
-  if (!strongest || mine.length < (theme.atLeast ?? 1)) return []
-  const evidence = mine.slice(0, maxEvidence).map((signal) => inWords(signal, facts))
+function highlight(
+  theme: Theme,
+  effect: HighlightEffect,
+  { fired, facts }: FiredFacts,
+): Weighted[] {
+  const signals = fired.filter(theme.includes).sort((a, b) => b.points - a.points)
+  const [strongest] = signals
+  if (!strongest || signals.length < (theme.minSignals ?? 1)) return []
+  const evidence = signals.slice(0, maxEvidence).map((signal) => evidenceEntry(signal, facts))
   const { key, summary } = theme
   const importance = importanceOf(strongest)
   return [{ key, effect, importance, summary, evidence, weight: strongest.points }]
 }
 
-// Behind its name stands what was measured.
-function inWords({ slug, name, measured, details }: FiredSignal, facts: Facts) {
-  const added = (facts.behavior && measured?.(facts.behavior)) ?? details?.(facts) ?? null
-  return { signal: slug, name: added === null ? name : `${name}: ${added}` }
+// Appends measurements or details to the signal's name.
+function evidenceEntry({ slug, name, measured, details }: FiredSignal, facts: Facts) {
+  const suffix = (facts.behavior && measured?.(facts.behavior)) ?? details?.(facts) ?? null
+  return { signal: slug, name: suffix === null ? name : `${name}: ${suffix}` }
 }
 
 function importanceOf({ role, strength }: FiredSignal): HighlightImportance {
@@ -236,9 +243,9 @@ function importanceOf({ role, strength }: FiredSignal): HighlightImportance {
   return strength === 'moderate' ? 'medium' : 'high'
 }
 
-function missing({ facts, model }: Evaluation): Weighted[] {
+function snapshotHighlight({ facts, model }: Evaluation): Weighted[] {
   if (facts.snapshot) return []
-  const summary = `The client sent no readable snapshot, so that its environment is unknown and the score is ${model.floors.no_snapshot} at least.`
+  const summary = `The client sent no readable snapshot, so its environment is unknown and the score is at least ${model.floors.no_snapshot}.`
   return [
     {
       key: 'no_snapshot',
@@ -252,33 +259,33 @@ function missing({ facts, model }: Evaluation): Weighted[] {
 }
 
 const groupNames: Record<Group, string> = {
-  weak: 'Signals that say little count as',
-  habits: 'Habits of input count as',
-  trust: 'What speaks for a person takes away',
+  weak: 'Weak signals count',
+  habits: 'Input habits count',
+  trust: 'Trust signals subtract',
 }
 
-// Otherwise nobody sees why 69 is not 70, or why a score stays at 45.
-function boundary({ fired, score: { bound } }: Evaluation): Weighted[] {
+// Explains why a score stays at a limit, such as 69 or 45.
+function boundHighlight({ fired, score: { bound } }: Evaluation): Weighted[] {
   if (!bound) return []
   const common = { effect: 'context', importance: 'medium', evidence: null, weight: 0 } as const
   if (bound.kind === 'cap') {
-    const summary = `What was found is of one kind and nothing of another kind confirms it, so that the score is ${bound.most} at most.`
+    const summary = `All risk signals are of one kind and no other kind confirms them, so the score is at most ${bound.max}.`
     return [{ ...common, key: 'unconfirmed', summary }]
   }
   if (bound.kind === 'proven') {
-    const summary = `Whose program it is was proven, so that the score is ${bound.score} whatever else was found.`
+    const summary = `The program was identified with certainty, so the score is ${bound.score} regardless of other signals.`
     return [{ ...common, key: 'proven_identity', summary }]
   }
   if (bound.kind === 'groups')
-    return [{ ...common, key: 'counted_together', summary: together(bound.limits) }]
-  const summary = `The score is ${bound.least} at least, until that is settled.`
+    return [{ ...common, key: 'counted_together', summary: groupSummary(bound.limits) }]
+  const summary = `The score is at least ${bound.min} until this is resolved.`
   const evidence = fired
     .filter(({ slug }) => slug === bound.signal)
     .map(({ slug: signal, name }) => ({ signal, name }))
   return [{ ...common, key: 'unearned', summary, evidence }]
 }
 
-function together(limits: Partial<Record<Group, number>>): string {
+function groupSummary(limits: Partial<Record<Group, number>>): string {
   const names: Group[] = ['weak', 'habits', 'trust']
   return names
     .flatMap((name) =>
@@ -289,7 +296,7 @@ function together(limits: Partial<Record<Group, number>>): string {
     .join(' ')
 }
 
-function returning({ visitorSessions }: Facts): Weighted[] {
+function visitorHighlight({ visitorSessions }: Facts): Weighted[] {
   if (visitorSessions < 2) return []
   const name = `Seen ${visitorSessions} times`
   const evidence = [{ signal: 'returning_visitor_fingerprint', name }]

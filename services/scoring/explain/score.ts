@@ -6,9 +6,9 @@ import { storedModel } from '../model/own-model.ts'
 import { type ScoreSteps, stepsToScore } from '../model/steps.ts'
 import { signalCatalogue } from '../signals/catalogue.ts'
 
-/** How a decision's score came about. */
+/** Breakdown of a decision's score. */
 export interface ExplainedScore {
-  /** null = what the signals counted in the model that decided is not known. */
+  /** null = the model that decided is not available. */
   steps: ScoreSteps['steps'] | null
   without_effect: string[]
   signals: { signal: string; name: string; looks_at: string; false_positives: string }[]
@@ -18,7 +18,7 @@ export function createScoreExplainer(db: Db): (decision: SessionScored) => Promi
   return async (decision) => explainScore(decision, await findModelOf(db, decision))
 }
 
-/** By the model that decided. */
+/** Explains the score with the model that decided. Leaves out the steps if they don't lead to the recorded score. */
 export function explainScore(
   decision: SessionScored,
   model: ScoringModel | undefined,
@@ -26,7 +26,7 @@ export function explainScore(
   const { signals_fired, has_snapshot: hasSnapshot, risk_score } = decision
   const signals = signals_fired.map(({ signal }) => signal)
   const explained = model && stepsToScore(model, { signals, hasSnapshot })
-  // The rule may have changed since an earlier release decided, so the score says whether this one is the same.
+  // The scoring rules may have changed since an earlier release decided.
   const isSame = (explained?.steps.at(-1)?.total ?? 0) === risk_score
   const { steps, without_effect } =
     explained && isSame ? explained : { steps: null, without_effect: [] }
@@ -43,7 +43,7 @@ export function explainScore(
   }
 }
 
-// Standard models of earlier releases are not kept.
+// Returns undefined for standard models of earlier releases, which are not stored.
 async function findModelOf(
   db: Db,
   { organization_id, model }: Pick<SessionScored, 'organization_id' | 'model'>,
@@ -53,5 +53,5 @@ async function findModelOf(
   const models = [...own, ...everybody].flatMap(({ document }) =>
     document === null ? [] : storedModel(document),
   )
-  return models.find((one) => modelId(one) === model)
+  return models.find((candidate) => modelId(candidate) === model)
 }

@@ -2,11 +2,11 @@ import { runPeriodically } from '../../../infra/flow/periodic.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import { type LookedUp, type LookupSubject, readDirectories } from './tables.ts'
+import { type LookupSubject, readDirectories, type StoredLookup } from './tables.ts'
 
-/** What this process has in memory of directories that were fetched; nothing waits for the database or the internet. */
+/** In-memory copy of the fetched key directories. Reads never wait for the database or the network. */
 export interface Directories {
-  find(directory: string): LookedUp | undefined
+  find(directory: string): StoredLookup | undefined
   stop(): Promise<void>
 }
 
@@ -14,12 +14,12 @@ interface FollowOptions {
   pool: Db
   clock: Clock
   logger: Logger
-  /** Directories that new ones of others cannot displace. */
+  /** Directories that are kept in memory first, so that others can't displace them. */
   preferred: () => readonly LookupSubject[]
   intervalMs?: number
 }
 
-/** Reads twice a minute what scoring has fetched, so that a key counts here half a minute later at most. */
+/** Rereads every 30 seconds the directories that scoring has fetched. */
 export function followDirectories({
   pool,
   clock,
@@ -27,21 +27,20 @@ export function followDirectories({
   preferred,
   intervalMs = 30_000,
 }: FollowOptions): Directories {
-  let known = new Map<string, LookedUp>()
+  let directories = new Map<string, StoredLookup>()
   const { stop } = runPeriodically({
     intervalMs,
     work: async () => {
       const rows = await readDirectories(pool, { preferred: preferred(), now: clock() })
-      known = new Map(rows.map((row) => [row.subject, row]))
+      directories = new Map(rows.map((row) => [row.subject, row]))
       return false
     },
-    onError: (err) =>
-      logger.error({ err }, 'directories of agents were not read; the next run tries again'),
+    onError: (err) => logger.error({ err }, 'failed to read agent directories; retrying'),
   })
   return {
     find(directory) {
-      const found = known.get(directory)
-      return found && found.ends_at > clock() ? found : undefined
+      const lookup = directories.get(directory)
+      return lookup && lookup.ends_at > clock() ? lookup : undefined
     },
     stop,
   }

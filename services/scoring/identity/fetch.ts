@@ -12,7 +12,7 @@ export type FetchSubject = (subject: LookupSubject) => Promise<LookupResult>
 
 export interface FetchOptions {
   rules: AddressRules
-  /** Of a look-up as a whole, default 5000. */
+  /** Timeout of a whole lookup. Default: 5000. */
   timeoutMs?: number
   dnsServers?: string[]
   ca?: string
@@ -23,18 +23,18 @@ export interface Fetcher {
   close(): Promise<void>
 }
 
-// A directory of a hundred keys has some 15 KB.
+// A directory with a hundred keys takes about 15 KB.
 const maxDirectoryBytes = 64 * 1024
 
 export function createFetcher(options: FetchOptions): Fetcher {
   const { rules, timeoutMs = 5000 } = options
   const client = createWebhookClient({ ...options, dnsTimeoutMs: timeoutMs, timeoutMs })
 
-  async function directory(url: string): Promise<LookupResult> {
+  async function fetchDirectory(url: string): Promise<LookupResult> {
     if (webhookUrlProblem(url, rules) !== undefined) return { failure: 'address' }
     const outcome = await client.get({ url, maxBytes: maxDirectoryBytes })
     if (outcome.kind === 'failure') return { failure: outcome.reason }
-    // A redirect is not followed, because it may lead inside.
+    // Don't follow redirects: they could point into the private network.
     if (outcome.status !== 200) return { failure: `status ${outcome.status}` }
     if (outcome.body.length >= maxDirectoryBytes) return { failure: 'size' }
     const keys = directoryKeys(outcome.body.toString('utf8'))
@@ -42,18 +42,18 @@ export function createFetcher(options: FetchOptions): Fetcher {
   }
 
   return {
-    fetch: (subject) => (isIP(subject) ? hostName(subject, options) : directory(subject)),
+    fetch: (subject) => (isIP(subject) ? lookUpHost(subject, options) : fetchDirectory(subject)),
     close: () => client.close(),
   }
 }
 
-const mostNames = 4
+const maxNames = 4
 
 /**
- * The first host name of the address that leads back to it. DNS that says that there is none is an answer; DNS that does
- * not answer is none.
+ * Returns the address's first host name that resolves back to it (forward-confirmed reverse DNS), or null if DNS has
+ * none. Returns a failure if DNS doesn't respond.
  */
-async function hostName(
+async function lookUpHost(
   ip: string,
   { timeoutMs = 5000, dnsServers }: FetchOptions,
 ): Promise<LookupResult> {
@@ -61,15 +61,15 @@ async function hostName(
   if (dnsServers) dns.setServers(dnsServers)
   const timer = setTimeout(() => dns.cancel(), timeoutMs)
   try {
-    // Not by `reverse`, which takes a failure of DNS for an address without names.
-    const names = await dns.resolvePtr(pointerName(ip)).catch(noneOf)
+    // Don't use `reverse`, which reports a DNS failure as an address without names.
+    const names = await dns.resolvePtr(pointerName(ip)).catch(emptyIfNoRecord)
     const forward = (name: string) =>
-      (isIP(ip) === 4 ? dns.resolve4(name) : dns.resolve6(name)).catch(noneOf)
-    const some = names.slice(0, mostNames)
-    const leads = await Promise.all(
-      some.map(async (name) => (await forward(name)).some(isSame(ip))),
+      (isIP(ip) === 4 ? dns.resolve4(name) : dns.resolve6(name)).catch(emptyIfNoRecord)
+    const candidates = names.slice(0, maxNames)
+    const isConfirmed = await Promise.all(
+      candidates.map(async (name) => (await forward(name)).some(isSameAddress(ip))),
     )
-    return { host: some.find((_, index) => leads[index])?.toLowerCase() ?? null }
+    return { host: candidates.find((_, index) => isConfirmed[index])?.toLowerCase() ?? null }
   } catch (error) {
     return { failure: systemCode(error) ?? 'dns' }
   } finally {
@@ -77,8 +77,8 @@ async function hostName(
   }
 }
 
-// That a name or an address has no record is what DNS says; all else is no answer.
-function noneOf(error: unknown): string[] {
+// Returns an empty list if DNS says that there is no record. Rethrows any other error.
+function emptyIfNoRecord(error: unknown): string[] {
   if (['ENOTFOUND', 'ENODATA'].includes(systemCode(error) ?? '')) return []
   throw error
 }
@@ -91,5 +91,5 @@ function pointerName(ip: string): string {
   return `${bytes.map((byte) => `${(byte & 15).toString(16)}.${(byte >> 4).toString(16)}`).join('.')}.ip6.arpa`
 }
 
-const isSame = (ip: string) => (other: string) =>
+const isSameAddress = (ip: string) => (other: string) =>
   ipaddr.parse(ip).toString() === ipaddr.parse(other).toString()

@@ -6,10 +6,10 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import type { FetchSubject } from './fetch.ts'
 import {
-  type LookedUp,
   type LookupResult,
   type LookupSubject,
   readLookups,
+  type StoredLookup,
   saveLookup,
 } from './tables.ts'
 import {
@@ -24,8 +24,8 @@ export interface LookupOptions {
   clock: Clock
   logger: Logger
   fetch: FetchSubject
-  /** Called with what an answer was fetched for, once it is in the table. It is called again where it rejects. */
-  onAnswer: (subject: LookupSubject, sessions: WaitingSession[]) => Promise<void>
+  /** Called with the sessions that waited for a subject, once its result is stored. Called again if it rejects. */
+  onResult: (subject: LookupSubject, sessions: WaitingSession[]) => Promise<void>
   intervalMs?: number
 }
 
@@ -33,65 +33,66 @@ export interface Lookups extends Pick<Periodic, 'stop'> {
   request(request: LookupRequest): void
 }
 
-/** A session waits for so long. */
+/** Maximum time that a session waits. */
 const waitMs = 30 * 60 * 1000
-/** After so long a failed look-up is tried again, and a directory is read again for a key that it lacked. */
+/** Delay before a failed lookup is retried, or a directory that lacked a key is fetched again. */
 export const retryMs = 5 * 60 * 1000
-// A key that is withdrawn counts for so long; addresses seldom change hands.
-const directoryMs = 60 * 60 * 1000
-const hostMs = 24 * 60 * 60 * 1000
+// A withdrawn key stays valid for this long.
+const directoryLifetimeMs = 60 * 60 * 1000
+// Addresses rarely change hands.
+const hostLifetimeMs = 24 * 60 * 60 * 1000
 
-const mostAtOnce = { catalogued: 4, others: 12 }
-const rememberedFailures = 1000
+const maxConcurrent = { catalogued: 4, others: 12 }
+const maxFailures = 1000
 
 /**
- * Fetches directories and host names beside scoring: at most 16 at once, 4 of them directories of the catalogue, whose
- * queue is apart. Requests beyond the limits, or pending when the process ends, are dropped.
+ * Fetches key directories and host names in the background: at most 16 at once. Directories of the agent catalogue have
+ * a queue of their own for 4 of them. Requests beyond the limits, or pending when the process ends, are dropped.
  */
 export function runLookups(options: LookupOptions): Lookups {
   const { pool, clock, logger, fetch, intervalMs = 1000 } = options
   const catalogued = createLookupQueue()
   const others = createLookupQueue()
   const queueOf = (subject: LookupSubject) => (isCatalogued(subject) ? catalogued : others)
-  const failedAt = createLru<LookupSubject, number>(rememberedFailures)
+  const failedAt = createLru<LookupSubject, number>(maxFailures)
   const periodic = runPeriodically({
     intervalMs,
     work: async () => {
       const now = clock()
       const due = [
-        ...catalogued.due(now, mostAtOnce.catalogued),
-        ...others.due(now, mostAtOnce.others),
+        ...catalogued.due(now, maxConcurrent.catalogued),
+        ...others.due(now, maxConcurrent.others),
       ]
-      const answers = new Map<LookupSubject, Promise<boolean>>()
+      const results = new Map<LookupSubject, Promise<boolean>>()
       for (const { subject } of due)
-        if (!answers.has(subject)) answers.set(subject, isAnswered(subject))
+        if (!results.has(subject)) results.set(subject, lookUp(subject))
       await Promise.all(
-        due.map(async (lookup) => settle(lookup, await answers.get(lookup.subject))),
+        due.map(async (lookup) => settle(lookup, await results.get(lookup.subject))),
       )
       return due.length > 0
     },
-    onError: (err) => logger.error({ err }, 'agents were not looked up; the next run tries again'),
+    onError: (err) => logger.error({ err }, 'failed to look up agents; retrying'),
   })
 
-  async function settle(lookup: WaitingLookup, hasAnswer = false): Promise<void> {
-    if (!hasAnswer) {
+  async function settle(lookup: WaitingLookup, hasSucceeded = false): Promise<void> {
+    if (!hasSucceeded) {
       lookup.hasFailed = true
       lookup.dueAt = (failedAt.get(lookup.subject) ?? clock()) + retryMs
       return
     }
     const sessions = [...lookup.sessions.values()]
-    if (sessions.length > 0) await options.onAnswer(lookup.subject, sessions)
+    if (sessions.length > 0) await options.onResult(lookup.subject, sessions)
     for (const { session_id } of sessions) queueOf(lookup.subject).remove(lookup, session_id)
   }
 
-  // Another process may have fetched it.
-  async function isAnswered(subject: LookupSubject): Promise<boolean> {
+  // Fetches and stores the subject, unless another process has tried recently. Returns true if there is a result.
+  async function lookUp(subject: LookupSubject): Promise<boolean> {
     const startedAt = clock()
-    if ((failedAt.get(subject) ?? Number.NEGATIVE_INFINITY) > startedAt - retryMs) return false
-    const known = (await readLookups(pool, [subject], startedAt)).get(subject)
-    if (known && triedAt(known) > startedAt - retryMs) {
-      if (!known.last_failure && !('failure' in known.result)) return true
-      failedAt.set(subject, triedAt(known))
+    if ((failedAt.get(subject) ?? -Infinity) > startedAt - retryMs) return false
+    const stored = (await readLookups(pool, [subject], startedAt)).get(subject)
+    if (stored && lastAttemptAt(stored) > startedAt - retryMs) {
+      if (!stored.last_failure && !('failure' in stored.result)) return true
+      failedAt.set(subject, lastAttemptAt(stored))
       return false
     }
     const result = await fetch(subject)
@@ -99,7 +100,7 @@ export function runLookups(options: LookupOptions): Lookups {
     await saveLookup(pool, { subject, result, fetched_at: now, ends_at: now + lifetimeOf(result) })
     if (!('failure' in result)) return true
     failedAt.set(subject, now)
-    logger.debug({ reason: result.failure }, 'an agent was not looked up')
+    logger.debug({ reason: result.failure }, 'agent lookup failed')
     return false
   }
 
@@ -112,8 +113,8 @@ export function runLookups(options: LookupOptions): Lookups {
   }
 }
 
-/** When it was fetched last, with or without success. */
-export const triedAt = ({ fetched_at, last_failure }: LookedUp): number =>
+/** Returns the time of the last fetch, successful or not. */
+export const lastAttemptAt = ({ fetched_at, last_failure }: StoredLookup): number =>
   last_failure?.failed_at ?? fetched_at
 
 const isCatalogued = (subject: LookupSubject): boolean =>
@@ -121,5 +122,5 @@ const isCatalogued = (subject: LookupSubject): boolean =>
 
 function lifetimeOf(result: LookupResult): number {
   if ('failure' in result) return retryMs
-  return 'keys' in result ? directoryMs : hostMs
+  return 'keys' in result ? directoryLifetimeMs : hostLifetimeMs
 }

@@ -1,5 +1,5 @@
 import { sourceOf } from '../../../infra/access/source.ts'
-import { namedAgent } from '../../../infra/agents/catalogue.ts'
+import { agentOfUserAgent } from '../../../infra/agents/catalogue.ts'
 import type { RecordedEvent } from '../../../infra/event-store/event.ts'
 import { isPublicAddressInFull, shortenedAddress } from '../../../infra/ip/network.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
@@ -13,24 +13,27 @@ import {
   type SessionState,
   type SignatureOutcome,
 } from '../session/state.ts'
-import { retryMs, triedAt } from './lookups.ts'
-import { type LookedUp, type LookupSubject, readLookups, takeNonces } from './tables.ts'
+import { lastAttemptAt, retryMs } from './lookups.ts'
+import { type LookupSubject, readLookups, type StoredLookup, takeNonces } from './tables.ts'
 import type { LookupRequest, WaitingSession } from './waiting.ts'
 
-/** A signature without an outcome by its key, and an address without a name. */
-export interface Pending {
+/** Signatures to verify and addresses to look up. */
+export interface PendingLookups {
   signatures: { session: WaitingSession; documentHash: string; signed: SignedRequest }[]
   hosts: { session: WaitingSession; ip: string }[]
 }
 
 /**
- * What is pending of sessions whose documents were opened, or for which something was looked up. Host names are of
- * addresses whose agent has some by the catalogue.
+ * Returns the pending lookups of opened documents, and of sessions that waited for a lookup. A host name is needed only
+ * if the catalogue lists host names for the claimed agent.
  */
-export function pendingOf(events: RecordedEvent[], known: Map<string, SessionState>): Pending {
-  const relevant = events.filter(isSessionEvent).filter(mayBring)
+export function pendingLookups(
+  events: RecordedEvent[],
+  states: Map<string, SessionState>,
+): PendingLookups {
+  const relevant = events.filter(isSessionEvent).filter(canResolveIdentity)
   const lookedUp = relevant.flatMap((event) =>
-    event.type === 'AgentLookedUp' ? (known.get(event.data.session_id) ?? []) : [],
+    event.type === 'AgentLookedUp' ? (states.get(event.data.session_id) ?? []) : [],
   )
   const opened = relevant.flatMap((event) => (event.type === 'DocumentOpened' ? [event.data] : []))
   return {
@@ -39,121 +42,120 @@ export function pendingOf(events: RecordedEvent[], known: Map<string, SessionSta
   }
 }
 
-const mayBring = ({ type }: SessionEvent) => type === 'DocumentOpened' || type === 'AgentLookedUp'
+const canResolveIdentity = ({ type }: SessionEvent) =>
+  type === 'DocumentOpened' || type === 'AgentLookedUp'
 
 function signatureIn({ document_id_hash: documentHash, signature, ...session }: DocumentOpened) {
   const signed = signature?.signed
-  return signed ? [{ session: waiting(session), documentHash, signed }] : []
+  return signed ? [{ session: waitingSession(session), documentHash, signed }] : []
 }
 
-function signaturesOf({ documents, ...session }: SessionState): Pending['signatures'] {
+function signaturesOf({ documents, ...session }: SessionState): PendingLookups['signatures'] {
   return documents.flatMap(({ hash, signature, signature_outcome: outcome }) => {
     const signed = signature?.signed
     const isPending = (outcome?.status ?? 'unknown_key') === 'unknown_key'
-    return signed && isPending ? [{ session: waiting(session), documentHash: hash, signed }] : []
+    if (!signed || !isPending) return []
+    return [{ session: waitingSession(session), documentHash: hash, signed }]
   })
 }
 
-type Visit = Omit<WaitingSession, 'source'> &
+type SessionAddress = Omit<WaitingSession, 'source'> &
   Pick<SessionState, 'ip_address' | 'user_agent'> &
   Pick<Partial<SessionState>, 'host_name'>
 
-function hostIn({ user_agent, host_name, ...session }: Visit): Pending['hosts'] {
+function hostIn({ user_agent, host_name, ...session }: SessionAddress): PendingLookups['hosts'] {
   const { ip_address: ip } = session
-  const hasNames = namedAgent(user_agent)?.reverse_dns !== undefined
-  // A shortened address is another one.
-  const isWhole = isPublicAddressInFull(ip) && shortenedAddress(ip) !== ip
-  return hasNames && isWhole && host_name?.ip !== ip ? [{ session: waiting(session), ip }] : []
+  const hasNames = agentOfUserAgent(user_agent)?.reverse_dns !== undefined
+  // A shortened address may belong to somebody else.
+  const isFull = isPublicAddressInFull(ip) && shortenedAddress(ip) !== ip
+  if (!hasNames || !isFull || host_name?.ip === ip) return []
+  return [{ session: waitingSession(session), ip }]
 }
 
-const waiting = ({
-  session_id,
-  organization_id,
-  environment,
-  ip_address,
-}: Omit<Visit, 'user_agent'>) => ({
-  session_id,
-  organization_id,
-  environment,
-  source: sourceOf(ip_address),
-})
+function waitingSession(session: Omit<SessionAddress, 'user_agent'>): WaitingSession {
+  const { session_id, organization_id, environment, ip_address } = session
+  return { session_id, organization_id, environment, source: sourceOf(ip_address) }
+}
 
-export interface Outcomes {
-  /** By hash of the document. */
+export interface LookupOutcomes {
+  /** By document hash. */
   signatures: Map<string, SignatureOutcome>
+  /** By IP address. */
   hosts: Map<string, HostOutcome>
-  /** What there is no answer to yet. */
+  /** Lookups that have no result yet. */
   requests: LookupRequest[]
 }
 
-/** Takes the nonces of valid signatures. Costs no statement where nothing is pending. */
-export async function outcomesOf(
+/** Resolves lookups from stored results, and takes the nonces of valid signatures. Runs no query if none is pending. */
+export async function resolveLookups(
   tx: Pick<Tx, 'query'>,
-  { signatures, hosts }: Pending,
+  { signatures, hosts }: PendingLookups,
   now: number,
-): Promise<Outcomes> {
-  const outcomes: Outcomes = { signatures: new Map(), hosts: new Map(), requests: [] }
+): Promise<LookupOutcomes> {
+  const outcomes: LookupOutcomes = { signatures: new Map(), hosts: new Map(), requests: [] }
   const subjects = [
     ...signatures.map(({ signed }) => signed.directory),
     ...hosts.map(({ ip }) => ip),
   ]
   if (subjects.length === 0) return outcomes
-  const found = await readLookups(tx, [...new Set(subjects)], now)
+  const lookups = await readLookups(tx, [...new Set(subjects)], now)
   for (const { session, ip } of hosts) {
-    const known = found.get(ip)
-    if (known && 'host' in known.result) {
-      outcomes.hosts.set(ip, { ip, host: known.result.host, fetchedAt: known.fetched_at })
-    } else outcomes.requests.push({ session, ...dueOf(ip, known, now) })
+    const lookup = lookups.get(ip)
+    if (lookup && 'host' in lookup.result) {
+      outcomes.hosts.set(ip, { ip, host: lookup.result.host, fetchedAt: lookup.fetched_at })
+    } else outcomes.requests.push({ session, ...dueOf(ip, lookup, now) })
   }
-  const byKey = signatures.map((one) => ({
-    ...one,
-    ...judge(one.signed, found.get(one.signed.directory), now),
+  const verified = signatures.map((signature) => ({
+    ...signature,
+    ...verifyWithDirectory(signature.signed, lookups.get(signature.signed.directory), now),
   }))
-  const valid = byKey.filter(({ outcome }) => outcome.status === 'valid')
+  const valid = verified.filter(({ outcome }) => outcome.status === 'valid')
   const nonces = valid.map(({ signed: { nonce_hash, request_hash } }) => ({
     nonce_hash,
     request_hash,
     ends_at: now + nonceMs,
   }))
-  const taken = await takeNonces(tx, nonces)
-  for (const { session, documentHash, signed, outcome, isWaiting } of byKey) {
+  const owners = await takeNonces(tx, nonces)
+  for (const { session, documentHash, signed, outcome, isWaiting } of verified) {
     const isReplayed =
-      outcome.status === 'valid' && taken.get(signed.nonce_hash) !== signed.request_hash
+      outcome.status === 'valid' && owners.get(signed.nonce_hash) !== signed.request_hash
     const replayed: SignatureOutcome = { ...outcome, status: 'invalid', reason: 'replayed' }
     outcomes.signatures.set(documentHash, isReplayed ? replayed : outcome)
     if (isWaiting)
       outcomes.requests.push({
         session,
-        ...dueOf(signed.directory, found.get(signed.directory), now),
+        ...dueOf(signed.directory, lookups.get(signed.directory), now),
       })
   }
   return outcomes
 }
 
-// What failed, or lacked the key, is not fetched again at once.
-function dueOf(subject: LookupSubject, known: LookedUp | undefined, now: number) {
-  return { subject, dueAt: known ? Math.max(now, triedAt(known) + retryMs) : now }
+// Delays the retry of a lookup that failed or lacked the key.
+function dueOf(subject: LookupSubject, lookup: StoredLookup | undefined, now: number) {
+  return { subject, dueAt: lookup ? Math.max(now, lastAttemptAt(lookup) + retryMs) : now }
 }
 
-interface ByKey {
+interface Verification {
   outcome: SignatureOutcome
+  /** True if fetching the directory may still resolve the key. */
   isWaiting: boolean
 }
 
-type Signed = Pick<SignedRequest, 'key_id' | 'bases' | 'bytes'>
-
-/** What the directory's keys, as far as they are known, say of a signature. Whether it was used before is not asked. */
-export function judge(signed: Signed, known: LookedUp | undefined, now: number): ByKey {
-  const { key_id: keyId, bases, bytes } = signed
-  const fetchedAt = known?.fetched_at ?? null
-  const keys = known && 'keys' in known.result ? known.result.keys : undefined
-  const unknown = (reason: string, isWaiting: boolean): ByKey => ({
+/** Verifies a signature with the directory's keys, if they were fetched. Doesn't check for replays. */
+export function verifyWithDirectory(
+  { key_id: keyId, bases, bytes }: Pick<SignedRequest, 'key_id' | 'bases' | 'bytes'>,
+  lookup: StoredLookup | undefined,
+  now: number,
+): Verification {
+  const fetchedAt = lookup?.fetched_at ?? null
+  const keys = lookup && 'keys' in lookup.result ? lookup.result.keys : undefined
+  const unknown = (reason: string, isWaiting: boolean): Verification => ({
     outcome: { status: 'unknown_key', reason, keyId, fetchedAt },
     isWaiting,
   })
   if (!keys) return unknown('directory', true)
   const key = Object.hasOwn(keys, keyId) ? keys[keyId] : undefined
-  // The agent may have changed its keys since.
+  // The agent may have rotated its keys since the fetch.
   if (!key || !isInForce(key, now)) return unknown('key', now - (fetchedAt ?? 0) >= retryMs)
   const signature = Buffer.from(bytes, 'base64')
   const isValid = bases.some((base) => isSignedBy(key.x, { base, bytes: signature }))
@@ -163,13 +165,13 @@ export function judge(signed: Signed, known: LookedUp | undefined, now: number):
   return { outcome, isWaiting: false }
 }
 
-// Longer than any signature is good for, so that one is still known whose session is scored late.
+// Longer than the lifetime of any signature, so that replays are detected even if scoring lags.
 const nonceMs = 48 * 60 * 60 * 1000
 
-/** The state with what was found. Outcomes come with an opening or a look-up, and stay as they are afterwards. */
-export function withOutcomes({ signatures, hosts }: Outcomes) {
+/** Returns a function that adds the outcomes to a state when a document is opened or a lookup has completed. */
+export function addLookupOutcomes({ signatures, hosts }: LookupOutcomes) {
   return (state: SessionState, event: SessionEvent): SessionState => {
-    if (!mayBring(event) || signatures.size + hosts.size === 0) return state
+    if (!canResolveIdentity(event) || signatures.size + hosts.size === 0) return state
     const host = hosts.get(state.ip_address)
     const documents = state.documents.map((document) => {
       const outcome = signatures.get(document.hash)
@@ -179,7 +181,7 @@ export function withOutcomes({ signatures, hosts }: Outcomes) {
   }
 }
 
-/** The outcome of the document's signature; null where it had no header of Web Bot Auth. */
+/** Returns the outcome of the document's signature, or null if its request had no Web Bot Auth header. */
 export function signatureOutcomeOf({
   signature,
   signature_outcome: outcome,
@@ -199,7 +201,7 @@ export function signatureOutcomeOf({
   }
 }
 
-/** The host name of the session's address, whoever it is that has it; null = there is no answer. */
+/** Returns the verified host name of the session's address, or null if there is no lookup result yet. */
 export function hostCheckOf({
   host_name,
   ip_address,

@@ -16,7 +16,7 @@ interface IdentityOptions extends FetchOptions {
   logger: Logger
 }
 
-/** Looks up what scoring requests until it is stopped, and appends an AgentLookedUp for each session that waited. */
+/** Runs the lookups that scoring requests until stopped, and appends an AgentLookedUp for each session that waited. */
 export function runIdentity(options: IdentityOptions): Lookups {
   const { pool, log, codec, clock, logger } = options
   const { fetch, close } = createFetcher(options)
@@ -25,7 +25,7 @@ export function runIdentity(options: IdentityOptions): Lookups {
     clock,
     logger,
     fetch,
-    async onAnswer(subject, sessions) {
+    async onResult(subject, sessions) {
       const now = clock()
       await log.append(sessions.map((session) => lookedUpRecord(codec, { subject, session, now })))
     },
@@ -33,14 +33,14 @@ export function runIdentity(options: IdentityOptions): Lookups {
   return {
     request,
     async stop() {
-      // Ends the requests that `stop` waits for.
+      // Abort the requests that `stop` waits for.
       await close()
       await stop()
     },
   }
 }
 
-// The id is the same in every process that has looked it up, so that one decision follows.
+// The event id doesn't depend on the process, so several processes cause only one decision.
 function lookedUpRecord(
   codec: EventCodec,
   { subject, session, now }: { subject: LookupSubject; session: WaitingSession; now: number },

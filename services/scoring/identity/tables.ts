@@ -11,38 +11,38 @@ import {
 import type { DirectoryKeys } from '../../../infra/wire/web-bot-auth/keys.ts'
 
 /**
- * What was fetched: the keys of a directory, by their thumbprints; or the host name of an address that leads back to it,
- * null where none does; or that there was no answer.
+ * Keys of a directory by thumbprint, or an address's forward-confirmed host name (null if it has none), or the reason
+ * of a failed lookup.
  */
 export type LookupResult = { keys: DirectoryKeys } | { host: string | null } | { failure: string }
 
-/** What is looked up: the https address of a directory, or an IP address. */
+/** The https URL of a key directory, or an IP address. */
 export type LookupSubject = string
 
-export interface LookedUp {
+export interface StoredLookup {
   subject: LookupSubject
   result: LookupResult
   /** Epoch milliseconds. */
   fetched_at: number
   ends_at: number
-  /** Why the newest attempt to fetch it again failed, and when. */
+  /** Failure of the newest attempt to refresh the result. */
   last_failure: { reason: string; failed_at: number } | null
 }
 
-/** A cache: whatever is missing is fetched again. */
-const agentLookups = table<LookedUp>(
+/** Cache of lookup results. Missing rows are fetched again. */
+const agentLookups = table<StoredLookup>(
   'scoring.agent_lookups',
   {
     subject: primaryKey(column.id()),
     result: column.json<LookupResult>(),
     fetched_at: column.bigint(),
     ends_at: column.bigint(),
-    last_failure: nullable(column.json<NonNullable<LookedUp['last_failure']>>()),
+    last_failure: nullable(column.json<NonNullable<StoredLookup['last_failure']>>()),
   },
   { indexes: ['(ends_at)'] },
 )
 
-/** That a signature's nonce has been used, by the hash of the request that it came with. */
+/** The first request that used a signature's nonce. The nonce in any other request is a replay. */
 export interface UsedNonce {
   nonce_hash: string
   request_hash: string
@@ -61,13 +61,13 @@ export const identityMigrations: Migrations = {
   create: ddlOf(agentLookups, usedNonces),
 }
 
-/** What is known of the subjects and has not ended. */
+/** Returns the stored lookups that have not expired, by subject. */
 export async function readLookups(
   db: Pick<Tx, 'query'>,
   subjects: string[],
   now: number,
-): Promise<Map<LookupSubject, LookedUp>> {
-  const { rows } = await db.query<LookedUp>({
+): Promise<Map<LookupSubject, StoredLookup>> {
+  const { rows } = await db.query<StoredLookup>({
     name: 'scoring-read-lookups',
     text: `select ${agentLookups.select('l')} from scoring.agent_lookups l
       where l.subject = any($1::text[]) and l.ends_at > $2`,
@@ -76,25 +76,28 @@ export async function readLookups(
   return new Map(rows.map((row) => [row.subject, row]))
 }
 
-const mostDirectories = 1000
+const maxDirectories = 1000
 
-/** Keys of directories that have not ended: first the `preferred` ones, then those that were fetched last. */
+/** Returns directories that have not expired: the `preferred` ones first, then the newest. */
 export async function readDirectories(
   db: Db,
   { preferred, now }: { preferred: readonly LookupSubject[]; now: number },
-): Promise<LookedUp[]> {
-  const { rows } = await db.query<LookedUp>({
+): Promise<StoredLookup[]> {
+  const { rows } = await db.query<StoredLookup>({
     name: 'scoring-read-directories',
     text: `select ${agentLookups.select('l')} from scoring.agent_lookups l
       where l.subject >= 'https:' and l.subject < 'https;' and l.ends_at > $1 and l.result::json->'keys' is not null
-      order by l.subject = any($2::text[]) desc, l.fetched_at desc limit ${mostDirectories}`,
+      order by l.subject = any($2::text[]) desc, l.fetched_at desc limit ${maxDirectories}`,
     values: [now, preferred],
   })
   return rows
 }
 
-/** Stores what was fetched. A failure is recorded beside an answer that has not ended, and changes nothing else of it. */
-export async function saveLookup(db: Db, lookup: Omit<LookedUp, 'last_failure'>): Promise<void> {
+/** Stores the result of a lookup. A failure never replaces a valid result: it is recorded as its `last_failure`. */
+export async function saveLookup(
+  db: Db,
+  lookup: Omit<StoredLookup, 'last_failure'>,
+): Promise<void> {
   const { subject, result, fetched_at: failed_at } = lookup
   if ('failure' in result) {
     const { rowCount } = await db.query(
@@ -113,17 +116,17 @@ export async function saveLookup(db: Db, lookup: Omit<LookedUp, 'last_failure'>)
 }
 
 /**
- * Takes the nonces, and returns by each the hash of the request that has it, which may have taken it before. Another
- * transaction that takes one of them waits until this one has ended.
+ * Takes the nonces, and returns the hash of each nonce's first request, which may be an earlier one. Locks the nonces
+ * until the transaction ends.
  */
 export async function takeNonces(
   tx: Pick<Tx, 'query'>,
   nonces: UsedNonce[],
 ): Promise<Map<string, string>> {
   if (nonces.length === 0) return new Map()
-  const first = new Map(nonces.toReversed().map((one) => [one.nonce_hash, one]))
+  const first = new Map(nonces.toReversed().map((nonce) => [nonce.nonce_hash, nonce]))
   const { columns, select } = usedNonces
-  // What is locked in one order cannot deadlock.
+  // Rows are locked in a fixed order to avoid deadlocks.
   const conflict = `on conflict (nonce_hash) do update set request_hash = used.request_hash
     returning ${select('used', 'nonce_hash', 'request_hash')}`
   const named = { ...usedNonces, name: 'scoring.used_nonces as used' }
@@ -133,11 +136,11 @@ export async function takeNonces(
   return new Map(rows.map((row) => [row.nonce_hash, row.request_hash]))
 }
 
-/** Deletes what has ended, and returns how many rows that were. */
+/** Deletes expired lookups and nonces. Returns the number of deleted rows. */
 export async function purgeIdentity(db: Db, now: number): Promise<number> {
-  const ended = ['agent_lookups', 'used_nonces'].map((name) =>
+  const deletions = ['agent_lookups', 'used_nonces'].map((name) =>
     db.query(`delete from scoring.${name} where ends_at <= $1`, [now]),
   )
-  const counts = (await Promise.all(ended)).map(({ rowCount }) => rowCount ?? 0)
+  const counts = (await Promise.all(deletions)).map(({ rowCount }) => rowCount ?? 0)
   return counts.reduce((sum, count) => sum + count, 0)
 }

@@ -1,23 +1,25 @@
 import type pg from 'pg'
-import type { Applied } from '../../../infra/event-store/applied.ts'
+import type { AppliedOffsets } from '../../../infra/event-store/applied.ts'
 import { followProjection } from '../../../infra/event-store/follow.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { trustedDirectories } from '../../../projections/policies/queries.ts'
 import type { TrustedDirectory } from '../session/identity.ts'
 
-/** Null where the organization does not trust the directory of the domain. */
+/** Returns null if the organization does not trust the domain's directory. */
 export type FindTrusted = (organizationId: string, domain: string) => TrustedDirectory | null
 
 interface FollowOptions {
   pool: pg.Pool
-  applied: Pick<Applied, 'onChange'>
+  applied: Pick<AppliedOffsets, 'onChange'>
   logger: Logger
 }
 
-/** Follows which directories organizations trust. Resolves when that is known, so that no start judges their agents wrongly. */
+/**
+ * Keeps the directories that organizations trust in memory. Resolves after the first read, so no agent is misjudged.
+ */
 export async function followTrusted({ pool, ...deps }: FollowOptions): Promise<{
   findTrusted: FindTrusted
-  /** Domains that any organization trusts. */
+  /** Returns the domains that at least one organization trusts. */
   domains(): string[]
   stop(): Promise<void>
 }> {
@@ -25,7 +27,7 @@ export async function followTrusted({ pool, ...deps }: FollowOptions): Promise<{
   let domains: string[] = []
   const { stop } = await followProjection(deps, {
     projection: 'policies',
-    what: 'directories of agents that organizations trust',
+    what: 'trusted agent directories',
     async read() {
       const rows = await trustedDirectories(pool)
       domains = [...new Set(rows.map(({ domain }) => domain))]

@@ -3,24 +3,24 @@ import type { Tx } from '../../../infra/postgres/pool.ts'
 import { findOrganization } from '../../../projections/organizations/queries.ts'
 import { listModelChanges } from '../../../projections/policies/queries.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import { decideBack, decideSwitch, type ModelCommand, type ModelState } from './decide.ts'
+import { decideRevert, decideSwitch, type ModelCommand, type ModelState } from './decide.ts'
 import type { ScoringModel } from './model.ts'
 
 type Deps = Pick<CommandDeps, 'decide' | 'clock' | 'random'>
 
 export interface ChangeRequest extends Pick<ModelCommand, 'effectiveAt' | 'reason'> {
-  /** null = everybody who has no model of their own. */
+  /** null = the default model, for organizations without a model of their own. */
   organizationId: string | null
 }
 
-/** `modelId` null: the organization has that of everybody again. */
 export interface ModelChanged {
+  /** null = the organization uses the default model again. */
   modelId: string | null
   effectiveAt: number
 }
 
 /**
- * Makes it the model of an organization, or of everybody. undefined where it is so already. ApiError: see
+ * Makes the model that of an organization, or the default model. Returns undefined if nothing changes. For errors see
  * `decideSwitch`.
  */
 export function switchModel(
@@ -30,12 +30,9 @@ export function switchModel(
   return change(deps, request, (state, command) => decideSwitch(state, { model, ...command }))
 }
 
-/** Back to the model before the newest change; once more leads forth again. ApiError: see `decideBack`. */
-export function switchModelBack(
-  deps: Deps,
-  request: ChangeRequest,
-): Promise<ModelChanged | undefined> {
-  return change(deps, request, decideBack)
+/** Reverts the newest change. A second call reverts the revert. For errors see `decideRevert`. */
+export function revertModel(deps: Deps, request: ChangeRequest): Promise<ModelChanged | undefined> {
+  return change(deps, request, decideRevert)
 }
 
 async function change(
@@ -50,14 +47,14 @@ async function change(
       organization: organizationId === null ? null : await findOrganization(tx, organizationId),
       changes: await listModelChanges(tx, organizationId),
     }),
-    // Whoever waited for a lock is late.
+    // Read the clock again, because `decide` may have waited for a lock.
     decide: (state) => decideChange(state, { ...request, eventId, now: clock() }),
   })
   if (event?.type !== 'ScoringModelChanged') return undefined
   return { modelId: event.data.model_id, effectiveAt: event.data.effective_at }
 }
 
-// An organization's are decided in turn with everything else about it.
+// Changes of an organization's model are serialized with all other commands about the organization.
 function streamOf(organizationId: string | null) {
   const common = { topic: eventTopics.ScoringModelChanged, projection: 'policies' }
   if (organizationId === null)

@@ -9,27 +9,27 @@ import {
 import { characterCount, isOneLine } from '../../../infra/text.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
-import { inEffect, type ModelChanges, modelInForce } from './in-force.ts'
+import { changeInEffect, type ModelChanges, modelInForce } from './in-force.ts'
 import { modelId, type ScoringModel, standardModel } from './model.ts'
 
 export interface ModelState {
-  /** null where the command is about everybody. */
+  /** null if the command is about the default model. */
   organization: OrganizationRow | undefined | null
   changes: ModelChanges<ScoringModelRow>
 }
 
 export interface ModelCommand extends NewEvent {
-  /** Epoch milliseconds. Default: as soon as every process can know of it. */
+  /** Epoch milliseconds. Default: as soon as every process is sure to have read the change. */
   effectiveAt?: number | undefined
   reason: string
 }
 
 type Target = Pick<ScoringModelRow, 'model_id' | 'document'>
 
-// Processes hear of a change at once, and look for themselves within 15 seconds.
+// Processes are notified of a change, and poll every 15 seconds in case a notification is lost.
 const noticeMs = 30_000
 
-/** ApiError: 404 no such organization, 422 a moment that is too near, or no proper reason. */
+/** Throws 404 if there is no such organization, and 422 for a time that is too soon or an invalid reason. */
 export function decideSwitch(
   state: ModelState,
   { model, ...command }: ModelCommand & { model: ScoringModel },
@@ -42,14 +42,14 @@ export function decideSwitch(
   })
 }
 
-/** Takes the newest change back. ApiError: as for a switch; 409 where there was none. */
-export function decideBack(state: ModelState, command: ModelCommand): DecidedEvent[] {
+/** Reverts the newest change. Throws as `decideSwitch` does, and 409 if there is no change. */
+export function decideRevert(state: ModelState, command: ModelCommand): DecidedEvent[] {
   const { own, everybody } = state.changes
-  const mine = state.organization === null ? everybody : own
-  const latest = mine.at(-1)
+  const changes = state.organization === null ? everybody : own
+  const latest = changes.at(-1)
   if (!latest)
     throw new ApiError('request.conflict', { message: 'There is no earlier model to go back to.' })
-  const before = inEffect(mine.slice(0, -1), Math.min(latest.effective_at, command.now))
+  const before = changeInEffect(changes.slice(0, -1), Math.min(latest.effective_at, command.now))
   const first = state.organization === null ? standard : { model_id: null, document: null }
   return decideChange(state, command, {
     target: before ?? first,
@@ -78,16 +78,16 @@ function decideChange(
   if (isSame(target, latest) && (since ?? 0) <= effective_at) return []
   const { model_id, document } = target
   const data = { event_id: eventId, organization_id: organizationId, model_id, document }
-  const all = { ...data, effective_at, ...checked, changed_at: now }
+  const change = { ...data, effective_at, ...checked, changed_at: now }
   const about = { organizationId, environment: null, eventId, now }
-  return [decidedEvent({ type: 'ScoringModelChanged', data: all }, about)]
+  return [decidedEvent({ type: 'ScoringModelChanged', data: change }, about)]
 }
 
-// The standard model has another id in each release that changes it.
-function isSame(one: Target, other: Target): boolean {
-  if (one.document === null || other.document === null)
-    return one.document === other.document && (one.model_id === null) === (other.model_id === null)
-  return one.model_id === other.model_id
+// Compares standard models by their missing document, because their id changes between releases.
+function isSame(a: Target, b: Target): boolean {
+  if (a.document === null || b.document === null)
+    return a.document === b.document && (a.model_id === null) === (b.model_id === null)
+  return a.model_id === b.model_id
 }
 
 function checkedMoment(effectiveAt: number | undefined, now: number): number {

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Applied } from '../../../infra/event-store/applied.ts'
+import type { AppliedOffsets } from '../../../infra/event-store/applied.ts'
 import { followProjection } from '../../../infra/event-store/follow.ts'
 import type { Clock } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
@@ -10,22 +10,22 @@ import {
   type ModelChange,
   type ModelOf,
   modelInForce,
-  modelToCome,
+  scheduledModel,
 } from './in-force.ts'
 import { modelId, type ScoringModel, standardModel } from './model.ts'
 import { storedModel } from './own-model.ts'
 
-/** Those of a time. It looks for changes first, where that was not done lately. */
+/** Returns the models in force at a time. Reads changes first if the last read is too old. */
 export type ModelsAt = (at: number, db: Db) => Promise<ModelOf>
 
 interface FollowOptions {
   pool: pg.Pool
-  applied: Pick<Applied, 'onChange'>
+  applied: Pick<AppliedOffsets, 'onChange'>
   logger: Logger
   clock: Clock
 }
 
-interface KnownChange extends ModelChange {
+interface StoredChange extends ModelChange {
   event_id: string
   model: ScoringModel
 }
@@ -33,17 +33,19 @@ interface KnownChange extends ModelChange {
 // A change takes effect 30 seconds after it was decided, at the earliest.
 const staleMs = 20_000
 
-/** Follows which model is whose. Resolves when that is known, so that no start decides by another one. */
+/**
+ * Keeps the models of all organizations in memory. Resolves after the first read, so no decision uses a wrong model.
+ */
 export async function followModels({ pool, applied, logger, clock }: FollowOptions): Promise<{
   modelsAt: ModelsAt
   stop(): Promise<void>
 }> {
-  let known = { at: -Infinity, changes: new Map<string | null, KnownChange[]>() }
+  let lastRead = { at: -Infinity, changes: new Map<string | null, StoredChange[]>() }
 
   async function read(db: Db): Promise<void> {
     const at = clock()
     const models = new Map(
-      [...known.changes.values()].flat().map(({ event_id, model }) => [event_id, model]),
+      [...lastRead.changes.values()].flat().map(({ event_id, model }) => [event_id, model]),
     )
     const rows = await listNewModelChanges(db, [...models.keys()])
     const changes = rows.map(({ document, ...row }) => {
@@ -51,48 +53,49 @@ export async function followModels({ pool, applied, logger, clock }: FollowOptio
         models.get(row.event_id) ?? (document === null ? standardModel : storedModel(document))
       return { ...row, model }
     })
-    // A look that began later may have ended before.
-    if (at >= known.at) known = { at, changes: Map.groupBy(changes, (one) => one.organization_id) }
+    // Reads can finish out of order, so ignore older ones.
+    if (at >= lastRead.at)
+      lastRead = { at, changes: Map.groupBy(changes, (change) => change.organization_id) }
   }
 
   async function modelsAt(at: number, db: Db) {
-    if (Math.abs(at - known.at) > staleMs) await read(db)
-    const { changes } = known
-    const found = new Map<string, CurrentModel>()
+    if (Math.abs(at - lastRead.at) > staleMs) await read(db)
+    const { changes } = lastRead
+    const cache = new Map<string, CurrentModel>()
     return (organizationId: string) => {
-      const current = found.get(organizationId) ?? currentModel(changes, organizationId, at)
-      found.set(organizationId, current)
+      const current = cache.get(organizationId) ?? currentModel(changes, organizationId, at)
+      cache.set(organizationId, current)
       return current
     }
   }
 
   const following = { projection: 'policies', what: 'scoring models', read: () => read(pool) }
   const { stop } = await followProjection({ applied, logger }, following)
-  logOld(
+  warnOfOutdated(
     logger,
-    [...known.changes.values()].flatMap((changes) => changes.at(-1) ?? []),
+    [...lastRead.changes.values()].flatMap((changes) => changes.at(-1) ?? []),
   )
   return { modelsAt, stop }
 }
 
 function currentModel(
-  all: ReadonlyMap<string | null, KnownChange[]>,
+  stored: ReadonlyMap<string | null, StoredChange[]>,
   organizationId: string,
   at: number,
 ): CurrentModel {
-  const changes = { own: all.get(organizationId) ?? [], everybody: all.get(null) ?? [] }
+  const changes = { own: stored.get(organizationId) ?? [], everybody: stored.get(null) ?? [] }
   return {
     model: modelInForce(changes, at).change?.model ?? standardModel,
-    until: modelToCome(changes, at)?.since ?? Infinity,
+    until: scheduledModel(changes, at)?.since ?? Infinity,
   }
 }
 
-function logOld(logger: Logger, newest: KnownChange[]): void {
+function warnOfOutdated(logger: Logger, newest: StoredChange[]): void {
   const models = newest.filter(({ model }) => model.version !== standardModel.version)
   if (models.length === 0) return
   const ids = models.map(({ model_id }) => model_id)
   logger.warn(
     { models: ids, standard: modelId(standardModel) },
-    'scoring models were made from another standard model than that of this release, and stay as they are',
+    'scoring models are based on the standard model of another release; keeping them unchanged',
   )
 }

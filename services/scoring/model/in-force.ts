@@ -1,61 +1,67 @@
 import { type ScoringModel, standardModel } from './model.ts'
 
-/** The model of an organization's decisions, and the first moment at which it may be another one. */
+/** The model in force for an organization. */
 export interface CurrentModel {
   model: ScoringModel
+  /** Time of the next known change, epoch milliseconds. */
   until: number
 }
 
-/** By the organization's id. */
+/** Returns the model of an organization, by its id. */
 export type ModelOf = (organizationId: string) => CurrentModel
 
-export const alwaysStandard: ModelOf = () => ({ model: standardModel, until: Infinity })
+export const alwaysStandardModel: ModelOf = () => ({ model: standardModel, until: Infinity })
 
-/** A change of model; `model_id` null: the organization has none of its own any more. */
 export interface ModelChange {
+  /** null = the organization uses the default model again. */
   model_id: string | null
   effective_at: number
 }
 
-/** Both in the order of the log. */
+/** Changes in the order of the log. */
 export interface ModelChanges<C extends ModelChange = ModelChange> {
-  /** Of the organization. */
+  /** Changes of the organization's own model. */
   own: readonly C[]
+  /** Changes of the default model, for organizations without a model of their own. */
   everybody: readonly C[]
 }
 
 export interface InForce<C extends ModelChange = ModelChange> {
-  /** undefined = the standard model, which nobody has changed. */
+  /** undefined = the standard model, because there was no change. */
   change: C | undefined
   /** null = always. */
   since: number | null
 }
 
-/** Of changes in effect the newest counts, so that a later one can take the place of one that is still to come. */
-export function inEffect<C extends ModelChange>(changes: readonly C[], at: number): C | undefined {
+/** Returns the newest change on the log that is in effect. So a newer change can replace a scheduled one. */
+export function changeInEffect<C extends ModelChange>(
+  changes: readonly C[],
+  at: number,
+): C | undefined {
   return changes.findLast(({ effective_at }) => effective_at <= at)
 }
 
-/** The organization's own model, else that of everybody. */
+/** Returns the organization's own model, else the default model. */
 export function modelInForce<C extends ModelChange>(
   { own, everybody }: ModelChanges<C>,
   at: number,
 ): InForce<C> {
-  const mine = inEffect(own, at)
-  if (mine && mine.model_id !== null) return { change: mine, since: mine.effective_at }
-  const theirs = inEffect(everybody, at)
-  const moments = [mine, theirs].flatMap((change) => change?.effective_at ?? [])
-  return { change: theirs, since: moments.length > 0 ? Math.max(...moments) : null }
+  const ownChange = changeInEffect(own, at)
+  if (ownChange && ownChange.model_id !== null)
+    return { change: ownChange, since: ownChange.effective_at }
+  const change = changeInEffect(everybody, at)
+  const times = [ownChange?.effective_at, change?.effective_at].filter((time) => time !== undefined)
+  return { change, since: times.length > 0 ? Math.max(...times) : null }
 }
 
-/** What is in force next by the changes known so far; undefined = nothing else. */
-export function modelToCome<C extends ModelChange>(
+/** Returns the next scheduled model, or undefined if no change is scheduled. */
+export function scheduledModel<C extends ModelChange>(
   changes: ModelChanges<C>,
   at: number,
 ): (InForce<C> & { since: number }) | undefined {
-  const now = modelInForce(changes, at).change
-  const moments = [...changes.own, ...changes.everybody].map(({ effective_at }) => effective_at)
-  const later = moments.filter((moment) => moment > at).toSorted((one, other) => one - other)
-  const since = later.find((moment) => modelInForce(changes, moment).change !== now)
+  const current = modelInForce(changes, at).change
+  const times = [...changes.own, ...changes.everybody].map(({ effective_at }) => effective_at)
+  const later = times.filter((time) => time > at).toSorted((a, b) => a - b)
+  const since = later.find((time) => modelInForce(changes, time).change !== current)
   return since === undefined ? undefined : { change: modelInForce(changes, since).change, since }
 }

@@ -11,7 +11,7 @@ export const categories = [
   'network',
 ] as const
 
-/** The thing that a signal observes. Signals of one channel observe the same thing, so they do not confirm each other. */
+/** Subjects of signals. Signals of one channel observe the same thing, so they can't confirm each other. */
 const channels = [
   'agent',
   'canvas',
@@ -70,40 +70,38 @@ const modelSignal = z.strictObject({
   channel: z.enum(channels),
   strength: z.enum(['weak', 'moderate', 'strong', 'definitive']),
   points: percent.describe(
-    'The risk that this alone means; of a trust signal what it takes away; 0 of context.',
+    'Risk if only this signal fires. For a trust signal, the points it subtracts; 0 for context.',
   ),
   floor: percent
     .nullable()
-    .describe('The score is at least this, whatever speaks for the session.'),
+    .describe('Minimum score if this signal fires, regardless of trust signals.'),
 })
 export type ModelSignal = z.infer<typeof modelSignal>
 
-/** All that makes a score of the signals that fired. */
+/** Everything that turns fired signals into a score. */
 export const scoringModel = z.strictObject({
   name,
-  version: name.describe('Of the standard model that this is, or was made from.'),
+  version: name.describe('Version of the standard model, or of the one this model was made from.'),
   signals: z.record(z.string(), modelSignal),
   proven: z
     .array(z.string())
     .describe(
-      'Signals that prove whose program it is. Where one fired, its points are the score, whatever else did.',
+      'Signals that prove which program it is. If one fires, its points are the score, regardless of other signals.',
     ),
   caps: z
     .strictObject({
-      weak: percent.describe('All weak signals together count as at most this.'),
-      habits: percent.describe('All moderate ones about input.'),
-      trust: percent.describe('What all trust signals take away.'),
-      unconfirmed: percent.describe(
-        'The score where nothing of another channel confirms what fired.',
-      ),
+      weak: percent.describe('Maximum of all weak signals together.'),
+      habits: percent.describe('Maximum of all moderate input signals together.'),
+      trust: percent.describe('Maximum that all trust signals together subtract.'),
+      unconfirmed: percent.describe('Maximum score if no other channel confirms the signals.'),
     })
-    .describe('The most that counts.'),
+    .describe('Upper limits.'),
   floors: z.strictObject({
-    no_snapshot: percent.describe('The least score without a readable snapshot.'),
+    no_snapshot: percent.describe('Minimum score without a readable snapshot.'),
   }),
   confirmation: z
     .strictObject({
-      strong_channels: count.describe('So many channels with a strong signal suffice.'),
+      strong_channels: count.describe('Number of channels with a strong signal that is enough.'),
       supported: z
         .strictObject({
           strong_channels: count,
@@ -111,19 +109,22 @@ export const scoringModel = z.strictObject({
           categories: z.array(z.enum(categories)),
         })
         .describe(
-          'So do fewer, if those with a moderate one of these categories make it so many channels.',
+          'Alternative: fewer channels with a strong signal are enough if channels with a moderate signal of these categories bring the total to `channels`.',
         ),
     })
-    .describe('What the band of a bot takes, if no signal is definitive.'),
+    .describe('Requirements for the verdict `bot` if no signal is definitive.'),
 })
 export type ScoringModel = z.infer<typeof scoringModel>
 
-/** The model of this release. docs/reference/scoring-model.md says what its numbers mean; bench/detection/fit.ts fits points. */
+/**
+ * The model of this release. docs/reference/scoring-model.md says what its numbers mean; bench/detection/fit.ts fits
+ * points.
+ */
 export const standardModel: ScoringModel = scoringModel.parse(document)
 
 const ids = new WeakMap<ScoringModel, string>()
 
-/** `tidegate-5` for the standard model; any other is named by its content, so that equal ones have one name. */
+/** Returns `tidegate-5` for the standard model. Other ids are content hashes, so equal models have the same id. */
 export function modelId(model: ScoringModel): string {
   const id = ids.get(model) ?? idOf(model)
   ids.set(model, id)

@@ -2,18 +2,18 @@ import type { z } from 'zod'
 import { type FieldIssue, invalidFields } from '../../../infra/errors/errors.ts'
 import { parsedJson } from '../../../infra/text.ts'
 import { type ModelSignal, type ScoringModel, scoringModel, standardModel } from './model.ts'
-import { belowBot } from './score.ts'
+import { maxScoreBelowBot } from './score.ts'
 
 /**
- * A customer's own model from the text of its file; 422 naming everything that is wrong with it. It may count evidence
- * otherwise than the standard model. What a signal is stays as it is, and what protects cannot be taken away: floors and
- * definitive signals are not lowered, and what nothing confirms is no bot.
+ * Parses a customer's model. Throws 422 with every problem. The model may weigh evidence differently from the standard
+ * model, but can't redefine signals or weaken safeguards: floors and definitive signals can't be lowered, and
+ * unconfirmed evidence can't reach the verdict `bot`.
  */
 export function parseModel(text: string): ScoringModel {
   const { data, error } = scoringModel.safeParse(parsedJson(text))
   const fields = error
     ? error.issues.flatMap(fieldIssues)
-    : broken([...rulesOf(data), ...signalRules(data)])
+    : brokenRules([...modelRules(data), ...signalRules(data)])
   if (data && fields.length === 0) return data
   throw invalidFields({ fields })
 }
@@ -33,27 +33,27 @@ function fieldIssues({ path, message, ...issue }: z.core.$ZodIssue): FieldIssue[
 }
 
 /**
- * As the log has it, and complete for this release: what it does not know, because the model was made for an earlier one,
- * is as in the standard model, and a signal that this release does not have is left out.
+ * Parses a model from the log and completes it for this release: signals that the model lacks are as in the standard
+ * model, and signals that this release lacks are left out.
  */
 export function storedModel(text: string): ScoringModel {
-  const own = scoringModel.parse(JSON.parse(text))
+  const model = scoringModel.parse(JSON.parse(text))
   const signals = Object.entries(standardModel.signals).map(([slug, standard]) => [
     slug,
-    own.signals[slug] ?? standard,
+    model.signals[slug] ?? standard,
   ])
-  return { ...own, signals: Object.fromEntries(signals) }
+  return { ...model, signals: Object.fromEntries(signals) }
 }
 
 type Rule = [holds: boolean, name: string, expected: string]
 
-function broken(rules: Rule[]): FieldIssue[] {
+function brokenRules(rules: Rule[]): FieldIssue[] {
   return rules.flatMap(([holds, name, expected]) =>
     holds ? [] : [{ name, issue: 'invalid', expected }],
   )
 }
 
-function rulesOf({ version, proven, caps, floors }: ScoringModel): Rule[] {
+function modelRules({ version, proven, caps, floors }: ScoringModel): Rule[] {
   const { no_snapshot } = standardModel.floors
   const provable = standardModel.proven
   const newest = `${standardModel.version}, as of the standard model, once its changes are in this one`
@@ -62,7 +62,11 @@ function rulesOf({ version, proven, caps, floors }: ScoringModel): Rule[] {
     ...proven.map(
       (slug, i): Rule => [provable.includes(slug), `proven.${i}`, provable.join(' or ')],
     ),
-    [caps.unconfirmed <= belowBot, 'caps.unconfirmed', `${belowBot} at most, below a bot`],
+    [
+      caps.unconfirmed <= maxScoreBelowBot,
+      'caps.unconfirmed',
+      `${maxScoreBelowBot} at most, below a bot`,
+    ],
     [floors.no_snapshot >= no_snapshot, 'floors.no_snapshot', `${no_snapshot} at least`],
   ]
 }

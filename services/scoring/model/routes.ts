@@ -8,30 +8,30 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import { listModelChanges } from '../../../projections/policies/queries.ts'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
-import { type InForce, modelInForce, modelToCome } from './in-force.ts'
+import { type InForce, modelInForce, scheduledModel } from './in-force.ts'
 import { modelId, type ScoringModel, standardModel } from './model.ts'
 import { storedModel } from './own-model.ts'
 import { currentModelSchema, type modelSchema } from './schemas.ts'
 
-interface KnownModel {
+interface EffectiveModel {
   id: string
   model: ScoringModel
-  /** Epoch milliseconds; null = it was never another. */
+  /** Epoch milliseconds; null = the model was never changed. */
   effectiveAt: number | null
 }
 
-/** The model of an organization's decisions, or of those of everybody who has no model of their own. */
+/** Returns the model of an organization, or the default model if the id is null. */
 async function findModel(
   db: Db,
   organizationId: string | null,
   at: number,
-): Promise<{ current: KnownModel; next: KnownModel | undefined }> {
+): Promise<{ current: EffectiveModel; next: EffectiveModel | undefined }> {
   const changes = await listModelChanges(db, organizationId)
-  const next = modelToCome(changes, at)
-  return { current: known(modelInForce(changes, at)), next: next && known(next) }
+  const next = scheduledModel(changes, at)
+  return { current: effectiveModel(modelInForce(changes, at)), next: next && effectiveModel(next) }
 }
 
-function known({ change, since }: InForce<ScoringModelRow>): KnownModel {
+function effectiveModel({ change, since }: InForce<ScoringModelRow>): EffectiveModel {
   const { document = null } = change ?? {}
   const model = document === null ? standardModel : storedModel(document)
   return { id: modelId(model), model, effectiveAt: since }
@@ -47,9 +47,9 @@ export function scoringModelRoutes(
     auth: auth.requireSecret('sessions:read'),
     operationId: 'getScoringModel',
     tag: 'Sessions',
-    summary: 'Retrieve the model by which sessions are scored now',
+    summary: 'Retrieve the scoring model',
     description:
-      'Requires the `sessions:read` secret-key scope. Every score follows from the signals that fired and this document.',
+      'Requires the `sessions:read` secret-key scope. Returns the model in effect and, if a change is scheduled, the next one. A score depends only on the signals that fired and this document.',
     answers: { 200: single(currentModelSchema) },
     async run(request) {
       const { organizationId } = auth.scope(request)
@@ -59,7 +59,7 @@ export function scoringModelRoutes(
   })
 }
 
-function json({ id, model, effectiveAt }: KnownModel): z.output<typeof modelSchema> {
+function json({ id, model, effectiveAt }: EffectiveModel): z.output<typeof modelSchema> {
   const effective_at = effectiveAt === null ? null : iso(effectiveAt)
   const is_standard = id === modelId(standardModel)
   return { object: 'scoring_model', id, is_standard, effective_at, document: model }

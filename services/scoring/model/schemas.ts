@@ -5,15 +5,19 @@ import { scoringModel } from './model.ts'
 export const modelSchema = z
   .strictObject({
     object: z.literal('scoring_model'),
-    id: z.string().describe('As decisions name it.'),
-    is_standard: z.boolean().describe('Whether it is the one that this release brings.'),
-    effective_at: timestamp.nullable().describe('Null where it was never another.'),
+    id: z.string().describe('Model id, as in `scoring.model` of sessions.'),
+    is_standard: z.boolean().describe('True if this is the standard model of the release.'),
+    effective_at: timestamp
+      .nullable()
+      .describe('Time when the model took effect. Null if the model was never changed.'),
     document: scoringModel,
   })
   .meta({ id: 'ScoringModel' })
 
 export const currentModelSchema = modelSchema
-  .extend({ next: modelSchema.nullable().describe('That of a change which is still to come.') })
+  .extend({
+    next: modelSchema.nullable().describe('Model of a scheduled change; null if there is none.'),
+  })
   .meta({ id: 'CurrentScoringModel' })
 
 export type ScoringModelAnswer = z.output<typeof currentModelSchema>

@@ -8,11 +8,11 @@ export type CountRequest = (decision: Pick<RequestDecision, 'verdict' | 'agent'>
 const verdicts: RequestDecision['verdict'][] = ['bot', 'inconclusive']
 const statuses: AgentStatus[] = ['none', 'declared', 'signed', 'verified', 'spoofed']
 
-/** All that stays of a request that was scored. */
+/** Counts scored requests. Nothing else about them is stored. */
 export function countRequests(registry: Registry): CountRequest {
   const requests = createCounter(registry, {
     name: 'tidegate_requests_scored_total',
-    help: 'Requests that edges had scored, by verdict and by whether their agent is who it says.',
+    help: 'Requests scored for edges, by verdict and agent verification.',
     labels: { verdict: verdicts, agent: statuses },
   })
   return ({ verdict, agent }) => requests.inc({ verdict, agent: agent.status })

@@ -14,7 +14,13 @@ import type { FindTrusted } from '../identity/trusted.ts'
 import { decideRequest, type EdgeRequest, type RequestDecision } from './decide.ts'
 import { isListedHost, listedHosts } from './hosts.ts'
 import type { CountRequest } from './metrics.ts'
-import { mostScored, scoreBody, scoreBodyBytes, scoredRequest, scoringCostOf } from './schemas.ts'
+import {
+  maxScoredRequests,
+  scoreBody,
+  scoreBodyBytes,
+  scoredRequest,
+  scoringCostOf,
+} from './schemas.ts'
 
 export interface RequestOptions {
   auth: Pick<KeyAuth, 'requireSecretCosting' | 'secret'>
@@ -22,7 +28,7 @@ export interface RequestOptions {
   directories: Pick<Directories, 'find'>
   findTrusted: FindTrusted
   onScored: CountRequest
-  /** Hosts beside those of the organization's keys. */
+  /** Hosts that all organizations may send, in addition to those of their keys. */
   firstPartyUrls: readonly string[]
   maxLifetimeMs: number
   clock: Clock
@@ -30,21 +36,12 @@ export interface RequestOptions {
 
 const scope = 'requests:score'
 const parameterSet = 'request_score'
-// Other requests wait no longer for a call with costly items. Most calls are done within one turn of the event loop.
+// Yield to the event loop after this time, so that expensive calls don't delay others. Most calls finish sooner.
 const turnMs = 5
 
-/** `POST /v1/requests/score`. Everything is in memory. */
+/** Defines `POST /v1/requests/score`, which decides from memory, without a query or lookup. */
 export function requestRoutes(app: FastifyInstance, options: RequestOptions): void {
-  const {
-    auth,
-    network,
-    directories,
-    findTrusted,
-    onScored,
-    firstPartyUrls,
-    maxLifetimeMs,
-    clock,
-  } = options
+  const { auth, network, directories, onScored, firstPartyUrls, maxLifetimeMs, clock } = options
   const { onRequest, preParsing } = auth.requireSecretCosting(scope, scoringCostOf, 'requests')
   endpoint(app, {
     route: 'POST /v1/requests/score',
@@ -53,8 +50,8 @@ export function requestRoutes(app: FastifyInstance, options: RequestOptions): vo
     frequent: true,
     operationId: 'scoreRequests',
     tag: 'Agents',
-    summary: 'Say of requests that run no JavaScript whether a program made them',
-    description: `Requires the \`${scope}\` secret-key scope. Up to ${mostScored} requests as an edge saw them, answered in their order. Each costs one unit of a bucket that no other endpoint takes from. Nothing of a request is stored.`,
+    summary: 'Score requests without JavaScript',
+    description: `Requires the \`${scope}\` secret-key scope. Decides whether requests that reached your edge were made by a program. Takes up to ${maxScoredRequests} requests and returns the results in the same order. Each request costs one unit of a rate limit that only this endpoint uses. No request data is stored.`,
     body: scoreBody,
     parameterSet,
     answers: { 200: single(z.array(scoredRequest)) },
@@ -62,17 +59,17 @@ export function requestRoutes(app: FastifyInstance, options: RequestOptions): vo
       const { requests } = request.body
       const { organizationId, origins } = auth.secret(request)
       checkHosts(requests, listedHosts({ origins, firstPartyUrls }))
-      const directory = (url: string) => directories.find(url)
-      const trusted = (domain: string) => findTrusted(organizationId, domain)
-      const known = { network, directory, trusted, maxLifetimeMs, now: clock() }
+      const findDirectory = (url: string) => directories.find(url)
+      const findTrusted = (domain: string) => options.findTrusted(organizationId, domain)
+      const knowledge = { network, findDirectory, findTrusted, maxLifetimeMs, now: clock() }
       const data: z.output<typeof scoredRequest>[] = []
       let turnEndsAt = performance.now() + turnMs
-      for (const one of requests) {
+      for (const edgeRequest of requests) {
         if (performance.now() > turnEndsAt) {
           await nextTurn()
           turnEndsAt = performance.now() + turnMs
         }
-        const decision = decideRequest(one, known)
+        const decision = decideRequest(edgeRequest, knowledge)
         onScored(decision)
         data.push(decisionJson(decision))
       }
@@ -82,8 +79,8 @@ export function requestRoutes(app: FastifyInstance, options: RequestOptions): vo
 }
 
 function checkHosts(requests: EdgeRequest[], listed: string[]): void {
-  checkEach(requests, (one, i) => {
-    if (isListedHost(one, listed)) return
+  checkEach(requests, (request, i) => {
+    if (isListedHost(request, listed)) return
     const expected = 'a host of an allowed origin of a publishable key'
     const name = `requests.${i}.authority`
     throw invalidField({ name, issue: 'not_allowed', expected }, { parameter_set: parameterSet })

@@ -5,8 +5,8 @@ import { ja4Pattern } from '../../../infra/http/handshake.ts'
 import { agent, verdict } from '../../../projections/sessions/decision-schemas.ts'
 import { requestReasons, uncheckedNames } from './decide.ts'
 
-export const mostScored = 50
-/** Fifty requests with headers of the size that browsers send fit several times. */
+export const maxScoredRequests = 50
+/** Several times the size of 50 requests with a browser's headers. */
 export const scoreBodyBytes = 1024 * 1024
 const maxHeaders = 100
 const maxHeaderCharacters = 16 * 1024
@@ -28,14 +28,12 @@ const edgeRequest = z.strictObject({
     .refine((host) => URL.canParse(`https://${host}`), {
       error: 'a host, with its port where that is not the usual one',
     })
-    .describe(
-      'Host, with its port where that is not the usual one. One of the hosts of your organization.',
-    ),
+    .describe('Host, with the port unless it is the default. Must be a host of your organization.'),
   path: z
     .string()
     .max(8192)
     .regex(/^\/[\x21-\x7e]*$/, { error: 'a path and query, percent-encoded' })
-    .describe('Path and query as they came.'),
+    .describe('Path and query as received.'),
   headers: z
     .array(header)
     .max(maxHeaders)
@@ -43,32 +41,34 @@ const edgeRequest = z.strictObject({
       error: `at most ${maxHeaderCharacters} characters in all names and values`,
     })
     .describe(
-      `Names and values in the order in which they came, at most ${maxHeaderCharacters} characters together. Leave cookies and credentials out.`,
+      `Header names and values in the order received, at most ${maxHeaderCharacters} characters in total. Leave out cookies and credentials.`,
     ),
   ip: z
     .string()
     .refine((ip) => isIP(ip) !== 0 && !ip.includes('%'), { error: 'an IPv4 or IPv6 address' })
     .meta({ anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] })
-    .describe('Whose connection the edge saw.'),
+    .describe('IP address that connected to your edge.'),
   ja4: z.string().regex(ja4Pattern, { error: 'a JA4' }).nullable().optional(),
 })
 
-export const scoreBody = z.strictObject({ requests: z.array(edgeRequest).min(1).max(mostScored) })
+export const scoreBody = z.strictObject({
+  requests: z.array(edgeRequest).min(1).max(maxScoredRequests),
+})
 
 export const scoredRequest = z
   .strictObject({
     verdict: verdict
       .extract(['bot', 'inconclusive'])
-      .describe('Never `human`: a request shows no person.'),
+      .describe("Verdict on the request. Never `human`, because a request can't prove a person."),
     agent,
     reasons: z
       .array(z.enum(requestReasons))
-      .describe('What the request shows, also where that is not enough for a verdict.'),
+      .describe('Findings about the request, including those that alone are not enough for `bot`.'),
     unchecked: z
       .array(z.enum(uncheckedNames))
-      .describe('What might have said more, and was not looked at.'),
+      .describe('Checks that could have told more, but were not made.'),
   })
   .meta({ id: 'ScoredRequest' })
 
-/** The cost is read before the body is validated. */
-export const scoringCostOf = costOfItems('requests', mostScored)
+/** Reads the cost before the body is validated. */
+export const scoringCostOf = costOfItems('requests', maxScoredRequests)

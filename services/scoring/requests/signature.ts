@@ -1,45 +1,45 @@
 import { checkSignature } from '../../../infra/wire/web-bot-auth/check.ts'
-import { namedAgentHost, type ReceivedRequest } from '../../../infra/wire/web-bot-auth/fields.ts'
-import { judge } from '../identity/outcomes.ts'
-import type { LookedUp } from '../identity/tables.ts'
+import {
+  type ReceivedRequest,
+  signatureAgentHost,
+} from '../../../infra/wire/web-bot-auth/fields.ts'
+import { verifyWithDirectory } from '../identity/outcomes.ts'
+import type { StoredLookup } from '../identity/tables.ts'
 import type { SignatureCheck, TrustedDirectory } from '../session/identity.ts'
 
 export interface SignatureKnowledge {
-  /** What is known of a directory of keys, by its address. */
-  directory: (url: string) => LookedUp | undefined
-  /** Whether the caller's organization trusts the directory of a domain. */
-  trusted: (domain: string) => TrustedDirectory | null
+  /** Returns the fetched key directory at a URL. */
+  findDirectory: (url: string) => StoredLookup | undefined
+  /** Returns null if the caller's organization does not trust the domain's directory. */
+  findTrusted: (domain: string) => TrustedDirectory | null
   maxLifetimeMs: number
   /** Epoch milliseconds. */
   now: number
 }
 
-export interface SignedBy {
-  /** Host of the agent's directory; null without a Signature-Agent that names one. */
+export interface EdgeSignature {
+  /** Host of the agent's key directory; null without a Signature-Agent header that names one. */
   domain: string | null
-  /** Null without any header of Web Bot Auth. */
+  /** null without any Web Bot Auth header. */
   signature: SignatureCheck | null
 }
 
-/** Whose signature a request to `baseUrl` has, by keys that are in memory. Whether it was used before is not known. */
-export function signedBy(
+/** Verifies the signature of a request to `baseUrl` with keys in memory. Doesn't check for replays. */
+export function readSignature(
   request: ReceivedRequest,
-  { baseUrl, directory, trusted, ...rules }: SignatureKnowledge & { baseUrl: string },
-): SignedBy {
+  { baseUrl, findDirectory, findTrusted, ...rules }: SignatureKnowledge & { baseUrl: string },
+): EdgeSignature {
   const checked = checkSignature(request, { ...rules, baseUrls: [baseUrl] })
   if (!checked) return { domain: null, signature: null }
   if (checked.status !== 'signed') {
     const reason = 'reason' in checked ? checked.reason : null
-    const domain = namedAgentHost(request)
-    const known = {
-      trusted: domain === null ? null : trusted(domain),
-      keyId: null,
-      fetchedAt: null,
-    }
-    return { domain, signature: { ...known, status: checked.status, reason } }
+    const domain = signatureAgentHost(request)
+    const trusted = domain === null ? null : findTrusted(domain)
+    const { status } = checked
+    return { domain, signature: { trusted, keyId: null, fetchedAt: null, status, reason } }
   }
   const { agent, keyId: key_id, bases, bytes, directory: url } = checked.signature
   const signed = { key_id, bases, bytes: bytes.toString('base64') }
-  const { outcome } = judge(signed, directory(url), rules.now)
-  return { domain: agent, signature: { ...outcome, trusted: trusted(agent) } }
+  const { outcome } = verifyWithDirectory(signed, findDirectory(url), rules.now)
+  return { domain: agent, signature: { ...outcome, trusted: findTrusted(agent) } }
 }

@@ -14,11 +14,12 @@ export interface Agent {
   systemName: string | null
   systemVersion: string | null
   formFactor: 'desktop' | 'mobile' | 'tablet' | 'unknown'
-  /** The app around an embedded web view, null for an ordinary browser. */
+  /** Name of the app around a web view; null for an ordinary browser. */
   appName: string | null
   webView: boolean
-  /** An app's own Chromium, as of Qt or Electron: the app makes its input events, and may report no pointing device. */
+  /** True for Chromium in an app (Qt, Electron). The app creates input events, and may report no pointing device. */
   embedded: boolean
+  /** True if the user agent is on the isbot list. */
   listed: boolean
 }
 
@@ -47,7 +48,7 @@ const systems: Record<string, System> = {
 
 const engines: Record<string, Engine> = { Blink: 'blink', WebKit: 'webkit', Gecko: 'gecko' }
 
-const nobody: Agent = {
+const noAgent: Agent = {
   browser: null,
   version: null,
   major: null,
@@ -62,15 +63,15 @@ const nobody: Agent = {
   listed: false,
 }
 
-// Parsing is a pure function of the string, costly, and few strings make up most of the traffic.
-const parsed = createLru<string, Agent>(2000)
+// Parsing is slow, and few strings make up most of the traffic.
+const cache = createLru<string, Agent>(2000)
 
 export function readAgent(userAgent: string): Agent {
-  if (!userAgent) return nobody
-  const known = parsed.get(userAgent)
-  if (known) return known
+  if (!userAgent) return noAgent
+  const cached = cache.get(userAgent)
+  if (cached) return cached
   const agent = parseAgent(userAgent)
-  parsed.set(userAgent, agent)
+  cache.set(userAgent, agent)
   return agent
 }
 
@@ -84,7 +85,7 @@ function parseAgent(userAgent: string): Agent {
     system: systems[os.name ?? ''] ?? 'other',
     systemName: os.name ?? null,
     systemVersion: os.version ?? null,
-    // Bowser names no type for Chromebooks.
+    // Bowser reports no platform type for Chromebooks.
     formFactor: formFactorOf(os.name === 'Chrome OS' ? 'desktop' : platform.type),
     appName: appOf(userAgent),
     webView: isWebView(userAgent),
@@ -93,7 +94,7 @@ function parseAgent(userAgent: string): Agent {
   }
 }
 
-/** Whether the isbot list has it, and it is no web view of an app. Costs much less than to read all of it. */
+/** Returns true for a user agent on the isbot list that isn't a web view. Much faster than `readAgent`. */
 export const isListedBot = (userAgent: string): boolean => isbot(userAgent) && !isWebView(userAgent)
 
 const appOf = (userAgent: string) => apps.find(([pattern]) => pattern.test(userAgent))?.[1] ?? null
@@ -104,7 +105,7 @@ function formFactorOf(type: string | undefined): Agent['formFactor'] {
   return type === 'desktop' || type === 'mobile' || type === 'tablet' ? type : 'unknown'
 }
 
-// Safari on iOS says `Safari/`; an app's own web view does not.
+// Safari on iOS has `Safari/` in its user agent; web views don't.
 function isIosWebView(userAgent: string): boolean {
   return /\b(iPhone|iPad|iPod)\b/.test(userAgent) && !/Safari\//.test(userAgent)
 }

@@ -1,18 +1,18 @@
 import { createHmac } from 'node:crypto'
 import { bankNumbersOf } from '../../../infra/challenges/bank.ts'
 import {
-  answersAsAnother,
   type EngineFamily,
   type EngineVersion,
   engineName,
   engineVersionOf,
   isRecorded,
+  matchesAnotherEngine,
   questionsOf,
   recordedAnswer,
 } from '../../../infra/challenges/challenges.ts'
-import { isPlausible, repeatedTexts } from '../../../infra/challenges/plausible.ts'
+import { countRepeatedTexts, isPlausible } from '../../../infra/challenges/plausible.ts'
 import { isSameText } from '../../../infra/crypto/same-text.ts'
-import { memoized } from '../../../infra/lru.ts'
+import { memoize } from '../../../infra/lru.ts'
 import {
   type AnswerKey,
   type Answers,
@@ -32,26 +32,28 @@ import type { Snapshot } from '../../../schemas/observations.ts'
 import type { Agent } from './agent.ts'
 import type { DocumentState, SessionState } from './state.ts'
 
-/** How a snapshot answers its document, and whether its engine and graphics answer as the claimed ones do. */
+// Judges challenge-response answers. A snapshot must answer its document's challenge, keyed by it (`proof`). Each
+// document also asks how the JavaScript engine behaves, and for a canvas drawing. Answers to the repository's questions
+// were recorded and are public, so they prove little. Bank questions are private to the deployment, which learns their
+// answers from sessions. Once an engine is learned, only bank answers confirm it, and recorded ones can only contradict.
+
+/** Results of checking a snapshot's answers. */
 export interface AnswerFacts {
-  /** `echoed`: as SDKs before 0.2 did, which give the document's texts back in clear. */
+  /** `echoed`: SDKs before 0.2 return the challenge in clear. */
   proof: 'keyed' | 'echoed' | 'wrong' | 'none'
   engine: EngineVerdict
-  /**
-   * What the engine was compared with: the repository's recorded answers, or those that the deployment learned.
-   * `simulated`: with nothing, because a script that `tidegate dev` trusts proved itself.
-   */
+  /** Source of the expected answers. `simulated`: none, because `tidegate dev` trusts the script. */
   engineBy: 'recorded' | 'learned' | 'simulated'
-  /** Set where the answers are plausible, and the deployment has not learned the engine, so that they prove little. */
+  /** Set if the answers are plausible but prove little, because the deployment has not learned the engine. */
   notLearned: (Pick<LearningProgress, 'visitors' | 'needed'> & { engine: EngineFamily }) | null
-  /** Answers to the document's questions, the deployment's own included. */
+  /** Answers to the document's questions, including bank questions. */
   toQuestions: readonly EngineAnswer[]
   canvas: 'as_others' | 'otherwise' | 'unknown'
 }
 
 /**
- * `to_come`: its answers to the deployment's own questions come with the next body. `unrecorded`: its answers are not
- * known, as with Apple's engine, and they are not those of another one.
+ * `to_come`: the answers to bank questions come with the next body. `unrecorded`: the engine's answers are not known,
+ * as for Apple's, and they are not those of another engine.
  */
 type EngineVerdict =
   | 'as_claimed'
@@ -80,17 +82,17 @@ export interface AnswersInput {
   sessionId: string
   learned: LearnedAnswers
   simulationKey: SimulationKey | undefined
-  toBank: BankAnswers
+  bankAnswers: BankAnswers
 }
 
-/** Answers to the deployment's own questions of a document, in their order; undefined where one is missing. */
+/** Answers to a document's bank questions, in order; undefined for a missing one. */
 type BankAnswers = readonly (EngineAnswer | undefined)[] | 'to_come'
 
 export function judgeAnswers(input: AnswersInput): AnswerFacts {
   const proof = proofOf(input.snapshot, input.document)
   if (isSimulated(input))
     return { ...noAnswers, proof, engine: 'as_claimed', engineBy: 'simulated' }
-  const toQuestions = [...answersToRecorded(input), ...givenOf(input.toBank)]
+  const toQuestions = [...recordedQuestionAnswers(input), ...givenOf(input.bankAnswers)]
   return {
     proof,
     canvas: canvasOf(input),
@@ -106,16 +108,15 @@ function isSimulated({ simulationKey, sessionId, snapshot, document }: AnswersIn
 }
 
 export function verifiesAnswers(key: AnswerKey, answers: Answers, mac: string): boolean {
-  const own = createHmac('sha256', answerKeyText(key))
+  const expected = createHmac('sha256', answerKeyText(key))
     .update(answerText(answers))
     .digest('base64url')
-  return isSameText(own, mac)
+  return isSameText(expected, mac)
 }
 
-/** Whether the snapshot answers its document. */
 function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['proof'] {
   const { challenge, timing_nonce: timingNonce } = document
-  // A document whose opening was forgotten has nothing to compare with.
+  // Without the document's opening there is nothing to compare with.
   if (challenge === '') return 'keyed'
   if (proofs.answer_mac !== null) {
     const answers = { canvas: proofs.canvas_challenge_hash, engine: proofs.engine_answers }
@@ -127,63 +128,66 @@ function proofOf({ proofs }: Snapshot, document: DocumentState): AnswerFacts['pr
   return proofs.challenge === challenge && proofs.timing_nonce === timingNonce ? 'echoed' : 'wrong'
 }
 
-/**
- * Compares the engine with the claimed one. The repository's questions only contradict once the deployment has learned
- * the answers to its own, because their answers are public.
- */
+/** Compares the answers with those of the claimed engine: recorded ones first, then bank answers if it is learned. */
 function engineOf(input: AnswersInput): Pick<AnswerFacts, 'engine' | 'engineBy' | 'notLearned'> {
-  const { document, userAgent, learned, environment, organizationId, toBank } = input
+  const { document, userAgent, learned, environment, organizationId, bankAnswers } = input
   const version = engineVersionOf(userAgent)
-  const recorded = byRecorded(input, version)
-  const byRepository = { engine: recorded, engineBy: 'recorded', notLearned: null } as const
-  if (recorded === 'otherwise' || recorded === 'unanswered') return byRepository
-  if (!version || document.challenge === '') return byRepository
-  const of = { environment, organizationId, class: version.family }
-  const { isLearned, visitors, needed } = learned.progress(of)
-  if (isLearned)
-    return { engine: byBank(toBank, { learned, of }), engineBy: 'learned', notLearned: null }
-  const engine = byForm(input) ?? recorded
+  const recorded = judgeByRecorded(input, version)
+  const result = { engine: recorded, engineBy: 'recorded', notLearned: null } as const
+  if (recorded === 'otherwise' || recorded === 'unanswered') return result
+  if (!version || document.challenge === '') return result
+  const answerClass = { environment, organizationId, class: version.family }
+  const { isLearned, visitors, needed } = learned.progress(answerClass)
+  if (isLearned) {
+    const engine = judgeByBank(bankAnswers, { learned, answerClass })
+    return { engine, engineBy: 'learned', notLearned: null }
+  }
+  const engine = judgeByForm(input) ?? recorded
   const isPossible = engine === 'as_claimed' || engine === 'unrecorded'
   const notLearned = isPossible ? { engine: version.family, visitors, needed } : null
   return { engine, engineBy: 'recorded', notLearned }
 }
 
-function byRecorded(input: AnswersInput, version: EngineVersion | null): EngineVerdict {
-  const { snapshot, document, userAgent: _, ...known } = input
+function judgeByRecorded(input: AnswersInput, version: EngineVersion | null): EngineVerdict {
+  const { snapshot, document, userAgent: _, ...scope } = input
   const answers = new Map(snapshot.proofs.engine_answers.map(({ id, answer }) => [id, answer]))
   const questions = recordedQuestions(document)
   if (questions.some(({ id }) => !answers.has(id))) return 'unanswered'
   if (!version) return 'unknown'
   const isRight = questions.map(({ id }) =>
-    isExpected(answers.get(id) ?? '', { version, question: id, ...known }),
+    isExpected(answers.get(id) ?? '', { version, question: id, ...scope }),
   )
   const judged = verdictOf(isRight)
   if (judged !== 'unknown' || isRecorded(version) || questions.length === 0) return judged
-  return answersAsAnother(answersToRecorded(input)) ? 'otherwise' : 'unrecorded'
+  return matchesAnotherEngine(recordedQuestionAnswers(input)) ? 'otherwise' : 'unrecorded'
 }
 
-// A new version of an engine may throw another error than those that were recorded.
+// A new engine version may throw errors that were not recorded yet.
 const maxImplausible = 0.25
 
-/** Judges answers that nothing is known of; undefined where an engine may have given them. */
-function byForm(input: AnswersInput): 'otherwise' | 'unanswered' | undefined {
-  const { document, learned, toBank } = input
+/**
+ * Judges the form of answers when the right ones are not known. Returns undefined if an engine could have given them.
+ */
+function judgeByForm(input: AnswersInput): 'otherwise' | 'unanswered' | undefined {
+  const { document, learned, bankAnswers } = input
   const bank = bankNumbersOf(document.challenge, document.opened_at).flatMap((number) =>
-    learned.ownQuestions(number),
+    learned.bankQuestions(number),
   )
-  if (bank.length > 0 && toBank !== 'to_come' && toBank.includes(undefined)) return 'unanswered'
-  const questions = new Map([...recordedQuestions(document), ...bank].map((one) => [one.id, one]))
-  const given = [...answersToRecorded(input), ...givenOf(toBank)]
+  const isMissing = bankAnswers !== 'to_come' && bankAnswers.includes(undefined)
+  if (bank.length > 0 && isMissing) return 'unanswered'
+  const asked = [...recordedQuestions(document), ...bank]
+  const questions = new Map(asked.map((question) => [question.id, question]))
+  const given = [...recordedQuestionAnswers(input), ...givenOf(bankAnswers)]
   const implausible = given.filter(({ id, answer }) => {
     const question = questions.get(id)
     return question !== undefined && !isPlausible(question, answer)
   })
-  return implausible.length + repeatedTexts(given) > given.length * maxImplausible
+  return implausible.length + countRepeatedTexts(given) > given.length * maxImplausible
     ? 'otherwise'
     : undefined
 }
 
-function answersToRecorded({
+function recordedQuestionAnswers({
   snapshot,
   document,
 }: Pick<AnswersInput, 'snapshot' | 'document'>): EngineAnswer[] {
@@ -191,15 +195,15 @@ function answersToRecorded({
   return snapshot.proofs.engine_answers.filter(({ id }) => ids.has(id))
 }
 
-// An SDK answers this to a kind of question that it does not know.
-const unknownKind = 'object null'
+// SDKs give this answer to a question of a kind that they don't support.
+const unsupportedAnswer = 'object null'
 
-const givenOf = (toBank: BankAnswers): EngineAnswer[] =>
-  toBank === 'to_come' ? [] : toBank.filter((one) => one !== undefined)
+const givenOf = (bankAnswers: BankAnswers): EngineAnswer[] =>
+  bankAnswers === 'to_come' ? [] : bankAnswers.filter((answer) => answer !== undefined)
 
 /**
- * The answers to the deployment's own questions, which come after the snapshot. Until they do, those of the session's
- * document before count. Ids of other deployments' keys are left out.
+ * Returns the answers to the document's bank questions, which follow the snapshot. Until they arrive, the answers of
+ * the session's previous document count.
  */
 export function bankAnswersOf(
   { documents, late_answers: late }: SessionState,
@@ -208,46 +212,48 @@ export function bankAnswersOf(
   if (document.challenge === '') return []
   const answers = new Map(
     [...snapshot.proofs.engine_answers, ...(late?.answers ?? [])]
-      .filter(({ answer }) => answer !== unknownKind)
-      .map((one) => [one.id, one]),
+      .filter(({ answer }) => answer !== unsupportedAnswer)
+      .map((answer) => [answer.id, answer]),
   )
-  const toBankOf = ({ challenge, opened_at }: DocumentState) =>
+  const answersIn = ({ challenge, opened_at }: DocumentState) =>
     bankNumbersOf(challenge, opened_at).map((number) =>
       learned
-        .ownQuestions(number)
+        .bankQuestions(number)
         .map(({ id }) => answers.get(id))
-        .find((one) => one !== undefined),
+        .find((answer) => answer !== undefined),
     )
-  const given = toBankOf(document)
+  const given = answersIn(document)
   if (document.is_answered || !given.includes(undefined)) return given
-  const answered = documents.find(({ hash }) => hash === late?.document)
-  return answered ? toBankOf(answered) : 'to_come'
+  const previous = documents.find(({ hash }) => hash === late?.document)
+  return previous ? answersIn(previous) : 'to_come'
 }
 
-function byBank(
-  toBank: BankAnswers,
-  { learned, of }: { learned: LearnedAnswers; of: AnswerClass },
+function judgeByBank(
+  bankAnswers: BankAnswers,
+  { learned, answerClass }: { learned: LearnedAnswers; answerClass: AnswerClass },
 ): EngineVerdict {
-  if (toBank === 'to_come') return toBank
-  if (toBank.includes(undefined)) return 'unanswered'
+  if (bankAnswers === 'to_come') return bankAnswers
+  if (bankAnswers.includes(undefined)) return 'unanswered'
   return verdictOf(
-    toBank.map((one) => one && learned.right({ ...of, question: String(one.id) })?.has(one.answer)),
+    bankAnswers.map((given) => {
+      if (!given) return undefined
+      return learned.answersTo({ ...answerClass, question: String(given.id) })?.has(given.answer)
+    }),
   )
 }
 
-// Fewer comparable answers decide nothing.
-const enough = 3
+const minJudged = 3
 
-/** By answers that are right, wrong, or not known (undefined). */
+/** Returns a verdict from answers that are right, wrong, or can't be judged (undefined). */
 function verdictOf(answers: (boolean | undefined)[]): EngineVerdict {
   const judged = answers.filter((isRight) => isRight !== undefined)
-  if (judged.length < enough) return 'unknown'
+  if (judged.length < minJudged) return 'unknown'
   const share = judged.filter(Boolean).length / judged.length
   return share >= 0.75 ? 'as_claimed' : share < 0.5 ? 'otherwise' : 'unknown'
 }
 
-// Each batch of a document needs its questions again.
-const questionsOfChallenge = memoized(2000, questionsOf)
+// Cached because every batch of a document needs its questions.
+const questionsOfChallenge = memoize(2000, questionsOf)
 
 const recordedQuestions = ({ challenge }: DocumentState): EngineQuestion[] =>
   challenge === '' ? [] : questionsOfChallenge(challenge)
@@ -257,13 +263,14 @@ interface Expectation extends Pick<AnswersInput, 'environment' | 'organizationId
   question: number
 }
 
-// By learned answers, or else by recorded ones. Undefined where there are none.
+// Compares with learned answers, else with the recorded one. Returns undefined if there is neither.
 function isExpected(
   answer: string,
-  { version, question, learned, ...of }: Expectation,
+  { version, question, learned, ...scope }: Expectation,
 ): boolean | undefined {
-  const seen = learned.right({ ...of, class: engineName(version), question: String(question) })
-  if (seen) return seen.has(answer)
+  const query = { ...scope, class: engineName(version), question: String(question) }
+  const learnedAnswers = learned.answersTo(query)
+  if (learnedAnswers) return learnedAnswers.has(answer)
   const recorded = recordedAnswer(version, question)
   return recorded === undefined ? undefined : answer === recorded
 }
@@ -273,22 +280,21 @@ function canvasOf({
   document,
   agent,
   learned,
-  ...of
+  ...scope
 }: AnswersInput): AnswerFacts['canvas'] {
   const answer = snapshot.proofs.canvas_challenge_hash
   const canvasClass = canvasClassOf(snapshot, agent)
   const isNoise = snapshot.canvas.noise_detected !== false
   if (answer === null || canvasClass === null || isNoise || !document.canvas_seed) return 'unknown'
-  const others = learned.right({
-    ...of,
-    class: canvasClass,
-    question: `canvas ${document.canvas_seed}`,
-  })
-  if (!others) return 'unknown'
-  return others.has(String(answer)) ? 'as_others' : 'otherwise'
+  const question = `canvas ${document.canvas_seed}`
+  const learnedAnswers = learned.answersTo({ ...scope, class: canvasClass, question })
+  if (!learnedAnswers) return 'unknown'
+  return learnedAnswers.has(String(answer)) ? 'as_others' : 'otherwise'
 }
 
-/** Machines that draw alike: renderer, system, browser and its version. Null where one of them is unknown. */
+/**
+ * Returns the class of machines with identical drawings: renderer, system, browser and version. Null if one is unknown.
+ */
 export function canvasClassOf(
   { webgl }: Snapshot,
   { system, browser, major }: Agent,

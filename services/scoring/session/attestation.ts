@@ -4,26 +4,26 @@ import type { SessionState } from './state.ts'
 const ranks: readonly SessionAttestation['status'][] = ['unverified', 'valid', 'invalid']
 const rankOf = ({ status }: SessionAttestation) => ranks.indexOf(status)
 
-/** Of two attestations of a document the one that counts. No later one makes up for one that is invalid. */
-export function strongest(
-  known: SessionAttestation | undefined,
+/** Returns the attestation that counts for a document. A later one can't make up for an invalid one. */
+export function strongestAttestation(
+  previous: SessionAttestation | undefined,
   next: SessionAttestation,
 ): SessionAttestation {
-  return known && rankOf(known) > rankOf(next) ? known : next
+  return previous && rankOf(previous) > rankOf(next) ? previous : next
 }
 
 /**
- * What the session's attestations say together. It is valid where each document that sent something is, so that a script
- * cannot go on with the session of an attested app; null where one of them has none.
+ * Returns the attestation of the session: an invalid one if there is any; a valid one only if every document that sent
+ * bodies has one, so that a script can't take over the session of an attested app.
  */
 export function attestationOf({
   documents,
 }: Pick<SessionState, 'documents'>): SessionAttestation | null {
-  const found = documents
+  const attestations = documents
     .filter(({ last_seq }) => last_seq > 0)
     .map(({ attestation }) => attestation)
-  const of = (status: SessionAttestation['status']) =>
-    found.findLast((one) => one?.status === status)
-  const isValid = found.every((one) => one?.status === 'valid')
-  return of('invalid') ?? (isValid ? of('valid') : of('unverified')) ?? null
+  const latest = (status: SessionAttestation['status']) =>
+    attestations.findLast((attestation) => attestation?.status === status)
+  const isValid = attestations.every((attestation) => attestation?.status === 'valid')
+  return latest('invalid') ?? (isValid ? latest('valid') : latest('unverified')) ?? null
 }

@@ -6,7 +6,7 @@ import type { Engine } from './agent.ts'
 
 type Members = { [G in keyof Snapshot]?: readonly string[] }
 
-// Members, by group, that every version of the SDK gets from every browser, whatever its settings.
+// Members by group that every SDK version reads in every browser, regardless of settings.
 const sinceFirst = {
   navigator: [
     'user_agent',
@@ -41,29 +41,29 @@ const sinceFirst = {
 } as const satisfies Members
 const sinceReasons = { tamper: ['examined'] } as const satisfies Members
 
-// By the first version of the browser SDK that sends them. Any other client of pages has to send as much.
+// Members that an SDK version and all later ones send. Unknown clients must send all of them.
 const alwaysSent: readonly { since: string; members: Members }[] = [
   { since: '0.1', members: sinceFirst },
   { since: '0.3', members: sinceReasons },
 ]
 
-/** A part of the snapshot that a browser or its settings may refuse. It is there, or the SDK says why not. */
-interface Owed {
+/** A part of the snapshot that a browser or its settings may refuse. The SDK sends it, or the reason why not. */
+interface RefusablePart {
   members: Members
-  /** Also where the page leaves fingerprints out. */
+  /** True if it is also required in minimal mode. */
   isMinimal: boolean
-  /** Why it may be missing, and in which engines. */
+  /** Engines in which each reason is possible. */
   reasons: Partial<Record<Withheld['reason'], readonly Engine[]>>
-  /** Parts that fail together count as one. */
+  /** Parts with the same cause fail together and count as one refusal. */
   cause: string
 }
 
 const engines = ['blink', 'gecko', 'webkit'] as const
-// Settings, policies and extensions of any browser can refuse a part, and any machine can be slow.
+// Settings, policies and extensions can block a part in any browser, and any machine can be slow.
 const refused = { blocked: engines, late: engines }
 
-// docs/reference/observations.md says what the reasons mean.
-const owed: Record<Withheld['group'], Owed> = {
+// For the meaning of the reasons see docs/reference/observations.md.
+const refusableParts: Record<Withheld['group'], RefusablePart> = {
   worker: {
     members: { worker: ['user_agent'] },
     isMinimal: true,
@@ -88,14 +88,14 @@ const owed: Record<Withheld['group'], Owed> = {
     reasons: refused,
     cause: 'canvas',
   },
-  // They are measured in a canvas.
+  // Fonts are measured in a canvas.
   fonts: {
     members: { fonts: ['detected_count'] },
     isMinimal: false,
     reasons: refused,
     cause: 'canvas',
   },
-  // WebKitGTK is built without it where there is no GStreamer.
+  // WebKitGTK has no audio if it was built without GStreamer.
   audio: {
     members: { audio: ['hash'] },
     isMinimal: false,
@@ -104,7 +104,7 @@ const owed: Record<Withheld['group'], Owed> = {
   },
 }
 
-interface Sent {
+interface CompletenessInput {
   snapshot: Snapshot | null
   platform: Platform
   sdk?: { name: string; version: string } | null | undefined
@@ -113,24 +113,25 @@ interface Sent {
 }
 
 export interface Completeness {
-  /** Paths of members that the SDK owes and that are not there, without a reason or with one that cannot be. */
+  /** Paths of required members that are missing without a possible reason. */
   missing: string[]
-  /** Parts that are not there, for a reason that such a browser may have. */
+  /** Parts that are missing for a reason that is possible in this engine. */
   withheld: Withheld[]
 }
 
-/** Which members of a page's snapshot are missing that its SDK always sends. */
-export function completenessOf({ snapshot, platform, sdk, isMinimal, engine }: Sent): Completeness {
+/** Returns the required members that are missing in a page's snapshot. Other platforms have no required members. */
+export function completenessOf(input: CompletenessInput): Completeness {
+  const { snapshot, platform, sdk, isMinimal, engine } = input
   if (!snapshot || platform !== 'web') return { missing: [], withheld: [] }
   const version = sdk?.name === 'tidegate-web' ? sdk.version : null
   const always = alwaysSent
     .filter(({ since }) => version === null || byNumber.compare(version, since) >= 0)
-    .flatMap(({ members }) => absent(snapshot, members))
-  const parts = Object.entries(owed)
+    .flatMap(({ members }) => missingMembers(snapshot, members))
+  const parts = Object.entries(refusableParts)
     .filter(([, part]) => part.isMinimal || !isMinimal)
-    .map(([group, part]) => partOf(snapshot, { group, part, engine }))
+    .map(([group, part]) => checkPart(snapshot, { group, part, engine }))
   const withheld = parts.flatMap((part) => part.withheld)
-  // Parts are computed one after another, so that what follows one that is late is late as well.
+  // Parts are computed one after another, so everything after a late part is late as well.
   const isLate = withheld.some(({ reason }) => reason === 'late')
   return {
     missing: [...(isLate ? [] : always), ...parts.flatMap(({ missing }) => missing)],
@@ -138,35 +139,35 @@ export function completenessOf({ snapshot, platform, sdk, isMinimal, engine }: S
   }
 }
 
-function partOf(
+function checkPart(
   snapshot: Snapshot,
-  { group, part, engine }: { group: string; part: Owed; engine: Engine },
+  { group, part, engine }: { group: string; part: RefusablePart; engine: Engine },
 ): Completeness {
-  const missing = absent(snapshot, part.members)
-  const said = snapshot.collection.withheld.find((one) => one.group === group)
-  if (missing.length === 0 || !said) return { missing, withheld: [] }
-  const isPossible = engine === 'unknown' || part.reasons[said.reason]?.includes(engine)
-  return isPossible ? { missing: [], withheld: [said] } : { missing, withheld: [] }
+  const missing = missingMembers(snapshot, part.members)
+  const reported = snapshot.collection.withheld.find((one) => one.group === group)
+  if (missing.length === 0 || !reported) return { missing, withheld: [] }
+  const isPossible = engine === 'unknown' || part.reasons[reported.reason]?.includes(engine)
+  return isPossible ? { missing: [], withheld: [reported] } : { missing, withheld: [] }
 }
 
 /**
- * In how many ways parts were refused. What is late is there another time, and a worker is blocked by the policy of the
- * page more often than by its visitor.
+ * Returns the number of distinct causes for refused parts. Late parts don't count, because they arrive later, nor does
+ * the worker, which is usually blocked by the page's policy instead of the visitor.
  */
-export function refusals(withheld: Withheld[]): number {
+export function refusalCount(withheld: Withheld[]): number {
   const refusedParts = withheld.filter(
     ({ group, reason }) => reason !== 'late' && group !== 'worker',
   )
-  return new Set(refusedParts.map(({ group }) => owed[group].cause)).size
+  return new Set(refusedParts.map(({ group }) => refusableParts[group].cause)).size
 }
 
-/** Whether the page says that it left fingerprints out. */
-export function saysMinimal(snapshot: Snapshot | null): boolean {
+/** Returns true if the page reports that it left fingerprints out. */
+export function hasMinimalMode(snapshot: Snapshot | null): boolean {
   return snapshot?.collection.mode === 'minimal'
 }
 
-function absent(snapshot: Snapshot, owedMembers: Members): string[] {
-  return Object.entries(owedMembers).flatMap(([group, names]) => {
+function missingMembers(snapshot: Snapshot, required: Members): string[] {
+  return Object.entries(required).flatMap(([group, names]) => {
     const members: Record<string, unknown> = Object(Reflect.get(snapshot, group))
     return names
       .filter((name) => (members[name] ?? null) === null)
@@ -182,17 +183,17 @@ const evalLengths = new Map([
   ['JavaScriptCore', 37],
 ])
 
-interface Seen {
+interface ObservedValues {
   snapshot: Snapshot | null
   behavior: Behavior | null
   userAgent: string
 }
-type Check = (snapshot: Snapshot, seen: Seen) => boolean
+type Check = (snapshot: Snapshot, values: ObservedValues) => boolean
 
-const between = (value: number | null, least: number, most: number) =>
-  value === null || (value >= least && value <= most)
+const between = (value: number | null, min: number, max: number) =>
+  value === null || (value >= min && value <= max)
 
-// By member, values that no browser has.
+// Checks by member. Each returns true for a value that no browser has.
 const impossible: [path: string, isWrong: Check][] = Object.entries({
   'environment.timezone_offset_min': ({ environment: e }) =>
     !between(e.timezone_offset_min, -840, 720),
@@ -206,8 +207,8 @@ const impossible: [path: string, isWrong: Check][] = Object.entries({
   'navigator.hardware_concurrency': ({ navigator: n }) => !between(n.hardware_concurrency, 1, 2048),
   'navigator.max_touch_points': ({ navigator: n }) => !between(n.max_touch_points, 0, 256),
   'navigator.languages': ({ navigator: n }) => n.languages.some((tag) => !languageTag.test(tag)),
-  'navigator.brands': brandsOfAnother,
-  'engine.eval_length': evalOfAnother,
+  'navigator.brands': hasForeignBrands,
+  'engine.eval_length': hasForeignEval,
   'behavior.mouse': (_, { behavior }) =>
     behavior !== null && behavior.mouse.moves + behavior.mouse.clicks > behavior.mouse.events,
   'behavior.keyboard': (_, { behavior }) =>
@@ -215,43 +216,43 @@ const impossible: [path: string, isWrong: Check][] = Object.entries({
   'behavior.mouse.duration_ms': (_, { behavior }) => behavior !== null && isTooFast(behavior.mouse),
 } satisfies Record<string, Check>)
 
-// Ten events a millisecond; some thousands, where a client does not say how long they took.
+// More than ten events per millisecond, or more than 5000 if the duration is unknown.
 const isTooFast = ({ events, duration_ms }: { events: number; duration_ms: number | null }) =>
   events > (duration_ms === null ? 5000 : 100 + 10 * duration_ms)
 
-/** Members of a page's snapshot and behaviour whose values no browser has, by path. */
-export function impossibleMembers(facts: Seen): string[] {
-  const { snapshot } = facts
+/** Returns the paths of members in a page's snapshot and behavior with values that no browser has. */
+export function impossibleMembers(values: ObservedValues): string[] {
+  const { snapshot } = values
   if (!snapshot || snapshot.native !== null) return []
-  return impossible.flatMap(([path, isWrong]) => (isWrong(snapshot, facts) ? [path] : []))
+  return impossible.flatMap(([path, isWrong]) => (isWrong(snapshot, values) ? [path] : []))
 }
 
-// The list of brands names the version of Chromium that the user agent string has.
-function brandsOfAnother({ navigator }: Snapshot, { userAgent }: Seen): boolean {
+// The Chromium version in the brands must be that in the user agent string.
+function hasForeignBrands({ navigator }: Snapshot, { userAgent }: ObservedValues): boolean {
   const chromium = navigator.brands.find(({ brand }) => brand === 'Chromium')?.version
   const version = engineVersionOf(userAgent)
   if (!chromium || version?.family !== 'blink') return false
   return Number.parseInt(chromium, 10) !== version.major
 }
 
-// Its own engine's length: another than the user agent's is another matter, of people who switch that.
-function evalOfAnother({ engine }: Snapshot): boolean {
+// Compares with the detected engine, not with the user agent, which people may switch.
+function hasForeignEval({ engine }: Snapshot): boolean {
   const length = evalLengths.get(engine.name ?? '')
   return length !== undefined && engine.eval_length !== null && engine.eval_length !== length
 }
 
 const zones = createLru<string, boolean>(1000)
 
-// Whether the data of this server has the zone, which is newer than that of most browsers.
+// Caches whether this server's zone data, which is newer than that of most browsers, has the zone.
 function isZone(name: string): boolean {
-  const known = zones.get(name)
-  if (known !== undefined) return known
-  const isKnown = isKnownZone(name)
+  const cached = zones.get(name)
+  if (cached !== undefined) return cached
+  const isKnown = isServerZone(name)
   zones.set(name, isKnown)
   return isKnown
 }
 
-function isKnownZone(name: string): boolean {
+function isServerZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
     return true

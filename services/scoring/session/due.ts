@@ -3,13 +3,13 @@ import type { SessionState } from './state.ts'
 
 export const idleAfterMs = 30 * 60 * 1000
 
-// Tokens of a session die at its 24 hours; what arrives in the last moment still finds its state.
+// Tokens expire after 24 hours. The extra hour keeps the state for bodies that arrive at the last moment.
 const keepMs = sessionLifetimeMs + 60 * 60 * 1000
 const dueStepMs = 10 * 60 * 1000
 
 /**
- * Returns when the state of a session has to be looked at again, epoch milliseconds: an open session is to be ended, a
- * final one to be forgotten. In steps of ten minutes, so that few events change it.
+ * Returns the time when the scheduler ends an open session, or deletes the state of a final one, in epoch milliseconds.
+ * Rounded up to ten minutes, so that few events change it.
  */
 export function dueAt(
   state: Pick<SessionState, 'created_at' | 'last_activity_at' | 'final_at'>,

@@ -1,7 +1,7 @@
 import type { AddressNetwork } from '../../../infra/ip/network.ts'
 import { withClients } from '../../../infra/ip/records.ts'
 import type { SimulationKey } from '../../../infra/wire/collect/simulation.ts'
-import { type LearnedAnswers, nothingLearned } from '../../../projections/answers/learned.ts'
+import { type LearnedAnswers, noLearnedAnswers } from '../../../projections/answers/learned.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type {
   Platform,
@@ -13,7 +13,7 @@ import type { Behavior, Snapshot, Withheld } from '../../../schemas/observations
 import { type Agent, readAgent } from './agent.ts'
 import { type AnswerFacts, bankAnswersOf, judgeAnswers, noAnswers } from './answers.ts'
 import { attestationOf } from './attestation.ts'
-import { completenessOf, impossibleMembers, saysMinimal } from './completeness.ts'
+import { completenessOf, hasMinimalMode, impossibleMembers } from './completeness.ts'
 import { type HandshakeFacts, judgeHandshake } from './handshake.ts'
 import { type IdentityChecks, type IdentityClaims, identify } from './identity.ts'
 import { hasBehavior } from './observed.ts'
@@ -22,54 +22,56 @@ import type { DocumentState, SessionState } from './state.ts'
 export interface Facts {
   platform: Platform
   snapshot: Snapshot | null
-  /** A session of a page reports what only an app can see; its snapshot is read without it. */
+  /** True if a page reports observations that only an app can make. They are removed from `snapshot`. */
   claimsNative: boolean
   behavior: Behavior | null
+  /** True if there was any input. */
   behavioral: boolean
   document: DocumentState | null
-  /** The browser's own user agent, else the one of the request. */
+  /** User agent in the page, else that of the request. */
   userAgent: string
   headerUserAgent: string
   agent: Agent
-  /** The bot that it says it is. */
+  /** The bot or agent that the session claims to be. */
   identity: SessionAgent
-  /** What the device says of the app; null for pages, and where nothing was sent. */
+  /** null for pages, and for apps that sent no attestation. */
   attestation: SessionAttestation | null
-  /** Brave, Firefox's fingerprinting resistance, Tor: they explain noise and patched functions. */
+  /** True for Brave, Tor and Firefox's fingerprinting resistance, which explain noise and patched functions. */
   privacyTool: boolean
   network: AddressNetwork
   answers: AnswerFacts
   handshake: HandshakeFacts
-  /** The page left fingerprints out, and its organization allows that. */
+  /** True if the page left fingerprints out and its organization allows that. */
   isMinimal: boolean
-  /** Paths of members that the SDK owes and did not send, and of members whose values no browser has. */
+  /** Paths of required members that the SDK did not send. */
   missing: string[]
+  /** Paths of members with values that no browser has. */
   impossible: string[]
-  /** Parts that the SDK owes and that the browser may refuse. */
+  /** Parts of the snapshot that the browser refused, with a plausible reason. */
   withheld: Withheld[]
-  /** Name and version of the SDK that opened the session; null where that was forgotten. */
+  /** SDK that opened the session; null or missing if unknown. */
   sdk: SessionState['sdk']
   unreadable: number
   conflicts: number
   identityChanges: number
-  /** It presents an id or a token that was issued to another device. */
+  /** True if the client presented an id or token that was issued to another device. */
   isCopied: boolean
-  /** How many sessions of the visitor are known, this one included; 0 = no id speaks for the visitor. */
+  /** Number of the visitor's sessions, including this one; 0 = no stored id proves the visitor. */
   visitorSessions: number
-  /** What it has in common with other sessions; null = nothing was counted. */
+  /** Counts of equal sessions; null = not counted. */
   repeats: Repeats | null
-  /** What is nearly equal to it, or comes evenly; null likewise. */
+  /** Counts of nearly equal sessions and of steady arrivals; null = not counted. */
   near: NearRepeats | null
 }
 
-/** Whether pages of the organization may leave fingerprints out. */
+/** Returns true if the organization allows pages to leave fingerprints out. */
 export type AllowsMinimal = (organizationId: string) => boolean
 
 export interface FactsInput {
   state: SessionState
   network: AddressNetwork
   learned?: LearnedAnswers
-  /** Only `tidegate dev` has one. */
+  /** Set by `tidegate dev` only. */
   simulationKey?: SimulationKey | undefined
   allowsMinimal?: AllowsMinimal | undefined
   checks?: IdentityChecks | undefined
@@ -82,7 +84,7 @@ export function readFacts(input: FactsInput): Facts {
   const {
     state,
     network,
-    learned = nothingLearned,
+    learned = noLearnedAnswers,
     simulationKey,
     allowsMinimal = () => false,
   } = input
@@ -94,8 +96,9 @@ export function readFacts(input: FactsInput): Facts {
   const userAgent = snapshot?.navigator.user_agent ?? state.user_agent
   const agent = readAgent(userAgent)
   const document = documentOf(state)
-  const of = { environment: state.environment, organizationId: state.organization_id, learned }
-  const isMinimal = saysMinimal(snapshot) && allowsMinimal(state.organization_id)
+  const { environment, organization_id: organizationId } = state
+  const sources = { environment, organizationId, learned }
+  const isMinimal = hasMinimalMode(snapshot) && allowsMinimal(state.organization_id)
   return {
     platform: state.platform,
     snapshot,
@@ -106,17 +109,17 @@ export function readFacts(input: FactsInput): Facts {
     answers:
       snapshot && document
         ? judgeAnswers({
-            ...of,
+            ...sources,
             snapshot,
             document,
             agent,
             userAgent,
             simulationKey,
             sessionId: state.session_id,
-            toBank: bankAnswersOf(state, { snapshot, document, learned }),
+            bankAnswers: bankAnswersOf(state, { snapshot, document, learned }),
           })
         : noAnswers,
-    handshake: judgeHandshake({ ...of, document, userAgent, platform: state.platform }),
+    handshake: judgeHandshake({ ...sources, document, userAgent, platform: state.platform }),
     sdk: state.sdk,
     isMinimal,
     ...completenessOf({
@@ -133,7 +136,7 @@ export function readFacts(input: FactsInput): Facts {
     identity: identify(claimsOf({ state, snapshot, userAgent, document }), checks),
     attestation: attestationOf(state),
     privacyTool: snapshot !== null && isPrivacyTool(snapshot, agent),
-    network: countedAt(network, repeats),
+    network: withVisitorCount(network, repeats),
     unreadable: state.unreadable,
     conflicts: state.conflicts,
     identityChanges: state.identity_changes,
@@ -144,24 +147,27 @@ export function readFacts(input: FactsInput): Facts {
   }
 }
 
-/** Without counts it stays as it is. */
-export const countedAt = (network: AddressNetwork, repeats: Repeats | null): AddressNetwork =>
+/** Adds the number of the address's visitors to the network evidence. Returns the network unchanged without counts. */
+export const withVisitorCount = (
+  network: AddressNetwork,
+  repeats: Repeats | null,
+): AddressNetwork =>
   repeats
     ? { ...network, evidence: withClients(network.evidence, repeats.address_visitors.day) }
     : network
 
 function claimsOf({
   state,
-  ...seen
+  ...facts
 }: Pick<Facts, 'snapshot' | 'userAgent' | 'document'> & { state: SessionState }): IdentityClaims {
   return {
-    userAgents: userAgentsOf({ ...seen, headerUserAgent: state.user_agent }),
+    userAgents: userAgentsOf({ ...facts, headerUserAgent: state.user_agent }),
     address: state.ip_address,
-    domain: seen.document?.signature_agent ?? null,
+    domain: facts.document?.signature_agent ?? null,
   }
 }
 
-/** The document whose snapshot counts, else the newest one. */
+/** Returns the document that sent the snapshot, else the latest one. */
 export function documentOf({ documents, snapshot_document }: SessionState): DocumentState | null {
   return documents.find(({ hash }) => hash === snapshot_document) ?? documents.at(-1) ?? null
 }
@@ -174,7 +180,7 @@ function isPrivacyTool({ tamper, canvas }: Snapshot, agent: Agent): boolean {
   )
 }
 
-/** Every different user agent string of the session: page, request, its version's part, iframe, worker. */
+/** Returns the distinct user agent strings of the session: of page, request, `appVersion`, iframe and worker. */
 export function userAgentsOf({
   snapshot,
   userAgent,
@@ -191,10 +197,10 @@ interface Brand {
   version: string | null
 }
 
-// A made-up brand that browsers add so that nobody relies on the list (GREASE).
+// Browsers add a fake brand so that nobody relies on the list (GREASE).
 const grease = /not.?.?a.?.?brand/i
 
-/** The most telling brand of the client hints: a product rather than the Chromium under it. */
+/** Returns the most specific brand of the client hints: the product rather than the underlying Chromium. */
 export function clientBrands({ snapshot, document }: Facts): Brand | null {
   const inPage = snapshot?.navigator.brands ?? []
   const brands =
@@ -206,15 +212,15 @@ export function clientBrands({ snapshot, document }: Facts): Brand | null {
 }
 
 function parseBrands(header: string | undefined): Brand[] {
-  const found = header?.slice(0, 1000).matchAll(/"([^"]{0,100})";\s*v="([^"]{0,40})"/g) ?? []
-  return [...found].map(([, brand = '', version = '']) => ({ brand, version: version || null }))
+  const matches = header?.slice(0, 1000).matchAll(/"([^"]{0,100})";\s*v="([^"]{0,40})"/g) ?? []
+  return [...matches].map(([, brand = '', version = '']) => ({ brand, version: version || null }))
 }
 
 export function clientHint({ document }: Facts, name: string): string | null {
   return document?.client_hints[name]?.replaceAll('"', '') || null
 }
 
-/** Whether the snapshot answers its document, keyed or in clear. Never where the document's opening was forgotten. */
+/** Returns true if the snapshot proves its document, keyed or echoed. False if the document's opening is not known. */
 export function isAnswered({ answers, document }: Facts): boolean {
   const isProven = answers.proof === 'keyed' || answers.proof === 'echoed'
   return document !== null && document.challenge !== '' && isProven

@@ -4,20 +4,23 @@ import type { Platform, UserAgentAlignment } from '../../../schemas/events.ts'
 import type { AnswersInput } from './answers.ts'
 import type { DocumentState } from './state.ts'
 
-/** A program, or an engine of browsers, that is known to begin TLS in some way. */
-interface Speaker {
+// Identifies TLS clients by their JA4 fingerprint, and compares them with the user agent. Fingerprints of tools and
+// browsers were recorded; those of further browsers are learned from sessions.
+
+interface TlsClient {
   family: string
   product: string | null
 }
 
-export type KnownHandshake = Speaker &
+export type KnownHandshake = TlsClient &
   ({ kind: 'tool' } | { kind: 'browser'; engine: EngineFamily })
 
-/** How the client began TLS, and whether what the user agent names does so. */
 export interface HandshakeFacts {
-  known: KnownHandshake | null
-  /** Whether a recorded program or the log says who begins TLS so; null where nobody does. */
+  /** The client with this TLS fingerprint; null if it is unknown. */
+  client: KnownHandshake | null
+  /** Origin of `client`. */
   source: 'recorded' | 'learned' | null
+  /** Result of the comparison with the user agent. */
   alignment: UserAgentAlignment
 }
 
@@ -41,9 +44,8 @@ const tool = (family: string, product: string): KnownHandshake => ({
   product,
 })
 
-// By the second and third part of JA4. The first part says beside these which protocols the program chose to offer, and
-// whether it named a host. Each was recorded (test/fixtures/tls-hellos), new and resumed. Several programs with OpenSSL's
-// own choices are one: what is named is the one that was recorded.
+// Recorded fingerprints (test/fixtures/tls-hellos), of new and resumed connections, by the second and third part of
+// JA4. Programs with OpenSSL's defaults share one, so the name is that of the recorded program.
 const recorded = new Map([
   ['8daaf6152771_cb7bf5808d99', browser('blink', 'chromium')],
   ['8daaf6152771_e2d80978ab2e', browser('blink', 'chromium')],
@@ -64,7 +66,7 @@ const recorded = new Map([
   ['9dc949149365_97f8aa674fd9', tool('go', 'go')],
 ])
 
-/** The second and third part of JA4: what of it is the same over HTTP/1.1 and HTTP/2, and for an address without a name. */
+/** Returns the second and third part of a JA4. The first depends on the offered protocols and on SNI. */
 export const handshakeClassOf = (ja4: string | null | undefined): string | null =>
   ja4?.slice(ja4.indexOf('_') + 1) ?? null
 
@@ -81,41 +83,43 @@ export function judgeHandshake({
   document,
   platform,
   userAgent,
-  ...by
+  ...sources
 }: HandshakeInput): HandshakeFacts {
   const ja4 = document?.ja4
-  const program = recordedHandshake(ja4)
-  const seen = learnedEngines(ja4, by)
+  const recordedClient = recordedHandshake(ja4)
+  const learned = learnedEngines(ja4, sources)
   const claimed = platform === 'web' ? engineVersionOf(userAgent)?.family : undefined
-  const known = program ?? learnedBrowser(seen)
+  const client = recordedClient ?? learnedBrowser(learned)
   return {
-    known,
-    source: program ? 'recorded' : known && 'learned',
-    alignment: claimed && known ? alignmentOf(claimed, known, seen) : 'unknown',
+    client,
+    source: recordedClient ? 'recorded' : client && 'learned',
+    alignment: claimed && client ? alignmentOf(claimed, client, learned) : 'unknown',
   }
 }
 
 function learnedEngines(
   ja4: string | null | undefined,
-  { learned, ...of }: Pick<HandshakeInput, 'environment' | 'organizationId' | 'learned'>,
+  { learned, ...scope }: Pick<HandshakeInput, 'environment' | 'organizationId' | 'learned'>,
 ): EngineFamily[] {
   const handshake = handshakeClassOf(ja4)
-  const right = handshake && learned.right({ ...of, class: handshake, question: handshakeQuestion })
-  return right ? engines.filter((engine) => right.has(engine)) : []
+  const answers =
+    handshake && learned.answersTo({ ...scope, class: handshake, question: handshakeQuestion })
+  return answers ? engines.filter((engine) => answers.has(engine)) : []
 }
 
 function learnedBrowser([engine, ...others]: EngineFamily[]): KnownHandshake | null {
   return engine && others.length === 0 ? browser(engine, null) : null
 }
 
-// What several engines speak is a proxy that opens TLS, and says nothing of who is behind it. One engine alone does not
-// make a tool's handshake its own, because whoever sends programs may let all of them claim the same.
+// A fingerprint with several engines belongs to a TLS-intercepting proxy, and says nothing about the client. A tool's
+// fingerprint with only one learned engine stays a mismatch, because an attacker can make all programs claim one
+// engine.
 function alignmentOf(
   claimed: EngineFamily,
-  known: KnownHandshake,
-  seen: readonly EngineFamily[],
+  client: KnownHandshake,
+  learned: readonly EngineFamily[],
 ): UserAgentAlignment {
-  const speakers = new Set(known.kind === 'browser' ? [known.engine, ...seen] : seen)
-  if (speakers.size > 1) return 'unknown'
-  return known.kind === 'browser' && speakers.has(claimed) ? 'match' : 'mismatch'
+  const possible = new Set(client.kind === 'browser' ? [client.engine, ...learned] : learned)
+  if (possible.size > 1) return 'unknown'
+  return client.kind === 'browser' && possible.has(claimed) ? 'match' : 'mismatch'
 }

@@ -1,10 +1,10 @@
 import {
   agentOfDomain,
+  agentOfUserAgent,
   type CatalogueEntry,
-  isHostOf,
-  isListOf,
-  listOf,
-  namedAgent,
+  hasReverseDnsName,
+  ipListOf,
+  publishesIpList,
 } from '../../../infra/agents/catalogue.ts'
 import {
   isPublicAddressInFull,
@@ -14,25 +14,25 @@ import {
 import type { AgentEvidence, SessionAgent } from '../../../schemas/events.ts'
 import type { HostOutcome, SignatureOutcome } from './state.ts'
 
-/** Whose addresses are known, by lists that operators publish. */
+/** Lookup of addresses in the IP ranges that bot operators publish. */
 export type PublishedRanges = Pick<NetworkSource, 'botOperatorAt' | 'listedOperators'>
 
-/** The host name that leads back to the address, whosever it is. Null = there is no answer yet. */
+/** Forward-confirmed host name of the address, of any owner. */
 export type HostCheck = Omit<HostOutcome, 'ip'>
 
-/** A directory of keys that the organization trusts. */
+/** A key directory that the organization trusts. */
 export interface TrustedDirectory {
-  /** What it calls whoever signs. */
+  /** The organization's name for the agent. */
   name: string | null
 }
 
 export interface SignatureCheck extends SignatureOutcome {
-  /** Null where the organization does not trust the domain's directory. */
+  /** Null if the organization does not trust the domain's directory. */
   trusted: TrustedDirectory | null
 }
 
 export interface IdentityClaims {
-  /** Every user agent of the session, the likeliest first. */
+  /** All user agents of the session, the most relevant first. */
   userAgents: readonly string[]
   address: string
   /** Host of the Signature-Agent header. */
@@ -45,7 +45,7 @@ export interface IdentityChecks {
   signature?: SignatureCheck | null | undefined
 }
 
-const nobody: SessionAgent = {
+const noAgent: SessionAgent = {
   status: 'none',
   provider: null,
   product: null,
@@ -53,7 +53,7 @@ const nobody: SessionAgent = {
   method: null,
   evidence: null,
 }
-const nothing: AgentEvidence = {
+const noEvidence: AgentEvidence = {
   catalogue_id: null,
   domain: null,
   key_id: null,
@@ -63,27 +63,28 @@ const nothing: AgentEvidence = {
   fetched_at: null,
 }
 
-/** Who the session says that it is, and whether that is so. What a signature proves goes before what a name says. */
+/** Returns the agent that the session claims to be, and the result of verifying it. A signature wins a tie. */
 export function identify(
   { userAgents, address, domain }: IdentityClaims,
   checks: IdentityChecks,
 ): SessionAgent {
-  const signed = domain === null ? undefined : bySignature(domain, checks.signature ?? null)
-  const named = byNames(userAgents, address, checks)
-  if (!signed || !named) return signed ?? named ?? nobody
+  const signed = domain === null ? undefined : identifyBySignature(domain, checks.signature ?? null)
+  const named = identifyByUserAgents(userAgents, address, checks)
+  if (!signed || !named) return signed ?? named ?? noAgent
   return rankOf(named) > rankOf(signed) ? named : signed
 }
 
-// Page and request may name several. Whoever names one falsely is none of them, and else what is proven counts.
-function byNames(
+// Page and request may claim several agents. A false claim outweighs the others, then a verified one counts.
+function identifyByUserAgents(
   userAgents: readonly string[],
   address: string,
   checks: IdentityChecks,
 ): SessionAgent | undefined {
-  const entries = new Set(userAgents.flatMap((userAgent) => namedAgent(userAgent) ?? []))
-  const all = [...entries].map((entry) => byAddress(entry, address, checks))
-  const being = (status: SessionAgent['status']) => all.find((one) => one.status === status)
-  return being('spoofed') ?? being('verified') ?? all[0]
+  const entries = new Set(userAgents.flatMap((userAgent) => agentOfUserAgent(userAgent) ?? []))
+  const agents = [...entries].map((entry) => identifyByAddress(entry, address, checks))
+  const withStatus = (status: SessionAgent['status']) =>
+    agents.find((agent) => agent.status === status)
+  return withStatus('spoofed') ?? withStatus('verified') ?? agents[0]
 }
 
 const ranks: readonly SessionAgent['status'][] = [
@@ -95,7 +96,7 @@ const ranks: readonly SessionAgent['status'][] = [
 ]
 const rankOf = ({ status }: SessionAgent) => ranks.indexOf(status)
 
-function bySignature(domain: string, signature: SignatureCheck | null): SessionAgent {
+function identifyBySignature(domain: string, signature: SignatureCheck | null): SessionAgent {
   const entry = agentOfDomain(domain)
   const isValid = signature?.status === 'valid'
   const status = isValid ? (signature.trusted || entry ? 'verified' : 'signed') : 'declared'
@@ -105,7 +106,7 @@ function bySignature(domain: string, signature: SignatureCheck | null): SessionA
     status,
     method: isValid ? 'signature' : null,
     evidence: {
-      ...nothing,
+      ...noEvidence,
       catalogue_id: entry?.id ?? null,
       domain,
       key_id: signature?.keyId ?? null,
@@ -117,27 +118,27 @@ function bySignature(domain: string, signature: SignatureCheck | null): SessionA
 
 type Outcome = Pick<SessionAgent, 'status' | 'method'>
 
-// One check that says yes is enough: an operator may publish only some of its ranges.
-function byAddress(
+// One passed check is enough, because an operator may publish only some of its ranges.
+function identifyByAddress(
   entry: CatalogueEntry,
   address: string,
   { ranges, hosts = null }: IdentityChecks,
 ): SessionAgent {
   const list = ranges && searchedList(entry, address, ranges)
-  const found = ranges?.botOperatorAt(address) ?? null
-  const isInList = found !== null && isListOf(entry, found)
+  const operator = ranges?.botOperatorAt(address) ?? null
+  const isInList = operator !== null && publishesIpList(entry, operator)
   const host = entry.reverse_dns ? hosts : null
-  const hostName = host?.host && isHostOf(entry, host.host) ? host.host : null
+  const hostName = host?.host && hasReverseDnsName(entry, host.host) ? host.host : null
   const outcomes: Outcome[] = [
-    ...(list === undefined ? [] : [outcome(isInList, 'published_ranges')]),
-    ...(host ? [outcome(hostName !== null, 'reverse_dns')] : []),
+    ...(list === undefined ? [] : [checkOutcome(isInList, 'published_ranges')]),
+    ...(host ? [checkOutcome(hostName !== null, 'reverse_dns')] : []),
   ]
-  const decided = outcomes.find(({ status }) => status === 'verified') ?? outcomes[0]
+  const outcome = outcomes.find(({ status }) => status === 'verified') ?? outcomes[0]
   return {
     ...describe(entry),
-    ...(decided ?? { status: 'declared', method: null }),
+    ...(outcome ?? { status: 'declared', method: null }),
     evidence: {
-      ...nothing,
+      ...noEvidence,
       catalogue_id: entry.id,
       list: list ?? null,
       host_name: hostName,
@@ -146,18 +147,18 @@ function byAddress(
   }
 }
 
-const outcome = (isConfirmed: boolean, method: string): Outcome => ({
+const checkOutcome = (isConfirmed: boolean, method: string): Outcome => ({
   status: isConfirmed ? 'verified' : 'spoofed',
   method,
 })
 
-/** The list in which the agent's address was looked for; none has addresses that are not on the internet. */
+/** Returns the list that the address was searched in; undefined without a list or for an address that isn't public. */
 export function searchedList(
   entry: CatalogueEntry,
   address: string,
   ranges: PublishedRanges,
 ): string | undefined {
-  const list = listOf(entry)
+  const list = ipListOf(entry)
   if (list === undefined || !isPublicAddressInFull(plainAddress(address))) return undefined
   return ranges.listedOperators().has(list) ? list : undefined
 }

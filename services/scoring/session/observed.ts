@@ -8,19 +8,23 @@ import {
   type Snapshot,
 } from '../../../schemas/observations.ts'
 
-// An honest snapshot has some 300 members, four levels deep. What has more is made to cost time, not to be read.
+// A real snapshot has about 300 members, four levels deep. Much larger ones only waste CPU time.
 const maxMembers = 20_000
 const maxDepth = 32
-// Most are smaller, and allocating zlib's 16 KB takes as long as inflating them.
+// Most payloads are smaller, and allocating zlib's default of 16 KB takes as long as inflating them.
 const chunkSize = 8192
 
-/** The observations in a batch's payload (raw-deflated JSON); undefined when it cannot be read. Never throws. */
+/**
+ * Returns the observations in a batch's payload (raw-deflated JSON), or undefined if it can't be read. Never throws.
+ */
 export function readObservations(payload: Buffer): Observations | undefined {
-  // Empty blocks cost time as well, although they inflate to nothing.
+  // Also limit the compressed size: empty blocks take time, but inflate to nothing.
   if (payload.length > maxDeflatedBytes) return undefined
   try {
     const json = inflateRawSync(payload, { maxOutputLength: maxObservationBytes, chunkSize })
-    return isModest(json) ? observationsSchema.parse(JSON.parse(json.toString('utf8'))) : undefined
+    return isCheapToParse(json)
+      ? observationsSchema.parse(JSON.parse(json.toString('utf8')))
+      : undefined
   } catch {
     return undefined
   }
@@ -36,8 +40,8 @@ for (const byte of Buffer.from(']}')) kinds[byte] = closing
 for (const byte of Buffer.from(',:')) kinds[byte] = separator
 kinds[quote] = string
 
-// Whether parsing the JSON is cheap, without parsing it: brackets, commas and colons outside of strings are few.
-function isModest(json: Buffer): boolean {
+// Counts brackets, commas and colons outside of strings, without parsing the JSON.
+function isCheapToParse(json: Buffer): boolean {
   let depth = 0
   let members = 0
   for (let at = 0; at < json.length; at++) {
@@ -64,62 +68,63 @@ function endOfString(json: Buffer, from: number): number {
 type Automation = Snapshot['automation']
 
 /**
- * The newest snapshot, with every automation marker that an earlier one of the session showed: a driver does not
- * stop being one because the next page hides it.
+ * Returns the newest snapshot with the automation markers of all earlier ones, because a driver remains one even if the
+ * next page hides it.
  */
-export function mergeSnapshot(known: Snapshot | null, next: Snapshot): Snapshot {
-  return known ? { ...next, automation: mergeAutomation(known.automation, next.automation) } : next
+export function mergeSnapshot(previous: Snapshot | null, next: Snapshot): Snapshot {
+  if (!previous) return next
+  return { ...next, automation: mergeAutomation(previous.automation, next.automation) }
 }
 
-function mergeAutomation(known: Automation, next: Automation): Automation {
+function mergeAutomation(previous: Automation, next: Automation): Automation {
   return {
-    webdriver: either(known.webdriver, next.webdriver),
-    webdriver_iframe: either(known.webdriver_iframe, next.webdriver_iframe),
-    webdriver_worker: either(known.webdriver_worker, next.webdriver_worker),
-    webdriver_own_property: either(known.webdriver_own_property, next.webdriver_own_property),
-    cdp_runtime: either(known.cdp_runtime, next.cdp_runtime),
-    console_readers: union(known.console_readers, next.console_readers),
-    sequentum: either(known.sequentum, next.sequentum),
-    electron: either(known.electron, next.electron),
-    globals: union(known.globals, next.globals),
-    document_attributes: union(known.document_attributes, next.document_attributes),
+    webdriver: either(previous.webdriver, next.webdriver),
+    webdriver_iframe: either(previous.webdriver_iframe, next.webdriver_iframe),
+    webdriver_worker: either(previous.webdriver_worker, next.webdriver_worker),
+    webdriver_own_property: either(previous.webdriver_own_property, next.webdriver_own_property),
+    cdp_runtime: either(previous.cdp_runtime, next.cdp_runtime),
+    console_readers: union(previous.console_readers, next.console_readers),
+    sequentum: either(previous.sequentum, next.sequentum),
+    electron: either(previous.electron, next.electron),
+    globals: union(previous.globals, next.globals),
+    document_attributes: union(previous.document_attributes, next.document_attributes),
   }
 }
 
-function either(known: boolean | null, next: boolean | null): boolean | null {
-  return known || next || (next ?? known)
+function either(previous: boolean | null, next: boolean | null): boolean | null {
+  return previous || next || (next ?? previous)
 }
 
-function union(known: string[], next: string[]): string[] {
-  return [...new Set([...known, ...next])].slice(0, 100)
+function union(previous: string[], next: string[]): string[] {
+  return [...new Set([...previous, ...next])].slice(0, 100)
 }
 
-export function identityChanged(known: Snapshot | null, next: Snapshot): boolean {
-  if (!known) return false
+export function hasIdentityChanged(previous: Snapshot | null, next: Snapshot): boolean {
+  if (!previous) return false
   return (
-    differ(known.navigator.user_agent, next.navigator.user_agent) ||
-    differ(known.navigator.platform, next.navigator.platform) ||
-    differ(known.webgl.renderer, next.webgl.renderer)
+    differ(previous.navigator.user_agent, next.navigator.user_agent) ||
+    differ(previous.navigator.platform, next.navigator.platform) ||
+    differ(previous.webgl.renderer, next.webgl.renderer)
   )
 }
 
-/** Whether another device goes on with the session: its platform, its graphics card and what it draws are others. */
-export function deviceChanged(known: Snapshot | null, next: Snapshot): boolean {
-  if (!known) return false
+/** Returns true if another device continues the session: platform, graphics card and canvas all differ. */
+export function hasDeviceChanged(previous: Snapshot | null, next: Snapshot): boolean {
+  if (!previous) return false
   return (
-    differ(known.navigator.platform, next.navigator.platform) &&
-    differ(known.webgl.renderer, next.webgl.renderer) &&
-    differ(known.canvas.hash, next.canvas.hash)
+    differ(previous.navigator.platform, next.navigator.platform) &&
+    differ(previous.webgl.renderer, next.webgl.renderer) &&
+    differ(previous.canvas.hash, next.canvas.hash)
   )
 }
 
-function differ<T extends string | number>(known: T | null, next: T | null): boolean {
-  return known !== null && next !== null && known !== next
+function differ<T extends string | number>(previous: T | null, next: T | null): boolean {
+  return previous !== null && next !== null && previous !== next
 }
 
 type Channel = Record<string, number | null>
 
-// Members that are means or spreads: weighted by the number of events. Everything else adds up.
+// Means and spreads, which are averaged with the number of events as weight. All other members are summed.
 const averaged = new Set([
   'interval_mean',
   'interval_std',
@@ -131,12 +136,12 @@ const averaged = new Set([
 ])
 const maxCount = 2 ** 31 - 1
 
-/** The behaviour of a whole session: what was known, and what one more batch reports. */
-export function addBehavior(known: Behavior | null, more: Behavior): Behavior {
-  if (!known) return more
-  const channels = Object.entries(more).map(([name, channel]) => [
+/** Returns the session's behavior with that of another batch added. */
+export function addBehavior(total: Behavior | null, added: Behavior): Behavior {
+  if (!total) return added
+  const channels = Object.entries(added).map(([name, channel]) => [
     name,
-    addChannel(channelOf(known, name), channel),
+    addChannel(channelOf(total, name), channel),
   ])
   return behaviorSchema.parse(Object.fromEntries(channels))
 }
@@ -145,7 +150,7 @@ export function hasBehavior(behavior: Behavior | null): boolean {
   return behavior !== null && Object.values(behavior).some((channel) => channel.events > 0)
 }
 
-/** Events of keys, pointers and fingers that a script of the page cannot make. */
+/** Returns the number of trusted key, pointer and touch events, which scripts in the page can't create. */
 export function trustedInputs({ mouse, keyboard, touch }: Behavior): number {
   const trusted = ({ events, untrusted }: Behavior['mouse' | 'keyboard' | 'touch']) =>
     Math.max(0, events - untrusted)
@@ -153,27 +158,27 @@ export function trustedInputs({ mouse, keyboard, touch }: Behavior): number {
 }
 
 function channelOf(behavior: Behavior, name: string): Channel {
-  return Object.entries(behavior).find(([known]) => known === name)?.[1] ?? {}
+  return Object.entries(behavior).find(([channel]) => channel === name)?.[1] ?? {}
 }
 
-function addChannel(known: Channel, more: Channel): Channel {
-  const weights = { known: known.events ?? 0, more: more.events ?? 0 }
-  const names = Object.keys({ ...known, ...more })
+function addChannel(total: Channel, added: Channel): Channel {
+  const events = { total: total.events ?? 0, added: added.events ?? 0 }
+  const names = Object.keys({ ...total, ...added })
   return Object.fromEntries(
-    names.map((name) => [name, addMember(name, known[name] ?? null, more[name] ?? null, weights)]),
+    names.map((name) => [name, addMember(name, total[name] ?? null, added[name] ?? null, events)]),
   )
 }
 
 function addMember(
   name: string,
-  known: number | null,
-  more: number | null,
-  weights: { known: number; more: number },
+  total: number | null,
+  added: number | null,
+  events: { total: number; added: number },
 ): number | null {
-  if (known === null) return more
-  if (more === null) return known
-  if (name === 'time_to_submit_ms') return Math.min(known, more)
-  if (!averaged.has(name)) return Math.min(known + more, maxCount)
-  const total = weights.known + weights.more
-  return total === 0 ? known : (known * weights.known + more * weights.more) / total
+  if (total === null) return added
+  if (added === null) return total
+  if (name === 'time_to_submit_ms') return Math.min(total, added)
+  if (!averaged.has(name)) return Math.min(total + added, maxCount)
+  const eventCount = events.total + events.added
+  return eventCount === 0 ? total : (total * events.total + added * events.added) / eventCount
 }

@@ -17,8 +17,8 @@ import type {
 import type { Behavior, Observations, Snapshot } from '../../../schemas/observations.ts'
 import {
   addBehavior,
-  deviceChanged,
-  identityChanged,
+  hasDeviceChanged,
+  hasIdentityChanged,
   mergeSnapshot,
   readObservations,
   trustedInputs,
@@ -32,52 +32,57 @@ export type SessionEvent =
   | { type: 'SessionIdled'; data: SessionIdled }
   | { type: 'AgentLookedUp'; data: AgentLookedUp }
 
-/** All that scoring remembers about a session; plain JSON, at most some ten kilobytes. */
+/** Everything that scoring stores about a session. Plain JSON, at most a few tens of kilobytes. */
 export interface SessionState {
   session_id: string
   organization_id: string
   environment: Environment
   platform: Platform
-  /** The publishable key that opened it. Missing where the session's opening is not known. */
+  /** Publishable key that opened the session. Missing if the session's opening is not known. */
   key_id?: string
-  /** Missing where the session's opening is not known. */
+  /** Missing if the session's opening is not known. */
   sdk?: { name: string; version: string } | null
   created_at: number
+  /** Ids that the client presented. */
   continuity_ids: string[]
+  /** Id that the client got when the session opened. */
   continuity_id: string | null
-  /** Oldest first; the earliest of very many are forgotten. */
+  /** Oldest first, limited to the latest `maxDocuments`. */
   documents: DocumentState[]
   snapshot: Snapshot | null
   snapshot_document: string | null
   behavior: Behavior | null
-  /** The newest answers that came after a snapshot, with the hash of their document. */
+  /** Latest answers that followed a snapshot, with the hash of their document. */
   late_answers?: { document: string; answers: EngineAnswer[] }
   ip_address: string
   user_agent: string
+  /** Number of accepted bodies. */
   batches: number
+  /** Number of bodies that could not be read. */
   unreadable: number
-  /** Second, different bodies for a sequence number that was already taken. */
+  /** Number of different bodies with a sequence number that was already used. */
   conflicts: number
   identity_changes: number
-  /** It presents an id or a token that was issued to another device. */
+  /** True if the client presented an id or token that was issued to another device. */
   copied_id?: boolean
-  /** What its address is called. Missing where nobody has looked, or DNS did not answer. */
+  /** Host name of the session's address. Missing until a lookup succeeds. */
   host_name?: HostOutcome
-  /** Ids of events, so that one that comes again changes nothing. */
+  /** Ids of processed AgentLookedUp events, so that a redelivered one changes nothing. */
   looked_up?: string[]
   last_activity_at: number
+  /** Number of decisions. */
   decisions: number
-  /** The verdict of its newest decision, by the session's own observations. */
+  /** Verdict of the latest decision, based on the session alone. */
   verdict: Verdict | null
   final: boolean
   final_at: number | null
-  /** Hash of the document that handed off last. */
+  /** Hash of the document with the latest hand-off. */
   hand_off_document?: string
   visitor: VisitorLink | null
   visitor_sessions: number
 }
 
-const knownTypes = [
+const sessionEventTypes = [
   'SessionOpened',
   'DocumentOpened',
   'BatchReceived',
@@ -87,32 +92,32 @@ const knownTypes = [
 ]
 
 export function isSessionEvent(event: RecordedEvent): event is RecordedEvent & SessionEvent {
-  return knownTypes.includes(event.type)
+  return sessionEventTypes.includes(event.type)
 }
 
 /**
- * The state after one more event, or the same object when the event changes nothing (a redelivered body). A session
- * that was forgotten starts again from whatever event comes, since each names its organization and environment.
+ * Returns the state after an event, or the same object if the event changes nothing (a redelivered body). A session
+ * whose state was deleted restarts from any event, because each event has its organization and environment.
  */
-export function evolve(known: SessionState | undefined, event: SessionEvent): SessionState {
+export function evolve(state: SessionState | undefined, event: SessionEvent): SessionState {
   switch (event.type) {
     case 'SessionOpened':
-      return known ?? opened(event.data)
+      return state ?? opened(event.data)
     case 'DocumentOpened':
-      return documentOpened(known ?? forgotten(event.data, event.data.opened_at), event.data)
+      return documentOpened(state ?? emptyState(event.data, event.data.opened_at), event.data)
     case 'BatchReceived':
     case 'ResultRequested':
-      return received(known ?? forgotten(event.data, event.data.received_at), event.data)
+      return received(state ?? emptyState(event.data, event.data.received_at), event.data)
     case 'SessionIdled':
-      return known ?? forgotten(event.data, event.data.idled_at)
+      return state ?? emptyState(event.data, event.data.idled_at)
     case 'AgentLookedUp':
-      return lookedUp(known ?? forgotten(event.data, event.data.looked_up_at), event.data)
+      return lookedUp(state ?? emptyState(event.data, event.data.looked_up_at), event.data)
   }
 }
 
 function opened(event: SessionOpened): SessionState {
   return {
-    ...forgotten(event, event.opened_at),
+    ...emptyState(event, event.opened_at),
     platform: event.platform,
     key_id: event.key_id,
     sdk: { name: event.sdk_name, version: event.sdk_version },
@@ -121,8 +126,8 @@ function opened(event: SessionOpened): SessionState {
   }
 }
 
-/** The state of a session of which no event was read. */
-export function forgotten(
+/** Returns the state of a session before any of its events. */
+export function emptyState(
   event: Pick<SessionOpened, 'session_id' | 'organization_id' | 'environment'>,
   at: number,
 ): SessionState {
@@ -170,7 +175,7 @@ function received(state: SessionState, event: BatchReceived | ResultRequested): 
   const accepted = addBody(document, event)
   if (accepted === 'repeated') return state
   if (accepted === 'conflicting') return { ...state, conflicts: state.conflicts + 1 }
-  // Later questions are in the answer to a first batch, and a hand-off asks for the verdict.
+  // The response to the first batch has the later questions. After the next body, or a hand-off, missing answers count.
   if (document.last_seq > 0 || 'decision_id' in event) accepted.is_answered = true
   const next: SessionState = {
     ...state,
@@ -206,8 +211,8 @@ function observed(
   if (snapshot) {
     next.snapshot = mergeSnapshot(state.snapshot, snapshot)
     next.snapshot_document = document.hash
-    if (identityChanged(state.snapshot, snapshot)) next.identity_changes += 1
-    if (deviceChanged(state.snapshot, snapshot)) next.copied_id = true
+    if (hasIdentityChanged(state.snapshot, snapshot)) next.identity_changes += 1
+    if (hasDeviceChanged(state.snapshot, snapshot)) next.copied_id = true
   }
   if (
     answers &&
@@ -219,19 +224,19 @@ function observed(
   return next
 }
 
-/** What became of the signature of a request. `valid` is by a key of the agent's directory. */
+/** Result of verifying a request's signature. `valid` means by a key in the agent's directory. */
 export interface SignatureOutcome {
   status: 'valid' | 'invalid' | 'unknown_key' | 'absent'
-  /** Why it does not count. */
+  /** null if the signature is valid. */
   reason: string | null
   keyId: string | null
-  /** Epoch milliseconds: when the directory was fetched. */
+  /** Time when the directory was fetched, epoch milliseconds. */
   fetchedAt: number | null
 }
 
 export interface HostOutcome {
   ip: string
-  /** The name that leads back to the address; null = there is none. */
+  /** Host name that resolves back to the address; null = there is none. */
   host: string | null
   /** Epoch milliseconds. */
   fetchedAt: number
@@ -250,33 +255,33 @@ export interface DocumentState {
   signature_agent: string | null
   ja4: string | null
   http2_fingerprint: string | null
-  /** Missing where the request had no header of Web Bot Auth. */
+  /** Missing if the request had no Web Bot Auth header. */
   signature?: DocumentSignature
-  /** By its key, once that is known. */
+  /** Missing until the signature was verified. */
   signature_outcome?: SignatureOutcome
-  /** Of a document of an app. */
+  /** Only for documents of an app. */
   client_public_key?: string | null
-  /** The worst of what it sent. */
+  /** See `strongestAttestation`. */
   attestation?: SessionAttestation
-  /** Hash of what was sent, so that the same counts once. */
+  /** Hash of the last attestation sent, so that a repeated one counts once. */
   attested?: string
   challenge: string
   timing_nonce: string
-  /** Seed of the drawing. Missing where the document's opening is not known. */
+  /** Seed of the canvas drawing. Missing if the document's opening is not known. */
   canvas_seed?: string
   last_seq: number
-  /** Start of the body hash by sequence number, for the newest ones. */
+  /** Prefix of the body hash by sequence number, for the latest bodies. */
   bodies: Record<string, string>
-  /** A body came after its first batch, and with it whatever the client answers to later questions. */
+  /** True if a body followed the first batch. It contains the client's answers to later questions. */
   is_answered?: boolean
-  /** Trusted input that it reported. */
+  /** Number of trusted input events. */
   inputs?: number
-  /** See `Observations.binding`: of the document's newest hand-off. */
+  /** `Observations.binding` of the document's latest hand-off. */
   binding?: string | null
 }
 
 const maxDocuments = 16
-// Order is enforced by the nonce, so a repeat is of one of the last few bodies.
+// The nonce enforces the order of bodies, so only one of the last few can be repeated.
 const maxBodies = 32
 
 export type Body = Pick<BatchReceived | ResultRequested, 'document_id_hash' | 'seq' | 'body_hash'>
@@ -326,31 +331,30 @@ function unknownDocument(event: BatchReceived | ResultRequested): DocumentState 
   }
 }
 
-// The document with the body counted; the first body of a sequence number is the one that counts.
+// Returns the document with the body added. Only the first body of each sequence number counts.
 function addBody(document: DocumentState, body: Body): DocumentState | 'repeated' | 'conflicting' {
   const hash = body.body_hash.slice(0, 16)
-  const taken = document.bodies[body.seq]
-  if (taken !== undefined) return taken === hash ? 'repeated' : 'conflicting'
+  const firstHash = document.bodies[body.seq]
+  if (firstHash !== undefined) return firstHash === hash ? 'repeated' : 'conflicting'
   if (body.seq <= document.last_seq - maxBodies) return 'repeated'
   const bodies: Record<string, string> = { ...document.bodies, [body.seq]: hash }
-  const newest = Object.entries(bodies).slice(-maxBodies)
+  const latest = Object.entries(bodies).slice(-maxBodies)
   const last_seq = Math.max(document.last_seq, body.seq)
-  return { ...document, last_seq, bodies: Object.fromEntries(newest) }
+  return { ...document, last_seq, bodies: Object.fromEntries(latest) }
 }
 
 export function withDocument(documents: DocumentState[], document: DocumentState): DocumentState[] {
-  const known = documents.some(({ hash }) => hash === document.hash)
-  if (known)
-    return documents.map((one) => (one.hash === document.hash ? keepBodies(one, document) : one))
-  return [...documents, document].slice(-maxDocuments)
+  if (!documents.some(({ hash }) => hash === document.hash))
+    return [...documents, document].slice(-maxDocuments)
+  return documents.map((one) => (one.hash === document.hash ? newerOf(one, document) : one))
 }
 
-// A redelivered opening must not make counted bodies count again.
-function keepBodies(known: DocumentState, next: DocumentState): DocumentState {
-  return next.last_seq < known.last_seq ? known : next
+// Ignores a redelivered opening, which would reset the bodies.
+function newerOf(previous: DocumentState, next: DocumentState): DocumentState {
+  return next.last_seq < previous.last_seq ? previous : next
 }
 
-// Postgres cannot store U+0000, and a client's text may have one.
+// Postgres can't store U+0000, and a client's text may contain one.
 function withoutNul(text: string): string {
   return text.replaceAll('\0', '')
 }

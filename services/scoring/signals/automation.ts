@@ -5,13 +5,13 @@ import { rewritesWebdriver } from './tamper.ts'
 
 const selenium =
   /^(__selenium|__webdriver|__fxdriver|__driver_|_selenium|_Selenium|calledSelenium|callSelenium|\$chrome_asyncScriptInfo|__\$webdriverAsyncExecutor|webdriver$|_WEBDRIVER_ELEM_CACHE|__lastWatir)/
-// ChromeDriver's own name, or the random one of the same form that some builds replace it with.
+// ChromeDriver's prefix, or a random one of the same form that patched builds use.
 const chromedriver =
   /^\$?cdc_[A-Za-z0-9]{22}_|^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
 const playwright = /^__(pw|playwright)/
 const puppeteer = /^__puppeteer|^puppeteer_|^__pptr|^exposeFunctionLeak$|^dummyFn$|^sourceUrlLeak$/
 const phantom = /^(callPhantom|_phantom|__phantomas)$/
-const others =
+const otherDrivers =
   /^(__nightmare|domAutomation|domAutomationController|awesomium|CefSharp|RunPerfTest|fmget_targets|wdioElectron|__cypress|Cypress)$/
 const ambiguous = /^(spawn|emit|geb)$/
 
@@ -26,7 +26,7 @@ const puppeteerGlobals = globals(puppeteer)
 export const automationSignals = signals({
   webdriver_detected: {
     name: 'WebDriver detected',
-    looksAt: '`navigator.webdriver` is true in the page or an iframe',
+    looksAt: '`navigator.webdriver` is true in the page, an iframe or a worker',
     falsePositives: 'people who drive their own browser with WebDriver',
     fires: snapshot(
       ({ automation: a }) =>
@@ -35,14 +35,14 @@ export const automationSignals = signals({
   },
   selenium_globals: {
     name: 'Selenium globals',
-    looksAt: 'globals that Selenium and its recorders define',
+    looksAt: 'globals defined by Selenium and its recorders',
     falsePositives: 'none',
     fires: seleniumGlobals,
   },
   chromedriver_markers: {
     name: 'ChromeDriver markers',
     looksAt:
-      'properties that ChromeDriver adds, by their form: `cdc_` or three letters, 22 random characters, a type',
+      'properties in the format that ChromeDriver adds: `cdc_` or three letters, 22 random characters, a type',
     falsePositives: 'none',
     fires: chromedriverMarkers,
   },
@@ -60,7 +60,7 @@ export const automationSignals = signals({
   },
   phantom_globals: {
     name: 'PhantomJS globals',
-    looksAt: '`callPhantom`, `_phantom`, `__phantomas`, by exact name',
+    looksAt: 'globals `callPhantom`, `_phantom` or `__phantomas`, by exact name',
     falsePositives: 'none; `phantom` of the Phantom wallet does not count',
     fires: globals(phantom),
   },
@@ -68,10 +68,10 @@ export const automationSignals = signals({
     name: 'Driver globals',
     looksAt: 'globals of Nightmare, old headless Chrome, CEF automation, Cypress and others',
     falsePositives: 'sites that run their own end-to-end tests',
-    fires: globals(others),
+    fires: globals(otherDrivers),
   },
   driver_document_attributes: {
-    name: 'Driver attributes on the document',
+    name: 'Driver attributes on the root element',
     looksAt: '`selenium`, `webdriver` or `driver` attributes on the root element',
     falsePositives: 'none',
     fires: snapshot((s) =>
@@ -85,8 +85,8 @@ export const automationSignals = signals({
     fires: snapshot((s) => s.automation.sequentum === true),
   },
   ambiguous_driver_globals: {
-    name: 'Names that some drivers define',
-    looksAt: '`spawn`, `emit`, `geb` on the window',
+    name: 'Globals that some drivers define',
+    looksAt: 'globals `spawn`, `emit` or `geb`',
     falsePositives: 'page code that uses the same names',
     fires: globals(ambiguous),
   },
@@ -99,20 +99,20 @@ export const automationSignals = signals({
   developer_tools_detected: {
     name: 'Developer tools or remote debugging',
     looksAt:
-      'a logged error is serialised in page, frame or worker, as by the Runtime domain of DevTools',
-    falsePositives: 'a person with developer tools open; some extensions',
+      'a logged error is serialized in page, frame or worker, as by the Runtime domain of DevTools',
+    falsePositives: 'people with developer tools open; some extensions',
     fires: snapshot((s) => s.automation.cdp_runtime === true),
   },
   debugged_before_input: {
-    name: 'Remote debugging, and nobody has acted yet',
-    looksAt: 'remote debugging is on, and no natural movement or typing has come',
-    falsePositives: 'a person with developer tools open, before any input',
+    name: 'Remote debugging before any input',
+    looksAt: 'remote debugging is on, and there was no natural movement or typing yet',
+    falsePositives: 'people with developer tools open, before any input',
     fires: inBrowser((s, facts) => s.automation.cdp_runtime === true && !actsNaturally(facts)),
   },
   cdp_driven_input: {
     name: 'Input sent through remote debugging',
     looksAt:
-      'remote debugging is on, and every click hits an exact centre or carries protocol coordinates',
+      'remote debugging is on, and every click hits an exact center or has protocol coordinates',
     falsePositives: 'none; developer tools do not aim clicks',
     fires: snapshot(
       (s, { behavior }) =>
@@ -121,10 +121,10 @@ export const automationSignals = signals({
   },
 })
 
-const noisy = ({ canvas, audio }: Snapshot) =>
+const hasNoise = ({ canvas, audio }: Snapshot) =>
   canvas.noise_detected === true || audio.noise_detected === true
 
-// APIs that hide automation when patched; privacy extensions patch canvas, audio, sizes and the user agent.
+// APIs that are patched to hide automation. Privacy extensions patch canvas, audio, sizes and the user agent instead.
 const stealthTargets = /permissions|plugins|mimeTypes|contentWindow/i
 
 const patchesStealth = ({ tamper }: Snapshot) =>
@@ -133,9 +133,8 @@ const patchesStealth = ({ tamper }: Snapshot) =>
 export const tamperSignals = signals({
   webdriver_property_overridden: {
     name: 'WebDriver flag overridden',
-    looksAt:
-      '`webdriver` is an own property of `navigator`, or its getter was replaced or taken away',
-    falsePositives: 'none; nothing but hiding automation needs it',
+    looksAt: '`webdriver` is an own property of `navigator`, or its getter was replaced or removed',
+    falsePositives: 'none; only hiding automation needs this',
     fires: inBrowser(
       (s) =>
         s.automation.webdriver_own_property === true ||
@@ -154,15 +153,15 @@ export const tamperSignals = signals({
     ),
   },
   patched_stealth_functions: {
-    name: 'Functions patched as stealth plugins do',
+    name: 'Functions patched like a stealth plugin',
     looksAt:
-      'replaced native `permissions`, `Permissions.query`, `plugins`, `mimeTypes` or `contentWindow` of frames',
+      'native `permissions`, `Permissions.query`, `plugins`, `mimeTypes` or `contentWindow` was replaced',
     falsePositives: 'privacy extensions',
     fires: inBrowser((s, { privacyTool }) => !privacyTool && patchesStealth(s)),
   },
   patched_functions: {
     name: 'Patched native functions',
-    looksAt: 'other built-in functions whose source text is not native',
+    looksAt: 'the source text of other built-in functions is not native',
     falsePositives: 'privacy extensions, polyfills',
     fires: inBrowser(
       (s, { privacyTool }) =>
@@ -176,27 +175,27 @@ export const tamperSignals = signals({
     fires: inBrowser((s) => s.tamper.iframe_srcdoc_proxy === true),
   },
   faked_chrome_runtime: {
-    name: 'Imitated Chrome runtime',
-    looksAt: 'functions of `chrome.runtime` that can be constructed or have a prototype',
+    name: 'Faked Chrome runtime',
+    looksAt: 'functions of `chrome.runtime` can be constructed or have a prototype',
     falsePositives: 'none',
     fires: inBrowser((s) => s.tamper.chrome_runtime_faked === true),
   },
   imitated_plugins: {
-    name: 'Imitated plugins',
+    name: 'Faked plugins',
     looksAt:
-      '`navigator.plugins` is no real PluginArray, or its members do not refer to each other',
+      '`navigator.plugins` is not a real PluginArray, or its members do not refer to each other',
     falsePositives: 'none',
     fires: inBrowser((s) => s.navigator.plugins_genuine === false),
   },
   native_claims_in_browser: {
     name: 'App observations from a page',
-    looksAt: 'a session of a page sends `native`, which only an app can observe',
+    looksAt: 'a page sends `native` observations, which only an app can make',
     falsePositives: 'none',
     fires: ({ claimsNative }) => claimsNative,
   },
   webgl_parameters_spoofed: {
     name: 'Spoofed graphics parameters',
-    looksAt: 'parameters that WebGL and WebGL 2 must share differ',
+    looksAt: 'parameters that WebGL and WebGL 2 must share are different',
     falsePositives: 'privacy extensions',
     fires: inBrowser(
       (s, { privacyTool }) => !privacyTool && s.tamper.webgl_parameter_mismatch === true,
@@ -205,15 +204,15 @@ export const tamperSignals = signals({
   fingerprint_noise: {
     name: 'Noise in canvas or audio',
     looksAt:
-      'read-back of canvas or audio differs from what was drawn, in no known privacy browser',
+      'canvas or audio data read back differs from what was drawn, outside known privacy browsers',
     falsePositives: 'privacy extensions',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && noisy(s)),
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && hasNoise(s)),
   },
   privacy_hardening_indicators: {
     name: 'Privacy hardening indicators',
     looksAt:
-      'Brave, resistance to fingerprinting, a clock in steps of 5 ms or more in Firefox, noise',
-    falsePositives: 'no risk: tamper signals weigh less',
-    fires: inBrowser((s, { privacyTool }) => privacyTool || noisy(s)),
+      'Brave, fingerprinting resistance, a clock with steps of 5 ms or more in Firefox, or noise in canvas or audio',
+    falsePositives: 'no risk: tamper signals count less',
+    fires: inBrowser((s, { privacyTool }) => privacyTool || hasNoise(s)),
   },
 })

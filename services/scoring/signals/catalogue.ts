@@ -10,7 +10,7 @@ import { repeatSignals } from './repeats.ts'
 import type { Definition } from './signal.ts'
 import { primitiveSignals } from './tamper.ts'
 
-const all = [
+const signals = [
   ...agentSignals,
   ...automationSignals,
   ...headlessSignals,
@@ -30,12 +30,12 @@ const all = [
   ...trustSignals,
 ]
 
-/** The name of a signal in events and answers. */
-export type Slug = (typeof all)[number]['slug']
+/** Name of a signal in events and API responses. */
+export type Slug = (typeof signals)[number]['slug']
 
 export interface Signal extends Definition {
   slug: Slug
 }
 
-/** Every signal, which docs/reference/signals.md lists, in the order of decisions. */
-export const signalCatalogue: readonly Signal[] = all
+/** All signals (docs/reference/signals.md), in the order in which decisions list them. */
+export const signalCatalogue: readonly Signal[] = signals

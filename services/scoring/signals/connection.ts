@@ -6,14 +6,14 @@ import { inBrowser, signals, snapshot } from './signal.ts'
 export const protocolSignals = signals({
   unreadable_observations: {
     name: 'Unreadable observations',
-    looksAt: 'an accepted body is not the agreed JSON within its limits',
+    looksAt: 'an accepted body is not valid observation JSON, or exceeds its limits',
     falsePositives: 'a defective client build',
     fires: ({ unreadable }) => unreadable > 0,
   },
   conflicting_replay: {
     name: 'Conflicting replay',
-    looksAt: 'a second, different body under a sequence number that was already used',
-    falsePositives: 'a page restored from a duplicate of a browser profile',
+    looksAt: 'a different body was sent with an already used sequence number',
+    falsePositives: 'a page restored from a copied browser profile',
     fires: ({ conflicts }) => conflicts > 0,
   },
   session_identity_changed: {
@@ -23,22 +23,22 @@ export const protocolSignals = signals({
     fires: ({ identityChanges }) => identityChanges > 0,
   },
   kept_id_of_another_device: {
-    name: 'Id of another device',
+    name: 'Stored id of another device',
     looksBack: true,
     looksAt:
-      'the continuity id or resume token was issued to a device of another system, and none of graphics, canvas, sound and fonts is the same',
-    falsePositives: 'a browser profile that was moved to a computer of another system',
+      'the continuity id or resume token was issued to a device with another operating system, and graphics, canvas, audio and fonts all differ',
+    falsePositives: 'a browser profile that was moved to another operating system',
     fires: ({ isCopied }) => isCopied,
   },
 })
 
 function zoneDiffers({ snapshot, network }: Facts): boolean {
-  const here = snapshot?.environment.timezone
-  const there = network.location?.timezone
-  return !!here && !!there && here.split('/')[0] !== there.split('/')[0]
+  const browserZone = snapshot?.environment.timezone
+  const networkZone = network.location?.timezone
+  return !!browserZone && !!networkZone && browserZone.split('/')[0] !== networkZone.split('/')[0]
 }
 
-/** Not where people come through VPNs, relays and gateways of companies, whoever hosts those. */
+/** Returns true for a hosting network, but not for hosted VPNs, relays and corporate gateways, which people use. */
 export function isHosted({ anonymity, routing }: Facts['network']): boolean {
   return anonymity.hosting && !anonymity.vpn && !anonymity.relay && !isPrivateEgress(routing.asn)
 }
@@ -47,9 +47,8 @@ export const networkSignals = signals({
   hosting_network: {
     name: 'Hosting network',
     looksAt:
-      'the address belongs to a hosting provider, and to no known VPN, relay or gateway of companies',
-    falsePositives:
-      'VPN exits and office gateways that no list has, remote desktops in a data centre',
+      'the address belongs to a hosting provider, but not to a known VPN, relay or corporate gateway',
+    falsePositives: 'unlisted VPN exits and office gateways, remote desktops in a data center',
     fires: ({ network }) => isHosted(network),
   },
   vpn_associated_ip: {
@@ -60,27 +59,27 @@ export const networkSignals = signals({
   },
   anonymous_proxy: {
     name: 'Anonymous proxy or Tor exit',
-    looksAt: 'the address is an open proxy or a Tor exit',
+    looksAt: 'the address is a proxy or a Tor exit',
     falsePositives: 'people who need anonymity',
     fires: ({ network: { anonymity: a } }) => a.proxy || a.tor || a.residential_proxy,
   },
   timezone_location_mismatch: {
     name: 'Time zone of another continent',
-    looksAt: "the browser's time zone against that of the address",
-    falsePositives: 'travellers, VPNs',
+    looksAt: "the browser's time zone and the location of the address are on different continents",
+    falsePositives: 'travelers, VPNs',
     fires: inBrowser(
       (s, facts) =>
         /\//.test(s.environment.timezone ?? '') && !facts.privacyTool && zoneDiffers(facts),
     ),
   },
   browser_with_tool_handshake: {
-    name: 'A browser that speaks TLS like a tool',
+    name: 'Browser with the TLS fingerprint of a tool',
     looksAt:
-      'the user agent names a browser, and JA4 is that of a library: of Go, Python, curl, Node or Java',
+      'the user agent names a browser, but the JA4 TLS fingerprint is that of Go, Python, curl, Node or Java',
     falsePositives:
-      'proxies of offices that open TLS with such a library, until browsers of several engines came by it',
+      'TLS-intercepting office proxies built on such a library, until browsers with several engines have used them',
     fires: ({ handshake }) =>
-      handshake.known?.kind === 'tool' && handshake.alignment === 'mismatch',
+      handshake.client?.kind === 'tool' && handshake.alignment === 'mismatch',
   },
 })
 
@@ -96,11 +95,11 @@ const checksOf = (n: Native) => [
   n.debugger,
 ]
 
-/** What the iOS and Android SDKs report about the device and the app. */
+/** Signals from the device and app checks of the iOS and Android SDKs. */
 export const nativeSignals = signals({
   native_hooks: {
     name: 'Hooked app',
-    looksAt: 'instrumentation such as Frida or Xposed inside the app',
+    looksAt: 'instrumentation such as Frida or Xposed in the app',
     falsePositives: 'security testing',
     fires: app((n) => n.hooks === true),
   },
@@ -111,7 +110,7 @@ export const nativeSignals = signals({
     fires: app((n) => n.simulator_or_emulator === true),
   },
   native_code_signing_invalid: {
-    name: 'Changed app',
+    name: 'App signature invalid',
     looksAt: 'the signature of the app is not valid',
     falsePositives: 'development builds',
     fires: app((n) => n.code_signing_invalid === true),
@@ -119,7 +118,7 @@ export const nativeSignals = signals({
   native_jailbreak_or_root: {
     name: 'Jailbroken or rooted device',
     looksAt: 'signs of a jailbreak or of root',
-    falsePositives: 'enthusiasts',
+    falsePositives: 'people who modify their own phone',
     fires: app((n) => n.jailbreak_or_root === true),
   },
   native_debugger: {
@@ -129,24 +128,24 @@ export const nativeSignals = signals({
     fires: app((n) => n.debugger === true),
   },
   native_observations_missing: {
-    name: 'App without a device',
-    looksAt: 'the snapshot of an app has no `native` observations, or none with a device model',
-    falsePositives: 'none; every app knows its device',
+    name: 'App without device data',
+    looksAt: 'the snapshot of an app has no `native` observations, or no device model',
+    falsePositives: 'none; every app knows its device model',
     fires: snapshot(
       (s, { platform }) => platform !== 'web' && (s.native?.device_model ?? null) === null,
     ),
   },
   native_checks_missing: {
-    name: 'App that checked nothing',
+    name: 'App without integrity checks',
     looksAt:
-      'an app names its device, but reports no check: hooks, signature, root, emulator, debugger',
-    falsePositives: 'none; every SDK of apps reports some',
+      'the app names its device, but reports none of the checks for hooks, signature, root, emulator and debugger',
+    falsePositives: 'none; every mobile SDK reports some',
     fires: app((n) => n.device_model !== null && checksOf(n).every((check) => check === null)),
   },
   browser_user_agent_in_app: {
-    name: "A browser's user agent from an app",
-    looksAt: 'the requests of an app carry the `User-Agent` of a browser',
-    falsePositives: 'apps that send it on purpose',
+    name: 'Browser user agent sent by an app',
+    looksAt: "the app's requests have the `User-Agent` of a browser",
+    falsePositives: 'apps that set it on purpose',
     fires: ({ platform, headerUserAgent }) =>
       platform !== 'web' && /^Mozilla\//i.test(headerUserAgent),
   },

@@ -12,20 +12,22 @@ const engineNames: Record<string, Engine> = {
   JavaScriptCore: 'webkit',
 }
 
-// Phones and tablets ask for desktop sites under a desktop name: iPads as Macs, Android as Linux. What calls itself a
-// phone has no reason to.
-function mayPretend({ snapshot, agent }: Facts): boolean {
+// Returns true if the user agent may be wrong for innocent reasons. Web views set their own. Phones and tablets request
+// desktop sites with a desktop user agent: iPads as Macs, Android as Linux. A phone's user agent has no such excuse.
+function mayHaveOtherUserAgent({ snapshot, agent }: Facts): boolean {
   const isTouched = (snapshot?.navigator.max_touch_points ?? 0) > 1
   return agent.webView || (isTouched && !isPhone(agent))
 }
 
-/** The user agent is of an iPhone or an Android device. A web view does not count, because its user agent may be anything. */
+/**
+ * Returns true for the user agent of an iPhone or Android device. Web views don't count, because theirs is arbitrary.
+ */
 const isPhone = ({ system, formFactor, webView }: Agent) =>
   !webView && (system === 'android' || (system === 'ios' && formFactor === 'mobile'))
 
 function engineDiffers(snapshot: Snapshot, facts: Facts): boolean {
   const real = engineNames[snapshot.engine.name ?? '']
-  // Every browser of iOS has Apple's engine, whatever it calls itself.
+  // All browsers on iOS use Apple's engine, regardless of their user agent.
   const claimed = facts.agent.system === 'ios' ? 'webkit' : facts.agent.engine
   return real !== undefined && claimed !== 'unknown' && real !== claimed
 }
@@ -56,7 +58,7 @@ function systemOfHint(platform: string | null): System | undefined {
 
 function platformDiffers({ navigator }: Snapshot, facts: Facts): boolean {
   const { system } = facts.agent
-  if (system === 'other' || mayPretend(facts)) return false
+  if (system === 'other' || mayHaveOtherUserAgent(facts)) return false
   const possible = systemsOfPlatform(navigator.platform ?? '')
   const hinted = systemOfHint(navigator.ua_data_platform)
   return (
@@ -66,7 +68,7 @@ function platformDiffers({ navigator }: Snapshot, facts: Facts): boolean {
 }
 
 function realmDiffers(realm: Snapshot['worker'], { navigator }: Snapshot, facts: Facts): boolean {
-  if (realm.available !== true || mayPretend(facts)) return false
+  if (realm.available !== true || mayHaveOtherUserAgent(facts)) return false
   return (
     differ(realm.user_agent, navigator.user_agent) ||
     differ(realm.platform, navigator.platform) ||
@@ -74,16 +76,16 @@ function realmDiffers(realm: Snapshot['worker'], { navigator }: Snapshot, facts:
   )
 }
 
-function differ(one: string | null, other: string | null): boolean {
-  return !!one && !!other && one !== other
+function differ(a: string | null, b: string | null): boolean {
+  return !!a && !!b && a !== b
 }
 
 function gpuSystemDiffers({ webgl }: Snapshot, { agent, ...facts }: Facts): boolean {
-  if (mayPretend({ agent, ...facts })) return false
+  if (mayHaveOtherUserAgent({ agent, ...facts })) return false
   const renderer = webgl.renderer ?? ''
   if (/Direct3D|D3D1[12]/.test(renderer))
     return agent.system !== 'windows' && agent.system !== 'other'
-  // Every WebKit says "Apple GPU", on any system.
+  // WebKit reports "Apple GPU" on every system.
   if (agent.engine === 'webkit' && renderer === 'Apple GPU') return false
   return (
     /Apple (M\d|GPU)|Metal Renderer/.test(renderer) &&
@@ -92,7 +94,7 @@ function gpuSystemDiffers({ webgl }: Snapshot, { agent, ...facts }: Facts): bool
   )
 }
 
-// Without a graphics card, page and worker may fall back to different software.
+// Without a graphics card, page and worker may use different software renderers.
 function workerGpuDiffers({ worker, webgl }: Snapshot, facts: Facts): boolean {
   if (facts.agent.engine !== 'blink' || worker.available !== true || isSoftwareRendered(facts))
     return false
@@ -108,16 +110,16 @@ function productSubDiffers({ navigator }: Snapshot, { agent }: Facts): boolean {
   return differ(navigator.product_sub, expected[agent.engine] ?? null)
 }
 
-// Graphics of Android devices that are not virtual. Samsung's Xclipse is AMD's, and has a name of its own.
+// GPUs of physical mobile devices. Samsung's Xclipse is based on AMD's, but has its own name.
 const mobileGraphics =
   /Adreno|Mali|Immortalis|PowerVR|Xclipse|Tegra|Maleoon|VideoCore|Vivante|Apple GPU|Apple A\d/i
 const desktopGraphics = /NVIDIA|GeForce|Quadro|Radeon|AMD|Intel|Direct3D|D3D1[12]|Mesa/i
 
 export function hasDesktopGraphics({ webgl, worker }: Snapshot, { agent }: Facts): boolean {
   if (!isPhone(agent)) return false
-  const isOfComputer = (name: string) => softwareGraphics.test(name) || desktopGraphics.test(name)
+  const isDesktopGpu = (name: string) => softwareGraphics.test(name) || desktopGraphics.test(name)
   const names = [webgl.renderer, worker.webgl_renderer].filter((name) => name !== null)
-  return names.some((name) => isOfComputer(name) && !mobileGraphics.test(name))
+  return names.some((name) => isDesktopGpu(name) && !mobileGraphics.test(name))
 }
 
 export function runsOnDesktop({ navigator, worker, iframe }: Snapshot, { agent }: Facts): boolean {
@@ -127,10 +129,10 @@ export function runsOnDesktop({ navigator, worker, iframe }: Snapshot, { agent }
   )
 }
 
-// A browser on a phone has an address bar, and the system a bar for the time.
+// On phones, the browser has an address bar and the system a status bar.
 function hasNoBars({ environment: e }: Snapshot, { agent }: Facts): boolean {
-  const isWhole = e.inner_width === e.screen_width && e.inner_height === e.screen_height
-  return isPhone(agent) && e.inner_height !== null && isWhole
+  const fillsScreen = e.inner_width === e.screen_width && e.inner_height === e.screen_height
+  return isPhone(agent) && e.inner_height !== null && fillsScreen
 }
 
 function phoneWithoutTouch({ navigator, environment }: Snapshot, { agent }: Facts): boolean {
@@ -146,86 +148,85 @@ const isDesktop = ({ formFactor, webView }: Agent) => formFactor === 'desktop' &
 export const consistencySignals = signals({
   engine_mismatch: {
     name: 'Engine contradicts the user agent',
-    looksAt:
-      'the JavaScript engine by its features against the engine that the user agent string names',
+    looksAt: 'the detected JavaScript engine differs from the one in the user agent string',
     falsePositives: 'none',
     fires: inBrowser(engineDiffers),
   },
   platform_mismatch: {
     name: 'Operating system contradicts the user agent',
-    looksAt: '`navigator.platform` and client-hint platform against the user agent string',
+    looksAt: '`navigator.platform` or the client-hint platform contradicts the user agent string',
     falsePositives: 'desktop-site mode',
     fires: inBrowser(platformDiffers),
   },
   worker_mismatch: {
     name: 'Worker contradicts the page',
     looksAt:
-      'user agent, platform and languages inside a worker; not processor counts, which Brave varies',
+      'user agent, platform or languages in a worker differ from the page; processor counts are ignored, because Brave varies them',
     falsePositives: 'iPads',
     fires: inBrowser((s, facts) => realmDiffers(s.worker, s, facts)),
   },
   iframe_mismatch: {
     name: 'Iframe contradicts the page',
-    looksAt: 'user agent, platform and languages inside a clean iframe',
-    falsePositives: 'user agent switching extensions that skip frames',
+    looksAt: 'user agent, platform or languages in a clean iframe differ from the page',
+    falsePositives: 'user agent switchers that skip frames',
     fires: inBrowser((s, facts) => realmDiffers(s.iframe, s, facts)),
   },
   gpu_system_mismatch: {
     name: 'Graphics driver of another operating system',
-    looksAt: 'Direct3D outside Windows, Metal or Apple GPUs outside Apple systems',
+    looksAt: 'Direct3D outside Windows, or Metal or Apple GPUs outside Apple systems',
     falsePositives: 'in-app browsers with shortened user agents',
     fires: inBrowser(gpuSystemDiffers),
   },
   worker_gpu_mismatch: {
     name: 'Worker sees another graphics card',
-    looksAt: 'WebGL renderer in a worker against the page, in Chromium',
+    looksAt: 'in desktop Chromium, the WebGL renderer in a worker differs from the page',
     falsePositives: 'laptops with two graphics cards',
     fires: inBrowser((s, facts) => isDesktop(facts.agent) && workerGpuDiffers(s, facts)),
   },
   languages_mismatch: {
-    name: 'First language is not the language',
-    looksAt: '`navigator.languages[0]` against `navigator.language`',
+    name: 'Contradictory languages',
+    looksAt: '`navigator.languages[0]` differs from `navigator.language`',
     falsePositives: 'language extensions',
     fires: inBrowser(({ navigator: n }) => differ(n.languages[0] ?? null, n.language)),
   },
   product_sub_mismatch: {
     name: 'Build constant contradicts the engine',
-    looksAt: '`navigator.productSub` against the constant of the engine',
+    looksAt: "`navigator.productSub` is not the engine's constant",
     falsePositives: 'device emulation in developer tools',
     fires: inBrowser(productSubDiffers),
   },
   phone_without_touch: {
     name: 'Phone without touch',
-    looksAt: 'a phone by user agent with no touch points and no coarse pointer',
+    looksAt: 'the user agent is a phone, but there are no touch points and no coarse pointer',
     falsePositives: 'phones in desktop docks, device emulation in developer tools',
     fires: inBrowser(phoneWithoutTouch),
   },
   phone_with_desktop_graphics: {
-    name: 'Phone with the graphics of a computer',
-    looksAt: 'a phone or tablet by user agent with SwiftShader, or a graphics card of computers',
+    name: 'Phone with desktop graphics',
+    looksAt:
+      'the user agent is a phone or tablet, but the graphics are SwiftShader or a desktop graphics card',
     falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
-    // A switched user agent has signals of its own.
+    // A replaced user agent has its own signal.
     fires: inBrowser((s, facts) => !replacesUserAgent(s) && hasDesktopGraphics(s, facts)),
   },
   phone_on_desktop_system: {
-    name: 'Phone on the system of a computer',
+    name: 'Phone on a desktop system',
     looksAt:
-      'a phone or tablet by user agent with the platform of a computer in page, worker or frame',
+      'the user agent is a phone or tablet, but page, worker or frame report a desktop platform',
     falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
     fires: inBrowser(runsOnDesktop),
   },
   phone_without_bars: {
-    name: 'Phone whose page fills the screen',
-    looksAt:
-      'on a phone, the page is as large as the screen: no bar of the browser or the system is there',
-    falsePositives: 'pages that were installed, full screen',
+    name: 'Phone page without browser bars',
+    looksAt: 'on a phone, the page fills the whole screen, with no browser or system bar',
+    falsePositives: 'installed web apps, full screen',
     fires: inBrowser(hasNoBars),
   },
   timezone_contradiction: {
     name: 'Contradictory time zone',
-    looksAt: 'the zone of `Intl` against the offsets of `Date`',
+    looksAt: 'the time zone of `Intl` contradicts the offsets of `Date`',
     falsePositives: 'time zone extensions, outdated zone data',
-    details: () => 'Intl and Date are of different zones',
+    details: () => 'Intl and Date have different zones',
     fires: inBrowser((s, { privacyTool }) => !privacyTool && s.tamper.timezone_mismatch === true),
   },
 })
@@ -247,11 +248,11 @@ function headerLanguage({ document }: Facts): string | null {
 function languageDiffers(facts: Facts): boolean {
   const header = headerLanguage(facts)
   const languages =
-    facts.snapshot?.navigator.languages.map((one) => one.toLowerCase().split('-')[0]) ?? []
+    facts.snapshot?.navigator.languages.map((tag) => tag.toLowerCase().split('-')[0]) ?? []
   return header !== null && languages.length > 0 && !languages.includes(header)
 }
 
-// Every browser of the last years sends these with a fetch; a proxy rarely removes both.
+// All current browsers send these with a fetch, and proxies rarely remove both.
 function headersMissing({ document }: Facts): boolean {
   if (!document || document.header_order.length === 0) return false
   const names = document.header_order.map((name) => name.toLowerCase())
@@ -264,7 +265,7 @@ function headerDiffers({ navigator }: Snapshot, { headerUserAgent }: Facts): boo
   )
 }
 
-// A proxy rewrites headers but nothing within the browser, so worker, frame and engine confirm the page.
+// Returns true if worker, frame and engine confirm the page, as behind a proxy that rewrites only headers.
 function agreesWithin({ navigator, worker, iframe }: Snapshot, { answers }: Facts): boolean {
   const isSame = [worker, iframe].every(({ user_agent }) => user_agent === navigator.user_agent)
   return isSame && /^(as_claimed|unrecorded)$/.test(answers.engine)
@@ -274,32 +275,32 @@ export const headerSignals = signals({
   user_agent_header_mismatch: {
     name: 'Request and page name different browsers',
     looksAt:
-      'the User-Agent header differs from `navigator.userAgent`, which worker, frame or engine do not confirm',
+      'the User-Agent header differs from `navigator.userAgent`, and worker, frame or engine do not confirm the page',
     falsePositives: 'user agent switchers that change only one of them',
     fires: inBrowser((s, facts) => headerDiffers(s, facts) && !agreesWithin(s, facts)),
   },
   user_agent_rewritten_on_the_way: {
-    name: 'User agent rewritten on the way',
+    name: 'User agent rewritten in transit',
     looksAt:
       'the User-Agent header differs from `navigator.userAgent`, while worker, frame and engine confirm the page',
-    falsePositives: 'no risk: proxies of offices and carriers rewrite or shorten the header',
+    falsePositives: 'no risk: office and carrier proxies rewrite or shorten the header',
     fires: inBrowser((s, facts) => headerDiffers(s, facts) && agreesWithin(s, facts)),
   },
   client_hints_mismatch: {
     name: 'Client hints contradict the user agent',
-    looksAt: 'Sec-CH-UA-Platform and Sec-CH-UA-Mobile against the user agent string',
+    looksAt: 'Sec-CH-UA-Platform or Sec-CH-UA-Mobile contradicts the user agent string',
     falsePositives: 'desktop-site mode on Android',
     fires: inBrowser((s, facts) => (s.navigator.max_touch_points ?? 0) === 0 && hintsDiffer(facts)),
   },
   accept_language_mismatch: {
-    name: 'Request language is not one of the page',
-    looksAt: 'the first language of Accept-Language against `navigator.languages`',
+    name: 'Request language contradicts the page',
+    looksAt: 'the first language of Accept-Language is not in `navigator.languages`',
     falsePositives: 'privacy settings, proxies that rewrite headers',
     fires: inBrowser((_, facts) => !facts.privacyTool && languageDiffers(facts)),
   },
   sparse_request_headers: {
-    name: 'Headers that every browser sends are missing',
-    looksAt: 'neither Accept-Language nor Accept-Encoding in the request that opened the document',
+    name: 'Common request headers missing',
+    looksAt: 'the request that opened the document has neither Accept-Language nor Accept-Encoding',
     falsePositives: 'corporate proxies',
     fires: inBrowser((_, facts) => facts.platform === 'web' && headersMissing(facts)),
   },

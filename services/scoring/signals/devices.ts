@@ -4,14 +4,14 @@ import type { Facts } from '../session/facts.ts'
 import { type Details, inBrowser, signals } from './signal.ts'
 import { replacesUserAgent } from './tamper.ts'
 
-// Portrait points by scale, with Display Zoom. Source of those up to the iPhone 15:
-// gist.github.com/ricsantos/e7baee6885626b9cb87c021a5097623f. A newer iPhone may have another.
+// Portrait sizes in points by scale, including Display Zoom. Source up to the iPhone 15:
+// gist.github.com/ricsantos/e7baee6885626b9cb87c021a5097623f. Newer iPhones may have other sizes.
 const iphoneScreens: Record<number, string> = {
   2: '320x480 320x568 375x667 375x812 414x896',
   3: '320x693 320x694 375x667 375x812 390x844 393x852 402x874 414x736 414x896 420x912 428x926 430x932 440x956',
 }
 
-// An iPad, and an iPhone that asks for a desktop page, say they are Macs.
+// iPads, and iPhones that request desktop sites, claim to be Macs.
 const platforms = { iPhone: /^(iPhone|iPod)/, iPad: /^(iPad|MacIntel$)/, Mac: /^MacIntel$/ }
 
 function appleDevice({ agent, userAgent }: Facts): keyof typeof platforms | null {
@@ -19,23 +19,23 @@ function appleDevice({ agent, userAgent }: Facts): keyof typeof platforms | null
   return agent.system === 'macos' && agent.engine === 'webkit' ? 'Mac' : null
 }
 
-// Fonts of Windows and Linux of which iOS has none.
+// Fonts of Windows and Linux, which iOS lacks.
 const foreignFonts =
   /^(Bahnschrift|Cantarell|DejaVu Sans|Gadugi|Liberation Sans|Nirmala UI|Segoe UI)$/
 const [unchecked, impossible] = [/(?:)/, /(?!)/]
-// A window on a Mac may be on any screen.
+// Macs can have any external screen.
 const scales = { iPhone: /^[23]$/, iPad: /^[12]$/, Mac: unchecked }
 
 /**
- * Returns the members whose values no Apple device has. What is missing or switched off, as in lockdown mode, is left
- * out. MDN's browser compatibility data says which interfaces WebKit lacks.
+ * Returns the members with values that no Apple device has. Missing values are ignored, because lockdown mode disables
+ * some. For the interfaces that WebKit lacks see MDN's browser compatibility data.
  */
 function appleContradictions(s: Snapshot, facts: Facts): string[] {
   const device = appleDevice(facts)
   if (device === null) return []
   const { navigator: n, environment: e, webgl, fonts } = s
   const isMac = device === 'Mac'
-  // Safari on Macs masks the graphics since version 14.
+  // Safari on Macs has masked the renderer since version 14.
   const graphics = isMac && !(Number(facts.agent.major) >= 15) ? unchecked : /^Apple /
   const font = isMac ? undefined : fonts.detected.find((name) => foreignFonts.test(name))
   const members: [name: string, value: string | number | null | undefined, possible: RegExp][] = [
@@ -63,11 +63,11 @@ function hasUnknownScreen({ environment: e }: Snapshot, facts: Facts): boolean {
   return !(iphoneScreens[e.pixel_ratio ?? 0] ?? '').split(' ').includes(size)
 }
 
-// Android has none of them, and its names for fonts of computers are not among them.
+// Desktop fonts that Android lacks, and for which it has no alias.
 const computerFonts =
   /^(Bahnschrift|Calibri|Cambria Math|Cantarell|Consolas|DejaVu Sans|Gadugi|Helvetica Neue|Liberation Sans|Lucida Grande|Menlo|Segoe UI|Ubuntu)$/
 
-/** Parts of a computer that Chromium on a claimed Android device has. */
+/** Returns desktop traits of Chromium on a claimed Android device. */
 export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[] {
   if (agent.system !== 'android' || agent.engine !== 'blink') return []
   const { navigator: n, environment: e, fonts, tamper } = s
@@ -75,7 +75,7 @@ export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[]
   const font = fonts.detected.find((name) => computerFonts.test(name))
   const parts: [part: string, isThere: boolean][] = [
     ['PDF plugins', n.plugins.length > 0],
-    // Chromium on Android rounds to 8 at most.
+    // Chromium on Android reports at most 8.
     ['more than 8 GB of memory', (n.device_memory ?? 0) > 8],
     [`font ${font}`, font !== undefined],
     ['no graphics', withheld.some(({ group, reason }) => group === 'webgl' && reason !== 'late')],
@@ -88,7 +88,7 @@ export function computerParts(s: Snapshot, { agent, withheld }: Facts): string[]
   return parts.flatMap(([part, isThere]) => (isThere ? [part] : []))
 }
 
-/** Returns what the browser's headers or workers say where the page's `navigator` says something else. */
+/** Returns the browser that headers or workers name, if a script replaced it in the page's `navigator`. */
 function replacedUserAgent(s: Snapshot, facts: Facts): string | null {
   if (facts.privacyTool || !replacesUserAgent(s)) return null
   const sources = {
@@ -108,24 +108,23 @@ const inSnapshot = (text: (s: Snapshot, facts: Facts) => string | null): Details
 
 export const deviceSignals = signals({
   apple_device_contradicted: {
-    name: 'Values that no Apple device has',
+    name: 'Impossible values for an Apple device',
     looksAt:
-      'on a claimed iPhone, iPad or Safari on a Mac: engine, vendor, platform, touch points, processors, graphics, scale, fonts, and interfaces that only Chromium has',
+      'a claimed iPhone, iPad or Mac with Safari has an impossible engine, vendor, platform, number of touch points or processors, graphics, pixel ratio or font, or an interface that only Chromium has',
     falsePositives: 'user agent switchers, device emulation in developer tools',
     details: inSnapshot((s, facts) => appleContradictions(s, facts).slice(0, 3).join(', ')),
     fires: inBrowser((s, facts) => appleContradictions(s, facts).length > 0),
   },
   apple_screen_unknown: {
-    name: 'Screen of no known iPhone',
-    looksAt:
-      'on a claimed iPhone, the points and the scale of the screen against those of every iPhone',
-    falsePositives: 'iPhones newer than the table, apps of iPhones on other devices',
+    name: 'Unknown iPhone screen size',
+    looksAt: 'the size and pixel ratio of the screen of a claimed iPhone match no iPhone',
+    falsePositives: 'iPhones newer than the table, iPhone apps on other devices',
     fires: inBrowser(hasUnknownScreen),
   },
   phone_with_computer_parts: {
-    name: 'Phone with parts of a computer',
+    name: 'Phone with desktop traits',
     looksAt:
-      "two or more of: PDF plugins, more than 8 GB, a computer's font, no graphics, values replaced in frames or workers, an orientation that is not the screen's; in Chromium that claims Android",
+      'Chromium that claims Android has two or more of: PDF plugins, more than 8 GB of memory, a desktop font, no graphics, replaced values in frames or workers, an orientation that contradicts the screen',
     falsePositives: 'Android on a Chromebook or a PC, device emulation in developer tools',
     details: inSnapshot((s, facts) => computerParts(s, facts).join(', ')),
     fires: inBrowser((s, facts) => !replacesUserAgent(s) && computerParts(s, facts).length >= 2),
@@ -133,7 +132,7 @@ export const deviceSignals = signals({
   user_agent_replaced: {
     name: 'User agent replaced by a script',
     looksAt:
-      "`navigator.userAgent`, `appVersion` or `platform` is not the browser's own, and its headers or workers name another browser",
+      '`navigator.userAgent`, `appVersion` or `platform` was replaced, and headers or workers name another browser',
     falsePositives: 'user agent switchers',
     details: inSnapshot(replacedUserAgent),
     fires: inBrowser((s, facts) => replacedUserAgent(s, facts) !== null),

@@ -3,10 +3,10 @@ import type { Agent } from '../session/agent.ts'
 import type { Facts } from '../session/facts.ts'
 import { formatted, input, signals } from './signal.ts'
 
-// Keyboards on the screen of a phone let each key go at once, and none overlaps another.
+// False for on-screen keyboards, which release each key at once, without overlaps.
 const hasKeyboard = ({ agent }: Facts) => agent.formFactor === 'desktop'
 
-// People need some ten events to get anywhere.
+// A human pointer movement takes about ten events.
 function jumps({ mouse: m }: Behavior): boolean {
   const isFar = m.jumps >= 2 && m.jumps >= m.presses * 0.5
   return isFar || (m.presses >= 4 && m.moves > 0 && m.moves <= m.presses * 2)
@@ -25,14 +25,14 @@ function isLoneClick({ mouse: m, touch }: Behavior): boolean {
   return m.presses === 1 && m.moves <= 2 && touch.events === 0
 }
 
-// 168,000 people held keys for 60 to 200 ms, and never equally long (Dhakal and others, 2018). Keys that are not held at
-// all are another signal's.
+// 168,000 people held keys for 60 to 200 ms, with varying times (Dhakal et al., 2018). Instant releases have a signal
+// of their own, `instant_key_presses`.
 function holdsOddly({ keyboard: k }: Behavior, facts: Facts): boolean {
   if (!hasKeyboard(facts) || k.keys < 12 || k.hold_mean === null || k.hold_mean < 12) return false
   return k.hold_mean < 40 || (k.hold_std !== null && k.hold_std < 5)
 }
 
-// The mean is of a whole session, pauses included, so only fast typists have it.
+// The mean includes pauses, so only fast typists reach it.
 function neverOverlaps({ keyboard: k }: Behavior, facts: Facts): boolean {
   const isFast = k.keys >= 30 && k.interval_mean !== null && k.interval_mean < 130
   return hasKeyboard(facts) && isFast && k.rollovers === 0
@@ -43,42 +43,43 @@ function isUntouched({ mouse, keyboard, touch, clipboard }: Behavior): boolean {
   return byHand + clipboard.pastes === 0
 }
 
-/** How hands differ from programs that have left the defaults of their tools. */
-export const handSignals = signals({
+/** Signals that separate human input from tools that don't use their default settings. */
+export const humanInputSignals = signals({
   pointer_jumps: {
-    name: 'Pointer that jumps to what it presses',
+    name: 'Pointer jumps to targets',
     looksAt:
-      'half of all presses, and two at least, follow one move over more than 200 px; or four or more presses with at most two moves each',
+      'at least half of the presses, and two or more, follow a single move of more than 200 px; or four or more presses with at most two moves each on average',
     falsePositives: 'remote desktops, voice and eye control, absolute pointing devices',
     measured: ({ mouse: m }) => `${m.jumps} far jumps, ${m.moves} moves for ${m.presses} presses`,
     fires: input(jumps),
   },
   movement_never_coalesced: {
-    name: 'Movement at the pace of a program',
-    looksAt: 'in Chromium on a desktop, sixty or more moves, none of them coalesced',
-    falsePositives: 'slow mice and touchpads, remote desktops, slow movements',
+    name: 'Uncoalesced pointer movement',
+    looksAt: 'in Chromium on a desktop, sixty or more moves, none coalesced by the browser',
+    falsePositives: 'slow mice and touchpads, remote desktops, slow movement',
     measured: ({ mouse }) => `0 of ${mouse.single} moves`,
     fires: input(neverCoalesces),
   },
   lone_click: {
-    name: 'One click without a hand',
-    looksAt: 'a mouse button was pressed once, and at most two moves led to it',
-    falsePositives: 'voice control, switch control, a pointer that lay on what is pressed',
+    name: 'Single click without movement',
+    looksAt: 'the only mouse press followed at most two moves',
+    falsePositives: 'voice control, switch control, a pointer that was already on the target',
     measured: ({ mouse }) => `1 press after ${mouse.moves} moves`,
     fires: input(isLoneClick),
   },
   unnatural_key_holds: {
-    name: 'Keys that no finger holds',
+    name: 'Unnatural key hold times',
     looksAt:
-      'on a desktop, twelve or more keys are down for under 40 ms on average, or vary by less than 5 ms',
-    falsePositives: 'keyboards on the screen, eye control, text expanders',
+      'on a desktop, twelve or more keys, held for less than 40 ms on average or with times that vary by less than 5 ms',
+    falsePositives: 'on-screen keyboards, eye control, text expanders',
     measured: ({ keyboard: k }) =>
       `${k.keys} keys, ${formatted(k.hold_mean)} ± ${formatted(k.hold_std)} ms`,
     fires: input(holdsOddly),
   },
   keys_without_gaps: {
-    name: 'Keys that follow without a gap',
-    looksAt: 'on a desktop, half of ten or more keys are pressed within 8 ms of the last release',
+    name: 'Keys pressed without gaps',
+    looksAt:
+      'on a desktop, ten or more keys, at least half of them pressed within 8 ms of the last release',
     falsePositives: 'barcode scanners, text expanders, auto-type of password managers',
     measured: ({ keyboard: k }) => `${k.abutting} of ${k.keys} keys`,
     fires: input(
@@ -88,36 +89,37 @@ export const handSignals = signals({
   typing_without_overlap: {
     name: 'Fast typing without overlap',
     looksAt:
-      'on a desktop, thirty or more keys at under 130 ms on average, and none overlaps another',
-    falsePositives: 'people who type fast with few fingers',
+      'on a desktop, thirty or more keys, less than 130 ms apart on average, none overlapping',
+    falsePositives: 'people who type fast with a few fingers',
     measured: ({ keyboard: k }) => `0 of ${k.keys} keys, every ${formatted(k.interval_mean)} ms`,
     fires: input(neverOverlaps),
   },
   typing_right_after_press: {
-    name: 'Typing right after a press',
-    looksAt: 'two or more characters followed the release of a mouse button within 60 ms',
-    falsePositives: 'people with one hand on the mouse and the other on the keys',
+    name: 'Typing immediately after a click',
+    looksAt: 'two or more characters were typed within 60 ms of a mouse button release',
+    falsePositives: 'people with one hand on the mouse and one on the keyboard',
     measured: ({ keyboard: k, mouse }) => `${k.hasty} times after ${mouse.presses} presses`,
     fires: input(({ keyboard }) => keyboard.hasty >= 2),
   },
   focus_without_cause: {
     name: 'Focus without cause',
-    looksAt: 'two or more fields got the focus without input in the second before',
+    looksAt: 'two or more fields got the focus with no input in the preceding second',
     falsePositives: 'password managers, pages that move the focus, voice control',
     measured: ({ form: f }) => `${f.uncaused_focuses} of ${f.focuses} fields`,
     fires: input(({ form }) => form.uncaused_focuses >= 2),
   },
   filled_without_focus: {
     name: 'Fields filled without focus',
-    looksAt: 'two or more inputs of fields that had not the focus',
+    looksAt: 'two or more inputs to fields without the focus',
     falsePositives: 'password managers, page code',
     measured: ({ form: f }) => `${f.unfocused_inputs} inputs`,
     fires: input(({ form }) => form.unfocused_inputs >= 2),
   },
   submitted_without_input: {
-    name: 'Form filled and sent without input',
-    looksAt: 'a form was submitted after script filled three or more fields, without any input',
-    falsePositives: 'tools that fill and send whole forms for a person',
+    name: 'Form filled and submitted without input',
+    looksAt:
+      'a form was submitted after a script filled three or more fields, without any user input',
+    falsePositives: 'tools that fill and submit forms for a person',
     measured: ({ form: f }) => `${f.silent_changes} inputs, ${f.submits} submits`,
     fires: input(
       (behavior) =>
@@ -133,23 +135,23 @@ const isMobile = ({ formFactor }: Agent) => formFactor === 'mobile'
 const isAndroid = (agent: Agent) =>
   isMobile(agent) && agent.system === 'android' && agent.engine === 'blink' && !agent.webView
 
-/** Contacts that a program made: they last no time, have no size, or lie beside their place on the screen. */
-export function markedTouches({ touch }: Behavior, { agent }: Pick<Facts, 'agent'>): number {
+/** Returns the number of touches that software made: without duration or size, or displaced on the screen. */
+export function emulatedTouches({ touch }: Behavior, { agent }: Pick<Facts, 'agent'>): number {
   return Math.max(touch.instant, touch.plain, isAndroid(agent) ? touch.displaced : 0)
 }
 
 function isEmulatedTouch(behavior: Behavior, facts: Facts): boolean {
   const isHeld = isMobile(facts.agent) || facts.agent.formFactor === 'tablet'
-  const marked = markedTouches(behavior, facts)
-  return isHeld && marked >= 2 && marked >= behavior.touch.touches * 0.5
+  const count = emulatedTouches(behavior, facts)
+  return isHeld && count >= 2 && count >= behavior.touch.touches * 0.5
 }
 
-/** What phones do not do, and a computer that poses as one does. */
+/** Signals of desktop machines that pose as phones. */
 export const phoneSignals = signals({
   emulated_touch: {
-    name: 'Touches of no finger',
+    name: 'Emulated touches',
     looksAt:
-      'on a phone or tablet, half of all touches, and two at least, end within 8 ms, have radii and force of 1, or are displaced',
+      'on a phone or tablet, at least half of the touches, and two or more, end within 8 ms, have radii and force of 1, or are displaced',
     falsePositives: 'device emulation in developer tools, tests with `adb`, assistive apps',
     measured: ({ touch: t }) =>
       `${t.instant} at once, ${t.plain} without size and ${t.displaced} displaced of ${t.touches}`,
@@ -157,15 +159,16 @@ export const phoneSignals = signals({
   },
   mouse_on_phone: {
     name: 'Mouse on a phone',
-    looksAt: 'on a phone, the button of a mouse was pressed',
-    falsePositives: 'phones with a mouse or in a dock, phones that are steered from a computer',
+    looksAt: 'on a phone, a mouse button was pressed',
+    falsePositives: 'phones with a mouse or in a dock, phones controlled from a computer',
     measured: ({ mouse }) => `${mouse.presses} presses`,
     fires: input(({ mouse }, { agent }) => isMobile(agent) && mouse.presses > 0),
   },
   keyboard_on_phone: {
-    name: 'Keyboard of a computer on a phone',
-    looksAt: 'on an Android phone, eight or more letters came from keys with numbers of their own',
-    falsePositives: 'phones with a keyboard or in a dock, a few keyboard apps',
+    name: 'Computer keyboard on a phone',
+    looksAt:
+      'on an Android phone, eight or more letters have a real `keyCode`, which on-screen keyboards do not send',
+    falsePositives: 'phones with a physical keyboard or in a dock, a few keyboard apps',
     measured: ({ keyboard }) => `${keyboard.letters} letters`,
     fires: input(({ keyboard }, { agent }) => isAndroid(agent) && keyboard.letters >= 8),
   },

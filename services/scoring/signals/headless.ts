@@ -7,7 +7,7 @@ export const headless = /headless|SlimerJS|PhantomJS/i
 export const httpClient =
   /^(curl|Wget|python-requests|python-urllib|Python|aiohttp|httpx|Go-http-client|node|node-fetch|undici|axios|got|Java|okhttp|Apache-HttpClient|libwww-perl|PostmanRuntime|Ruby|Scrapy|reqwest|insomnia)\b/i
 
-// The isbot list takes every real browser's `appVersion` for a bot: it lacks the leading `Mozilla/`.
+// `appVersion` lacks the leading `Mozilla/`, so isbot takes that of every real browser for a bot.
 function onBotList(facts: Facts): boolean {
   const appVersion = facts.snapshot?.navigator.app_version
   return userAgentsOf(facts).some((text) => text !== appVersion && readAgent(text).listed)
@@ -25,7 +25,7 @@ function saysHeadless(facts: Facts): boolean {
 const desktopChromium = ({ agent }: Facts) =>
   agent.engine === 'blink' && agent.formFactor === 'desktop' && !agent.webView
 
-function isBare({ navigator, environment }: Snapshot): boolean {
+function hasDefaultScreen({ navigator, environment }: Snapshot): boolean {
   return (
     environment.screen_width === 800 &&
     environment.screen_height === 600 &&
@@ -33,19 +33,18 @@ function isBare({ navigator, environment }: Snapshot): boolean {
   )
 }
 
-// Puppeteer's and Playwright's, where nobody asked for another.
-const viewports = ['800x600', '1280x720']
+// Defaults of Puppeteer and Playwright.
+const defaultViewports = ['800x600', '1280x720']
 
 function hasDefaultViewport({ environment: e }: Snapshot): boolean {
-  const isSize = viewports.includes(`${e.inner_width}x${e.inner_height}`)
   return (
-    isSize &&
+    defaultViewports.includes(`${e.inner_width}x${e.inner_height}`) &&
     (e.inner_width !== e.outer_width || e.inner_height !== e.outer_height) &&
     !fillsZoomed(e)
   )
 }
 
-// Full screen at another zoom, as on a television.
+// Full screen with zoom, as on a TV.
 function fillsZoomed({ pixel_ratio: ratio, ...e }: Snapshot['environment']): boolean {
   const fills = (page: number | null, screen: number | null) =>
     Math.abs((page ?? 0) * (ratio ?? 1) - (screen ?? 0)) <= 2
@@ -60,8 +59,8 @@ function hasEmulatedScreen({ environment: e }: Snapshot): boolean {
   return fills && (exceeds(width, e.screen_width) || exceeds(height, e.screen_height))
 }
 
-const exceeds = (one: number | null, other: number | null) =>
-  one !== null && other !== null && one > other
+const exceeds = (size: number | null, limit: number | null) =>
+  size !== null && limit !== null && size > limit
 
 function hasNoHints({ navigator: n }: Snapshot): boolean {
   return n.brands.length > 0 && n.ua_data_architecture === '' && n.ua_full_version === null
@@ -69,28 +68,27 @@ function hasNoHints({ navigator: n }: Snapshot): boolean {
 
 export const headlessSignals = signals({
   headless_user_agent: {
-    name: 'Headless browser by its own account',
-    looksAt: '`Headless`, `SlimerJS` or `PhantomJS` in any user agent string or client-hint brand',
+    name: 'Headless user agent',
+    looksAt: 'a user agent string or client-hint brand has `Headless`, `SlimerJS` or `PhantomJS`',
     falsePositives: 'none',
     fires: saysHeadless,
   },
   http_client_user_agent: {
     name: 'HTTP library instead of a browser',
-    looksAt:
-      'the user agent of a page starts with the name of an HTTP library or command-line client',
-    falsePositives: 'none; apps open their sessions as ios or android',
+    looksAt: "a page's user agent starts with the name of an HTTP library or command-line client",
+    falsePositives: 'none; apps open sessions as ios or android',
     fires: (facts) =>
       facts.platform === 'web' && userAgentsOf(facts).some((text) => httpClient.test(text)),
   },
   bot_like_user_agent: {
-    name: 'User agent on a list of bots',
-    looksAt: 'the isbot list',
-    falsePositives: 'in-app browsers that the list mistook for crawlers in the past',
+    name: 'User agent on a bot list',
+    looksAt: 'the user agent matches the isbot list',
+    falsePositives: 'in-app browsers that the list mistakes for crawlers',
     fires: (facts) => facts.platform === 'web' && !facts.agent.webView && onBotList(facts),
   },
   chrome_object_missing: {
-    name: 'Chrome without its own object',
-    looksAt: 'no `window.chrome` in desktop Chromium',
+    name: 'Chrome without window.chrome',
+    looksAt: 'desktop Chromium has no `window.chrome`',
     falsePositives: 'rare embedded Chromium shells',
     fires: inBrowser(
       (s, facts) =>
@@ -102,7 +100,7 @@ export const headlessSignals = signals({
   permissions_contradiction: {
     name: 'Contradictory notification permission',
     looksAt:
-      '`Notification.permission` is denied while the permissions API says prompt, in Chromium',
+      'in Chromium, `Notification.permission` is denied, but the permissions API says prompt',
     falsePositives: 'a few Chromium forks',
     fires: inBrowser(
       ({ environment: e }, { agent }) =>
@@ -119,7 +117,7 @@ export const headlessSignals = signals({
   },
   window_without_size: {
     name: 'Focused window without a size',
-    looksAt: 'outer width and height are 0 while the document has focus, on a desktop',
+    looksAt: 'on a desktop, outer width and height are 0 although the document has focus',
     falsePositives: 'none; background tabs have no focus',
     fires: inBrowser(
       ({ environment: e }, { agent }) =>
@@ -130,43 +128,42 @@ export const headlessSignals = signals({
     ),
   },
   default_headless_screen: {
-    name: 'Default screen of headless browsers',
-    looksAt: 'a screen of 800x600',
+    name: 'Default headless screen',
+    looksAt: 'the screen is 800x600',
     falsePositives: 'remote desktops and very old machines',
-    fires: inBrowser(isBare),
+    fires: inBrowser(hasDefaultScreen),
   },
   default_viewport: {
-    name: 'Default viewport of a driver',
-    looksAt: 'on a desktop, a page of 800x600 or 1280x720 in a window of another size',
+    name: 'Default automation viewport',
+    looksAt: 'on a desktop, the page is 800x600 or 1280x720 in a window of another size',
     falsePositives: 'windows of that size, device emulation in developer tools',
     fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasDefaultViewport(s)),
   },
   screen_smaller_than_window: {
-    name: 'Page fills a screen that its window exceeds',
-    looksAt:
-      'on a desktop, the page is as large as the screen and its window larger, as with an emulated screen',
+    name: 'Emulated screen',
+    looksAt: 'on a desktop, the page is as large as the screen, but the window is larger',
     falsePositives: 'device emulation in developer tools',
     fires: inBrowser((s, { agent }) => agent.formFactor === 'desktop' && hasEmulatedScreen(s)),
   },
   no_pointing_device: {
     name: 'Desktop without a pointing device',
-    looksAt: 'desktop Chromium finds neither mouse nor touchpad, pen or touch screen',
-    falsePositives: 'a computer that has only a keyboard, remote desktops',
+    looksAt: 'desktop Chromium has no mouse, touchpad, pen or touch screen',
+    falsePositives: 'computers with only a keyboard, remote desktops',
     fires: inBrowser(
       (s, facts) =>
         desktopChromium(facts) && !facts.agent.embedded && s.environment.pointing_device === false,
     ),
   },
   user_agent_overridden: {
-    name: 'User agent set from outside',
+    name: 'User agent override',
     looksAt:
-      'desktop Chromium has brands, but no architecture and no full version, as where its user agent was set',
-    falsePositives: 'a user agent set in developer tools, or by hand on the command line',
+      'desktop Chromium has brands, but no architecture and no full version, as after a user agent override',
+    falsePositives: 'a user agent set in developer tools or on the command line',
     fires: inBrowser((s, facts) => desktopChromium(facts) && hasNoHints(s)),
   },
 })
 
-/** Names of renderers that draw without a graphics card. */
+/** Names of software renderers. */
 export const softwareGraphics =
   /swiftshader|llvmpipe|softpipe|mesa offscreen|software|basic render|microsoft basic/i
 const memorySizes = [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64]
@@ -178,7 +175,7 @@ export function isSoftwareRendered({ snapshot }: Facts): boolean {
   )
 }
 
-function absences({ snapshot, agent }: Facts): number {
+function bareMachineTraits({ snapshot, agent }: Facts): number {
   if (!snapshot) return 0
   const { navigator, fonts, media, audio } = snapshot
   const chromium = agent.engine === 'blink' && agent.formFactor === 'desktop'
@@ -190,11 +187,14 @@ function absences({ snapshot, agent }: Facts): number {
   ].filter(Boolean).length
 }
 
-/** Traits of machines that nobody sits at. Together they stay below a bot: thin clients and virtual desktops look the same. */
+/**
+ * Signals of unattended machines. Together they can't reach `bot`, because thin clients and virtual desktops look
+ * alike.
+ */
 export const machineSignals = signals({
   software_rendered_graphics_path: {
     name: 'Software-rendered graphics',
-    looksAt: 'the WebGL renderer is SwiftShader, llvmpipe or another software rasteriser',
+    looksAt: 'the WebGL renderer is SwiftShader, llvmpipe or another software renderer',
     falsePositives: 'virtual machines, remote desktops, blocklisted GPU drivers',
     fires: isSoftwareRendered,
   },
@@ -210,9 +210,9 @@ export const machineSignals = signals({
   bare_machine: {
     name: 'Bare machine',
     looksAt:
-      'at least two of: no plugins in desktop Chromium, hardly any fonts, no media devices, no voices',
+      'at least two of: no plugins in desktop Chromium, almost no fonts, no media devices, no voices',
     falsePositives: 'fresh installs, virtual desktops, the "download PDFs" setting',
-    fires: inBrowser((_, facts) => !facts.privacyTool && absences(facts) >= 2),
+    fires: inBrowser((_, facts) => !facts.privacyTool && bareMachineTraits(facts) >= 2),
   },
   very_many_cores: {
     name: 'Very many processor cores',

@@ -1,32 +1,33 @@
-import { namedAgent } from '../../../infra/agents/catalogue.ts'
+import { agentOfUserAgent } from '../../../infra/agents/catalogue.ts'
 import { type Facts, userAgentsOf } from '../session/facts.ts'
 import { signals } from './signal.ts'
 
-/** Signals of programs that name themselves, and of the checks of that name. */
+/** Signals about programs that declare themselves, and about verifying that. */
 export const agentSignals = signals({
   verified_agent: {
-    name: 'Agent whose identity was proven',
+    name: 'Verified agent',
     looksAt:
-      'who a session says that it is was confirmed by a signature, its host name or ranges that the operator publishes',
+      "the claimed agent was verified by a signature, its host name or the operator's published ranges",
     falsePositives: 'none',
     fires: ({ identity }) => identity.status === 'verified',
   },
   spoofed_agent: {
-    name: 'Agent that is not who it says',
-    looksAt: 'the address is none of the operator whose crawler or agent the user agent names',
-    falsePositives: 'none; new addresses of a crawler, where lists are old',
+    name: 'Spoofed agent',
+    looksAt:
+      'the user agent names a crawler or agent, but the address does not belong to its operator',
+    falsePositives: "none; a crawler's new addresses, if the lists are old",
     fires: ({ identity }) => identity.status === 'spoofed',
   },
   declared_bot_user_agent: {
     name: 'Declared crawler',
-    looksAt: 'the name of a known crawler or AI agent in a user agent string',
-    falsePositives: 'none; whoever claims the name is automation, too',
-    fires: (facts) => userAgentsOf(facts).some((userAgent) => namedAgent(userAgent) !== null),
+    looksAt: 'a user agent string has the name of a known crawler or AI agent',
+    falsePositives: 'none; anything that claims the name is automation',
+    fires: (facts) => userAgentsOf(facts).some((userAgent) => agentOfUserAgent(userAgent) !== null),
   },
   signature_agent_header: {
-    name: 'Agent by its header',
-    looksAt: 'the request has a Signature-Agent header, whether or not a signature proves it',
-    falsePositives: 'none; browsers of people have no such header',
+    name: 'Signature-Agent header',
+    looksAt: 'the request has a Signature-Agent header, with or without a valid signature',
+    falsePositives: 'none; ordinary browsers do not send this header',
     fires: ({ document }) => document !== null && document.signature_agent !== null,
   },
 })
@@ -40,35 +41,34 @@ const reasonOf = ({ attestation }: Facts) => attestation?.reason?.replaceAll('_'
 const isCloned = invalidBy('counter')
 const isDistrusted = invalidBy('device')
 
-/** Signals of Apple's and Google's attestations of an app. One of them fires unless they vouch for it. */
+/** Signals about app attestations by Apple and Google. One of them fires unless the attestation is valid. */
 export const attestationSignals = signals({
   app_unattested: {
-    name: 'App that nothing attests',
-    looksAt:
-      'nothing of Apple or Google attests the app, so that a script may have made all of it up',
-    falsePositives: 'every app that sends no attestation',
+    name: 'App not attested',
+    looksAt: 'neither Apple nor Google attests the app, so a script may have invented the session',
+    falsePositives: 'every app without attestation',
     details: reasonOf,
     fires: (facts) =>
       facts.platform !== 'web' && facts.attestation?.status !== 'valid' && !isInvalid(facts),
   },
   attestation_invalid: {
-    name: 'Attestation that is not valid',
+    name: 'Invalid attestation',
     looksAt:
-      'the app sends an attestation of another document, another app, a development build with a live key, or one that nobody signed',
-    falsePositives: 'a clock of the device that is wrong by minutes, with Play Integrity',
+      'the attestation is for another document or app, is from a development build used with a live key, or has no valid signature',
+    falsePositives: 'with Play Integrity, a device clock that is wrong by minutes',
     details: reasonOf,
     fires: (facts) => isInvalid(facts) && !isCloned(facts) && !isDistrusted(facts),
   },
   attestation_counter: {
-    name: 'Attested key that two devices have',
-    looksAt: "the counter of an attested key has not grown since the key's last assertion",
-    falsePositives: 'an app that holds an assertion back until after its next launch',
+    name: 'Attested key used on two devices',
+    looksAt: 'the counter of an attested key did not increase since the last assertion',
+    falsePositives: 'an app that sends an assertion only after its next launch',
     fires: isCloned,
   },
   device_not_trusted: {
-    name: 'Device that Google does not vouch for',
-    looksAt: 'a verdict of Google Play that is genuine, and in which the device meets no integrity',
-    falsePositives: 'rooted phones, systems that their owners installed',
+    name: 'Device fails Google Play integrity',
+    looksAt: 'a genuine Google Play verdict says that the device meets no integrity level',
+    falsePositives: 'rooted phones, custom ROMs',
     fires: isDistrusted,
   },
 })

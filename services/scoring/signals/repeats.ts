@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { handsOf, handsText } from '../../../projections/repeats/near.ts'
+import { inputProfileOf, serializeInputProfile } from '../../../projections/repeats/near.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type { Repeats, SessionScored } from '../../../schemas/events.ts'
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
@@ -10,7 +10,7 @@ import { type Definition, type Details, signals } from './signal.ts'
 export type Hashes = Pick<SessionScored, 'snapshot_hash' | 'behavior_hash'>
 
 /**
- * By these a session is compared with others. Each is a hash of everything, followed after a dot by what is compared where
+ * Returns the hashes that sessions are compared by. Each is a hash of all values, then a dot, then what is compared if
  * the hashes differ.
  */
 export function hashesOf({ snapshot, behavior }: Facts): Hashes {
@@ -21,16 +21,16 @@ export function hashesOf({ snapshot, behavior }: Facts): Hashes {
   }
 }
 
-// Input that others may equal by chance has no hash and no digests; only a burst of one address is compared by it.
+// Input that others may have by chance gets no hash and no digests. It is compared only within bursts of an address.
 function inputHash(behavior: Behavior, snapshot: Snapshot | null): string | null {
-  const hands = handsOf(behavior)
-  if (!isUnique(behavior, snapshot)) return hands && `.....${hands.numbers}`
-  return hands ? `${sha256(behavior)}.${handsText(hands)}` : sha256(behavior)
+  const profile = inputProfileOf(behavior)
+  if (!isUnique(behavior, snapshot)) return profile && `.....${profile.numbers}`
+  return profile ? `${sha256(behavior)}.${serializeInputProfile(profile)}` : sha256(behavior)
 }
 
 const sha256 = (value: object) => hash('sha256', JSON.stringify(value))
 
-const ofApp = [
+const appMembers = [
   ...([
     'device_model',
     'os_name',
@@ -50,8 +50,8 @@ const ofApp = [
   ...(['simulator_or_emulator', 'code_signing_invalid'] as const),
 ]
 
-// The machine's own members, without those that change by themselves between two visits of one browser: windows,
-// zoom, permissions, voices that load late, and every answer to a document's questions. Likewise of an app.
+// Leaves out what changes between two visits of one browser: window, zoom, permissions, voices that load late, and
+// answers to a document's questions.
 function machineOf({
   navigator: n,
   environment: e,
@@ -78,19 +78,19 @@ function machineOf({
 }
 
 const appOf = (native: NonNullable<Snapshot['native']>) =>
-  Object.fromEntries(ofApp.map((name) => [name, native[name]]))
+  Object.fromEntries(appMembers.map((name) => [name, native[name]]))
 
-// Members that a replay cannot change without giving wrong answers: how the machine draws and sounds, and its fonts.
+// Members that a replay can't change without wrong answers: graphics, canvas, audio and fonts.
 const coreOf = ({ canvas, audio, webgl, fonts }: Snapshot): object => [
   [canvas.geometry_hash, canvas.text_hash, audio.hash],
   [webgl.renderer, webgl.parameters_hash, fonts.metrics_hash],
 ]
 
-// Fewer events than this may be equal by chance.
+// Fewer events can be equal by chance.
 const minEvents = 20
 
-// Whether nobody else's input can be summed up in the same numbers: enough events with intervals. Where the browser
-// rounds its clock to 100 ms, keys alone are not enough.
+// Requires enough events with varying intervals, so that nobody else has the same numbers by chance. If the browser
+// rounds its clock to 100 ms, only mouse events count.
 function isUnique({ mouse, keyboard, touch }: Behavior, snapshot: Snapshot | null): boolean {
   const isCoarse = snapshot?.tamper.timer_precision_reduced === true
   const channels = isCoarse ? [mouse] : [mouse, keyboard, touch]
@@ -104,165 +104,168 @@ const repeated = (test: (repeats: Repeats) => boolean): Definition['fires'] => {
 
 const replaysBehavior = ({ behavior_sessions }: Repeats) => behavior_sessions.day > 1
 const replaysSnapshot = ({ snapshot_sessions }: Repeats) => snapshot_sessions.day > 1
-// One every five seconds: more than a school class whose equal machines are taken for one visitor.
-const isTireless = ({ visitor_sessions }: Repeats) => visitor_sessions.five_minutes > 60
+// One every five seconds: more than a school class with identical machines that are matched to one visitor.
+const hasTooManySessions = ({ visitor_sessions }: Repeats) => visitor_sessions.five_minutes > 60
 
 const nearly = (test: (near: NearRepeats, repeats: Repeats) => boolean): Definition['fires'] => {
   return ({ near, repeats }) => near !== null && repeats !== null && test(near, repeats)
 }
 
-const inNumbers = (text: (near: NearRepeats, repeats: Repeats) => string): Details => {
+const withCounts = (text: (near: NearRepeats, repeats: Repeats) => string): Details => {
   return ({ near, repeats }) => near && repeats && text(near, repeats)
 }
-const inEqual = inNumbers(
+const equalSessions = withCounts(
   (_, { behavior_sessions }) => `${behavior_sessions.day} sessions within a day`,
 )
 
-// More than those that are equal to the last digit, which have a signal of their own.
+// More than the equal sessions, which have their own signal.
 const replaysNearly = (near: NearRepeats, { behavior_sessions }: Repeats) =>
   near.sessions > Math.max(1, behavior_sessions.day)
 
-const massRun = 10
-const isBurst = ({ in_minute, in_seconds }: NearRepeats) => in_minute >= massRun || in_seconds >= 6
+const burstSize = 10
+const isBurst = ({ in_minute, in_seconds }: NearRepeats) =>
+  in_minute >= burstSize || in_seconds >= 6
 
 const manyVisitors = 10
-// Hands repeat: some are nearly the same, or a third of the visitors has one pace.
-const repeatsHands = (near: NearRepeats, { address_visitors }: Repeats) =>
+// Some input is nearly the same, or a third of the visitors has the same pace.
+const repeatsInput = (near: NearRepeats, { address_visitors }: Repeats) =>
   near.at_address >= 3 ||
   (isBurst(near) && near.copies > 0) ||
   (near.pace_visitors >= 8 && near.pace_visitors * 3 >= address_visitors.day)
 
-// Whoever comes by chance comes at gaps that deviate by as much as they last.
+// Gaps between random arrivals deviate by about 100 % of their mean.
 const steadyPercent = 25
 const isSteady = ({ gap_deviation }: NearRepeats) =>
   gap_deviation !== null && gap_deviation < steadyPercent
-// Nine of ten sessions are of a visitor of their own.
-const areStrangers = ({ address_sessions: sessions, address_visitors: visitors }: Repeats) =>
-  visitors.hour >= 20 && visitors.hour >= 0.9 * sessions.hour
+// At least nine of ten sessions have a visitor of their own.
+const areMostlyNewVisitors = ({
+  address_sessions: sessions,
+  address_visitors: visitors,
+}: Repeats) => visitors.hour >= 20 && visitors.hour >= 0.9 * sessions.hour
 
-/** Returns true where natural input is comparable and no copy of what the same address sent just now. */
-const hasInputOfItsOwn = (facts: Facts, { sessions, copies }: NearRepeats) =>
+/** Returns true for natural input that can be compared, and isn't a copy of recent input from the same address. */
+const hasUniqueInput = (facts: Facts, { sessions, copies }: NearRepeats) =>
   sessions > 0 && copies === 0 && hasNaturalInput(facts)
 
-// An id says that the visitor came before the last hour, and is no id that a program sends again and again.
+// A stored id proves that the visitor came before the last hour, and it isn't one that a program keeps resending.
 const hasReturned = ({ visitorSessions }: Facts, { visitor_sessions }: Repeats) =>
-  visitorSessions > visitor_sessions.hour && visitor_sessions.five_minutes < massRun
+  visitorSessions > visitor_sessions.hour && visitor_sessions.five_minutes < burstSize
 
 /**
- * What a session has in common with others of its organization and environment. Neither an equal machine nor a shared
- * address is risk: fleets are equal, and carriers, schools and offices share addresses.
+ * Signals that compare a session with others of its organization and environment. Identical machines and shared
+ * addresses are no risk: device fleets are identical, and carriers, schools and offices share addresses.
  */
 export const repeatSignals = signals({
   replayed_behavior: {
-    name: 'Behavior of another session',
+    name: 'Input replayed from another session',
     looksAt:
-      'the summary of at least 20 timed events of input equals that of another session within a day',
-    falsePositives: 'a body that was sent again in a new session, after its answer was lost',
-    details: inEqual,
+      'the summary of at least 20 timed input events equals that of another session within a day',
+    falsePositives: 'a body that was resent in a new session after its response was lost',
+    details: equalSessions,
     fires: repeated(replaysBehavior),
   },
   replayed_session: {
     name: 'Whole session replayed',
-    looksAt: 'behavior and machine both equal those of another session within a day',
+    looksAt: 'input and device data both equal those of another session within a day',
     falsePositives: 'as for `replayed_behavior`',
-    details: inEqual,
+    details: equalSessions,
     fires: repeated((repeats) => replaysBehavior(repeats) && replaysSnapshot(repeats)),
   },
   nearly_replayed_behavior: {
-    name: 'Behavior nearly that of another session',
+    name: 'Input nearly identical to another session',
     looksAt:
-      'the summary of input is that of another session within a day, but for a few percent of each number',
+      'each number in the input summary is within a few percent of that of another session within a day',
     falsePositives:
-      'as for `replayed_behavior`; by chance less than once in a hundred million pairs of people',
-    details: inNumbers((near) => `${near.sessions} sessions within a day`),
+      'as for `replayed_behavior`; by chance, less than one in a hundred million pairs of people',
+    details: withCounts((near) => `${near.sessions} sessions within a day`),
     fires: nearly(replaysNearly),
   },
   nearly_replayed_session: {
-    name: 'Session nearly replayed',
-    looksAt: '`nearly_replayed_behavior`, and graphics, canvas, sound and fonts are equal too',
+    name: 'Session nearly identical to another',
+    looksAt: '`nearly_replayed_behavior`, with equal graphics, canvas, audio and fonts',
     falsePositives: 'as for `nearly_replayed_behavior`',
-    details: inNumbers((near) => `${near.on_machine} sessions within a day`),
+    details: withCounts((near) => `${near.on_machine} sessions within a day`),
     fires: nearly((near, repeats) => replaysNearly(near, repeats) && near.on_machine > 1),
   },
   replayed_snapshot: {
-    name: 'Machine equal to another',
-    looksAt: 'another session within a day said the same of its machine',
-    falsePositives: 'no risk: returning visitors, phones of one model and fleets are equal',
+    name: 'Identical device data',
+    looksAt: 'another session within a day reported identical device data',
+    falsePositives:
+      'no risk: returning visitors, phones of one model and device fleets are identical',
     fires: repeated(replaysSnapshot),
   },
   velocity_visitor: {
-    name: 'More sessions than a person opens',
+    name: 'Too many sessions for one visitor',
     looksAt: 'the visitor opened more than 60 sessions within 5 minutes',
     falsePositives:
-      'test machines; equal computers that start at once and are taken for one visitor',
-    details: inNumbers(
+      'test machines; identical computers that start at once and are matched to one visitor',
+    details: withCounts(
       (_, { visitor_sessions }) => `${visitor_sessions.five_minutes} sessions within five minutes`,
     ),
-    fires: repeated(isTireless),
+    fires: repeated(hasTooManySessions),
   },
   mass_produced_visitors: {
-    name: 'New visitors of one address with the same hands',
+    name: 'New visitors with identical input from one address',
     looksAt:
-      'at least 10 visitors came from one address in a day, and this one is new. Hands repeat in three nearly equal sessions, or in the pace of eight visitors and a third of all. Equal machines do not count',
+      'at least 10 visitors came from one address within a day, this one is new, and their input repeats: three sessions are nearly identical, a burst contains a copy, or at least eight visitors and a third of all have the same pace. Identical devices do not count',
     falsePositives: 'automated tests of a site from one office',
-    details: inNumbers(
+    details: withCounts(
       ({ at_address, pace_visitors }, { address_visitors }) =>
-        `${address_visitors.day} visitors within a day, ${at_address} sessions with nearly the same hands, ${pace_visitors} visitors with one pace`,
+        `${address_visitors.day} visitors within a day, ${at_address} sessions with nearly identical input, ${pace_visitors} visitors with the same pace`,
     ),
     fires: (facts) =>
       facts.visitorSessions === 1 &&
       nearly(
         (near, repeats) =>
-          repeats.address_visitors.day >= manyVisitors && repeatsHands(near, repeats),
+          repeats.address_visitors.day >= manyVisitors && repeatsInput(near, repeats),
       )(facts),
   },
   steady_arrivals: {
     name: 'New visitors at a steady rate',
     looksAt:
-      'at least 20 visitors with hardly more sessions came from one address within an hour, and this one is new. Gaps between them deviate by less than a quarter of their mean',
-    falsePositives: 'equal computers that a program starts one after the other',
-    details: inNumbers(
+      'at least 20 visitors with few repeat sessions came from one address within an hour, this one is new, and the gaps between sessions deviate by less than a quarter of their mean',
+    falsePositives: 'identical computers that a program starts one after another',
+    details: withCounts(
       ({ gap_seconds, gap_deviation }, { address_sessions }) =>
-        `${address_sessions.hour} sessions within an hour, one every ${gap_seconds} s, give or take ${gap_deviation} %`,
+        `${address_sessions.hour} sessions within an hour, one every ${gap_seconds} s ± ${gap_deviation}%`,
     ),
     fires: (facts) =>
       facts.visitorSessions === 1 &&
-      nearly((near, repeats) => areStrangers(repeats) && isSteady(near))(facts),
+      nearly((near, repeats) => areMostlyNewVisitors(repeats) && isSteady(near))(facts),
   },
   mass_run: {
-    name: 'Many sessions at once from one address',
+    name: 'Burst of sessions from one address',
     looksAt:
-      'ten sessions within a minute, or six within 15 seconds, came from one address. This one has no natural input, or input that copies that of others there, and its visitor has not come before the last hour',
-    falsePositives:
-      'people behind a shared address who have not used pointer, keyboard or touch yet',
+      'ten sessions within a minute, or six within 15 seconds, came from one address; this one has no natural input, or a copy of other input from there, and its visitor was not seen more than an hour ago',
+    falsePositives: 'people behind a shared address before they use pointer, keyboard or touch',
     fires: (facts) =>
       facts.answers.engineBy !== 'simulated' &&
       nearly(
         (near, repeats) =>
-          isBurst(near) && !hasInputOfItsOwn(facts, near) && !hasReturned(facts, repeats),
+          isBurst(near) && !hasUniqueInput(facts, near) && !hasReturned(facts, repeats),
       )(facts),
   },
   velocity_users: {
-    name: 'Many users of one visitor',
-    looksAt: 'sessions of the visitor within a day were given at least 10 client user ids',
+    name: 'Many users on one visitor',
+    looksAt: "the visitor's sessions within a day have at least 10 client user ids",
     falsePositives: 'kiosks, library computers, support staff, test machines',
     fires: repeated(({ visitor_users }) => visitor_users.day >= 10),
   },
   visitor_many_addresses: {
     name: 'Visitor with many addresses',
     looksAt: "the visitor's sessions within an hour came from at least 10 addresses",
-    falsePositives: 'carriers and relays that change the address with each connection',
+    falsePositives: 'carriers and relays that change the address for each connection',
     fires: repeated(({ visitor_addresses }) => visitor_addresses.hour >= 10),
   },
   velocity_address: {
-    name: 'Busy address',
+    name: 'High traffic from IP',
     looksAt: 'at least 100 sessions within 5 minutes came from the address',
-    falsePositives: 'no risk: carriers, schools and offices share one',
+    falsePositives: 'no risk: carriers, schools and offices share addresses',
     fires: repeated(({ address_sessions }) => address_sessions.five_minutes >= 100),
   },
   user_many_visitors: {
     name: 'User with many visitors',
-    looksAt: 'the client user id was given to sessions of at least 8 visitors within a day',
+    looksAt: 'sessions of at least 8 visitors within a day have the same client user id',
     falsePositives: 'no risk: shared accounts, and browsers that clear their storage',
     fires: repeated(({ user_visitors }) => user_visitors.day >= 8),
   },
@@ -279,10 +282,10 @@ const massProduced: readonly string[] = [
   'velocity_visitor',
 ]
 
-/** Whether a signal says that sessions are made, and no visits. */
+/** Returns true for signals of mass-produced sessions. */
 export const showsMassProduction = ({ slug }: { slug: string }): boolean =>
   massProduced.includes(slug)
 
-/** Whether any of those signals fires. */
+/** Returns true if any such signal fires. */
 export const isMassProduced = (facts: Facts): boolean =>
   repeatSignals.some((signal) => showsMassProduction(signal) && signal.fires(facts))

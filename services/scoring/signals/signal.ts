@@ -1,14 +1,14 @@
 import type { Behavior, Snapshot } from '../../../schemas/observations.ts'
 import type { Facts } from '../session/facts.ts'
 
-/** One piece of evidence: a pure function of what is known about a session. What it counts says the model. */
+/** A signal: one piece of evidence, as a pure function of the facts about a session. The model has its weight. */
 export interface Definition {
   name: string
-  /** It depends on other sessions, which are counted last. */
+  /** Set if it depends on other sessions, which are counted after the first evaluation. */
   looksBack?: true
-  /** The numbers that made it fire, of a signal of behaviour. */
+  /** Returns the numbers that made a behavioral signal fire. */
   measured?(behavior: Behavior): string
-  /** Stands behind the name in explanations, which are not sealed: no text that a client sent. */
+  /** Returns text that is appended to the name. It is stored unencrypted, so it must not quote the client. */
   details?: Details
   looksAt: string
   falsePositives: string
@@ -17,11 +17,11 @@ export interface Definition {
 
 export type Details = (facts: Facts) => string | null
 
-/** Signals by their slugs. */
+/** Returns a list of the signals, with their slugs. */
 export function signals<S extends string>(
   bySlug: Record<S, Definition>,
 ): (Definition & { slug: S })[] {
-  // `Object.keys` forgets which names they are.
+  // `Object.keys` loses the type of the names.
   const slugs = Object.keys(bySlug) as S[]
   return slugs.map((slug) => ({ ...bySlug[slug], slug }))
 }
@@ -40,7 +40,7 @@ export function input(test: (behavior: Behavior, facts: Facts) => boolean): Defi
   return (facts) => facts.behavior !== null && facts.behavioral && test(facts.behavior, facts)
 }
 
-/** A mean or a spread as people read it; `-` where it is null. */
+/** Formats a mean or spread. Returns `-` for null. */
 export function formatted(value: number | null, decimals = 1): string {
   return value === null ? '-' : String(Number(value.toFixed(decimals)))
 }

@@ -3,14 +3,14 @@ import { inBrowser, signals } from './signal.ts'
 
 // Primitives of the page that libraries and page code never replace.
 const inPage = /^(JSON\.stringify|Reflect\.\w+|Crypto\.\w+|TextEncoder\.\w+)$/
-// Primitives of a frame that only a script in every frame can have replaced, and that content blockers do not replace.
+// Primitives of a frame that only a script injected into every frame can replace, and that content blockers don't.
 const inFrame =
   /^frame\.(JSON\.stringify|(Function|Object|Reflect|Array|String|Crypto|TextEncoder|console)\.\w+)$/
 const webdriver = /^(frame\.)?navigator\.webdriver$/
 const identity = /^((frame|worker)\.)?navigator\.(?!webdriver$)/
 const agentNames = /^(navigator\.)?(userAgent|appVersion|platform)$/
 
-// Other signals look at these between page, frame and worker; screens differ with resistance to fingerprinting.
+// Left out: other signals compare these, and screens differ with Firefox's fingerprinting resistance.
 const comparedElsewhere =
   /^frame\.(webdriver|userAgent|appVersion|platform|languages?|screen\.\w+)$/
 
@@ -18,41 +18,41 @@ const foreign = (matches: (name: string) => boolean) => (s: Snapshot) =>
   s.tamper.foreign_primitives.some(matches)
 
 const isCore = (name: string) => inPage.test(name) || inFrame.test(name)
-// One function may be that of an error tracker or a content blocker, in the page and in every frame.
-const coreFunctions = (s: Snapshot) =>
+// Counts a function once for page and frames. A single one may come from an error tracker or content blocker.
+const coreFunctionCount = (s: Snapshot) =>
   new Set(s.tamper.foreign_primitives.filter(isCore).map((name) => name.replace(/^frame\./, '')))
     .size
 const isOfNavigator = (name: string) => webdriver.test(name) || identity.test(name)
 
-/** Whether the getter of `navigator.webdriver` is not the browser's own, in the page or in every frame. */
+/** Returns true if the getter of `navigator.webdriver` isn't native, in the page or in a frame. */
 export const rewritesWebdriver = foreign((name) => webdriver.test(name))
 
-/** Returns true where a script of the page replaced what names the browser, as user agent switchers do. */
+/** Returns true if a script replaced the values that name the browser, as user agent switchers do. */
 export const replacesUserAgent = ({ tamper: t }: Snapshot): boolean =>
   [...t.navigator_own_properties, ...t.foreign_primitives].some((name) => agentNames.test(name))
 
 const rewritesIdentity = foreign((name) => identity.test(name))
 
-/** Signals of the comparison between the page's primitives and those of a fresh realm. */
+/** Signals that compare the page's primitives with those of a fresh realm. */
 export const primitiveSignals = signals({
   rewritten_primitives: {
-    name: 'Rewritten primitives of the language',
+    name: 'Rewritten built-in functions',
     looksAt:
-      'two or more of `JSON.stringify`, `Reflect`, random numbers and text encoding are not native. In a fresh frame, which only an injected script reaches, `Function`, `Object`, `Array`, `String` and `console` count as well',
+      'two or more functions of `JSON.stringify`, `Reflect`, `Crypto` and `TextEncoder` are not native. In a fresh frame, which only injected scripts reach, `Function`, `Object`, `Array`, `String` and `console` count too',
     falsePositives: 'extensions that hide their changes in every frame',
-    fires: inBrowser((s, { privacyTool }) => !privacyTool && coreFunctions(s) > 1),
+    fires: inBrowser((s, { privacyTool }) => !privacyTool && coreFunctionCount(s) > 1),
   },
   rewritten_navigator: {
-    name: 'Rewritten getters of navigator',
+    name: 'Rewritten navigator getters',
     looksAt:
-      'getters of `Navigator.prototype` other than `webdriver` are not native, in the page, a fresh frame or a worker',
+      'getters of `Navigator.prototype` other than `webdriver` are not native in the page, a fresh frame or a worker',
     falsePositives: 'user agent switchers, privacy extensions',
     fires: inBrowser((s, { privacyTool }) => !privacyTool && rewritesIdentity(s)),
   },
   realm_differences: {
-    name: 'A fresh frame says something else',
+    name: 'Fresh frame contradicts the page',
     looksAt:
-      'vendor, build, processors, memory, touch points, plugins or time zone in a fresh frame against the page',
+      'vendor, build, processors, memory, touch points, plugins or time zone in a fresh frame differ from the page',
     falsePositives: 'extensions that skip frames',
     fires: inBrowser(
       (s, { privacyTool }) =>
@@ -63,12 +63,13 @@ export const primitiveSignals = signals({
     ),
   },
   wrapped_page_functions: {
-    name: 'Functions that the page wraps',
+    name: 'Functions wrapped by the page',
     looksAt:
-      'other primitives that are not native, such as `fetch`, timers and listeners, or one alone of `rewritten_primitives`',
+      'other built-in functions are not native, such as `fetch`, timers and listeners, or only one of those in `rewritten_primitives`',
     falsePositives: 'no risk: error trackers, frameworks, polyfills and content blockers do it',
     fires: inBrowser(
-      (s) => coreFunctions(s) === 1 || foreign((name) => !isCore(name) && !isOfNavigator(name))(s),
+      (s) =>
+        coreFunctionCount(s) === 1 || foreign((name) => !isCore(name) && !isOfNavigator(name))(s),
     ),
   },
 })

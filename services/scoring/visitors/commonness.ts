@@ -3,29 +3,29 @@ import type { Db } from '../../../infra/postgres/pool.ts'
 import type { DataScope } from '../../../projections/sessions/scope.ts'
 import { type ComponentName, component, components, type Profile } from './profile.ts'
 
-/** How common each component is among the visitors that were seen last. */
+/** Frequency of each component among the visitors seen last. */
 export interface Commonness {
-  /** How many were counted. */
+  /** Number of visitors counted. */
   visitors: number
-  /** How many of them have the profile's component. null = the profile has none. */
-  withSame(name: ComponentName, profile: Profile): number | null
+  /** Returns the number of them with the profile's component; null if the profile lacks it. */
+  countSame(name: ComponentName, profile: Profile): number | null
 }
 
-const mostCounted = 1000
-const cachedMs = 60_000
-const mostScopes = 50
+const maxVisitors = 1000
+const cacheMs = 60_000
+const maxScopes = 50
 
-/** Counts once a minute for each scope that is asked for. */
+/** Counts at most once a minute per scope. */
 export function createCommonness(db: Db): (scope: DataScope) => Promise<Commonness> {
-  const counted = createLru<string, Promise<Commonness>>(mostScopes, { ttl: cachedMs })
+  const cache = createLru<string, Promise<Commonness>>(maxScopes, { ttl: cacheMs })
   return (scope) => {
     const name = `${scope.organizationId} ${scope.environment}`
-    const known = counted.get(name)
-    if (known) return known
-    const counting = readProfiles(db, scope).then(commonnessOf)
-    counted.set(name, counting)
-    counting.catch(() => counted.delete(name))
-    return counting
+    const cached = cache.get(name)
+    if (cached) return cached
+    const commonness = readProfiles(db, scope).then(commonnessOf)
+    cache.set(name, commonness)
+    commonness.catch(() => cache.delete(name))
+    return commonness
   }
 }
 
@@ -37,7 +37,7 @@ async function readProfiles(
     name: 'newest-profiles',
     text: `select v.profile from (
         select visitor_id from read.visitors where organization_id = $1 and environment = $2
-        order by last_seen_at desc, visitor_id desc limit ${mostCounted}
+        order by last_seen_at desc, visitor_id desc limit ${maxVisitors}
       ) newest join scoring.visitors v using (visitor_id) where v.profile <> 'null'`,
     values: [organizationId, environment],
   })
@@ -48,7 +48,7 @@ export function commonnessOf(profiles: Profile[]): Commonness {
   const counts = new Map(components.map((name) => [name, countsOf(name, profiles)]))
   return {
     visitors: profiles.length,
-    withSame(name, profile) {
+    countSame(name, profile) {
       const value = component(profile, name)
       return value === null ? null : (counts.get(name)?.get(value) ?? 0)
     },

@@ -3,8 +3,8 @@ import type { ClientIds } from './keys.ts'
 import { compareProfiles } from './likeness.ts'
 import type { ComponentName, Profile } from './profile.ts'
 
-const ofPlatform: ComponentName[] = ['system', 'platform']
-const ofMachine: ComponentName[] = [
+const platformTraits: ComponentName[] = ['system', 'platform']
+const machineTraits: ComponentName[] = [
   'webgl_renderer',
   'webgl_parameters',
   'canvas',
@@ -13,35 +13,35 @@ const ofMachine: ComponentName[] = [
 ]
 
 /**
- * Whether no device is both: another system, and nothing that it draws, sounds like or writes with is the same. A user
- * agent switcher, or a site for desktops on a phone, leaves the machine as it was.
+ * Returns true if the profiles can't be one device: the system differs, and graphics, canvas, audio and fonts all do. A
+ * user agent switcher, or a desktop site on a phone, leaves those unchanged.
  */
-export function isOtherDevice(one: Profile | null, other: Profile | null): boolean {
-  if (!one || !other) return false
-  const { agreed, changed } = compareProfiles(one, other)
+export function isDifferentDevice(first: Profile | null, second: Profile | null): boolean {
+  if (!first || !second) return false
+  const { agreed, changed } = compareProfiles(first, second)
   const count = (names: ComponentName[], among: ComponentName[]) =>
     names.filter((name) => among.includes(name)).length
   return (
-    count(ofPlatform, changed) > 0 &&
-    count(ofMachine, agreed) === 0 &&
-    count(ofMachine, changed) >= 2
+    count(platformTraits, changed) > 0 &&
+    count(machineTraits, agreed) === 0 &&
+    count(machineTraits, changed) >= 2
   )
 }
 
-/** Once the continuity id of a client is taken for a copy, nobody is to be found by it again. */
-export const withoutPresented = (ids: ClientIds): ClientIds => ({
+/** Removes the continuity ids of a client that presents a copied one, so that no visitor is found by them. */
+export const withoutContinuityIds = (ids: ClientIds): ClientIds => ({
   ...ids,
   presented: [],
   issued: null,
 })
 
-const doubtful = 50
+const maxGuessConfidence = 50
 
-/** The link of a session that presents an id or a token of another device: it is a guess, and no better. */
-export function doubted(link: VisitorLink): VisitorLink {
+/** Lowers the link to a guess, for a session that presents an id or token of another device. */
+export function asGuess(link: VisitorLink): VisitorLink {
   return {
     ...link,
     basis: 'probabilistic',
-    confidence: Math.min(link.confidence ?? doubtful, doubtful),
+    confidence: Math.min(link.confidence ?? maxGuessConfidence, maxGuessConfidence),
   }
 }

@@ -5,22 +5,22 @@ import type { Candidates, KnownVisitor } from './match.ts'
 import type { Profile } from './profile.ts'
 import { links } from './tables.ts'
 
-/** The link of a session to its visitor. Times are epoch milliseconds. */
+/** The link of a session to its visitor, as far as it is stored. Times are epoch milliseconds. */
 export interface LinkFacts {
   session_id: string
   organization_id: string
   environment: Environment
   visitor_id: string
-  /** As recorded: the last correction, else the decision. */
+  /** Recorded method of the last correction, else of the decision. */
   method: ResolutionMethod | null
   opened_at: number
   linked_at: number
   profile: Profile | null
-  /** By which candidates are found: continuity keys are not among them. */
+  /** Keys that candidates are found by, without continuity keys. */
   keys: VisitorKeys
 }
 
-/** Visitors as they were before a session was linked, as far as is known today. */
+/** Visitors as they were before a session was linked, reconstructed from the links that still exist. */
 export interface EarlierVisitors extends Candidates {
   byId(id: string): KnownVisitor | undefined
 }
@@ -46,18 +46,18 @@ export async function findLinkFacts(db: Db, sessionId: string): Promise<LinkFact
 }
 
 const limits = {
-  /** As many as scoring looks up by a key. */
+  /** Visitors per key, as in scoring. */
   visitors: 10,
-  /** So many of a key's visitors are read to find earlier ones. */
+  /** Visitors of a key that are searched for earlier ones. */
   searched: 1000,
-  /** A visitor's newest ones say what it was like. */
+  /** Newest sessions that a visitor is reconstructed from. */
   sessions: 200,
-  /** All sessions of a visitor are read to find the newest. */
-  mostSessions: 5000,
+  /** Visitors with more sessions are skipped, because finding the newest reads all of them. */
+  maxSessions: 5000,
 }
 
 const earlierVisitors = `
-  with found as (
+  with candidates as (
     select visitor_id from unnest($1::bytea[]) as matched (key) cross join lateral (
       select visitor_id from (
         select visitor_id from scoring.visitor_keys k where k.key = matched.key
@@ -67,7 +67,7 @@ const earlierVisitors = `
     ) k union select $4
   )
   select v.visitor_id as id, v.first_seen_at::float8, v.apart_from, null as storage_key, seen.*
-  from found join scoring.visitors v using (visitor_id) cross join lateral (
+  from candidates join scoring.visitors v using (visitor_id) cross join lateral (
     select max(linked_at)::float8 as last_seen_at, count(*)::integer as sessions,
       (array_agg(profile order by linked_at desc, session_id desc) filter (where profile is not null))[1]::json as profile,
       encode(string_agg(distinct keys, ''), 'hex') as keys
@@ -76,12 +76,12 @@ const earlierVisitors = `
       order by linked_at desc, session_id desc limit ${limits.sessions}
     ) l
   ) seen
-  where v.sessions <= ${limits.mostSessions} and seen.sessions > 0 order by v.visitor_id`
+  where v.sessions <= ${limits.maxSessions} and seen.sessions > 0 order by v.visitor_id`
 
 export async function findEarlierVisitors(db: Db, link: LinkFacts): Promise<EarlierVisitors> {
   const { install, matchKeys } = link.keys
   const keys = [...matchKeys.map(({ key }) => key), ...(install === null ? [] : [install])]
-  // The visitor's own keys are in hexadecimal, one behind the other.
+  // The row's `keys` are the visitor's keys as hexadecimal, concatenated.
   const { rows } = await db.query<KnownVisitor & { keys: string }>({
     name: 'find-earlier-visitors',
     text: earlierVisitors,
@@ -92,11 +92,11 @@ export async function findEarlierVisitors(db: Db, link: LinkFacts): Promise<Earl
       link.visitor_id,
     ],
   })
-  const found = rows.map(({ keys: all, ...visitor }) => ({ visitor, keys: all }))
-  const isFoundBy = (key: string) =>
-    found.filter(({ keys }) => keys.includes(key)).slice(0, limits.visitors)
+  const candidates = rows.map(({ keys: concatenated, ...visitor }) => ({ visitor, concatenated }))
+  const visitorsWith = (key: string) =>
+    candidates.filter(({ concatenated }) => concatenated.includes(key)).slice(0, limits.visitors)
   return {
-    byKey: (key) => isFoundBy(key).map(({ visitor }) => visitor),
-    byId: (id) => found.find(({ visitor }) => visitor.id === id)?.visitor,
+    byKey: (key) => visitorsWith(key).map(({ visitor }) => visitor),
+    byId: (id) => candidates.find(({ visitor }) => visitor.id === id)?.visitor,
   }
 }

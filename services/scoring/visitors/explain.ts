@@ -13,7 +13,7 @@ import {
   type Candidate,
   type Doubt,
   doubtOf,
-  isOtherModel,
+  isDifferentModel,
   type KnownVisitor,
   rankCandidates,
 } from './match.ts'
@@ -21,8 +21,8 @@ import type { ComponentName, Profile } from './profile.ts'
 
 type DecidedBy = 'kept_id' | 'install_id' | 'look' | 'correction' | 'doubt' | 'nobody_before'
 
-// The last two would be chosen with what is known today.
-type LostBecause =
+// `corrected` and `known_since`: would be chosen with today's data.
+type LossReason =
   | Doubt
   | 'kept_id_decides'
   | 'other_model'
@@ -32,34 +32,34 @@ type LostBecause =
 
 interface ExplainedComponent {
   name: ComponentName
-  /** How many of `of_visitors` have it. null = the session does not have the component. */
+  /** Number of the `of_visitors` that have it. null = the session lacks the component. */
   visitors_with_it: number | null
 }
 
 interface ExplainedCandidate {
   visitor_id: string
-  /** null = no finite number of them, or no match key in common. */
+  /** null = infinite, or no match key in common. */
   bits: number | null
   same_network: boolean | null
   /** null = the session or the visitor has no profile. */
   components: Record<'agreed' | 'changed' | 'unknown', ExplainedComponent[]> | null
 }
 
-/** Why a session is of its visitor: by what is known today of the sessions before it. */
+/** The reason for a session's visitor, reconstructed from the earlier sessions that still exist. */
 export interface LinkExplanation {
   session_id: string
   decided_by: DecidedBy
-  /** null = nobody is found by its profile. */
+  /** null = the profile can't identify anybody. */
   bits_needed: number | null
-  /** How many were counted. */
+  /** Number of visitors that the component counts are based on. */
   of_visitors: number
-  /** null = the session began a visitor. */
+  /** null = the session started a new visitor. */
   chosen: ExplainedCandidate | null
-  /** The likeliest of the others. */
-  next: (ExplainedCandidate & { lost_because: LostBecause }) | null
+  /** The likeliest candidate that was not chosen. */
+  next: (ExplainedCandidate & { lost_because: LossReason }) | null
 }
 
-/** Resolves to null where the session has no visitor, or has ended. */
+/** Returns an explainer that resolves to null if the session has no visitor or has expired. */
 export function createLinkExplainer(
   db: Db,
 ): (sessionId: string) => Promise<LinkExplanation | null> {
@@ -72,31 +72,32 @@ export function createLinkExplainer(
       findEarlierVisitors(db, link),
       commonnessIn({ organizationId, environment }),
     ])
-    return explained(link, { earlier, commonness })
+    return explainLink(link, { earlier, commonness })
   }
 }
 
-export function explained(
+export function explainLink(
   link: LinkFacts,
   { earlier, commonness }: { earlier: EarlierVisitors; commonness: Commonness },
 ): LinkExplanation {
   const { session_id, visitor_id, profile } = link
   const ranked = rankedFor(link, earlier)
-  const own = ranked.find(({ visitor }) => visitor.id === visitor_id)
-  const others = ranked.filter((one) => one !== own)
+  const linked = ranked.find(({ visitor }) => visitor.id === visitor_id)
+  const others = ranked.filter((candidate) => candidate !== linked)
   const copied = copiedFrom(link, earlier)
   const decidedBy = deciderOf(link, { isFirst: !copied && others.length === 0 })
-  const loser = copied ?? loserOf({ decidedBy, own, others, profile })
-  const described = (one: Weighed) => describe(one, { profile, commonness })
-  const began = decidedBy === 'doubt' || decidedBy === 'nobody_before'
+  const runnerUp = copied ?? runnerUpOf({ decidedBy, linked, others, profile })
+  const explain = (weighed: WeighedVisitor) => explainCandidate(weighed, { profile, commonness })
+  const isNewVisitor = decidedBy === 'doubt' || decidedBy === 'nobody_before'
   const visitor = earlier.byId(visitor_id)
+  const bits = linked?.evidence ?? null
   return {
     session_id,
     decided_by: decidedBy,
     bits_needed: profile && rounded(bitsNeeded(profile)),
     of_visitors: commonness.visitors,
-    chosen: began ? null : described({ id: visitor_id, visitor, bits: own?.evidence ?? null }),
-    next: loser ? { ...described(loser), lost_because: loser.because } : null,
+    chosen: isNewVisitor ? null : explain({ id: visitor_id, visitor, bits }),
+    next: runnerUp ? { ...explain(runnerUp), lost_because: runnerUp.because } : null,
   }
 }
 
@@ -105,7 +106,7 @@ function rankedFor(link: LinkFacts, candidates: EarlierVisitors): Candidate[] {
   return profile ? rankCandidates({ sessionId, keys, profile, candidates, openedAt }, profile) : []
 }
 
-// A correction says that a session is a new one of a visitor that it did not begin, or one of an existing visitor.
+// After a correction the method is `existing`, or the visitor's id is not derived from the session's.
 function deciderOf(
   { session_id, visitor_id, method }: LinkFacts,
   { isFirst }: { isFirst: boolean },
@@ -126,61 +127,63 @@ function deciderOf(
   }
 }
 
-interface Weighed {
+interface WeighedVisitor {
   id: string
   visitor: KnownVisitor | undefined
   bits: number | null
 }
 
-interface Loser extends Weighed {
-  because: LostBecause
+interface RunnerUp extends WeighedVisitor {
+  because: LossReason
 }
 
 function copiedFrom(
   { method, keys, profile }: LinkFacts,
   earlier: EarlierVisitors,
-): Loser | undefined {
+): RunnerUp | undefined {
   if (method !== 'native_new' || keys.install === null) return undefined
-  const visitor = earlier.byKey(keys.install).find((one) => isOtherModel(one.profile, profile))
+  const installed = earlier.byKey(keys.install)
+  const visitor = installed.find((candidate) => isDifferentModel(candidate.profile, profile))
   return visitor && { id: visitor.id, visitor, bits: null, because: 'other_model' }
 }
 
-interface Ranked {
+interface Ranking {
   decidedBy: DecidedBy
-  own: Candidate | undefined
+  /** Candidate that the session is linked to. */
+  linked: Candidate | undefined
   others: Candidate[]
   profile: Profile | null
 }
 
-function loserOf({
+function runnerUpOf({
   decidedBy,
-  own,
+  linked,
   others: [best, ...others],
   profile,
-}: Ranked): Loser | undefined {
+}: Ranking): RunnerUp | undefined {
   if (!best || !profile) return undefined
   const { visitor, evidence: bits } = best
-  const lost = (because: LostBecause) => ({ id: visitor.id, visitor, bits, because })
+  const lost = (because: LossReason) => ({ id: visitor.id, visitor, bits, because })
   if (decidedBy === 'kept_id' || decidedBy === 'install_id') return lost('kept_id_decides')
-  if (decidedBy === 'look' && own && own.evidence >= bits) return lost('less_likely')
+  if (decidedBy === 'look' && linked && linked.evidence >= bits) return lost('less_likely')
   const doubt = doubtOf(best, { others, needed: bitsNeeded(profile) })
   return lost(doubt ?? (decidedBy === 'correction' ? 'corrected' : 'known_since'))
 }
 
-function describe(
-  { id, visitor, bits }: Weighed,
+function explainCandidate(
+  { id, visitor, bits }: WeighedVisitor,
   { profile, commonness }: { profile: Profile | null; commonness: Commonness },
 ): ExplainedCandidate {
-  const other = visitor?.profile
-  const nothing = { visitor_id: id, bits: rounded(bits), same_network: null, components: null }
-  if (!profile || !other) return nothing
-  const { agreed, changed, unknown } = compareProfiles(profile, other)
-  const counted = (names: ComponentName[]) =>
-    names.map((name) => ({ name, visitors_with_it: commonness.withSame(name, profile) }))
+  const theirs = visitor?.profile
+  const candidate = { visitor_id: id, bits: rounded(bits), same_network: null, components: null }
+  if (!profile || !theirs) return candidate
+  const { agreed, changed, unknown } = compareProfiles(profile, theirs)
+  const counts = (names: ComponentName[]) =>
+    names.map((name) => ({ name, visitors_with_it: commonness.countSame(name, profile) }))
   return {
-    ...nothing,
-    same_network: profile.network === other.network,
-    components: { agreed: counted(agreed), changed: counted(changed), unknown: counted(unknown) },
+    ...candidate,
+    same_network: profile.network === theirs.network,
+    components: { agreed: counts(agreed), changed: counts(changed), unknown: counts(unknown) },
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Part, runTogether } from '../../../infra/postgres/arrays.ts'
+import { type Cte, runTogether } from '../../../infra/postgres/arrays.ts'
 import { queryAll, type Tx } from '../../../infra/postgres/pool.ts'
 import { type RowOf, saveRows, writeRows } from '../../../infra/postgres/table.ts'
 import { allKeys, storageKeyOf, type VisitorKeys } from './keys.ts'
@@ -14,7 +14,7 @@ import type { Profile } from './profile.ts'
 import type { LinkedSession } from './split.ts'
 import { knownVisitors, type Link, links, visitorKeys } from './tables.ts'
 
-export interface Unresolved {
+export interface UnlinkedSession {
   sessionId: string
   organizationId: string
   environment: string
@@ -22,39 +22,41 @@ export interface Unresolved {
   profile: Profile | null
 }
 
-interface Added extends Unresolved {
+interface NewLink extends UnlinkedSession {
   match: Match
   at: number
-  /** None of the visitor's sessions before had this storage. */
+  /** True if no earlier session of the visitor had this client storage. */
   isNewStorage: boolean
+  /** True if the link is on the log already, from before a crash. */
   wasRecorded?: boolean
 }
 
 export interface VisitorIndex extends Candidates {
-  /** Notes a link, so that the next session of the batch finds it. Returns how many sessions the visitor has. */
-  add(resolved: Added): number
-  /** The sessions of a visitor, those that were noted included. */
+  /** Adds a link, so that later sessions of the batch find it. Returns the visitor's number of sessions. */
+  add(link: NewLink): number
+  /** Writes the pending links, then returns the visitor's sessions. */
   sessionsOf(visitorId: string): Promise<LinkedSession[]>
-  /** Gives sessions to another visitor, at once. */
-  reassign(sessionIds: string[], between: { from: string; to: string }): Promise<void>
-  save(): Part[]
+  /** Moves sessions to another visitor immediately. */
+  reassign(sessionIds: string[], move: { from: string; to: string }): Promise<void>
+  /** Returns the pending writes. */
+  save(): Cte[]
 }
 
-// Buckets instead of one lock per key keep large batches within Postgres's lock table, of 6400 places by default.
+// Buckets instead of one lock per key keep large batches within Postgres's lock table, which has 6400 slots by default.
 const lockBuckets = 2048
 
 /**
- * Loads what the sessions may match, under locks on their keys in one fixed order. Of two processes that meet the
- * same visitor at once, the second waits, and then finds what the first has written.
+ * Locks the sessions' keys in a fixed order, and loads the visitors that they may match. If two processes see the same
+ * visitor at once, the second waits, then finds what the first has written.
  */
-export async function openVisitorIndex(tx: Tx, sessions: Unresolved[]): Promise<VisitorIndex> {
+export async function openVisitorIndex(tx: Tx, sessions: UnlinkedSession[]): Promise<VisitorIndex> {
   const keys = [...new Set(sessions.flatMap((session) => allKeys(session.keys)))]
   return createIndex(tx, keys.length > 0 ? await lockAndLoad(tx, keys) : [])
 }
 
 async function lockAndLoad(tx: Tx, keys: string[]): Promise<KeyedVisitor[]> {
   const buckets = new Set(keys.map((key) => Number.parseInt(key.slice(0, 8), 16) % lockBuckets))
-  const ordered = [...buckets].sort((one, other) => one - other)
+  const ordered = [...buckets].sort((a, b) => a - b)
   const [, rows = []] = await queryAll<KeyedVisitor>(
     tx,
     { name: 'scoring-lock-keys', text: lockKeys, values: [ordered] },
@@ -75,22 +77,23 @@ const loadVisitors = `select ${keyAndVisitor}
   join scoring.visitors v on v.visitor_id = k.visitor_id and ${isCurrent}
   order by k.key, k.visitor_id`
 
-interface Changed extends KnownVisitor {
+interface ChangedVisitor extends KnownVisitor {
   organization_id: string
   environment: string
+  /** Sessions that this batch added. */
   added: number
 }
 
 function createIndex(tx: Tx, rows: KeyedVisitor[]): VisitorIndex {
   const visitors = new Map<string, KnownVisitor>()
   const byKey = new Map<string, Set<string>>()
-  const changed = new Map<string, Changed>()
+  const changed = new Map<string, ChangedVisitor>()
   const newKeys: RowOf<typeof visitorKeys>[] = []
   const newLinks: Link[] = []
 
-  for (const row of rows) note(row)
+  for (const row of rows) addRow(row)
 
-  function note({ key, ...visitor }: KeyedVisitor): void {
+  function addRow({ key, ...visitor }: KeyedVisitor): void {
     if (!visitors.has(visitor.id)) visitors.set(visitor.id, visitor)
     idsOf(key).add(visitor.id)
   }
@@ -101,7 +104,7 @@ function createIndex(tx: Tx, rows: KeyedVisitor[]): VisitorIndex {
     return ids
   }
 
-  function save(): Part[] {
+  function save(): Cte[] {
     if (changed.size === 0) return []
     return [
       ...saveVisitors([...changed.values()]),
@@ -119,55 +122,55 @@ function createIndex(tx: Tx, rows: KeyedVisitor[]): VisitorIndex {
 
   return {
     byKey: (key) => [...(byKey.get(key) ?? [])].flatMap((id) => visitors.get(id) ?? []),
-    add(session) {
-      const { id } = session.match
-      const entry = withSession(session, { known: visitors.get(id), changed: changed.get(id) })
-      visitors.set(id, entry)
-      changed.set(id, entry)
-      for (const key of allKeys(session.keys).filter((one) => !idsOf(one).has(id))) {
+    add(link) {
+      const { id } = link.match
+      const visitor = withSession(link, { before: visitors.get(id), changed: changed.get(id) })
+      visitors.set(id, visitor)
+      changed.set(id, visitor)
+      for (const key of allKeys(link.keys).filter((hash) => !idsOf(hash).has(id))) {
         idsOf(key).add(id)
         newKeys.push({ key, visitor_id: id })
       }
-      newLinks.push(linkOf(session))
-      return entry.sessions
+      newLinks.push(linkRow(link))
+      return visitor.sessions
     },
     async sessionsOf(visitorId) {
       await flush()
       return readSessions(tx, visitorId)
     },
     async reassign(sessionIds, { from, to }) {
-      const again = await reassignSessions(tx, { sessionIds, from, to })
+      const rebuilt = await reassignSessions(tx, { sessionIds, from, to })
       for (const id of [from, to]) visitors.delete(id)
       for (const ids of byKey.values()) for (const id of [from, to]) ids.delete(id)
-      for (const row of again) note(row)
+      for (const row of rebuilt) addRow(row)
     },
     save,
   }
 }
 
-/** Returns the visitor of the session's match, with the session added. `changed` is what this batch changed of it before. */
+/** Returns the matched visitor with the session added. `changed` is the visitor after earlier sessions of the batch. */
 function withSession(
-  { sessionId, match, at, isNewStorage, wasRecorded = false, ...session }: Added,
-  { known, changed }: { known: KnownVisitor | undefined; changed: Changed | undefined },
-): Changed {
-  // Read from the log already, if the visitors were rebuilt since it was recorded.
-  const added = wasRecorded && known && known.last_seen_at >= at ? 0 : 1
+  { sessionId, match, at, isNewStorage, wasRecorded = false, ...session }: NewLink,
+  { before, changed }: { before: KnownVisitor | undefined; changed: ChangedVisitor | undefined },
+): ChangedVisitor {
+  // If the visitors were rebuilt since the link was recorded, the session is counted already.
+  const added = wasRecorded && before && before.last_seen_at >= at ? 0 : 1
   const storage_key = storageKeyOf(session.keys) ?? sessionId
   return {
     id: match.id,
-    first_seen_at: Math.min(known?.first_seen_at ?? at, at),
-    last_seen_at: Math.max(known?.last_seen_at ?? at, at),
-    sessions: (known?.sessions ?? 0) + added,
-    profile: session.profile ?? known?.profile ?? null,
-    storage_key: isNewStorage || !known ? storage_key : known.storage_key,
-    apart_from: known?.apart_from ?? null,
+    first_seen_at: Math.min(before?.first_seen_at ?? at, at),
+    last_seen_at: Math.max(before?.last_seen_at ?? at, at),
+    sessions: (before?.sessions ?? 0) + added,
+    profile: session.profile ?? before?.profile ?? null,
+    storage_key: isNewStorage || !before ? storage_key : before.storage_key,
+    apart_from: before?.apart_from ?? null,
     organization_id: session.organizationId,
     environment: session.environment,
     added: (changed?.added ?? 0) + added,
   }
 }
 
-const linkOf = ({ sessionId, match, at, keys, profile, ...session }: Added): Link => ({
+const linkRow = ({ sessionId, match, at, keys, profile, ...session }: NewLink): Link => ({
   session_id: sessionId,
   visitor_id: match.id,
   organization_id: session.organizationId,
@@ -180,12 +183,12 @@ const linkOf = ({ sessionId, match, at, keys, profile, ...session }: Added): Lin
   merged_at: null,
 })
 
-// Two partitions may find one visitor by different keys, so under different locks: rows are locked in one order.
-function saveVisitors(entries: Changed[]): Part[] {
+// Two partitions may find one visitor by different keys and locks, so rows are written in a fixed order.
+function saveVisitors(changed: ChangedVisitor[]): Cte[] {
   return writeRows(knownVisitors, {
     as: 'save_visitors',
     columns: knownVisitors.columnsWithout('apart_from'),
-    rows: entries.map(({ id: visitor_id, added: sessions, ...visitor }) => ({
+    rows: changed.map(({ id: visitor_id, added: sessions, ...visitor }) => ({
       ...visitor,
       visitor_id,
       sessions,
@@ -199,7 +202,7 @@ function saveVisitors(entries: Changed[]): Part[] {
   })
 }
 
-function saveKeys(rows: RowOf<typeof visitorKeys>[]): Part[] {
+function saveKeys(rows: RowOf<typeof visitorKeys>[]): Cte[] {
   const { columns } = visitorKeys
   return writeRows(visitorKeys, {
     as: 'save_visitor_keys',

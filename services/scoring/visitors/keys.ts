@@ -4,23 +4,24 @@ import type { SessionState } from '../session/state.ts'
 import { type ComponentName, component, type Profile, uniquenessOf } from './profile.ts'
 
 /**
- * Where a visitor is found again, strongest first. Keys are hashes that include organization and environment, so
- * that one tenant's visitors can never be found by another.
+ * Keys that a visitor is found by, strongest first. They are hashes that include organization and environment, so that
+ * no tenant finds another tenant's visitors.
  */
 export interface VisitorKeys {
   /** Keys of the continuity ids that the client sent. */
   presented: string[]
-  /** The key of the continuity id that it got at the opening. */
+  /** Key of the continuity id that the client got when the session opened. */
   issued: string | null
+  /** Key of the app's install id. */
   install: string | null
-  /** By these candidates are found that may have lost their storage. */
+  /** Keys of the profile. They find visitors that may have lost their storage. */
   matchKeys: { kind: MatchKind; key: string }[]
 }
 
 /**
- * Components of which a match key is made. A machine's key outlives what a person changes, a drawing's other fonts, that
- * of fonts another drawing, and that of a place another graphics card or driver. Nobody is found by the key of a
- * network, which says how many share it.
+ * Components of each match key. `machine` survives what a person changes, `drawing` a change of fonts, `fonts` a change
+ * of the canvas drawing, and `place` a new graphics card or driver. `network` finds nobody: it only counts the visitors
+ * in a network.
  */
 export const matchKinds = {
   machine: [
@@ -40,15 +41,15 @@ export const matchKinds = {
 
 export type MatchKind = keyof typeof matchKinds
 
-/** Traits that no device changes. They are part of each match key but that of the network. */
-export const constants = ['system', 'browser', 'platform'] as const satisfies ComponentName[]
+/** Components that never change on a device. They are part of every match key except `network`. */
+export const immutableTraits = ['system', 'browser', 'platform'] as const satisfies ComponentName[]
 
 interface Scope {
   organization_id: string
   environment: Environment
 }
 
-/** Ids by which a client says who it is. */
+/** Ids that identify a client. */
 export interface ClientIds extends Scope {
   presented: string[]
   issued: string | null
@@ -77,33 +78,34 @@ export function visitorKeysOf(ids: ClientIds, profile: Profile | null): VisitorK
 }
 
 export function allKeys(keys: VisitorKeys): string[] {
-  const single = [keys.issued, keys.install].filter((one) => one !== null)
-  return [...new Set([...keys.presented, ...single, ...keys.matchKeys.map(({ key }) => key)])]
+  const { presented, issued, install, matchKeys } = keys
+  const ids = [...presented, issued, install].filter((id) => id !== null)
+  return [...new Set([...ids, ...matchKeys.map(({ key }) => key)])]
 }
 
-/** Keys that one client has, and no other. */
+/** Returns the keys that only a single client has. */
 export const presentedKeys = ({ presented, install }: VisitorKeys): string[] =>
   install === null ? presented : [...presented, install]
 
-/** All sessions of one storage have the same. null = the client stores nothing that was issued to it. */
+/** Returns the key that all sessions of one client storage share; null if the client keeps no issued id. */
 export const storageKeyOf = ({ presented, issued, install }: VisitorKeys): string | null =>
   install ?? presented[0] ?? issued
 
-const here: MatchKind[] = ['place', 'network']
-const everywhere: MatchKind[] = ['machine', 'drawing', 'fonts']
+const networkKinds: MatchKind[] = ['place', 'network']
+const portableKinds: MatchKind[] = ['machine', 'drawing', 'fonts']
 
 function matchKeysOf(scope: Scope, profile: Profile): VisitorKeys['matchKeys'] {
   if (uniquenessOf(profile) === 'none') return []
-  const kinds = [...everywhere, ...(profile.network === null ? [] : here)]
+  const kinds = [...portableKinds, ...(profile.network === null ? [] : networkKinds)]
   return kinds.map((kind) => ({ kind, key: key(scope, kind, matchValueOf(profile, kind)) }))
 }
 
 function matchValueOf(profile: Profile, kind: MatchKind): string {
-  const place = here.includes(kind) ? profile.network : ''
-  if (kind === 'network') return String(place)
+  const network = networkKinds.includes(kind) ? profile.network : ''
+  if (kind === 'network') return String(network)
   return [
-    ...[...constants, ...matchKinds[kind]].map((name) => component(profile, name)),
-    place,
+    ...[...immutableTraits, ...matchKinds[kind]].map((name) => component(profile, name)),
+    network,
   ].join()
 }
 
@@ -115,7 +117,7 @@ function key({ organization_id, environment }: Scope, kind: string, value: strin
 const hashBytes = 6
 const unknown = Buffer.alloc(hashBytes)
 
-/** The event that leads scoring to the visitor again. */
+/** Returns the event that visitors are rebuilt from. It stores the profile as concatenated component hashes. */
 export function visitorLinked(
   { organization_id, environment, presented, issued, install }: ClientIds,
   {
@@ -139,7 +141,7 @@ export function visitorLinked(
   }
 }
 
-/** The profile that the event was made of. */
+/** Returns the profile stored in the event. */
 export function linkedProfile({
   components: bytes,
   is_distinctive,

@@ -4,22 +4,23 @@ import { type ComponentName, components, type Profile, type Uniqueness } from '.
 export interface Comparison {
   agreed: ComponentName[]
   changed: ComponentName[]
-  /** On one side or both. */
+  /** Missing in one profile or both. */
   unknown: ComponentName[]
 }
 
-export function compareProfiles(one: Profile, other: Profile): Comparison {
-  const found: Comparison = { agreed: [], changed: [], unknown: [] }
+export function compareProfiles(first: Profile, second: Profile): Comparison {
+  const comparison: Comparison = { agreed: [], changed: [], unknown: [] }
   components.forEach((name, index) => {
-    const [mine, theirs] = [one.components[index], other.components[index]]
-    if (!mine || !theirs) found.unknown.push(name)
-    else (mine === theirs ? found.agreed : found.changed).push(name)
+    const [a, b] = [first.components[index], second.components[index]]
+    if (!a || !b) comparison.unknown.push(name)
+    else (a === b ? comparison.agreed : comparison.changed).push(name)
   })
-  return found
+  return comparison
 }
 
-// Bits of evidence for one device. Agreement: how much likelier two visits of one device agree than those of two
-// devices that have a match key in common. Change: how seldom one device changes it between two visits.
+// Bits of evidence that two visits are of the same device (log-likelihood ratios). `agreed`: how much more likely
+// visits of one device agree than visits of two devices with a common match key. `changed`: how rarely one device
+// changes it.
 const evidence: Record<ComponentName, { agreed: number; changed: number }> = {
   system: { agreed: 0, changed: Number.POSITIVE_INFINITY },
   browser: { agreed: 0, changed: Number.POSITIVE_INFINITY },
@@ -43,30 +44,30 @@ const evidence: Record<ComponentName, { agreed: number; changed: number }> = {
 
 export interface SharedKey {
   kind: MatchKind
-  /** How many visitors are known by it, at most as many as are looked up. */
+  /** Number of visitors with the key, capped at the lookup limit. */
   visitors: number
 }
 
 interface Weighing {
   comparison: Comparison
-  /** One at least. */
+  /** At least one. */
   shared: SharedKey[]
   uniqueness: Uniqueness
   isSameNetwork: boolean
-  /** How many visitors are known in this network, at most as many as are looked up. */
+  /** Number of visitors in this network, capped at the lookup limit. */
   neighbors: number
 }
 
-// These a person chooses, so they say as much of a uniform machine as of any other.
-const chosen: readonly ComponentName[] = ['timezone', 'languages', 'browser_version']
-const share: Record<Uniqueness, number> = { distinctive: 1, uniform: 0.6, none: 0 }
-const sameNetwork = 4
-const otherNetwork = -4.2
+// A person chooses these, so they carry full weight on uniform machines too.
+const userChosen: readonly ComponentName[] = ['timezone', 'languages', 'browser_version']
+const weights: Record<Uniqueness, number> = { distinctive: 1, uniform: 0.6, none: 0 }
+const sameNetworkBits = 4
+const otherNetworkBits = -4.2
 
 /**
- * Bits of evidence that both are one device, in the manner of Fellegi and Sunter (A Theory for Record Linkage, 1969):
- * what agrees adds, what changed takes away. The components of the match key add nothing, and the more visitors have the
- * key, the less the rest proves. Of several common match keys the best one counts.
+ * Returns the bits of evidence that two profiles are the same device (record linkage after Fellegi and Sunter, 1969).
+ * Agreeing components add bits, changed ones subtract. Components of the match key add nothing, and the more visitors
+ * share the key, the less the rest proves. With several common match keys, the best one counts.
  */
 export function likenessBits({
   comparison,
@@ -75,48 +76,49 @@ export function likenessBits({
   isSameNetwork,
   neighbors,
 }: Weighing): number {
-  const shareOf = share[uniqueness]
-  let beyond = Number.NEGATIVE_INFINITY
+  const weight = weights[uniqueness]
+  let agreement = Number.NEGATIVE_INFINITY
   for (const { kind, visitors } of shared)
-    beyond = Math.max(
-      beyond,
-      agreementBits(comparison.agreed, { kind, shareOf }) - Math.log2(visitors),
+    agreement = Math.max(
+      agreement,
+      agreementBits(comparison.agreed, { kind, weight }) - Math.log2(visitors),
     )
   const changes = changeBits(comparison.changed)
-  // Nothing where ten and more share the network.
+  // 0 bits if ten or more visitors share the network.
   const network = isSameNetwork
-    ? sameNetwork * Math.max(0, 1 - Math.log10(neighbors))
-    : otherNetwork
-  return beyond + changes + network
+    ? sameNetworkBits * Math.max(0, 1 - Math.log10(neighbors))
+    : otherNetworkBits
+  return agreement + changes + network
 }
 
 function agreementBits(
   agreed: ComponentName[],
-  { kind, shareOf }: { kind: MatchKind; shareOf: number },
+  { kind, weight }: { kind: MatchKind; weight: number },
 ): number {
-  const found: readonly ComponentName[] = matchKinds[kind]
+  const inKey: readonly ComponentName[] = matchKinds[kind]
   let bits = 0
   for (const name of agreed)
-    if (!found.includes(name)) bits += (chosen.includes(name) ? 1 : shareOf) * evidence[name].agreed
+    if (!inKey.includes(name))
+      bits += (userChosen.includes(name) ? 1 : weight) * evidence[name].agreed
   return bits
 }
 
-// Components that change together, with a display, a graphics card or its driver. Only the costliest of them counts.
-const together: ComponentName[][] = [
+// Components that change together, with the display, graphics card or driver. Only the costliest in a group counts.
+const correlated: ComponentName[][] = [
   ['screen', 'pixel_ratio'],
   ['webgl_renderer', 'webgl_parameters', 'webgl_extensions'],
 ]
 
-// This runs for each candidate of each session, so it allocates nothing.
+// Runs for each candidate of each session, so it avoids allocations.
 function changeBits(changed: ComponentName[]): number {
   let bits = 0
-  for (const names of together) {
+  for (const names of correlated) {
     let costliest = 0
     for (const name of changed)
       if (names.includes(name)) costliest = Math.max(costliest, evidence[name].changed)
     bits -= costliest
   }
   for (const name of changed)
-    if (!together.some((names) => names.includes(name))) bits -= evidence[name].changed
+    if (!correlated.some((names) => names.includes(name))) bits -= evidence[name].changed
   return bits
 }

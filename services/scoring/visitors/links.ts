@@ -17,15 +17,18 @@ export async function readSessions(tx: Tx, visitorId: string): Promise<LinkedSes
   return rows
 }
 
-/** How a session came to its visitor, and what the visitor is found by through it. */
-export interface LinkedAs
+/** The link of a session to its visitor, and the matching keys that the session contributed. */
+export interface SessionLink
   extends Omit<Link, 'storage_key' | 'profile' | 'organization_id' | 'environment'> {
-  /** Hashes of what was compared, by name. null = nothing was observed. */
+  /** Hashes of the compared components, by name. null = nothing was observed. */
   components: Record<string, string | null> | null
   network: string | null
 }
 
-export async function readLinks(db: Pick<Tx, 'query'>, sessionIds: string[]): Promise<LinkedAs[]> {
+export async function readLinks(
+  db: Pick<Tx, 'query'>,
+  sessionIds: string[],
+): Promise<SessionLink[]> {
   type Row = Omit<Link, 'keys'> & { keys: string }
   const { rows } = await db.query<Row>(
     `select ${links.selectWithout('l', 'storage_key', 'organization_id', 'environment')} from scoring.links l
@@ -33,29 +36,29 @@ export async function readLinks(db: Pick<Tx, 'query'>, sessionIds: string[]): Pr
     [sessionIds],
   )
   return rows.map(({ profile, keys, ...link }) => {
-    const named = profile && components.map((name) => [name, component(profile, name)])
+    const hashes = profile && components.map((name) => [name, component(profile, name)])
     return {
       ...link,
       keys: keys.match(/.{32}/g) ?? [],
-      components: named && Object.fromEntries(named),
+      components: hashes && Object.fromEntries(hashes),
       network: profile?.network ?? null,
     }
   })
 }
 
-/** SQL: the visitor `v` was seen within the time that its organization stores visitors for. */
+/** SQL: true if visitor `v` is within its organization's retention for visitors. */
 export const isCurrent = `v.last_seen_at >= coalesce(
   (select visitors_before from read.data_expirations e where e.organization_id = v.organization_id), 0)`
 
 export type KeyedVisitor = KnownVisitor & { key: string }
 
-/** SQL: what of the key `k` and its visitor `v` makes a `KeyedVisitor`. */
+/** SQL: the columns of a `KeyedVisitor` from key `k` and visitor `v`. */
 export const keyAndVisitor = `encode(k.key, 'hex') as key, v.visitor_id as id,
   ${knownVisitors.selectWithout('v', 'visitor_id', 'organization_id', 'environment')}`
 
-/** SQL: rows of `knownVisitors` as the table `links` has them. */
-export const gatheredVisitors = (links: string) => `
-  with begun as (
+/** SQL: rows for `knownVisitors`, aggregated from the links in the table or subquery. */
+export const visitorsFromLinks = (links: string) => `
+  with dated as (
     select *, min(linked_at) over (partition by visitor_id, storage_key) as began,
       max(merged_at) over (partition by visitor_id) as merged
     from ${links}
@@ -63,7 +66,7 @@ export const gatheredVisitors = (links: string) => `
   linked as (
     select session_id, visitor_id, organization_id, environment, linked_at, profile, apart_from,
       case when began <= merged then '${mergedStorages}' else storage_key end as storage_key
-    from begun
+    from dated
   ),
   storages as (select visitor_id, storage_key, min(linked_at) as began from linked group by visitor_id, storage_key),
   newest as (
@@ -79,12 +82,12 @@ export const gatheredVisitors = (links: string) => `
 
 const keyBytes = 16
 
-/** SQL: rows of `visitorKeys` as the table `links` has them. */
-export const gatheredKeys = (links: string) => `
+/** SQL: rows for `visitorKeys`, from the links in the table or subquery. */
+export const keysFromLinks = (links: string) => `
   select distinct substring(keys from at for ${keyBytes}) as key, visitor_id
   from ${links} cross join lateral generate_series(1, octet_length(keys), ${keyBytes}) at`
 
-/** What scoring learns of both visitors from a reassignment, besides whose the session is. */
+/** The meaning of a reassignment: the visitors are different (`apart_from`) or the same (`merged_at`). */
 export type ReassignmentRule = Pick<Link, 'apart_from' | 'merged_at'>
 const noRule: ReassignmentRule = { apart_from: null, merged_at: null }
 
@@ -95,7 +98,7 @@ export function ruleOf(reassigned: SessionReassignment): ReassignmentRule {
     : noRule
 }
 
-/** Makes both visitors anew of the sessions that each has then, and returns their keys and rows. */
+/** Moves the sessions, rebuilds both visitors from the sessions they then have, and returns their keys and rows. */
 export async function reassignSessions(
   tx: Tx,
   {
@@ -110,7 +113,7 @@ export async function reassignSessions(
     `update scoring.links set visitor_id = $1, apart_from = $3, merged_at = $4 where session_id = any($2)`,
     [to, sessionIds, rule.apart_from, rule.merged_at],
   )
-  await remakeFromLinks(tx, both)
+  await rebuildFromLinks(tx, both)
   const { rows } = await tx.query<KeyedVisitor>(
     `select ${keyAndVisitor} from scoring.visitor_keys k join scoring.visitors v using (visitor_id)
      where v.visitor_id = any($1) and ${isCurrent}`,
@@ -119,23 +122,23 @@ export async function reassignSessions(
   return rows
 }
 
-/** Makes the visitors anew of the sessions that are left to them. One without sessions is gone. */
-export async function remakeFromLinks(tx: Tx, visitorIds: string[]): Promise<void> {
-  await forgetVisitors(tx, visitorIds)
-  const theirs = '(select * from scoring.links where visitor_id = any($1)) theirs'
-  const into = (table: { name: string; names: string }, rows: string) =>
+/** Rebuilds the visitors and their keys from their remaining links. A visitor without links is deleted. */
+export async function rebuildFromLinks(tx: Tx, visitorIds: string[]): Promise<void> {
+  await deleteVisitors(tx, visitorIds)
+  const theirLinks = '(select * from scoring.links where visitor_id = any($1)) links'
+  const insert = (table: { name: string; names: string }, rows: string) =>
     tx.query(`insert into ${table.name} (${table.names}) ${rows}`, [visitorIds])
-  await into(knownVisitors, gatheredVisitors(theirs))
-  await into(visitorKeys, gatheredKeys(theirs))
+  await insert(knownVisitors, visitorsFromLinks(theirLinks))
+  await insert(visitorKeys, keysFromLinks(theirLinks))
 }
 
-/** From then on no session is linked to them. */
-export async function forgetVisitors(tx: Tx, visitorIds: string[]): Promise<void> {
+/** Deletes the visitors and their keys, so that no further session is linked to them. Keeps their links. */
+export async function deleteVisitors(tx: Tx, visitorIds: string[]): Promise<void> {
   await tx.query('delete from scoring.visitor_keys where visitor_id = any($1)', [visitorIds])
   await tx.query('delete from scoring.visitors where visitor_id = any($1)', [visitorIds])
 }
 
-/** Writes the new visitors into the states, so that later decisions of the sessions are about them. */
+/** Writes the new visitors into the states, for later decisions about these sessions. */
 export async function reassignStates(tx: Tx, reassigned: SessionReassignment[]): Promise<void> {
   await tx.query(
     `update scoring.sessions s
@@ -144,7 +147,7 @@ export async function reassignStates(tx: Tx, reassigned: SessionReassignment[]):
      where s.session_id = r.session_id and s.constants is not null`,
     [
       reassigned.map(({ session_id }) => session_id),
-      reassigned.map((one) => JSON.stringify(reassignedLink(one))),
+      reassigned.map((reassignment) => JSON.stringify(reassignedLink(reassignment))),
     ],
   )
 }

@@ -1,7 +1,7 @@
 import { derivedId } from '../../../infra/ids.ts'
 import type { ResolutionBasis, ResolutionMethod } from '../../../schemas/events.ts'
-import { isOtherDevice } from './copied.ts'
-import { constants, type MatchKind, type VisitorKeys } from './keys.ts'
+import { isDifferentDevice } from './copied.ts'
+import { immutableTraits, type MatchKind, type VisitorKeys } from './keys.ts'
 import { type Comparison, compareProfiles, likenessBits, type SharedKey } from './likeness.ts'
 import { type Profile, type Uniqueness, uniquenessOf } from './profile.ts'
 
@@ -11,9 +11,9 @@ export interface KnownVisitor {
   last_seen_at: number
   sessions: number
   profile: Profile | null
-  /** The key of the newest storage; see `storageKeyOf`. */
+  /** Key of the newest client storage; see `storageKeyOf`. */
   storage_key: string | null
-  /** The visitor whose sessions somebody gave to this one. */
+  /** Visitor that an operator moved sessions away from, to this one: the two are different. */
   apart_from: string | null
 }
 
@@ -27,7 +27,7 @@ export interface Match {
   method: ResolutionMethod
   basis: ResolutionBasis | null
   confidence: number
-  /** It presents an id that was issued to another device. */
+  /** Set if the session presents an id that was issued to another device. */
   isCopied?: true
 }
 
@@ -36,79 +36,78 @@ export interface MatchInput {
   keys: VisitorKeys
   profile: Profile | null
   candidates: Candidates
-  /** When the session began, epoch milliseconds. */
+  /** Start of the session, epoch milliseconds. */
   openedAt: number
 }
 
-// Bits of evidence (likeness.ts) that are needed, by how well its profile tells a browser from others. `make replay`
-// measures them.
-const enough: Record<Uniqueness, number> = {
+// Bits of evidence (likeness.ts) that a match needs. `npm run replay` measures them.
+const minBits: Record<Uniqueness, number> = {
   distinctive: 0,
   uniform: 1,
   none: Number.POSITIVE_INFINITY,
 }
-/** The match key that would tell the machine from others, where there is one. */
-const tellingKinds: Partial<Record<Uniqueness, MatchKind>> = {
+/** The match key that distinguishes the machine from others, if there is one. */
+const distinguishingKinds: Partial<Record<Uniqueness, MatchKind>> = {
   distinctive: 'machine',
   uniform: 'place',
 }
 // A second candidate this close, in bits, makes the choice a guess.
 const clearLead = 2
 const hourMs = 60 * 60 * 1000
-// Equal machines agree in everything, so that bits cannot tell a machine that lost its storage from a second one. Time
-// can: whoever was there within an hour may be there still, whatever the network, since office machines go home. Both
-// times were chosen on one half of the simulated homes (bench/visitors/), and judged on another. A day of absence for
-// every candidate would make whoever clears storage daily new each time, at nearly the same number of wrong visits.
-const aliveMs = hourMs
-// Within this time of a visitor a second machine of its kind is as likely as that its storage was lost.
-const provenMs = 24 * hourMs
+// Identical machines agree in everything, so bits can't tell a machine that lost its storage from a second machine, but
+// time can. A visitor seen within the last hour may still be active, on any network, since office machines go home.
+// Both times were tuned on one half of the simulated homes (bench/visitors/) and tested on the other. Requiring a day
+// of absence would make people who clear storage daily new each time, and prevent almost no wrong matches.
+const presenceMs = hourMs
+// This soon after a visitor, a second machine of its kind is as likely as a lost storage.
+const probationMs = 24 * hourMs
 
-/** Which visitor a session belongs to: by an id that the client stored, else by its profile. In doubt a new one. */
+/** Matches a session to a visitor by a stored id, else by its profile. In doubt the match is a new visitor. */
 export function matchVisitor(input: MatchInput): Match {
-  const found = byContinuity(input)
-  if (found?.visitor && isOtherDevice(found.visitor.profile, input.profile))
-    return { ...(byMatchKeys(input) ?? newcomer(input)), isCopied: true }
-  return found ?? byInstall(input) ?? byMatchKeys(input) ?? newcomer(input)
+  const match = matchByContinuityId(input)
+  if (match?.visitor && isDifferentDevice(match.visitor.profile, input.profile))
+    return { ...(matchByProfile(input) ?? newVisitor(input)), isCopied: true }
+  return match ?? matchByInstallId(input) ?? matchByProfile(input) ?? newVisitor(input)
 }
 
-function byContinuity({ keys, candidates }: MatchInput): Match | undefined {
+function matchByContinuityId({ keys, candidates }: MatchInput): Match | undefined {
   for (const key of keys.presented) {
-    // There are several only where somebody gave sessions of one client to two visitors.
+    // There are several only if an operator split one client's sessions between two visitors.
     const [visitor] = candidates.byKey(key).toSorted((a, b) => b.last_seen_at - a.last_seen_at)
-    if (visitor) return known(visitor, 'continuity', 'deterministic', 99)
+    if (visitor) return existingVisitor(visitor, 'continuity', 'deterministic', 99)
   }
   return undefined
 }
 
-// An install id that was copied to another model proves nothing.
-function byInstall({ keys, profile, candidates }: MatchInput): Match | undefined {
+// An install id that was copied to another device model proves nothing.
+function matchByInstallId({ keys, profile, candidates }: MatchInput): Match | undefined {
   const installed = keys.install === null ? [] : candidates.byKey(keys.install)
-  const visitor = installed.find((one) => !isOtherModel(one.profile, profile))
-  return visitor && known(visitor, 'native_persistent', 'deterministic', 98)
+  const visitor = installed.find((candidate) => !isDifferentModel(candidate.profile, profile))
+  return visitor && existingVisitor(visitor, 'native_persistent', 'deterministic', 98)
 }
 
-export function isOtherModel(one: Profile | null, other: Profile | null): boolean {
-  if (!one || !other) return false
-  const { changed } = compareProfiles(one, other)
-  return constants.some((name) => changed.includes(name))
+export function isDifferentModel(first: Profile | null, second: Profile | null): boolean {
+  if (!first || !second) return false
+  const { changed } = compareProfiles(first, second)
+  return immutableTraits.some((name) => changed.includes(name))
 }
 
 export interface Candidate {
   visitor: KnownVisitor
   comparison: Comparison
-  /** The match keys that both have. */
+  /** Match keys of both the session and the visitor. */
   shared: SharedKey[]
   /** Bits. */
   evidence: number
-  /** It was there at the same time, so its storage cannot be lost. */
+  /** True if the visitor was active at the same time, so its storage can't be lost. */
   isPresent: boolean
-  /** It began so lately that nothing tells yet whether its match keys are of one machine. */
+  /** True if the visitor is too new to tell whether its match keys belong to a single machine. */
   isUnproven: boolean
-  /** Both have the match key that would tell the session's machine from others. */
+  /** True if it shares the match key that distinguishes the session's machine from others. */
   isAlike: boolean
 }
 
-function byMatchKeys(input: MatchInput): Match | undefined {
+function matchByProfile(input: MatchInput): Match | undefined {
   const { profile } = input
   if (!profile) return undefined
   const [best, ...others] = rankCandidates(input, profile)
@@ -116,15 +115,15 @@ function byMatchKeys(input: MatchInput): Match | undefined {
   if (!best) return undefined
   const doubt = doubtOf(best, { others, needed })
   if (doubt === 'too_little_evidence') return undefined
-  // It may be a known visitor; a new one is the lesser mistake.
-  if (doubt) return { ...newcomer(input), basis: 'probabilistic', confidence: 50 }
+  // It may be the candidate, but a new visitor is the lesser mistake.
+  if (doubt) return { ...newVisitor(input), basis: 'probabilistic', confidence: 50 }
   const method = best.comparison.changed.length === 0 ? 'fingerprint' : 'fingerprint_evolution'
   const confidence = Math.round(Math.min(94, 70 + 2 * (best.evidence - needed)))
-  return known(best.visitor, method, 'probabilistic', confidence)
+  return existingVisitor(best.visitor, method, 'probabilistic', confidence)
 }
 
-/** Infinite where the profile tells nobody from others. */
-export const bitsNeeded = (profile: Profile): number => enough[uniquenessOf(profile)]
+/** Returns the bits that a match needs. Infinite if the profile can't identify anybody. */
+export const bitsNeeded = (profile: Profile): number => minBits[uniquenessOf(profile)]
 
 export type Doubt =
   | 'too_little_evidence'
@@ -133,7 +132,7 @@ export type Doubt =
   | 'look_of_several'
   | 'no_clear_lead'
 
-/** Why the likeliest candidate is not taken. undefined = it is. */
+/** Returns the reason why the likeliest candidate is rejected, or undefined if it is accepted. */
 export function doubtOf(
   best: Candidate,
   { others, needed }: { others: Candidate[]; needed: number },
@@ -141,88 +140,86 @@ export function doubtOf(
   if (best.evidence < needed) return 'too_little_evidence'
   if (best.isPresent) return 'present_elsewhere'
   if (best.isUnproven) return 'known_too_briefly'
-  if (areSeveral([best, ...others].filter(({ isAlike }) => isAlike))) return 'look_of_several'
+  if (haveDistinct([best, ...others].filter(({ isAlike }) => isAlike))) return 'look_of_several'
   const isRival = ({ visitor, evidence }: Candidate) =>
-    best.evidence - evidence < clearLead && areTwo(best.visitor, visitor)
+    best.evidence - evidence < clearLead && areDistinct(best.visitor, visitor)
   return others.some(isRival) ? 'no_clear_lead' : undefined
 }
 
-const areSeveral = (some: Candidate[]): boolean =>
-  some.some((one, i) => some.slice(i + 1).some((other) => areTwo(one.visitor, other.visitor)))
+const haveDistinct = (candidates: Candidate[]): boolean =>
+  candidates.some(({ visitor }, i) =>
+    candidates.slice(i + 1).some((other) => areDistinct(visitor, other.visitor)),
+  )
 
-/** Visitors with a common match key, the likeliest first. */
+/** Returns the visitors that share a match key with the session, the likeliest first. */
 export function rankCandidates(input: MatchInput, profile: Profile): Candidate[] {
   const { keys, candidates } = input
   const networks = keys.matchKeys.filter(({ kind }) => kind === 'network')
   const neighbors = Math.max(1, ...networks.map(({ key }) => candidates.byKey(key).length))
-  return foundByKeys(input)
+  return sharingMatchKeys(input)
     .flatMap(({ visitor, shared }) =>
       visitor.profile
-        ? [weighed({ ...input, visitor, shared, other: visitor.profile, profile, neighbors })]
+        ? [weigh({ ...input, visitor, shared, theirs: visitor.profile, profile, neighbors })]
         : [],
     )
-    .sort(
-      (one, other) =>
-        other.evidence - one.evidence || other.visitor.last_seen_at - one.visitor.last_seen_at,
-    )
+    .sort((a, b) => b.evidence - a.evidence || b.visitor.last_seen_at - a.visitor.last_seen_at)
 }
 
-function foundByKeys({ keys, candidates }: MatchInput) {
-  const found = new Map<string, { visitor: KnownVisitor; shared: SharedKey[] }>()
+function sharingMatchKeys({ keys, candidates }: MatchInput) {
+  const byId = new Map<string, { visitor: KnownVisitor; shared: SharedKey[] }>()
   for (const { kind, key } of keys.matchKeys) {
     if (kind === 'network') continue
     const visitors = candidates.byKey(key)
     for (const visitor of visitors) {
-      const one = found.get(visitor.id) ?? { visitor, shared: [] }
-      found.set(visitor.id, {
-        visitor,
-        shared: [...one.shared, { kind, visitors: visitors.length }],
-      })
+      const shared = byId.get(visitor.id)?.shared ?? []
+      byId.set(visitor.id, { visitor, shared: [...shared, { kind, visitors: visitors.length }] })
     }
   }
-  return [...found.values()]
+  return [...byId.values()]
 }
 
-interface ToWeigh extends Pick<Candidate, 'visitor' | 'shared'>, Pick<MatchInput, 'openedAt'> {
+interface Weighing extends Pick<Candidate, 'visitor' | 'shared'>, Pick<MatchInput, 'openedAt'> {
+  /** Profile of the session. */
   profile: Profile
-  other: Profile
+  /** Profile of the visitor. */
+  theirs: Profile
+  /** Number of visitors in the session's network. */
   neighbors: number
 }
 
-function weighed({ visitor, shared, profile, other, neighbors, openedAt }: ToWeigh): Candidate {
-  const comparison = compareProfiles(profile, other)
-  const isSameNetwork = other.network === profile.network
+function weigh({ visitor, shared, profile, theirs, neighbors, openedAt }: Weighing): Candidate {
+  const comparison = compareProfiles(profile, theirs)
+  const isSameNetwork = theirs.network === profile.network
   const uniqueness = uniquenessOf(profile)
   const evidence = likenessBits({ comparison, shared, uniqueness, isSameNetwork, neighbors })
-  const telling = tellingKinds[uniqueness]
+  const distinguishing = distinguishingKinds[uniqueness]
   return {
     visitor,
     comparison,
     shared,
     evidence,
-    isPresent: visitor.last_seen_at > openedAt - aliveMs,
-    isUnproven: visitor.first_seen_at > openedAt - provenMs,
-    isAlike: shared.some(({ kind }) => kind === telling),
+    isPresent: visitor.last_seen_at > openedAt - presenceMs,
+    isUnproven: visitor.first_seen_at > openedAt - probationMs,
+    isAlike: shared.some(({ kind }) => kind === distinguishing),
   }
 }
 
-// A browser that was not known again leaves a visitor that ends before the next one begins. Of two machines the second
-// is seen before the first has been gone for long. Or somebody said that they are two.
-function areTwo(one: KnownVisitor, other: KnownVisitor): boolean {
-  if (one.apart_from === other.id || other.apart_from === one.id) return true
+// A browser that was not recognized leaves a visitor that ends before the next one begins. With two machines, the
+// second appears before the first has been gone for long. An operator's split also makes them distinct.
+function areDistinct(a: KnownVisitor, b: KnownVisitor): boolean {
+  if (a.apart_from === b.id || b.apart_from === a.id) return true
   return (
-    one.first_seen_at < other.last_seen_at + provenMs &&
-    other.first_seen_at < one.last_seen_at + provenMs
+    a.first_seen_at < b.last_seen_at + probationMs && b.first_seen_at < a.last_seen_at + probationMs
   )
 }
 
-function newcomer({ sessionId, keys, profile }: MatchInput): Match {
+function newVisitor({ sessionId, keys, profile }: MatchInput): Match {
   const method = keys.install === null ? 'new' : 'native_new'
   const confidence = keys.install !== null ? 95 : profile?.distinctive ? 85 : 50
   return { visitor: undefined, id: derivedId('vid', sessionId), method, basis: null, confidence }
 }
 
-function known(
+function existingVisitor(
   visitor: KnownVisitor,
   method: ResolutionMethod,
   basis: ResolutionBasis,

@@ -6,15 +6,17 @@ import type { Agent } from '../session/agent.ts'
 import type { Facts } from '../session/facts.ts'
 import { isSoftwareRendered } from '../signals/headless.ts'
 
-/** Traits of a browser on a device, as short hashes; null = unknown or made noisy on purpose. */
+/** Fingerprint of a browser on a device. */
 export interface Profile {
+  /** Short hashes in the order of `components`; null = unknown, or noise was added. */
   components: (string | null)[]
-  /** The network that it was last seen in: IPv4 /24 or IPv6 /48. */
+  /** IPv4 /24 or IPv6 /48 network of the session. */
   network: string | null
+  /** True if the profile can identify a single device; see `isDistinctive`. */
   distinctive: boolean
 }
 
-/** Traits that are compared, in the order of the component vector. */
+/** Names of the components, in the order of the component vector. */
 export const components = [
   'system',
   'browser',
@@ -66,7 +68,7 @@ function valuesOf(s: Snapshot, agent: Agent): Values {
     webgl_renderer: webgl.renderer,
     webgl_parameters: webgl.parameters_hash,
     webgl_extensions: webgl.extensions_hash,
-    // Noise is drawn anew for each visit or site and would only mislead.
+    // Noise differs for each visit or site, so it would only mislead.
     canvas: canvas.noise_detected === true ? null : canvas.hash,
     audio: audio.noise_detected === true ? null : audio.hash,
     fonts: fonts.enumeration_hash ?? fonts.metrics_hash,
@@ -75,7 +77,7 @@ function valuesOf(s: Snapshot, agent: Agent): Values {
   }
 }
 
-// Longer side first, so that turning a phone changes nothing.
+// Longer side first, so that rotating a phone changes nothing.
 function screenOf({
   screen_width: w,
   screen_height: h,
@@ -86,12 +88,11 @@ function screenOf({
     : `${Math.max(w, h)}x${Math.min(w, h)}x${color_depth ?? ''}`
 }
 
-// Phones of one model are alike to the last pixel, and so are Safari's on Macs, which all name one graphics card, and
-// headless machines that draw in software. Only a place can tell them from their twins. A desktop whose graphics, fonts
-// and sound are all known can be told by these.
+// Only a desktop whose graphics, fonts and audio are all known is distinctive. Phones of one model are identical, as
+// are Macs in Safari, which all report one graphics card, and machines with software rendering.
 function isDistinctive(facts: Facts, values: Values): boolean {
   const { agent, snapshot, privacyTool } = facts
-  const telling = [
+  const distinguishing = [
     values.webgl_renderer,
     values.webgl_parameters,
     values.canvas,
@@ -101,14 +102,14 @@ function isDistinctive(facts: Facts, values: Values): boolean {
   const isPhone =
     agent.system === 'ios' || agent.formFactor !== 'desktop' || snapshot?.native !== null
   const isUniform = isPhone || values.webgl_renderer === 'Apple GPU' || isSoftwareRendered(facts)
-  return !isUniform && !privacyTool && telling.every((value) => value !== null)
+  return !isUniform && !privacyTool && distinguishing.every((value) => value !== null)
 }
 
 export type Uniqueness = 'distinctive' | 'uniform' | 'none'
 
 /**
- * How well its profile tells a browser from others. Who hides what is drawn hides among all who do, and phones have twins
- * everywhere, also at home.
+ * Returns how well a profile identifies a browser. `uniform` profiles need their network to do so. Phones are identical
+ * even within a home, and browsers that hide their canvas can't be told from each other: both are `none`.
  */
 export function uniquenessOf(profile: Profile): Uniqueness {
   if (profile.distinctive) return 'distinctive'
@@ -121,7 +122,7 @@ function shortHash(name: string, value: string | number | null): string | null {
   return hash('sha256', `${name}\0${value}`).slice(0, 12)
 }
 
-/** The components as numbers from 0 to 1, -1 for an unknown one: equal values are equal numbers. */
+/** Returns the components as numbers from 0 to 1, or -1 if unknown. Equal values have equal numbers. */
 export function vectorOf(profile: Profile | null): number[] {
   return (profile?.components ?? []).map((hash) =>
     hash === null ? -1 : Number((Number.parseInt(hash, 16) / 2 ** 48).toFixed(6)),

@@ -3,42 +3,47 @@ import type pg from 'pg'
 import { type Periodic, runPeriodically } from '../../../infra/flow/periodic.ts'
 import { type Tx, transaction, tryLock } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import { findEndedData } from '../../../projections/policies/queries.ts'
+import { findRetentionCutoffs } from '../../../projections/policies/queries.ts'
 
-/** By organization: visitors that were not seen since then have ended, epoch milliseconds. */
-export type EndedVisitors = ReadonlyMap<string, number>
+/** Retention cutoff by organization, epoch milliseconds. Visitors last seen before it have expired. */
+export type VisitorCutoffs = ReadonlyMap<string, number>
 
-const ended = `unnest($1::text[], $2::bigint[]) as ended (organization_id, before)`
+const expired = `unnest($1::text[], $2::bigint[]) as expired (organization_id, before)`
 
-/** Deletes from the tables in one go, which is for tables that nobody else writes to meanwhile. */
-export async function deleteEndedVisitors(
+/** Deletes in a single step. Only for tables that nobody else writes to meanwhile. */
+export async function deleteExpiredVisitors(
   tx: Tx,
-  of: EndedVisitors,
+  cutoffs: VisitorCutoffs,
   { visitors, keys, links }: { visitors: string; keys: string; links: string },
 ): Promise<void> {
-  if (of.size === 0) return
+  if (cutoffs.size === 0) return
   await tx.query(
-    `delete from ${visitors} v using ${ended} where v.organization_id = ended.organization_id
-       and v.last_seen_at < ended.before`,
-    [[...of.keys()], [...of.values()]],
+    `delete from ${visitors} v using ${expired} where v.organization_id = expired.organization_id
+       and v.last_seen_at < expired.before`,
+    [[...cutoffs.keys()], [...cutoffs.values()]],
   )
-  // Keys and links of visitors that were deleted before may still be there.
+  // Also delete keys and links of visitors that were deleted earlier.
   for (const table of [keys, links])
     await tx.query(
       `delete from ${table} t where not exists (select from ${visitors} v where v.visitor_id = t.visitor_id)`,
     )
 }
 
-// A visitor has several keys and links, and all that a page deletes is one transaction.
+// Visitors per transaction. Each has several keys and links.
 const pageSize = 1000
 
 /**
- * Deletes the ended visitors of a page with their keys and links, and what an erasure that failed halfway left of hidden
- * ones. A visitor that is seen again meanwhile stays, because Postgres checks a locked row again. The page is one of ids,
- * because an index on when visitors were last seen would cost each session.
+ * Deletes the expired visitors of a page with their keys and links, and links that an unfinished erasure left behind.
+ * Returns the last id of the page, or undefined after the last page. A visitor that is seen again meanwhile is kept,
+ * because Postgres checks a locked row again. Pages are by id: an index on `last_seen_at` would slow down every
+ * session.
  */
-async function prunePage(tx: Tx, of: EndedVisitors, after: string): Promise<string | undefined> {
-  // Erasures and corrections take the same rows in another order: a page waits for them, and they for it.
+async function prunePage(
+  tx: Tx,
+  cutoffs: VisitorCutoffs,
+  after: string,
+): Promise<string | undefined> {
+  // Erasures and corrections lock the same rows in another order, so exclude them.
   await tx.query('lock table scoring.offsets in row share mode')
   const idsOf = (table: string) =>
     `(select distinct visitor_id from ${table} where visitor_id > $3 order by visitor_id limit ${pageSize})`
@@ -47,19 +52,19 @@ async function prunePage(tx: Tx, of: EndedVisitors, after: string): Promise<stri
     text: `with page as materialized (
         ${idsOf('scoring.visitors')} union ${idsOf('scoring.links')} order by visitor_id limit ${pageSize}
       ),
-      gone as (
-        delete from scoring.visitors v using page, ${ended} where v.visitor_id = page.visitor_id
-          and v.organization_id = ended.organization_id and v.last_seen_at < ended.before
+      deleted as (
+        delete from scoring.visitors v using page, ${expired} where v.visitor_id = page.visitor_id
+          and v.organization_id = expired.organization_id and v.last_seen_at < expired.before
         returning v.visitor_id
       ),
-      forgotten as materialized (
-        select visitor_id from gone union all select visitor_id from page
+      missing as materialized (
+        select visitor_id from deleted union all select visitor_id from page
         where not exists (select from scoring.visitors v where v.visitor_id = page.visitor_id)
       ),
-      keys as (delete from scoring.visitor_keys k using forgotten f where k.visitor_id = f.visitor_id),
-      links as (delete from scoring.links l using forgotten f where l.visitor_id = f.visitor_id)
+      keys as (delete from scoring.visitor_keys k using missing m where k.visitor_id = m.visitor_id),
+      links as (delete from scoring.links l using missing m where l.visitor_id = m.visitor_id)
       select visitor_id as last from page order by visitor_id offset ${pageSize - 1}`,
-    values: [[...of.keys()], [...of.values()], after],
+    values: [[...cutoffs.keys()], [...cutoffs.values()], after],
   })
   return rows[0]?.last
 }
@@ -70,54 +75,53 @@ interface PrunerOptions {
   intervalMs?: number
 }
 
-/** Deletes attested devices that were not seen since. */
-export async function pruneDevices(tx: Tx, of: EndedVisitors, name: string): Promise<void> {
-  if (of.size === 0) return
+/** Deletes expired attested devices from the table. */
+export async function pruneDevices(tx: Tx, cutoffs: VisitorCutoffs, table: string): Promise<void> {
+  if (cutoffs.size === 0) return
   await tx.query(
-    `delete from ${name} d using ${ended}
-     where d.organization_id = ended.organization_id and d.last_seen_at < ended.before`,
-    [[...of.keys()], [...of.values()]],
+    `delete from ${table} d using ${expired}
+     where d.organization_id = expired.organization_id and d.last_seen_at < expired.before`,
+    [[...cutoffs.keys()], [...cutoffs.values()]],
   )
 }
 
-const restMs = 50
+const pauseMs = 50
 
-/** Deletes ended visitors: once through all, whenever more have ended. One process works at a time. */
+/** Deletes expired visitors, in one pass over all visitors whenever a cutoff changes. One process works at a time. */
 export function runVisitorPruner({ pool, logger, intervalMs = 60_000 }: PrunerOptions): Periodic {
-  /** undefined = no walk is under way. */
+  /** Last id of the previous page; undefined = no pass is running. */
   let after: string | undefined
-  let walkedFor = ''
+  let lastPass = ''
 
   async function step(tx: Tx): Promise<boolean> {
     if (!(await tryLock(tx, 'tidegate:prune:scoring'))) return false
-    const ended = endedVisitors(await findEndedData(tx))
-    const name = JSON.stringify([...ended])
-    if (ended.size > 0 && name !== walkedFor) after ??= ''
+    const cutoffs = visitorCutoffs(await findRetentionCutoffs(tx))
+    const pass = JSON.stringify([...cutoffs])
+    if (cutoffs.size > 0 && pass !== lastPass) after ??= ''
     if (after === undefined) return false
-    after = await prunePage(tx, ended, after)
+    after = await prunePage(tx, cutoffs, after)
     if (after !== undefined) return true
-    await pruneDevices(tx, ended, 'scoring.attested_devices')
-    walkedFor = name
+    await pruneDevices(tx, cutoffs, 'scoring.attested_devices')
+    lastPass = pass
     return false
   }
 
   return runPeriodically({
     intervalMs,
     async work() {
-      const more = await transaction(pool, step)
-      if (more) await delay(restMs)
-      return more
+      const hasMore = await transaction(pool, step)
+      if (hasMore) await delay(pauseMs)
+      return hasMore
     },
-    onError: (err) =>
-      logger.warn({ err }, 'ended visitors were not deleted; the next poll tries again'),
+    onError: (err) => logger.warn({ err }, 'failed to delete expired visitors; retrying'),
   })
 }
 
-export function endedVisitors(
-  ended: { organization_id: string; visitors_before: number | null }[],
-): EndedVisitors {
+export function visitorCutoffs(
+  cutoffs: { organization_id: string; visitors_before: number | null }[],
+): VisitorCutoffs {
   const latest = new Map<string, number>()
-  for (const { organization_id, visitors_before } of ended)
+  for (const { organization_id, visitors_before } of cutoffs)
     if (visitors_before !== null)
       latest.set(organization_id, Math.max(visitors_before, latest.get(organization_id) ?? 0))
   return latest

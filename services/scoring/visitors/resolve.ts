@@ -4,8 +4,8 @@ import { reassignedLink } from '../../../projections/sessions/apply-reassignment
 import type { VisitorLink, VisitorLinked, VisitorSplit } from '../../../schemas/events.ts'
 import type { Facts } from '../session/facts.ts'
 import type { SessionState } from '../session/state.ts'
-import { doubted, withoutPresented } from './copied.ts'
-import { openVisitorIndex, type Unresolved, type VisitorIndex } from './index.ts'
+import { asGuess, withoutContinuityIds } from './copied.ts'
+import { openVisitorIndex, type UnlinkedSession, type VisitorIndex } from './index.ts'
 import {
   type ClientIds,
   clientIdsOf,
@@ -17,46 +17,47 @@ import {
 import { reassignStates } from './links.ts'
 import { type Match, matchVisitor } from './match.ts'
 import { anchorsOf, profileOf, storageOf, vectorOf } from './profile.ts'
-import { mayBeTwo, type Recorded, sessionsToSplit } from './split.ts'
+import { needsSplitCheck, type RecordedDecisions, sessionsToSplit } from './split.ts'
 
-export interface Resolved {
+export interface ResolvedVisitor {
   link: VisitorLink
-  /** How many sessions the visitor has, this one included. */
+  /** Number of the visitor's sessions, including this one. */
   sessions: number
-  /** The session presents an id or a token that was issued to another device. */
+  /** True if the session presents an id or token that was issued to another device. */
   isCopied: boolean
 }
 
 export interface Resolution {
-  /** By session id; a session without an entry has no visitor. */
-  visitors: Map<string, Resolved>
-  /** The links of sessions that had no visitor before. */
+  /** By session id. A session without a visitor has no entry. */
+  visitors: Map<string, ResolvedVisitor>
+  /** Links of sessions that had no visitor before. */
   linked: VisitorLinked[]
-  /** For the sessions that are another visitor's from now on. */
+  /** Moves of sessions that turned out to belong to another visitor. */
   splits: VisitorSplit[]
+  /** Holds the pending writes. */
   index: VisitorIndex
 }
 
-/** A decision, as far as its session's visitor depends on it. */
-interface Decision {
+/** The parts of a decision that its visitor depends on. */
+interface UnresolvedDecision {
   state: SessionState
   evaluation: { facts: Facts }
 }
 
 interface Context {
-  /** Visitors stay as they were recorded. */
-  recorded: Recorded
+  /** Decisions from before a crash. Their visitors win over new matches. */
+  recorded: RecordedDecisions
   /** Epoch milliseconds. */
   now: number
 }
 
-/** Finds the visitors of sessions that have none yet. Those that have one keep it. */
+/** Links sessions without a visitor to one. Sessions that have a visitor keep it. */
 export async function resolveVisitors(
   tx: Tx,
-  { decisions, ...context }: { decisions: Decision[] } & Context,
+  { decisions, ...context }: { decisions: UnresolvedDecision[] } & Context,
 ): Promise<Resolution> {
-  const visitors = new Map<string, Resolved>()
-  const open: Unlinked[] = []
+  const visitors = new Map<string, ResolvedVisitor>()
+  const pending: PendingSession[] = []
   for (const decision of decisions) {
     const {
       session_id,
@@ -64,26 +65,26 @@ export async function resolveVisitors(
       visitor_sessions: sessions,
       copied_id: isCopied = false,
     } = decision.state
-    const link = visitor && isCopied ? doubted(visitor) : visitor
+    const link = visitor && isCopied ? asGuess(visitor) : visitor
     if (link) visitors.set(session_id, { link, sessions, isCopied })
-    else open.push(unlinked(decision))
+    else pending.push(pendingSession(decision))
   }
-  const index = await openVisitorIndex(tx, open)
+  const index = await openVisitorIndex(tx, pending)
   const resolution: Resolution = { visitors, linked: [], splits: [], index }
-  for (const session of open)
-    if (!visitors.has(session.sessionId)) await resolve(session, resolution, context)
+  for (const session of pending)
+    if (!visitors.has(session.sessionId)) await addVisitor(session, resolution, context)
   const { splits } = resolution
   if (splits.length > 0) await reassignStates(tx, splits)
   for (const split of splits) relink(visitors, split)
   return resolution
 }
 
-interface Unlinked extends Unresolved {
-  decision: Decision
+interface PendingSession extends UnlinkedSession {
+  decision: UnresolvedDecision
   ids: ClientIds
 }
 
-function unlinked(decision: Decision): Unlinked {
+function pendingSession(decision: UnresolvedDecision): PendingSession {
   const { session_id: sessionId, organization_id: organizationId, environment } = decision.state
   const profile = profileOf(decision.evaluation.facts)
   const ids = clientIdsOf(decision.state)
@@ -91,30 +92,34 @@ function unlinked(decision: Decision): Unlinked {
   return { sessionId, decision, ids, keys, profile, organizationId, environment }
 }
 
-async function resolve(
-  session: Unlinked,
+// Matches the session, and adds its visitor, link and splits to the resolution.
+async function addVisitor(
+  session: PendingSession,
   { visitors, linked, splits, index }: Resolution,
   { recorded, now }: Context,
 ): Promise<void> {
   const { sessionId, decision, keys, profile } = session
   const { state, evaluation } = decision
   const { snapshot } = evaluation.facts
-  const before = recorded.visitors.get(sessionId)
-  const found = matchVisitor({
+  const recordedVisitor = recorded.visitors.get(sessionId)
+  const newMatch = matchVisitor({
     sessionId,
     openedAt: state.created_at,
     keys,
     profile,
     candidates: index,
   })
-  const { isNewStorage, split } = await separate(session, { match: found, index, now })
+  const { isNewStorage, split } = await splitVisitor(session, { match: newMatch, index, now })
   splits.push(...split)
-  const match: Match = before ? { ...found, ...before, confidence: before.confidence ?? 0 } : found
-  // Nothing was observed, so that only an id that the client stored can say who it is.
-  if (!snapshot && !before && !match.visitor) return
-  const at = before?.identified_at ?? now
-  const own = match.isCopied ? withoutId(session) : session
-  const sessions = index.add({ ...own, match, at, isNewStorage, wasRecorded: before !== undefined })
+  const match: Match = recordedVisitor
+    ? { ...newMatch, ...recordedVisitor, confidence: recordedVisitor.confidence ?? 0 }
+    : newMatch
+  // Without a snapshot, only a stored id can identify the visitor.
+  if (!snapshot && !recordedVisitor && !match.visitor) return
+  const at = recordedVisitor?.identified_at ?? now
+  const { ids, keys: linkKeys } = match.isCopied ? withoutId(session) : session
+  const wasRecorded = recordedVisitor !== undefined
+  const sessions = index.add({ ...session, keys: linkKeys, match, at, isNewStorage, wasRecorded })
   const { id, confidence, method, basis } = match
   const link: VisitorLink = {
     id,
@@ -122,38 +127,33 @@ async function resolve(
     identified_at: at,
     method,
     basis,
-    continuity_id: own.ids.issued,
+    continuity_id: ids.issued,
     anchors: anchorsOf(snapshot),
     vector: vectorOf(profile),
     storage: storageOf(snapshot),
   }
   const isCopied = match.isCopied === true || state.copied_id === true
-  visitors.set(sessionId, { link: isCopied ? doubted(link) : link, sessions, isCopied })
-  linked.push(
-    visitorLinked(own.ids, { session_id: sessionId, visitor_id: id, linked_at: at, profile }),
-  )
+  visitors.set(sessionId, { link: isCopied ? asGuess(link) : link, sessions, isCopied })
+  linked.push(visitorLinked(ids, { session_id: sessionId, visitor_id: id, linked_at: at, profile }))
 }
 
-function withoutId(session: Unlinked): Unlinked {
-  const ids = withoutPresented(session.ids)
-  return { ...session, ids, keys: visitorKeysOf(ids, session.profile) }
+function withoutId(session: PendingSession): Pick<PendingSession, 'ids' | 'keys'> {
+  const ids = withoutContinuityIds(session.ids)
+  return { ids, keys: visitorKeysOf(ids, session.profile) }
 }
 
-/**
- * Where the client proves who it is by an id, it may prove as well that sessions of others were taken for its visitor's.
- * Those get a visitor of their own.
- */
-async function separate(
-  { sessionId, keys, ids }: Unlinked,
+/** Moves sessions to a new visitor if the client's stored id proves that they belong to somebody else (split.ts). */
+async function splitVisitor(
+  { sessionId, keys, ids }: PendingSession,
   { match, index, now }: { match: Match; index: VisitorIndex; now: number },
 ): Promise<{ isNewStorage: boolean; split: VisitorSplit[] }> {
   const { visitor } = match
   if (!visitor || match.basis !== 'deterministic') return { isNewStorage: true, split: [] }
   const presented = presentedKeys(keys)
-  if (!mayBeTwo(visitor, presented)) return { isNewStorage: false, split: [] }
+  if (!needsSplitCheck(visitor, presented)) return { isNewStorage: false, split: [] }
   const sessions = await index.sessionsOf(visitor.id)
   const storageKey = storageKeyOf(keys) ?? sessionId
-  const isNewStorage = !sessions.some((one) => one.storage_key === storageKey)
+  const isNewStorage = !sessions.some(({ storage_key }) => storage_key === storageKey)
   const others = sessionsToSplit(visitor, presented, sessions)
   if (others.length === 0) return { isNewStorage, split: [] }
   const to = derivedId('vid', 'split', sessionId)
@@ -175,7 +175,7 @@ async function separate(
   return { isNewStorage, split }
 }
 
-function relink(visitors: Map<string, Resolved>, split: VisitorSplit): void {
+function relink(visitors: Map<string, ResolvedVisitor>, split: VisitorSplit): void {
   const resolved = visitors.get(split.session_id)
   if (!resolved) return
   const link = { ...resolved.link, ...reassignedLink(split) }

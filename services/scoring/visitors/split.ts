@@ -3,14 +3,17 @@ import type { KnownVisitor } from './match.ts'
 
 type RecordedVisitor = Pick<VisitorLink, 'id' | 'confidence' | 'identified_at' | 'method' | 'basis'>
 
-export interface MadeDecision {
+// A visitor is a chain of client storages. Each was linked by its profile, because the storage before it was taken for
+// lost. If a client presents the earlier storage again, it was not lost, so the later ones belong to somebody else: the
+// visitor is split.
+
+export interface DecisionRef {
   decisionId: string
   sessionId: string
 }
 
-/** Facts on the log about decisions that may have been appended before a crash, without the states that go with them. */
-export interface Recorded {
-  /** Ids of those decisions that were. */
+/** Decisions on the log that were appended before a crash, which lost the matching states. */
+export interface RecordedDecisions {
   decisionIds: ReadonlySet<string>
   /** Ids of sessions with a final decision. */
   final: ReadonlySet<string>
@@ -21,59 +24,55 @@ export interface Recorded {
 /** A session of a visitor. Times are epoch milliseconds. */
 export interface LinkedSession {
   session_id: string
-  /** See `storageKeyOf`: sessions of one client storage have the same. */
+  /** Equal for all sessions of one client storage; see `storageKeyOf`. */
   storage_key: string
   linked_at: number
-  /** When somebody said that its visitor and another are one. */
+  /** Time when an operator merged the session's visitor with another one. */
   merged_at: number | null
 }
 
-/** Stands for all storages that a visitor had at its last merger. */
+/** Replaces the keys of all storages that a visitor had at its last merger. */
 export const mergedStorages = 'merged'
 
-/** Names a storage of the visitor, so that those that somebody merged have one name. */
+/** Returns a function that gives all storages of a merger one name, so that they are never split again. */
 function storageNames(sessions: LinkedSession[]): (storageKey: string) => string {
-  const merged = Math.max(...sessions.map(({ merged_at }) => merged_at ?? Number.NEGATIVE_INFINITY))
-  const began = beginnings(sessions)
-  return (key) => ((began.get(key) ?? Number.POSITIVE_INFINITY) <= merged ? mergedStorages : key)
+  const mergedAt = Math.max(...sessions.map(({ merged_at }) => merged_at ?? -Infinity))
+  const firstSeen = storageFirstSeen(sessions)
+  return (key) => ((firstSeen.get(key) ?? Infinity) <= mergedAt ? mergedStorages : key)
 }
 
-/** When each storage was seen first, by its key. */
-export function beginnings(
+/** Returns the time of each storage's first session, by storage key. */
+export function storageFirstSeen(
   sessions: Pick<LinkedSession, 'storage_key' | 'linked_at'>[],
 ): Map<string, number> {
-  const began = new Map<string, number>()
+  const firstSeen = new Map<string, number>()
   for (const { storage_key, linked_at } of sessions)
-    began.set(storage_key, Math.min(linked_at, began.get(storage_key) ?? linked_at))
-  return began
+    firstSeen.set(storage_key, Math.min(linked_at, firstSeen.get(storage_key) ?? linked_at))
+  return firstSeen
 }
 
-/** Whether the visitor's sessions have to be read, when a client presents these keys. */
-export function mayBeTwo({ storage_key }: KnownVisitor, presented: string[]): boolean {
+/** Returns true if a client with these keys might split the visitor, so that its sessions must be read. */
+export function needsSplitCheck({ storage_key }: KnownVisitor, presented: string[]): boolean {
   return storage_key !== null && !presented.includes(storage_key)
 }
 
-/**
- * Ids of the sessions that are another visitor's. A visitor is a chain of storages, each of which was linked because the
- * one before was taken for lost. Where a client presents one, it was not lost, so the sessions that came without it
- * meanwhile are somebody else's.
- */
+/** Returns the ids of the sessions that belong to somebody else, because the client presents an earlier storage. */
 export function sessionsToSplit(
   visitor: KnownVisitor,
   presented: string[],
   linked: LinkedSession[],
 ): string[] {
   const nameOf = storageNames(linked)
-  const sessions = linked.map((one) => ({ ...one, storage_key: nameOf(one.storage_key) }))
-  const storages = beginnings(sessions)
-  const present = presented.map(nameOf).filter((name) => storages.has(name))
+  const sessions = linked.map((link) => ({ ...link, storage_key: nameOf(link.storage_key) }))
+  const firstSeen = storageFirstSeen(sessions)
+  const present = presented.map(nameOf).filter((name) => firstSeen.has(name))
   const newest = visitor.storage_key
   if (present.length === 0 || newest === null || present.includes(nameOf(newest))) return []
-  const began = Math.min(...present.map((name) => storages.get(name) ?? 0))
-  const isOther = ({ storage_key: name }: LinkedSession) =>
-    !present.includes(name) && (storages.get(name) ?? 0) >= began
+  const since = Math.min(...present.map((name) => firstSeen.get(name) ?? 0))
+  const isSomebodyElse = ({ storage_key: name }: LinkedSession) =>
+    !present.includes(name) && (firstSeen.get(name) ?? 0) >= since
   return sessions
-    .filter(isOther)
+    .filter(isSomebodyElse)
     .map(({ session_id }) => session_id)
     .sort()
 }

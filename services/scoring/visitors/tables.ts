@@ -9,12 +9,14 @@ export const knownVisitors = table('scoring.visitors', {
   last_seen_at: column.bigint(),
   sessions: column.integer(),
   profile: column.json<Profile | null>(),
-  /** See `storageKeyOf`: of the storage that came last without any before. */
+  /** Key of the visitor's newest client storage; see `storageKeyOf`. */
   storage_key: nullable(column.text()),
   apart_from: nullable(column.id()),
 })
 
-/** A session of a visitor, with all that the visitor is known by through it. */
+/**
+ * The link of a session to its visitor, with the keys that the session contributed. Visitors are rebuilt from links.
+ */
 export const links = table(
   'scoring.links',
   {
@@ -25,11 +27,11 @@ export const links = table(
     linked_at: column.bigint(),
     storage_key: column.text(),
     profile: nullable(column.json<Profile>()),
-    /** All that `visitorKeysOf` has, one behind the other. */
+    /** All keys of the session, concatenated; see `allKeys`. */
     keys: { ...column.hex(), write: (keys: string[]) => Buffer.from(keys.join(''), 'hex') },
-    /** Somebody took the session from this visitor: both are two. */
+    /** Visitor that an operator moved the session away from: the two are different. */
     apart_from: nullable(column.id()),
-    /** When somebody said that its visitor and another are one. */
+    /** Time when an operator merged the session's visitor with another one. */
     merged_at: nullable(column.bigint()),
   },
   { indexes: ['(visitor_id)'] },

@@ -4,7 +4,7 @@ import { bankNumberOf, bankNumbersOf } from '../../../infra/challenges/bank.ts'
 import { questionsOf, recordedAnswer } from '../../../infra/challenges/challenges.ts'
 import { questionBank } from '../../../infra/challenges/questions.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
-import { type LearnedAnswers, nothingLearned } from '../../../projections/answers/learned.ts'
+import { type LearnedAnswers, noLearnedAnswers } from '../../../projections/answers/learned.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
 import type { SessionEvent } from '../../../services/scoring/session/state.ts'
 import {
@@ -115,7 +115,7 @@ test('an older SDK that gives the texts back has answered its document, and is i
 
 test('a drawing unlike those of its class is doubted, one with noise is not judged', () => {
   const drawn = { ...proofsOf(agent), canvas_challenge_hash: 'mine' }
-  const learned = { ...nothingLearned, right: () => new Set(['others']) }
+  const learned = { ...noLearnedAnswers, answersTo: () => new Set(['others']) }
   const judged = (client: clients.Client) =>
     evaluateClient(client, { learned }).facts.answers.canvas
   expect(judged(keyed(drawn))).toBe('otherwise')
@@ -128,7 +128,7 @@ test('a drawing unlike those of its class is doubted, one with noise is not judg
 const untaught: LearnedAnswers = {
   ...taught,
   progress: () => ({ isLearned: false, visitors: 3, needed: 20 }),
-  right: () => undefined,
+  answersTo: () => undefined,
 }
 
 /** The document with the deployment's own questions. */
@@ -137,7 +137,9 @@ const asked = {
   timingNonce: answers.timing_nonce,
   engineQuestions: [
     ...questionsOf(answers.challenge),
-    ...bankNumbersOf(answers.challenge, startedAt).flatMap((number) => taught.ownQuestions(number)),
+    ...bankNumbersOf(answers.challenge, startedAt).flatMap((number) =>
+      taught.bankQuestions(number),
+    ),
   ],
 }
 

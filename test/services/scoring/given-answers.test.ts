@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { questionsOf } from '../../../infra/challenges/challenges.ts'
 import { createCodec } from '../../../infra/event-store/codec.ts'
 import { answerMac } from '../../../infra/wire/collect/client-crypto.ts'
-import { nothingLearned } from '../../../projections/answers/learned.ts'
+import { noLearnedAnswers } from '../../../projections/answers/learned.ts'
 import { createMemoryDataKeys } from '../../support/memory-data-keys.ts'
 import { visitorLink } from '../../support/session-scored.ts'
 import { testSession } from './support/events.ts'
@@ -27,7 +27,7 @@ function decided(countingKey = createSecretKey(randomBytes(32))) {
     proofs: { canvas_challenge_hash: canvas, engine_answers: engine, answer_mac },
   })
   const state = stateOf(testSession('own', { client }), naturalInput)
-  const evaluation = evaluateState(state, { learned: nothingLearned })
+  const evaluation = evaluateState(state, { learned: noLearnedAnswers })
   return scored(state, evaluation, { visitor: visitorLink(), countingKey })
 }
 

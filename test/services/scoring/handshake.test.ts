@@ -4,7 +4,7 @@ import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import {
   type LearnedAnswers,
   learnFrom,
-  nothingLearned,
+  noLearnedAnswers,
 } from '../../../projections/answers/learned.ts'
 import { answerRows, mergeAnswers } from '../../../projections/answers/projection.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
@@ -45,8 +45,8 @@ const safariAgent =
   'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15'
 
 const speaking = (...engines: string[]): LearnedAnswers => ({
-  ...nothingLearned,
-  right: ({ question }) => (question === 'handshake' ? new Set(engines) : undefined),
+  ...noLearnedAnswers,
+  answersTo: ({ question }) => (question === 'handshake' ? new Set(engines) : undefined),
 })
 
 describe('a handshake', () => {
@@ -61,7 +61,7 @@ describe('a handshake', () => {
   const judged = ({
     ja4 = go as string | null,
     userAgent = chromeAgent,
-    learned = nothingLearned,
+    learned = noLearnedAnswers,
     isApp = false,
   }) => {
     const [document = null] = stateAfter(
@@ -116,10 +116,10 @@ describe('a handshake', () => {
     const webkit = { learned: speaking('webkit'), ja4: unrecorded }
     expect(judged(webkit)).toMatchObject({
       source: 'learned',
-      known: { family: 'webkit', product: null },
+      client: { family: 'webkit', product: null },
     })
     const shared = { learned: speaking('webkit', 'blink'), ja4: unrecorded }
-    expect(judged(shared)).toMatchObject({ source: null, known: null })
+    expect(judged(shared)).toMatchObject({ source: null, client: null })
   })
 })
 
@@ -164,7 +164,7 @@ describe('handshakes that are learned', () => {
     n: number,
     client: Client,
     ja4: string,
-    learned = nothingLearned,
+    learned = noLearnedAnswers,
   ): SessionScored {
     const ip = `10.${n >> 8}.${n & 255}.7`
     const state = stateOf(
@@ -174,8 +174,8 @@ describe('handshakes that are learned', () => {
     const evaluation = evaluateState(state, {
       learned: {
         // Nobody has taught Apple's engine.
-        ...(client === desktopSafari ? nothingLearned : taught),
-        right: (of) => taught.right(of) ?? learned.right(of),
+        ...(client === desktopSafari ? noLearnedAnswers : taught),
+        answersTo: (of) => taught.answersTo(of) ?? learned.answersTo(of),
       },
     })
     const visitor = visitorLink({ id: `vid_${n}` })
@@ -209,7 +209,7 @@ describe('handshakes that are learned', () => {
   })
 
   it('of a proxy that opens TLS say nothing, once people with several engines came by it', () => {
-    expect(says(nothingLearned)).toBe(true)
+    expect(says(noLearnedAnswers)).toBe(true)
     const learned = learnedOf(go, [desktopChrome, 60], [desktopFirefox, 25])
     expect([says(learned), says(learned, desktopFirefox)]).toEqual([false, false])
     const { verdict, connection_fingerprint } = decided(9999, desktopChrome, go, learned)
@@ -219,7 +219,7 @@ describe('handshakes that are learned', () => {
 
   it('of a tool stay its own, however many programs claim to be one browser', () => {
     const learned = learnedOf(go, [desktopChrome, 100])
-    expect(learned.right(question)?.has('blink')).toBe(true)
+    expect(learned.answersTo(question)?.has('blink')).toBe(true)
     expect(says(learned)).toBe(true)
     expect(alignment(desktopChrome, go, learned)).toBe('mismatch')
   })
@@ -227,7 +227,7 @@ describe('handshakes that are learned', () => {
   it('are not taught by sessions that anything else speaks against', () => {
     const liar = withParts(desktopFirefox, { navigator: { user_agent: safariAgent } })
     const learned = learnedOf(go, [headlessChrome, 40], [liar, 40])
-    expect(learned.right(question)).toBeUndefined()
+    expect(learned.answersTo(question)).toBeUndefined()
     expect(says(learned)).toBe(true)
   })
 
@@ -236,10 +236,10 @@ describe('handshakes that are learned', () => {
     expect(alignment(desktopSafari, unrecorded, through(unrecorded))).toBe('unknown')
     expect(
       through(unrecorded)
-        .right({ ...question, class: classOf(unrecorded) })
+        .answersTo({ ...question, class: classOf(unrecorded) })
         ?.has('webkit'),
     ).toBe(true)
-    expect(through(go).right(question)?.has('webkit')).toBe(false)
+    expect(through(go).answersTo(question)?.has('webkit')).toBe(false)
   })
 
   const classOf = (ja4: string) => ja4.slice(ja4.indexOf('_') + 1)

@@ -1,6 +1,6 @@
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { createBreather } from '../../../infra/timing.ts'
+import { createYielder } from '../../../infra/timing.ts'
 import { behaviorOf } from '../../../services/cli/simulate/generate/behavior.ts'
 import { createSeededRandom } from '../../../services/cli/simulate/generate/random.ts'
 import { batch, opened, testSession } from './support/events.ts'
@@ -62,7 +62,7 @@ describe.each(hostile)('bodies %s', (_, bodyOf) => {
 
 it('other work has its turn between bodies, however many there are', async () => {
   const events = bodies(40, deflateRawSync(`[${'0,'.repeat(limit / 2 - 2)}0]`))
-  const breathe = createBreather()
+  const yieldToEventLoop = createYielder()
   let turns = 0
   let isOver = false
   const count = () => {
@@ -75,7 +75,7 @@ it('other work has its turn between bodies, however many there are', async () =>
     const started = performance.now()
     decisionsAfter([event])
     pieces.push(performance.now() - started)
-    await breathe()
+    await yieldToEventLoop()
   }
   isOver = true
   // Between two turns there are 20 ms of work at most, and the piece that exceeds them.

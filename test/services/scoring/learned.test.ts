@@ -10,7 +10,11 @@ import {
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
 import { answerDigest, classDigest } from '../../../projections/answers/digests.ts'
 import { type LearnedAnswers, learnFrom } from '../../../projections/answers/learned.ts'
-import { answerRows, distinct, mergeAnswers } from '../../../projections/answers/projection.ts'
+import {
+  answerRows,
+  estimateVisitors,
+  mergeAnswers,
+} from '../../../projections/answers/projection.ts'
 import type { ClassAnswer } from '../../../projections/answers/queries.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
 import { sessionScored } from '../../support/session-scored.ts'
@@ -87,8 +91,11 @@ function given(
   }
 }
 
-const known = (answers: ClassAnswer[], question: Parameters<LearnedAnswers['right']>[0] = of) => {
-  const right = learnFrom(answers, { now: 0, keys: [] }).right(question)
+const known = (
+  answers: ClassAnswer[],
+  question: Parameters<LearnedAnswers['answersTo']>[0] = of,
+) => {
+  const right = learnFrom(answers, { now: 0, keys: [] }).answersTo(question)
   return right && ['a', 'b', 'poison'].filter((answer) => right.has(answer))
 }
 
@@ -108,11 +115,11 @@ describe('answers that were learned', () => {
 
   it('count a network twice a day, and a visitor once', () => {
     const flood = given('a', [500, 1], { everyMs: hourMs / 50 })
-    expect(distinct(flood.visitors)).toBe(2)
-    expect(distinct(given('a', [10, 1], { everyMs: 24 * hourMs }).visitors)).toBe(10)
+    expect(estimateVisitors(flood.visitors)).toBe(2)
+    expect(estimateVisitors(given('a', [10, 1], { everyMs: 24 * hourMs }).visitors)).toBe(10)
     const [visitor = ''] = given('a', [1, 1]).visitors
     const again = visitorsFrom(0, 10).map((slot) => `${slot.slice(0, 8)}${visitor.slice(8)}`)
-    expect(distinct(again)).toBe(1)
+    expect(estimateVisitors(again)).toBe(1)
   })
 
   it.each([2, 5])(
@@ -125,9 +132,9 @@ describe('answers that were learned', () => {
       const [row] = [...mergeAnswers(rows.flat()).values()]
       if (!row) throw new Error('one answer')
       const [counted] = Object.values(row.organizations)
-      expect(distinct(counted?.visitors ?? [])).toBeGreaterThan(20)
+      expect(estimateVisitors(counted?.visitors ?? [])).toBeGreaterThan(20)
       const answer = { ...row, class: classDigest(of.class) }
-      expect(learnFrom([answer], { now: 0, keys: [] }).right(of)).toBeDefined()
+      expect(learnFrom([answer], { now: 0, keys: [] }).answersTo(of)).toBeDefined()
     },
   )
 
@@ -288,14 +295,18 @@ describe("the deployment's own questions", () => {
       toBank(number, given(`invented ${i}`, [3, 3], { from: 900 + 3 * i })),
     )
     const { question } = right
-    const learned = learnFrom([right, ...invented], bank).right({ ...of, class: 'gecko', question })
+    const learned = learnFrom([right, ...invented], bank).answersTo({
+      ...of,
+      class: 'gecko',
+      question,
+    })
     expect(['a', 'invented 7'].map((answer) => learned?.has(answer))).toEqual([true, false])
   })
 })
 
 it('counts exactly below 32, and by the hashes that were kept beyond that', () => {
-  expect(distinct(visitorsFrom(0, 31).sort())).toBe(31)
-  const estimate = distinct(visitorsFrom(0, 10_000).sort().slice(0, 32))
+  expect(estimateVisitors(visitorsFrom(0, 31).sort())).toBe(31)
+  const estimate = estimateVisitors(visitorsFrom(0, 10_000).sort().slice(0, 32))
   expect(estimate).toBeGreaterThan(5000)
   expect(estimate).toBeLessThan(20_000)
 })

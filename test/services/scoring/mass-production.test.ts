@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import { nothingLearned } from '../../../projections/answers/learned.ts'
+import { noLearnedAnswers } from '../../../projections/answers/learned.ts'
 import { countRepeats } from '../../../projections/repeats/queries.ts'
 import type { Behavior } from '../../../schemas/observations.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
@@ -39,7 +39,7 @@ async function judged(sessions: Came[]): Promise<Evaluation[]> {
     const { hands, at, ip = '203.0.113.9', client = desktopChrome } = came
     const test = testSession(`session ${session}`, { client })
     const network = noNetwork.lookup(ip, start)
-    const own = evaluateState(stateOf(test, hands), { network, learned: nothingLearned })
+    const own = evaluateState(stateOf(test, hands), { network, learned: noLearnedAnswers })
     const { snapshot_hash: snapshot, behavior_hash: behavior } = hashesOf(own.facts)
     const about: About = { session, visitor: session, snapshot, behavior, ip, at: start + at }
     const [counted] = await countRepeats(world.database.pool, [askedAbout(about)])

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { ScoringModelRow } from '../../../projections/policies/tables.ts'
 import {
-  decideBack,
+  decideRevert,
   decideSwitch,
   type ModelState,
 } from '../../../services/scoring/model/decide.ts'
-import { modelInForce, modelToCome } from '../../../services/scoring/model/in-force.ts'
+import { modelInForce, scheduledModel } from '../../../services/scoring/model/in-force.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
 import { organization, organizationId, refusal } from '../organizations/given.ts'
 
@@ -47,7 +47,7 @@ const ofEverybody = (...everybody: ScoringModelRow[]): ModelState => ({
   organization: null,
   changes: { own: [], everybody },
 })
-type Decided = ReturnType<typeof decideBack>
+type Decided = ReturnType<typeof decideRevert>
 const targetsOf = (decided: Decided) =>
   decided.map(({ event: { data } }) => 'model_id' in data && [data.model_id, data.effective_at])
 
@@ -80,14 +80,17 @@ describe('the model of an organization', () => {
       'evt_2',
       'evt_2',
     ])
-    expect(modelToCome(changes, 100)).toMatchObject({ change: { event_id: 'evt_2' }, since: 200 })
-    expect(modelToCome(changes, 200)).toBeUndefined()
+    expect(scheduledModel(changes, 100)).toMatchObject({
+      change: { event_id: 'evt_2' },
+      since: 200,
+    })
+    expect(scheduledModel(changes, 200)).toBeUndefined()
   })
 
   test('does not change with that of everybody where it has its own', () => {
     const changes = { own: [changed(1, mild, 100)], everybody: [changed(2, strict, 200)] }
-    expect(modelToCome(changes, 150)).toBeUndefined()
-    expect(modelToCome({ ...changes, own: [] }, 150)).toMatchObject({ since: 200 })
+    expect(scheduledModel(changes, 150)).toBeUndefined()
+    expect(scheduledModel({ ...changes, own: [] }, 150)).toMatchObject({ since: 200 })
   })
 })
 
@@ -174,17 +177,17 @@ describe('back', () => {
     ['forth again', ofEverybody(first, second, changed(3, strict, 3)), modelId(mild)],
     ['from one that is to come', ofEverybody(first, toCome), modelId(strict)],
   ])('leads %s', (_, state, expected) => {
-    expect(targetsOf(decideBack(state, command))).toEqual([[expected, now + 30_000]])
+    expect(targetsOf(decideRevert(state, command))).toEqual([[expected, now + 30_000]])
   })
 
   test('has its document again', () => {
-    const [decided] = decideBack(ofEverybody(first, second), command)
+    const [decided] = decideRevert(ofEverybody(first, second), command)
     expect(decided?.event.data).toMatchObject({ document: JSON.stringify(strict) })
   })
 
   test('is refused where no model was before', () => {
     const state = ofAcme({ everybody: [first] })
     const message = 'There is no earlier model to go back to.'
-    expect(refusal(() => decideBack(state, command))).toMatchObject({ status: 409, message })
+    expect(refusal(() => decideRevert(state, command))).toMatchObject({ status: 409, message })
   })
 })

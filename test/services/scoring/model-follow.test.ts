@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createLogger } from '../../../infra/telemetry.ts'
-import { nothingLearned } from '../../../projections/answers/learned.ts'
+import { noLearnedAnswers } from '../../../projections/answers/learned.ts'
 import { organizationsProjection } from '../../../projections/organizations/projection.ts'
 import { policiesProjection } from '../../../projections/policies/projection.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
-import { switchModel, switchModelBack } from '../../../services/scoring/model/commands.ts'
+import { revertModel, switchModel } from '../../../services/scoring/model/commands.ts'
 import { followModels } from '../../../services/scoring/model/follow.ts'
 import { modelId, type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
 import { createMemoryLog, type MemoryLog } from '../../support/memory-log.ts'
@@ -61,7 +61,7 @@ async function follow(some: Partial<Parameters<typeof followModels>[0]> = {}) {
 
 async function scoring({ clock = world.base.clock }: { clock?: () => number } = {}) {
   const { modelsAt } = await follow({ clock })
-  const parts = { log, pool: world.pool, learned: nothingLearned, clock, modelsAt }
+  const parts = { log, pool: world.pool, learned: noLearnedAnswers, clock, modelsAt }
   stops.push((await startScoring(parts)).stop)
 }
 
@@ -89,7 +89,7 @@ test('the model of a decision is that of its moment, and going back is as before
   const after = await decisionOfNew()
   expect(after).toMatchObject({ model: modelId(strict), verdict: 'inconclusive' })
   expect(signalsOf(after)).toEqual(signalsOf(before))
-  expect(await switchModelBack(world.deps, request)).toMatchObject({ modelId: null })
+  expect(await revertModel(world.deps, request)).toMatchObject({ modelId: null })
   world.now.ms += 30_000
   expect(await decisionOfNew()).toMatchObject(asBefore)
 })
@@ -148,7 +148,7 @@ test('a model that was made from another standard is named when scoring starts',
   const models = await follow({ logger })
   expect(warn).toHaveBeenCalledExactlyOnceWith(
     { models: ['mdl_0123456789ab'], standard: 'tidegate-6' },
-    expect.stringContaining('stay as they are'),
+    expect.stringContaining('keeping them unchanged'),
   )
   // What it does not say is as in the standard model.
   const { model } = (await models.modelsAt(world.now.ms, world.pool))(organizationId)

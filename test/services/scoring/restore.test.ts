@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { applyNew } from '../../../infra/event-store/apply-batch.ts'
-import { liveBuild, useSchema } from '../../../infra/event-store/builds.ts'
+import { applyNewEvents } from '../../../infra/event-store/apply-batch.ts'
+import { findLiveBuild, useSchema } from '../../../infra/event-store/builds.ts'
 import { eraseDataKeys } from '../../../infra/event-store/data-key-table.ts'
 import type { LogRecord } from '../../../infra/log/port.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
 import { policiesProjection } from '../../../projections/policies/projection.ts'
 import { sessionsProjection } from '../../../projections/sessions/projection.ts'
 import type { OrganizationDataExpired, VisitorErased } from '../../../schemas/events.ts'
-import { eraseStates, hideVisitors } from '../../../services/scoring/erase.ts'
+import { eraseStates, stopLinking } from '../../../services/scoring/erase.ts'
 import { rebuildVisitors, restoreVisitors } from '../../../services/scoring/restore.ts'
 import { runVisitorPruner } from '../../../services/scoring/visitors/prune.ts'
 import { visitorErased } from '../../support/erased.ts'
@@ -58,10 +58,10 @@ async function fillReadModel(records: LogRecord[], projection = sessionsProjecti
     .filter(({ topic }) => projection.topics.includes(topic))
     .map((record) => codec.fromRecord(record))
   await transaction(world.pool, async (tx) => {
-    const build = await liveBuild(tx, projection.name)
+    const build = await findLiveBuild(tx, projection.name)
     if (!build) throw new Error('no live build')
     await tx.query(useSchema(build))
-    await applyNew(tx, projection, events)
+    await applyNewEvents(tx, projection, events)
   })
 }
 
@@ -176,7 +176,7 @@ describe('visitors whose time is over', () => {
   }
 
   afterEach(async () => {
-    const build = await liveBuild(world.pool, 'policies')
+    const build = await findLiveBuild(world.pool, 'policies')
     await world.pool.query(
       `truncate ${build?.schema}.data_expirations, ${build?.schema}.policy_applied_events`,
     )
@@ -248,7 +248,7 @@ describe('visitors whose time is over', () => {
     await visit(one, two)
     const hidden = { visitorIds: [visitorOf(one) ?? ''], continuityIds: [] }
     const scope = { organizationId, environment: 'live' } as const
-    await transaction(world.pool, (tx) => hideVisitors(tx, { scope, ...hidden }))
+    await transaction(world.pool, (tx) => stopLinking(tx, { scope, ...hidden }))
     expect(await orphans()).toBe(1)
     await expire(startedAt)
     const pruner = startPruner()

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { manipulationVerdict } from '../../../services/scoring/explain/findings.ts'
 import { highlightsOf } from '../../../services/scoring/explain/highlights.ts'
 import { type ScoringModel, standardModel } from '../../../services/scoring/model/model.ts'
-import { type Scored, scoreOf, verdictOf } from '../../../services/scoring/model/score.ts'
+import { type ScoreInput, scoreOf, verdictOf } from '../../../services/scoring/model/score.ts'
 import { stepsToScore } from '../../../services/scoring/model/steps.ts'
 import type { FiredSignal } from '../../../services/scoring/signals/evaluate.ts'
 import { plainRisk } from '../../support/plain-score.ts'
@@ -164,7 +164,7 @@ describe('highlights', () => {
         const isSum = Math.abs(risk - sumOf(fired)) <= 0.5001
         if (!decides && !isSum) expect(said.length).toBeGreaterThan(0)
         if (bound?.kind === 'cap') expect(risk).toBe(69)
-        if (bound?.kind === 'floor') expect(risk).toBe(bound.least)
+        if (bound?.kind === 'floor') expect(risk).toBe(bound.min)
         if (bound?.kind === 'proven') expect(risk).toBe(bound.score)
         if (bound?.kind === 'groups') expect(isSum).toBe(false)
         const numbers = said.flatMap(({ summary }) => summary.match(/\d+/g) ?? []).map(Number)
@@ -241,9 +241,9 @@ const models = fc
     return { ...standardModel, caps, floors: { no_snapshot }, signals: Object.fromEntries(signals) }
   })
 
-const kindsOf = (scored: Scored) =>
+const kindsOf = (scored: ScoreInput) =>
   stepsToScore(standardModel, scored).steps.map(({ kind }) => kind)
-const totalsOf = (scored: Scored) =>
+const totalsOf = (scored: ScoreInput) =>
   stepsToScore(standardModel, scored).steps.map(({ total }) => total)
 
 describe('the steps of a score', () => {

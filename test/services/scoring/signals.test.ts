@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { noNetwork } from '../../../infra/ip/network.ts'
-import { nothingLearned } from '../../../projections/answers/learned.ts'
+import { noLearnedAnswers } from '../../../projections/answers/learned.ts'
 import type { NearRepeats } from '../../../projections/repeats/near-counts.ts'
 import type {
   AgentStatus,
@@ -123,7 +123,7 @@ function document(some: Partial<NonNullable<Facts['document']>>): Given {
 }
 function speaking(ja4: string): Given {
   const { userAgent, platform, document } = factsOf()
-  const of = { environment: 'live' as const, organizationId: 'org_1', learned: nothingLearned }
+  const of = { environment: 'live' as const, organizationId: 'org_1', learned: noLearnedAnswers }
   const handshake = judgeHandshake({
     ...of,
     userAgent,

@@ -1,20 +1,20 @@
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createStall, watchStall } from '../../../services/scoring/stall.ts'
+import { createStallDetector, watchStall } from '../../../services/scoring/stall.ts'
 
 const minute = 60_000
 
 describe('a stall', () => {
   test('lasts while the backlog grows and nothing is read', () => {
-    const stall = createStall()
+    const stall = createStallDetector()
     for (let now = 0; now <= minute; now += 5000)
       expect(stall({ end: 100 + now, waiting: 10 + now, read: 90, now })).toBe(now)
     expect(stall({ end: 200_000, waiting: 50, read: 91, now: 65_000 })).toBe(0)
   })
 
   test('is none while something is read, nothing waits or nothing comes', () => {
-    const stalls = [createStall(), createStall(), createStall()]
+    const stalls = [createStallDetector(), createStallDetector(), createStallDetector()]
     for (let now = 0; now <= 2 * minute; now += 5000) {
       expect(stalls[0]?.({ end: 100 + now, waiting: 100, read: now, now })).toBe(0)
       expect(stalls[1]?.({ end: 100 + now, waiting: 0, read: 0, now })).toBe(0)
@@ -23,14 +23,14 @@ describe('a stall', () => {
   })
 
   test('goes on when clients give up', () => {
-    const stall = createStall()
+    const stall = createStallDetector()
     stall({ end: 100, waiting: 0, read: 100, now: 0 })
     for (let now = 5000; now <= 2 * minute; now += 5000)
       expect(stall({ end: 120, waiting: 20, read: 100, now })).toBe(now)
   })
 
   test('begins anew after an outage in which nobody could read', () => {
-    const stall = createStall()
+    const stall = createStallDetector()
     stall({ end: 100, waiting: 10, read: 90, now: 0 })
     expect(stall({ end: 110, waiting: 20, read: 90, now: 5000 })).toBe(5000)
     expect(stall({ end: 120, waiting: 30, read: 90, now: 5 * minute })).toBe(0)
@@ -85,14 +85,14 @@ describe('watching scoring', () => {
     expect(reason()).toBeUndefined()
     await pass(20_000, 12)
     expect(reason()).toBe(
-      'nothing was read from tidegate.collect.v1 for 60 s while 12 records wait',
+      'scoring has read nothing from tidegate.collect.v1 for 60 s; 12 records are waiting',
     )
     expect(await seconds()).toBe(60)
     await pass(40_000, 13)
     expect(lines).toEqual([
       expect.objectContaining({
         level: 50,
-        msg: 'scoring reads nothing while its backlog grows',
+        msg: 'scoring is stalled: it reads nothing while its backlog grows',
         seconds: 60,
       }),
     ])
@@ -100,7 +100,7 @@ describe('watching scoring', () => {
     await pass(0, 13)
     expect(reason()).toBeUndefined()
     expect(await seconds()).toBe(0)
-    expect(lines.at(-1)).toMatchObject({ level: 30, msg: 'scoring reads again' })
+    expect(lines.at(-1)).toMatchObject({ level: 30, msg: 'scoring resumed' })
   })
 
   test('does not take expiring records for reading', async () => {
@@ -111,7 +111,7 @@ describe('watching scoring', () => {
       await pass(20_000, 10 + first)
     }
     expect(reason()).toBe(
-      'nothing was read from tidegate.collect.v1 for 60 s while 10 records wait',
+      'scoring has read nothing from tidegate.collect.v1 for 60 s; 10 records are waiting',
     )
   })
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { runTogether } from '../../../infra/postgres/arrays.ts'
 import { transaction } from '../../../infra/postgres/pool.ts'
-import { openVisitorIndex, type Unresolved } from '../../../services/scoring/visitors/index.ts'
+import { openVisitorIndex, type UnlinkedSession } from '../../../services/scoring/visitors/index.ts'
 import type { Match } from '../../../services/scoring/visitors/match.ts'
 import { eventually } from '../../support/eventually.ts'
 import { createTestDatabase } from '../../support/postgres.ts'
@@ -12,7 +12,7 @@ afterAll(() => database.drop())
 
 const key = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
-function session(...presented: string[]): Unresolved {
+function session(...presented: string[]): UnlinkedSession {
   const keys = { presented: presented.map(key), issued: null, install: null, matchKeys: [] }
   return {
     sessionId: presented.join(),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { derivedId } from '../../../infra/ids.ts'
 import { commonnessOf } from '../../../services/scoring/visitors/commonness.ts'
 import type { LinkFacts } from '../../../services/scoring/visitors/earlier.ts'
-import { explained } from '../../../services/scoring/visitors/explain.ts'
+import { explainLink } from '../../../services/scoring/visitors/explain.ts'
 import type { MatchKind } from '../../../services/scoring/visitors/keys.ts'
 import type { KnownVisitor } from '../../../services/scoring/visitors/match.ts'
 import { components, type Profile } from '../../../services/scoring/visitors/profile.ts'
@@ -45,7 +45,7 @@ function explain(some: Partial<LinkFacts>, known: KnownVisitor[] = [], counted: 
   const byKey = (key: string) => (key === 'machine' ? known : [])
   const byId = (id: string) => known.find((one) => one.id === id)
   const commonness = commonnessOf(counted)
-  return explained({ ...link, ...some }, { earlier: { byKey, byId }, commonness })
+  return explainLink({ ...link, ...some }, { earlier: { byKey, byId }, commonness })
 }
 
 const a = knownVisitor('vid_a')

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { KnownVisitor } from '../../../services/scoring/visitors/match.ts'
 import {
   type LinkedSession,
-  mayBeTwo,
+  needsSplitCheck,
   sessionsToSplit,
 } from '../../../services/scoring/visitors/split.ts'
 
@@ -36,9 +36,9 @@ it.each([
 })
 
 it('links are looked at only where there may be two', () => {
-  expect(mayBeTwo(visitor('c'), ['c'])).toBe(false)
-  expect(mayBeTwo(visitor('c'), ['a'])).toBe(true)
-  expect(mayBeTwo(visitor(null), ['a'])).toBe(false)
+  expect(needsSplitCheck(visitor('c'), ['c'])).toBe(false)
+  expect(needsSplitCheck(visitor('c'), ['a'])).toBe(true)
+  expect(needsSplitCheck(visitor(null), ['a'])).toBe(false)
 })
 
 it('whoever shows an id stays with all that showed it, and nobody is in both', () => {

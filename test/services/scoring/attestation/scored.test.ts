@@ -4,7 +4,7 @@ import { transaction } from '../../../../infra/postgres/pool.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import { readAttestedApps } from '../../../../services/scoring/attestation/apps.ts'
 import { judgeAttestation } from '../../../../services/scoring/attestation/judge.ts'
-import { attestationsOf } from '../../../../services/scoring/attestation/outcomes.ts'
+import { judgeAttestations } from '../../../../services/scoring/attestation/outcomes.ts'
 import { eraseStates } from '../../../../services/scoring/erase.ts'
 import { rebuildVisitors } from '../../../../services/scoring/restore.ts'
 import {
@@ -58,7 +58,8 @@ function attesting(organization = organizationId) {
   return { apps: readAttestedApps(JSON.stringify(file)), judge: judgeAttestation }
 }
 
-const start = (organization?: string) => world.start({ attesting: attesting(organization) })
+const start = (organization?: string) =>
+  world.start({ attestationVerifier: attesting(organization) })
 
 const native = {
   device_model: 'iPhone15,2',
@@ -178,7 +179,7 @@ describe('an app with App Attest', () => {
     expect(decision).toMatchObject({ risk_score: 40, device_identity: null })
     expect(decision.highlights.flatMap(({ evidence }) => evidence)).toContainEqual({
       signal: 'app_unattested',
-      name: 'App that nothing attests: unknown key',
+      name: 'App not attested: unknown key',
     })
   })
 
@@ -234,7 +235,11 @@ describe('an app with App Attest', () => {
     const page = testSession('page', { openedAt: world.now })
     const events = asRecorded(...opened(page), snapshotWith(page, attested(page)))
     const query = () => Promise.reject(new Error('a statement'))
-    const none = await attestationsOf({ query } as never, { events, known: new Map() }, attesting())
+    const none = await judgeAttestations(
+      { query } as never,
+      { events, states: new Map() },
+      attesting(),
+    )
     expect(none.outcomes.size).toBe(0)
     expect((await scored(page, attested(page))).attestation).toBeNull()
   })
@@ -261,7 +266,7 @@ it('of two assertions with one counter that are scored at once one counts', asyn
   const judgedIn = (tx: typeof one, name: string) => {
     const session = appSession(name)
     const events = asRecorded(...opened(session), snapshotWith(session, asserted(session, 7)))
-    return attestationsOf(tx, { events, known: new Map() }, attesting())
+    return judgeAttestations(tx, { events, states: new Map() }, attesting())
   }
   const isWaiting = `select from pg_locks where locktype = 'advisory' and not granted
     and database = (select oid from pg_database where datname = current_database())`
@@ -272,7 +277,7 @@ it('of two assertions with one counter that are scored at once one counts', asyn
     await runTogether(one, before.save())
     await one.query('commit')
     const statuses = [before, await waiting].map(({ outcomes }) =>
-      [...outcomes.values()].map(({ found }) => found.status),
+      [...outcomes.values()].map(({ attestation }) => attestation.status),
     )
     expect(statuses).toEqual([['valid'], ['invalid']])
   } finally {

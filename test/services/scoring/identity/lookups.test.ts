@@ -34,7 +34,7 @@ function start(answer: (subject: string) => LookupResult | Promise<LookupResult>
       fetched.push(subject)
       return answer(subject)
     },
-    async onAnswer(subject, sessions) {
+    async onResult(subject, sessions) {
       answered.push(...sessions.map(({ session_id }) => `${session_id} ${subject}`))
     },
   })

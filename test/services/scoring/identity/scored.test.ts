@@ -5,7 +5,7 @@ import type { DocumentSignature } from '../../../../schemas/events.ts'
 import type { DecisionSources } from '../../../../services/scoring/decide.ts'
 import { eraseStates } from '../../../../services/scoring/erase.ts'
 import type { FetchOptions } from '../../../../services/scoring/identity/fetch.ts'
-import { outcomesOf, pendingOf } from '../../../../services/scoring/identity/outcomes.ts'
+import { pendingLookups, resolveLookups } from '../../../../services/scoring/identity/outcomes.ts'
 import { runIdentity } from '../../../../services/scoring/identity/run.ts'
 import { endSessions } from '../../../../services/scoring/scheduler.ts'
 import { agentSignature, createAgentKey } from '../../../support/agent-signature.ts'
@@ -253,16 +253,16 @@ describe('a crawler that its host name verifies', () => {
 })
 
 it('sessions without such headers cost no statement', async () => {
-  const pending = pendingOf(asRecorded(...opened(testSession('plain'))), new Map())
+  const pending = pendingLookups(asRecorded(...opened(testSession('plain'))), new Map())
   const noStatement = { query: () => Promise.reject(new Error('a statement')) }
-  const found = await outcomesOf(noStatement, pending, world.now)
+  const found = await resolveLookups(noStatement, pending, world.now)
   expect(found).toEqual({ signatures: new Map(), hosts: new Map(), requests: [] })
 })
 
 // Otherwise one client that names very many agents keeps all others waiting: see waiting.test.ts.
 it('a look-up waits in the name of the organization and the network of its session', () => {
   const session = { ...signed('charged'), ip: '2a00:1:2:3::9' }
-  const { signatures } = pendingOf(asRecorded(...opened(session)), new Map())
+  const { signatures } = pendingLookups(asRecorded(...opened(session)), new Map())
   const source = '10752:1:2:3'
   expect(signatures).toMatchObject([
     { session: { session_id: session.id, organization_id: organizationId, source } },

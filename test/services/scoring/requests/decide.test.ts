@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { readAddresses } from '../../../../infra/ip/data/read.ts'
 import { noNetwork, openNetwork } from '../../../../infra/ip/network.ts'
 import type { AgentStatus } from '../../../../schemas/events.ts'
-import type { LookedUp } from '../../../../services/scoring/identity/tables.ts'
+import type { StoredLookup } from '../../../../services/scoring/identity/tables.ts'
 import {
   decideRequest,
   type EdgeRequest,
@@ -19,7 +19,7 @@ const network = await openNetwork({ addresses: () => addresses })
 const now = 1_800_000_000_000
 const agentKey = createAgentKey()
 const directoryUrl = 'https://agent.example/.well-known/http-message-signatures-directory'
-const directory: LookedUp = {
+const directory: StoredLookup = {
   subject: directoryUrl,
   result: { keys: directoryKeysOf(agentKey) },
   fetched_at: now - 60_000,
@@ -43,7 +43,7 @@ const goHello = 't13d1312h2_f57a46bbacb6_ab7e3b40a677'
 interface Given extends Partial<EdgeRequest> {
   agent?: string | null
   /** Directories that are in memory. */
-  known?: LookedUp[]
+  known?: StoredLookup[]
   /** Domains of directories that the organization trusts. */
   trusted?: string[]
   /** Without the file of addresses. */
@@ -74,10 +74,10 @@ function decide({
   const find = (url: string) => known.find(({ subject }) => subject === url)
   return decideRequest(whole, {
     network: isBlind ? noNetwork : network,
-    directory: find,
+    findDirectory: find,
     maxLifetimeMs: 3_600_000,
     now,
-    trusted: (domain) => (trusted.includes(domain) ? { name: 'Acme' } : null),
+    findTrusted: (domain) => (trusted.includes(domain) ? { name: 'Acme' } : null),
   })
 }
 

@@ -1,7 +1,7 @@
 import { createCodec } from '../../../../infra/event-store/codec.ts'
 import { noNetwork } from '../../../../infra/ip/network.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
-import { startDecisions } from '../../../../services/scoring/decide.ts'
+import { createDecider, type Decision } from '../../../../services/scoring/decide.ts'
 import { standardModel } from '../../../../services/scoring/model/model.ts'
 import { scoreOf } from '../../../../services/scoring/model/score.ts'
 import { scoredEvent } from '../../../../services/scoring/scored-event.ts'
@@ -13,10 +13,10 @@ import {
 } from '../../../../services/scoring/session/state.ts'
 import { signalCatalogue } from '../../../../services/scoring/signals/catalogue.ts'
 import {
+  applyModel,
   type Evaluation,
   evaluate,
   type FiredSignal,
-  judgedBy,
 } from '../../../../services/scoring/signals/evaluate.ts'
 import { hashesOf } from '../../../../services/scoring/signals/repeats.ts'
 import { batch, opened, platformOf, startedAt, type TestSession, testSession } from './events.ts'
@@ -64,12 +64,11 @@ export function evaluateClient(
 /** The decisions that events lead to, each a batch of records of its own. */
 export function decisionsAfter(
   events: SessionEvent[],
-  sources: Partial<Parameters<typeof startDecisions>[1]> = {},
-): Pick<ReturnType<typeof startDecisions>, 'changed' | 'decisions'> {
-  const of = { learned: taught, network: noNetwork, now: startedAt, ...sources }
-  const { apply, ...made } = startDecisions(new Map(), of)
-  for (const event of events) apply(event)
-  return made
+  sources: Partial<Parameters<typeof createDecider>[1]> = {},
+): { changed: Map<string, SessionState>; decisions: Decision[] } {
+  const context = { learned: taught, network: noNetwork, now: startedAt, ...sources }
+  const { apply, changed } = createDecider(new Map(), context)
+  return { decisions: events.flatMap((event) => apply(event) ?? []), changed }
 }
 
 const trigger = {
@@ -116,7 +115,7 @@ export const signalsOf = (decision: Pick<SessionScored, 'signals_fired'> | undef
   (decision?.signals_fired ?? []).map(({ signal }) => signal)
 
 /** Every signal as the standard model judges it. */
-export const judgedSignals: FiredSignal[] = judgedBy(standardModel, signalCatalogue)
+export const judgedSignals: FiredSignal[] = applyModel(standardModel, signalCatalogue)
 
 /** As if these signals had fired, whatever the facts are. */
 export function evaluationOf(fired: FiredSignal[], facts: Facts): Evaluation {

@@ -2,7 +2,7 @@ import { answersOf } from '../../../../bench/recorded-answers.ts'
 import { questionsOf } from '../../../../infra/challenges/challenges.ts'
 import { answerMac } from '../../../../infra/wire/collect/client-crypto.ts'
 import { type Snapshot, snapshotSchema } from '../../../../schemas/observations.ts'
-import { markAs } from '../../../../services/cli/simulate/generate/bots.ts'
+import { addAutomationTraces } from '../../../../services/cli/simulate/generate/bots.ts'
 import { type DeviceFamily, families } from '../../../../services/cli/simulate/generate/families.ts'
 import { clientHints } from '../../../../services/cli/simulate/generate/headers.ts'
 import { createSeededRandom } from '../../../../services/cli/simulate/generate/random.ts'
@@ -80,7 +80,7 @@ export const desktopFirefox = clientOf(generated('firefox-windows', firefox))
 export const resistingFirefox: Client = {
   snapshot: {
     ...clientOf(
-      generated('firefox-windows', { ...firefox, screens: [[1400, 900, 2]], places: [inUtc] }),
+      generated('firefox-windows', { ...firefox, screens: [[1400, 900, 2]], locales: [inUtc] }),
       {
         navigator: { hardware_concurrency: 2 },
         worker: { hardware_concurrency: 2, webgl_renderer: null },
@@ -125,7 +125,7 @@ const container = merged(
     versions: [140],
     screens: [[1280, 800, 1]],
     gpus: [['Google Inc. (Mesa)', llvmpipe]],
-    places: [inUtc],
+    locales: [inUtc],
   }),
   {
     navigator: {
@@ -141,7 +141,7 @@ const container = merged(
 )
 
 export const headlessChrome: Client = {
-  ...clientOf(markAs('headless', container), { automation: { cdp_runtime: true } }),
+  ...clientOf(addAutomationTraces('headless', container), { automation: { cdp_runtime: true } }),
   clientHints: {
     'sec-ch-ua': '"Chromium";v="140", "HeadlessChrome";v="140"',
     'sec-ch-ua-platform': '"Linux"',
@@ -169,7 +169,7 @@ function generated(name: string, change: Partial<DeviceFamily>): Snapshot {
   const family = families.map(([one]) => one).find((one) => one.name === name)
   if (!family) throw new Error(`no family ${name}`)
   return deviceSnapshot(
-    { ...family, places: [germany], ...change },
+    { ...family, locales: [germany], ...change },
     createSeededRandom('scoring', name),
   )
 }

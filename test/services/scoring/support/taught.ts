@@ -6,7 +6,7 @@ import {
 } from '../../../../infra/challenges/bank.ts'
 import { createKeyring } from '../../../../infra/crypto/keyring.ts'
 import type { EngineAnswer } from '../../../../infra/wire/collect/protocol.ts'
-import { type LearnedAnswers, visitorsNeeded } from '../../../../projections/answers/learned.ts'
+import { type LearnedAnswers, minVisitors } from '../../../../projections/answers/learned.ts'
 
 /** When documents of tests are opened. */
 export const startedAt = Date.UTC(2026, 2, 24, 20)
@@ -25,9 +25,9 @@ export const ownIdsOf = (challenge: string): number[] =>
 
 /** A deployment that has learned its own questions of every engine, and nothing else. */
 export const taught: LearnedAnswers = {
-  ownQuestions: (number) => [bankQuestion(number, master)],
-  progress: () => ({ isLearned: true, visitors: visitorsNeeded, needed: visitorsNeeded }),
-  right: ({ question }) =>
+  bankQuestions: (number) => [bankQuestion(number, master)],
+  progress: () => ({ isLearned: true, visitors: minVisitors, needed: minVisitors }),
+  answersTo: ({ question }) =>
     /^\d+$/.test(question) && bankNumberOf(Number(question)) !== undefined
       ? new Set([rightTo(question)])
       : undefined,
