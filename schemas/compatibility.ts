@@ -1,15 +1,15 @@
 import avro from 'avsc'
 
 /**
- * What is wrong with an event's versions, oldest first: each must be able to read what any other wrote (Confluent's
- * FULL_TRANSITIVE). So a field that is added or removed needs a default, and every enum a default symbol, or no
- * symbol could ever be added to it.
+ * Returns the compatibility problems of an event's versions, given oldest first. Each version must be able to read
+ * every other (Confluent's FULL_TRANSITIVE), so added or removed fields need a default. Every enum needs a default
+ * symbol, or no symbol could ever be added.
  */
 export function compatibilityProblems(versions: avro.Schema[]): string[] {
   const types = versions.map((schema) => avro.Type.forSchema(schema))
   const pairs = types.flatMap((reader, r) => types.map((writer, w) => ({ reader, writer, r, w })))
   const unreadable = pairs.flatMap(({ reader, writer, r, w }) => {
-    const problem = r === w ? undefined : whyNot(reader, writer)
+    const problem = r === w ? undefined : readingProblem(reader, writer)
     return problem ? [`v${r + 1} cannot read v${w + 1}: ${problem}`] : []
   })
   const enums = versions.flatMap((schema, i) =>
@@ -18,7 +18,7 @@ export function compatibilityProblems(versions: avro.Schema[]): string[] {
   return [...unreadable, ...enums]
 }
 
-function whyNot(reader: avro.Type, writer: avro.Type): string | undefined {
+function readingProblem(reader: avro.Type, writer: avro.Type): string | undefined {
   try {
     reader.createResolver(writer)
     return undefined
@@ -27,11 +27,11 @@ function whyNot(reader: avro.Type, writer: avro.Type): string | undefined {
   }
 }
 
-// avsc's types do not tell an enum's default, so this reads the schema itself.
+// Reads the schema itself, because avsc's types do not expose the default of an enum.
 function enumsWithoutDefault(schema: unknown): string[] {
   if (Array.isArray(schema)) return schema.flatMap(enumsWithoutDefault)
   if (typeof schema !== 'object' || schema === null) return []
-  const own =
+  const missing =
     'symbols' in schema && !('default' in schema) && 'name' in schema ? [String(schema.name)] : []
   const parts = [
     'type' in schema ? schema.type : undefined,
@@ -39,5 +39,5 @@ function enumsWithoutDefault(schema: unknown): string[] {
     'items' in schema ? schema.items : undefined,
     'values' in schema ? schema.values : undefined,
   ]
-  return [...own, ...parts.flatMap(enumsWithoutDefault)]
+  return [...missing, ...parts.flatMap(enumsWithoutDefault)]
 }

@@ -2,10 +2,10 @@
 
 export type ActorType = 'key' | 'operator' | 'person' | 'agent' | 'service' | 'scheduler' | 'other'
 
-/** Who caused an event. */
+/** Cause of an event. */
 export interface Actor {
   type: ActorType
-  /** Of a key its id, of an operator the command; docs/internals/glossary.md has the others. */
+  /** Key id, operator command, or another id by type; see docs/internals/glossary.md. */
   id: string
 }
 
@@ -16,18 +16,18 @@ export interface Cause {
 
 export type Environment = 'live' | 'test'
 
-/** What a session's decisions lacked of an agent was fetched: the keys of its directory, or the host name of its address. */
+/** Agent data that a decision needed was fetched: the keys of the agent's directory, or the host name of its IP address. */
 export interface AgentLookedUp {
   session_id: string
   organization_id: string
   environment: Environment
   event_id: string
-  /** The evt_ id that the decision must carry. */
+  /** Event id (evt_...) of the resulting decision. */
   decision_id: string
   looked_up_at: number
 }
 
-/** An encrypted observation batch was accepted; the payload is as decrypted, still deflated. */
+/** An encrypted observation batch was accepted. The payload is decrypted, but still deflated. */
 export interface BatchReceived {
   session_id: string
   organization_id: string
@@ -47,11 +47,11 @@ export interface BatchReceived {
 export type DocumentSignatureStatus = 'absent' | 'invalid' | 'unknown_key' | 'signed'
 
 export interface SignedRequest {
-  /** Where the agent's keys are. */
+  /** URL of the agent's key directory. */
   directory: string
   /** Thumbprint of the key. */
   key_id: string
-  /** What may have been signed: one for each address of the installation. */
+  /** Possible signature bases, one for each URL of the installation. */
   bases: string[]
   /** The signature, base64. */
   bytes: string
@@ -61,16 +61,16 @@ export interface SignedRequest {
   request_hash: string
 }
 
-/** What the request's signature is before its key is known. */
+/** State of the request's signature before its key is fetched. */
 export interface DocumentSignature {
-  /** signed: as it should be, as far as one can tell without its key. */
+  /** signed: well-formed, but not yet verified with its key. */
   status: DocumentSignatureStatus
-  /** Why it is invalid, or why its key cannot be known. */
+  /** Reason why the signature is invalid or its key can't be fetched. */
   reason: null | string
   signed: null | SignedRequest
 }
 
-/** A page lifecycle began in a session. */
+/** A document (one page load) was opened in a session. */
 export interface DocumentOpened {
   session_id: string
   organization_id: string
@@ -88,18 +88,18 @@ export interface DocumentOpened {
   client_hints: Record<string, string>
   /** Request header names in the order received. */
   header_order: string[]
-  /** Host that the Signature-Agent header names (Web Bot Auth). */
+  /** Host in the Signature-Agent header (Web Bot Auth). */
   signature_agent: null | string
   challenge: string
   timing_nonce: string
   canvas_seed: string
-  /** JA4 of the TLS handshake of the request that opened it, where an edge that is trusted named one. */
+  /** JA4 TLS fingerprint of the opening request, if a trusted edge sent one. */
   ja4: null | string
-  /** How its HTTP/2 connection began, in Akamai's form, likewise. */
+  /** HTTP/2 fingerprint of the opening request in Akamai's format, if a trusted edge sent one. */
   http2_fingerprint: null | string
-  /** Null where the request has no header of Web Bot Auth. */
+  /** Null if the request has no Web Bot Auth headers. */
   signature: null | DocumentSignature
-  /** Of a document of an app, whose attestation is bound to it. */
+  /** Public key of an app's document, to which the attestation is bound. */
   client_public_key: null | string
 }
 
@@ -113,13 +113,13 @@ export interface NetworkChecked {
   body: string
 }
 
-/** The client asked for a hand-off; answered by a final SessionScored whose event_id derives from this event_id. */
+/** The client requested a hand-off. The result is a final SessionScored whose event_id derives from this event_id. */
 export interface ResultRequested {
   session_id: string
   organization_id: string
   environment: Environment
   event_id: string
-  /** The evt_ id that the decision must carry. */
+  /** Event id (evt_...) of the resulting decision. */
   decision_id: string
   document_id_hash: string
   seq: number
@@ -133,13 +133,13 @@ export interface ResultRequested {
 
 export type IdleReason = 'idle' | 'expired'
 
-/** No batch arrived for 30 to 40 minutes, or the session reached its 24 hours; scoring makes its decision final. */
+/** No batch arrived for 30 to 40 minutes, or the session is 24 hours old. Scoring makes its decision final. */
 export interface SessionIdled {
   session_id: string
   organization_id: string
   environment: Environment
   event_id: string
-  /** The evt_ id that the decision must carry. */
+  /** Event id (evt_...) of the resulting decision. */
   decision_id: string
   idled_at: number
   reason: IdleReason
@@ -147,85 +147,85 @@ export interface SessionIdled {
 
 export type Platform = 'web' | 'ios' | 'android'
 
-/** A client opened a session; its first DocumentOpened follows in the same append. */
+/** A client opened a session. Its first DocumentOpened follows in the same append. */
 export interface SessionOpened {
   session_id: string
   organization_id: string
   environment: Environment
   opened_at: number
-  /** The publishable key that opened it. */
+  /** Publishable key that opened the session. */
   key_id: string
   platform: Platform
   sdk_name: string
   sdk_version: string
   /** Continuity ids that the client presented (cookie, storage), strongest first. */
   continuity_ids: string[]
-  /** The id that this session hands out for the next visit. */
+  /** Continuity id issued by this session for the next visit. */
   continuity_id: string
 }
 
 export type CorrectionKind = 'split' | 'merge' | 'other'
 
-/** Somebody said that sessions of one visitor are of another. What becomes of each session is in tidegate.sessions.v1. */
+/** A correction moved sessions from one visitor to another. tidegate.sessions.v1 has an event for each session. */
 export interface VisitorCorrected {
   organization_id: string
   environment: Environment
   kind: CorrectionKind
-  /** split: who loses sessions. merge: who gets them. */
+  /** split: visitor that loses sessions. merge: visitor that gets them. */
   visitor_id: string
-  /** split: the new visitor. merge: the one that is no more. */
+  /** split: new visitor. merge: visitor that no longer exists. */
   other_visitor_id: string
-  /** The sessions that are of another visitor from then on. */
+  /** Sessions that were moved. */
   session_ids: string[]
   reason: string
   corrected_at: number
 }
 
-/** Sessions of a person were erased: their data keys, and all rows and states made of them. It has nothing of what was erased. */
+/** Sessions of a person were erased, with their data keys and all rows and state derived from them. The event contains no erased data. */
 export interface VisitorErased {
   event_id: string
   organization_id: string
   environment: Environment
-  /** Of all events of one erasure; each has some of the sessions. */
+  /** Same for all events of one erasure, each of which has some of the sessions. */
   erasure_id: string
-  /** Whose erasure was asked for; null where it was a user's. */
+  /** Visitor to erase; null if a user was erased. */
   visitor_id: null | string
-  /** HMAC of the client user id, hex; null where it was a visitor's. */
+  /** HMAC of the client user id, hex; null if a visitor was erased. */
   user_digest: null | string
   session_ids: string[]
   erased_visitor_ids: string[]
-  /** Visitors of whom other sessions are left; of those before, none is. */
+  /** Visitors that keep other sessions. The visitors in the previous field have none left. */
   changed_visitor_ids: string[]
   counts: Record<string, number>
   erased_at: number
 }
 
-/** A token that is in use is good for longer. */
+/** A use of an agent token extended its expiry. */
 export interface AgentTokenRenewed {
-  /** Of the signup that issued it. */
+  /** Signup that issued the token. */
   gate_session_id: string
   gate_account_id: string
   expires_at: number
   renewed_at: number
 }
 
-/** A token works no more. */
+/** An agent token was revoked. */
 export interface AgentTokenRevoked {
-  /** Of the signup that issued it. */
+  /** Signup that issued the token. */
   gate_session_id: string
   gate_account_id: string
   revoked_at: number
 }
 
-/** The credentials have arrived; they are not delivered again. */
+/** The agent acknowledged the credentials. They can't be fetched again. */
 export interface GateDeliveryAcknowledged {
   gate_session_id: string
-  /** Of the request that acknowledged it; a repetition of that request has the same. */
+  /** Id of the acknowledging request. Repeats of the request have the same id. */
   acknowledgement_id: string
   acknowledged_at: number
 }
 
-/** Nobody acknowledged the credentials in time; they are not delivered any more. */
+/** The credentials were not acknowledged in time. They can't be fetched any more. */
 export interface GateDeliveryExpired {
   gate_session_id: string
   expired_at: number
@@ -255,28 +255,28 @@ export interface GateConsentLinks {
   privacy_url: null | string
 }
 
-/** What an organization says about its service. */
+/** Definition of a service by its organization. */
 export interface GateServiceDefinition {
   name: string
   description: string
   website: string
   discoverable: boolean
-  /** we_..., told of approvals; null only of the built-in service. */
+  /** Webhook endpoint (we_...) for approvals; null only for the built-in service. */
   webhook_endpoint_id: null | string
-  /** null = no dashboard login, and no agent tokens. */
+  /** Null: no dashboard login, and no agent tokens. */
   dashboard_login_url: null | string
   docs_url: null | string
   env_vars: GateEnvVar[]
   sdks: GateSdk[]
   branding: GateBranding
   consent: GateConsentLinks
-  /** Whether every approval is claimed with the code that the consent page shows. */
+  /** If true, every signup must be claimed with the code that the consent page shows. */
   claim_required: boolean
-  /** human: nobody else approves; null = inconclusive, too. */
+  /** Lowest verdict of the approving browser. human: inconclusive is refused; null: inconclusive is accepted. */
   minimum_verdict: null | string
 }
 
-/** A service is described anew, as a whole. */
+/** A service was changed. The event has the whole definition. */
 export interface GateServiceChanged {
   service_id: string
   organization_id: string
@@ -285,7 +285,7 @@ export interface GateServiceChanged {
   changed_at: number
 }
 
-/** A service takes no signups and logins any more. Its id stays taken. */
+/** A service was disabled permanently. Its id stays taken. */
 export interface GateServiceDisabled {
   service_id: string
   organization_id: string
@@ -293,14 +293,14 @@ export interface GateServiceDisabled {
   disabled_at: number
 }
 
-/** The service has shown that it holds the registrable domain of its website; ends with another website. */
+/** The service proved that it controls the registrable domain of its website. Changing the website ends the verification. */
 export interface GateServiceDomainVerified {
   service_id: string
   organization_id: string
   environment: Environment
-  /** acme.dev of https://www.acme.dev/mail. */
+  /** Registrable domain, such as acme.dev for https://www.acme.dev/mail. */
   domain: string
-  /** Where the challenge was found: dns or file. */
+  /** Location of the challenge: dns or file. */
   proof: string
   verified_at: number
 }
@@ -314,7 +314,7 @@ export interface GateServiceRegistered {
   registered_at: number
 }
 
-/** The operator does not vouch for a service any more. */
+/** The operator withdrew a service's verification. */
 export interface GateServiceVerificationWithdrawn {
   service_id: string
   organization_id: string
@@ -322,7 +322,7 @@ export interface GateServiceVerificationWithdrawn {
   withdrawn_at: number
 }
 
-/** The operator vouches for who is behind a service, by its name, website and logo as they are. */
+/** The operator verified a service with its current name, website and logo. */
 export interface GateServiceVerified {
   service_id: string
   organization_id: string
@@ -330,115 +330,115 @@ export interface GateServiceVerified {
   verified_at: number
 }
 
-/** A person approved the signup; the service is asked for the account. The session stays pending until it has answered. */
+/** A person approved the signup, and the service is asked for the account. The session stays pending until the service answers. */
 export interface GateSessionApprovalStarted {
   gate_session_id: string
   gate_account_id: string
-  /** we_... that is asked; null = the built-in service. */
+  /** Webhook endpoint (we_...) that receives the approval; null: the built-in service. */
   webhook_endpoint_id: null | string
   approve_token_hash: string
-  /** Of the session that approved: human or inconclusive. */
+  /** Verdict of the approving session: human or inconclusive. */
   verdict: string
   risk_score: number
-  /** sid_... of the consent page. */
+  /** Session of the consent page (sid_...). */
   proof_session_id: string
-  /** evt_... of its decision. */
+  /** Decision about that session (evt_...). */
   proof_decision_id: string
   started_at: number
 }
 
-/** The account exists and what is delivered is ready. Says in one event all that an approval makes, so that none of it exists without the rest. */
+/** The account exists and its credentials are ready to fetch. One event has everything that an approval creates, so the parts can't exist without each other. */
 export interface GateSessionApproved {
   gate_session_id: string
   gate_account_id: string
-  /** Both envelopes under a data key that is kept in the vault only, until the delivery has ended. */
+  /** Both envelopes, encrypted under a data key that only the vault has, until the delivery ends. */
   delivery_sealed: Buffer
   delivery_expires_at: number
   ack_token_hash: string
-  /** HMAC of the agt_ token; null = the service has no dashboard login. */
+  /** HMAC of the agt_ token; null if the service has no dashboard login. */
   agent_token_hash: null | string
   agent_token_expires_at: null | number
   approved_at: number
 }
 
-/** The agent told the right code; the service is asked for the account. */
+/** The agent sent the right claim code, and the service is asked for the account. */
 export interface GateSessionClaimed {
   gate_session_id: string
   gate_account_id: string
-  /** we_... that is asked; null = the built-in service. */
+  /** Webhook endpoint (we_...) that receives the approval; null: the built-in service. */
   webhook_endpoint_id: null | string
   claimed_at: number
 }
 
-/** The agent told a wrong code. */
+/** The agent sent a wrong claim code. */
 export interface GateSessionClaimFailed {
   gate_session_id: string
   gate_account_id: string
   failed_at: number
 }
 
-/** A person approved the signup; the service is asked once the agent has told the code that the consent page shows. The session stays pending. */
+/** A person approved the signup. The session stays pending until the agent sends the code that the consent page shows. */
 export interface GateSessionClaimRequested {
   gate_session_id: string
   gate_account_id: string
   approve_token_hash: string
   claim_code_hash: string
-  /** Of the session that approved: human or inconclusive. */
+  /** Verdict of the approving session: human or inconclusive. */
   verdict: string
   risk_score: number
-  /** sid_... of the consent page. */
+  /** Session of the consent page (sid_...). */
   proof_session_id: string
-  /** evt_... of its decision. */
+  /** Decision about that session (evt_...). */
   proof_decision_id: string
   requested_at: number
 }
 
-/** Nobody decided within the session's time. */
+/** Nobody approved or declined before the session expired. */
 export interface GateSessionExpired {
   gate_session_id: string
   expired_at: number
 }
 
-/** Somebody asked for a signup, which waits for a person's consent. */
+/** An agent requested a signup, which waits for a person's consent. */
 export interface GateSessionOpened {
-  /** gate_...; whoever knows it may see the consent page. */
+  /** Gate session (gate_...). Knowing the id gives access to the consent page. */
   gate_session_id: string
   service_id: string
-  /** Whose service it is; null = the built-in one. */
+  /** Organization that owns the service; null: the built-in service. */
   organization_id: null | string
   environment: Environment
   account_name: string
   /** JSON object, as sent. */
   metadata: null | string
   delivery_key_id: string
-  /** base64url raw X25519; what is delivered is sealed to it. */
+  /** Raw X25519 public key (base64url) that the delivery is encrypted to. */
   delivery_public_key: string
   /** HMAC of the gtpoll_ token. */
   poll_token_hash: string
-  /** Where the request came from; shown to the person who decides. */
+  /** IP address of the request, shown on the consent page. */
   requested_ip: null | string
   requested_user_agent: null | string
   opened_at: number
   expires_at: number
-  /** Shown where it was asked for and on the consent page. */
+  /** Code shown by the agent and on the consent page. */
   confirmation_code: string
-  /** supported: the agent can be told the code that the consent page shows; null = it did not say so. */
+  /** supported: the agent can send the code that the consent page shows. Null: the agent did not declare this. */
   claim: null | string
 }
 
 export type GateRejection = 'declined' | 'closed' | 'integrator_failed' | 'claim_failed'
 
-/** A signup or login that was pending ended without an approval. */
+/** A pending signup or login was rejected. */
 export interface GateSessionRejected {
   gate_session_id: string
-  /** declined: by the person; closed: the consent page was closed; integrator_failed: the service did not answer an approval as it must; claim_failed: five wrong codes were told. */
+  /** declined: by the person; closed: the consent page was closed; integrator_failed: the service did not provide the account; claim_failed: five wrong codes were sent. */
   reason: GateRejection
-  /** What was wrong with the service's answers, in words; never quotes them. */
+  /** Problem with the service's response, as text. Never quotes the response. */
   problem: null | string
   rejected_at: number
 }
 
-/** Which variables the person who approved a signup lets into the agent's env file. Others go to a file of their own. */
+/** Variables that the approving person allowed in the agent's env file. Others go to a separate file. */
 export interface GateVariablesAccepted {
   gate_session_id: string
   gate_account_id: string
@@ -447,80 +447,80 @@ export interface GateVariablesAccepted {
   accepted_at: number
 }
 
-/** The service exchanged the code for the account. */
+/** The service exchanged the login code for the account. */
 export interface LoginCodeConsumed {
   gate_session_id: string
-  /** Of the request that used it; a repetition of that request has the same. */
+  /** Id of the request that used the code. Repeats of the request have the same id. */
   consumption_id: string
   consumed_at: number
 }
 
-/** Nobody used the code in time. */
+/** The login code was not used in time. */
 export interface LoginCodeExpired {
   gate_session_id: string
   expired_at: number
 }
 
-/** A person approved a dashboard login; its code may be used once. */
+/** A person approved a dashboard login. Its code can be used once. */
 export interface LoginSessionApproved {
   gate_session_id: string
   /** HMAC of the one-time code. */
   code_hash: string
   code_expires_at: number
   approve_token_hash: string
-  /** Of the session that approved: human or inconclusive. */
+  /** Verdict of the approving session: human or inconclusive. */
   verdict: string
   risk_score: number
-  /** sid_... of the consent page. */
+  /** Session of the consent page (sid_...). */
   proof_session_id: string
-  /** evt_... of its decision. */
+  /** Decision about that session (evt_...). */
   proof_decision_id: string
   approved_at: number
 }
 
-/** The holder of an agent token asked for a dashboard login, which waits for a person's consent. */
+/** The holder of an agent token requested a dashboard login, which waits for a person's consent. */
 export interface LoginSessionOpened {
   /** gate_... */
   gate_session_id: string
   service_id: string
-  /** Whose service it is; null = the built-in one. */
+  /** Organization that owns the service; null: the built-in service. */
   organization_id: null | string
   environment: Environment
   gate_account_id: string
   account_name: string
-  /** Where the request came from; shown to the person who decides. */
+  /** IP address of the request, shown on the consent page. */
   requested_ip: null | string
   requested_user_agent: null | string
   opened_at: number
   expires_at: number
-  /** Shown where it was asked for and on the consent page. */
+  /** Code shown by the agent and on the consent page. */
   confirmation_code: string
-  /** Where the browser goes once it is approved, as the consent page shows it. */
+  /** URL that the browser is redirected to after the approval, as shown on the consent page. */
   dashboard_login_url: string
 }
 
-/** A trusted browser answered the deployment's questions. What it answered counts as right. */
+/** A trusted browser answered the deployment's questions. Its answers count as correct. */
 export interface EngineAnswersLearned {
   /** blink, gecko or webkit. */
   engine_family: string
-  /** The browser's user agent. */
+  /** User agent of the browser. */
   browser: string
   /** Hashes of the answers, by question. */
   answers: Record<string, string>
-  /** Name of the operator who ran the command (as they say), or of the person in the console. */
+  /** Self-reported name of the operator who ran the command, or name of the person in the console. */
   learned_by: string
   learned_at: number
-  /** It counts for this organization alone; null where an operator's command taught it, for everybody. */
+  /** Organization that the answers apply to; null: all organizations, because an operator's command taught them. */
   organization_id: null | string
 }
 
-/** An operator decided that a record that cannot be read stops its partition no longer. It stays where it is, and here. */
+/** An operator skipped an unreadable record that blocked its partition. The record stays in its topic, and this event has a copy. */
 export interface RecordSkipped {
   skipped_topic: string
   skipped_partition: number
   skipped_offset: number
   reason: string
-  /** Who ran the command, as they say. */
+  /** Self-reported name of the person who ran the command. */
   skipped_by: string
   skipped_at: number
   why_unreadable: string
@@ -533,7 +533,7 @@ export type KeyType = 'publishable' | 'secret'
 
 export type ClientTarget = 'browser' | 'native_ios' | 'native_android'
 
-/** A key was issued. Nothing here lets anyone authenticate: the look-up value is peppered and the secret hash encrypted. */
+/** A key was issued. The event can't be used to authenticate: the lookup hash is peppered, and the secret hash is encrypted. */
 export interface ApiKeyIssued {
   organization_id: string
   key_id: string
@@ -547,12 +547,12 @@ export interface ApiKeyIssued {
   scopes: null | string[]
   /** HMAC-SHA256 of the key under the pepper, hex. */
   lookup_hash: string
-  /** Encrypted SHA-256 of a secret key, needed to seal tokens to it. */
+  /** Encrypted SHA-256 of a secret key, used to encrypt tokens for the key. */
   secret_hash_sealed: null | Buffer
   key_preview: string
-  /** The whole publishable key. */
+  /** Full publishable key. */
   display_key: null | string
-  /** The key that a rotation replaced. */
+  /** Key that was replaced by a rotation. */
   replaces_key_id: null | string
   issued_at: number
 }
@@ -580,7 +580,7 @@ export interface ApiKeyRevoked {
   reason: RevocationReason
 }
 
-/** The key was replaced and works until its grace ends. */
+/** The key was replaced. It works until its grace period ends. */
 export interface ApiKeyRotated {
   organization_id: string
   key_id: string
@@ -602,10 +602,10 @@ export interface OrganizationCapabilityDisabled {
   disabled_at: number
 }
 
-/** The organization may use what is off by default. */
+/** A capability that is off by default was enabled for the organization. */
 export interface OrganizationCapabilityEnabled {
   organization_id: string
-  /** A string, so that an older reader does not take a capability that it does not know for one that it does. */
+  /** A string rather than an enum, so that older readers don't mistake an unknown capability for a known one. */
   capability: string
   enabled_at: number
 }
@@ -622,12 +622,12 @@ export interface OrganizationDeleted {
   deleted_at: number
 }
 
-/** Support gave the organization request limits of its own, or took them back. The event says all of them. */
+/** The organization's own request limits were set or removed. The event has all of them. */
 export interface OrganizationLimitsChanged {
   organization_id: string
-  /** Units in 60 seconds of the bucket of its secret keys; null = the server's default. */
+  /** Units per minute for the organization's secret keys; null: the server's default. */
   secret_limit: null | number
-  /** The same for its publishable keys. */
+  /** Units per minute for the organization's publishable keys; null: the server's default. */
   publishable_limit: null | number
   changed_at: number
 }
@@ -648,24 +648,24 @@ export interface OrganizationSuspended {
   suspended_at: number
 }
 
-/** The organization trusts a directory of agents' keys, or calls it otherwise than before. */
+/** The organization trusted an agent key directory, or renamed it. */
 export interface AgentDirectoryAdded {
   organization_id: string
-  /** Host of the directory, in lower case and punycode, with its port unless that is 443. */
+  /** Host of the directory, in lower case and punycode, with the port unless it is 443. */
   domain: string
-  /** What the organization calls whoever signs; null = the domain. */
+  /** Name of the signer; null: the domain. */
   name: null | string
   added_at: number
 }
 
-/** The organization does not trust a directory of agents' keys any more. */
+/** The organization no longer trusts an agent key directory. */
 export interface AgentDirectoryRemoved {
   organization_id: string
   domain: string
   removed_at: number
 }
 
-/** Data of an organization reached their age: sessions by their newest decision, decisions with them, visitors by when they were last seen, webhook events by their creation; null = nothing. Read models are without them from here on, and no later policy brings them back. */
+/** Data of an organization reached the end of its retention. Sessions and their decisions count from the newest decision, visitors from when they were last seen, and webhook events from their creation; null: nothing expired. Read models delete the data, and no later policy restores it. */
 export interface OrganizationDataExpired {
   organization_id: string
   sessions_before: null | number
@@ -675,40 +675,40 @@ export interface OrganizationDataExpired {
   expired_at: number
 }
 
-/** What is recorded of an organization's visitors and for how many days was changed. The event says all of it. Shortened addresses are IPv4 /24 and IPv6 /48. */
+/** An organization's data policy was changed: what is recorded about visitors, and for how long. The event has the whole policy. Shortened addresses are IPv4 /24 and IPv6 /48. */
 export interface OrganizationDataPolicyChanged {
   organization_id: string
-  /** Sessions stay for so many days; 0 = for ever, null = the operator's default. */
+  /** Days to keep sessions. 0: forever; null: the operator's default. */
   session_days: null | number
-  /** Decisions; at most as long as their sessions. */
+  /** Days to keep decisions, at most as long as their sessions. */
   decision_days: null | number
   visitor_days: null | number
   webhook_days: null | number
   shortens_addresses: boolean
   allows_minimal_mode: boolean
-  /** Columns of read.session_facts that analysts do not see; null = the default ones. */
+  /** Columns of read.session_facts that are hidden from analysts; null: the default columns. */
   hidden_facts: null | string[]
-  /** Whether the facts of its sessions are published on tidegate.facts.v1. */
+  /** If true, session facts are published on tidegate.facts.v1. */
   facts_topic: boolean
   changed_at: number
 }
 
-/** Decisions from a moment on are made by another scoring model. Of changes that are in effect the newest counts, so a later one may take the place of one that is still to come. */
+/** A scoring model was scheduled to take effect. The newest change in effect applies, so a later event can replace one that is still scheduled. */
 export interface ScoringModelChanged {
   event_id: string
-  /** null = of everybody who has no model of their own. */
+  /** Organization that the model applies to; null: all organizations without their own model. */
   organization_id: null | string
-  /** As it was called by the release that wrote it; null = the organization has none of its own any more. */
+  /** Model id in the release that wrote the event; null if the organization no longer has its own model. */
   model_id: null | string
-  /** The model, JSON; null = the standard one of the release that scores. */
+  /** Model as JSON; null: the standard model of the release that scores. */
   document: null | string
   effective_at: number
-  /** Of the operator. */
+  /** Reason given by the operator. */
   reason: string
   changed_at: number
 }
 
-/** The customer linked its own user id to the session. */
+/** The customer attached its user id to the session. */
 export interface ClientUserAttached {
   session_id: string
   organization_id: string
@@ -729,7 +729,7 @@ export interface ClientUserCleared {
 
 export type MarkLabel = 'human' | 'bot' | 'fraud' | 'legitimate'
 
-/** The customer said what the session really was. One mark is of up to 1,000 sessions, each with an event of its own. */
+/** The customer labeled a session. A mark can have up to 1,000 sessions, with one event for each. */
 export interface SessionMarked {
   session_id: string
   organization_id: string
@@ -737,7 +737,7 @@ export interface SessionMarked {
   event_id: string
   mark_id: string
   label: MarkLabel
-  /** A word of the customer's own, [a-z0-9_]{1,64}, so that it says nothing about a person. */
+  /** Reason code chosen by the customer. Restricted to [a-z0-9_]{1,64} to keep out personal data. */
   reason: null | string
   marked_at: number
 }
@@ -780,14 +780,14 @@ export interface VisitorStorage {
   window_name: boolean
 }
 
-/** How the session was linked to a visitor, and what the visitor read model needs. */
+/** Match of the session to its visitor, and the data for the visitor read model. */
 export interface VisitorLink {
   id: string
   confidence: null | number
   identified_at: number
   method: ResolutionMethod
   basis: null | ResolutionBasis
-  /** The continuity id that leads to this visitor from now on. */
+  /** Continuity id that now resolves to this visitor. */
   continuity_id: null | string
   anchors: VisitorAnchors
   vector: number[]
@@ -1039,7 +1039,7 @@ export interface AnalysisCoverage {
   runtime: boolean
   behavioral: boolean
   visitor_identity: boolean
-  /** Whether the device vouched for the app. Null for pages. */
+  /** True if the app was attested. Null for pages. */
   attestation: null | boolean
 }
 
@@ -1049,17 +1049,17 @@ export interface WithheldPart {
 }
 
 export interface SessionEvidence {
-  /** What was consulted. */
+  /** Sources that were consulted. */
   sources: string[]
-  /** Members at their harmless value because nothing was consulted for them. */
+  /** Members that are false, clean or empty only because no source was consulted. */
   unchecked: string[]
-  /** Members that the SDK always sends and did not. */
+  /** Members that the SDK always sends, but that are absent. */
   missing: string[]
-  /** Parts of the snapshot that are not there, and why: blocked, unsupported, late. */
+  /** Absent parts of the snapshot with the reason: blocked, unsupported or late. */
   withheld: WithheldPart[]
-  /** Members whose values no browser has. */
+  /** Members with a value that no browser has. */
   impossible: string[]
-  /** Members that have what the app says of itself and its device, which nothing verifies. */
+  /** Unverified members that the app reported about itself and its device. */
   claimed: string[]
 }
 
@@ -1068,7 +1068,7 @@ export interface SignalFired {
   role: string
   category: string
   strength: string
-  /** What was observed: signals of one channel do not confirm each other. */
+  /** Kind of observation. Signals of the same channel don't confirm each other. */
   channel: string
   signal_score: number
 }
@@ -1311,7 +1311,7 @@ export interface DetailDeviceIdentity {
   matched_anchors: string[]
 }
 
-/** What the document that handed off has shown. */
+/** Evidence from the document that handed off. */
 export interface HandOffEvidence {
   challenge_answered: boolean
   input_observed: boolean
@@ -1324,7 +1324,7 @@ export interface WindowCounts {
   day: number
 }
 
-/** Counts over the windows that end with the decision, this session included. */
+/** Counts over the time windows that end with the decision, including this session. */
 export interface Repeats {
   address_sessions: WindowCounts
   network_sessions: WindowCounts
@@ -1337,26 +1337,26 @@ export interface Repeats {
   user_visitors: WindowCounts
 }
 
-/** What a document answered, for others to learn from: nothing of it leads to the person, nor is a text of the client. */
+/** Answers of a document, used for learning. They contain no text from the client and can't be traced to the person. */
 export interface GivenAnswers {
-  /** Hash of the engine and version that the browser claims. */
+  /** Hash of the engine and version claimed by the browser. */
   engine: null | string
-  /** Engine that the browser claims: blink, gecko or webkit. The deployment's own questions are learned by it. */
+  /** Engine claimed by the browser: blink, gecko or webkit. Answers to the deployment's own questions are learned per engine. */
   engine_family: null | string
-  /** Hash of the renderer, system, browser and version that the browser claims. */
+  /** Hash of the renderer, operating system, browser and version claimed by the browser. */
   canvas_class: null | string
   canvas_seed: null | string
-  /** Hash of the answer. */
+  /** Hash of the canvas answer. */
   canvas_answer: null | string
   /** Hashes of the answers, by question. */
   engine_answers: Record<string, string>
-  /** Hash of the second and third part of JA4, which engine_family is learned by; null where anything besides it spoke against the session. */
+  /** Hash of the second and third part of JA4, used to learn the handshakes of engine_family; null if another risk signal fired. */
   handshake: null | string
-  /** Under a key of the month that is deleted after it. */
+  /** HMAC of the visitor under a monthly key that is later deleted. */
   visitor_digest: string
-  /** Of the network (/24 or /48), under the same key. */
+  /** HMAC of the network (/24 or /48) under the same key. */
   network_digest: string
-  /** Whether nothing else spoke against the session: only then others learn of it. */
+  /** True if no other risk signal fired. Only such answers are learned from. */
   is_consistent: boolean
 }
 
@@ -1369,74 +1369,74 @@ export type DecisionReason = 'first' | 'changed' | 'hand_off' | 'idle' | 'looked
 
 export type AgentStatus = 'none' | 'declared' | 'signed' | 'verified' | 'spoofed'
 
-/** What was looked at. Null = it was not, or has no answer yet. */
+/** Evidence from the checks. Null: not checked, or no result yet. */
 export interface AgentEvidence {
   catalogue_id: null | string
-  /** Host of the Signature-Agent header. */
+  /** Host in the Signature-Agent header. */
   domain: null | string
-  /** Thumbprint of the key that signed. */
+  /** Thumbprint of the signing key. */
   key_id: null | string
-  /** Of the address, where it leads back to the address. */
+  /** Host name of the address, if it resolves back to the address. */
   host_name: null | string
-  /** The published ranges that were searched for the address. */
+  /** Published ranges in which the address was looked up. */
   list: null | string
-  /** Why the signature does not count. */
+  /** Reason why the signature was not accepted. */
   reason: null | string
-  /** When the directory of keys, or the host name, was fetched. */
+  /** Time when the key directory or host name was fetched. */
   fetched_at: null | number
 }
 
-/** Which bot or agent the session says that it is, and whether that is so. */
+/** Bot or agent that the session claims to be, and whether the claim was verified. */
 export interface SessionAgent {
   status: AgentStatus
   provider: null | string
   product: null | string
   purpose: null | string
-  /** The check that decided: signature, reverse_dns or published_ranges. */
+  /** Check that decided the status: signature, reverse_dns or published_ranges. */
   method: null | string
   evidence: null | AgentEvidence
 }
 
 export type AttestationStatus = 'unverified' | 'valid' | 'invalid'
 
-/** The app on one device, with this attestation counted. */
+/** App on one device, including this attestation. */
 export interface AttestedDevice {
   id: string
-  /** Of App Attest: SPKI, DER, base64. */
+  /** Public key for App Attest: SPKI, DER, base64. */
   public_key: null | string
-  /** The last one of the key; 0 without any. */
+  /** Last counter of the key; 0 if there is none. */
   counter: number
   first_seen_at: number
   last_seen_at: number
-  /** Sessions. */
+  /** Number of sessions. */
   seen_count: number
 }
 
-/** What was found of the attestation that an app sent. */
+/** Result of verifying the attestation that an app sent. */
 export interface SessionAttestation {
-  /** unverified: it could not be checked, as its app or its key is not known. */
+  /** unverified: not checked, because the app or key is unknown. */
   status: AttestationStatus
   /** app_attest, app_attest_assertion or play_integrity. */
   method: string
-  /** Why it is not valid. */
+  /** Reason why the attestation is not valid. */
   reason: null | string
-  /** The app that was attested: of Apple with its team, of Google its package. */
+  /** Attested app: team and bundle id (Apple) or package name (Google). */
   app_id: null | string
-  /** Null unless it is valid. */
+  /** Null unless the attestation is valid. */
   device: null | AttestedDevice
 }
 
-/** One decision about a session, with everything that the session's detail shows, so that a reader needs no other topic. */
+/** One decision about a session. It has everything in the session's detail, so consumers need no other topic. */
 export interface SessionScored {
-  /** The decision, evt_...; deterministic, so a retry repeats it. */
+  /** Decision (evt_...). Deterministic, so a retry has the same id. */
   event_id: string
   session_id: string
   organization_id: string
   environment: Environment
-  /** When the session was opened. */
+  /** Time when the session was opened. */
   created_at: number
   evaluated_at: number
-  /** When the client was last heard of; a decision made because it fell silent is later. */
+  /** Time of the last data from the client. A decision made because the client went silent is later. */
   observed_at: number
   evaluation_duration_ms: number
   scoring_version: string
@@ -1467,32 +1467,32 @@ export interface SessionScored {
   native_motion_print: null | NativeMotionPrint
   device_identity: null | DetailDeviceIdentity
   install_id: null | string
-  /** Null for a decision that no hand-off asked for. */
+  /** Null if the decision was not requested by a hand-off. */
   hand_off: null | HandOffEvidence
-  /** SHA-256 of what the machine says of itself, hex. */
+  /** SHA-256 of the device data reported by the client, hex. */
   snapshot_hash: null | string
-  /** SHA-256 of the summary of input, hex; null with little input. */
+  /** SHA-256 of the input summary, hex; null if there was little input. */
   behavior_hash: null | string
-  /** Null where nothing was counted. */
+  /** Null if nothing was counted. */
   repeats: null | Repeats
-  /** In the first final decision about a page with a visitor and natural input, where it answered its document. */
+  /** Present in the first final decision about a page that has a visitor, natural input and an answered challenge. */
   given_answers: null | GivenAnswers
-  /** The publishable key that opened the session; null where its opening is not known. */
+  /** Publishable key that opened the session; null if the opening is unknown. */
   key_id: null | string
   platform: null | Platform
-  /** As the client names it; null where the session's opening is not known. */
+  /** SDK as reported by the client; null if the opening is unknown. */
   sdk: null | Sdk
   has_snapshot: boolean
-  /** What asked for the decision: the first snapshot, observations that changed the verdict, a hand-off, the session's end, or what was looked up of its agent. */
+  /** Trigger of the decision: the first snapshot, observations that changed the verdict, a hand-off, the end of the session, or fetched agent data. */
   reason: DecisionReason
-  /** Id of the scoring model that made the score of the signals. */
+  /** Id of the scoring model that turned the signals into the score. */
   model: string
   agent: SessionAgent
-  /** Null where none was sent. */
+  /** Null if none was sent. */
   attestation: null | SessionAttestation
 }
 
-/** The customer took a mark away from a session. The mark before it counts again. */
+/** The customer removed a mark from a session. The previous mark takes effect again. */
 export interface SessionUnmarked {
   session_id: string
   organization_id: string
@@ -1502,7 +1502,7 @@ export interface SessionUnmarked {
   unmarked_at: number
 }
 
-/** A session is of another visitor, since somebody said that both are one. */
+/** A session moved to another visitor, because the two visitors were merged. */
 export interface VisitorMerged {
   session_id: string
   organization_id: string
@@ -1517,7 +1517,7 @@ export interface VisitorMerged {
 
 export type SplitCause = 'continuity_returned' | 'operator'
 
-/** A session that was taken for one of another visitor was given a visitor of its own. */
+/** A session moved to a new visitor, because it had been matched to the wrong one. */
 export interface VisitorSplit {
   session_id: string
   organization_id: string
@@ -1525,60 +1525,60 @@ export interface VisitorSplit {
   event_id: string
   visitor_id: string
   earlier_visitor_id: string
-  /** continuity_returned: storage that was taken for lost came back. */
+  /** continuity_returned: a stored id that was considered lost returned; operator: moved by a correction. */
   cause: SplitCause
   /** 0 to 100, as in SessionScored. */
   confidence: number
   split_at: number
 }
 
-/** A session was found to be of a visitor, and by what scoring knows the visitor from then on. */
+/** A session was matched to a visitor. The event has the data by which scoring recognizes the visitor from then on. */
 export interface VisitorLinked {
   session_id: string
   organization_id: string
   environment: Environment
   visitor_id: string
   linked_at: number
-  /** What the client was given. */
+  /** Continuity id issued to the client. */
   continuity_id: null | string
-  /** What the client had of earlier sessions. */
+  /** Continuity ids that the client presented from earlier sessions. */
   presented_continuity_ids: string[]
   install_id: null | string
-  /** Six bytes of a hash for each component of the fingerprint's vector, zeros for an unknown one. Empty where nothing was observed. */
+  /** Six hash bytes for each component of the fingerprint vector, zeros for unknown ones. Empty if nothing was observed. */
   components: Buffer
-  /** Whether the components tell the device from others of its kind. */
+  /** True if the components distinguish the device from others of its kind. */
   is_distinctive: boolean
-  /** IPv4 /24 or IPv6 /48, where anything was observed. */
+  /** Network (IPv4 /24 or IPv6 /48), if anything was observed. */
   network: null | string
 }
 
 export type WebhookAttemptOutcome = 'succeeded' | 'retrying' | 'failed'
 
-/** One request of a delivery has ended. */
+/** A delivery attempt ended. */
 export interface WebhookDeliveryAttempted {
   event_id: string
   delivery_id: string
   organization_id: string
   environment: Environment
   endpoint_id: string
-  /** 1 for the first of the delivery. */
+  /** Number of the attempt, from 1. */
   attempt: number
-  /** When the request began. */
+  /** Time when the request began. */
   attempted_at: number
   duration_ms: number
-  /** retrying: another attempt follows; failed: none does. */
+  /** retrying: another attempt follows; failed: no further attempt. */
   outcome: WebhookAttemptOutcome
   response_status: null | number
-  /** What the receiver answered, at most 4,096 bytes; null where nothing is kept. */
+  /** Response of the receiver, at most 4,096 bytes; null if not stored. */
   response_body: null | string
-  /** Why there was no success, in words. */
+  /** Reason for the failure, as text. */
   error: null | string
   next_attempt_at: null | number
-  /** The session that the webhook event is about; null for others. */
+  /** Session that the webhook event is about; null for other events. */
   session_subject_id: null | string
 }
 
-/** A delivery was given up without a request, as when its endpoint is disabled. */
+/** A delivery ended without a request, for example because its endpoint was disabled. */
 export interface WebhookDeliverySkipped {
   event_id: string
   delivery_id: string
@@ -1589,15 +1589,15 @@ export interface WebhookDeliverySkipped {
   skipped_at: number
 }
 
-/** An organization told where its events go. */
+/** An organization created a webhook endpoint. */
 export interface WebhookEndpointCreated {
   organization_id: string
   endpoint_id: string
-  /** Of the key that created it; it gets the events of this environment only. */
+  /** Environment of the key that created the endpoint. Only its events are sent. */
   environment: Environment
   name: string
   url: string
-  /** What it is subscribed to; strings, so that an older reader takes no type for another. */
+  /** Subscribed event types. Strings rather than an enum, so that older readers don't mistake an unknown type for a known one. */
   event_types: string[]
   /** The signing secret, encrypted under a master key. */
   signing_secret_sealed: Buffer
@@ -1606,16 +1606,16 @@ export interface WebhookEndpointCreated {
 
 export type EndpointDisabledReason = 'manual' | 'failing' | 'gone'
 
-/** Nothing is sent to the endpoint any more. */
+/** The endpoint was disabled. */
 export interface WebhookEndpointDisabled {
   organization_id: string
   endpoint_id: string
-  /** manual: its owner did it; failing: no delivery succeeded for days; gone: it answered 410. */
+  /** manual: by its owner; failing: no delivery succeeded for days; gone: the endpoint returned 410. */
   reason: EndpointDisabledReason
   disabled_at: number
 }
 
-/** A disabled endpoint gets events again. */
+/** A disabled endpoint was enabled. */
 export interface WebhookEndpointEnabled {
   organization_id: string
   endpoint_id: string
@@ -1624,16 +1624,16 @@ export interface WebhookEndpointEnabled {
 
 export type EndpointFlaggedReason = 'failing' | 'gone'
 
-/** The endpoint would have been disabled, but an active service is told of approvals there. */
+/** The endpoint would have been disabled, but an active Gate service sends its approvals there. */
 export interface WebhookEndpointFlagged {
   organization_id: string
   endpoint_id: string
-  /** failing: no delivery succeeded for days; gone: it answered 410. */
+  /** failing: no delivery succeeded for days; gone: the endpoint returned 410. */
   reason: EndpointFlaggedReason
   flagged_at: number
 }
 
-/** The endpoint has another URL. */
+/** The URL of the endpoint changed. */
 export interface WebhookEndpointMoved {
   organization_id: string
   endpoint_id: string
@@ -1641,14 +1641,14 @@ export interface WebhookEndpointMoved {
   moved_at: number
 }
 
-/** A delivery to a flagged endpoint succeeded: it is not flagged any more. */
+/** A delivery to a flagged endpoint succeeded, so the flag was removed. */
 export interface WebhookEndpointRecovered {
   organization_id: string
   endpoint_id: string
   recovered_at: number
 }
 
-/** The endpoint has another name. */
+/** The endpoint was renamed. */
 export interface WebhookEndpointRenamed {
   organization_id: string
   endpoint_id: string
@@ -1656,17 +1656,17 @@ export interface WebhookEndpointRenamed {
   renamed_at: number
 }
 
-/** Deliveries are signed with a new secret; secrets before it sign too until they expire. */
+/** The signing secret was rotated. Earlier secrets also sign until they expire. */
 export interface WebhookEndpointSecretRotated {
   organization_id: string
   endpoint_id: string
   signing_secret_sealed: Buffer
   rotated_at: number
-  /** When the secret that was newest until now stops signing. */
+  /** Time when the previous secret stops signing. */
   previous_expires_at: number
 }
 
-/** The event says all that the endpoint is subscribed to from now on. */
+/** The subscriptions of the endpoint changed. The event has all of them. */
 export interface WebhookEndpointSubscriptionsChanged {
   organization_id: string
   endpoint_id: string
@@ -1676,25 +1676,25 @@ export interface WebhookEndpointSubscriptionsChanged {
 
 export type WebhookRoute = 'queued' | 'direct'
 
-/** Something happened that webhook endpoints are told of, and the endpoints that are told. The first of an event id counts. */
+/** A webhook event was raised for the listed endpoints. Only the first record of an event id counts. */
 export interface WebhookEventRaised {
-  /** evt_...; follows from what it is about, so a retry repeats it. */
+  /** Event id (evt_...), derived from its subject, so a retry has the same id. */
   event_id: string
   organization_id: string
   environment: Environment
   type: string
   subject_type: string
   subject_id: string
-  /** JSON of the payload's `data`; every attempt sends these bytes. */
+  /** `data` of the payload as JSON. Every attempt sends these bytes. */
   data: string
   created_at: number
-  /** One delivery each. */
+  /** Endpoints, with one delivery each. */
   endpoint_ids: string[]
-  /** direct: whoever raised it makes the calls and waits for their answers; the queue leaves it alone. */
+  /** direct: the code that raised the event sends the requests and waits for the responses, without the queue. */
   route: WebhookRoute
 }
 
-/** An operator wants a delivery that had ended to be made again, from the start of the schedule. */
+/** An operator requested the redelivery of an ended delivery, from the start of the schedule. */
 export interface WebhookRedeliveryRequested {
   event_id: string
   delivery_id: string

@@ -1,5 +1,5 @@
-// Writes schemas/events.ts from the .avsc files, and docs/reference/events.md and observations.md, and gives new schemas their id in
-// schemas/ids.json. Run by `npm run schemas`; a test fails when the result on disk is stale.
+// Generates schemas/events.ts, docs/reference/events.md and docs/reference/observations.md, and assigns ids to new
+// schemas in schemas/ids.json. Run it with `npm run schemas`; a test fails if the generated files are stale.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describeEvents } from './describe-events.ts'
@@ -34,16 +34,16 @@ interface AvroRecord {
   fields: AvroField[]
 }
 interface EventSchema extends AvroRecord {
-  /** Fields, whose values are joined by a slash. */
+  /** Field or fields of the key; the values of several are joined by a slash. */
   partition_key: string | string[] | { field: string; if_null: string }
-  /** The session or Gate session whose data key encrypts the event; null for events that are about none. */
+  /** Field with the session or Gate session whose data key encrypts the event; null for events about neither. */
   data_key_subject: string | { field: string; if: string; is: string[] } | null
 }
 interface AvroField {
   name: string
   type: AvroType
   default?: unknown
-  /** Null only where what is personal is encrypted, so an event that was opened has it. */
+  /** Null only while the personal members are encrypted; a decrypted event has a value. */
   null_if?: 'sealed'
   doc?: string
 }
@@ -55,10 +55,10 @@ export interface SchemaFile {
   schema: EventSchema
 }
 
-/** All schemas of events; the versions of one event stand together, oldest first. */
+/** Returns all event schemas, grouped by event, oldest version first. */
 export const readSchemaFiles = (): SchemaFile[] => schemasIn(topicFolders)
 
-/** The schema of what is published of sessions: a copy of rows, which nothing follows from. Its oldest version is first. */
+/** Returns the schemas of the facts topic, a published copy of session rows. Oldest version first. */
 export const readFactsSchemas = (): SchemaFile[] => schemasIn(['facts'])
 
 function schemasIn(folders: readonly string[]): SchemaFile[] {
@@ -69,7 +69,7 @@ function schemasIn(folders: readonly string[]): SchemaFile[] {
       .map((file) => {
         const match = /^(\w+)\.v(\d+)\.avsc$/.exec(file)
         if (!match?.[1] || !match[2])
-          throw new Error(`schema file name not understood: ${topic}/${file}`)
+          throw new Error(`schema file name must be <Name>.v<version>.avsc, got ${topic}/${file}`)
         const schema: EventSchema = JSON.parse(readFileSync(path.join(root, topic, file), 'utf8'))
         return {
           topic,
@@ -92,7 +92,7 @@ export function assignIds(
   return ids
 }
 
-/** The schema of an event that was opened, or was never encrypted: what is in every such event is not null. */
+/** Returns the schema of decrypted events, whose `null_if: sealed` fields are not nullable. */
 export function openedSchema(schema: AvroRecord): AvroRecord {
   return { ...schema, fields: schema.fields.map(openedField) }
 }
@@ -100,11 +100,12 @@ export function openedSchema(schema: AvroRecord): AvroRecord {
 function openedField({ null_if, ...field }: AvroField): AvroField {
   const { name, type, doc } = field
   if (!Array.isArray(type)) return field
-  const parts = type.map((part) =>
-    typeof part === 'object' && 'fields' in part ? openedSchema(part) : part,
+  const branches = type.map((branch) =>
+    typeof branch === 'object' && 'fields' in branch ? openedSchema(branch) : branch,
   )
-  const [only] = parts.filter((part) => part !== 'null')
-  return null_if && only ? { name, type: only, ...(doc && { doc }) } : { ...field, type: parts }
+  const [nonNull] = branches.filter((branch) => branch !== 'null')
+  if (!null_if || !nonNull) return { ...field, type: branches }
+  return { name, type: nonNull, ...(doc && { doc }) }
 }
 
 const primitives: Record<string, string> = {
@@ -117,53 +118,54 @@ const primitives: Record<string, string> = {
   null: 'null',
 }
 
-function typeOf(type: AvroType, named: Map<string, string>): string {
+// Returns the TypeScript type, and adds the declarations of named types to `declarations`.
+function typeOf(type: AvroType, declarations: Map<string, string>): string {
   if (typeof type === 'string') return primitives[type] ?? type
-  if (Array.isArray(type)) return type.map((part) => typeOf(part, named)).join(' | ')
+  if (Array.isArray(type)) return type.map((branch) => typeOf(branch, declarations)).join(' | ')
   switch (type.type) {
     case 'record':
-      return nameType(named, type.name, recordBody(type, named))
+      return declare(declarations, type.name, recordDeclaration(type, declarations))
     case 'enum':
-      return nameType(
-        named,
+      return declare(
+        declarations,
         type.name,
         `export type ${type.name} = ${type.symbols.map((s) => `'${s}'`).join(' | ')}\n`,
       )
     case 'array': {
-      const item = typeOf(type.items, named)
+      const item = typeOf(type.items, declarations)
       return item.includes('|') ? `(${item})[]` : `${item}[]`
     }
     case 'map':
-      return `Record<string, ${typeOf(type.values, named)}>`
+      return `Record<string, ${typeOf(type.values, declarations)}>`
     default:
       return primitives[type.type] ?? type.type
   }
 }
 
-function nameType(named: Map<string, string>, name: string, body: string): string {
-  const known = named.get(name)
-  if (known !== undefined && known !== body)
+function declare(declarations: Map<string, string>, name: string, code: string): string {
+  const existing = declarations.get(name)
+  if (existing !== undefined && existing !== code)
     throw new Error(`two different types are named ${name}`)
-  named.set(name, body)
+  declarations.set(name, code)
   return name
 }
 
-function recordBody(record: AvroRecord, named: Map<string, string>): string {
-  // Only the codec knows what is encrypted, and how.
-  const typed = record.fields.filter(({ name }) => name !== 'sealed')
-  const fields = typed.map((field) => {
+function recordDeclaration(record: AvroRecord, declarations: Map<string, string>): string {
+  // `sealed` is internal to the codec.
+  const visible = record.fields.filter(({ name }) => name !== 'sealed')
+  const fields = visible.map((field) => {
     const doc = field.doc ? `  /** ${field.doc} */\n` : ''
-    return `${doc}  ${field.name}: ${typeOf(field.type, named)}\n`
+    return `${doc}  ${field.name}: ${typeOf(field.type, declarations)}\n`
   })
   const doc = record.doc ? `/** ${record.doc} */\n` : ''
   return `${doc}export interface ${record.name} {\n${fields.join('')}}\n`
 }
 
-const cause = ['actor', 'request_id']
+const causeFields = ['actor', 'request_id']
 
-// The cause of an event is a type of its own, because whoever appends the event adds it.
+// The cause is a separate type, because it is added when the event is appended.
 function withoutCause({ fields, ...schema }: AvroRecord): AvroRecord {
-  return { ...schema, fields: fields.filter(({ name }) => !cause.includes(name)) }
+  return { ...schema, fields: fields.filter(({ name }) => !causeFields.includes(name)) }
 }
 
 const topicOf = ({ topic }: SchemaFile) => `'tidegate.${topic}.v1'`
@@ -177,26 +179,26 @@ function partitionKey({ schema: { partition_key: key } }: SchemaFile): string {
 function dataKeySubject({ name, schema: { data_key_subject: subject } }: SchemaFile): string {
   if (subject === null) return '() => null'
   if (typeof subject === 'string') return `({ ${subject} }) => ${subject}`
-  const { field, if: tested, is } = subject
-  const condition = is.map((value) => `${tested} === '${value}'`).join(' || ')
-  return `({ ${tested}, ${field} }: Pick<${name}, '${tested}' | '${field}'>) => (${condition} ? ${field} : null)`
+  const { field, if: condition, is } = subject
+  const test = is.map((value) => `${condition} === '${value}'`).join(' || ')
+  return `({ ${condition}, ${field} }: Pick<${name}, '${condition}' | '${field}'>) => (${test} ? ${field} : null)`
 }
 
 export function generateTypes(files: SchemaFile[]): string {
-  const newest = new Map(files.map((file) => [file.name, file]))
-  const named = new Map<string, string>()
-  const names = [...newest.values()]
+  // Later versions replace earlier ones.
+  const newest = [...new Map(files.map((file) => [file.name, file])).values()]
+  const declarations = new Map<string, string>()
   const byName = (print: (file: SchemaFile) => string) =>
-    names.map((file) => `  ${file.name}: ${print(file)},\n`).join('')
-  const caused = names.filter(({ schema }) => schema.fields.some(({ name }) => name === 'actor'))
-  const fields = caused[0]?.schema.fields.filter(({ name }) => cause.includes(name)) ?? []
-  typeOf({ type: 'record', name: 'Cause', fields }, named)
-  for (const { schema } of names) typeOf(withoutCause(openedSchema(schema)), named)
+    newest.map((file) => `  ${file.name}: ${print(file)},\n`).join('')
+  const caused = newest.filter(({ schema }) => schema.fields.some(({ name }) => name === 'actor'))
+  const fields = caused[0]?.schema.fields.filter(({ name }) => causeFields.includes(name)) ?? []
+  typeOf({ type: 'record', name: 'Cause', fields }, declarations)
+  for (const { schema } of newest) typeOf(withoutCause(openedSchema(schema)), declarations)
   return [
     '// Generated from the .avsc files by `npm run schemas`. Times are epoch milliseconds.\n',
-    ...named.values(),
+    ...declarations.values(),
     `/** Those whose records have a \`Cause\`, too. */\nexport const causedNames = [\n${caused.map((f) => `  '${f.name}',\n`).join('')}] as const\nexport type CausedName = (typeof causedNames)[number]\n`,
-    `export interface EventTypes {\n${names.map((f) => `  ${f.name}: ${f.name}\n`).join('')}}\n`,
+    `export interface EventTypes {\n${newest.map((f) => `  ${f.name}: ${f.name}\n`).join('')}}\n`,
     `export const eventTopics = {\n${byName(topicOf)}} as const\n`,
     `export const partitionKeys: { readonly [E in keyof EventTypes]: (data: EventTypes[E]) => string } = {\n${byName(partitionKey)}}\n`,
     `/** The session, or Gate session, whose data key encrypts what an event says about a person. */\nexport const dataKeySubjects = {\n${byName(dataKeySubject)}} satisfies { readonly [E in keyof EventTypes]: (data: EventTypes[E]) => string | null }\n`,

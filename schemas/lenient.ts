@@ -1,17 +1,17 @@
 /**
- * Reads JSON from a client that is not trusted to be well-formed. A value of the wrong type or size becomes "not
- * observed", and the rest is kept. Members that are not named are dropped. It costs a hostile value no more than an
- * honest one: sizes are looked at before contents, and nothing is thrown.
+ * Parser for untrusted JSON. A value of the wrong type or size becomes "not observed" (null, empty or 0), and the rest
+ * is kept. Unknown members are dropped. It never throws, and checks sizes before contents, so that a hostile value
+ * costs no more than an honest one.
  */
 export interface Lenient<T> {
   parse(value: unknown): T
-  /** The type in words, for the docs; by member, where it is an object. */
+  /** Type in words, for the docs; for an object, by member. */
   form: Form
 }
 
 export type Form = string | { [member: string]: Form }
 
-const inWords = (form: Form): string =>
+const formText = (form: Form): string =>
   typeof form === 'string' ? form : `{ ${Object.keys(form).join(', ')} }`
 
 export type Read<L> = L extends Lenient<infer T> ? T : never
@@ -51,55 +51,55 @@ export const countOrZero: Lenient<number> = {
 }
 
 export function either<A, B>(
-  one: Lenient<A | null>,
-  other: Lenient<B | null>,
+  first: Lenient<A | null>,
+  second: Lenient<B | null>,
 ): Lenient<A | B | null> {
-  const form = `${inWords(one.form)} or ${inWords(other.form)}`
-  return { form, parse: (value) => one.parse(value) ?? other.parse(value) }
+  const form = `${formText(first.form)} or ${formText(second.form)}`
+  return { form, parse: (value) => first.parse(value) ?? second.parse(value) }
 }
 
-/** A list of at most `max` items; empty where there are more or one cannot be read. */
+/** Parses a list of at most `max` items; empty if it is longer or an item is invalid. */
 export function listUpTo<T>(item: Lenient<T | null>, max: number): Lenient<T[]> {
   return {
-    form: `up to ${max}: ${inWords(item.form)}`,
+    form: `up to ${max}: ${formText(item.form)}`,
     parse(value) {
       if (!Array.isArray(value) || value.length > max) return []
-      const items = value.map((one) => item.parse(one))
-      return items.some((one) => one === null) ? [] : items.filter((one) => one !== null)
+      const items = value.map((element) => item.parse(element)).filter((parsed) => parsed !== null)
+      return items.length === value.length ? items : []
     },
   }
 }
 
-/** The same, but null where it is no such list. */
+/** Parses like `listUpTo`, but returns null for an invalid list. */
 export function listOrNull<T>(item: Lenient<T | null>, max: number): Lenient<T[] | null> {
   const list = listUpTo(item, max)
   return {
     form: list.form,
     parse(value) {
-      const read = list.parse(value)
-      return Array.isArray(value) && value.length === read.length ? read : null
+      const items = list.parse(value)
+      return Array.isArray(value) && value.length === items.length ? items : null
     },
   }
 }
 
-/** Counts by short names, at most `max`; empty where there are more or one cannot be read. */
+/** Parses counts by short names; empty if there are more than `max` or one is invalid. */
 export function counts(max: number): Lenient<Record<string, number>> {
   return {
     form: `up to ${max} counts by name`,
     parse(value) {
       const entries = isObject(value) ? Object.entries(value) : []
       if (entries.length > max) return {}
-      const read: Record<string, number> = {}
-      for (const [name, one] of entries) {
-        if (!/^[a-z][\w-]{0,39}$/i.test(name) || !isCount(one)) return {}
-        read[name] = one
+      const parsed: Record<string, number> = {}
+      for (const [name, number] of entries) {
+        if (!/^[a-z][\w-]{0,39}$/i.test(name) || !isCount(number)) return {}
+        parsed[name] = number
       }
-      return read
+      return parsed
     },
   }
 }
 
-/** An object with these members; its absence or wrong type reads as all of them absent. */
+/** Parses an object with these members. Anything else is parsed like `{}`. */
 export function group<S extends Record<string, Lenient<unknown>>>(
   members: S,
 ): Lenient<{ [K in keyof S]: Read<S[K]> }> {
@@ -107,15 +107,16 @@ export function group<S extends Record<string, Lenient<unknown>>>(
   return {
     form: Object.fromEntries(entries.map(([name, { form }]) => [name, form])),
     parse(value) {
-      const from = isObject(value) ? value : {}
-      const read: Record<string, unknown> = {}
-      for (const [name, member] of entries) read[name] = member.parse(from[name])
-      // The loop gave it every member of S, each by its own reader.
-      return read as { [K in keyof S]: Read<S[K]> }
+      const source = isObject(value) ? value : {}
+      const parsed: Record<string, unknown> = {}
+      for (const [name, member] of entries) parsed[name] = member.parse(source[name])
+      // The cast is safe: each member of S was parsed by its own parser.
+      return parsed as { [K in keyof S]: Read<S[K]> }
     },
   }
 }
 
+/** Parses an object, or returns null for anything else. */
 export function optional<T>(inner: Lenient<T>): Lenient<T | null> {
   return { form: inner.form, parse: (value) => (isObject(value) ? inner.parse(value) : null) }
 }
@@ -124,6 +125,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-// Of 32 bits.
+// Returns true for a non-negative 32-bit integer.
 const isCount = (value: unknown): value is number =>
   typeof value === 'number' && (value | 0) === value && value >= 0

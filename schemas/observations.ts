@@ -16,9 +16,8 @@ import {
 } from './lenient.ts'
 import { nativeIntegritySchema, nativeMotionSchema } from './native-detail.ts'
 
-// What a client may observe, as the JSON inside a batch: the names, types and bounds of everything, and nothing but.
-// Text has no U+0000 and counts fit an Avro int: Postgres and Avro store neither a larger one nor that character,
-// and one such value would stop every reader of the event.
+// Observations that a client can send in a batch, with all names, types and bounds. Texts have no U+0000, which
+// Postgres cannot store, and counts fit an Avro int: a single other value would stop every reader of the event.
 const text = { ...stringUpTo(512), form: 'text' }
 const longText = stringUpTo(2048)
 const hash = { ...either(stringUpTo(128), number), form: 'hash' }
@@ -76,7 +75,7 @@ const environment = group({
 const automation = group({
   webdriver: bool,
   webdriver_iframe: bool,
-  /** null = the worker could not be asked, which is not evidence. */
+  /** null = the worker could not be read, which is not evidence. */
   webdriver_worker: bool,
   webdriver_own_property: bool,
   globals: texts,
@@ -88,7 +87,7 @@ const automation = group({
 })
 
 const tamper = group({
-  /** How many functions were examined; where none was, empty lists say nothing. */
+  /** Number of examined functions; with 0, empty lists mean nothing. */
   examined: count,
   patched_functions: texts,
   foreign_primitives: texts,
@@ -240,7 +239,7 @@ const native = group({
   motion: optional(nativeMotionSchema),
 })
 
-/** By name, so that a client cannot fill it with anything else. */
+// Enumerated, so that a client cannot send arbitrary text.
 export const withheldGroups = ['worker', 'iframe', 'webgl', 'canvas', 'fonts', 'audio'] as const
 export const withheldReasons = ['blocked', 'unsupported', 'late'] as const
 export interface Withheld {
@@ -294,7 +293,7 @@ export const behaviorSchema = group({
     ...channel,
     moves: countOrZero,
     clicks: countOrZero,
-    /** Trusted clicks, whatever made them: a pointer, a finger, a key, a label or a screen reader. */
+    /** Trusted clicks by any means: pointer, finger, key, label or screen reader. */
     activations: countOrZero,
     /** Clicks with no pointer movement before them and no key that could have caused them. */
     clicks_without_move: countOrZero,
@@ -359,19 +358,18 @@ export const behaviorSchema = group({
   clipboard: group({ ...channel, copies: countOrZero, pastes: countOrZero }),
 })
 
-/** By name: what a device attests an app with. */
 const attestationTypes = ['app_attest', 'app_attest_assertion', 'play_integrity'] as const
 
-/** What a device says to vouch for an app, as its platform's own interface returned it. */
+/** Attestation of an app, as returned by the platform's API. */
 export interface SentAttestation {
   type: (typeof attestationTypes)[number]
-  /** App Attest: the id of the key, as `generateKey` returned it. Play Integrity: the app's `install_id`. */
+  /** App Attest: key id from `generateKey`. Play Integrity: the app's `install_id`. */
   key_id: string
-  /** App Attest: base64. Play Integrity: the token. */
+  /** App Attest: attestation or assertion in base64. Play Integrity: token. */
   data: string
 }
 
-// Of Apple some 8,000 characters, of Google fewer.
+// Apple's data has about 8,000 characters, Google's fewer.
 const attestationLimits = { key_id: 128, data: 16_384 }
 
 const attestationSchema: Lenient<SentAttestation | null> = {
@@ -390,21 +388,21 @@ export type Behavior = Read<typeof behaviorSchema>
 
 export interface Observations {
   version: 1
-  /** Milliseconds since the document's start, by the client's monotonic clock. */
+  /** Milliseconds since the document started, by the client's monotonic clock. */
   elapsed_ms: number | null
   snapshot?: Snapshot | undefined
   behavior?: Behavior | undefined
-  /** To the questions that the document's first batch was answered with, in its next body. */
+  /** Answers to the questions in the response to the document's first batch, sent in the next body. */
   engine_answers?: Snapshot['proofs']['engine_answers'] | undefined
-  /** In a hand-off: SHA-256, lower-case hex, of the text that the site bound its request to. */
+  /** Only in a hand-off: SHA-256, in lower-case hex, of the text that the site binds its request to. */
   binding?: string | undefined
-  /** Of an app, in any body. */
+  /** Only from apps, in any body. */
   attestation?: SentAttestation | undefined
 }
 
 const sha256Hex = /^[0-9a-f]{64}$/
 
-/** Lenient but for the version: throws where that is not 1, since nothing is then known of the rest. */
+/** Throws if the version is not 1; lenient otherwise. */
 export const observationsSchema: Lenient<Observations> = {
   form: {
     version: '1',
@@ -414,7 +412,7 @@ export const observationsSchema: Lenient<Observations> = {
     engine_answers: engineAnswers.form,
   },
   parse(value) {
-    if (!isObject(value) || value.version !== 1) throw new Error('not observations of version 1')
+    if (!isObject(value) || value.version !== 1) throw new Error('observations must have version 1')
     const { elapsed_ms, snapshot, behavior, engine_answers, binding } = value
     const attestation = attestationSchema.parse(value.attestation)
     return {
@@ -429,7 +427,7 @@ export const observationsSchema: Lenient<Observations> = {
   },
 }
 
-/** A snapshot as clients send it: any member may be left out. */
+/** Snapshot as sent by clients: every member is optional. */
 export type SentSnapshot = {
   [G in keyof Snapshot]?: Partial<NonNullable<Snapshot[G]>> | Extract<Snapshot[G], null>
 }

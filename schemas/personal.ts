@@ -1,9 +1,9 @@
 import type { EventTypes } from './events.ts'
 
 /**
- * What events say about a person, by event and field: also whatever a client can fill with a text of its own. It is
- * encrypted under the data key of the session, or of the Gate session. Everything
- * else has to be readable for ever, as read models are made of it also where the key is gone.
+ * Personal fields by event, including every field that a client can fill with text of its choice. They are encrypted
+ * with the data key of the session or Gate session. All other fields stay readable after the key is deleted, so that
+ * read models can always be rebuilt.
  */
 export const personalFields = {
   SessionOpened: ['sdk_name', 'sdk_version', 'continuity_ids', 'continuity_id'],
@@ -59,7 +59,7 @@ export const personalFields = {
   WebhookDeliveryAttempted: ['response_body'],
 } as const satisfies { readonly [E in keyof EventTypes]?: readonly (keyof EventTypes[E])[] }
 
-/** Members of personal records that stay readable, as decisions refer to them. */
+/** Members of personal records that are not encrypted, because later decisions refer to them. */
 export const readableMembers: Partial<Record<keyof EventTypes, Record<string, readonly string[]>>> =
   {
     SessionScored: { visitor: ['id', 'confidence', 'identified_at', 'method', 'basis'] },

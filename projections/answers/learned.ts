@@ -13,165 +13,167 @@ import type { EngineQuestion } from '../../infra/wire/collect/protocol.ts'
 import type { Environment } from '../../schemas/events.ts'
 import { answerDigest, classDigest } from './digests.ts'
 import {
+  type AnswerSources,
   allEnvironments,
-  distinct,
-  everybody,
-  hoursNeeded,
+  allOrganizations,
+  estimateVisitors,
+  minHours,
   organizationTag,
-  type Seen,
 } from './projection.ts'
 import { type ClassAnswer, readAnswers, readAnswersTo } from './queries.ts'
 
-/** Browsers that are expected to answer alike. */
+/**
+ * Learns the answers that each browser engine gives, from the event log. An answer is accepted for a class of browsers
+ * once enough visitors, networks and hours have given it, or a trusted browser has taught it. It applies to all
+ * organizations once three agree, otherwise only to those with enough visitors of their own. So nobody can poison the
+ * answers of other organizations.
+ */
+export interface LearnedAnswers {
+  /** Returns undefined if too few answers are known. */
+  answersTo(query: AnswerQuery): Pick<ReadonlySet<string>, 'has'> | undefined
+  /** Returns the deployment's private questions with this number in the bank, one for each master key. */
+  bankQuestions(number: number): EngineQuestion[]
+  progress(answerClass: AnswerClass): LearningProgress
+}
+
+/** Browsers that are expected to give the same answers. */
 export interface AnswerClass {
   environment: Environment
   organizationId: string
-  /** An engine and its version, an engine for the deployment's own questions, machines that draw alike, or a handshake. */
+  /** Engine with its version, engine alone for bank questions, machines that draw alike, or TLS fingerprint. */
   class: string
 }
 
 interface AnswerQuery extends AnswerClass {
-  /** The id of a question, `canvas` and the seed of a drawing, or `handshake`. */
+  /** Id of a question, `canvas` with the seed of a drawing, or `handshake`. */
   question: string
 }
 
-/** Answers of honest sessions and of the operator's browsers, learned from the log. */
-export interface LearnedAnswers {
-  /** undefined where too few did. */
-  right(of: AnswerQuery): Pick<ReadonlySet<string>, 'has'> | undefined
-  /** The questions that a number of the bank has, by the deployment's keys. */
-  ownQuestions(number: number): EngineQuestion[]
-  /** Returns how many of an engine's answers to the deployment's own questions are known. */
-  progress(of: AnswerClass): LearningProgress
-}
-
+/** Progress of learning an engine's answers to the bank questions. */
 export interface LearningProgress {
-  /** The answers to enough of the frequent questions are known, so that they can prove the engine. */
+  /** True once the answers to enough frequent questions are known to prove the engine. */
   isLearned: boolean
-  /** Visitors of the least answered question that is needed, and how many it needs. */
+  /** Visitors who answered the least answered of the needed questions. */
   visitors: number
   needed: number
 }
 
-/** Visitors who have to give an answer before it counts. */
-export const visitorsNeeded = 20
+/** Visitors who must give an answer before it is accepted. */
+export const minVisitors = 20
 
-export const nothingLearned: LearnedAnswers = {
-  right: () => undefined,
-  ownQuestions: () => [],
-  progress: () => ({ isLearned: false, visitors: 0, needed: visitorsNeeded }),
+export const noLearnedAnswers: LearnedAnswers = {
+  answersTo: () => undefined,
+  bankQuestions: () => [],
+  progress: () => ({ isLearned: false, visitors: 0, needed: minVisitors }),
 }
 
-// An answer counts once this many visitors from this many networks gave it, in as many different hours, so that a flood
-// of sessions has to last. Of one network two visitors a day count at most (projections/answers).
-const least = { visitors: visitorsNeeded, networks: 10, hours: hoursNeeded }
-// It counts for all where so many organizations have so many of those visitors each, else only for those that have
-// enough by themselves.
-const agreeing = { organizations: 3, visitors: 5 }
-// A class with a larger share of other answers teaches nothing: as many honest visitors would be contradicted.
-const mayDiffer = 0.02
-// A document has six frequent questions of the deployment's own and six others, and may miss a quarter. So all answers
-// that differ between versions of an engine can count, while what a few invented, each in another way, does not.
-const leastOfBank = 0.1
-// Answers beside those that a trusted browser taught count only if half of the class gives them.
-const leastBesideTaught = 0.5
-// An engine proves itself by the deployment's own questions once the answers to so many of the frequent ones are known.
-const frequentNeeded = frequentSize - 1
+// Different hours are required so that a flood of sessions would have to last. At most two visitors per network and day
+// count (see `slotOf`).
+const min = { visitors: minVisitors, networks: 10, hours: minHours }
+// This many organizations, each with this many visitors, make an answer valid for all.
+const quorum = { organizations: 3, visitors: 5 }
+// A class with a larger share of other answers is not learned: as many honest visitors would be contradicted.
+const maxDissent = 0.02
+// A document has six frequent bank questions and six others, and may miss a quarter. At this share every version of an
+// engine can have its own answer, but answers that a few clients made up are not accepted.
+const minBankShare = 0.1
+// Answers other than those taught by a trusted browser need half of the class.
+const minTaughtShare = 0.5
+// Frequent bank questions with known answers that prove an engine.
+const minFrequent = frequentSize - 1
 
 /** An answer of a class to one question. */
-interface Known {
+interface KnownAnswer {
   answer: string
-  /** About how many visitors gave it. */
-  by: number
-  /** Several organizations gave it, or the operator, so that it counts for all. */
-  isEverybodys: boolean
+  /** Estimated number of visitors who gave it. */
+  count: number
+  /** True if several organizations or the operator vouch for it. */
+  isForAll: boolean
   taught: string[]
-  counts: boolean
+  isAccepted: boolean
   visitors: string[]
   organizations: ClassAnswer['organizations']
 }
 
-/** An answer as one organization sees it. */
-type Counted = Pick<Known, 'answer' | 'by' | 'counts'> & { isTaught: boolean }
+/** An answer as seen by one organization. */
+type AnswerCount = Pick<KnownAnswer, 'answer' | 'count' | 'isAccepted'> & { isTaught: boolean }
 
-/** Learning progress of an engine at the organization that knows most of it. */
-export interface EngineLearned extends LearningProgress {
+/** Learning progress of an engine, for the organization that has learned most of it. */
+export interface EngineProgress extends LearningProgress {
   environment: Environment
   engine: EngineFamily
-  /** Frequent questions to which groups of visitors gave different answers that count. */
+  /** Frequent questions with more than one accepted answer. */
   disputed: number
 }
 
 interface Bank {
   now: number
-  /** The master keys that the deployment's own questions are made with. */
+  /** Master keys that the bank questions are derived from. */
   keys: readonly MasterKey[]
 }
 
-/**
- * An answer counts for a class where many of the class gave it, from many networks and at several organizations, or a
- * browser of the operator did. Where such answers are not those of nearly all of the class, nothing is known of the class.
- * Answers of one or two organizations change nothing for others.
- */
+type EngineClass = Pick<ClassAnswer, 'environment' | 'class'>
+
 export function learnFrom(
   rows: readonly ClassAnswer[],
   { now, keys }: Bank,
-): LearnedAnswers & { overview(): EngineLearned[] } {
-  const { digestsOf, visitorsOf } = questionsOf(rows)
-  const known = new Map<string, LearningProgress>()
+): LearnedAnswers & { overview(): EngineProgress[] } {
+  const { digestsOf, visitorsOf } = indexQuestions(rows)
+  const progressCache = new Map<string, LearningProgress>()
 
-  function progress({ organizationId, ...of }: AnswerClass): LearningProgress {
+  function progress({ organizationId, ...query }: AnswerClass): LearningProgress {
     const tag = organizationTag(organizationId)
-    const key = `${tag} ${of.environment} ${of.class}`
-    const found = known.get(key) ?? progressAt({ ...of, class: classDigest(of.class) }, tag)
-    known.set(key, found)
-    return found
+    const key = `${tag} ${query.environment} ${query.class}`
+    const cached = progressCache.get(key)
+    const current = cached ?? progressAt({ ...query, class: classDigest(query.class) }, tag)
+    progressCache.set(key, current)
+    return current
   }
 
-  // A document's questions are of the key that its process had in front, so while keys change each has to be known.
-  function progressAt(
-    of: Pick<ClassAnswer, 'environment' | 'class'>,
-    tag: string,
-  ): LearningProgress {
+  // During a key rotation processes ask with different keys, so each key's question must be known.
+  function progressAt(engineClass: EngineClass, tag: string): LearningProgress {
     const visitors = frequentNumbersAt(now).map((number) =>
       Math.min(
-        ...keys.map((key) => visitorsOf({ ...of, question: String(bankIdOf(number, key)) }, tag)),
+        ...keys.map((key) =>
+          visitorsOf({ ...engineClass, question: String(bankIdOf(number, key)) }, tag),
+        ),
       ),
     )
-    const fewest = visitors.toSorted((one, other) => other - one)[frequentNeeded - 1] ?? 0
-    return { isLearned: fewest >= least.visitors, visitors: fewest, needed: least.visitors }
+    const fewest = visitors.toSorted((a, b) => b - a)[minFrequent - 1] ?? 0
+    return { isLearned: fewest >= min.visitors, visitors: fewest, needed: min.visitors }
   }
 
-  function disputedAt(of: Pick<ClassAnswer, 'environment' | 'class'>, tag: string): number {
+  function countDisputed(engineClass: EngineClass, tag: string): number {
     const isDisputed = (number: number) =>
       keys.some((key) => {
         const question = String(bankIdOf(number, key))
-        return (digestsOf(keyOf({ ...of, question }), tag)?.size ?? 0) > 1
+        return (digestsOf(keyOf({ ...engineClass, question }), tag)?.size ?? 0) > 1
       })
     return frequentNumbersAt(now).filter(isDisputed).length
   }
 
-  let computed: EngineLearned[] | undefined
-  // Metrics ask at each scrape, and there may be thousands of organizations.
-  function overview(): EngineLearned[] {
+  let computed: EngineProgress[] | undefined
+  // Cached, because each scrape of the metrics reads it and there may be thousands of organizations.
+  function overview(): EngineProgress[] {
     computed ??= computeOverview()
     return computed
   }
 
-  function computeOverview(): EngineLearned[] {
+  function computeOverview(): EngineProgress[] {
     const frequent = new Set(frequentIds({ now, keys }).map(String))
     const tags = new Set([
-      everybody,
+      allOrganizations,
       ...rows
         .filter(({ question }) => frequent.has(question))
         .flatMap(({ organizations, taught }) => [...Object.keys(organizations), ...taught]),
     ])
     return allEnvironments.flatMap((environment) =>
       engineFamilies.map((engine) => {
-        const of = { environment, class: classDigest(engine) }
-        const found = [...tags].map((tag) => progressAt(of, tag))
-        const best = found.reduce((one, other) => (other.visitors > one.visitors ? other : one))
-        const disputed = Math.max(...[...tags].map((tag) => disputedAt(of, tag)))
+        const engineClass = { environment, class: classDigest(engine) }
+        const best = [...tags]
+          .map((tag) => progressAt(engineClass, tag))
+          .reduce((max, next) => (next.visitors > max.visitors ? next : max))
+        const disputed = Math.max(...[...tags].map((tag) => countDisputed(engineClass, tag)))
         return { environment, engine, ...best, disputed }
       }),
     )
@@ -180,10 +182,10 @@ export function learnFrom(
   return {
     progress,
     overview,
-    ownQuestions: (number) => keys.map((key) => bankQuestion(number, key)),
-    right({ organizationId, ...of }) {
+    bankQuestions: (number) => keys.map((key) => bankQuestion(number, key)),
+    answersTo({ organizationId, ...query }) {
       const digests = digestsOf(
-        keyOf({ ...of, class: classDigest(of.class) }),
+        keyOf({ ...query, class: classDigest(query.class) }),
         organizationTag(organizationId),
       )
       return digests ? { has: (answer) => digests.has(answerDigest(answer)) } : undefined
@@ -191,125 +193,129 @@ export function learnFrom(
   }
 }
 
-function questionsOf(rows: readonly ClassAnswer[]) {
+function indexQuestions(rows: readonly ClassAnswer[]) {
   const byQuestion = [...Map.groupBy(rows, keyOf)]
   const questions = new Map(byQuestion.map(([key, answers]) => [key, questionOf(answers)]))
-  const right = createLru<string, { digests: ReadonlySet<string> | null }>(100_000)
+  const cache = createLru<string, { digests: ReadonlySet<string> | null }>(100_000)
 
-  /** Returns the digests of the right answers to a question for an organization; null where too few are known. */
+  /** Returns the digests of the answers that an organization accepts; null if too few are known. */
   function digestsOf(key: string, tag: string): ReadonlySet<string> | null {
     const question = questions.get(key)
     if (!question) return null
-    const of = question.isSameForAll ? key : `${tag} ${key}`
-    const cached = right.get(of)?.digests
+    const cacheKey = question.isSameForAll ? key : `${tag} ${key}`
+    const cached = cache.get(cacheKey)?.digests
     if (cached !== undefined) return cached
-    const digests = rightOf(
-      question.answers.flatMap((one) => countFor(tag, one)),
+    const digests = acceptedDigests(
+      question.answers.flatMap((answer) => countFor(tag, answer)),
       question,
     )
-    right.set(of, { digests })
+    cache.set(cacheKey, { digests })
     return digests
   }
 
   return {
     digestsOf,
-    /** Returns how many visitors gave the most frequent answer; all that are needed, once an answer counts. */
-    visitorsOf(of: Parameters<typeof keyOf>[0], tag: string): number {
-      const key = keyOf(of)
-      if (digestsOf(key, tag)) return least.visitors
-      const counted = questions.get(key)?.answers.flatMap((one) => countFor(tag, one)) ?? []
-      return Math.min(least.visitors - 1, Math.floor(Math.max(0, ...counted.map(({ by }) => by))))
+    /** Returns the visitors who gave the most frequent answer; the required number once an answer is accepted. */
+    visitorsOf(query: Parameters<typeof keyOf>[0], tag: string): number {
+      const key = keyOf(query)
+      if (digestsOf(key, tag)) return min.visitors
+      const counts = questions.get(key)?.answers.flatMap((answer) => countFor(tag, answer)) ?? []
+      const max = Math.max(0, ...counts.map(({ count }) => count))
+      return Math.min(min.visitors - 1, Math.floor(max))
     },
   }
 }
 
 /** Answers of a class to a question. */
 interface Question {
-  answers: Known[]
-  isOfBank: boolean
-  /** As most are: then it is worked out once for all organizations. */
+  answers: KnownAnswer[]
+  isFromBank: boolean
+  /** True for most questions, whose accepted answers are then computed once for all organizations. */
   isSameForAll: boolean
 }
 
 function questionOf(rows: ClassAnswer[]): Question {
-  const answers = rows.map(knownOf)
+  const answers = rows.map(knownAnswer)
   return {
     answers,
-    isOfBank: rows.some(({ question }) => bankNumberOf(Number(question)) !== undefined),
+    isFromBank: rows.some(({ question }) => bankNumberOf(Number(question)) !== undefined),
     isSameForAll: answers.every(
-      ({ isEverybodys, taught }) => isEverybodys && taught.every((tag) => tag === everybody),
+      ({ isForAll, taught }) => isForAll && taught.every((tag) => tag === allOrganizations),
     ),
   }
 }
 
-function knownOf({ answer, visitors, organizations, taught }: ClassAnswer): Known {
-  const by = distinct(visitors)
-  const seen = Object.values(organizations)
-  const agree = seen.filter((one) => distinct(one.visitors) >= agreeing.visitors)
+function knownAnswer({ answer, visitors, organizations, taught }: ClassAnswer): KnownAnswer {
+  const count = estimateVisitors(visitors)
+  const sources = Object.values(organizations)
+  const agreeing = sources.filter((source) => estimateVisitors(source.visitors) >= quorum.visitors)
   return {
     answer,
-    by,
+    count,
     taught,
     visitors,
     organizations,
-    isEverybodys: taught.includes(everybody) || agree.length >= agreeing.organizations,
-    counts: isEnough(by, seen),
+    isForAll: taught.includes(allOrganizations) || agreeing.length >= quorum.organizations,
+    isAccepted: hasEnoughSources(count, sources),
   }
 }
 
-function isEnough(visitors: number, seen: Seen[]): boolean {
-  const networks = new Set(seen.flatMap((one) => one.networks))
-  const hours = new Set(seen.flatMap((one) => one.hours))
-  return visitors >= least.visitors && networks.size >= least.networks && hours.size >= least.hours
+function hasEnoughSources(visitors: number, sources: AnswerSources[]): boolean {
+  const networks = new Set(sources.flatMap((source) => source.networks))
+  const hours = new Set(sources.flatMap((source) => source.hours))
+  return visitors >= min.visitors && networks.size >= min.networks && hours.size >= min.hours
 }
 
-// An answer of one or two other organizations does not exist for an organization.
-function countFor(tag: string, known: Known): Counted[] {
-  const isTaught = known.taught.some((one) => one === everybody || one === tag)
-  if (known.isEverybodys) return [{ ...known, isTaught }]
-  const own = known.organizations[tag]
-  if (!own) return isTaught ? [{ ...known, by: 0, counts: false, isTaught }] : []
-  const share = known.visitors.filter((one) => one.endsWith(tag)).length / known.visitors.length
-  const visitors = distinct(own.visitors)
+// An organization does not see answers that only one or two other organizations gave.
+function countFor(tag: string, known: KnownAnswer): AnswerCount[] {
+  const isTaught = known.taught.some((by) => by === allOrganizations || by === tag)
+  if (known.isForAll) return [{ ...known, isTaught }]
+  const source = known.organizations[tag]
+  if (!source) return isTaught ? [{ ...known, count: 0, isAccepted: false, isTaught }] : []
+  const tagged = known.visitors.filter((visitor) => visitor.endsWith(tag))
+  const share = tagged.length / known.visitors.length
+  const visitors = estimateVisitors(source.visitors)
   return [
     {
       ...known,
-      by: Math.max(visitors, known.by * share),
-      counts: isEnough(visitors, [own]),
+      count: Math.max(visitors, known.count * share),
+      isAccepted: hasEnoughSources(visitors, [source]),
       isTaught,
     },
   ]
 }
 
-function rightOf(answers: Counted[], { isOfBank }: Question): ReadonlySet<string> | null {
-  const considered = isOfBank ? answers.filter(({ counts }) => counts) : answers
-  const all = sum(considered)
+function acceptedDigests(
+  answers: AnswerCount[],
+  { isFromBank }: Question,
+): ReadonlySet<string> | null {
+  const considered = isFromBank ? answers.filter(({ isAccepted }) => isAccepted) : answers
+  const total = sum(considered)
   const taught = answers.filter(({ isTaught }) => isTaught)
-  const share = taught.length > 0 ? leastBesideTaught : isOfBank ? leastOfBank : mayDiffer
-  const common = considered.filter(({ counts, by }) => counts && by >= all * share)
-  const isKnown = isOfBank || taught.length > 0 || sum(common) >= all * (1 - mayDiffer)
-  const right = isKnown ? [...taught, ...common] : []
-  return right.length > 0 ? new Set(right.map(({ answer }) => answer)) : null
+  const minShare = taught.length > 0 ? minTaughtShare : isFromBank ? minBankShare : maxDissent
+  const common = considered.filter(
+    ({ isAccepted, count }) => isAccepted && count >= total * minShare,
+  )
+  const isKnown = isFromBank || taught.length > 0 || sum(common) >= total * (1 - maxDissent)
+  const accepted = isKnown ? [...taught, ...common] : []
+  return accepted.length > 0 ? new Set(accepted.map(({ answer }) => answer)) : null
 }
 
-const sum = (answers: { by: number }[]) => answers.reduce((total, { by }) => total + by, 0)
+const sum = (answers: { count: number }[]) => answers.reduce((total, { count }) => total + count, 0)
 
-const keyOf = ({
-  environment,
-  class: of,
-  question,
-}: Pick<ClassAnswer, 'environment' | 'class' | 'question'>) => `${environment}\n${of}\n${question}`
+const keyOf = (row: EngineClass & Pick<ClassAnswer, 'question'>) =>
+  `${row.environment}\n${row.class}\n${row.question}`
 
 /** Reads only the answers to frequent questions: enough for the progress of each engine, not for scoring. */
-export async function readProgress({ pool, now, keys }: Bank & { pool: Db }) {
+export async function readLearningProgress({ pool, now, keys }: Bank & { pool: Db }) {
   return learnFrom(await readAnswersTo(pool, frequentIds({ now, keys })), { now, keys })
 }
 
 const frequentIds = ({ now, keys }: Bank) =>
   frequentNumbersAt(now).flatMap((number) => keys.map((key) => bankIdOf(number, key)))
 
-/** Reads everything that is learned, and answers of too few visitors to the frequent questions, for their progress. */
-export async function readLearned({ pool, now, keys }: Bank & { pool: Db }) {
-  const always = frequentIds({ now, keys })
-  return learnFrom(await readAnswers(pool, { visitors: least.visitors, always }), { now, keys })
+/** Reads the answers for scoring. For progress, frequent questions are included even if few visitors answered them. */
+export async function readLearnedAnswers({ pool, now, keys }: Bank & { pool: Db }) {
+  const filter = { minVisitors: min.visitors, always: frequentIds({ now, keys }) }
+  return learnFrom(await readAnswers(pool, filter), { now, keys })
 }

@@ -2,17 +2,17 @@ import { hash } from 'node:crypto'
 import { bankNumberOf } from '../../infra/challenges/bank.ts'
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import { memoized } from '../../infra/lru.ts'
-import type { Part } from '../../infra/postgres/arrays.ts'
+import { memoize } from '../../infra/lru.ts'
+import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import {
   column,
-  foreign,
   loadRows,
   primaryKey,
   type RowOf,
   saveRows,
   table,
+  untrustedText,
 } from '../../infra/postgres/table.ts'
 import {
   type EngineAnswersLearned,
@@ -23,38 +23,38 @@ import {
 } from '../../schemas/events.ts'
 import { answerDigest, classDigest, handshakeQuestion } from './digests.ts'
 
-/** One answer that browsers of a class gave to one question or drawing. */
+/** An answer that browsers of a class gave to a question or drawing. */
 export const answers = table('answers', {
   id: primaryKey(column.id(), 'answer_id'),
   environment: column.text<Environment>(),
-  /** `classDigest` of an engine and its version, of what draws, or of a handshake. */
-  class: foreign(column.text()),
-  /** The id of a question, `canvas` and the seed of a drawing, or `handshake`: which engine begins TLS so. */
+  /** `classDigest` of an engine with its version, of machines that draw alike, or of a TLS fingerprint. */
+  class: untrustedText(column.text()),
+  /** Id of a question, `canvas` with the seed of a drawing, or `handshake` (see `handshakeQuestion`). */
   question: column.text(),
-  /** `answerDigest` of it. */
-  answer: foreign(column.text()),
-  /** Visitors that gave it, each with the tag of the organization: the 32 smallest slots (see `slotOf`), ascending. */
+  /** `answerDigest` of the answer. */
+  answer: untrustedText(column.text()),
+  /** The 32 smallest slots (see `slotOf`) of visitors who gave it, each with the organization's tag, ascending. */
   visitors: column.json<string[]>(),
-  /** Visitors and networks by organization, of the eight smallest tags, as many as show that the organization agrees. */
-  organizations: column.json<Record<string, Seen>>(),
-  /** Whom a browser of theirs taught it: the tag of an organization, or `everybody` for an operator's browser. */
+  /** Sources by organization tag, for the eight smallest tags. Each is only as long as agreement needs. */
+  organizations: column.json<Record<string, AnswerSources>>(),
+  /** Tags of organizations whose trusted browser taught it, or `allOrganizations` for the operator's browser. */
   taught: column.json<string[]>(),
 })
 export type AnswerRow = RowOf<typeof answers>
 
-/** The smallest slots of visitors, hashes of networks and hours since 1970 at an organization, ascending. */
-export interface Seen {
+/** Smallest visitor slots, network digests and hours since 1970 at an organization, ascending. */
+export interface AnswerSources {
   visitors: string[]
   networks: string[]
   hours: number[]
 }
 
-/** Different hours in which an answer has to be given before it counts. */
-export const hoursNeeded = 6
-const mostVisitors = 32
-// As many as an organization needs to learn by itself.
-const mostNetworks = 10
-const mostOrganizations = 8
+/** Different hours in which an answer must be given before it is accepted. */
+export const minHours = 6
+const maxVisitors = 32
+// An organization needs this many to learn by itself.
+const maxNetworks = 10
+const maxOrganizations = 8
 export const allEnvironments: readonly Environment[] = ['live', 'test']
 
 export const answersProjection: Projection = {
@@ -64,23 +64,23 @@ export const answersProjection: Projection = {
   types: new Set(['SessionScored', 'EngineAnswersLearned']),
   tables: [answers.name],
   ddl: answers.ddl,
-  // Progress is read by question.
+  // Learning progress is read by question.
   indexes: 'create index on answers (question);',
   appliedIn: [],
-  gatherMs: 2000,
+  batchDelayMs: 2000,
   apply,
-  // Sessions of all partitions give the same answers, and a row is read before it is written.
+  // Read-modify-write of rows that sessions of every partition share.
   isExclusive: () => true,
 }
 
-// The smallest of all hashes are the same in whatever order events come, and however often.
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+// Rows keep the smallest hashes, so the result does not depend on the order of events or on repeats.
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const merged = mergeAnswers(events.flatMap(rowsOf))
   const stored = await loadRows(tx, answers, { by: 'id', ids: [...merged.keys()] })
   const changed = [...merged.values()].flatMap((row) => {
-    const known = stored.get(row.id)
-    const next = known ? together(known, row) : row
-    return known && isSame(known, next) ? [] : [next]
+    const current = stored.get(row.id)
+    const next = current ? mergeRows(current, row) : row
+    return current && isSame(current, next) ? [] : [next]
   })
   return saveRows(answers, changed)
 }
@@ -90,69 +90,69 @@ function rowsOf(event: RecordedEvent): AnswerRow[] {
   return event.type === 'EngineAnswersLearned' ? learnedRows(event.data) : []
 }
 
-/** In `taught`, for the browser of an operator. */
-export const everybody = '*'
+/** Entry of `taught` for answers of the operator's browser. */
+export const allOrganizations = '*'
 
-/** Such a browser answers for both environments. */
+// A trusted browser teaches both environments.
 function learnedRows({
   organization_id,
   engine_family,
   answers: learned,
 }: EngineAnswersLearned): AnswerRow[] {
-  const tag = organization_id === null ? everybody : organizationTag(organization_id)
-  const by = { visitors: [], organizations: {}, taught: [tag] }
+  const tag = organization_id === null ? allOrganizations : organizationTag(organization_id)
+  const sources = { visitors: [], organizations: {}, taught: [tag] }
   return allEnvironments.flatMap((environment) =>
     Object.entries(learned).map(([question, answer]) => ({
       ...answerOf({ environment, class: classDigest(engine_family), question, answer }),
-      ...by,
+      ...sources,
     })),
   )
 }
 
-/** Of sessions that nothing else speaks against, and of a visitor: many sessions of one count once. */
+/** Returns the rows that a session contributes to. A visitor counts once, however many sessions it has. */
 export function answerRows(data: SessionScored): AnswerRow[] {
-  const said = data.given_answers
-  if (!said) return []
-  const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = said
+  const given = data.given_answers
+  if (!given) return []
+  const { engine, engine_family, canvas_class, canvas_seed, canvas_answer } = given
   const { environment, organization_id } = data
   const tag = organizationTag(organization_id)
-  const visitor = `${slotOf(data, said)}${said.visitor_digest.slice(0, halfLength)}`
-  const seen = {
+  const visitor = `${slotOf(data, given)}${given.visitor_digest.slice(0, halfLength)}`
+  const source = {
     visitors: [visitor],
-    networks: [said.network_digest.slice(0, digestLength)],
+    networks: [given.network_digest.slice(0, digestLength)],
     hours: [Math.floor(data.evaluated_at / hourMs)],
   }
-  const by = { visitors: [`${visitor}${tag}`], organizations: { [tag]: seen }, taught: [] }
-  const row = (of: string, question: string, answer: string): AnswerRow => ({
-    ...answerOf({ environment, class: of, question, answer }),
-    ...by,
+  const sources = { visitors: [`${visitor}${tag}`], organizations: { [tag]: source }, taught: [] }
+  const row = (className: string, question: string, answer: string): AnswerRow => ({
+    ...answerOf({ environment, class: className, question, answer }),
+    ...sources,
   })
-  const { handshake } = said
-  const spoken =
+  const { handshake } = given
+  const handshakes =
     handshake && engine_family
       ? [row(handshake, handshakeQuestion, answerDigest(engine_family))]
       : []
-  if (!said.is_consistent) return spoken
+  if (!given.is_consistent) return handshakes
   const family = engine_family && classDigest(engine_family)
-  const toQuestions = Object.entries(said.engine_answers).flatMap(([id, answer]) => {
-    const of = bankNumberOf(Number(id)) === undefined ? engine : family
-    return of === null ? [] : [row(of, id, answer)]
+  const engineAnswers = Object.entries(given.engine_answers).flatMap(([id, answer]) => {
+    const className = bankNumberOf(Number(id)) === undefined ? engine : family
+    return className === null ? [] : [row(className, id, answer)]
   })
-  const isDrawn = canvas_class !== null && canvas_seed !== null && canvas_answer !== null
-  const drawn = isDrawn ? [row(canvas_class, `canvas ${canvas_seed}`, canvas_answer)] : []
-  return [...spoken, ...toQuestions, ...drawn]
+  const hasDrawing = canvas_class !== null && canvas_seed !== null && canvas_answer !== null
+  const drawings = hasDrawing ? [row(canvas_class, `canvas ${canvas_seed}`, canvas_answer)] : []
+  return [...handshakes, ...engineAnswers, ...drawings]
 }
 
 const hourMs = 60 * 60 * 1000
 const dayMs = 24 * hourMs
-/** Characters of the hash of a network. */
+// Characters of a network digest.
 const digestLength = 12
-// Characters of a slot, and of the hash of the visitor in it.
+// Characters of a slot, and of the visitor digest in it.
 const halfLength = 8
 
 /**
- * A network has two slots a day at each organization, and in each slot one visitor counts. So a network teaches with two
- * visitors a day at most, however many it sends.
+ * Returns the visitor's slot. A network has two slots per day and organization, and one visitor counts per slot, so a
+ * network contributes at most two visitors a day.
  */
 function slotOf(
   { organization_id, evaluated_at }: Pick<SessionScored, 'organization_id' | 'evaluated_at'>,
@@ -166,79 +166,78 @@ function slotOf(
   )
 }
 
-/** Stands behind each hash of a visitor or network that was seen there. */
-export const organizationTag = memoized(2000, (organizationId: string) =>
+/** Returns the suffix of visitor slots that were recorded at the organization. */
+export const organizationTag = memoize(2000, (organizationId: string) =>
   digest('organization', organizationId).slice(0, 6),
 )
 
-const answerOf = (of: Pick<AnswerRow, 'environment' | 'class' | 'question' | 'answer'>) => ({
-  id: digest(of.environment, of.class, of.question, of.answer),
-  ...of,
+const answerOf = (key: Pick<AnswerRow, 'environment' | 'class' | 'question' | 'answer'>) => ({
+  id: digest(key.environment, key.class, key.question, key.answer),
+  ...key,
 })
 
 function digest(...parts: string[]): string {
   return hash('sha256', parts.join('\0')).slice(0, 16)
 }
 
-/** Answers of several sessions, by the id of the row. */
+/** Returns the merged rows by id. */
 export function mergeAnswers(rows: AnswerRow[]): Map<string, AnswerRow> {
   const merged = new Map<string, AnswerRow>()
   for (const row of rows) {
-    const known = merged.get(row.id)
-    merged.set(row.id, known ? together(known, row) : row)
+    const current = merged.get(row.id)
+    merged.set(row.id, current ? mergeRows(current, row) : row)
   }
   return merged
 }
 
-function together(one: AnswerRow, other: AnswerRow): AnswerRow {
+function mergeRows(a: AnswerRow, b: AnswerRow): AnswerRow {
   return {
-    ...one,
-    visitors: smallestSlots([...one.visitors, ...other.visitors], mostVisitors),
-    organizations: seenTogether(one.organizations, other.organizations),
-    taught: [...new Set([...one.taught, ...other.taught])].sort(),
+    ...a,
+    visitors: smallestSlots([...a.visitors, ...b.visitors], maxVisitors),
+    organizations: mergeOrganizations(a.organizations, b.organizations),
+    taught: [...new Set([...a.taught, ...b.taught])].sort(),
   }
 }
 
-// A tag that gave way to eight smaller ones never comes back, so the order of events makes no difference.
-function seenTogether(one: AnswerRow['organizations'], other: AnswerRow['organizations']) {
-  const tags = smallest([...Object.keys(one), ...Object.keys(other)], mostOrganizations)
+// A tag displaced by eight smaller ones never returns, so the order of events makes no difference.
+function mergeOrganizations(a: AnswerRow['organizations'], b: AnswerRow['organizations']) {
+  const tags = smallest([...Object.keys(a), ...Object.keys(b)], maxOrganizations)
   return Object.fromEntries(
-    tags.map((tag) => {
-      const [mine, others] = [one[tag] ?? nobody, other[tag] ?? nobody]
-      const seen: Seen = {
-        visitors: smallestSlots([...mine.visitors, ...others.visitors], mostVisitors),
-        networks: smallest([...mine.networks, ...others.networks], mostNetworks),
-        hours: [...new Set([...mine.hours, ...others.hours])]
-          .sort((a, b) => a - b)
-          .slice(0, hoursNeeded),
-      }
-      return [tag, seen]
-    }),
+    tags.map((tag) => [tag, mergeSources(a[tag] ?? noSources, b[tag] ?? noSources)]),
   )
 }
 
-const nobody: Seen = { visitors: [], networks: [], hours: [] }
+const mergeSources = (a: AnswerSources, b: AnswerSources): AnswerSources => ({
+  visitors: smallestSlots([...a.visitors, ...b.visitors], maxVisitors),
+  networks: smallest([...a.networks, ...b.networks], maxNetworks),
+  hours: [...new Set([...a.hours, ...b.hours])].sort((x, y) => x - y).slice(0, minHours),
+})
+
+const noSources: AnswerSources = { visitors: [], networks: [], hours: [] }
 
 const smallest = (hashes: string[], count: number) => [...new Set(hashes)].sort().slice(0, count)
 
-// Keeps the visitor with the smallest hash of each slot, so that the order of events makes no difference.
+// Keeps the visitor with the smallest digest of each slot, so the order of events makes no difference.
 function smallestSlots(visitors: string[], count: number): string[] {
   const sorted = [...new Set(visitors)].sort()
   const slotAt = (i: number) => sorted[i]?.slice(0, halfLength)
   return sorted.filter((_, i) => i === 0 || slotAt(i) !== slotAt(i - 1)).slice(0, count)
 }
 
-const isSame = (one: AnswerRow, other: AnswerRow) =>
-  one.taught.join() === other.taught.join() &&
-  one.visitors.join() === other.visitors.join() &&
-  JSON.stringify(one.organizations) === JSON.stringify(other.organizations)
+const isSame = (a: AnswerRow, b: AnswerRow) =>
+  a.taught.join() === b.taught.join() &&
+  a.visitors.join() === b.visitors.join() &&
+  JSON.stringify(a.organizations) === JSON.stringify(b.organizations)
 
-/** Counts visitors once each, and two a day per network: exactly below 32 slots, by an estimate beyond. */
-export function distinct(slots: string[]): number {
-  const visitors = new Set(slots.map((one) => one.slice(halfLength, 2 * halfLength))).size
+/**
+ * Returns the number of distinct visitors: exact below 32 slots, otherwise the k-minimum-values (KMV) estimate from the
+ * largest of the 32 smallest hashes.
+ */
+export function estimateVisitors(slots: string[]): number {
+  const visitors = new Set(slots.map((slot) => slot.slice(halfLength, 2 * halfLength))).size
   const largest = slots.at(-1)
-  if (slots.length < mostVisitors || largest === undefined) return visitors
-  const all =
-    ((mostVisitors - 1) * 2 ** (4 * halfLength)) / Number.parseInt(largest.slice(0, halfLength), 16)
-  return Math.round((all * visitors) / slots.length)
+  if (slots.length < maxVisitors || largest === undefined) return visitors
+  const total =
+    ((maxVisitors - 1) * 2 ** (4 * halfLength)) / Number.parseInt(largest.slice(0, halfLength), 16)
+  return Math.round((total * visitors) / slots.length)
 }

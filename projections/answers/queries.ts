@@ -3,26 +3,24 @@ import { type AnswerRow, answers } from './projection.ts'
 
 export type ClassAnswer = Omit<AnswerRow, 'id'>
 
-interface Wanted {
-  /** Classes and questions that so many visitors answered are read, and those that were taught. */
-  visitors: number
+interface AnswerFilter {
+  /** Visitors whom a class needs for a question, unless a trusted browser taught it. */
+  minVisitors: number
   /** Ids of questions that are read in any case. */
   always: number[]
 }
 
-/** Answers by class and question. */
-export async function readAnswers(db: Db, { visitors, always }: Wanted): Promise<ClassAnswer[]> {
+export async function readAnswers(db: Db, filter: AnswerFilter): Promise<ClassAnswer[]> {
   const { rows } = await db.query<ClassAnswer>({
     name: 'read-answers',
     text: `select ${answers.selectWithout('a', 'id')} from read.answers a where (environment, class, question) in (
         select environment, class, question from read.answers group by environment, class, question
         having sum(json_array_length(visitors::json)) >= $1 or bool_or(json_array_length(taught::json) > 0) or question = any($2))`,
-    values: [visitors, always.map(String)],
+    values: [filter.minVisitors, filter.always.map(String)],
   })
   return rows
 }
 
-/** Answers to questions, of all classes. */
 export async function readAnswersTo(db: Db, questions: number[]): Promise<ClassAnswer[]> {
   const { rows } = await db.query<ClassAnswer>({
     name: 'read-answers-to',

@@ -1,8 +1,8 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { derivedId } from '../../infra/ids.ts'
-import { placeName } from '../../infra/log/port.ts'
-import type { Part } from '../../infra/postgres/arrays.ts'
+import { partitionName } from '../../infra/log/port.ts'
+import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows } from '../../infra/postgres/table.ts'
 import { type Cause, type CausedName, causedNames, eventTopics } from '../../schemas/events.ts'
@@ -11,7 +11,7 @@ import { type AuditRow, auditEntries, auditReadIndexes } from './tables.ts'
 const types: ReadonlySet<string> = new Set(causedNames)
 const topics = [...new Set(causedNames.map((name) => eventTopics[name]))]
 
-/** Who did what, of all events that were caused by somebody; of a mark once for all of its sessions. */
+/** Audit log: one entry per event with a cause, or per mark for all its sessions. */
 export const auditProjection: Projection = {
   name: 'audit',
   version: 2,
@@ -21,14 +21,14 @@ export const auditProjection: Projection = {
   ddl: auditEntries.ddl,
   indexes: auditReadIndexes,
   appliedIn: [auditEntries.name],
-  gatherMs: 500,
+  batchDelayMs: 500,
   isExclusive: () => false,
   apply,
 }
 
 export type CausedEvent = Extract<RecordedEvent, { type: CausedName }> & { cause: Cause }
 
-async function apply(_tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+async function apply(_tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   return insertRows(auditEntries, events.filter(isCaused).map(entry))
 }
 
@@ -52,13 +52,13 @@ function entry(event: CausedEvent): AuditRow {
   }
 }
 
-// Other reasons are of a fixed list, or of a person who can be erased.
+// Reasons of other events come from a fixed list, or may contain personal data that must be erasable.
 const reasonOf = (event: CausedEvent): string | null =>
   event.type === 'VisitorCorrected' || event.type === 'ScoringModelChanged'
     ? event.data.reason
     : null
 
-// A mark of a thousand sessions was one request, and as many entries would hide what else was done.
+// Returns the same id for all sessions of a mark: a thousand entries for one request would hide everything else.
 function entryIdOf({ type, data, meta, cause }: CausedEvent): string {
   return 'mark_id' in data
     ? derivedId('evt', type, data.mark_id, cause.request_id ?? '')
@@ -66,8 +66,8 @@ function entryIdOf({ type, data, meta, cause }: CausedEvent): string {
 }
 
 /**
- * The id of what the event is about. It is nobody's name, address or secret: whoever knows the id of a Gate session
- * that is pending may decide about it.
+ * Returns the id of the event's subject, never a name, an address or a secret. The id of a pending Gate session is a
+ * secret, because it allows its holder to approve or reject.
  */
 export function subjectOf({ data }: Pick<CausedEvent, 'data'>): string {
   if ('erasure_id' in data) return data.erasure_id
@@ -79,11 +79,11 @@ export function subjectOf({ data }: Pick<CausedEvent, 'data'>): string {
   if ('gate_account_id' in data) return data.gate_account_id
   if ('service_id' in data) return data.service_id
   if ('visitor_id' in data) return data.visitor_id
-  // Only events about sessions that have ended come here.
+  // Only events about ended Gate sessions get here.
   if ('gate_session_id' in data) return data.gate_session_id
-  // Not the offset: it is another one in a copy of the log.
+  // Without the offset, which differs in a copy of the log.
   if ('skipped_topic' in data)
-    return placeName({ topic: data.skipped_topic, partition: data.skipped_partition })
+    return partitionName({ topic: data.skipped_topic, partition: data.skipped_partition })
   if ('engine_family' in data) return data.engine_family
   if ('domain' in data) return data.domain
   if ('model_id' in data) return data.model_id ?? data.organization_id ?? 'everybody'

@@ -3,9 +3,9 @@ import type { Environment } from '../../schemas/events.ts'
 import { type AuditRow, auditEntries } from './tables.ts'
 
 export interface ListAudit {
-  /** undefined = those of all organizations, and what is no organization's. */
+  /** undefined = all entries, including those without an organization. */
   organizationId?: string | undefined
-  /** The environment of the key that reads. A test key reads nothing of the live environment, and no id of a live key. Absent = all. */
+  /** Environment of the reading key; undefined = all. A test key sees no live entries and no ids of live keys. */
   reader?: Environment | undefined
   /** Epoch milliseconds. */
   since?: number | undefined
@@ -13,26 +13,26 @@ export interface ListAudit {
   after?: { occurredAt: number; id: string } | undefined
 }
 
-/** What a test key reads instead of the id of a live key. */
+// Replaces the id of a live key for test keys.
 const liveKey = 'live'
 
 const testActorId = `case when e.actor_type = 'key' and exists (
     select from read.api_keys k where k.key_id = e.actor_id and k.environment = 'live'
   ) then '${liveKey}' else e.actor_id end`
 
-/** Newest first. */
+/** Returns entries, newest first. */
 export async function listAudit(
   db: Db,
   { organizationId, reader, since, limit, after }: ListAudit,
 ): Promise<{ rows: AuditRow[]; hasMore: boolean }> {
   const values: unknown[] = [limit + 1]
-  const place = (value: unknown) => `$${values.push(value)}`
+  const bind = (value: unknown) => `$${values.push(value)}`
   const conditions = [
-    ...(organizationId === undefined ? [] : [`e.organization_id = ${place(organizationId)}`]),
+    ...(organizationId === undefined ? [] : [`e.organization_id = ${bind(organizationId)}`]),
     ...(reader === 'test' ? [`e.environment is distinct from 'live'`] : []),
-    ...(since === undefined ? [] : [`e.occurred_at >= ${place(since)}`]),
+    ...(since === undefined ? [] : [`e.occurred_at >= ${bind(since)}`]),
     ...(after
-      ? [`(e.occurred_at, e.event_id) < (${place(after.occurredAt)}, ${place(after.id)})`]
+      ? [`(e.occurred_at, e.event_id) < (${bind(after.occurredAt)}, ${bind(after.id)})`]
       : []),
   ]
   const { rows } = await db.query<AuditRow>(

@@ -1,10 +1,10 @@
 import { column, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
 import type { ActorType, CausedName, Environment } from '../../schemas/events.ts'
 
-/** An entry about an event that somebody or something caused, without its data. Times are epoch milliseconds. */
+/** Entries about caused events, without their data. Times are epoch milliseconds. */
 export const auditEntries = table('audit_entries', {
   id: primaryKey(column.id(), 'event_id'),
-  /** null for what is no organization's. */
+  /** null for events that belong to no organization. */
   organization_id: nullable(column.id()),
   environment: nullable(column.text<Environment>()),
   type: column.text<CausedName>(),
@@ -13,7 +13,7 @@ export const auditEntries = table('audit_entries', {
   actor_id: column.id(),
   request_id: nullable(column.id()),
   subject_id: column.id(),
-  /** The operator's words about a correction or a change of the model; else null. */
+  /** Reason that the operator gave for a correction or a model change; otherwise null. */
   reason: nullable(column.text()),
 })
 export type AuditRow = RowOf<typeof auditEntries>

@@ -1,14 +1,14 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Db, Tx } from '../../infra/postgres/pool.ts'
 import {
   column,
-  foreign,
   insertRows,
   primaryKey,
   type RowOf,
   table,
+  untrustedText,
 } from '../../infra/postgres/table.ts'
 import { type CorrectionKind, type Environment, eventTopics } from '../../schemas/events.ts'
 
@@ -20,12 +20,11 @@ const corrections = table('corrections', {
   visitor_id: column.id(),
   other_visitor_id: column.id(),
   session_ids: column.json<string[]>(),
-  reason: foreign(column.text()),
+  reason: untrustedText(column.text()),
   corrected_at: column.bigint(),
 })
 export type CorrectionRow = RowOf<typeof corrections>
 
-/** Corrections of visitors, with their reasons. */
 export const correctionsProjection: Projection = {
   name: 'corrections',
   version: 1,
@@ -35,7 +34,7 @@ export const correctionsProjection: Projection = {
   indexes: 'create index on corrections (organization_id, environment, visitor_id);',
   appliedIn: [corrections.name],
   isExclusive: () => false,
-  apply: async (_: Tx, events: RecordedEvent[]): Promise<Part[]> =>
+  apply: async (_: Tx, events: RecordedEvent[]): Promise<Cte[]> =>
     insertRows(
       corrections,
       events.flatMap(({ type, data, meta }) =>
@@ -44,16 +43,16 @@ export const correctionsProjection: Projection = {
     ),
 }
 
-interface Split {
+interface SplitQuery {
   scope: { organizationId: string; environment: Environment }
   visitorId: string
   newVisitorId: string
 }
 
-/** The last one that made the new visitor of sessions of the other. */
+/** Returns the last split that moved sessions of the visitor to the new one. */
 export async function findSplit(
   db: Db,
-  { scope, visitorId, newVisitorId }: Split,
+  { scope, visitorId, newVisitorId }: SplitQuery,
 ): Promise<CorrectionRow | undefined> {
   const { rows } = await db.query<CorrectionRow>(
     `select ${corrections.select('c')} from read.corrections c
@@ -66,34 +65,34 @@ export async function findSplit(
 }
 
 /**
- * The visitor that this one was merged into, and that one perhaps into another; undefined where it was not. Whether it
- * still has sessions is not looked at.
+ * Returns the visitor at the end of a chain of merges; undefined if this visitor was never merged. The result may have
+ * no sessions left.
  */
 export async function findMergedInto(
   db: Db,
-  { organizationId, environment }: Split['scope'],
+  { organizationId, environment }: SplitQuery['scope'],
   visitorId: string,
 ): Promise<string | undefined> {
   const { rows } = await db.query<{ id: string }>(
-    `with recursive went (id, steps) as (
+    `with recursive merged (id, steps) as (
        values ($3::text collate "C", 0)
        union all
-       select c.visitor_id, steps + 1 from went join read.corrections c on c.other_visitor_id = went.id
+       select c.visitor_id, steps + 1 from merged join read.corrections c on c.other_visitor_id = merged.id
        where c.organization_id = $1 and c.environment = $2 and c.kind = 'merge' and steps < $4
      )
-     select id from went where steps > 0 order by steps desc limit 1`,
-    [organizationId, environment, visitorId, mostMergers],
+     select id from merged where steps > 0 order by steps desc limit 1`,
+    [organizationId, environment, visitorId, maxMerges],
   )
   return rows[0]?.id
 }
 
-// Nobody merges as often, and where two were merged into each other the search has to end.
-const mostMergers = 20
+// Ends the search if two visitors were merged into each other.
+const maxMerges = 20
 
-/** Corrections that any of the sessions was part of, oldest first. */
+/** Returns the corrections that involve any of the sessions, oldest first. */
 export async function correctionsOf(
   db: Db,
-  { organizationId, environment }: Split['scope'],
+  { organizationId, environment }: SplitQuery['scope'],
   sessionIds: string[],
 ): Promise<CorrectionRow[]> {
   const { rows } = await db.query<CorrectionRow>(

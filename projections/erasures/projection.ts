@@ -2,7 +2,7 @@ import { eraseDataKeys } from '../../infra/event-store/data-key-table.ts'
 import { isErasure } from '../../infra/event-store/erased.ts'
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import {
   column,
@@ -14,13 +14,13 @@ import {
 } from '../../infra/postgres/table.ts'
 import { type Environment, eventTopics, type VisitorErased } from '../../schemas/events.ts'
 
-/** The receipts of what was erased. One erasure of very many sessions has several rows. */
+/** Receipts of erasures. An erasure of very many sessions has several rows. */
 export const erasures = table('erasures', {
   id: primaryKey(column.id(), 'event_id'),
   erasure_id: column.id(),
   organization_id: column.id(),
   environment: column.text<Environment>(),
-  // The visitor whose erasure was requested; null where it was a user's.
+  // Visitor whose erasure was requested; null for the erasure of a user.
   visitor_id: nullable(column.id()),
   user_digest: nullable(column.id()),
   session_ids: column.json<string[]>(),
@@ -34,12 +34,12 @@ const indexes = `
   create index on erasures (organization_id, environment, user_digest) where user_digest is not null;
 `
 
-/** Deletes what a service stores of erased sessions outside of the log. It may be called again for the same sessions. */
+/** Deletes what a service stores about erased sessions outside the log. Idempotent. */
 export type Eraser = (tx: Tx, erased: VisitorErased[]) => Promise<void>
 
 /**
- * The receipts. Keys and states are deleted in the same transaction, so whoever sees a receipt knows that they are gone. A
- * rebuild deletes them once more, because a restored backup may have brought them back.
+ * Stores receipts, and deletes keys and states in the same transaction, so a visible receipt proves that they are gone.
+ * A rebuild deletes them again, because a restored backup may have brought them back.
  */
 export function createErasuresProjection(erasers: Eraser[]): Projection {
   return {
@@ -52,15 +52,15 @@ export function createErasuresProjection(erasers: Eraser[]): Projection {
     appliedIn: [erasures.name],
     isExclusive: () => false,
     apply: (tx, events) => apply(tx, events, erasers),
-    // Every process forgets the keys that it has in memory.
+    // Notifies every process to drop its cached data keys.
     subjectsOf: (events) =>
       events.flatMap((event) => (isErasure(event) ? event.data.session_ids : [])),
   }
 }
 
-async function apply(tx: Tx, events: RecordedEvent[], erasers: Eraser[]): Promise<Part[]> {
+async function apply(tx: Tx, events: RecordedEvent[], erasers: Eraser[]): Promise<Cte[]> {
   const erased = events.filter(isErasure).map(({ data }) => data)
-  // Erasers come first, because they take a lock that scoring waits for before it reads the keys.
+  // Erasers run first: they take a lock that scoring waits for before it reads the keys.
   for (const erase of erasers) await erase(tx, erased)
   await eraseDataKeys(tx, erased)
   return insertRows(erasures, erased.map(erasureRow))
@@ -69,6 +69,6 @@ async function apply(tx: Tx, events: RecordedEvent[], erasers: Eraser[]): Promis
 function erasureRow(data: VisitorErased): ErasureRow {
   const { event_id: id, erasure_id, organization_id, environment, visitor_id, user_digest } = data
   const { session_ids, counts, erased_at } = data
-  const about = { id, erasure_id, organization_id, environment, visitor_id, user_digest }
-  return { ...about, session_ids, counts, erased_at }
+  const ids = { id, erasure_id, organization_id, environment, visitor_id, user_digest }
+  return { ...ids, session_ids, counts, erased_at }
 }

@@ -7,17 +7,16 @@ interface Scope {
   environment: Environment
 }
 
-/** The person whose erasure was requested. */
 type ReceiptKeys = { visitorId: string } | { userDigests: string[] }
 
-/** The rows of the newest such erasure. */
+/** Returns the rows of the newest erasure of the visitor or user. */
 export async function findErasure(db: Db, scope: Scope, keys: ReceiptKeys): Promise<ErasureRow[]> {
   const [newest, ...others] = await findErasures(db, scope, keys)
   if (!newest) return []
   return [newest, ...others.filter(({ erasure_id }) => erasure_id === newest.erasure_id)]
 }
 
-/** The rows of all such erasures, newest first. */
+/** Returns the rows of all erasures of the visitor or user, newest first. */
 export async function findErasures(
   db: Db,
   { organizationId, environment }: Scope,

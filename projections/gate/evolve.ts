@@ -21,7 +21,7 @@ export function evolveService(
   state: GateServiceRow | undefined,
   event: ServiceEvent,
 ): GateServiceRow | undefined {
-  if (event.type === 'GateServiceRegistered') return state ?? registered(event)
+  if (event.type === 'GateServiceRegistered') return state ?? newService(event)
   if (!state) return undefined
   switch (event.type) {
     case 'GateServiceChanged': {
@@ -51,7 +51,7 @@ export function evolveService(
   }
 }
 
-/** Whether people take both for the same service, and are sent to the same place. The operator vouched for that. */
+/** Returns true if people see the same service and are sent to the same place: the operator verified exactly that. */
 export function isSameIdentity(
   before: GateServiceDefinition,
   after: GateServiceDefinition,
@@ -64,7 +64,7 @@ export function isSameIdentity(
   )
 }
 
-function registered({
+function newService({
   data,
 }: Extract<ServiceEvent, { type: 'GateServiceRegistered' }>): GateServiceRow {
   const { service_id: id, organization_id, environment, definition, registered_at: at } = data
@@ -85,22 +85,22 @@ export function evolveSession(
   state: GateSessionRow | undefined,
   event: GateSessionEvent,
 ): GateSessionRow | undefined {
-  if (event.type === 'GateSessionOpened') return state ?? signup(event.data)
-  if (event.type === 'LoginSessionOpened') return state ?? login(event.data)
+  if (event.type === 'GateSessionOpened') return state ?? newSignup(event.data)
+  if (event.type === 'LoginSessionOpened') return state ?? newLogin(event.data)
   if (!state) return undefined
   switch (event.type) {
     case 'GateSessionApprovalStarted': {
       const { webhook_endpoint_id, started_at } = event.data
       return {
         ...state,
-        ...decided(event.data),
+        ...approvalColumns(event.data),
         webhook_endpoint_id,
         approval_started_at: started_at,
       }
     }
     case 'GateSessionClaimRequested': {
       const { claim_code_hash } = event.data
-      return { ...state, ...decided(event.data), claim: 'waiting', claim_code_hash }
+      return { ...state, ...approvalColumns(event.data), claim: 'waiting', claim_code_hash }
     }
     case 'GateSessionClaimFailed':
       return { ...state, claim_failures: state.claim_failures + 1 }
@@ -112,13 +112,13 @@ export function evolveSession(
       return { ...state, accepted_env_vars: event.data.env_vars }
     case 'GateSessionApproved': {
       const { delivery_sealed, delivery_expires_at, ack_token_hash, approved_at } = event.data
-      const delivered = {
+      const delivery = {
         delivery_sealed,
         delivery_expires_at,
         ack_token_hash,
         delivery: 'waiting',
       } as const
-      return { ...state, ...delivered, status: 'approved', resolved_at: approved_at }
+      return { ...state, ...delivery, status: 'approved', resolved_at: approved_at }
     }
     case 'GateSessionRejected': {
       const { reason: rejection, problem, rejected_at } = event.data
@@ -140,7 +140,7 @@ export function evolveSession(
     case 'LoginSessionApproved': {
       const { code_hash, code_expires_at, approved_at } = event.data
       const issued = { code: 'issued', code_hash, code_expires_at, status: 'approved' } as const
-      return { ...state, ...proven(event.data), ...issued, resolved_at: approved_at }
+      return { ...state, ...proofColumns(event.data), ...issued, resolved_at: approved_at }
     }
     case 'LoginCodeConsumed':
       return { ...state, code: 'consumed', code_consumption_id: event.data.consumption_id }
@@ -152,8 +152,8 @@ export function evolveSession(
 }
 
 /**
- * What is left of an erased session: nothing that says who requested it. It has ended, whatever it was before. The columns
- * that later events depend on are cleared, too, so that the order of events does not matter.
+ * Returns the session without anything about its requester, and no longer pending. Clears the columns that later events
+ * depend on, too, so that the order of events does not matter.
  */
 export function erasedSession(session: GateSessionRow): GateSessionRow {
   const { status, delivery, code } = session
@@ -174,18 +174,17 @@ export function erasedSession(session: GateSessionRow): GateSessionRow {
   }
 }
 
-// What a person's approval of a signup says of itself.
-function decided(data: GateSessionClaimRequested | GateSessionApprovalStarted) {
-  return { ...proven(data), gate_account_id: asId('gacct', data.gate_account_id) }
+function approvalColumns(data: GateSessionClaimRequested | GateSessionApprovalStarted) {
+  return { ...proofColumns(data), gate_account_id: asId('gacct', data.gate_account_id) }
 }
 
 type Approval = GateSessionClaimRequested | GateSessionApprovalStarted | LoginSessionApproved
 
-function proven({ approve_token_hash, verdict, risk_score, proof_session_id }: Approval) {
+function proofColumns({ approve_token_hash, verdict, risk_score, proof_session_id }: Approval) {
   return { approve_token_hash, verdict, risk_score, proof_session_id }
 }
 
-const unresolved = {
+const initialColumns = {
   is_erased: false,
   status: 'pending',
   resolved_at: null,
@@ -211,9 +210,9 @@ const unresolved = {
   code_consumption_id: null,
 } as const
 
-function signup({ gate_session_id, ...data }: GateSessionOpened): GateSessionRow {
+function newSignup({ gate_session_id, ...data }: GateSessionOpened): GateSessionRow {
   return {
-    ...unresolved,
+    ...initialColumns,
     ...data,
     id: asId('gate', gate_session_id),
     kind: 'signup',
@@ -223,9 +222,10 @@ function signup({ gate_session_id, ...data }: GateSessionOpened): GateSessionRow
   }
 }
 
-function login({ gate_session_id, gate_account_id, ...data }: LoginSessionOpened): GateSessionRow {
+function newLogin(opened: LoginSessionOpened): GateSessionRow {
+  const { gate_session_id, gate_account_id, ...data } = opened
   return {
-    ...unresolved,
+    ...initialColumns,
     ...data,
     id: asId('gate', gate_session_id),
     kind: 'login',
@@ -254,7 +254,7 @@ export function evolveAgentToken(
 ): AgentTokenRow | undefined {
   switch (event.type) {
     case 'GateSessionApproved':
-      return state ?? issued(event.data, session)
+      return state ?? newToken(event.data, session)
     case 'AgentTokenRenewed':
       return state && { ...state, expires_at: event.data.expires_at }
     case 'AgentTokenRevoked':
@@ -264,7 +264,7 @@ export function evolveAgentToken(
   }
 }
 
-function issued(
+function newToken(
   data: GateSessionApproved,
   session: GateSessionRow | undefined,
 ): AgentTokenRow | undefined {

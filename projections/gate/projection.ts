@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { appliedRow, evolveIn, type Projection } from '../../infra/event-store/projection.ts'
-import { type Part, runTogether } from '../../infra/postgres/arrays.ts'
+import { type Cte, runTogether } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics, type VisitorErased } from '../../schemas/events.ts'
@@ -39,8 +39,8 @@ export const gateProjection: Projection = {
   erase,
 }
 
-// One partition has all events of a service, and all of a session with the agent token that it issued.
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+// A partition has all events of a service, and all events of a session and its agent token.
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const serviceIds = events.filter(isServiceEvent).map(({ data }) => data.service_id)
   const sessionIds = events.filter(isGateSessionEvent).map(({ data }) => data.gate_session_id)
   const accountIds = events.filter(isTokenEvent).map(({ data }) => data.gate_account_id)
@@ -54,7 +54,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
     if (isServiceEvent(event))
       evolveIn(services, event.data.service_id, (state) => evolveService(state, event))
     if (isGateSessionEvent(event))
-      evolveIn(sessions, event.data.gate_session_id, (state) => evolved(state, event))
+      evolveIn(sessions, event.data.gate_session_id, (state) => evolveOrErase(state, event))
     if (isTokenEvent(event)) {
       const { gate_account_id, gate_session_id } = event.data
       const session = sessions.get(gate_session_id)
@@ -62,14 +62,14 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
     }
   }
   return [
-    ...saveRows(gateServices, [...services.values()].map(withIndexed)),
+    ...saveRows(gateServices, [...services.values()].map(withIndexedColumns)),
     ...saveRows(gateSessions, [...sessions.values()]),
     ...saveRows(gateAgentTokens, [...tokens.values()]),
     ...insertRows(gateAppliedEvents, events.map(appliedRow)),
   ]
 }
 
-function evolved(
+function evolveOrErase(
   state: GateSessionRow | undefined,
   event: GateSessionEvent,
 ): GateSessionRow | undefined {
@@ -89,8 +89,7 @@ async function erase(tx: Tx, erased: VisitorErased[]): Promise<void> {
   )
 }
 
-// The columns of the definition that have indexes.
-function withIndexed(service: GateServiceRow) {
+function withIndexedColumns(service: GateServiceRow) {
   const { discoverable, webhook_endpoint_id } = service.definition
   return { ...service, discoverable, webhook_endpoint_id }
 }

@@ -41,7 +41,7 @@ export async function countServices(db: Db, organizationId: string): Promise<num
   return (await db.query<{ count: number }>(text, [organizationId])).rows[0]?.count ?? 0
 }
 
-/** The names of the services of other organizations that the operator has verified. */
+/** Returns the names of other organizations' active services that the operator has verified. */
 export async function verifiedNames(db: Db, organizationId: string): Promise<string[]> {
   const { rows } = await db.query<Pick<GateServiceRow, 'definition'>>(
     `select ${gateServices.select('s', 'definition')} from read.gate_services s
@@ -51,7 +51,7 @@ export async function verifiedNames(db: Db, organizationId: string): Promise<str
   return rows.map(({ definition: { name } }) => name)
 }
 
-/** Whether the event has been applied. A command that makes it again is a repetition. */
+/** Returns true if the event was applied; a command that would append it again is a repeat. */
 export async function isServiceEventApplied(db: Db, eventId: string): Promise<boolean> {
   const { rowCount } = await db.query('select from read.gate_applied_events where event_id = $1', [
     eventId,
@@ -59,37 +59,37 @@ export async function isServiceEventApplied(db: Db, eventId: string): Promise<bo
   return rowCount === 1
 }
 
-const open = `read.gate_services s join read.organizations o on o.organization_id = s.organization_id
+const openServicesSql = `read.gate_services s join read.organizations o on o.organization_id = s.organization_id
   where s.status = 'active' and s.discoverable and o.status = 'active'`
-// Changes with what the registry says of the service.
-const mark = `s.service_id || ' ' || s.verified || ' ' || coalesce(s.verified_domain, '') || ' ' || s.definition_md5`
+// Changes whenever the registry entry of the service changes.
+const revisionSql = `s.service_id || ' ' || s.verified || ' ' || coalesce(s.verified_domain, '') || ' ' || s.definition_md5`
 
-/** The services that anyone may sign up for, by id: active, discoverable, and of an active organization. */
+/** Returns the services open for signup, by id: active, discoverable, and of an active organization. */
 export async function listRegistry(
   db: Db,
 ): Promise<{ version: string; services: GateServiceRow[] }> {
-  const { rows } = await db.query<GateServiceRow & { mark: string }>(
-    `select ${serviceFields}, ${mark} as mark from ${open} order by s.service_id`,
+  const { rows } = await db.query<GateServiceRow & { revision: string }>(
+    `select ${serviceFields}, ${revisionSql} as revision from ${openServicesSql} order by s.service_id`,
   )
-  const marks = rows.map(({ mark }) => mark)
+  const revisions = rows.map(({ revision }) => revision)
   return {
-    version: createHash('md5').update(marks.join()).digest('hex'),
-    services: rows.map(({ mark: _, ...service }) => service),
+    version: createHash('md5').update(revisions.join()).digest('hex'),
+    services: rows.map(({ revision: _, ...service }) => service),
   }
 }
 
 export async function registryVersion(db: Db): Promise<string> {
   const { rows } = await db.query<{ version: string }>({
     name: 'gate-registry-version',
-    text: `select md5(coalesce(string_agg(${mark}, ',' order by s.service_id), '')) as version from ${open}`,
+    text: `select md5(coalesce(string_agg(${revisionSql}, ',' order by s.service_id), '')) as version from ${openServicesSql}`,
   })
   const [row] = rows
   if (!row) throw new Error('the registry has no version')
   return row.version
 }
 
-/** The ids in use that differ from this one in runs of `-` and `_` at most, disabled services too. */
-export async function findIdsAlike(db: Db, serviceId: string): Promise<string[]> {
+/** Returns ids in use that equal this one except for runs of `-` and `_`. Includes disabled services. */
+export async function findSimilarServiceIds(db: Db, serviceId: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select service_id as id from read.gate_services
      where regexp_replace(service_id, '[-_]+', '_', 'g') = regexp_replace($1, '[-_]+', '_', 'g') order by service_id`,
@@ -98,7 +98,7 @@ export async function findIdsAlike(db: Db, serviceId: string): Promise<string[]>
   return rows.map(({ id }) => id)
 }
 
-/** The ids of the active services whose approvals go to this webhook endpoint. */
+/** Returns the ids of active services that send approvals to the webhook endpoint. */
 export async function activeServicesAt(db: Db, endpointId: string): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select service_id as id from read.gate_services
@@ -128,42 +128,39 @@ export async function findLoginByCode(
   return (await db.query<GateSessionRow>(text, [hashes])).rows[0]
 }
 
-/** A Gate session that can be erased, and the consent page's session that approved it. */
+/** Gate session to erase, with the consent page's session that approved it. */
 export type ErasableSession = Pick<
   GateSessionRow,
   'id' | 'organization_id' | 'environment' | 'gate_account_id' | 'proof_session_id' | 'is_erased'
 >
 
-const erasable =
+const erasableColumns =
   's.gate_session_id as id, s.organization_id, s.environment, s.gate_account_id, s.proof_session_id, s.is_erased'
 
-/** The signup of an account with all of its logins, or one session. */
+/** Returns the signup and all logins of an account, or a single session. */
 export async function erasableSessions(
   db: Db,
-  of: { gateAccountId: string } | { gateSessionId: string },
+  ids: { gateAccountId: string } | { gateSessionId: string },
 ): Promise<ErasableSession[]> {
   const [column, id] =
-    'gateAccountId' in of
-      ? ['gate_account_id', of.gateAccountId]
-      : ['gate_session_id', of.gateSessionId]
+    'gateAccountId' in ids
+      ? ['gate_account_id', ids.gateAccountId]
+      : ['gate_session_id', ids.gateSessionId]
   const { rows } = await db.query<ErasableSession>(
-    `select ${erasable} from read.gate_sessions s where s.${column} = $1 order by s.gate_session_id`,
+    `select ${erasableColumns} from read.gate_sessions s where s.${column} = $1 order by s.gate_session_id`,
     [id],
   )
   return rows
 }
 
-/**
- * Sessions that ended before the time, longest ago first; a signup whose agent token has been usable since is not among
- * them.
- */
-export async function agedSessions(
+/** Returns sessions that ended before the time, oldest first, except signups whose agent token was valid later. */
+export async function findSessionsEndedBefore(
   db: Db,
   before: number,
   limit: number,
 ): Promise<ErasableSession[]> {
   const { rows } = await db.query<ErasableSession>(
-    `select ${erasable} from read.gate_sessions s
+    `select ${erasableColumns} from read.gate_sessions s
      where not s.is_erased and s.expires_at < $1 and s.status <> 'pending' and s.delivery is distinct from 'waiting'
        and not exists (select from read.gate_agent_tokens t where t.gate_account_id = s.gate_account_id
          and t.gate_session_id = s.gate_session_id and t.status = 'active' and t.expires_at >= $1)
@@ -173,19 +170,19 @@ export async function agedSessions(
   return rows
 }
 
-const dueBy = {
+const dueConditions = {
   sessions: { where: `status = 'pending' and approval_started_at is null`, at: 'expires_at' },
   deliveries: { where: `delivery = 'waiting'`, at: 'delivery_expires_at' },
   codes: { where: `code = 'issued'`, at: 'code_expires_at' },
 } as const
 
-/** In random order, so that sessions of a partition that stands still do not block the others. */
+/** Returns due sessions in random order, so that those of a stuck partition do not block the others. */
 export async function dueGateSessions(
   db: Db,
-  what: keyof typeof dueBy,
+  kind: keyof typeof dueConditions,
   { now, limit }: { now: number; limit: number },
 ): Promise<GateSessionId[]> {
-  const { where, at } = dueBy[what]
+  const { where, at } = dueConditions[kind]
   const { rows } = await db.query<{ id: string }>(
     `select gate_session_id as id from read.gate_sessions where ${where} and ${at} <= $1
      order by random() limit $2`,
@@ -195,8 +192,8 @@ export async function dueGateSessions(
 }
 
 /**
- * The approved signups whose service has not answered yet and that no process works on. Organizations take
- * turns, so that one with many does not keep others out. Of each the longest waiting comes first.
+ * Returns approved signups that still wait for their service's response and that no process has leased. Organizations
+ * take turns (fair share); each one's longest waiting signup comes first.
  */
 export async function startedApprovals(
   db: Db,

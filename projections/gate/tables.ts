@@ -1,11 +1,11 @@
 import type { GateAccountId, GateSessionId } from '../../infra/ids.ts'
 import {
   column,
-  foreign,
   nullable,
   primaryKey,
   type RowOf,
   table,
+  untrustedText,
 } from '../../infra/postgres/table.ts'
 import type { Environment, GateRejection, GateServiceDefinition } from '../../schemas/events.ts'
 
@@ -17,11 +17,11 @@ export const gateServices = table(
     organization_id: column.id(),
     environment: column.text<Environment>(),
     status: column.text<'active' | 'disabled'>(),
-    /** The operator vouches for who is behind it. */
+    /** True if the operator verified the identity of its owner. */
     verified: column.boolean(),
-    /** The registrable domain of its website, where the service has shown that it holds it. */
+    /** Registrable domain of the website; null until its ownership is proven. */
     verified_domain: nullable(column.text()),
-    /** From the definition, as the next column, for the indexes. */
+    // Copies from the definition, for indexes.
     discoverable: column.boolean(),
     webhook_endpoint_id: nullable(column.id()),
     definition: column.json<GateServiceDefinition>(),
@@ -40,52 +40,52 @@ export type GateServiceRow = Omit<
   'discoverable' | 'webhook_endpoint_id'
 >
 
-/** A signup, or a login to an account that a signup made. */
+/** Signups, and logins to accounts that a signup created. */
 export const gateSessions = table('gate_sessions', {
   id: primaryKey(column.id<GateSessionId>(), 'gate_session_id'),
   kind: column.text<'signup' | 'login'>(),
   service_id: column.id(),
-  /** Whose service it is; null = the built-in one. */
+  /** Owner of the service; null for the built-in service. */
   organization_id: nullable(column.id()),
   environment: column.text<Environment>(),
-  account_name: foreign(column.text()),
-  /** JSON object as it was sent; null for none, and of logins. */
-  metadata: nullable(foreign(column.text())),
-  /** What is delivered is sealed to this key. Only a signup has it, and a poll token. */
+  account_name: untrustedText(column.text()),
+  /** JSON object as sent; null for logins. */
+  metadata: nullable(untrustedText(column.text())),
+  // Only for signups: the key that deliveries are sealed to, and the poll token.
   delivery_key_id: nullable(column.text()),
   delivery_public_key: nullable(column.text()),
   poll_token_hash: nullable(column.text()),
-  requested_ip: nullable(foreign(column.text())),
-  requested_user_agent: nullable(foreign(column.text())),
+  requested_ip: nullable(untrustedText(column.text())),
+  requested_user_agent: nullable(untrustedText(column.text())),
   opened_at: column.bigint(),
   expires_at: column.bigint(),
-  /** Where the browser goes once a login is approved, as the consent page shows it. */
-  dashboard_login_url: nullable(foreign(column.text())),
-  /** supported: the agent can pass a code on; waiting: a person approved, and the code has not come yet. */
+  /** URL that the browser opens after a login is approved. */
+  dashboard_login_url: nullable(untrustedText(column.text())),
+  /** `supported`: the agent can relay a code. `waiting`: a person approved, and the code has not arrived yet. */
   claim: nullable(column.text<'supported' | 'waiting' | 'claimed'>()),
   claim_code_hash: nullable(column.text()),
   claim_failures: column.integer(),
   confirmation_code: column.text(),
-  /** Nothing of it says who requested it any more, and it has ended. */
+  /** True once everything about the requester is deleted. */
   is_erased: column.boolean(),
-  /** A session is pending for some seconds after its time is over, because its end is an event. */
+  /** Stays `pending` for some seconds after `expires_at`, until the event of its expiry is applied. */
   status: column.text<'pending' | 'approved' | 'rejected' | 'expired'>(),
   resolved_at: nullable(column.bigint()),
   rejection: nullable(column.text<GateRejection>()),
-  problem: nullable(foreign(column.text())),
+  problem: nullable(untrustedText(column.text())),
   gate_account_id: nullable(column.text<GateAccountId>()),
   webhook_endpoint_id: nullable(column.text()),
-  /** Set while a person has approved a signup and the service has not answered yet. */
+  /** Time when a person approved the signup and the service was called. */
   approval_started_at: nullable(column.bigint()),
   approve_token_hash: nullable(column.text()),
   verdict: nullable(column.text()),
   risk_score: nullable(column.integer()),
-  /** sid_... of the consent page that approved. */
+  /** Session (`sid_...`) of the consent page that approved. */
   proof_session_id: nullable(column.text()),
-  /** Names that the person who approved lets into the agent's env file. */
+  /** Variable names that the approver allows in the agent's env file. */
   accepted_env_vars: nullable(column.json<string[]>()),
   delivery: nullable(column.text<'waiting' | 'acknowledged' | 'expired'>()),
-  /** Both envelopes under the vault's data key; null once the delivery has ended. */
+  /** Both envelopes, encrypted with the vault's data key; null once acknowledged or expired. */
   delivery_sealed: nullable(column.bytea()),
   delivery_expires_at: nullable(column.bigint()),
   ack_token_hash: nullable(column.text()),
@@ -103,7 +103,7 @@ export const gateAgentTokens = table('gate_agent_tokens', {
   service_id: column.id(),
   organization_id: nullable(column.id()),
   environment: column.text<Environment>(),
-  account_name: foreign(column.text()),
+  account_name: untrustedText(column.text()),
   token_hash: column.text(),
   status: column.text<'active' | 'revoked'>(),
   created_at: column.bigint(),
@@ -113,7 +113,7 @@ export type AgentTokenRow = RowOf<typeof gateAgentTokens>
 
 export const gateAppliedEvents = table('gate_applied_events', { event_id: primaryKey(column.id()) })
 
-/** What falls due is found without reading what is settled, which is nearly all of it. */
+// Partial indexes find due rows without reading the settled ones, which are nearly all.
 export const gateReadIndexes = `
   create index on gate_services (organization_id, environment, created_at, service_id);
   create index on gate_services (service_id) where status = 'active' and discoverable;

@@ -6,7 +6,7 @@ export function evolveOrganization(
   state: OrganizationRow | undefined,
   event: DomainEvent,
 ): OrganizationRow | undefined {
-  if (event.type === 'OrganizationCreated') return state ?? created(event.data)
+  if (event.type === 'OrganizationCreated') return state ?? newOrganization(event.data)
   if (!state) return undefined
   switch (event.type) {
     case 'OrganizationRenamed':
@@ -24,16 +24,16 @@ export function evolveOrganization(
     case 'OrganizationCapabilityEnabled':
       return {
         ...state,
-        capabilities: [...without(state, event.data.capability), event.data.capability],
+        capabilities: [...capabilitiesWithout(state, event.data.capability), event.data.capability],
       }
     case 'OrganizationCapabilityDisabled':
-      return { ...state, capabilities: without(state, event.data.capability) }
+      return { ...state, capabilities: capabilitiesWithout(state, event.data.capability) }
     default:
       return state
   }
 }
 
-function created({
+function newOrganization({
   organization_id,
   name,
   slug,
@@ -51,8 +51,8 @@ function created({
   }
 }
 
-function without({ capabilities }: OrganizationRow, capability: string): string[] {
-  return capabilities.filter((known) => known !== capability)
+function capabilitiesWithout({ capabilities }: OrganizationRow, capability: string): string[] {
+  return capabilities.filter((name) => name !== capability)
 }
 
 function withStatus(
@@ -63,9 +63,9 @@ function withStatus(
   return { ...state, status, updated_at: at }
 }
 
-/** The key after an event about it; undefined while it has not been issued. A revoked key stays revoked. */
+/** Returns the key after the event; undefined before it is issued. A revoked key stays revoked. */
 export function evolveKey(state: ApiKeyRow | undefined, event: DomainEvent): ApiKeyRow | undefined {
-  if (event.type === 'ApiKeyIssued') return state ?? issued(event.data)
+  if (event.type === 'ApiKeyIssued') return state ?? newKey(event.data)
   if (!state) return undefined
   switch (event.type) {
     case 'ApiKeyRenamed':
@@ -86,7 +86,7 @@ export function evolveKey(state: ApiKeyRow | undefined, event: DomainEvent): Api
   }
 }
 
-function issued({ key_id, issued_at, ...data }: ApiKeyIssued): ApiKeyRow {
+function newKey({ key_id, issued_at, ...data }: ApiKeyIssued): ApiKeyRow {
   const times = {
     created_at: issued_at,
     rotated_at: null,

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { appliedRow, evolveIn, type Projection } from '../../infra/event-store/projection.ts'
-import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -25,8 +25,8 @@ export const organizationsProjection: Projection = {
 const keyIdOf = (data: RecordedEvent['data']): string[] =>
   'key_id' in data && data.key_id !== null ? [data.key_id] : []
 
-// One partition has all events of an organization.
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+// A partition has all events of an organization.
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const organizationIds = events.map(organizationIdOf)
   const keyIds = events.flatMap(({ data }) => keyIdOf(data))
   const states = await loadRows(tx, organizations, { by: 'id', ids: organizationIds })
@@ -42,16 +42,16 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   ]
 }
 
-// Neither a cached key nor the recipients of sealed tokens depend on these.
-const unseen: ReadonlySet<string> = new Set([
+// These change neither cached keys nor the recipients of sealed tokens.
+const ignoredTypes: ReadonlySet<string> = new Set([
   'OrganizationCreated',
   'OrganizationRenamed',
   'ApiKeyRenamed',
 ])
 
 function subjectsOf(events: RecordedEvent[]): string[] {
-  const seen = events.filter(({ type }) => !unseen.has(type))
-  return [...new Set(seen.map(organizationIdOf))]
+  const relevant = events.filter(({ type }) => !ignoredTypes.has(type))
+  return [...new Set(relevant.map(organizationIdOf))]
 }
 
 function organizationIdOf({ data }: RecordedEvent): string {

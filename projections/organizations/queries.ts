@@ -14,14 +14,14 @@ export async function findOrganization(
   db: Db,
   organizationId: string,
 ): Promise<OrganizationRow | undefined> {
-  return one(db, 'o.organization_id = $1', organizationId)
+  return findBy(db, 'o.organization_id = $1', organizationId)
 }
 
 export async function findOrganizationBySlug(
   db: Db,
   slug: string,
 ): Promise<OrganizationRow | undefined> {
-  return one(db, 'o.slug = $1', slug)
+  return findBy(db, 'o.slug = $1', slug)
 }
 
 export async function listOrganizations(db: Db): Promise<OrganizationRow[]> {
@@ -43,7 +43,7 @@ export async function organizationStatuses(
   return new Map(rows.map(({ id, status }) => [id, status]))
 }
 
-async function one(db: Db, where: string, value: string): Promise<OrganizationRow | undefined> {
+async function findBy(db: Db, where: string, value: string): Promise<OrganizationRow | undefined> {
   const { rows } = await db.query<OrganizationRow>(
     `select ${organizations.select('o')} from read.organizations o where ${where}
      order by o.created_at, o.organization_id limit 1`,
@@ -57,7 +57,7 @@ export async function findKeyByLookupHash(
   db: Db,
   hashes: string[],
 ): Promise<KeyRecord | undefined> {
-  const { rows } = await db.query<KeyOfOrganization>({
+  const { rows } = await db.query<KeyWithOrganization>({
     name: 'find-key',
     text: `select ${apiKeys.select('k')}, o.status as organization_status,
         ${organizations.select('o', 'capabilities')},
@@ -78,14 +78,14 @@ export async function findKeyByLookupHash(
   return { principal: principalOf(key), status, graceExpiresAt, organizationStatus }
 }
 
-interface KeyOfOrganization extends ApiKeyRow, Pick<OrganizationRow, 'capabilities'> {
+interface KeyWithOrganization extends ApiKeyRow, Pick<OrganizationRow, 'capabilities'> {
   organization_status: OrganizationRow['status']
   shortens_addresses: boolean
   rate_limit: number | null
   origins: string[]
 }
 
-function principalOf(key: KeyOfOrganization): KeyPrincipal {
+function principalOf(key: KeyWithOrganization): KeyPrincipal {
   const base = {
     keyId: asId('key', key.id),
     organizationId: asId('org', key.organization_id),
@@ -105,16 +105,13 @@ function principalOf(key: KeyOfOrganization): KeyPrincipal {
   return { ...base, type: 'publishable', clientTarget, allowedOrigins, shortensAddresses }
 }
 
-/** A secret key that must open the sealed tokens of its organization and environment. */
+/** Secret key that must be able to open sealed tokens of its organization and environment. */
 export interface RecipientKey {
   keyId: KeyId
   secretHashSealed: Buffer
 }
 
-/**
- * The active secret keys, and the rotating ones whose grace has not ended at `now`, newest first. A token has
- * a limited number of recipients.
- */
+/** Returns the active secret keys and the rotating ones still in grace at `now`, newest first. */
 export async function recipientKeys(
   db: Db,
   organizationId: string,
@@ -132,7 +129,7 @@ export async function recipientKeys(
   return rows.map(({ id, sealed }) => ({ keyId: asId('key', id), secretHashSealed: sealed }))
 }
 
-/** The oldest and the newest secret key that there ever was, in every organization. */
+/** Returns the oldest and the newest secret key of all organizations, revoked ones included. */
 export async function outermostSecretKeys(db: Db): Promise<RecipientKey[]> {
   const outermost = (order: 'asc' | 'desc') => `(select key_id as id, secret_hash_sealed as sealed
     from read.api_keys where secret_hash_sealed is not null order by created_at ${order} limit 1)`
@@ -206,7 +203,7 @@ export async function listKeys(
   return { rows: rows.slice(0, limit), hasMore: rows.length > limit }
 }
 
-export async function endedGraces(
+export async function findEndedGraces(
   db: Db,
   { now, limit }: { now: number; limit: number },
 ): Promise<{ organizationId: string; keyId: string }[]> {

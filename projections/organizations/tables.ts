@@ -1,10 +1,10 @@
 import {
   column,
-  foreign,
   nullable,
   primaryKey,
   type RowOf,
   table,
+  untrustedText,
 } from '../../infra/postgres/table.ts'
 import type { ClientTarget, Environment, KeyType } from '../../schemas/events.ts'
 
@@ -13,13 +13,13 @@ export type OrganizationStatus = 'active' | 'suspended' | 'deleted'
 /** Times are epoch milliseconds. */
 export const organizations = table('organizations', {
   id: primaryKey(column.id(), 'organization_id'),
-  name: foreign(column.text()),
+  name: untrustedText(column.text()),
   slug: column.id(),
   status: column.text<OrganizationStatus>(),
-  /** Units in 60 seconds of the bucket that all its secret keys share; null = the server's default. */
+  /** Rate limit that all secret keys share, in units per 60 seconds; null = the server's default. */
   secret_limit: nullable(column.bigint()),
   publishable_limit: nullable(column.bigint()),
-  /** What it may use that is off by default. */
+  /** Enabled features that are off by default. */
   capabilities: column.json<readonly string[]>(),
   created_at: column.bigint(),
   updated_at: column.bigint(),
@@ -31,7 +31,7 @@ export const apiKeys = table('api_keys', {
   organization_id: column.id(),
   type: column.text<KeyType>(),
   environment: column.text<Environment>(),
-  name: foreign(column.text()),
+  name: untrustedText(column.text()),
   client_target: column.text<ClientTarget>(),
   /** null for secret keys. */
   allowed_origins: nullable(column.json<string[]>()),
@@ -46,17 +46,14 @@ export const apiKeys = table('api_keys', {
   created_at: column.bigint(),
   rotated_at: nullable(column.bigint()),
   revoked_at: nullable(column.bigint()),
-  /** A rotating key stops working here. */
+  /** Time when a rotating key stops working. */
   grace_expires_at: nullable(column.bigint()),
 })
 export type ApiKeyRow = RowOf<typeof apiKeys>
 
 export const appliedEvents = table('applied_events', { event_id: primaryKey(column.id()) })
 
-/**
- * The slug's index is not unique: the lock that the command takes keeps slugs apart, and a projection must apply
- * whatever the log says.
- */
+// The index on slugs is not unique: the command's lock keeps slugs distinct, and a projection must apply every event.
 export const organizationReadIndexes = `
   create index on organizations (slug);
   create index on api_keys (lookup_hash);

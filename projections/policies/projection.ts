@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { appliedRow, type Projection } from '../../infra/event-store/projection.ts'
-import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -15,7 +15,7 @@ import {
 
 const tables = [dataPolicies, dataExpirations, scoringModels, agentDirectories, policyAppliedEvents]
 
-/** What is recorded of each organization's visitors, what of it has ended, by which models they are scored, and which agents it trusts. */
+/** Data policies, retention cutoffs, scoring models and trusted agent directories of organizations. */
 export const policiesProjection: Projection = {
   name: 'policies',
   version: 4,
@@ -35,7 +35,7 @@ export const policiesProjection: Projection = {
   ],
 }
 
-async function apply(_: Tx, events: RecordedEvent[]): Promise<Part[]> {
+async function apply(_: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   return [
     ...saveRows(dataPolicies, latestOf(policiesIn(events), organizationOf)),
     ...saveRows(dataExpirations, latestOf(expirationsIn(events), organizationOf)),
@@ -45,9 +45,9 @@ async function apply(_: Tx, events: RecordedEvent[]): Promise<Part[]> {
   ]
 }
 
-// Each event says all of what it is about, so the last one of that counts.
-function latestOf<D>(all: D[], subjectOf: (data: D) => string): D[] {
-  return [...new Map(all.map((data) => [subjectOf(data), data])).values()]
+// Each event has the whole state of its subject, so the last one wins.
+function latestOf<D>(events: D[], subjectOf: (data: D) => string): D[] {
+  return [...new Map(events.map((data) => [subjectOf(data), data])).values()]
 }
 
 const organizationOf = ({ organization_id }: { organization_id: string }) => organization_id

@@ -10,7 +10,7 @@ import {
   scoringModels,
 } from './tables.ts'
 
-/** Undefined where it has never had a policy of its own. */
+/** Returns undefined if the organization has always had the default policy. */
 export async function findDataPolicy(
   db: Db,
   organizationId: string,
@@ -33,7 +33,7 @@ export async function findDataExpiration(
   return rows[0]
 }
 
-/** Every organization, deleted ones too, with its policy and what of its data has ended. */
+/** Returns every organization, including deleted ones, with its policy and retention cutoffs. */
 export async function listRetention(
   db: Db,
 ): Promise<
@@ -49,21 +49,21 @@ export async function listRetention(
   return rows
 }
 
-export async function allowingMinimalMode(db: Db): Promise<string[]> {
+export async function findMinimalModeOrganizations(db: Db): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     'select organization_id as id from read.data_policies where allows_minimal_mode',
   )
   return rows.map(({ id }) => id)
 }
 
-export async function findEndedData(db: Db): Promise<DataExpirationRow[]> {
+export async function findRetentionCutoffs(db: Db): Promise<DataExpirationRow[]> {
   const { rows } = await db.query<DataExpirationRow>(
     `select ${dataExpirations.select('e')} from read.data_expirations e order by e.organization_id`,
   )
   return rows
 }
 
-/** Changes of an organization's scoring model and of everybody's, in the order of the log. */
+/** Returns the changes of an organization's scoring model and of the default model, in log order. */
 export async function listModelChanges(
   db: Db,
   organizationId: string | null,
@@ -79,7 +79,7 @@ export async function listModelChanges(
   }
 }
 
-/** Those of all organizations, in the order of the log; of events that are known without their documents. */
+/** Returns the model changes of all organizations, in log order; without the documents of `known` events. */
 export async function listNewModelChanges(
   db: Db,
   known: string[],
@@ -95,7 +95,7 @@ export async function listNewModelChanges(
   return rows
 }
 
-/** Those that the organization trusts, by their domains. */
+/** Returns the directories that the organization trusts, by domain. */
 export async function findAgentDirectories(
   db: Db,
   organizationId: string,
@@ -108,7 +108,7 @@ export async function findAgentDirectories(
   return rows
 }
 
-/** Those of all organizations. */
+/** Returns the trusted directories of all organizations. */
 export async function trustedDirectories(
   db: Db,
 ): Promise<Pick<AgentDirectoryRow, 'organization_id' | 'domain' | 'name'>[]> {

@@ -1,6 +1,6 @@
 import { column, nullable, primaryKey, type RowOf, table } from '../../infra/postgres/table.ts'
 
-/** How long the data of an organization stay, in days; 0 = for ever, null = the operator's default. */
+/** Retention in days; 0 = unlimited, null = the operator's default. */
 export interface RetentionDays {
   session_days: number | null
   decision_days: number | null
@@ -17,13 +17,13 @@ export const dataPolicies = table('data_policies', {
   shortens_addresses: column.boolean(),
   allows_minimal_mode: column.boolean(),
   changed_at: column.bigint(),
-  /** Columns that analysts do not see; null = the default ones. */
+  /** Columns hidden from analysts; null = the default ones. */
   hidden_facts: nullable(column.textArray()),
   facts_topic: column.boolean(),
 })
 export type DataPolicyRow = RowOf<typeof dataPolicies>
 
-/** What has ended, as the newest event says it. Times are epoch milliseconds; null = nothing ever. */
+/** Retention cutoffs of the newest event, in epoch milliseconds; null = nothing has expired yet. */
 export const dataExpirations = table('data_expirations', {
   organization_id: primaryKey(column.id()),
   sessions_before: nullable(column.bigint()),
@@ -34,7 +34,7 @@ export const dataExpirations = table('data_expirations', {
 })
 export type DataExpirationRow = RowOf<typeof dataExpirations>
 
-/** Each change of a scoring model, as its event says. */
+/** Changes of scoring models, one per event. */
 export const scoringModels = table('scoring_models', {
   event_id: primaryKey(column.id()),
   log_offset: column.bigint(),
@@ -47,13 +47,13 @@ export const scoringModels = table('scoring_models', {
 })
 export type ScoringModelRow = RowOf<typeof scoringModels>
 
-/** Directories of agents' keys that an organization trusts, or has trusted. */
+/** Directories of agent keys that an organization trusts, or has trusted. */
 export const agentDirectories = table(
   'agent_directories',
   {
     organization_id: column.id(),
     domain: column.id(),
-    /** What the organization calls whoever signs. */
+    /** The organization's name for the signer. */
     name: nullable(column.text()),
     is_trusted: column.boolean(),
     changed_at: column.bigint(),

@@ -2,20 +2,21 @@ import { hash } from 'node:crypto'
 import type { Behavior } from '../../schemas/observations.ts'
 
 /**
- * The summary of input for comparison with nearly equal ones, as of a replay whose numbers were changed a little. Candidates are
- * found by coarse digests, of which a changed copy has at least one in common, and then compared number by number.
+ * Near-duplicate detection of input, to find replays whose numbers were changed a little. As in locality-sensitive
+ * hashing, a profile has three coarse digests, and a changed copy shares at least one of them with its original.
+ * Sessions that share a digest are then compared number by number.
  */
-export interface Hands {
-  /** Each is of eight numbers, rounded to cells of a grid of its own. */
+export interface InputProfile {
+  /** Digests of up to eight numbers each, rounded to the cells of a grid. */
   digests: string[]
-  /** A digest of how fast and how evenly the hands move. null = too little was timed. */
+  /** Digest of the speed and evenness of input; null if too little was timed. */
   pace: string | null
-  /** The logarithms of all numbers, two bytes each, in base64url. */
+  /** Logarithms of all numbers, two bytes each, in base64url. */
   numbers: string
 }
 
-// Sums of others, such as the number of all events, would say nothing more.
-const members = {
+// Sums of other members, such as the number of all events, are left out.
+const comparedMembers = {
   mouse: [
     'moves',
     'clicks',
@@ -46,124 +47,125 @@ const members = {
   ],
 } as const satisfies { [C in keyof Behavior]?: readonly (keyof Behavior[C])[] }
 
-const compared: (readonly [channel: string, name: string])[] = Object.entries(members).flatMap(
-  ([channel, names]) => names.map((name) => [channel, name] as const),
-)
-const paced = ['interval_mean', 'interval_std', 'hold_mean', 'hold_std', 'speed_std', 'radius_std']
+const compared: (readonly [channel: string, member: string])[] = Object.entries(
+  comparedMembers,
+).flatMap(([channel, members]) => members.map((member) => [channel, member] as const))
+const timingMembers = ['interval_mean', 'interval_std', 'hold_mean', 'hold_std']
+const paceMembers = [...timingMembers, 'speed_std', 'radius_std']
 
-// Fewer numbers may be nearly equal by chance.
-const fewestNumbers = 6
-const fewestTimed = 3
-const numbersInDigest = 8
-/** As many as the read model has columns for. */
+// Fewer numbers can be nearly equal by chance.
+const minNumbers = 6
+const minPaceNumbers = 3
+const numbersPerDigest = 8
+// The read model has one column for each.
 const digestCount = 3
-// As wide as a number grows by a third: noise of 3 % seldom leaves it.
-const cell = 0.3
-// The stored logarithms are multiples of this.
+// A number grows by a third across a cell, so noise of 3 % seldom leaves it.
+const cellWidth = 0.3
+// Stored logarithms are multiples of this.
 const unit = 0.001
 // Two copies with noise of 3 % each are 6 % apart.
-const farthest = 0.065
-// One of so many numbers may be anything.
-const oddOneIn = 12
+const maxNoise = 0.065
+const numbersPerOutlier = 12
 
-/** null where there is too little to compare. */
-export function handsOf(behavior: Behavior): Hands | null {
+/** Returns null if there is too little to compare. */
+export function inputProfileOf(behavior: Behavior): InputProfile | null {
   const numbers = logarithmsOf(behavior)
   const present = numbers.flatMap((number, i) => (number > 0 ? [i] : []))
-  if (present.length < fewestNumbers) return null
-  const timed = present.filter((i) => paced.includes(compared[i]?.[1] ?? ''))
+  if (present.length < minNumbers) return null
+  const timed = present.filter((i) => paceMembers.includes(compared[i]?.[1] ?? ''))
   return {
     digests: Array.from({ length: digestCount }, (_, n) =>
-      digest(numbers, { chosen: chosen(present, n), shift: n / digestCount }),
+      digest(numbers, { places: placesOf(present, n), shift: n / digestCount }),
     ),
-    pace: timed.length < fewestTimed ? null : digest(numbers, { chosen: timed, shift: 0 }),
-    numbers: packed(numbers),
+    pace: timed.length < minPaceNumbers ? null : digest(numbers, { places: timed, shift: 0 }),
+    numbers: pack(numbers),
   }
 }
 
 function logarithmsOf(behavior: Behavior): number[] {
   const channels: Record<string, Record<string, number | null>> = behavior
-  return compared.map(([channel, name]) =>
-    Math.log1p(100 * Math.max(0, channels[channel]?.[name] ?? 0)),
+  return compared.map(([channel, member]) =>
+    Math.log1p(100 * Math.max(0, channels[channel]?.[member] ?? 0)),
   )
 }
 
-// Where there are many numbers, each digest has others.
-function chosen(present: number[], n: number): number[] {
-  const from = Math.floor((n * present.length) / digestCount)
-  const turned = [...present.slice(from), ...present.slice(0, from)]
-  return turned.slice(0, numbersInDigest).sort((one, other) => one - other)
+// Returns the places of the numbers in the n-th digest. With many numbers, each digest starts at a different one.
+function placesOf(present: number[], n: number): number[] {
+  const start = Math.floor((n * present.length) / digestCount)
+  const rotated = [...present.slice(start), ...present.slice(0, start)]
+  return rotated.slice(0, numbersPerDigest).sort((a, b) => a - b)
 }
 
-// Each number has a grid that begins elsewhere, by the golden ratio.
-function digest(numbers: number[], { chosen, shift }: { chosen: number[]; shift: number }): string {
-  const cells = chosen.map((i, n) => {
-    const begin = (shift + n * 0.618) % 1
-    return `${i}:${Math.floor((numbers[i] ?? 0) / cell + begin)}`
+// The golden ratio spreads the offsets of the grids, so that numbers do not reach their cell borders together.
+function digest(numbers: number[], { places, shift }: { places: number[]; shift: number }): string {
+  const cells = places.map((place, n) => {
+    const offset = (shift + n * 0.618) % 1
+    return `${place}:${Math.floor((numbers[place] ?? 0) / cellWidth + offset)}`
   })
   return hash('sha256', cells.join()).slice(0, 16)
 }
 
-function packed(numbers: number[]): string {
+function pack(numbers: number[]): string {
   const bytes = Buffer.alloc(2 * numbers.length)
   for (const [i, number] of numbers.entries())
     bytes.writeUInt16BE(Math.min(0xffff, Math.round(number / unit)), 2 * i)
   return bytes.toString('base64url')
 }
 
-/** Whether the numbers of two sessions are those of one, but for noise. */
-export function areNear(one: Buffer, other: Buffer): boolean {
-  if (one.length !== other.length) return false
-  let [odd, present] = [0, 0]
-  for (let at = 0; at < one.length; at += 2) {
-    const [a, b] = [one.readUInt16BE(at), other.readUInt16BE(at)]
+/** Returns true if two sessions have the same numbers except for noise, with one outlier in twelve. */
+export function areNear(first: Buffer, second: Buffer): boolean {
+  if (first.length !== second.length) return false
+  let [outliers, present] = [0, 0]
+  for (let at = 0; at < first.length; at += 2) {
+    const [a, b] = [first.readUInt16BE(at), second.readUInt16BE(at)]
     if (a > 0 || b > 0) present += 1
-    if (Math.abs(a - b) > farthest / unit) odd += 1
+    if (Math.abs(a - b) > maxNoise / unit) outliers += 1
   }
-  return odd * oddOneIn <= present
+  return outliers * numbersPerOutlier <= present
 }
 
-// Two copies whose numbers were each changed by up to 15 % are this far apart at most.
-const farthestCopy = 0.31
-// Equal to the rounding of what is stored.
-const equal = 0.003
-// Few numbers are close by chance more often.
+// Two copies whose numbers were each changed by up to 15 % are at most this far apart.
+const maxCopyDistance = 0.31
+// Rounding of the stored logarithms.
+const equalDistance = 0.003
+// With fewer numbers than this, more of them must be close, and more copies are needed.
 const manyNumbers = 10
-const closeShare = { many: 0.9, few: 0.95 }
-// So many alike among 20 sessions people hardly ever have by chance.
-const fewestCopies = { many: 2, few: 7 }
+const minCloseShare = { many: 0.9, few: 0.95 }
+// Among 20 sessions, people seldom have this many alike by chance.
+const minCopies = { many: 2, few: 7 }
 
 /**
- * Returns true where two sessions' input may be copies of one recording: nearly all numbers within 31 %, or half of them
- * equal. Two people are that alike now and then, so `copiesAmong` decides.
+ * Returns true if the input of two sessions may be copied from one recording: nearly all numbers are within 31 %, or
+ * half of the large ones are equal. Two people can be that alike, so only `countCopies` decides.
  */
-export function areCopies(one: Buffer, other: Buffer): boolean {
-  if (one.length !== other.length) return false
-  let [present, close, large, equals] = [0, 0, 0, 0]
-  for (let at = 0; at < one.length; at += 2) {
-    const [a, b] = [one.readUInt16BE(at) * unit, other.readUInt16BE(at) * unit]
+export function areCopies(first: Buffer, second: Buffer): boolean {
+  if (first.length !== second.length) return false
+  let [present, close, large, equal] = [0, 0, 0, 0]
+  for (let at = 0; at < first.length; at += 2) {
+    const [a, b] = [first.readUInt16BE(at) * unit, second.readUInt16BE(at) * unit]
     if (a === 0 && b === 0) continue
     present += 1
-    const most = Math.expm1(Math.max(a, b)) / 100
-    const least = Math.expm1(Math.min(a, b)) / 100
-    // A click more or less.
-    const isSmall = most < 4.01
-    if (Math.abs(a - b) <= farthestCopy || (isSmall && most - least < 1.01)) close += 1
+    const max = Math.expm1(Math.max(a, b)) / 100
+    const min = Math.expm1(Math.min(a, b)) / 100
+    const isSmall = max < 4.01
+    // A small count may differ by one, such as one more click.
+    if (Math.abs(a - b) <= maxCopyDistance || (isSmall && max - min < 1.01)) close += 1
     if (!isSmall) large += 1
-    if (!isSmall && Math.abs(a - b) <= equal) equals += 1
+    if (!isSmall && Math.abs(a - b) <= equalDistance) equal += 1
   }
-  const isChanged = equals >= 3 && equals >= large / 2
-  return isChanged || close >= present * (present < manyNumbers ? closeShare.few : closeShare.many)
+  const isHalfEqual = equal >= 3 && equal >= large / 2
+  const { few, many } = minCloseShare
+  return isHalfEqual || close >= present * (present < manyNumbers ? few : many)
 }
 
-/** Counts the copies of the hands among up to 20 others; 0 unless they abound. */
-export function copiesAmong(others: readonly Buffer[], hands: Buffer): number {
-  const copies = others.filter((other) => areCopies(hands, other)).length
+/** Returns how many of up to 20 other profiles may be copies; 0 if so few can be alike by chance. */
+export function countCopies(others: readonly Buffer[], profile: Buffer): number {
+  const copies = others.filter((other) => areCopies(profile, other)).length
   let present = 0
-  for (let at = 0; at < hands.length; at += 2) if (hands.readUInt16BE(at) > 0) present += 1
-  return copies >= (present < manyNumbers ? fewestCopies.few : fewestCopies.many) ? copies : 0
+  for (let at = 0; at < profile.length; at += 2) if (profile.readUInt16BE(at) > 0) present += 1
+  return copies >= (present < manyNumbers ? minCopies.few : minCopies.many) ? copies : 0
 }
 
-/** Hands as they stand behind the hash of the behavior in a decision. */
-export const handsText = ({ digests, pace, numbers }: Hands): string =>
+/** Returns the text that follows the hash in `behavior_hash` of a decision. */
+export const serializeInputProfile = ({ digests, pace, numbers }: InputProfile): string =>
   [...digests, pace ?? '', numbers].join('.')

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import { type Part, unnest } from '../../infra/postgres/arrays.ts'
+import { type Cte, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { RowOf } from '../../infra/postgres/table.ts'
 import { eventTopics, type VisitorErased } from '../../schemas/events.ts'
@@ -14,9 +14,7 @@ import {
   windows,
 } from './tables.ts'
 
-/**
- * Scoring counts repeats in it: each session of the last day, with its keys.
- */
+/** Sessions of the last day with their keys, in which scoring counts repeats. */
 export const repeatsProjection: Projection = {
   name: 'repeats',
   version: 2,
@@ -25,7 +23,7 @@ export const repeatsProjection: Projection = {
   ddl: repeats.ddl + repeatApplyIndexes,
   indexes: repeatReadIndexes,
   appliedIn: [],
-  gatherMs: 250,
+  batchDelayMs: 250,
   isExclusive: () => false,
   apply,
   erase,
@@ -36,15 +34,15 @@ type UserEvent = Extract<RecordedEvent, { type: 'ClientUserAttached' | 'ClientUs
 type RepeatRow = RowOf<typeof repeats>
 type UserRow = Pick<RepeatRow, 'session_id' | 'client_user' | 'user_at'>
 
-// A session has its first decision before it is given a user, so the order within a batch does not matter.
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+// A session's first decision precedes its user events, so writing decisions first is safe.
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const scored = events.filter((event): event is ScoredEvent => event.type === 'SessionScored')
-  await saveSessions(tx, latest(scored.map(sessionRow), 'observed_at'))
+  await saveSessions(tx, latestBySession(scored.map(sessionRow), 'observed_at'))
   const users = events.filter(isUserEvent).filter(({ isErased }) => !isErased)
-  return userWrites(latest(users.map(userRow), 'user_at'))
+  return userWrites(latestBySession(users.map(userRow), 'user_at'))
 }
 
-// The row stays until it is a day old, as it decides how old those of others may get.
+// Keeps the row until it expires, because the newest row of a partition decides which rows expire.
 async function erase(tx: Tx, erased: VisitorErased[]): Promise<void> {
   await tx.query(
     `update repeats set ${keyNames.map((name) => `${name} = null`).join(', ')}, hands = null, client_user = null, user_at = null
@@ -57,15 +55,16 @@ function isUserEvent(event: RecordedEvent): event is UserEvent {
   return event.type === 'ClientUserAttached' || event.type === 'ClientUserCleared'
 }
 
-// By session, the last of those with the highest time: a repeated event does not bring back an old state.
-function latest<K extends string, R extends { session_id: string } & Record<K, number | null>>(
-  rows: R[],
-  time: K,
-): R[] {
+// Returns each session's row with the highest time, the last one on a tie, so that a repeated event restores no old
+// state.
+function latestBySession<
+  K extends string,
+  R extends { session_id: string } & Record<K, number | null>,
+>(rows: R[], time: K): R[] {
   const bySession = new Map<string, R>()
   for (const row of rows) {
-    const known = bySession.get(row.session_id)
-    if (!known || Number(known[time]) <= Number(row[time])) bySession.set(row.session_id, row)
+    const current = bySession.get(row.session_id)
+    if (!current || Number(current[time]) <= Number(row[time])) bySession.set(row.session_id, row)
   }
   return [...bySession.values()]
 }
@@ -103,22 +102,22 @@ const replaced = ['observed_at', ...keyNames, 'hands']
   .map((name) => `${name} = excluded.${name}`)
   .join(', ')
 
-// After a silence all of a partition is old at once. So many rows a statement bound what is locked.
+// After a pause, a whole partition expires at once. Limits the rows that one statement locks.
 const chunk = 5000
 
-// The order makes Postgres walk the index from its old end, however many rows it believes to match.
-const pruned = (bounds: string) => `delete from repeats where session_id = any(array(
+// The order makes Postgres walk the index from its old end, whatever its row estimate.
+const pruneSql = (bounds: string) => `delete from repeats where session_id = any(array(
   select old.session_id from ${bounds} as bound cross join lateral (
     select session_id from repeats r where r.log_partition = bound.log_partition and r.opened_at < bound.before
     order by r.opened_at limit ${chunk}
   ) old)) returning 1`
 
-// One statement: writes the sessions, and deletes those of their partitions that are a day older than the newest. What
-// is left then depends on the events alone, and not on where the log was cut into batches.
+// Writes the sessions and deletes those that are a day older than the newest of their partition. Both in one statement,
+// so that the result depends only on the events and not on how the log was cut into batches.
 async function saveSessions(tx: Tx, rows: RepeatRow[]): Promise<void> {
   if (rows.length === 0) return
   const { names, source, values } = unnest(sessionColumns, rows)
-  const { rows: counted } = await tx.query<{ deleted: number }>({
+  const { rows: results } = await tx.query<{ deleted: number }>({
     name: 'save-repeats',
     text: `with incoming as (select * from ${source} as i (${names})),
       bounds as (
@@ -128,7 +127,7 @@ async function saveSessions(tx: Tx, rows: RepeatRow[]): Promise<void> {
           )) - ${windows.day} as before
         from incoming i group by log_partition
       ),
-      pruned as (${pruned('bounds')}),
+      pruned as (${pruneSql('bounds')}),
       put as (
         insert into repeats as r (${names})
         select i.* from incoming i join bounds using (log_partition) where i.opened_at >= before
@@ -138,16 +137,16 @@ async function saveSessions(tx: Tx, rows: RepeatRow[]): Promise<void> {
       select count(*)::integer as deleted from pruned`,
     values,
   })
-  if ((counted[0]?.deleted ?? 0) >= chunk) await pruneRest(tx)
+  if ((results[0]?.deleted ?? 0) >= chunk) await pruneRest(tx)
 }
 
 async function pruneRest(tx: Tx): Promise<void> {
   const bounds = `(select log_partition, max(opened_at) - ${windows.day} as before from repeats group by 1)`
-  const { rowCount } = await tx.query({ name: 'prune-repeats', text: pruned(bounds) })
+  const { rowCount } = await tx.query({ name: 'prune-repeats', text: pruneSql(bounds) })
   if ((rowCount ?? 0) >= chunk) await pruneRest(tx)
 }
 
-function userWrites(rows: UserRow[]): Part[] {
+function userWrites(rows: UserRow[]): Cte[] {
   if (rows.length === 0) return []
   const at = (first: number) => {
     const { names, source, values } = unnest(userColumns, rows, first)

@@ -2,32 +2,38 @@ import { type Column, unnest } from '../../infra/postgres/arrays.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import type { Repeats, WindowCounts } from '../../schemas/events.ts'
 import {
-  type Answered,
   type CountedRow,
   type CountedSession,
-  countedTo,
-  type FoundRow,
   type KeyName,
-  matesOf,
-  newestOthers,
-  unseenOf,
+  maxCount,
+  newestMatchesSql,
+  type RepeatSources,
+  type StoredCounts,
+  unstoredMatches,
+  unstoredSessions,
 } from './counted.ts'
-import { candidates, type NearRepeats, nearOf, ofAddress, recent } from './near-counts.ts'
+import {
+  addressCountsSql,
+  candidatesSql,
+  type NearRepeats,
+  nearRepeatsOf,
+  recentProfilesSql,
+} from './near-counts.ts'
 import { keyNames, repeatKeys, windows } from './tables.ts'
 
-export interface Counted {
+export interface RepeatCounts {
   repeats: Repeats
   near: NearRepeats
 }
 
 type Member = keyof Repeats
-// Keys by which sessions are counted, and not only compared.
+// Keys that sessions are counted by, and not only compared.
 type Countable = Extract<KeyName, 'address' | 'network' | 'visitor' | 'snapshot' | 'behavior'>
 type WindowName = keyof WindowCounts
 const windowNames: WindowName[] = ['five_minutes', 'hour', 'day']
 
-// By what others are found, and what is counted of them: sessions, or distinct values of a column.
-const counted = {
+// Counts by the key that other sessions must share: of sessions (`*`), or of distinct values in a column.
+const countsByKey = {
   address: { address_sessions: '*', address_visitors: 'visitor' },
   network: { network_sessions: '*' },
   visitor: { visitor_sessions: '*', visitor_addresses: 'address', visitor_users: 'client_user' },
@@ -36,30 +42,31 @@ const counted = {
   client_user: { user_visitors: 'visitor' },
 } as const
 
-// The session's own value, from which others have to differ.
-const own = (column: string) => (column === 'client_user' ? 'own.client_user' : `target.${column}`)
+// SQL: the value of the session itself. Its user is only in the read model.
+const targetValue = (column: string) =>
+  column === 'client_user' ? 'stored.client_user' : `target.${column}`
 
-// Three counts in one number: each fits into three digits.
-const packed = `1 + case when opened_at > target.at - ${windows.hour} then 1000 else 0 end
+// SQL: the counts of all three windows in one number, three digits each.
+const packedCounts = `1 + case when opened_at > target.at - ${windows.hour} then 1000 else 0 end
   + case when opened_at > target.at - ${windows.five_minutes} then 1000000 else 0 end`
 
-function countOf(member: string, what: string): string {
-  if (what === '*') return `coalesce(sum(${packed}), 0)::integer as ${member}`
+function countSql(member: string, column: string): string {
+  if (column === '*') return `coalesce(sum(${packedCounts}), 0)::integer as ${member}`
   const counts = windowNames.map((name) => {
     const isRecent = name === 'day' ? '' : ` and opened_at > target.at - ${windows[name]}`
-    return `count(distinct ${what}) filter (where ${what} <> coalesce(${own(what)}, '')${isRecent})::integer as ${member}_${name}`
+    return `count(distinct ${column}) filter (where ${column} <> coalesce(${targetValue(column)}, '')${isRecent})::integer as ${member}_${name}`
   })
   return counts.join(', ')
 }
 
-function countsBy(by: string, members: Record<string, string>): string {
-  const counts = Object.entries(members).map(([member, what]) => countOf(member, what))
-  const more = by === 'address' ? [...Object.values(ofAddress), recent] : []
-  return `cross join lateral (select ${[...counts, ...more].join(', ')} from (
+function countsSql(by: string, members: Record<string, string>): string {
+  const counts = Object.entries(members).map(([member, column]) => countSql(member, column))
+  const nearSql = by === 'address' ? [...Object.values(addressCountsSql), recentProfilesSql] : []
+  return `cross join lateral (select ${[...counts, ...nearSql].join(', ')} from (
       select session_id, opened_at, address, visitor, client_user, pace, hands,
         ${by === 'address' ? 'lag(opened_at) over (order by opened_at desc) - opened_at' : 'null::bigint'} as gap
-      from ${newestOthers(`r.${by} = ${own(by)}`)} newest
-    ) one) by_${by}`
+      from ${newestMatchesSql(`r.${by} = ${targetValue(by)}`)} newest
+    ) counted) by_${by}`
 }
 
 const targetColumns: Column<CountedRow>[] = [
@@ -69,102 +76,104 @@ const targetColumns: Column<CountedRow>[] = [
 ]
 
 const targetNames = targetColumns.map(({ name }) => name).join(', ')
-const countedNames = Object.values(counted).flatMap((members) =>
-  Object.entries(members).flatMap(([member, what]) =>
-    what === '*' ? [member] : windowNames.map((name) => `${member}_${name}`),
+const repeatNames = Object.values(countsByKey).flatMap((members) =>
+  Object.entries(members).flatMap(([member, column]) =>
+    column === '*' ? [member] : windowNames.map((name) => `${member}_${name}`),
   ),
 )
 
-const nearCounts = Object.keys(ofAddress)
-const placeOf = new Map([...countedNames, ...nearCounts].map((name, i) => [name, i]))
+const countNames = [...repeatNames, ...Object.keys(addressCountsSql)]
+const placeOf = new Map(countNames.map((name, i) => [name, i]))
 
 /**
- * What repeats, for each session, by one statement. Sessions of the same call that the read model does not have yet are
- * counted among each other.
+ * Returns the counts of each session, by one statement. Sessions of the same call that the read model does not have yet
+ * are included.
  */
-export async function countRepeats(db: Db, sessions: CountedSession[]): Promise<Counted[]> {
-  const rows = sessions.map((one) => ({ ...one, ...repeatKeys(one) }))
+export async function countRepeats(db: Db, sessions: CountedSession[]): Promise<RepeatCounts[]> {
+  const rows = sessions.map((session) => ({ ...session, ...repeatKeys(session) }))
   const { source, values } = unnest(targetColumns, rows)
-  const found = await db.query<FoundRow>({ name: 'count-repeats', text: countText(source), values })
-  const unseen = unseenOf(rows, found.rows)
+  const text = countText(source)
+  const stored = await db.query<StoredCounts>({ name: 'count-repeats', text, values })
+  const unstored = unstoredSessions(rows, stored.rows)
   return rows.map((row, i) => {
-    const seen = { found: found.rows[i], unseen }
+    const sources = { stored: stored.rows[i], unstored }
     return {
-      repeats: repeatsOf(row, seen),
-      near: nearOf(row, seen, { rows, numberOf: numbersIn(seen.found) }),
+      repeats: repeatsOf(row, sources),
+      near: nearRepeatsOf(row, sources, { rows, numberOf: createCountReader(sources.stored) }),
     }
   })
 }
 
-// Arrays are sub-selects, so that Postgres does not see their length, and takes one plan for all.
-const planned = (source: string) =>
+// Wraps arrays in sub-selects, which hides their length from the planner, so that all calls use one generic plan.
+const withHiddenLengths = (source: string) =>
   source.replace(/\$\d+::\w+\[\]/g, (array) => `(select ${array})`)
 
 function countText(source: string): string {
-  const laterals = Object.entries(counted).map(([by, members]) => countsBy(by, members))
-  return `select array[${[...countedNames, ...nearCounts].join(', ')}]::text as counts, near, recent, own.session_id is not null as known, own.client_user is not null as has_user,
-      own.behavior is not distinct from target.behavior as known_behavior
-    from ${planned(source)} with ordinality as target (${targetNames}, n)
-    left join read.repeats own on own.session_id = target.session_id
-    ${laterals.join('\n')} ${candidates} order by n`
+  const laterals = Object.entries(countsByKey).map(([by, members]) => countsSql(by, members))
+  return `select array[${countNames.join(', ')}]::text as counts, near, recent, stored.session_id is not null as is_stored, stored.client_user is not null as has_user,
+      stored.behavior is not distinct from target.behavior as is_behavior_stored
+    from ${withHiddenLengths(source)} with ordinality as target (${targetNames}, n)
+    left join read.repeats stored on stored.session_id = target.session_id
+    ${laterals.join('\n')} ${candidatesSql} order by n`
 }
 
-function repeatsOf(row: CountedRow, { found, unseen }: Answered): Repeats {
-  const numberOf = numbersIn(found)
-  const stored = (member: Member, window: WindowName) =>
-    numberOf(`${member}_${window}`) ?? unpacked(numberOf(member) ?? 0)[window]
+function repeatsOf(row: CountedRow, { stored, unstored }: RepeatSources): Repeats {
+  const numberOf = createCountReader(stored)
+  const storedCount = (member: Member, window: WindowName) =>
+    numberOf(`${member}_${window}`) ?? unpack(numberOf(member) ?? 0)[window]
   const counts = (member: Member, added: (window: WindowName) => number): WindowCounts => ({
-    five_minutes: Math.min(countedTo, stored(member, 'five_minutes') + added('five_minutes')),
-    hour: Math.min(countedTo, stored(member, 'hour') + added('hour')),
-    day: Math.min(countedTo, stored(member, 'day') + added('day')),
+    five_minutes: Math.min(maxCount, storedCount(member, 'five_minutes') + added('five_minutes')),
+    hour: Math.min(maxCount, storedCount(member, 'hour') + added('hour')),
+    day: Math.min(maxCount, storedCount(member, 'day') + added('day')),
   })
   const sessions = (name: Countable) => {
-    const mates = matesOf(row, name, unseen)
+    const matches = unstoredMatches(row, name, unstored)
     const within = (window: WindowName) =>
-      mates.filter(([, at]) => at > row.at - windows[window]).length
+      matches.filter(([, at]) => at > row.at - windows[window]).length
     return counts(`${name}_sessions`, (window) => (row[name] ? 1 + within(window) : 0))
   }
-  const others = (member: Member, isOne: unknown) => counts(member, () => (isOne ? 1 : 0))
+  // The stored counts leave the session's own value out.
+  const distinct = (member: Member, hasValue: unknown) => counts(member, () => (hasValue ? 1 : 0))
   return {
     address_sessions: sessions('address'),
     network_sessions: sessions('network'),
     visitor_sessions: sessions('visitor'),
     snapshot_sessions: sessions('snapshot'),
     behavior_sessions: sessions('behavior'),
-    address_visitors: others('address_visitors', row.address && row.visitor),
-    visitor_addresses: others('visitor_addresses', row.visitor && row.address),
-    visitor_users: others('visitor_users', row.visitor && found?.has_user),
-    user_visitors: others('user_visitors', row.visitor && found?.has_user),
+    address_visitors: distinct('address_visitors', row.address && row.visitor),
+    visitor_addresses: distinct('visitor_addresses', row.visitor && row.address),
+    visitor_users: distinct('visitor_users', row.visitor && stored?.has_user),
+    user_visitors: distinct('user_visitors', row.visitor && stored?.has_user),
   }
 }
 
-// Finds a count of the row by its name; undefined where there is nothing to count.
-function numbersIn(found: FoundRow | undefined): (name: string) => number | undefined {
-  const texts = found?.counts.slice(1, -1).split(',') ?? []
+// Returns a function that reads a count of the row by name; undefined if there was nothing to count.
+function createCountReader(stored: StoredCounts | undefined): (name: string) => number | undefined {
+  const texts = stored?.counts.slice(1, -1).split(',') ?? []
   return (name) => {
     const text = texts[placeOf.get(name) ?? -1]
     return text === undefined || text === 'NULL' ? undefined : Number(text)
   }
 }
 
-function unpacked(counts: number): WindowCounts {
+function unpack(counts: number): WindowCounts {
   const at = (thousands: number) => Math.floor(counts / 1000 ** thousands) % 1000
   return { day: at(0), hour: at(1), five_minutes: at(2) }
 }
 
-/** Each is null while there is no read model of this version yet. */
-export type RepeatCounter = (db: Db, sessions: CountedSession[]) => Promise<(Counted | null)[]>
+/** Returns nulls while this version's read model does not exist yet. */
+export type RepeatCounter = (db: Db, sessions: CountedSession[]) => Promise<(RepeatCounts | null)[]>
 
-/** Looks for the read model first, because a process that only scores may start before any that makes it. */
+// A process that only scores may start before any process that builds the read model.
 export function createRepeatCounter(): RepeatCounter {
-  let has = false
+  let isReady = false
   return async (db, sessions) => {
-    has ||= await hasRepeats(db)
-    return has ? countRepeats(db, sessions) : sessions.map(() => null)
+    isReady ||= await hasReadModel(db)
+    return isReady ? countRepeats(db, sessions) : sessions.map(() => null)
   }
 }
 
-async function hasRepeats(db: Db): Promise<boolean> {
+async function hasReadModel(db: Db): Promise<boolean> {
   const { rows } = await db.query(
     `select from pg_attribute where attrelid = to_regclass('read.repeats') and attname = 'near_1'`,
   )

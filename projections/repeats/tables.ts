@@ -4,31 +4,31 @@ import { networkPrefix } from '../../infra/ip/network.ts'
 import { column, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
 import type { Environment } from '../../schemas/events.ts'
 
-/** The windows that repeats are counted over, in milliseconds. */
+/** Windows over which repeats are counted, in milliseconds. */
 export const windows = {
   five_minutes: 5 * 60 * 1000,
   hour: 60 * 60 * 1000,
   day: 24 * 60 * 60 * 1000,
 } as const
 
-// Sessions are counted by these. Each is a hash of organization, environment and value: short, and nothing of one
-// tenant's is ever found by another.
+// Keys that sessions are counted by. Each is a short hash of organization, environment and value, so no tenant matches
+// another's.
 const keyColumns = {
   address: nullable(column.bytea()),
   network: nullable(column.bytea()),
   visitor: nullable(column.bytea()),
   snapshot: nullable(column.bytea()),
-  // Traits of the machine that a replay seldom changes. They are compared, and nothing is found by them.
+  // Traits of the machine that a replay seldom changes. Only compared, not searched.
   machine: nullable(column.bytea()),
   behavior: nullable(column.bytea()),
-  // Nearly the same hands have one of the first three in common. The pace is only compared.
+  // Digests of the input profile (near.ts). Near copies share one of the three. The pace is only compared.
   near_1: nullable(column.bytea()),
   near_2: nullable(column.bytea()),
   near_3: nullable(column.bytea()),
   pace: nullable(column.bytea()),
 }
 export const nearNames = ['near_1', 'near_2', 'near_3'] as const
-/** Keys that are made of the summary of input. */
+/** Keys derived from the summary of input. */
 export const inputNames = ['behavior', ...nearNames, 'pace'] as const
 export const keyNames = [
   'address',
@@ -40,19 +40,19 @@ export const keyNames = [
 ] as const
 export type RepeatKeys = Record<keyof typeof keyColumns, Buffer | null>
 
-/** One row a session. Times are epoch milliseconds. */
+/** One row per session. Times are epoch milliseconds. */
 export const repeats = table('repeats', {
   session_id: primaryKey(column.id()),
-  // The newest session of the same partition decides how old rows may get.
+  // Rows expire a day before the newest session of their partition.
   log_partition: column.integer(),
   opened_at: column.bigint(),
-  // The time of the decision that the keys are from, because an earlier decision changes nothing.
+  // Observation time of the decision that the keys are from; earlier decisions are ignored.
   observed_at: column.bigint(),
   ...keyColumns,
-  // The numbers themselves, which are compared where hands may be nearly the same.
+  // Numbers of the input profile, compared if a digest matches.
   hands: nullable(column.bytea()),
   client_user: nullable(column.bytea()),
-  // When that was attached or cleared.
+  // Time when the user was attached or cleared.
   user_at: nullable(column.bigint()),
 })
 
@@ -78,7 +78,7 @@ interface Scope {
 export interface Repeatable extends Scope {
   ip_address: string
   visitor_id: string | null
-  /** Each is followed by what is compared where it is not equal, if there is any. */
+  /** Hash, followed by the parts that are compared if it differs, each after a dot. */
   snapshot_hash: string | null
   behavior_hash: string | null
 }
@@ -90,7 +90,7 @@ export function repeatKeys(session: Repeatable): RepeatKeys & { hands: Buffer | 
   const [behavior = null, near_1 = null, near_2 = null, near_3 = null, pace = null, hands = null] =
     session.behavior_hash?.split('.') ?? []
   return {
-    // A customer has a whole /64 of IPv6, and takes another address of it now and then.
+    // An IPv6 client owns a whole /64 and changes its address within it.
     address: network === null ? null : key(session, 'address', sourceOf(ip)),
     network: key(session, 'network', network),
     visitor: key(session, 'visitor', visitor_id),
@@ -109,7 +109,7 @@ export function userKey(scope: Scope, clientUserId: string): Buffer | null {
   return key(scope, 'user', clientUserId)
 }
 
-// The first 12 bytes of SHA-256: no two values of a day have the same by chance, and nobody finds some that do.
+// 96 bits of SHA-256 rule out collisions within a day, by chance or on purpose.
 function key(
   { organization_id, environment }: Scope,
   kind: string,

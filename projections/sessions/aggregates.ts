@@ -1,36 +1,36 @@
 import type pg from 'pg'
 import { type Db, type Tx, transaction } from '../../infra/postgres/pool.ts'
 import {
-  type Counting,
+  type CountQuery,
+  type CountSources,
   countGroups,
   intervals,
-  isFact,
-  rolledBy,
+  isFactField,
+  rollUpFieldFor,
   type SessionGroup,
-  type Sources,
-  type Span,
+  type TimeRange,
 } from './count-groups.ts'
 import type { Bind } from './filter-fields.ts'
-import { conditionsOf, hasFacts, needsRows, type SessionFilters, signalWeight } from './filters.ts'
+import { conditionsOf, hasFactFilters, needsRows, rowCost, type SessionFilters } from './filters.ts'
 import { hourMs, hourOf } from './hours.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
 
-export interface CountSessions extends Omit<Counting, 'asksFacts'> {
-  filters: SessionFilters & Span
-  /** Default: hours are read as they were rolled up where that is enough. */
-  usesHours?: boolean
+export interface CountSessions extends Omit<CountQuery, 'needsFacts'> {
+  filters: SessionFilters & TimeRange
+  /** Default true: reads hourly roll-ups where they suffice. */
+  usesRollUps?: boolean
   maxRows?: number
 }
 
 export interface SessionCounts {
-  /** From when to when sessions were counted. */
+  // Counted period.
   since: number
   until: number
-  /** Only the newest ones were counted, since there are too many to read. */
-  isPart: boolean
+  /** True if only the newest sessions were counted, because there were too many. */
+  isPartial: boolean
   sessions: number
-  /** Those of which filters or groups ask what has ended. They are not among `sessions`. */
+  /** Sessions whose filtered or grouped fields are deleted; not included in `sessions`. */
   ended: number
   distinct: Distinct
   groups: SessionGroup[]
@@ -42,18 +42,18 @@ type Distinct =
 
 const maxUnits = 40
 
-/** Returns how many rows can be read within the time that a statement has. They cost `maxUnits`. */
-function maxRowsOf({ filters, groupBy }: Counting): number {
+/** Returns the rows that can be read within the statement timeout, which cost `maxUnits`. */
+function maxRowsOf({ filters, groupBy }: CountQuery): number {
   const fields = groupBy.filter((field) => field !== 'verdict')
   const isList = fields.includes('signal') || fields.includes('attribution')
-  // Signals and persons are not in the index, and two fields together have many groups.
-  const isGrouped = isList || fields.length > 1 || needsRows(filters)
-  // A session is in as many groups as it has signals.
-  const rows = isList && fields.length > 1 ? 20_000 : isGrouped ? 400_000 : 2_000_000
-  return Math.floor(rows / signalWeight(filters))
+  // Signals and persons are not in the index, and two fields have many combinations.
+  const isSlow = isList || fields.length > 1 || needsRows(filters)
+  // A session counts once per signal.
+  const rows = isList && fields.length > 1 ? 20_000 : isSlow ? 400_000 : 2_000_000
+  return Math.floor(rows / rowCost(filters))
 }
 
-/** Runs `work` in a transaction in which all numbers are of one moment. */
+/** Runs `work` in a read-only snapshot, so that all its numbers agree. */
 export function inSnapshot<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Promise<T> {
   return transaction(pool, async (tx) => {
     await tx.query('set transaction isolation level repeatable read, read only')
@@ -62,18 +62,19 @@ export function inSnapshot<T>(pool: pg.Pool, work: (tx: Tx) => Promise<T>): Prom
 }
 
 interface Plan {
-  counting: CountSessions & Counting
-  place: Place
-  /** Price of the sessions that are read one by one. */
+  query: CountSessions & CountQuery
+  sources: PlannedSources
+  /** Cost of the sessions that are read one by one. */
   units: number
 }
 
-export async function planCount(tx: Tx, scope: DataScope, query: CountSessions): Promise<Plan> {
-  const { since, until } = query.filters
-  const counting = { ...query, asksFacts: hasFacts(query.filters) || query.groupBy.some(isFact) }
+export async function planCount(tx: Tx, scope: DataScope, options: CountSessions): Promise<Plan> {
+  const { filters, groupBy } = options
+  const { since, until } = filters
+  const query = { ...options, needsFacts: hasFactFilters(filters) || groupBy.some(isFactField) }
   const hours = since < until ? await readHours(tx, scope, { since, until }) : []
-  const place = placeOf(hours, { since, until }, counting)
-  return { counting, place, units: Math.ceil((maxUnits * place.rows) / maxRowsOf(counting)) }
+  const sources = planSources(hours, { since, until }, query)
+  return { query, sources, units: Math.ceil((maxUnits * sources.rows) / maxRowsOf(query)) }
 }
 
 export const countSessions = (pool: pg.Pool, scope: DataScope, query: CountSessions) =>
@@ -82,34 +83,34 @@ export const countSessions = (pool: pg.Pool, scope: DataScope, query: CountSessi
 export async function countPlanned(
   tx: Tx,
   scope: DataScope,
-  { counting, place }: Plan,
+  { query, sources }: Plan,
 ): Promise<SessionCounts> {
-  const { since, until, isPart } = place
-  if (since >= until) return { ...nothing, since, until }
-  const groups = await countGroups(tx, scope, { ...counting, ...place })
-  // A session counts under each of its signals, so the groups are no sum of sessions.
-  const isList = counting.groupBy.some((field) => field === 'signal' || field === 'attribution')
-  const whole = { ...counting, ...place, groupBy: [], interval: 'none' } as const
-  const all = isList ? await countGroups(tx, scope, whole) : groups
-  const distinct = await countDistinct(tx, scope, whole)
-  return { since, until, isPart, ...sums(all), distinct, groups }
+  const { since, until, isPartial } = sources
+  if (since >= until) return { ...noSessions, since, until }
+  const groups = await countGroups(tx, scope, { ...query, ...sources })
+  // A session counts once per signal, so these groups do not add up to the number of sessions.
+  const isList = query.groupBy.some((field) => field === 'signal' || field === 'attribution')
+  const ungrouped = { ...query, ...sources, groupBy: [], interval: 'none' } as const
+  const totals = sumGroups(isList ? await countGroups(tx, scope, ungrouped) : groups)
+  const distinct = await countDistinct(tx, scope, ungrouped)
+  return { since, until, isPartial, ...totals, distinct, groups }
 }
 
-const nothing: Omit<SessionCounts, 'since' | 'until'> = {
-  isPart: false,
+const noSessions: Omit<SessionCounts, 'since' | 'until'> = {
+  isPartial: false,
   sessions: 0,
   ended: 0,
   groups: [],
   distinct: { visitors: 0, users: 0, reason: null },
 }
 
-function sums(groups: SessionGroup[]): Pick<SessionCounts, 'sessions' | 'ended'> {
-  const sum = (some: SessionGroup[]) => some.reduce((total, { sessions }) => total + sessions, 0)
+function sumGroups(groups: SessionGroup[]): Pick<SessionCounts, 'sessions' | 'ended'> {
+  const sum = (items: SessionGroup[]) => items.reduce((total, { sessions }) => total + sessions, 0)
   const ended = groups.filter(({ kind }) => kind === 'ended')
   return { ended: sum(ended), sessions: sum(groups) - sum(ended) }
 }
 
-/** When the oldest decision was. */
+/** Returns the time of the oldest session's newest decision; null without sessions. */
 export async function firstSession(
   db: Db,
   { organizationId, environment }: DataScope,
@@ -121,69 +122,72 @@ export async function firstSession(
   return rows[0]?.first ?? null
 }
 
-interface HourRead {
+interface HourCount {
   hour: number
   sessions: number
   isRolledUp: boolean
 }
 
-/** Returns the number of sessions of each hour that has any, newest first. Looks only between the first and last session. */
-async function readHours(tx: Tx, scope: DataScope, { since, until }: Span): Promise<HourRead[]> {
-  const { rows } = await tx.query<HourRead>(
-    `select one.begins::float8 as hour, h.sessions is not null as "isRolledUp", coalesce(h.sessions, (
+/** Returns the number of sessions in each hour that has any, newest first. */
+async function readHours(tx: Tx, scope: DataScope, range: TimeRange): Promise<HourCount[]> {
+  const { rows } = await tx.query<HourCount>(
+    `select slot.begins::float8 as hour, h.sessions is not null as "isRolledUp", coalesce(h.sessions, (
        select count(*) from read.sessions s where ${inScope}
-         and s.evaluated_at >= one.begins and s.evaluated_at < one.begins + ${hourMs}::bigint))::float8 as sessions
+         and s.evaluated_at >= slot.begins and s.evaluated_at < slot.begins + ${hourMs}::bigint))::float8 as sessions
      from (
        select greatest($3::bigint, min(s.evaluated_at)) as first, least($4::bigint - 1, max(s.evaluated_at)) as last
        from read.sessions s where ${inScope} having min(s.evaluated_at) is not null
      ) span
-     cross join lateral generate_series(${hourOf('span.first')}, span.last, ${hourMs}::bigint) as one (begins)
-     left join read.session_hours h on h.organization_id = $1 and h.environment = $2 and h.hour = one.begins
-     order by one.begins desc`,
-    [scope.organizationId, scope.environment, since, until],
+     cross join lateral generate_series(${hourOf('span.first')}, span.last, ${hourMs}::bigint) as slot (begins)
+     left join read.session_hours h on h.organization_id = $1 and h.environment = $2 and h.hour = slot.begins
+     order by slot.begins desc`,
+    [scope.organizationId, scope.environment, range.since, range.until],
   )
   return rows.filter(({ sessions }) => sessions > 0)
 }
 
-interface Place extends Span, Sources {
-  isPart: boolean
-  /** How many sessions there are within all of it, at most. */
-  atMost: number
+interface PlannedSources extends TimeRange, CountSources {
+  isPartial: boolean
+  /** Upper bound of the sessions in the period. */
+  maxSessions: number
   /** Sessions that are read one by one. */
   rows: number
 }
 
-/** What is read of roll-ups and what of sessions. Where that would be too many, only the newest hours are. */
-function placeOf(
-  hours: HourRead[],
-  { since, until }: Span,
-  counting: Counting & Pick<CountSessions, 'usesHours' | 'maxRows'>,
-): Place {
-  const { usesHours = true, maxRows = maxRowsOf(counting) } = counting
-  const isRolled = usesHours && rolledBy(counting) !== undefined
-  const readsHour = ({ hour, isRolledUp }: HourRead) =>
-    isRolled && isRolledUp && hour >= since && hour + hourMs <= until
-  let sum = 0
-  const cut = hours.find((one) => {
-    sum += readsHour(one) ? 0 : one.sessions
-    return sum > maxRows
+/**
+ * Divides the period between roll-ups and sessions. If too many sessions would be read, leaves out the oldest hours.
+ */
+function planSources(
+  hours: HourCount[],
+  { since, until }: TimeRange,
+  query: CountQuery & Pick<CountSessions, 'usesRollUps' | 'maxRows'>,
+): PlannedSources {
+  const { usesRollUps = true, maxRows = maxRowsOf(query) } = query
+  const canUseRollUps = usesRollUps && rollUpFieldFor(query) !== undefined
+  const usesRollUpOf = ({ hour, isRolledUp }: HourCount) =>
+    canUseRollUps && isRolledUp && hour >= since && hour + hourMs <= until
+  let total = 0
+  const firstExcluded = hours.find((hour) => {
+    total += usesRollUpOf(hour) ? 0 : hour.sessions
+    return total > maxRows
   })
-  const from = cut ? Math.max(since, cut.hour + hourMs) : since
-  const within = hours.filter(({ hour }) => hour + hourMs > from)
-  const rolledUp = within.filter(readsHour).map(({ hour }) => hour)
-  const atMost = within.reduce((sum, { sessions }) => sum + sessions, 0)
-  const ranges = rangesBetween(rolledUp.toReversed(), { since: from, until })
-  const rows = sum - (cut?.sessions ?? 0)
-  return { since: from, until, isPart: cut !== undefined, atMost, rows, rolledUp, ranges }
+  const isPartial = firstExcluded !== undefined
+  const start = isPartial ? Math.max(since, firstExcluded.hour + hourMs) : since
+  const included = hours.filter(({ hour }) => hour + hourMs > start)
+  const rolledUp = included.filter(usesRollUpOf).map(({ hour }) => hour)
+  const maxSessions = included.reduce((sum, { sessions }) => sum + sessions, 0)
+  const ranges = rangesBetween(rolledUp.toReversed(), { since: start, until })
+  const rows = total - (firstExcluded?.sessions ?? 0)
+  return { since: start, until, isPartial, maxSessions, rows, rolledUp, ranges }
 }
 
-// Before the first hour, between hours that do not follow each other, and behind the last.
-function rangesBetween(hours: number[], { since, until }: Span): Span[] {
-  const begins = [since, ...hours.map((hour) => hour + hourMs)]
+// Returns the gaps before, between and after the hours.
+function rangesBetween(hours: number[], { since, until }: TimeRange): TimeRange[] {
+  const starts = [since, ...hours.map((hour) => hour + hourMs)]
   const ends = [...hours, until]
-  return begins
-    .map((begin, place) => ({ since: begin, until: ends[place] ?? until }))
-    .filter((one) => one.since < one.until)
+  return starts
+    .map((start, i) => ({ since: start, until: ends[i] ?? until }))
+    .filter((range) => range.since < range.until)
 }
 
 const maxDistinct = { days: 7, sessions: 1_000_000 }
@@ -191,16 +195,16 @@ const maxDistinct = { days: 7, sessions: 1_000_000 }
 async function countDistinct(
   tx: Tx,
   scope: DataScope,
-  { filters, since, until, atMost, asksFacts }: Counting & Place,
+  { filters, since, until, maxSessions, needsFacts }: CountQuery & PlannedSources,
 ): Promise<Distinct> {
   if (until - since > maxDistinct.days * intervals.day)
     return { visitors: null, users: null, reason: 'over_seven_days' }
-  if (atMost > maxDistinct.sessions)
+  if (maxSessions > maxDistinct.sessions)
     return { visitors: null, users: null, reason: 'over_a_million_sessions' }
   const values: unknown[] = [scope.organizationId, scope.environment]
   const bind: Bind = (value) => `$${values.push(value)}`
   const conditions = conditionsOf(scope, { ...filters, since, until }, bind)
-  if (asksFacts) conditions.push('s.scoring_version is not null')
+  if (needsFacts) conditions.push('s.scoring_version is not null')
   const { rows } = await tx.query<{ visitors: number; users: number }>(
     `select count(distinct s.visitor_id)::float8 as visitors, count(distinct s.client_user_id)::float8 as users
      from read.sessions s where ${[inScope, ...conditions].join(' and ')}`,

@@ -11,23 +11,23 @@ export type MarkEvent = MarkedEvent | UnmarkedEvent
 export const isMarkEvent = (event: RecordedEvent): event is MarkEvent =>
   event.type === 'SessionMarked' || event.type === 'SessionUnmarked'
 
-/** One partition has all of a session's events, so a mark is there before it is taken away. */
+/** Applies marks and their removals. A partition has all events of a session, so a mark precedes its removal. */
 export async function applyMarks(tx: Tx, events: MarkEvent[]): Promise<void> {
   if (events.length === 0) return
   const marked = events.filter((event) => event.type === 'SessionMarked')
   const unmarked = events.filter((event) => event.type === 'SessionUnmarked')
   if (marked.length > 0) await insertMarks(tx, marked)
   if (unmarked.length > 0) await removeMarks(tx, unmarked)
-  await showNewest(tx, [...new Set(events.map(({ data }) => data.session_id))])
+  await copyNewestMarks(tx, [...new Set(events.map(({ data }) => data.session_id))])
 }
 
-// Retention may have deleted the session, or be about to: its row is locked, so that no mark outlives it.
+// Locks the sessions, because retention may be deleting them, and no mark may outlive its session.
 async function insertMarks(tx: Tx, events: MarkedEvent[]): Promise<void> {
   const { names, source, values } = unnest(sessionMarks.columns, events.map(markRow))
   await tx.query(
-    `with held as (select session_id from sessions where session_id = any($${values.length + 1}) for update)
+    `with locked as (select session_id from sessions where session_id = any($${values.length + 1}) for update)
      insert into session_marks (${names}) select ${names} from ${source} as m (${names})
-     join held using (session_id) on conflict do nothing`,
+     join locked using (session_id) on conflict do nothing`,
     [...values, events.map(({ data }) => data.session_id)],
   )
 }
@@ -38,13 +38,14 @@ function markRow({ data, position }: MarkedEvent): RowOf<typeof sessionMarks> {
 
 async function removeMarks(tx: Tx, events: UnmarkedEvent[]): Promise<void> {
   await tx.query(
-    `update session_marks m set is_removed = true from unnest($1::text[], $2::text[]) as gone (mark_id, session_id)
-     where m.mark_id = gone.mark_id and m.session_id = gone.session_id`,
+    `update session_marks m set is_removed = true from unnest($1::text[], $2::text[]) as removed (mark_id, session_id)
+     where m.mark_id = removed.mark_id and m.session_id = removed.session_id`,
     [events.map(({ data }) => data.mark_id), events.map(({ data }) => data.session_id)],
   )
 }
 
-async function showNewest(tx: Tx, sessionIds: string[]): Promise<void> {
+// Copies the newest mark into the session's row.
+async function copyNewestMarks(tx: Tx, sessionIds: string[]): Promise<void> {
   await tx.query(
     `update sessions s set mark_id = newest.mark_id, mark = newest.label, mark_reason = newest.reason,
        marked_at = newest.marked_at

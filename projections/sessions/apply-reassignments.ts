@@ -8,7 +8,7 @@ import { requestTexts, saveTexts, visitorRow } from './apply-visitors.ts'
 import { readEvent } from './stored-event.ts'
 import { type LinkedVisitor, sessionEvents, visitors } from './tables.ts'
 
-/** A session is another visitor's from now on. */
+/** Move of a session to another visitor. */
 export type SessionReassignment = VisitorSplit | VisitorMerged
 type ReassignmentType = 'VisitorSplit' | 'VisitorMerged'
 export type ReassignmentEvent = Extract<RecordedEvent, { type: ReassignmentType }>
@@ -18,25 +18,25 @@ export const isReassignment = <E extends DomainEvent>(
 ): event is Extract<E, { type: ReassignmentType }> =>
   event.type === 'VisitorSplit' || event.type === 'VisitorMerged'
 
-/** Epoch milliseconds. */
+/** Returns epoch milliseconds. */
 export const reassignedAt = (reassignment: SessionReassignment): number =>
   'merged_at' in reassignment ? reassignment.merged_at : reassignment.split_at
 
-/** The visitor of the session's decisions from then on. */
+/** Returns the link of the session's decisions to the new visitor. */
 export function reassignedLink(reassignment: SessionReassignment): LinkedVisitor {
   const { visitor_id: id, confidence } = reassignment
   const method = 'merged_at' in reassignment ? 'existing' : 'new'
   return { id, confidence, identified_at: reassignedAt(reassignment), method, basis: null }
 }
 
-/** The event that notifies receivers again of who the session's visitor is. */
+/** Returns the id of the webhook event that reports the session's new visitor. */
 export const reassignedEventId = ({ event_id }: SessionReassignment): string =>
   webhookEventId('session.fingerprint.calculated', event_id)
 
-/** One partition has all of a session's events, so its earlier decisions are stored already. */
+/** Applies reassignments. A partition has all events of a session, so its earlier decisions are stored already. */
 export async function applyReassignments(tx: Tx, events: ReassignmentEvent[]): Promise<void> {
-  const touched = new Map<string, Visitor>()
-  for (const reassignments of inTurns(events.map(({ data }) => data))) {
+  const changed = new Map<string, VisitorKey>()
+  for (const reassignments of splitIntoRounds(events.map(({ data }) => data))) {
     for (const {
       organization_id,
       environment,
@@ -44,27 +44,27 @@ export async function applyReassignments(tx: Tx, events: ReassignmentEvent[]): P
       earlier_visitor_id,
     } of await reassignSessions(tx, reassignments))
       for (const id of [visitor_id, earlier_visitor_id])
-        touched.set(`${organization_id} ${environment} ${id}`, {
+        changed.set(`${organization_id} ${environment} ${id}`, {
           organization_id,
           environment,
           visitor_id: id,
         })
   }
-  for (const visitor of touched.values()) await remakeVisitor(tx, visitor)
+  for (const visitor of changed.values()) await rebuildVisitor(tx, visitor)
 }
 
-// No session is in a turn twice.
-function inTurns(reassignments: SessionReassignment[]): SessionReassignment[][] {
-  const turns: Map<string, SessionReassignment>[] = []
+// Splits them so that no round has a session twice.
+function splitIntoRounds(reassignments: SessionReassignment[]): SessionReassignment[][] {
+  const rounds: Map<string, SessionReassignment>[] = []
   for (const reassignment of reassignments) {
-    const last = turns.findLastIndex((turn) => turn.has(reassignment.session_id))
-    const turn = turns[last + 1] ?? new Map()
-    turns[last + 1] = turn.set(reassignment.session_id, reassignment)
+    const last = rounds.findLastIndex((round) => round.has(reassignment.session_id))
+    const round = rounds[last + 1] ?? new Map()
+    rounds[last + 1] = round.set(reassignment.session_id, reassignment)
   }
-  return turns.map((turn) => [...turn.values()])
+  return rounds.map((round) => [...round.values()])
 }
 
-type Visitor = Pick<VisitorSplit, 'organization_id' | 'environment' | 'visitor_id'>
+type VisitorKey = Pick<VisitorSplit, 'organization_id' | 'environment' | 'visitor_id'>
 
 const reassignedColumns: Column<SessionReassignment>[] = [
   { name: 'session_id', type: 'text', of: (reassignment) => reassignment.session_id },
@@ -79,7 +79,7 @@ const reassignedColumns: Column<SessionReassignment>[] = [
   },
 ]
 
-// Returns the reassignments whose session was of the earlier visitor, who may have outlived it.
+// Returns the reassignments whose session belonged to the earlier visitor. Its row may have expired before the link.
 async function reassignSessions(
   tx: Tx,
   reassignments: SessionReassignment[],
@@ -95,43 +95,43 @@ async function reassignSessions(
        update decisions d set visitor_id = to_id from reassignments m
        where d.session_id = m.session_id and d.visitor_id = from_id returning d.session_id
      ),
-     gone as (
+     unlinked as (
        delete from visitor_sessions v using reassignments m
        where v.organization_id = m.organization_id and v.environment = m.environment
          and v.visitor_id = from_id and v.session_id = m.session_id
        returning v.organization_id, v.environment, to_id, v.session_id
      ),
-     put as (
+     linked as (
        insert into visitor_sessions (organization_id, environment, visitor_id, session_id)
-       select * from gone on conflict do nothing
+       select * from unlinked on conflict do nothing
      )
-     select session_id, event_id from reassigned full join gone using (session_id)`,
+     select session_id, event_id from reassigned full join unlinked using (session_id)`,
     values,
   )
-  const found = new Map(rows.map(({ session_id, event_id }) => [session_id, event_id]))
+  const eventIds = new Map(rows.map(({ session_id, event_id }) => [session_id, event_id]))
   await runTogether(
     tx,
     insertRows(
       sessionEvents,
       reassignments.flatMap((reassignment) =>
-        eventsOf(reassignment, found.get(reassignment.session_id)),
+        webhookEventsOf(reassignment, eventIds.get(reassignment.session_id)),
       ),
     ),
   )
-  return reassignments.filter(({ session_id }) => found.has(session_id))
+  return reassignments.filter(({ session_id }) => eventIds.has(session_id))
 }
 
-function eventsOf(
+function webhookEventsOf(
   reassignment: SessionReassignment,
   decision_id: string | null | undefined,
 ): RowOf<typeof sessionEvents>[] {
   if (!decision_id) return []
   const { session_id, organization_id, environment } = reassignment
   const type = 'session.fingerprint.calculated' as const
-  const about = { session_id, organization_id, environment, type, decision_id }
+  const columns = { session_id, organization_id, environment, type, decision_id }
   return [
     {
-      ...about,
+      ...columns,
       id: reassignedEventId(reassignment),
       created_at: reassignedAt(reassignment),
       visitor: reassignedLink(reassignment),
@@ -140,12 +140,12 @@ function eventsOf(
 }
 
 /**
- * Makes the visitor's row from all of its decisions, as if they had been about it from the first. Where all have ended or
- * were erased there is no row until it comes again, because the one before may be of another's sessions.
+ * Rebuilds the visitor's row from its decisions. Deletes it if all of them have expired or been erased, because the old
+ * row may come from sessions of another visitor.
  */
-export async function remakeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
+export async function rebuildVisitor(tx: Tx, visitor: VisitorKey): Promise<void> {
   const { organization_id, environment, visitor_id } = visitor
-  const whose = [organization_id, environment, visitor_id]
+  const key = [organization_id, environment, visitor_id]
   const { rows } = await tx.query<{
     first: number
     last: number
@@ -157,25 +157,25 @@ export async function remakeVisitor(tx: Tx, visitor: Visitor): Promise<void> {
          where organization_id = $1 and environment = $2 and visitor_id = $3) as sessions,
        (array_agg(event order by evaluated_at desc, event_id desc))[1] as latest
      from decisions where organization_id = $1 and environment = $2 and visitor_id = $3`,
-    whose,
+    key,
   )
-  const [found] = rows
-  if (!found?.latest) {
+  const [summary] = rows
+  if (!summary?.latest) {
     await tx.query(
       'delete from visitors where organization_id = $1 and environment = $2 and visitor_id = $3',
-      whose,
+      key,
     )
     return
   }
-  const data = readEvent(found.latest)
+  const data = readEvent(summary.latest)
   const texts = requestTexts(data)
-  if (!data.visitor) throw new Error(`the decision ${data.event_id} has no visitor`)
+  if (!data.visitor) throw new Error(`decision ${data.event_id} has no visitor`)
   const row = visitorRow({
-    ...found,
+    ...summary,
     latest: { data, visitor: { ...data.visitor, id: visitor_id }, texts },
   })
   await runTogether(tx, [
-    ...saveRows(visitors, [{ ...row, seen_count: found.sessions }]),
+    ...saveRows(visitors, [{ ...row, seen_count: summary.sessions }]),
     ...saveTexts(Object.values(texts)),
   ])
 }

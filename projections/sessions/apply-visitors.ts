@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
-import { type Part, unnest } from '../../infra/postgres/arrays.ts'
+import { type Cte, unnest } from '../../infra/postgres/arrays.ts'
 import { type RowOf, searchable, writeRows } from '../../infra/postgres/table.ts'
 import { isPlainText } from '../../infra/text.ts'
 import type { SessionScored, VisitorLink } from '../../schemas/events.ts'
@@ -10,12 +10,10 @@ import { type LinkedVisitor, searchTexts, visitorSessions, visitors } from './ta
 
 export type ScoredEvent = Extract<RecordedEvent, { type: 'SessionScored' }>
 
-/** With what searches find it by. */
-export type FoundEvent = ScoredEvent & { texts: RequestTexts }
+/** Decision with the texts that searches find its session by. */
+export type SearchableEvent = ScoredEvent & { texts: RequestTexts }
 
-type Seen = Pick<FoundEvent, 'data' | 'texts'>
-
-interface Sighting extends Seen {
+interface Sighting extends Pick<SearchableEvent, 'data' | 'texts'> {
   visitor: VisitorLink
 }
 
@@ -26,19 +24,25 @@ interface Visit {
 }
 
 const visitColumns = visitors.columnsWithout('seen_count')
-const aggregated = ['organization_id', 'environment', 'visitor_id', 'first_seen_at', 'last_seen_at']
-// Every column compares the old row, so all of them come from the same event.
-const newest = visitColumns
-  .filter(({ name }) => !aggregated.includes(name))
+const aggregatedColumns = [
+  'organization_id',
+  'environment',
+  'visitor_id',
+  'first_seen_at',
+  'last_seen_at',
+]
+// Every column compares with the old row, so all come from the newest event.
+const newestAssignments = visitColumns
+  .filter(({ name }) => !aggregatedColumns.includes(name))
   .map(
     ({ name }) =>
       `${name} = case when (excluded.evaluated_at, excluded.event_id) > (v.evaluated_at, v.event_id)
        then excluded.${name} else v.${name} end`,
   )
 
-/** The result is the same in whatever order partitions come. */
-export function upsertVisitors(fresh: Seen[]): Part[] {
-  const sightings = fresh.flatMap((event) =>
+/** Returns writes whose result does not depend on the order of partitions. */
+export function upsertVisitors(events: SearchableEvent[]): Cte[] {
+  const sightings = events.flatMap((event) =>
     event.data.visitor
       ? [{ data: event.data, texts: event.texts, visitor: event.data.visitor }]
       : [],
@@ -52,7 +56,7 @@ export function upsertVisitors(fresh: Seen[]): Part[] {
 
 const { key } = visitors
 
-function insertLinks(sightings: Sighting[]): Part[] {
+function insertLinks(sightings: Sighting[]): Cte[] {
   return writeRows(visitorSessions, {
     as: 'put_links',
     columns: visitorSessions.columns,
@@ -63,11 +67,11 @@ function insertLinks(sightings: Sighting[]): Part[] {
 
 function upsertVisits(visits: Visit[], first: number) {
   const { names, source, values } = unnest(visitColumns, visits.map(visitorRow), first)
-  // Rows are locked in the order of their key: partitions applied side by side cannot deadlock.
+  // Locks rows in key order, so that partitions applied in parallel cannot deadlock.
   const text = `insert into visitors as v (${names}, seen_count)
     select visit.*, coalesce(seen_count, 0) from ${source} as visit (${names})
     left join (select ${key}, count(*) as seen_count from put_links group by ${key}) counts using (${key}) order by ${key}
-    on conflict (${key}) do update set ${newest.join(', ')},
+    on conflict (${key}) do update set ${newestAssignments.join(', ')},
       first_seen_at = least(v.first_seen_at, excluded.first_seen_at),
       last_seen_at = greatest(v.last_seen_at, excluded.last_seen_at),
       seen_count = v.seen_count + excluded.seen_count`
@@ -93,7 +97,7 @@ export function visitorRow({
     visitor_id,
     first_seen_at: first,
     last_seen_at: last,
-    // Postgres counts the new ones.
+    // Computed in SQL.
     seen_count: 0,
     event_id,
     evaluated_at,
@@ -118,11 +122,11 @@ function visitsOf(sightings: Sighting[]): Visit[] {
   for (const sighting of sightings) {
     const { organization_id, environment, observed_at: at } = sighting.data
     const key = `${organization_id} ${environment} ${sighting.visitor.id}`
-    const known = visits.get(key)
+    const visit = visits.get(key)
     visits.set(key, {
-      first: Math.min(known?.first ?? at, at),
-      last: Math.max(known?.last ?? at, at),
-      latest: known && isNewer(known.latest, sighting) ? known.latest : sighting,
+      first: Math.min(visit?.first ?? at, at),
+      last: Math.max(visit?.last ?? at, at),
+      latest: visit && isNewer(visit.latest, sighting) ? visit.latest : sighting,
     })
   }
   return [...visits.values()]
@@ -142,7 +146,7 @@ export type ClientUserEvent = Extract<
 type SearchText = RowOf<typeof searchTexts>
 type Scope = Pick<SearchText, 'organization_id' | 'environment'>
 
-// The same text of a scope has one id, and is stored once.
+// A text has one id per scope and is stored once.
 function textOf({ organization_id, environment }: Scope, ...parts: string[]): SearchText {
   const text = searchable(...parts)
   const id = hash('sha256', [organization_id, environment, text].join('\0'), 'buffer').subarray(
@@ -158,28 +162,28 @@ export interface RequestTexts {
   address: SearchText
 }
 
-type Requested = Pick<SessionScored, 'request' | keyof Scope>
+type TextSource = Pick<SessionScored, 'request' | keyof Scope>
 
-export const requestTexts = (data: Requested): RequestTexts => createRequestTexts()(data)
+export const requestTexts = (data: TextSource): RequestTexts => createRequestTexts()(data)
 
-/** For many decisions, of which most have a page, an agent and an address that others of them have. */
-export function createRequestTexts(): (data: Requested) => RequestTexts {
-  const made = new Map<string, SearchText>()
+/** Returns a function for many decisions. Caches, because most share their page, user agent and address with others. */
+export function createRequestTexts(): (data: TextSource) => RequestTexts {
+  const cache = new Map<string, SearchText>()
 
-  function once(kind: string, text: string, make: () => SearchText): SearchText {
-    const key = `${kind} ${text}`
-    const known = made.get(key) ?? make()
-    made.set(key, known)
-    return known
+  function cached(kind: string, value: string, create: () => SearchText): SearchText {
+    const key = `${kind} ${value}`
+    const text = cache.get(key) ?? create()
+    cache.set(key, text)
+    return text
   }
 
   return (data) => {
     const { url, user_agent, ip_address } = data.request
     const scope = `${data.organization_id} ${data.environment}`
     return {
-      page: once(`${scope} page`, url, () => textOf(data, ...searchedForms(url))),
-      agent: once(scope, user_agent, () => textOf(data, user_agent)),
-      address: once(scope, ip_address, () => textOf(data, ip_address)),
+      page: cached(`${scope} page`, url, () => textOf(data, ...searchedForms(url))),
+      agent: cached(scope, user_agent, () => textOf(data, user_agent)),
+      address: cached(scope, ip_address, () => textOf(data, ip_address)),
     }
   }
 }
@@ -188,7 +192,7 @@ export function userText({ data, type }: ClientUserEvent): SearchText | null {
   return type === 'ClientUserAttached' ? textOf(data, data.client_user_id) : null
 }
 
-/** Where changes of a session's user refer to it. */
+/** Returns the id of the search text of a client user id. */
 export function userTextId(
   { organizationId, environment }: DataScope,
   clientUserId: string,
@@ -196,7 +200,7 @@ export function userTextId(
   return textOf({ organization_id: organizationId, environment }, clientUserId).id
 }
 
-export function saveTexts(texts: SearchText[]): Part[] {
+export function saveTexts(texts: SearchText[]): Cte[] {
   const distinct = [...new Map(texts.map((text) => [text.id.toString('hex'), text])).values()]
   const { columns } = searchTexts
   return writeRows(searchTexts, {
@@ -208,11 +212,11 @@ export function saveTexts(texts: SearchText[]): Part[] {
   })
 }
 
-/** A page's address as it is stored and, where that differs, as people read and type it: they search for either. */
+/** Returns the URL as stored and in its readable forms, so that searches find either. */
 export function searchedForms(url: string): string[] {
-  const read = withUnicodeHost(url).replace(/(?:%[\da-f]{2})+/gi, decoded)
-  // Forms write a space as +, and so does whoever searches without encoding.
-  return [...new Set([url, read, read.replaceAll('+', ' ')])]
+  const readable = withUnicodeHost(url).replace(/(?:%[\da-f]{2})+/gi, decoded)
+  // HTML forms encode a space as +.
+  return [...new Set([url, readable, readable.replaceAll('+', ' ')])]
 }
 
 function withUnicodeHost(url: string): string {
@@ -222,7 +226,7 @@ function withUnicodeHost(url: string): string {
     : url
 }
 
-// As it was where it is not UTF-8, or would break the line.
+// Returns the escapes unchanged if they are not UTF-8, or stand for control characters.
 function decoded(escapes: string): string {
   try {
     const text = decodeURIComponent(escapes)

@@ -1,16 +1,21 @@
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { keysOf } from '../../infra/postgres/table.ts'
 import { type Bind, filterFields } from './filter-fields.ts'
-import { factConditions, isNarrow, lastingConditions, type SessionFilters } from './filters.ts'
-import { hourMs, type RolledField, rolledFields } from './hours.ts'
+import {
+  factConditions,
+  hasExtraFilters,
+  lastingConditions,
+  type SessionFilters,
+} from './filters.ts'
+import { hourMs, type RollUpField, rollUpFields } from './hours.ts'
 import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
 
-/** Milliseconds. */
+/** Lengths in milliseconds. */
 export const intervals = { minute: 60_000, hour: hourMs, day: 24 * hourMs, none: null } as const
 export type Interval = keyof typeof intervals
 
-// SQL over the session `s` and its unnested arrays.
+// SQL over the session `s` and its arrays, unnested.
 const groupSql = {
   verdict: 's.verdict',
   signal: 'signal.value',
@@ -28,163 +33,167 @@ const groupSql = {
   agent_provider: 's.agent_provider',
 } as const
 
-/** What sessions are counted by. No field names a person. */
+/** Fields to group by. None identifies a person. */
 export type GroupField = keyof typeof groupSql
 export const groupFields = keysOf(groupSql)
 
-export const isFact = (field: GroupField): boolean =>
+/** Returns true if the field is deleted when the session's decisions expire. */
+export const isFactField = (field: GroupField): boolean =>
   field === 'handed_off' || !filterFields[field].isLasting
 
-export interface Span {
+export interface TimeRange {
   since: number
   until: number
 }
 
-export interface Counting {
+/** Counts come from hourly roll-ups (hours.ts) where these suffice, otherwise from the sessions themselves. */
+export interface CountQuery {
   filters: SessionFilters
   interval: Interval
   groupBy: readonly GroupField[]
-  /** How many groups are counted by themselves; the others are one. */
+  /** Number of largest groups to return; the rest is merged into `other`. */
   top: number
-  /** Whether filters or groups are of what is gone where decisions have ended. */
-  asksFacts: boolean
+  /** True if a filter or group field is deleted when decisions expire. */
+  needsFacts: boolean
 }
 
-/** Where the numbers are read. */
-export interface Sources {
-  /** Hours as they were rolled up. */
+export interface CountSources {
+  /** Hours that are read from roll-ups. */
   rolledUp: number[]
-  /** The times between them, of which sessions are read one by one. */
-  ranges: Span[]
+  /** Times in between, whose sessions are read one by one. */
+  ranges: TimeRange[]
 }
 
 export interface SessionGroup {
-  /** When its interval begins; null without intervals. */
+  /** Start of the interval; null without intervals. */
   at: number | null
   kind: 'value' | 'other' | 'ended'
-  /** Of each field that is counted by; null where the session has none. */
+  /** Values of the `groupBy` fields; null where sessions have none. */
   values: (string | null)[]
   sessions: number
 }
 
-/** In the order of intervals, the largest groups first. */
+/** Returns the groups by interval, the largest first. */
 export async function countGroups(
   tx: Tx,
   scope: DataScope,
-  counting: Counting & Sources,
+  query: CountQuery & CountSources,
 ): Promise<SessionGroup[]> {
   const values: unknown[] = [scope.organizationId, scope.environment]
   const bind: Bind = (value) => `$${values.push(value)}`
-  const field = rolledBy(counting)
-  const hours = field && counting.rolledUp.length > 0 ? [fromHours(counting, field, bind)] : []
-  const parts = counting.ranges.length > 0 ? [...hours, fromSessions(scope, counting, bind)] : hours
-  if (parts.length === 0) return []
+  const field = rollUpFieldFor(query)
+  const counts: string[] = []
+  if (field && query.rolledUp.length > 0) counts.push(countRollUpsSql(query, field, bind))
+  if (query.ranges.length > 0) counts.push(countSessionsSql(scope, query, bind))
+  if (counts.length === 0) return []
   const { rows } = await tx.query<SessionGroup>(
     `with counted as (
-       select at, ended, one, two, sum(sessions) as sessions from (${parts.join(' union all ')}) part group by 1, 2, 3, 4
-     ), summed as (
-       select *, sum(sessions) over (partition by ended, one, two) as of_group from counted
+       select at, ended, value1, value2, sum(sessions) as sessions
+       from (${counts.join(' union all ')}) source group by 1, 2, 3, 4
+     ), totaled as (
+       select *, sum(sessions) over (partition by ended, value1, value2) as total from counted
      ), ranked as (
-       select *, dense_rank() over (order by ended, of_group desc, one collate "C", two collate "C") as place from summed
-     ), named as (
-       select at, case when ended then 'ended' when place > ${bind(counting.top)}::bigint then 'other' else 'value' end as kind,
-         one, two, place, sessions from ranked
+       select *, dense_rank() over (order by ended, total desc, value1 collate "C", value2 collate "C") as size_rank
+       from totaled
+     ), classified as (
+       select *, case when ended then 'ended' when size_rank > ${bind(query.top)}::bigint then 'other' else 'value' end as kind
+       from ranked
      )
      select at::float8 as at, kind, sum(sessions)::float8 as sessions,
-       case when kind = 'value' then (array[one, two])[1:${counting.groupBy.length}] else '{}' end as values
-     from named group by at, kind, case when kind = 'value' then place end, 4
-     order by at, kind = 'ended', kind = 'other', min(place)`,
+       case when kind = 'value' then (array[value1, value2])[1:${query.groupBy.length}] else '{}' end as values
+     from classified group by at, kind, case when kind = 'value' then size_rank end, 4
+     order by at, kind = 'ended', kind = 'other', min(size_rank)`,
     values,
   )
   return rows
 }
 
-/** The field of the roll-ups that says it all; undefined = sessions must be read. */
-export function rolledBy({
+/** Returns the roll-up field that can count the query; undefined if sessions must be read. */
+export function rollUpFieldFor({
   filters,
   interval,
   groupBy,
-  asksFacts,
-}: Omit<Counting, 'top'>): RolledField | undefined {
-  if (isNarrow(filters) || interval === 'minute') return undefined
+  needsFacts,
+}: Omit<CountQuery, 'top'>): RollUpField | undefined {
+  if (hasExtraFilters(filters) || interval === 'minute') return undefined
   const fields = groupBy.filter((field) => field !== 'verdict')
   if (fields.length > 1) return undefined
+  // Any field counts all sessions. `network` also separates those whose facts are deleted.
   return fields.length === 0
-    ? asksFacts
+    ? needsFacts
       ? 'network'
       : 'key_id'
-    : rolledFields.find((one) => one === fields[0])
+    : rollUpFields.find((name) => name === fields[0])
 }
 
-function fromHours(
-  { filters, interval, groupBy, rolledUp }: Counting & Sources,
-  field: RolledField,
+function countRollUpsSql(
+  { filters, interval, groupBy, rolledUp }: CountQuery & CountSources,
+  field: RollUpField,
   bind: Bind,
 ) {
-  const letter = 'left(e.entry, 1)'
+  const initial = 'left(e.entry, 1)'
   const value = `case when substr(e.entry, 2, 1) = '=' then substr(e.entry, 3) end`
-  const verdict = `case ${letter} when 'b' then 'bot' when 'h' then 'human' else 'inconclusive' end`
-  const [one, two] = groupBy.map((group) => (group === 'verdict' ? verdict : value))
-  const ofVerdicts =
+  const verdict = `case ${initial} when 'b' then 'bot' when 'h' then 'human' else 'inconclusive' end`
+  const [value1, value2] = groupBy.map((group) => (group === 'verdict' ? verdict : value))
+  const verdictFilter =
     filters.verdict &&
-    `where ${letter} = any(${bind(filters.verdict.map((name) => name[0]))}::text[])`
-  // Entries are read once each, since the same ones are in many hours. Unnested in the list of columns they take half as
-  // long as joined.
-  return `select at, substr(e.entry, 2, 1) = '!' as ended, ${one ?? 'null'} as one, ${two ?? 'null'} as two, sessions
+    `where ${initial} = any(${bind(filters.verdict.map((name) => name[0]))}::text[])`
+  // Sums equal entries of all hours before parsing them. Unnesting in the select list is twice as fast as a join.
+  return `select at, substr(e.entry, 2, 1) = '!' as ended, ${value1 ?? 'null'} as value1, ${value2 ?? 'null'} as value2, sessions
     from (
       select at, e.entry, sum(e.sessions) as sessions from (
-        select ${beginning('h.hour', interval)} as at, unnest(h.${field}) as entry, unnest(h.${field}_sessions) as sessions
+        select ${intervalStart('h.hour', interval)} as at, unnest(h.${field}) as entry, unnest(h.${field}_sessions) as sessions
         from read.session_hours h
         where h.organization_id = $1 and h.environment = $2 and h.hour = any(${bind(rolledUp)}::bigint[])
-      ) e ${ofVerdicts ?? ''} group by 1, 2
+      ) e ${verdictFilter ?? ''} group by 1, 2
     ) e`
 }
 
-// Sessions whose facts have ended can meet no condition on these, and are counted by themselves.
-function fromSessions(scope: DataScope, counting: Counting & Sources, bind: Bind): string {
-  const { filters, interval, groupBy, asksFacts, ranges } = counting
+// Sessions whose facts are deleted cannot match conditions on facts, and are counted separately as `ended`.
+function countSessionsSql(scope: DataScope, query: CountQuery & CountSources, bind: Bind): string {
+  const { filters, interval, groupBy, needsFacts, ranges } = query
   const facts = factConditions(scope, filters, bind)
   const conditions = [
     ...lastingConditions(scope, filters, bind),
     ...(facts.length > 0 ? [`(s.scoring_version is null or (${facts.join(' and ')}))`] : []),
   ]
-  const [one, two] = groupBy.map((field) => groupSql[field])
-  return `select at, ended, one::text, two::text, sessions from (
-      select ${beginning('s.evaluated_at', interval)} as at,
-        ${asksFacts ? 's.scoring_version is null' : 'false'} as ended,
-        ${one ?? 'null::text'} as one, ${two ?? 'null::text'} as two, count(*) as sessions
-      from ${sessionsIn(ranges, bind)} ${groupBy.map(unnesting).join(' ')}
+  const [value1, value2] = groupBy.map((field) => groupSql[field])
+  return `select at, ended, value1::text, value2::text, sessions from (
+      select ${intervalStart('s.evaluated_at', interval)} as at,
+        ${needsFacts ? 's.scoring_version is null' : 'false'} as ended,
+        ${value1 ?? 'null::text'} as value1, ${value2 ?? 'null::text'} as value2, count(*) as sessions
+      from ${sessionsIn(ranges, bind)} ${groupBy.map(unnestSql).join(' ')}
       ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''} group by 1, 2, 3, 4
-    ) read_now`
+    ) counts`
 }
 
-// With more ranges than these the statement would be as long as its plan takes.
-const fewRanges = 20
+// With more ranges, planning a union of them takes too long.
+const maxUnionRanges = 20
 
-function sessionsIn(ranges: Span[], bind: Bind): string {
-  const within = (since: string, until: string) =>
+function sessionsIn(ranges: TimeRange[], bind: Bind): string {
+  const selectRange = (since: string, until: string) =>
     `select * from read.sessions s where ${inScope} and s.evaluated_at >= ${since} and s.evaluated_at < ${until}`
-  // With its own times each range has its own plan, by how many sessions it has.
-  if (ranges.length <= fewRanges)
-    return `(${ranges.map(({ since, until }) => within(bind(since), bind(until))).join(' union all ')}) s`
-  // Their rows are looked for by each range, which the offset holds the planner to.
-  const begins = bind(ranges.map(({ since }) => since))
+  // Each range of a union gets a plan that suits its number of sessions.
+  if (ranges.length <= maxUnionRanges)
+    return `(${ranges.map(({ since, until }) => selectRange(bind(since), bind(until))).join(' union all ')}) s`
+  // `offset 0` keeps the planner from flattening the join, so it scans the index once per range.
+  const starts = bind(ranges.map(({ since }) => since))
   const ends = bind(ranges.map(({ until }) => until))
-  return `unnest(${begins}::bigint[], ${ends}::bigint[]) as span (since, until)
-    cross join lateral (${within('span.since', 'span.until')} offset 0) s`
+  return `unnest(${starts}::bigint[], ${ends}::bigint[]) as span (since, until)
+    cross join lateral (${selectRange('span.since', 'span.until')} offset 0) s`
 }
 
-const arrays: Partial<Record<GroupField, string>> = {
+const arrayColumns: Partial<Record<GroupField, string>> = {
   signal: 's.signals',
   attribution: 's.attribution',
 }
 
-function unnesting(field: GroupField): string {
-  const array = arrays[field]
+function unnestSql(field: GroupField): string {
+  const array = arrayColumns[field]
   return array ? `left join lateral unnest(${array}) as ${field} (value) on true` : ''
 }
 
-function beginning(at: string, interval: Interval): string {
+function intervalStart(at: string, interval: Interval): string {
   const length = intervals[interval]
   return length === null ? 'null::bigint' : `${at} - ${at} % ${length}`
 }

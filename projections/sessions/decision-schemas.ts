@@ -42,48 +42,51 @@ export const agent = z
     provider: z
       .string()
       .nullable()
-      .describe('Who runs it, as `openai`, or the domain that it names.'),
-    product: z.string().nullable().describe('Its name, as `Googlebot`.'),
+      .describe('Operator, such as `openai`, or the domain that the agent claims.'),
+    product: z.string().nullable().describe('Name of the agent, such as `Googlebot`.'),
     purpose: z
       .string()
       .nullable()
       .describe(
-        'search, ai_assistant, ai_training, monitor, preview, feed, advertising, archive, research, security, seo, webhook or other.',
+        'One of search, ai_assistant, ai_training, monitor, preview, feed, advertising, archive, research, security, seo, webhook, other.',
       ),
     method: z
       .string()
       .nullable()
-      .describe('The check that decided: signature, reverse_dns or published_ranges.'),
+      .describe('Check that decided the status: signature, reverse_dns or published_ranges.'),
     evidence: z
       .strictObject({
         catalogue_id: z.string().nullable(),
         domain: z
           .string()
           .nullable()
-          .describe('Host of the Signature-Agent header, with its port unless that is 443.'),
-        key_id: z.string().nullable().describe('Thumbprint of the key that signed.'),
-        host_name: z.string().nullable().describe('Of the address, where it leads back to it.'),
+          .describe('Host of the `Signature-Agent` header, with the port unless it is 443.'),
+        key_id: z.string().nullable().describe('Thumbprint of the signing key.'),
+        host_name: z
+          .string()
+          .nullable()
+          .describe('Host name of the address, if it resolves back to the address.'),
         list: z
           .string()
           .nullable()
-          .describe('The published ranges that were searched for the address.'),
-        reason: z.string().nullable().describe('Why the signature does not count.'),
+          .describe('Published ranges in which the address was looked up.'),
+        reason: z.string().nullable().describe('Reason why the signature was not accepted.'),
         fetched_at: timestamp
           .nullable()
-          .describe('When the directory of keys or the host name was fetched.'),
+          .describe('Time when the key directory or host name was fetched.'),
       })
       .nullable(),
   })
   .meta({
     id: 'SessionAgent',
-    description: 'Which bot or agent the session says that it is, and whether that is so.',
+    description: 'Bot or agent that the session claims to be, and whether the claim was verified.',
   })
 
 export const markLabel = z.enum(['human', 'bot', 'fraud', 'legitimate'] satisfies MarkLabel[])
 export const markReason = z
   .string()
   .regex(/^[a-z0-9_]{1,64}$/)
-  .describe('A word of your own.')
+  .describe('Your reason code: lower-case letters, digits and `_`.')
 
 export const manipulation = z
   .strictObject({ score: percent, verdict: z.enum(['none', 'low', 'medium', 'high']) })

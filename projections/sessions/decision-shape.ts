@@ -8,7 +8,7 @@ import type {
 import type { agent } from './decision-schemas.ts'
 import type { DecisionRow, LinkedVisitor } from './tables.ts'
 
-/** Epoch milliseconds as the API shows them: ISO 8601, UTC, milliseconds. */
+/** Formats epoch milliseconds for the API: ISO 8601 in UTC, with milliseconds. */
 export function iso(time: number): string {
   return new Date(time).toISOString()
 }
@@ -52,7 +52,7 @@ export function scoreBreakdownOf({ score_breakdown }: Pick<SessionScored, 'score
   return { categories: score_breakdown }
 }
 
-/** Only a bot is attributed to somebody. */
+/** Returns the attribution of a bot; null for other verdicts. */
 export function visibleAttribution({
   verdict,
   attribution,
@@ -60,11 +60,11 @@ export function visibleAttribution({
   return { bot: verdict === 'bot' ? attribution : null }
 }
 
-export function agentJson(found: SessionAgent): z.output<typeof agent> {
-  if (!found.evidence) return { ...found, evidence: null }
-  const { fetched_at, ...evidence } = found.evidence
+export function agentJson(sessionAgent: SessionAgent): z.output<typeof agent> {
+  if (!sessionAgent.evidence) return { ...sessionAgent, evidence: null }
+  const { fetched_at, ...evidence } = sessionAgent.evidence
   return {
-    ...found,
+    ...sessionAgent,
     evidence: { ...evidence, fetched_at: fetched_at === null ? null : iso(fetched_at) },
   }
 }

@@ -1,37 +1,37 @@
 import { webhookEventId } from '../../infra/ids.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import type { VisitorErased } from '../../schemas/events.ts'
-import { remakeVisitor } from './apply-reassignments.ts'
+import { rebuildVisitor } from './apply-reassignments.ts'
 import { requestTexts } from './apply-visitors.ts'
-import { changedSession, deleteHoursOfRows, type TimedSession } from './hours.ts'
+import { deleteRollUps, type TimedSession, timedSessionSql } from './hours.ts'
 import { readEvent } from './stored-event.ts'
 import { sessionEventTypes } from './tables.ts'
 
-/** Deletes the rows of erased sessions. A visitor with other sessions is made anew of those. */
+/** Deletes the rows of erased sessions. Rebuilds visitors from their remaining sessions. */
 export async function eraseSessions(tx: Tx, erased: VisitorErased[]): Promise<void> {
-  for (const { organization_id, environment, ...named } of erased) {
-    const { visitors, texts } = await deleteSessions(tx, named)
+  for (const { organization_id, environment, ...erasure } of erased) {
+    const { visitors, texts } = await deleteSessions(tx, erasure)
     await tx.query(
       `delete from visitor_sessions
        where organization_id = $1 and environment = $2 and visitor_id = any($3) and session_id = any($4)`,
-      [organization_id, environment, visitors, named.session_ids],
+      [organization_id, environment, visitors, erasure.session_ids],
     )
     for (const visitor_id of visitors)
-      await remakeVisitor(tx, { organization_id, environment, visitor_id })
+      await rebuildVisitor(tx, { organization_id, environment, visitor_id })
     await deleteUnusedTexts(tx, texts)
   }
 }
 
-/** The ids of the webhook events of these sessions, but for those of a later visitor. */
+/** Returns the ids of the sessions' webhook events, except those raised by reassignments. */
 export const webhookEventIds = (sessionIds: string[]): string[] =>
   sessionIds.flatMap((id) => sessionEventTypes.map((type) => webhookEventId(type, id)))
 
-// Returns the visitors of the sessions, and ids of texts by which searches found them.
+// Returns the visitors of the sessions, and the ids of their search texts.
 async function deleteSessions(
   tx: Tx,
-  named: Pick<VisitorErased, 'session_ids' | 'erased_visitor_ids' | 'changed_visitor_ids'>,
+  erasure: Pick<VisitorErased, 'session_ids' | 'erased_visitor_ids' | 'changed_visitor_ids'>,
 ): Promise<{ visitors: string[]; texts: Buffer[] }> {
-  const sessionIds = named.session_ids
+  const sessionIds = erasure.session_ids
   const decisions = await tx.query<{ event: Buffer; visitor_id: string | null }>(
     `with gone as (delete from decisions where session_id = any($1) returning event_id, event, visitor_id),
       events as (delete from session_events
@@ -40,24 +40,23 @@ async function deleteSessions(
     [sessionIds, webhookEventIds(sessionIds)],
   )
   const sessions = await tx.query<TimedSession>(
-    `delete from sessions s where session_id = any($1) returning ${changedSession('s')}`,
+    `delete from sessions s where session_id = any($1) returning ${timedSessionSql('s')}`,
     [sessionIds],
   )
-  await deleteHoursOfRows(tx, sessions.rows)
+  await deleteRollUps(tx, sessions.rows)
   await tx.query('delete from session_marks where session_id = any($1)', [sessionIds])
   const changes = await tx.query<{ user_text: Buffer | null }>(
     'delete from client_user_changes where session_id = any($1) returning user_text',
     [sessionIds],
   )
-  const ofRequests = decisions.rows.flatMap(({ event }) =>
-    Object.values(requestTexts(readEvent(event))),
-  )
-  const found = decisions.rows.flatMap(({ visitor_id }) => visitor_id ?? [])
+  const texts = decisions.rows.flatMap(({ event }) => Object.values(requestTexts(readEvent(event))))
+  const { erased_visitor_ids, changed_visitor_ids } = erasure
+  const decided = decisions.rows.flatMap(({ visitor_id }) => visitor_id ?? [])
   return {
-    // Retention may have deleted the decisions before.
-    visitors: [...new Set([...found, ...named.erased_visitor_ids, ...named.changed_visitor_ids])],
+    // Retention may have deleted the decisions already, so the event's visitors are included.
+    visitors: [...new Set([...decided, ...erased_visitor_ids, ...changed_visitor_ids])],
     texts: [
-      ...ofRequests.map(({ id }) => id),
+      ...texts.map(({ id }) => id),
       ...changes.rows.flatMap(({ user_text }) => user_text ?? []),
     ],
   }
@@ -75,13 +74,15 @@ const references = [
 
 async function deleteUnusedTexts(tx: Tx, texts: Buffer[]): Promise<void> {
   if (texts.length === 0) return
-  const used = references.map(([table, column]) => `select from ${table} where ${column} = t.id`)
+  const uses = references.map(([table, column]) => `select from ${table} where ${column} = t.id`)
   await tx.query(
-    `delete from search_texts t where id = any($1) and ${used.map((one) => `not exists (${one})`).join(' and ')}`,
+    `delete from search_texts t where id = any($1) and ${uses.map((use) => `not exists (${use})`).join(' and ')}`,
     [texts],
   )
 }
 
-/** SQL: a row refers to the text `t`. Others are of pages that sessions have left, and no search finds anything by them. */
-export const isUsedText = (schema: string): string =>
+/**
+ * Returns SQL that is true if a row refers to the text `t`. Other texts are leftovers, such as of pages left behind.
+ */
+export const isReferencedSql = (schema: string): string =>
   `t.id in (${references.map(([table, column]) => `select ${column} from ${schema}.${table} where ${column} is not null`).join(' union all ')})`

@@ -1,35 +1,37 @@
+// Change capture for the facts topic, which publishes the rows of sessions. While capture is on for an organization
+// (`is_noted`), triggers enqueue each changed or deleted row in the outbox (`facts_notes`), in the same transaction.
+// services/facts publishes the entries.
 import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import { column, constrained, nullable, primaryKey, table } from '../../infra/postgres/table.ts'
 
-/** Organizations whose rows are, or were, on the topic of facts. */
+/** Backfill state of organizations that have or had the facts topic. */
 export const factsOrganizations = table('tidegate.facts_organizations', {
   organization_id: primaryKey(column.id()),
-  /** What the rows were noted under last: the columns kept back, or `off`. */
+  /** Policy of the last backfill: the hidden columns, or `off`. */
   policy: column.text(),
-  /** All rows up to this session are noted; null = all. */
+  /** Backfill cursor: sessions up to this one are enqueued; null = finished. */
   noted_up_to: nullable(column.id()),
-  /** Whether changes of its rows are noted. */
+  /** True while change capture is on. */
   is_noted: column.boolean(),
 })
 
-/** Sessions whose rows were changed or deleted since they were published: one for each change, in no order. */
-export const factsNotes = table(
+/** Outbox of the facts topic: one entry per change of a session's row, in no order. */
+export const factsOutbox = table(
   'tidegate.facts_notes',
   {
-    /** Epoch milliseconds; 0 = at once. */
+    /** Epoch milliseconds; 0 = due at once. */
     due_at: constrained(column.bigint(), 'default 0'),
     id: constrained(column.bigint(), 'generated always as identity'),
     session_id: column.id(),
-    /** That the session has no row was published before. */
+    /** True if a tombstone was published once and is due a second time. */
     is_repeat: constrained(column.boolean(), 'default false'),
   },
   { key: ['due_at', 'id'] },
 )
 
-// A trigger sees every way in which rows change, in the transaction that changes them. It costs too much where no
-// organization has the topic: who applies events asks once, under the build's lock, and says so in a setting of its
-// transaction. A build that is no reader's is noted by none of its changes.
-const noteChanged = `
+// Triggers see every change of a row, in its transaction. Only changes of the live build are enqueued. Since triggers
+// are expensive, a transaction turns them off with `captureSetting` if no organization has capture on.
+const captureFunction = `
 create function tidegate.note_facts() returns trigger language plpgsql as $$
 begin
   insert into tidegate.facts_notes (session_id) select session_id
@@ -41,17 +43,17 @@ begin
 end $$;
 `
 
-/** Whether changes are noted in this transaction. Without it they are. */
-export const notesSetting = `set_config('tidegate.notes', case when exists (
+/** SQL that turns the triggers on or off for the transaction. Without it they are on. */
+export const captureSetting = `set_config('tidegate.notes', case when exists (
   select from tidegate.facts_organizations where is_noted
 ) then 'on' else 'off' end, true)`
 
 export const factsMigrations: Migrations = {
   name: 'facts',
-  create: ddlOf(factsOrganizations, factsNotes) + noteChanged,
+  create: ddlOf(factsOrganizations, factsOutbox) + captureFunction,
 }
 
-/** Made after the load of a rebuild, which would only pay for them. */
+/** DDL that is run after a rebuild has loaded its rows, so that the load does not fire the triggers. */
 export const factsTriggers = (['insert', 'update', 'delete'] as const)
   .map(
     (change) => `

@@ -1,11 +1,11 @@
 import ipaddr from 'ipaddr.js'
 import {
   column,
-  foreign,
   nullable,
   type RowOf,
   storable,
   type Table,
+  untrustedText,
 } from '../../infra/postgres/table.ts'
 import type {
   AgentStatus,
@@ -16,7 +16,7 @@ import type {
   SessionScored,
 } from '../../schemas/events.ts'
 
-/** The newest mark of the session; null without one. */
+/** Columns of the session's newest mark; null without one. */
 export const markColumns = {
   mark_id: nullable(column.id()),
   mark: nullable(column.text<MarkLabel>()),
@@ -24,7 +24,7 @@ export const markColumns = {
   marked_at: nullable(column.bigint()),
 }
 
-const anonymous = [
+const anonymizers = [
   'tor',
   'vpn',
   'relay',
@@ -33,13 +33,13 @@ const anonymous = [
   'callback_proxy',
   'hosting',
 ] as const
-/** `other` = databases were asked and know nothing of the kind; `unknown` = none was asked. */
-export type NetworkKind = (typeof anonymous)[number] | 'other' | 'unknown'
-export const networkKinds: readonly NetworkKind[] = [...anonymous, 'other', 'unknown']
+/** `other`: no IP database lists the address as anonymizing. `unknown`: no database was consulted. */
+export type NetworkKind = (typeof anonymizers)[number] | 'other' | 'unknown'
+export const networkKinds: readonly NetworkKind[] = [...anonymizers, 'other', 'unknown']
 
 /**
- * What the row of a session says of its newest decision beside what the list shows. All of them are null once the
- * organization's decisions have ended and its sessions have not: `scoring_version` says whether that is so.
+ * Facts: columns from the session's newest decision that are deleted when the organization's decisions expire. A
+ * session whose facts are deleted has a null `scoring_version`.
  */
 export const factColumns = {
   scoring_version: nullable(column.text()),
@@ -47,28 +47,28 @@ export const factColumns = {
   signals: nullable(column.textArray()),
   signal_points: nullable(column.integerArray()),
   attribution: nullable(column.textArray()),
-  agent: nullable(foreign(column.text())),
-  page_host: nullable(foreign(column.text())),
-  page_path: nullable(foreign(column.text())),
-  referrer_host: nullable(foreign(column.text())),
-  country: nullable(foreign(column.text())),
+  agent: nullable(untrustedText(column.text())),
+  page_host: nullable(untrustedText(column.text())),
+  page_path: nullable(untrustedText(column.text())),
+  referrer_host: nullable(untrustedText(column.text())),
+  country: nullable(untrustedText(column.text())),
   asn: nullable(column.bigint()),
-  network_holder: nullable(foreign(column.text())),
+  network_holder: nullable(untrustedText(column.text())),
   network: nullable(column.text<NetworkKind>()),
   ip_address: nullable(column.address()),
-  browser: nullable(foreign(column.text())),
-  browser_version: nullable(foreign(column.text())),
-  os: nullable(foreign(column.text())),
-  os_version: nullable(foreign(column.text())),
-  user_agent: nullable(foreign(column.text())),
-  form_factor: nullable(foreign(column.text())),
-  sdk: nullable(foreign(column.text())),
+  browser: nullable(untrustedText(column.text())),
+  browser_version: nullable(untrustedText(column.text())),
+  os: nullable(untrustedText(column.text())),
+  os_version: nullable(untrustedText(column.text())),
+  user_agent: nullable(untrustedText(column.text())),
+  form_factor: nullable(untrustedText(column.text())),
+  sdk: nullable(untrustedText(column.text())),
   platform: nullable(column.text<Platform>()),
   has_snapshot: nullable(column.boolean()),
   handed_off_at: nullable(column.bigint()),
   repeats: nullable(column.json<Repeats>()),
   agent_status: nullable(column.text<AgentStatus>()),
-  agent_provider: nullable(foreign(column.text())),
+  agent_provider: nullable(untrustedText(column.text())),
   agent_product: nullable(column.text()),
 }
 
@@ -88,17 +88,17 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
     model: decision.model,
     signals: signals.map(({ signal }) => signal),
     signal_points: signals.map(({ signal_score }) => signal_score),
-    attribution: attributionOf(decision),
-    agent: agentOf(decision),
+    attribution: attributionLabels(decision),
+    agent: claimedAgent(decision),
     page_host: page?.hostname.slice(0, maxHost) || null,
     page_path: page?.pathname.slice(0, maxPath) ?? null,
     referrer_host: request.referrer === null ? null : URL.parse(request.referrer)?.hostname || null,
     country: network.location?.country_code ?? null,
-    asn: numberOf(network.routing.asn),
+    asn: asnNumber(network.routing.asn),
     network_holder: network.routing.organization,
     network: networkKindOf(network),
-    ip_address: addressOf(request.ip_address),
-    browser: (withoutMaker(browser.name) ?? browser.app_name)?.slice(0, maxName) ?? null,
+    ip_address: inetText(request.ip_address),
+    browser: (withoutVendor(browser.name) ?? browser.app_name)?.slice(0, maxName) ?? null,
     browser_version: browser.major_version,
     os: device.operating_system.name?.slice(0, maxName) ?? null,
     os_version: /\d+/.exec(device.operating_system.version ?? '')?.[0] ?? null,
@@ -115,56 +115,56 @@ export function sessionFacts(decision: SessionScored): SessionFacts {
   }
 }
 
-/** Null for the decision of a look-up, too, which has the evidence of the hand-off before it. */
+/** Returns null if the decision is no hand-off. A look-up copies the evidence of an earlier hand-off, so it is none. */
 export const handedOffAt = ({ hand_off, reason, evaluated_at }: SessionScored): number | null =>
   reason !== 'looked_up' && (hand_off || reason === 'hand_off') ? evaluated_at : null
 
-// Of a decision that cannot be opened, everything else would be what stands in for it.
-const readableFacts: ReadonlySet<keyof SessionFacts> = new Set([
+// Facts from members that are not encrypted.
+const plaintextFacts: ReadonlySet<keyof SessionFacts> = new Set([
   ...(['scoring_version', 'model', 'signals', 'signal_points'] as const),
   ...(['platform', 'has_snapshot', 'handed_off_at', 'repeats'] as const),
 ])
 
-/** What is known of a decision whose personal members are closed; the other columns are null. */
-export function closedFacts(decision: SessionScored): SessionFacts {
+/** Returns the facts of a decision that cannot be decrypted; columns from encrypted members are null. */
+export function sealedDecisionFacts(decision: SessionScored): SessionFacts {
   const facts = sessionFacts(decision)
-  for (const name of factNames) if (!readableFacts.has(name)) facts[name] = null
+  for (const name of factNames) if (!plaintextFacts.has(name)) facts[name] = null
   return facts
 }
 
-// Beyond it a path is no page of which anybody counts sessions.
+// Longer paths are not useful for counting.
 const maxPath = 500
-// What is in the index: an entry has 2,700 bytes at most, and nobody can send more than fits.
+// An index entry has at most 2,700 bytes, so indexed columns are limited.
 const maxHost = 253
 const maxName = 64
 const maxLabels = 8
 
-// Chromium's client hints say "Google Chrome" where its user agent says "Chrome".
-const withoutMaker = (name: string | null) => name?.replace(/^(Google|Microsoft|Mozilla) /, '')
+// Client hints name "Google Chrome", the user agent "Chrome".
+const withoutVendor = (name: string | null) => name?.replace(/^(Google|Microsoft|Mozilla) /, '')
 
-const attributionOf = ({ attribution }: SessionScored) =>
+const attributionLabels = ({ attribution }: SessionScored) =>
   (attribution?.labels ?? [])
     .slice(0, maxLabels)
     .map(({ kind, value }) => storable(`${kind}:${value.slice(0, maxName)}`))
 
-// What it says that it is, or leaves marks of. Nothing of it is verified.
-function agentOf({ web_bot_auth, attribution }: SessionScored): string | null {
+// Returns the agent that the client claims to be or whose traces it has; unverified.
+function claimedAgent({ web_bot_auth, attribution }: SessionScored): string | null {
   return (
     web_bot_auth?.domain ?? attribution?.labels.find(({ kind }) => kind === 'tool')?.value ?? null
   )
 }
 
 function networkKindOf({ anonymity, status }: Network): NetworkKind {
-  return anonymous.find((kind) => anonymity[kind]) ?? (status === 'ready' ? 'other' : 'unknown')
+  return anonymizers.find((kind) => anonymity[kind]) ?? (status === 'ready' ? 'other' : 'unknown')
 }
 
-// AS64500.
-function numberOf(asn: string | null): number | null {
+// Parses `AS64500` or `64500`.
+function asnNumber(asn: string | null): number | null {
   const digits = /^(?:AS)?(\d{1,10})$/.exec(asn ?? '')?.[1]
   return digits === undefined ? null : Number(digits)
 }
 
-// In full, and without a zone: Postgres reads no other forms.
-function addressOf(text: string): string | null {
+// Returns the address in a form that Postgres accepts: in full and without a zone.
+function inetText(text: string): string | null {
   return ipaddr.isValid(text) && !text.includes('%') ? ipaddr.process(text).toString() : null
 }

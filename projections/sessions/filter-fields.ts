@@ -16,39 +16,38 @@ import { networkKinds } from './facts.ts'
 import type { DataScope } from './scope.ts'
 import { signalCode } from './signal-codes.ts'
 
-/** Adds a parameter to the statement, and returns its name. */
+/** Adds a parameter to the statement and returns its placeholder, such as `$3`. */
 export type Bind = (value: unknown) => string
 
-/** Something that sessions have one or several values of. */
 interface FilterField<Value> {
-  /** A value as queries have it. */
+  /** Schema of a value in query strings. */
   schema: z.ZodType<Value>
   description?: string
-  /** SQL: the session `s` has one of the values. */
-  hasOne: (values: Value[], bind: Bind, scope: DataScope) => string
-  /** SQL: it has none; null where every session has one. */
-  isEmpty: string | null
-  /** The value stays when the session's decisions have ended. */
+  /** Returns SQL that is true if the session `s` has one of the values. */
+  matchesAny: (values: Value[], bind: Bind, scope: DataScope) => string
+  /** SQL that is true if the session has no value; null if every session has one. */
+  emptySql: string | null
+  /** True if the value is kept when the session's decisions expire. */
   isLasting: boolean
 }
 
 function filter<Value>(
   schema: z.ZodType<Value>,
   column: string,
-  exceptions: Partial<FilterField<Value>> = {},
+  overrides: Partial<FilterField<Value>> = {},
 ): FilterField<Value> {
   return {
     schema,
-    hasOne: anyOf(column),
-    isEmpty: `${column} is null`,
+    matchesAny: equalsAny(column),
+    emptySql: `${column} is null`,
     isLasting: false,
-    ...exceptions,
+    ...overrides,
   }
 }
 
-/** A name to search for, in whatever case it was written. */
+/** Lowers only A to Z, as the collation "C" does. */
 export const inLowerCase = (name: string): string =>
-  name.replace(/[A-Z]+/g, (some) => some.toLowerCase())
+  name.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase())
 
 const name = z
   .string()
@@ -81,7 +80,7 @@ const host = z
   .refine((value) => hostOf(value) !== undefined, { error: 'a host name' })
   .transform((value) => hostOf(value) ?? value)
 
-// As it is in the address of a page: in lower case, and in ASCII.
+// Returns the host as URLs have it, in lower case and ASCII; undefined if invalid.
 function hostOf(value: string): string | undefined {
   const url = URL.parse(`http://${value}/`)
   return url && url.href === `http://${url.hostname}/` ? url.hostname : undefined
@@ -106,56 +105,55 @@ const idOf = (prefix: 'vid' | 'key', expected: string) =>
     .toLowerCase()
     .regex(new RegExp(idPattern(prefix)), { error: expected })
 
-// In the order in which the interface description lists the parameters.
+// In the order of the API description.
 const fields = {
-  // Not the registered schema itself: the description would list it twice, as input and as output.
-  verdict: filter(z.enum(verdict.options), 's.verdict', { isEmpty: null, isLasting: true }),
+  // A copy of the registered schema, which the API description would list twice, as input and as output.
+  verdict: filter(z.enum(verdict.options), 's.verdict', { emptySql: null, isLasting: true }),
   signal: filter(signal, 's.signal_codes', {
-    description: 'A signal that fired.',
-    hasOne: hasSignal,
-    isEmpty: `s.signal_codes = ''`,
+    description: 'Signal that fired, such as `webdriver_detected`.',
+    matchesAny: hasSignal,
+    emptySql: `s.signal_codes = ''`,
   }),
   attribution: filter(label, 's.attribution', {
-    description:
-      'A value that the session is attributed to, or `kind:value`, as `tool:playwright`.',
-    hasOne: hasLabel,
-    isEmpty: `coalesce(s.attribution, '{}') = '{}'`,
+    description: 'Attribution by value, or by `kind:value` such as `tool:playwright`.',
+    matchesAny: hasLabel,
+    emptySql: `coalesce(s.attribution, '{}') = '{}'`,
   }),
   agent_status: filter(agentStatus, 's.agent_status'),
   agent_provider: filter(name, 's.agent_provider', {
-    description: 'Who runs the agent, as `openai`, in any case.',
+    description: 'Operator of the agent, such as `openai`. Case is ignored.',
   }),
   country: filter(country, 's.country'),
   asn: filter(asn, 's.asn', {
-    description: '64500 or AS64500.',
-    hasOne: (numbers, bind) => `s.asn = ${oneOf(numbers, 'bigint', bind)}`,
+    description: 'Autonomous system number: `64500` or `AS64500`.',
+    matchesAny: (numbers, bind) => `s.asn = ${anyOf(numbers, 'bigint', bind)}`,
   }),
   network: filter(z.enum(networkKinds), 's.network'),
   ip: filter(network, 's.ip_address', {
-    description: 'An address, or a CIDR as 203.0.113.0/24.',
-    hasOne: (networks, bind) => `s.ip_address <<= ${oneOf(networks, 'inet', bind)}`,
+    description: 'IP address or CIDR range, such as `203.0.113.0/24`.',
+    matchesAny: (networks, bind) => `s.ip_address <<= ${anyOf(networks, 'inet', bind)}`,
   }),
   page_host: filter(host, 's.page_host'),
   visitor_id: filter(idOf('vid', 'a visitor id'), 's.visitor_id', { isLasting: true }),
   client_user_id: filter(clientUserIdInput, 's.client_user_id', {
-    hasOne: isOfUser,
+    matchesAny: isOfUser,
     isLasting: true,
   }),
   key_id: filter(idOf('key', 'the id of a key'), 's.key_id', {
-    description: 'Of the publishable key that opened the session.',
+    description: 'Id of the publishable key that opened the session.',
     isLasting: true,
   }),
   browser: filter(name, 's.browser', {
-    description: 'By name without its maker, as `chrome`; A to Z in any case.',
-    hasOne: anyOf(lowerCase('s.browser')),
+    description: 'Browser name without the vendor, such as `chrome`. ASCII case is ignored.',
+    matchesAny: equalsAny(lowerCase('s.browser')),
   }),
   os: filter(name, 's.os', {
-    description: 'By name; A to Z in any case.',
-    hasOne: anyOf(lowerCase('s.os')),
+    description: 'Name of the operating system. ASCII case is ignored.',
+    matchesAny: equalsAny(lowerCase('s.os')),
   }),
   mark: filter(z.enum([...markLabel.options, 'none']), `coalesce(s.mark, 'none')`, {
-    description: 'The newest mark; `none` for sessions without one.',
-    isEmpty: null,
+    description: 'Label of the newest mark; `none` for sessions without a mark.',
+    emptySql: null,
     isLasting: true,
   }),
 }
@@ -168,20 +166,20 @@ export type FilterValues = { [Name in FilterName]?: FilterValue[Name][] | undefi
 
 export const filterFields: { [Name in FilterName]: FilterField<FilterValue[Name]> } = fields
 
-/** Fields that a session may have no value of. */
-export const emptyFields = filterNames.filter((name) => filterFields[name].isEmpty !== null)
+/** Fields that can be empty. */
+export const emptyFields = filterNames.filter((name) => filterFields[name].emptySql !== null)
 
-// The collation "C" lowers A to Z alone, which takes half as long and is the same in every database.
+// The collation "C" lowers only A to Z, which is twice as fast and the same in every database.
 function lowerCase(sql: string): string {
   return `lower(${sql} collate "C")`
 }
 
-function anyOf(sql: string) {
-  return (values: unknown[], bind: Bind): string => `${sql} = ${oneOf(values, 'text', bind)}`
+function equalsAny(sql: string) {
+  return (values: unknown[], bind: Bind): string => `${sql} = ${anyOf(values, 'text', bind)}`
 }
 
-// With one value Postgres walks an index in its order, and compares each row in less time.
-function oneOf(values: unknown[], type: string, bind: Bind): string {
+// A single value lets Postgres scan an index in order, and is faster to compare.
+function anyOf(values: unknown[], type: string, bind: Bind): string {
   return values.length === 1 ? `${bind(values[0])}::${type}` : `any(${bind(values)}::${type}[])`
 }
 
@@ -189,7 +187,7 @@ function hasSignal(slugs: string[], bind: Bind): string {
   return `(${slugs.map((slug) => `strpos(s.signal_codes, ${bind(signalCode(slug))}) > 0`).join(' or ')})`
 }
 
-// Most sessions have no label, which is seen at once. One without a kind is of any.
+// The first condition skips the many sessions without labels. A value without a kind matches every kind.
 function hasLabel(values: string[], bind: Bind): string {
   const labels = values.flatMap((value) =>
     value.includes(':') ? [value] : attributionKind.options.map((kind) => `${kind}:${value}`),
@@ -197,9 +195,9 @@ function hasLabel(values: string[], bind: Bind): string {
   return `s.attribution <> '{}' and s.attribution && ${bind(labels)}::text[]`
 }
 
-// The text's id has the scope in it and finds the rows. Case and normalization form are lost there.
+// The text's id includes the scope and finds the rows by index, but ignores case and Unicode normalization.
 function isOfUser(ids: string[], bind: Bind, scope: DataScope): string {
   const texts = ids.map((id) => userTextId(scope, id))
-  const found = texts.length === 1 ? `= ${bind(texts[0])}` : `= any(${bind(texts)}::bytea[])`
-  return `s.user_text ${found} and ${anyOf('s.client_user_id')(ids, bind)}`
+  const isText = texts.length === 1 ? `= ${bind(texts[0])}` : `= any(${bind(texts)}::bytea[])`
+  return `s.user_text ${isText} and ${equalsAny('s.client_user_id')(ids, bind)}`
 }

@@ -7,37 +7,37 @@ import {
 } from './filter-fields.ts'
 import type { DataScope } from './scope.ts'
 
-interface Chosen extends FilterValues {
-  /** Fields of which sessions have no value. It is one more value of each: the values of the field may hold instead. */
+interface FieldFilters extends FilterValues {
+  /** Fields that have no value. Combined with values of the same field, either one matches. */
   without?: FilterName[] | undefined
 }
 
-/** What sessions are searched for. Of several values of a member either may hold; all members must. */
-export interface SessionFilters extends Chosen {
-  /** Epoch milliseconds of the newest decision; included. */
+/** Values of a member are ORed, members are ANDed. */
+export interface SessionFilters extends FieldFilters {
+  /** Time of the newest decision in epoch milliseconds, inclusive. */
   since?: number | undefined
-  /** Excluded. */
+  /** Exclusive. */
   until?: number | undefined
   score_min?: number | undefined
   score_max?: number | undefined
   handed_off?: boolean[] | undefined
-  /** None of it may hold. A session without a value has none of the values. */
-  not?: Chosen | undefined
+  /** Excludes sessions that match any of these. Empty fields match no value. */
+  not?: FieldFilters | undefined
 }
 
 const lastingFields = filterNames.filter((name) => filterFields[name].isLasting)
-// Signals and attributions are last, because they take longest.
+// Reversed to check signals and attributions last, since they take longest.
 const factFields = filterNames.filter((name) => !filterFields[name].isLasting).reverse()
 
-const isAsked = (filters: SessionFilters, name: FilterName): boolean =>
-  [filters, filters.not].some((chosen) => chosen?.[name] || chosen?.without?.includes(name))
+const usesField = (filters: SessionFilters, name: FilterName): boolean =>
+  [filters, filters.not].some((fields) => fields?.[name] || fields?.without?.includes(name))
 
-/** Whether one is of what is null once decisions have ended. */
-export const hasFacts = (filters: SessionFilters): boolean =>
-  filters.handed_off !== undefined || factFields.some((name) => isAsked(filters, name))
+/** Returns true if a filter needs fields that are deleted when decisions expire. */
+export const hasFactFilters = (filters: SessionFilters): boolean =>
+  filters.handed_off !== undefined || factFields.some((name) => usesField(filters, name))
 
-/** Whether they are of more than times and verdicts. */
-export function isNarrow({
+/** Returns true if there are filters other than times and verdicts. */
+export function hasExtraFilters({
   since: _,
   until: __,
   verdict: ___,
@@ -47,27 +47,30 @@ export function isNarrow({
   return [...Object.values(others), ...Object.values(not)].some((value) => value !== undefined)
 }
 
-/** Whether an index finds all sessions that meet them. */
-export const isExact = (filters: SessionFilters): boolean => isPerson(filters) || !isNarrow(filters)
+/** Returns true if an index finds all matching sessions. */
+export const hasIndex = (filters: SessionFilters): boolean =>
+  hasPerson(filters) || !hasExtraFilters(filters)
 
-/** Whether they are of one visitor or user, or few, whose sessions an index has. */
-export const isPerson = ({ without = [], ...filters }: SessionFilters): boolean =>
+/** Returns true if the filters name visitors or users, whose sessions an index finds. */
+export const hasPerson = ({ without = [], ...filters }: SessionFilters): boolean =>
   personFields.some((field) => filters[field] !== undefined && !without.includes(field))
 
-/** Whether they are of what no index has, so that rows are read. */
+/** Returns true if the filters use fields that the index lacks, so that rows must be read. */
 export const needsRows = (filters: SessionFilters): boolean =>
-  !isPerson(filters) && personFields.some((name) => isAsked(filters, name))
+  !hasPerson(filters) && personFields.some((name) => usesField(filters, name))
 
-/** Factor by which the labels that a filter looks for slow down each row. */
-export const signalWeight = (filters: SessionFilters): number =>
+/** Returns the factor by which signals and attributions slow down the check of each row. */
+export const rowCost = (filters: SessionFilters): number =>
   1 +
-  [filters, filters.not].flatMap((one) => [...(one?.signal ?? []), ...(one?.attribution ?? [])])
-    .length /
+  [filters, filters.not ?? {}].flatMap(({ signal = [], attribution = [] }) => [
+    ...signal,
+    ...attribution,
+  ]).length /
     5
 
 const personFields = ['visitor_id', 'client_user_id'] as const
 
-/** Conditions on the session `s` within its scope. */
+/** Returns SQL conditions on the session `s`. */
 export function conditionsOf(scope: DataScope, filters: SessionFilters, bind: Bind): string[] {
   return [
     ...timeConditions(filters, bind),
@@ -83,7 +86,7 @@ export function timeConditions({ since, until }: SessionFilters, bind: Bind): st
   ]
 }
 
-/** Of what a session's row has as long as it is there. */
+/** Returns conditions on fields that a session keeps as long as it exists. */
 export function lastingConditions(scope: DataScope, filters: SessionFilters, bind: Bind): string[] {
   return [
     ...where(filters.score_min, (score) => `s.risk_score >= ${bind(score)}`),
@@ -92,7 +95,10 @@ export function lastingConditions(scope: DataScope, filters: SessionFilters, bin
   ]
 }
 
-/** Of what is null once the session's decisions have ended: no such session meets one, not even one of what it is not. */
+/**
+ * Returns conditions on fields deleted with the decisions. Sessions without decisions match none, not even a negated
+ * one.
+ */
 export function factConditions(scope: DataScope, filters: SessionFilters, bind: Bind): string[] {
   const conditions = [
     ...where(filters.handed_off, handedOff),
@@ -109,15 +115,15 @@ function fieldConditions<Name extends FilterName>(
   filters: SessionFilters,
   bind: Bind,
 ): string[] {
-  const { hasOne, isEmpty } = filterFields[name]
-  const conditionsOf = ({ [name]: values }: FilterValues, without: FilterName[] = []) => [
-    ...(values ? [hasOne(values, bind, scope)] : []),
-    ...(isEmpty && without.includes(name) ? [isEmpty] : []),
+  const { matchesAny, emptySql } = filterFields[name]
+  const alternatives = ({ [name]: values }: FilterValues, without: FilterName[] = []) => [
+    ...(values ? [matchesAny(values, bind, scope)] : []),
+    ...(emptySql && without.includes(name) ? [emptySql] : []),
   ]
-  const either = conditionsOf(filters, filters.without)
+  const included = alternatives(filters, filters.without)
   return [
-    ...(either.length > 1 ? [`(${either.join(' or ')})`] : either),
-    ...conditionsOf(filters.not ?? {}, filters.not?.without).map(
+    ...(included.length > 1 ? [`(${included.join(' or ')})`] : included),
+    ...alternatives(filters.not ?? {}, filters.not?.without).map(
       (condition) => `(${condition}) is not true`,
     ),
   ]

@@ -1,23 +1,23 @@
-import type { Column, Part } from '../../infra/postgres/arrays.ts'
+import type { Column, Cte } from '../../infra/postgres/arrays.ts'
 import { unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 
 export const hourMs = 3_600_000
 
-/** What sessions of an hour are counted by, each by verdict. No field names a person. */
-export const rolledFields = [
+/** Fields that roll-ups count sessions by, each with the verdict. None identifies a person. */
+export const rollUpFields = [
   ...(['country', 'asn', 'network', 'browser', 'os', 'page_host', 'key_id'] as const),
   ...(['agent_status', 'agent_provider', 'signal', 'attribution'] as const),
 ]
-export type RolledField = (typeof rolledFields)[number]
+export type RollUpField = (typeof rollUpFields)[number]
 
 /**
- * Roll-ups of hours that are over. No event makes them: `roll-up.ts` counts an hour beside those who apply events, and
- * whoever changes a session deletes those of its hours in the same transaction. A row whose `sessions` is null is of
- * an hour that is being counted.
+ * Hourly roll-ups: session counts of past hours. They are a cache and not projected from events: `roll-up.ts` computes
+ * them in the background, and every change of a session deletes the roll-up of its hour in the same transaction. A row
+ * with `sessions` null is being computed.
  *
- * A field has two arrays: for each verdict and value an entry, and how many sessions have it. An entry is the first
- * letter of the verdict, then `=` and the value, or `-` for sessions without one, or `!` for those whose facts have ended.
+ * A field has two arrays: entries, and the number of sessions of each. An entry is the first letter of the verdict,
+ * then `=` and the value, `-` for sessions without a value, or `!` for those whose facts are deleted.
  */
 export const sessionHours = {
   name: 'session_hours',
@@ -26,17 +26,17 @@ export const sessionHours = {
   environment text not null,
   hour bigint not null,
   sessions integer,
-  ${rolledFields.map((field) => `${field} text[],\n  ${field}_sessions integer[]`).join(',\n  ')},
+  ${rollUpFields.map((field) => `${field} text[],\n  ${field}_sessions integer[]`).join(',\n  ')},
   primary key (organization_id, environment, hour)
 );
 `,
 }
 
-/** SQL: the hour of a time. */
+/** Returns SQL for the hour of a time. */
 export const hourOf = (at: string): string => `(${at} - ${at} % ${hourMs})`
 
-// Rows are locked in the order of their key, so that two who delete the same hours cannot deadlock.
-const deleteHoursOf = (changed: string): string =>
+// Locks rows in key order, so that two transactions that delete the same hours cannot deadlock.
+const deleteRollUpsSql = (changed: string): string =>
   `delete from session_hours where (organization_id, environment, hour) in (
     select h.organization_id, h.environment, h.hour from session_hours h
     where (h.organization_id, h.environment, h.hour) in (
@@ -51,34 +51,34 @@ export interface TimedSession {
   evaluated_at: number
 }
 
-const changedColumns: Column<TimedSession>[] = [
+const timedColumns: Column<TimedSession>[] = [
   { name: 'session_id', type: 'text', of: (row) => row.session_id },
   { name: 'organization_id', type: 'text', of: (row) => row.organization_id },
   { name: 'environment', type: 'text', of: (row) => row.environment },
   { name: 'evaluated_at', type: 'bigint', of: (row) => row.evaluated_at },
 ]
 
-/** In the statement that decides the sessions: deletes the roll-ups of the hours that they are in, and were in before. */
-export function deleteHours(decided: TimedSession[]): Part {
+/** Deletes the roll-ups of the sessions' hours, old and new, in the statement that writes the sessions. */
+export function deleteRollUpsCte(sessions: TimedSession[]): Cte {
   return {
     as: 'delete_hours',
     at: (first) => {
-      const { names, source, values } = unnest(changedColumns, decided, first)
-      const known = `select s.organization_id, s.environment, s.evaluated_at from sessions s join fresh using (session_id)`
+      const { names, source, values } = unnest(timedColumns, sessions, first)
+      const stored = `select s.organization_id, s.environment, s.evaluated_at from sessions s join fresh using (session_id)`
       const changed = `(with fresh as (select * from ${source} as f (${names}))
-        select organization_id, environment, evaluated_at from fresh union all ${known}) as changed`
-      return { text: deleteHoursOf(changed), values }
+        select organization_id, environment, evaluated_at from fresh union all ${stored}) as changed`
+      return { text: deleteRollUpsSql(changed), values }
     },
   }
 }
 
-/** Of sessions that are gone, or were changed otherwise. */
-export async function deleteHoursOfRows(tx: Tx, rows: TimedSession[]): Promise<void> {
+/** Deletes the roll-ups of deleted or changed sessions. */
+export async function deleteRollUps(tx: Tx, rows: TimedSession[]): Promise<void> {
   if (rows.length === 0) return
-  const { names, source, values } = unnest(changedColumns, rows)
-  await tx.query(deleteHoursOf(`${source} as changed (${names})`), values)
+  const { names, source, values } = unnest(timedColumns, rows)
+  await tx.query(deleteRollUpsSql(`${source} as changed (${names})`), values)
 }
 
-/** SQL: what a changing statement returns for it. */
-export const changedSession = (alias: string): string =>
+/** Returns SQL for the columns of a `TimedSession`. */
+export const timedSessionSql = (alias: string): string =>
   `${alias}.session_id, ${alias}.organization_id, ${alias}.environment, ${alias}.evaluated_at::float8 as evaluated_at`

@@ -2,23 +2,29 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import { containsPattern, isUnsearchable } from '../../infra/postgres/table.ts'
 import type { SessionFacts } from './facts.ts'
 import type { Bind } from './filter-fields.ts'
-import { conditionsOf, isExact, isPerson, type SessionFilters, timeConditions } from './filters.ts'
+import {
+  conditionsOf,
+  hasIndex,
+  hasPerson,
+  type SessionFilters,
+  timeConditions,
+} from './filters.ts'
 import { type SessionMark, selectMark } from './marks.ts'
 import type { DataScope, Page } from './scope.ts'
-import { exactMatch, foundBy, hasText, inScope, newestFirst, newestSessions } from './search.ts'
+import { exactMatch, hasText, inScope, newestFirst, newestSessions, textMatch } from './search.ts'
 import { type DecisionRow, decisionFields, type LinkedVisitor, sessions } from './tables.ts'
 
 export interface ListSessions {
   limit: number
-  after?: SessionPlace | undefined
+  after?: SessionPosition | undefined
   filters?: SessionFilters | undefined
   search?: string | undefined
-  /** How many sessions are read for a page that no index finds. */
+  /** Sessions that are read for a page that no index finds. */
   windowSize?: number
 }
 
-/** Sessions are listed by time, newest first. */
-export interface SessionPlace {
+/** Position in a list, which is ordered by time, newest first. */
+export interface SessionPosition {
   evaluatedAt: number
   id: string
 }
@@ -30,11 +36,11 @@ export interface SessionRow {
   latest_decision: DecisionRow
   visitor: LinkedVisitor | null
   mark: SessionMark | null
-  /** null once its decisions have ended. */
+  /** null once the decisions have expired. */
   facts: ListedFacts | null
 }
 
-// What a row of a table shows, and what sessions are filtered by.
+// Facts in the rows of a list.
 const listedFacts = [
   ...([
     'scoring_version',
@@ -51,45 +57,42 @@ const listedFacts = [
 export type ListedFacts = Pick<SessionFacts, (typeof listedFacts)[number]>
 
 export interface SessionRowPage extends Page<SessionRow> {
-  /**
-   * How far back sessions were read, where only a part of them is read for a page; null = to the end. The list goes on
-   * from there where there is no last row to go on from.
-   */
-  readTo?: SessionPlace | null
+  /** Position back to which sessions were read, if a page reads only a part of them; null = all were read. */
+  readTo?: SessionPosition | null
 }
 
 /**
- * By what has an index of its own, all sessions are found. With other filters a page reads so many sessions back from its
- * place, whether or not they meet them: it may be short or empty then, and more may follow.
+ * Lists sessions. If an index fits the filters, it finds all of them. Otherwise a page reads a window of sessions,
+ * whether or not they match, so it can be short or empty although more follow.
  */
 export async function listSessions(
   db: Db,
   scope: DataScope,
-  { search, filters = {}, ...place }: ListSessions,
+  { search, filters = {}, ...page }: ListSessions,
 ): Promise<SessionRowPage> {
-  const options = { ...place, filters }
-  if (!search && !isExact(filters)) return readWindow(db, scope, options)
-  if (!search) return querySessions(db, scope, { ...options, from: ofVerdicts })
+  const options = { ...page, filters }
+  if (!search && !hasIndex(filters)) return readWindow(db, scope, options)
+  if (!search) return querySessions(db, scope, { ...options, from: byVerdict })
   if (isUnsearchable(search)) return { rows: [], hasMore: false }
   const id = search.toLowerCase()
   const exact = exactMatch(id)
-  if (exact) return querySessions(db, scope, { ...options, searched: id, matching: exact })
-  // A text of most sessions is soon found among the newest ones. A rare one is found by the indexes.
-  const searched = containsPattern(search)
-  const newest = { ...options, searched, from: fromNewest, matching: hasText }
-  const page = await querySessions(db, scope, newest)
-  if (page.hasMore) return page
-  return querySessions(db, scope, { ...options, searched, matching: foundBy(id) })
+  if (exact) return querySessions(db, scope, { ...options, parameter: id, condition: exact })
+  // Frequent texts are found among the newest sessions, rare ones through the indexes.
+  const parameter = containsPattern(search)
+  const newest = { ...options, parameter, from: fromNewest, condition: hasText }
+  const newestPage = await querySessions(db, scope, newest)
+  if (newestPage.hasMore) return newestPage
+  return querySessions(db, scope, { ...options, parameter, condition: textMatch(id) })
 }
 
 interface SessionsQuery extends Omit<ListSessions, 'search'> {
   filters: SessionFilters
   /** Default: all sessions. */
   from?: (query: SessionsQuery, bind: Bind) => string
-  /** The fourth parameter of `matching`. */
-  searched?: string
-  /** A condition on the session `s`. */
-  matching?: string
+  /** $4 of `condition`. */
+  parameter?: string
+  /** SQL condition on the session `s`. */
+  condition?: string
 }
 
 async function querySessions(
@@ -97,11 +100,11 @@ async function querySessions(
   scope: DataScope,
   query: SessionsQuery,
 ): Promise<Page<SessionRow>> {
-  const { limit, after, filters, from, searched, matching } = query
-  const { values, bind } = parameters(scope, limit)
-  if (searched !== undefined) bind(searched)
+  const { limit, after, filters, from, parameter, condition } = query
+  const { values, bind } = createBind(scope, limit)
+  if (parameter !== undefined) bind(parameter)
   const where = [inScope, ...before(after, bind), ...conditionsOf(scope, filters, bind)]
-  if (matching) where.push(matching)
+  if (condition) where.push(condition)
   const { rows } = await db.query<ListedSession>(
     `select ${sessionFields} from ${from?.(query, bind) ?? 'read.sessions'} s
      where ${where.join(' and ')} ${newestFirst} limit $3`,
@@ -110,88 +113,86 @@ async function querySessions(
   return pageOf(rows, limit)
 }
 
-function parameters(scope: DataScope, limit: number) {
+function createBind(scope: DataScope, limit: number) {
   const values: unknown[] = [scope.organizationId, scope.environment, limit + 1]
   return { values, bind: (value: unknown) => `$${values.push(value)}` }
 }
 
-const before = (place: SessionPlace | undefined, bind: Bind): string[] =>
-  place ? [`(s.evaluated_at, s.session_id) < (${bind(place.evaluatedAt)}, ${bind(place.id)})`] : []
+const before = (after: SessionPosition | undefined, bind: Bind): string[] =>
+  after ? [`(s.evaluated_at, s.session_id) < (${bind(after.evaluatedAt)}, ${bind(after.id)})`] : []
 
 const fromNewest = ({ after }: SessionsQuery, bind: Bind): string =>
   newestSessions(before(after, bind))
 
-// Postgres reads the index by verdict in its order for one verdict only. A visitor or a user has an index that finds
-// few sessions, of which the newest by verdict alone may be none.
-function ofVerdicts({ after, filters }: SessionsQuery, bind: Bind): string {
+// Returns a union of the newest sessions of each verdict, since Postgres scans the index by verdict in order for a
+// single verdict only. Filters by person use their own index instead.
+function byVerdict({ after, filters }: SessionsQuery, bind: Bind): string {
   const { verdict: verdicts = [] } = filters
-  if (verdicts.length < 2 || isPerson(filters)) return 'read.sessions'
-  const place = [...before(after, bind), ...timeConditions(filters, bind)]
-  const each = verdicts.map((verdict) => {
-    const where = [inScope, `s.verdict = ${bind(verdict)}`, ...place]
+  if (verdicts.length < 2 || hasPerson(filters)) return 'read.sessions'
+  const conditions = [...before(after, bind), ...timeConditions(filters, bind)]
+  const selects = verdicts.map((verdict) => {
+    const where = [inScope, `s.verdict = ${bind(verdict)}`, ...conditions]
     return `(select * from read.sessions s where ${where.join(' and ')} ${newestFirst} limit $3)`
   })
-  return `(${each.join(' union all ')})`
+  return `(${selects.join(' union all ')})`
 }
 
-/** Sessions that are read for a page. */
-const listWindow = 50_000
-/** A page of a frequent value is full within so many sessions. */
+const defaultWindowSize = 50_000
+// Sessions that are read first; enough to fill a page with a frequent value.
 const newestRead = 5000
 
 /**
- * One statement, so that the window's end is of the same moment as its rows: a session that moved in between would let
- * the end lie behind sessions that were not read. Where the newest sessions of the window do not fill the page, its end
- * is looked for, and what is between is read by the index with the conditions, which is twice as fast as reading the
- * window as a subquery.
+ * Reads a page from a window of sessions. A single statement, because a session that moves between two statements could
+ * be skipped. If the newest sessions of the window do not fill the page, finds the end of the window and reads up to it
+ * through the index with the conditions, which is twice as fast as filtering a subquery.
  */
 async function readWindow(
   db: Db,
   scope: DataScope,
-  { limit, after, filters, windowSize = listWindow }: SessionsQuery,
+  { limit, after, filters, windowSize = defaultWindowSize }: SessionsQuery,
 ): Promise<SessionRowPage> {
-  const { values, bind } = parameters(scope, limit)
-  const { since: _, until: __, ...others } = filters
-  const place = [inScope, ...before(after, bind), ...timeConditions(filters, bind)].join(' and ')
-  const conditions = conditionsOf(scope, others, bind).join(' and ')
+  const { values, bind } = createBind(scope, limit)
+  const { since: _, until: __, ...fieldFilters } = filters
+  const inWindow = [inScope, ...before(after, bind), ...timeConditions(filters, bind)].join(' and ')
+  const conditions = conditionsOf(scope, fieldFilters, bind).join(' and ')
   const isShort = '(select count(*) from newest) < $3'
-  const lowest = (column: string) => `(select ${column} from ending)`
+  const end = (column: string) => `(select ${column} from ending)`
   const { rows } = await db.query<ListedSession & { end_at: number; end_id: string | null }>(
     `with newest as materialized (
        select s.session_id, s.evaluated_at from (
-         select * from read.sessions s where ${place} ${newestFirst} limit ${Math.min(newestRead, windowSize)}
+         select * from read.sessions s where ${inWindow} ${newestFirst} limit ${Math.min(newestRead, windowSize)}
        ) s where ${conditions} ${newestFirst} limit $3
      ),
      ending as materialized (
-       select s.session_id, s.evaluated_at from read.sessions s where ${place} and ${isShort}
+       select s.session_id, s.evaluated_at from read.sessions s where ${inWindow} and ${isShort}
        ${newestFirst} limit 1 offset ${windowSize - 1}
      ),
      page as materialized (
        select * from newest where not ${isShort}
        union all
-       (select s.session_id, s.evaluated_at from read.sessions s where ${place} and ${conditions} and ${isShort}
-         and (s.evaluated_at, s.session_id) >= (coalesce(${lowest('evaluated_at')}, 0), coalesce(${lowest('session_id')}, ''))
+       (select s.session_id, s.evaluated_at from read.sessions s where ${inWindow} and ${conditions} and ${isShort}
+         and (s.evaluated_at, s.session_id) >= (coalesce(${end('evaluated_at')}, 0), coalesce(${end('session_id')}, ''))
         ${newestFirst} limit $3)
      )
      select ${sessionFields}, ending.evaluated_at::float8 as end_at, ending.session_id as end_id
-     from (values (1)) as one left join ending on true
+     from (values (1)) as always left join ending on true
      left join (page join read.sessions s using (session_id)) on true ${newestFirst}`,
     values,
   )
-  // Where no session was found, one row has the end alone.
-  const found = rows.filter(({ session_id }) => session_id !== null)
-  const page = pageOf(found, limit)
+  // Without a matching session, a single row has only the end.
+  const matching = rows.filter(({ session_id }) => session_id !== null)
+  const page = pageOf(matching, limit)
   const last = page.rows.at(-1)
-  if (page.hasMore && last) return { ...page, readTo: placeOf(last) }
-  const [end] = rows
-  if (!end?.end_id) return { ...page, readTo: null }
-  return { ...page, hasMore: true, readTo: { evaluatedAt: end.end_at, id: end.end_id } }
+  if (page.hasMore && last) return { ...page, readTo: positionOf(last) }
+  const [first] = rows
+  if (!first?.end_id) return { ...page, readTo: null }
+  return { ...page, hasMore: true, readTo: { evaluatedAt: first.end_at, id: first.end_id } }
 }
 
-const placeOf = ({
+const positionOf = ({
   id,
   latest_decision: { evaluated_at: evaluatedAt },
-}: SessionRow): SessionPlace => ({
+}: SessionRow): SessionPosition => ({
   evaluatedAt,
   id,
 })

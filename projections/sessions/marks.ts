@@ -6,15 +6,15 @@ import type { DataScope } from './scope.ts'
 import { inScope } from './search.ts'
 import { type StoredMark, sessionMarks } from './tables.ts'
 
-/** The sessions as they are now, at most `limit`. */
+/** Returns the ids of the target's current sessions, at most `limit`. */
 export async function sessionsToMark(
   db: Db,
   scope: DataScope,
-  { named, limit }: { named: Person; limit: number },
+  { target, limit }: { target: Person; limit: number },
 ): Promise<string[]> {
   const values: unknown[] = [scope.organizationId, scope.environment]
   const bind: Bind = (value) => `$${values.push(value)}`
-  const conditions = [inScope, ...conditionsOfNamed(scope, named, bind)]
+  const conditions = [inScope, ...targetConditions(scope, target, bind)]
   const { rows } = await db.query<{ session_id: string }>(
     `select s.session_id from read.sessions s where ${conditions.join(' and ')}
      order by s.session_id limit ${bind(limit)}`,
@@ -23,16 +23,16 @@ export async function sessionsToMark(
   return rows.map(({ session_id }) => session_id)
 }
 
-function conditionsOfNamed(scope: DataScope, named: Person, bind: Bind): string[] {
-  if ('sessionIds' in named) return [`s.session_id = any(${bind(named.sessionIds)})`]
+function targetConditions(scope: DataScope, target: Person, bind: Bind): string[] {
+  if ('sessionIds' in target) return [`s.session_id = any(${bind(target.sessionIds)})`]
   const filters =
-    'visitorId' in named
-      ? { visitor_id: [named.visitorId] }
-      : { client_user_id: [named.clientUserId] }
+    'visitorId' in target
+      ? { visitor_id: [target.visitorId] }
+      : { client_user_id: [target.clientUserId] }
   return lastingConditions(scope, filters, bind)
 }
 
-/** Each session that the mark is or was on. */
+/** Returns a row for each session that has or had the mark. */
 export async function sessionsWithMark(
   db: Db,
   { organizationId, environment }: DataScope,
@@ -46,7 +46,7 @@ export async function sessionsWithMark(
   return rows
 }
 
-/** The newest mark of each session that has one, in the order of their ids. */
+/** Returns the newest mark of each marked session, by session id. */
 export async function newestMarks(
   db: Db,
   { organizationId, environment }: DataScope,
@@ -61,7 +61,7 @@ export async function newestMarks(
   return rows
 }
 
-/** By session, null where it has none. Unknown sessions are not in it. */
+/** Returns the newest mark by session; null without one. Unknown sessions are missing. */
 export async function currentMarks(
   db: Db,
   { organizationId, environment }: DataScope,
@@ -75,12 +75,11 @@ export async function currentMarks(
   return new Map(rows.map(({ session_id, mark }) => [session_id, mark]))
 }
 
-/** The newest mark of a session. */
 export interface SessionMark extends Pick<StoredMark, 'label' | 'reason' | 'marked_at'> {
   id: string
 }
 
-/** SQL for the `SessionMark` of a row of `sessions`; null where it has none. */
+/** Returns SQL for the `SessionMark` of a row of `sessions`; null without one. */
 export const selectMark = (session: string): string =>
   `case when ${session}.mark_id is not null then json_build_object('id', ${session}.mark_id, 'label', ${session}.mark,
     'reason', ${session}.mark_reason, 'marked_at', ${session}.marked_at) end`

@@ -5,16 +5,16 @@ import type { DataScope } from './scope.ts'
 import { readEvent } from './stored-event.ts'
 import { type StoredMark, sessionMarks } from './tables.ts'
 
-/** Named as a visitor, as a customer's user, or by sessions. */
+/** Sessions of a visitor or a customer's user, or given sessions. */
 export type Person = { visitorId: string } | { clientUserId: string } | { sessionIds: string[] }
 
 export interface PersonSession {
   session_id: string
-  /** null where nobody was recognised. */
+  /** null if no visitor was identified. */
   visitor_id: string | null
 }
 
-/** All sessions of a visitor, or those that were ever attached to a user. */
+/** Returns all sessions of a visitor, or all that were ever attached to a user. */
 export async function sessionsOf(
   db: Db,
   scope: DataScope,
@@ -34,7 +34,8 @@ function queryOf(scope: DataScope, person: Person) {
   }
 }
 
-export async function withVisitors(db: Db, sessionIds: string[]): Promise<PersonSession[]> {
+/** Returns the visitor of each session; null for deleted sessions. */
+export async function findSessionVisitors(db: Db, sessionIds: string[]): Promise<PersonSession[]> {
   if (sessionIds.length === 0) return []
   const { rows } = await db.query<PersonSession>(
     `select named.session_id, s.visitor_id from unnest($1::text[]) as named (session_id)
@@ -53,7 +54,7 @@ const sessionsOfVisitor = ({ organizationId, environment }: DataScope, visitorId
   values: [organizationId, environment, visitorId],
 })
 
-// The text's id has the scope in it; case and normalization form are lost there.
+// The text's id includes the scope, but ignores case and Unicode normalization.
 const sessionsOfUser = (scope: DataScope, clientUserId: string) => ({
   text: `select distinct c.session_id, s.visitor_id from read.client_user_changes c
     left join read.sessions s on s.session_id = c.session_id
@@ -61,7 +62,7 @@ const sessionsOfUser = (scope: DataScope, clientUserId: string) => ({
   values: [userTextId(scope, clientUserId), clientUserId],
 })
 
-/** The visitors among them that have sessions other than these. */
+/** Returns the given visitors that have sessions other than the given ones. */
 export async function visitorsWithOtherSessions(
   db: Db,
   { organizationId, environment }: DataScope,
@@ -76,7 +77,7 @@ export async function visitorsWithOtherSessions(
   return new Set(rows.map(({ visitor_id }) => visitor_id))
 }
 
-/** By table. */
+/** Returns the number of rows by table. */
 export async function countRows(db: Db, sessionIds: string[]): Promise<Record<string, number>> {
   const { rows } = await db.query<Record<string, number>>(
     `select (select count(*) from read.decisions where session_id = any($1))::float8 as decisions,
@@ -87,7 +88,7 @@ export async function countRows(db: Db, sessionIds: string[]): Promise<Record<st
   return { ...rows[0] }
 }
 
-/** All decisions as the log has them, oldest first, by session. */
+/** Returns all decisions by session, oldest first. */
 export async function decisionsOf(
   db: Db,
   sessionIds: string[],
@@ -102,11 +103,11 @@ export async function decisionsOf(
 interface UserChange {
   session_id: string
   event_id: string
-  /** null = it was cleared. */
+  /** null = cleared. */
   client_user_id: string | null
 }
 
-/** By session, oldest first. */
+/** Returns the changes of the user by session, oldest first. */
 export async function usersOf(db: Db, sessionIds: string[]): Promise<Map<string, UserChange[]>> {
   const { rows } = await db.query<UserChange>(
     `select session_id, event_id, client_user_id from read.client_user_changes where session_id = any($1)
@@ -116,7 +117,7 @@ export async function usersOf(db: Db, sessionIds: string[]): Promise<Map<string,
   return bySession(rows.map((row) => [row.session_id, row]))
 }
 
-/** By session, oldest first, also those that were taken away. */
+/** Returns all marks by session, oldest first, including removed ones. */
 export async function marksOf(db: Db, sessionIds: string[]): Promise<Map<string, StoredMark[]>> {
   const { rows } = await db.query<StoredMark>(
     `select ${sessionMarks.select('m')} from read.session_marks m where m.session_id = any($1)
@@ -128,5 +129,5 @@ export async function marksOf(db: Db, sessionIds: string[]): Promise<Map<string,
 
 function bySession<T>(entries: [string, T][]): Map<string, T[]> {
   const grouped = Map.groupBy(entries, ([sessionId]) => sessionId)
-  return new Map([...grouped].map(([sessionId, some]) => [sessionId, some.map(([, one]) => one)]))
+  return new Map([...grouped].map(([id, group]) => [id, group.map(([, item]) => item)]))
 }

@@ -1,7 +1,7 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
 import { webhookEventId } from '../../infra/ids.ts'
-import { type Part, runTogether, unnest } from '../../infra/postgres/arrays.ts'
+import { type Cte, runTogether, unnest } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, type RowOf, storable } from '../../infra/postgres/table.ts'
 import { eventTopics, type SessionScored } from '../../schemas/events.ts'
@@ -14,17 +14,17 @@ import {
 import {
   type ClientUserEvent,
   createRequestTexts,
-  type FoundEvent,
   linkedVisitor,
   type ScoredEvent,
+  type SearchableEvent,
   saveTexts,
   upsertVisitors,
   userText,
 } from './apply-visitors.ts'
 import { eraseSessions } from './erase.ts'
 import { handedOffAt, type markColumns, type SessionFacts, sessionFacts } from './facts.ts'
-import { factsMigrations, factsTriggers, notesSetting } from './facts-notes.ts'
-import { deleteHours, sessionHours } from './hours.ts'
+import { captureSetting, factsMigrations, factsTriggers } from './facts-notes.ts'
+import { deleteRollUpsCte, sessionHours } from './hours.ts'
 import { comparedRows, createSessionsPrune } from './prune.ts'
 import { analystsMigrations, sessionFactsView } from './session-facts.ts'
 import { signalCodes } from './signal-codes.ts'
@@ -57,7 +57,7 @@ const tables = [
   sessionHours,
 ]
 
-/** One projection, so that a session and its visitor appear together. */
+/** Sessions, decisions and visitors. A single projection, so that a session and its visitor appear together. */
 export const sessionsProjection: Projection = {
   name: 'sessions',
   version: 4,
@@ -66,11 +66,11 @@ export const sessionsProjection: Projection = {
   views: { session_facts: sessionFactsView },
   migrations: [analystsMigrations, factsMigrations],
   ddl: tables.map(({ ddl }) => ddl).join('') + decisionStorage + sessionApplyIndexes,
-  setting: notesSetting,
+  setting: captureSetting,
   indexes: sessionReadIndexes + factsTriggers,
   appliedIn: [decisions.name, clientUserChanges.name, sessionMarks.name],
   apply,
-  // A visitor's row is made anew of decisions in all partitions.
+  // Rebuilds a visitor's row from decisions of all partitions.
   isExclusive: isReassignment,
   createPrune: createSessionsPrune,
   erase: eraseSessions,
@@ -79,21 +79,22 @@ export const sessionsProjection: Projection = {
     events.flatMap(({ type, data }) => (type === 'SessionScored' ? [data.event_id] : [])),
 }
 
-// One partition has all of a session's events, so the offset says which decision is the latest. A visitor's
-// sessions are in many partitions, so there the evaluation time says it.
-async function apply(tx: Tx, all: RecordedEvent[]): Promise<Part[]> {
-  const events = all.filter(({ isErased }) => !isErased)
+// A partition has all events of a session, so offsets order its decisions. A visitor's sessions are in many partitions,
+// so evaluation times order theirs.
+async function apply(tx: Tx, recorded: RecordedEvent[]): Promise<Cte[]> {
+  const events = recorded.filter(({ isErased }) => !isErased)
   const changes = events.filter(isClientUserEvent)
   const marks = events.filter(isMarkEvent)
   const scored = await writeUpToLastReassignment(tx, events)
   if (changes.length === 0 && marks.length === 0) return scoredWrites(scored)
-  // They change the sessions that the decisions make.
+  // Marks and users change sessions that the decisions create.
   await runTogether(tx, scoredWrites(scored))
   await applyMarks(tx, marks)
   return clientUserWrites(changes)
 }
 
-// A reassignment changes rows of the decisions before it, and no other. Returns the decisions after the last one.
+// Writes everything up to the last reassignment, because reassignments change the rows of earlier decisions. Returns
+// the decisions after it.
 async function writeUpToLastReassignment(tx: Tx, events: RecordedEvent[]): Promise<ScoredEvent[]> {
   let [scored, reassignments]: [ScoredEvent[], ReassignmentEvent[]] = [[], []]
   async function write(): Promise<void> {
@@ -117,17 +118,17 @@ function isClientUserEvent(event: RecordedEvent): event is ClientUserEvent {
   return event.type === 'ClientUserAttached' || event.type === 'ClientUserCleared'
 }
 
-function scoredWrites(scored: ScoredEvent[]): Part[] {
+function scoredWrites(scored: ScoredEvent[]): Cte[] {
   const textsOf = createRequestTexts()
-  const found = scored.map((event) => ({ ...event, texts: textsOf(event.data) }))
-  if (found.length === 0) return []
+  const events = scored.map((event) => ({ ...event, texts: textsOf(event.data) }))
+  if (events.length === 0) return []
   return [
-    ...insertRows(decisions, found.map(decisionRow), { areNew: true }),
-    { as: 'put_sessions', at: (first) => upsertSessions(found, first) },
-    deleteHours(found.map(({ data }) => data)),
-    ...upsertVisitors(found),
-    ...insertRows(sessionEvents, found.flatMap(sessionEventRows)),
-    ...saveTexts(found.flatMap(({ texts }) => Object.values(texts))),
+    ...insertRows(decisions, events.map(decisionRow), { areNew: true }),
+    { as: 'put_sessions', at: (first) => upsertSessions(events, first) },
+    deleteRollUpsCte(events.map(({ data }) => data)),
+    ...upsertVisitors(events),
+    ...insertRows(sessionEvents, events.flatMap(sessionEventRows)),
+    ...saveTexts(events.flatMap(({ texts }) => Object.values(texts))),
   ]
 }
 
@@ -154,10 +155,10 @@ function decisionRow(event: ScoredEvent): RowOf<typeof decisions> {
   return { ...commonColumns(event), log_partition, log_offset, observed_at, event: event.value }
 }
 
-// The first decision of a type counts: ids of events follow from type and session.
+// Ids derive from type and session, so only the first decision of a type inserts a row.
 function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] {
   const { organization_id, environment, evaluated_at: created_at, event_id: decision_id } = data
-  const about = {
+  const columns = {
     organization_id,
     environment,
     created_at,
@@ -168,7 +169,7 @@ function sessionEventRows({ data }: ScoredEvent): RowOf<typeof sessionEvents>[] 
   return eventTypesOf(data).map((type) => ({
     id: webhookEventId(type, data.session_id),
     type,
-    ...about,
+    ...columns,
   }))
 }
 
@@ -180,8 +181,8 @@ export function eventTypesOf({ visitor, is_provisional }: SessionScored): Sessio
 }
 
 interface Latest extends Pick<SessionFacts, 'handed_off_at'> {
-  event: FoundEvent
-  first: FoundEvent
+  event: SearchableEvent
+  first: SearchableEvent
 }
 
 const sessionColumns = sessions.columnsWithout('client_user_id', 'user_text', ...markNames)
@@ -189,40 +190,40 @@ type SessionRow = Omit<
   RowOf<typeof sessions>,
   'client_user_id' | 'user_text' | keyof typeof markColumns
 >
-const unchanged = ['session_id', 'organization_id', 'environment', 'created_at']
-// A session stays handed off, whatever asks for later decisions.
-const lasting = ['handed_off_at']
-const replaced = sessionColumns
-  .filter(({ name }) => !unchanged.includes(name))
+const fixedColumns = ['session_id', 'organization_id', 'environment', 'created_at']
+// A later decision that is no hand-off keeps the time.
+const stickyColumns = ['handed_off_at']
+const assignments = sessionColumns
+  .filter(({ name }) => !fixedColumns.includes(name))
   .map(
     ({ name }) =>
-      `${name} = ${lasting.includes(name) ? `coalesce(excluded.${name}, s.${name})` : `excluded.${name}`}`,
+      `${name} = ${stickyColumns.includes(name) ? `coalesce(excluded.${name}, s.${name})` : `excluded.${name}`}`,
   )
 
-// `found` are in offset order.
-function upsertSessions(found: FoundEvent[], first: number) {
+// `events` must be in offset order.
+function upsertSessions(events: SearchableEvent[], first: number) {
   const { names, source, values } = unnest(
     sessionColumns,
-    latestBySession(found).map(sessionRow),
+    latestOfSessions(events).map(sessionRow),
     first,
   )
-  // A session that is new here may have been given its client user id already.
+  // The client user id may have been attached before the session's row exists.
   const text = `insert into sessions as s (${names}, client_user_id, user_text)
     select i.*, u.client_user_id, u.user_text from ${source} as i (${names})
     left join lateral (
       select client_user_id, user_text from client_user_changes c
       where c.session_id = i.session_id order by log_offset desc limit 1
     ) u on true
-    on conflict (session_id) do update set ${replaced.join(', ')}`
+    on conflict (session_id) do update set ${assignments.join(', ')}`
   return { text, values }
 }
 
-function latestBySession(found: FoundEvent[]): Latest[] {
+function latestOfSessions(events: SearchableEvent[]): Latest[] {
   const latest = new Map<string, Latest>()
-  for (const event of found) {
-    const known = latest.get(event.data.session_id)
-    const handed_off_at = handedOffAt(event.data) ?? known?.handed_off_at ?? null
-    latest.set(event.data.session_id, { event, first: known?.first ?? event, handed_off_at })
+  for (const event of events) {
+    const previous = latest.get(event.data.session_id)
+    const handed_off_at = handedOffAt(event.data) ?? previous?.handed_off_at ?? null
+    latest.set(event.data.session_id, { event, first: previous?.first ?? event, handed_off_at })
   }
   return [...latest.values()]
 }
@@ -244,13 +245,13 @@ function sessionRow({ event, first, handed_off_at }: Latest): SessionRow {
   }
 }
 
-function clientUserWrites(events: ClientUserEvent[]): Part[] {
+function clientUserWrites(events: ClientUserEvent[]): Cte[] {
   if (events.length === 0) return []
-  const last = new Map(events.map((event) => [event.data.session_id, event]))
+  const latest = new Map(events.map((event) => [event.data.session_id, event]))
   return [
-    { as: 'update_client_users', at: (first) => updateClientUsers([...last.values()], first) },
+    { as: 'update_client_users', at: (first) => updateClientUsers([...latest.values()], first) },
     ...insertRows(clientUserChanges, events.map(changeRow)),
-    // Texts of all events are saved, because the result must not depend on how events were cut into batches.
+    // Saves the texts of all events, so that the result does not depend on how the log was cut into batches.
     ...saveTexts(events.flatMap((event) => userText(event) ?? [])),
   ]
 }

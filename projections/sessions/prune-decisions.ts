@@ -1,40 +1,41 @@
 import type { Prune } from '../../infra/event-store/projection.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { factNames } from './facts.ts'
-import { changedSession, deleteHoursOfRows, type TimedSession } from './hours.ts'
+import { deleteRollUps, type TimedSession, timedSessionSql } from './hours.ts'
 
-// So many rows are locked at once, and so many entries of the index read.
+// Rows locked per step, and index entries read per step.
 const chunk = 1000
-const lookedAtOnce = 10_000
+const scanSize = 10_000
 
-interface Reached {
+interface ScanPosition {
   before: number
   at: number
   sessionId: string
 }
 
 /**
- * Decisions of sessions that stay longer than these, so it remembers how far it came. Once more has ended it begins anew,
- * because a decision may have come late, where a partition stood still: an index alone says which sessions have none.
+ * Deletes the expired decisions of sessions that are kept longer. Remembers how far it has scanned, and starts over
+ * when the cutoff advances: a stuck partition can deliver expired decisions late, and no index lists sessions that have
+ * any.
  */
 export function createDecisionsPrune(): Prune {
-  const reached = new Map<string, Reached>()
-  return async (tx, ended) => {
-    for (const { organization_id, decisions_before: before, sessions_before } of ended) {
+  const positions = new Map<string, ScanPosition>()
+  return async (tx, cutoffs) => {
+    for (const { organization_id, decisions_before: before, sessions_before } of cutoffs) {
       if (before === null || before === sessions_before) continue
       for (const environment of ['live', 'test']) {
-        const name = `${organization_id} ${environment}`
-        const known = reached.get(name)
-        const from = known?.before === before ? known : { before, at: 0, sessionId: '' }
-        const found = await sessionsWithEndedDecisions(tx, { organization_id, environment, from })
-        const last = found.at(-1)
+        const scope = `${organization_id} ${environment}`
+        const previous = positions.get(scope)
+        const from = previous?.before === before ? previous : { before, at: 0, sessionId: '' }
+        const page = await findSessionsToPrune(tx, { organization_id, environment, from })
+        const last = page.at(-1)
         if (!last) continue
-        const ids = found.filter(({ is_due }) => is_due).map((row) => row.session_id)
+        const ids = page.filter(({ is_due }) => is_due).map((row) => row.session_id)
         if (ids.length > 0) {
           await deleteDecisions(tx, ids)
-          await endFacts(tx, ids)
+          await clearFacts(tx, ids)
         }
-        reached.set(name, { before, at: last.at, sessionId: last.session_id })
+        positions.set(scope, { before, at: last.at, sessionId: last.session_id })
         return true
       }
     }
@@ -42,23 +43,23 @@ export function createDecisionsPrune(): Prune {
   }
 }
 
-interface Looking {
+interface Scan {
   organization_id: string
   environment: string
-  from: Reached
+  from: ScanPosition
 }
 
-// In order, with the last one that was looked at.
-async function sessionsWithEndedDecisions(
+// Returns sessions with decisions to delete, in order, and always the last session that was scanned.
+async function findSessionsToPrune(
   tx: Tx,
-  { organization_id, environment, from: { before, at, sessionId } }: Looking,
+  { organization_id, environment, from: { before, at, sessionId } }: Scan,
 ): Promise<{ session_id: string; at: number; is_due: boolean }[]> {
   const { rows } = await tx.query<{ session_id: string; at: number; is_due: boolean }>({
     name: 'sessions-to-prune-decisions-of',
     text: `with page as materialized (
         select session_id, evaluated_at, scoring_version is not null as is_due from sessions
         where organization_id = $1 and environment = $2 and (evaluated_at, session_id) > ($3, $4)
-          and evaluated_at < $5 order by evaluated_at, session_id limit ${lookedAtOnce}
+          and evaluated_at < $5 order by evaluated_at, session_id limit ${scanSize}
       )
       select session_id, evaluated_at::float8 as at, is_due from page
       where is_due or (evaluated_at, session_id) = (
@@ -69,18 +70,18 @@ async function sessionsWithEndedDecisions(
   return rows
 }
 
-// The row stays with what lists show.
-async function endFacts(tx: Tx, sessionIds: string[]): Promise<void> {
+// Keeps the row with the columns that lists need.
+async function clearFacts(tx: Tx, sessionIds: string[]): Promise<void> {
   const { rows } = await tx.query<TimedSession>({
     name: 'end-facts',
-    text: `update sessions s set ${endedColumns.map((name) => `${name} = null`).join(', ')}
-      where session_id = any($1) and scoring_version is not null returning ${changedSession('s')}`,
+    text: `update sessions s set ${clearedColumns.map((name) => `${name} = null`).join(', ')}
+      where session_id = any($1) and scoring_version is not null returning ${timedSessionSql('s')}`,
     values: [sessionIds],
   })
-  await deleteHoursOfRows(tx, rows)
+  await deleteRollUps(tx, rows)
 }
 
-const endedColumns = [...factNames, 'signal_codes', 'page_text', 'agent_text', 'address_text']
+const clearedColumns = [...factNames, 'signal_codes', 'page_text', 'agent_text', 'address_text']
 
 export const deleteDecisions = (tx: Tx, sessionIds: string[]) =>
   tx.query('delete from decisions where session_id = any($1)', [sessionIds])

@@ -4,7 +4,7 @@ import { containsPattern, isUnsearchable, type RowOf } from '../../infra/postgre
 import type { SessionScored } from '../../schemas/events.ts'
 import { type SessionMark, selectMark } from './marks.ts'
 import type { DataScope, Page } from './scope.ts'
-import { selectsOf } from './search.ts'
+import { keySelects } from './search.ts'
 import { readEvent, readEvidence } from './stored-event.ts'
 import {
   type DecisionEvidence,
@@ -30,17 +30,17 @@ export interface SessionDetailRow {
   client_user_id: string | null
   mark: SessionMark | null
   decision: DecisionSummary
-  /** Of the latest decision on the log. */
-  place: { partition: number; offset: number }
+  /** Position of the latest decision on the log. */
+  logPosition: { partition: number; offset: number }
   previous_decisions: DecisionSummary[]
   visitor: LinkedVisitor | null
-  /** As of now, not as of the decision; null without a visitor. */
+  /** Current values, not those at the decision; null without a visitor. */
   lifecycle: VisitorLifecycle | null
-  /** The event of the latest decision. */
+  /** Event of the latest decision. */
   detail: SessionScored
 }
 
-const summary = (alias: string) =>
+const summarySql = (alias: string) =>
   `json_build_object('event_id', ${alias}.event_id, 'verdict', ${alias}.verdict, 'risk_score', ${alias}.risk_score,
     'phase', ${alias}.phase, 'is_provisional', ${alias}.is_provisional, 'evaluated_at', ${alias}.evaluated_at)`
 
@@ -51,15 +51,15 @@ export async function findSession(
 ): Promise<SessionDetailRow | undefined> {
   const { rows } = await db.query<{ facts: string; event: Buffer }>({
     name: 'find-session',
-    // Two columns: each costs the reader more than making it one costs Postgres.
-    // Each row is found by its own key first. In tables without statistics Postgres would read all of the scope instead.
+    // Two columns, because parsing many in Node costs more than building JSON in Postgres. The materialized lookup by
+    // key keeps Postgres from reading the whole scope in tables without statistics.
     text: `with s as materialized (select * from read.sessions where session_id = $1)
       select latest.event, json_build_object('id', s.session_id, 'created_at', s.created_at,
-        'client_user_id', s.client_user_id, 'mark', ${selectMark('s')}, 'decision', ${summary('s')},
-        'place', json_build_object('partition', latest.log_partition, 'offset', latest.log_offset), 'visitor', s.visitor::json,
+        'client_user_id', s.client_user_id, 'mark', ${selectMark('s')}, 'decision', ${summarySql('s')},
+        'logPosition', json_build_object('partition', latest.log_partition, 'offset', latest.log_offset), 'visitor', s.visitor::json,
         'lifecycle', case when v.visitor_id is not null then json_build_object('first_seen_at', v.first_seen_at,
           'last_seen_at', v.last_seen_at, 'seen_count', v.seen_count) end,
-        'previous_decisions', (select coalesce(json_agg(${summary('d')} order by d.log_offset desc), '[]') from (
+        'previous_decisions', (select coalesce(json_agg(${summarySql('d')} order by d.log_offset desc), '[]') from (
           select * from read.decisions
           where session_id = s.session_id and event_id <> s.event_id
           order by log_offset desc limit ${maxEarlierDecisions}
@@ -83,7 +83,7 @@ export const findDecisions = (db: Db, decisionIds: string[]): Promise<FullDecisi
     values: [decisionIds],
   })
 
-/** Returns the newest decision of each session, because a client can request results without end. */
+/** Returns the newest decision of each session. Only one each, because a client can cause any number of them. */
 export const findLatestDecisions = (db: Db, sessionIds: string[]): Promise<FullDecisionRow[]> =>
   readDecisions(db, {
     name: 'find-latest-decisions',
@@ -142,12 +142,12 @@ function visitorRow({ visitor_id: id, user_agent, ip_address, ...row }: ListedVi
 export interface ListVisitors {
   limit: number
   sort?: ('last_seen' | 'first_seen' | 'seen_count') | undefined
-  /** The sort's value and the id of the last row of the page before. */
+  /** Sort value and id of the last row of the previous page. */
   after?: { value: number; id: string } | undefined
   search?: string | undefined
 }
 
-/** Visitors seen in the scope; seen most recently first unless sorted otherwise. */
+/** Returns visitors, the most recently seen first by default. */
 export async function listVisitors(
   db: Db,
   scope: DataScope,
@@ -171,14 +171,14 @@ function matchesVisitor(search: string, bind: (value: unknown) => string): strin
   if (isUnsearchable(search)) return 'false'
   const id = search.toLowerCase()
   if (id.startsWith('vid_')) return `visitor_id = ${bind(id)}`
-  const found = selectsOf(id, {
+  const selects = keySelects(id, {
     table: 'visitors',
     key: 'visitor_id',
     pattern: bind(containsPattern(search)),
     texts: ['agent_text', 'address_text'],
     ids: ['visitor_id'],
   })
-  return `visitor_id in (${found.join(' union ')})`
+  return `visitor_id in (${selects.join(' union ')})`
 }
 
 export interface VisitorActivityRow extends Pick<DecisionEvidence, 'request' | 'score_breakdown'> {

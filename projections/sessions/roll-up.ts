@@ -1,11 +1,16 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { isTransient } from '../../infra/event-store/apply-batch.ts'
-import { type Build, buildLock, findBuild, useSchema } from '../../infra/event-store/builds.ts'
+import {
+  type Build,
+  buildLock,
+  requireCurrentBuild,
+  useSchema,
+} from '../../infra/event-store/builds.ts'
 import { type Periodic, runPeriodically } from '../../infra/flow/periodic.ts'
 import type { Clock } from '../../infra/ids.ts'
 import { type Tx, transaction, tryLock } from '../../infra/postgres/pool.ts'
-import { hourMs, hourOf, type RolledField, rolledFields } from './hours.ts'
+import { hourMs, hourOf, type RollUpField, rollUpFields } from './hours.ts'
 import { sessionsProjection } from './projection.ts'
 
 interface RollUpOptions {
@@ -15,12 +20,12 @@ interface RollUpOptions {
   intervalMs?: number
 }
 
-// So many hours wait together for those who were applying events.
-const hoursAtOnce = 24
-// Decisions of an hour come a little after it.
+// Hours per pass; a pass waits once for running transactions.
+const hoursPerPass = 24
+// Late decisions of an hour arrive within this time.
 const graceMs = 5 * 60_000
 
-/** Whoever counts hours holds it. */
+/** Lock held while hours are counted. */
 export const rollUpLock = 'tidegate:roll-up'
 
 interface Hour {
@@ -29,24 +34,24 @@ interface Hour {
   hour: number
 }
 
-/** Counts hours that are over, of every organization, newest first. Several may run, and one works at a time. */
+/** Counts past hours of all organizations, newest first. Any number may run; a lock lets one work at a time. */
 export function runRollUp({ pool, clock, logger, intervalMs = 60_000 }: RollUpOptions): Periodic {
-  // All hours before it have been looked through, by this process. Those that were deleted since are made with the next hour.
-  let done: number | undefined
+  // This process found nothing left before this hour. Roll-ups deleted since then are recomputed with the next hour.
+  let finishedBefore: number | undefined
 
   async function work(): Promise<boolean> {
     const now = clock() - graceMs
     const before = now - (now % hourMs)
-    if (done === before) return false
+    if (finishedBefore === before) return false
     const hours = await rollUpOnce(pool, before)
-    if (hours === 0) done = before
+    if (hours === 0) finishedBefore = before
     return hours !== null && hours > 0
   }
 
   function onError(err: unknown): void {
     logger[isTransient(err) ? 'debug' : 'warn'](
       { err },
-      'hours were not counted; the next run tries again',
+      'failed to update hourly session counts; retrying',
     )
   }
 
@@ -54,14 +59,14 @@ export function runRollUp({ pool, clock, logger, intervalMs = 60_000 }: RollUpOp
 }
 
 /**
- * Returns how many hours it has counted, or null where another process is at it, which may die before it is done. A row without numbers is made for each of them first. Then all who were changing
- * sessions when nobody could see these rows are waited for: from there on, whoever changes a session of the hour deletes
- * its row, and what was counted is written only where the row is still there.
+ * Counts a pass of hours. Returns their number, or null if another process holds the lock. First inserts a row without
+ * numbers for each hour, then waits for the transactions that could not see these rows. From then on a change of a
+ * session deletes the row of its hour, and a count is only written to a row that still exists.
  */
 export async function rollUpOnce(pool: pg.Pool, before: number): Promise<number | null> {
   return transaction(pool, async (holder) => {
     if (!(await tryLock(holder, rollUpLock))) return null
-    const build = await findBuild(holder, sessionsProjection)
+    const build = await requireCurrentBuild(holder, sessionsProjection)
     const hours = await transaction(pool, (tx) => announceHours(tx, build, before))
     if (hours.length === 0) return 0
     await transaction(pool, (tx) =>
@@ -69,7 +74,7 @@ export async function rollUpOnce(pool: pg.Pool, before: number): Promise<number 
     )
     for (const hour of hours) {
       await transaction(pool, (tx) => countHour(tx, build, hour))
-      // A transaction that says nothing for long is ended.
+      // Keeps the transaction that holds the lock from timing out as idle.
       await holder.query('select')
     }
     return hours.length
@@ -98,7 +103,7 @@ const newestHour = (scope: string, before: string) =>
      and s.environment = ${scope}.environment and s.evaluated_at < ${before}
    order by s.evaluated_at desc limit 1`
 
-// It walks from scope to scope and from hour to hour by the index, and reads one session of each.
+// Loose index scan from scope to scope and from hour to hour, reading one session of each.
 const hoursToCount = `with recursive scopes as (
     (${scopeAfter('')})
     union all
@@ -113,11 +118,11 @@ const hoursToCount = `with recursive scopes as (
   select organization_id, environment, hour::float8 as hour from hours h
   where not exists (select from session_hours r where r.organization_id = h.organization_id
     and r.environment = h.environment and r.hour = h.hour and r.sessions is not null)
-  limit ${hoursAtOnce}`
+  limit ${hoursPerPass}`
 
-// Two columns of the row: the entries of the field, and how many sessions have each.
-function countedField(field: RolledField): string {
-  const arrays: Partial<Record<RolledField, string>> = {
+// Returns SQL for the two arrays of a field.
+function fieldCountsSql(field: RollUpField): string {
+  const arrays: Partial<Record<RollUpField, string>> = {
     signal: 'signals',
     attribution: 'attribution',
   }
@@ -126,11 +131,11 @@ function countedField(field: RolledField): string {
   const from = array
     ? `counted r left join lateral unnest(r.${array}) as u (value) on true`
     : 'counted r'
-  // A key stays when facts end.
-  const ended = field === 'key_id' ? '' : `when r.scoring_version is null then '!'`
+  // Key ids are kept when facts are deleted.
+  const endedCase = field === 'key_id' ? '' : `when r.scoring_version is null then '!'`
   return `(select coalesce(array_agg(entry order by entry), '{}') as entries,
       coalesce(array_agg(n::integer order by entry), '{}') as sessions
-    from (select left(r.verdict, 1) || case ${ended} when ${value} is null then '-' else '=' || ${value} end as entry,
+    from (select left(r.verdict, 1) || case ${endedCase} when ${value} is null then '-' else '=' || ${value} end as entry,
       count(*) as n from ${from} group by 1) e) as of_${field}`
 }
 
@@ -139,8 +144,8 @@ const countHourSql = `with counted as materialized (
       and evaluated_at >= $3 and evaluated_at < $3 + ${hourMs}::bigint
   )
   update session_hours h set sessions = (select count(*) from counted),
-    ${rolledFields.map((field) => `${field} = of_${field}.entries, ${field}_sessions = of_${field}.sessions`).join(', ')}
-  from ${rolledFields.map(countedField).join(', ')}
+    ${rollUpFields.map((field) => `${field} = of_${field}.entries, ${field}_sessions = of_${field}.sessions`).join(', ')}
+  from ${rollUpFields.map(fieldCountsSql).join(', ')}
   where h.organization_id = $1 and h.environment = $2 and h.hour = $3`
 
 async function countHour(

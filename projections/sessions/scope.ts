@@ -1,6 +1,6 @@
 import type { Environment } from '../../schemas/events.ts'
 
-/** Nothing outside it is ever found. */
+/** Bounds of every query: one organization and one environment. */
 export interface DataScope {
   organizationId: string
   environment: Environment

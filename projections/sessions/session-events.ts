@@ -30,7 +30,7 @@ export interface SessionEventRow
 }
 
 export interface ListSessionEvents {
-  /** Epoch milliseconds; what was decided before it is left out. */
+  /** Earliest time of the event, in epoch milliseconds. */
   since: number
   limit: number
   types: readonly SessionEventType[]
@@ -42,7 +42,7 @@ export async function listSessionEvents(
   { since, limit, types }: ListSessionEvents,
 ): Promise<SessionEventRow[]> {
   const { rows } = await db.query<StoredSessionEvent>(
-    // The newest of each type are the next entries of an index; of those, few have to be sorted.
+    // An index returns the newest events of each type in order; only these are sorted.
     `select ${sessionEventFields} from unnest($5::text[]) as requested(type) cross join lateral (
        select * from read.session_events where organization_id = $1 and environment = $2 and type = requested.type
          and created_at >= $3 order by created_at desc, event_id desc limit $4
@@ -52,7 +52,7 @@ export async function listSessionEvents(
   return rows.map(sessionEventRow)
 }
 
-/** Undefined when the scope has no such event, or when it is older than `since` (epoch milliseconds). */
+/** Returns undefined if the scope has no such event since `since` (epoch milliseconds). */
 export async function findSessionEvent(
   db: Db,
   { organizationId, environment }: DataScope,
@@ -66,7 +66,7 @@ export async function findSessionEvent(
   return rows[0] && sessionEventRow(rows[0])
 }
 
-/** The events with these ids, in any scope. */
+/** Returns the events with these ids, in any scope. */
 export async function findSessionEvents(db: Db, ids: string[]): Promise<SessionEventRow[]> {
   const { rows } = await db.query<StoredSessionEvent>(
     `select ${sessionEventFields} from read.session_events e ${eventJoins} where e.event_id = any($1)`,
@@ -86,20 +86,20 @@ const eventJoins = `join read.decisions d on d.event_id = e.decision_id
   join read.sessions s on s.session_id = d.session_id`
 
 function sessionEventRow({ event, ...row }: StoredSessionEvent): SessionEventRow {
-  const { visitor, hand_off: _, ...about } = readEvidence(event)
-  return { ...row, ...about, visitor: row.visitor ?? visitor }
+  const { visitor, hand_off: _, ...evidence } = readEvidence(event)
+  return { ...row, ...evidence, visitor: row.visitor ?? visitor }
 }
 
-/** Ids of those events that an earlier decision than the named one raised. */
-export async function ofEarlierDecisions(
+/** Returns the ids of events that a decision other than the given one raised: an earlier one, as the first counts. */
+export async function findEventsOfOtherDecisions(
   db: Db,
   events: { id: string; decisionId: string }[],
 ): Promise<Set<string>> {
   const { rows } = await db.query<{ event_id: string }>({
     name: 'events-of-earlier-decisions',
     text: `select e.event_id from read.session_events e
-      join unnest($1::text[], $2::text[]) as later (event_id, decision_id) using (event_id)
-      where e.decision_id <> later.decision_id`,
+      join unnest($1::text[], $2::text[]) as given (event_id, decision_id) using (event_id)
+      where e.decision_id <> given.decision_id`,
     values: [events.map(({ id }) => id), events.map(({ decisionId }) => decisionId)],
   })
   return new Set(rows.map((row) => row.event_id))

@@ -3,7 +3,7 @@ import type { Migrations } from '../../infra/postgres/migrations.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { factNames, type SessionFacts } from './facts.ts'
 
-/** Columns that an organization can keep back from analysts. Of the page's path only what looks like an id is kept back. */
+/** Columns that an organization can hide from analysts. Hiding `page_path` masks only segments that look like ids. */
 export type HideableFact =
   | Exclude<keyof SessionFacts, 'scoring_version'>
   | 'client_user_id'
@@ -14,15 +14,15 @@ export const hideableFacts: readonly HideableFact[] = [
   ...factNames.filter((name) => name !== 'scoring_version'),
 ]
 
-/** What is kept back where the organization's policy does not say otherwise. */
-export const defaultHidden: readonly HideableFact[] = [
+/** Columns hidden by the default policy. */
+export const defaultHiddenFacts: readonly HideableFact[] = [
   'ip_address',
   'client_user_id',
   'user_agent',
   'page_path',
 ]
 
-const visible = [
+const alwaysVisible = [
   'session_id',
   'organization_id',
   'environment',
@@ -39,39 +39,39 @@ const visible = [
 ]
 export const factTimes = ['created_at', 'evaluated_at', 'handed_off_at', 'marked_at']
 
-/** The columns of `read.session_facts`, which has `evaluated_at` as a number, too. */
+/** Columns of `read.session_facts`, which also has `evaluated_at_ms`. */
 export const sessionFactNames: readonly string[] = [
-  ...visible,
+  ...alwaysVisible,
   ...factTimes,
   ...hideableFacts.filter((name) => !factTimes.includes(name)),
 ]
 
 /**
- * The flat rows without what their organizations keep back, of the organizations that the reader was given. Whoever may
- * read the list of analysts, as servers and the owner may, sees all. Later columns come last: then Postgres replaces the
- * view, and rights on it stay.
+ * Returns the select of the view: flat rows of the organizations that the database role was granted, without the hidden
+ * columns. Roles that can read `tidegate.analysts`, such as the servers and the owner, see all rows. Add new columns at
+ * the end, so that Postgres can replace the view and keep its grants.
  */
 export function sessionFactsView(schema: string): string {
-  return `select ${columnsAs(hiding)} from ${schema}.sessions s
+  return `select ${columnsAs(maskedSql)} from ${schema}.sessions s
     left join tidegate.hidden_facts() as policy on policy.organization_id = s.organization_id
-    cross join lateral (select coalesce(policy.hidden, ${arrayOf(defaultHidden)}) as columns) as hidden
+    cross join lateral (select coalesce(policy.hidden, ${arrayOf(defaultHiddenFacts)}) as columns) as hidden
     where (select has_table_privilege(current_user, 'tidegate.analysts'::regclass, 'select')
         or exists (select from tidegate.analysts where organization_id = '' and ${isReader}))
       or s.organization_id in (select organization_id from tidegate.analysts where ${isReader})`
 }
 
-/** The same rows, with what organizations keep back. */
-export const openedSessionFacts = (schema: string): string =>
+/** Returns a select of all rows with the hidden columns. */
+export const unrestrictedSessionFacts = (schema: string): string =>
   `select ${columnsAs((_name, sql) => sql)} from ${schema}.sessions s`
 
-function columnsAs(visibleAs: (name: string, sql: string) => string): string {
+function columnsAs(maskSql: (name: string, sql: string) => string): string {
   const columns = [
-    ...visible.map((name) => `s.${name}`),
-    ...factTimes.map((name) => `${visibleAs(name, `to_timestamp(s.${name} / 1000.0)`)} as ${name}`),
+    ...alwaysVisible.map((name) => `s.${name}`),
+    ...factTimes.map((name) => `${maskSql(name, `to_timestamp(s.${name} / 1000.0)`)} as ${name}`),
     's.evaluated_at as evaluated_at_ms',
     ...hideableFacts
       .filter((name) => !factTimes.includes(name))
-      .map((name) => `${visibleAs(name, sqlOf(name))} as ${name}`),
+      .map((name) => `${maskSql(name, sqlOf(name))} as ${name}`),
   ]
   return columns.join(', ')
 }
@@ -80,23 +80,23 @@ const isReader = `role in (select rolname from pg_roles where pg_has_role(curren
 const arrayOf = (names: readonly string[]) => `array[${names.map((name) => `'${name}'`).join()}]`
 const sqlOf = (name: HideableFact) => (name === 'repeats' ? 's.repeats::json' : `s.${name}`)
 
-function hiding(name: string, sql: string): string {
-  if (!hideableFacts.some((one) => one === name)) return sql
-  const instead = name === 'page_path' ? maskedPath('s.page_path') : 'null'
-  return `case when '${name}' = any(hidden.columns) then ${instead} else ${sql} end`
+function maskedSql(name: string, sql: string): string {
+  if (!hideableFacts.some((hideable) => hideable === name)) return sql
+  const mask = name === 'page_path' ? maskedPath('s.page_path') : 'null'
+  return `case when '${name}' = any(hidden.columns) then ${mask} else ${sql} end`
 }
 
 /**
- * SQL: the path with `*` for segments that look like ids: numbers, those with an at sign, eight or more hexadecimal
- * digits, and sixteen or more characters of which one is a digit.
+ * Returns SQL for the path with `*` for segments that look like ids: numbers, segments with an at sign, eight or more
+ * hexadecimal digits or hyphens, and sixteen or more characters including a digit.
  */
 const maskedPath = (path: string): string =>
   `regexp_replace(${path}, '/(?:\\d+|[^/]*(?:@|%40)[^/]*|[0-9a-f-]{8,}|(?=[^/]*\\d)[^/]{16,})(?=/|$)', '/*', 'gi')`
 
-/** Whose rows a database role may read of the view. An empty organization is every one. */
+/** Grants of organizations to database roles; an empty organization id grants all. */
 export const analystsMigrations: Migrations = {
   name: 'analysts',
-  // The function's body is looked up when it runs, so that the view depends on no build of the policies.
+  // A plpgsql body is resolved when it runs, so the view does not depend on a build of the policies.
   create: `create table tidegate.analysts (
       role text not null, organization_id text not null, primary key (role, organization_id)
     );
@@ -107,17 +107,14 @@ export const analystsMigrations: Migrations = {
       end $$`,
 }
 
-/**
- * Lets an existing database role read the view and nothing else: of one organization beside those that it was given
- * before, or of all (null).
- */
+/** Grants an existing database role access to the view: to one more organization, or to all (null). */
 export async function addAnalyst(
   tx: Tx,
   { role, organizationId }: { role: string; organizationId: string | null },
 ): Promise<void> {
-  const to = pg.escapeIdentifier(role)
-  await tx.query(`grant usage on schema read to ${to}; grant select on read.session_facts to ${to}`)
-  // All includes each, and who is given one organization is not to go on with all.
+  const id = pg.escapeIdentifier(role)
+  await tx.query(`grant usage on schema read to ${id}; grant select on read.session_facts to ${id}`)
+  // Granting all replaces single organizations, and granting one revokes all.
   await tx.query(
     `delete from tidegate.analysts where role = $1 and ($2 = '' or organization_id = '')`,
     [role, organizationId ?? ''],

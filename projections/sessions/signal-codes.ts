@@ -2,19 +2,19 @@ import { hash } from 'node:crypto'
 import { base32Characters } from '../../infra/ids.ts'
 
 /**
- * Short codes of signals, so that an index can have all that fired in a session: to search 250,000 sessions for one in
- * their rows takes a second. A code begins with a capital, which no other character is, so that it is found nowhere but
- * where it begins. No two signals have one code; a test says so.
+ * Returns a short code for a signal, so that an index can hold all signals of a session; searching the rows of 250,000
+ * sessions takes a second. Only the first character of a code is a capital, so a code cannot match across two others. A
+ * test checks that no two signals have the same code.
  */
 export function signalCode(slug: string): string {
-  const code = known.get(slug) ?? codeOf(slug)
-  if (known.size < mostKnown) known.set(slug, code)
+  const code = cache.get(slug) ?? codeOf(slug)
+  if (cache.size < maxCached) cache.set(slug, code)
   return code
 }
 
-// Each decision has a dozen of the same hundred. A filter may ask for any text.
-const known = new Map<string, string>()
-const mostKnown = 1000
+// Decisions use a hundred different signals. Bounded, because a filter can contain any text.
+const cache = new Map<string, string>()
+const maxCached = 1000
 
 function codeOf(slug: string): string {
   const bytes = hash('sha256', slug, 'buffer')

@@ -13,7 +13,7 @@ export function readEvent(value: Buffer): SessionScored {
 
 export const readEvidence = (value: Buffer): DecisionEvidence => evidenceOf(readEvent(value))
 
-/** Returns what a query of the decision's row returns. */
+/** Returns the row as `findDecisions` would. */
 export const decisionRowOf = (decision: SessionScored): FullDecisionRow => ({
   ...decision,
   ...evidenceOf(decision),

@@ -1,10 +1,10 @@
 import {
   column,
-  foreign,
   nullable,
   primaryKey,
   type RowOf,
   table,
+  untrustedText,
 } from '../../infra/postgres/table.ts'
 import type { SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import type {
@@ -20,10 +20,10 @@ import type {
 } from '../../schemas/events.ts'
 import { factColumns, factNames, markColumns } from './facts.ts'
 
-/** The newest ones that a session's answer has, because a client can request results without end. */
+/** Earlier decisions in a session's detail. Bounded, because a client can cause any number of them. */
 export const maxEarlierDecisions = 100
 
-/** The webhook events that decisions give rise to. */
+/** Types of webhook events that decisions raise. */
 export const sessionEventTypes = [
   'session.fingerprint.calculated',
   'session.result.persisted',
@@ -42,7 +42,7 @@ export interface DecisionEvidence
     'request' | 'score_breakdown' | 'signals_fired' | 'attribution' | 'hand_off' | 'agent'
   > {
   visitor: LinkedVisitor | null
-  /** The operating system, as events name it. */
+  /** Operating system, as named in events. */
   platform: SessionScored['device']['operating_system']['name']
 }
 
@@ -57,14 +57,14 @@ const decisionColumns = {
   manipulation: nullable(column.json<Manipulation>()),
 }
 
-/** Where searches find it. Null, as its facts are, once its decisions have ended. */
+/** Ids of search texts. Null once the decisions have expired, like the facts. */
 const pageTextColumns = {
   page_text: nullable(column.bytea()),
   agent_text: nullable(column.bytea()),
   address_text: nullable(column.bytea()),
 }
 
-/** One flat row a session, which lists, filters and counts read. docs/reference/session-facts.md says what its columns mean. */
+/** One flat row per session, for lists, filters and counts. docs/reference/session-facts.md describes the columns. */
 export const sessions = table(
   'sessions',
   {
@@ -82,19 +82,19 @@ export const sessions = table(
     key_id: nullable(column.id()),
     ...markColumns,
     ...factColumns,
-    /** Its `signals` for the index; null with them. */
+    /** Codes of `signals`, for the index; null if these are. */
     signal_codes: nullable(column.id()),
   },
   {
     packed: factNames,
-    // Postgres reads an index alone only for pages that were vacuumed, and the newest sessions are read most.
+    // Index-only scans need vacuumed pages, and the newest sessions are read most.
     storage: 'autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.01',
   },
 )
 
 /**
- * A decision is stored once, as its event: 2.3 KB of Avro instead of 6.5 KB of JSON that is written anew each time.
- * Reading it from the log would not do, because Kafka gives no single record quickly and drops it after its retention.
+ * Decisions, each with its event: 2.3 KB of Avro instead of 6.5 KB of JSON. Reading the log instead would be too slow,
+ * and Kafka drops records after its retention.
  */
 export const decisions = table('decisions', {
   event_id: primaryKey(column.id()),
@@ -104,14 +104,14 @@ export const decisions = table('decisions', {
   visitor_id: nullable(column.id()),
   log_partition: column.integer(),
   log_offset: column.bigint(),
-  /** When the observations came that asked for it. */
+  /** Arrival time of the observations that triggered the decision. */
   observed_at: column.bigint(),
   ...decisionColumns,
-  /** The event as the log has it. Most is read of one session at a time, and its text would be three times as long. */
+  /** The event as on the log. */
   event: column.bytea(),
 })
 
-/** The fields of a `DecisionRow`, which sessions have too. */
+/** Columns of a `DecisionRow`, which sessions also have. */
 export const decisionFields = [
   'event_id',
   'verdict',
@@ -136,7 +136,7 @@ export const clientUserChanges = table('client_user_changes', {
   user_text: nullable(column.bytea()),
 })
 
-/** What customers said that sessions really were. The newest of a session counts, in the order of the log. */
+/** Labels that customers gave to sessions. The newest in log order is in effect. */
 export const sessionMarks = table(
   'session_marks',
   {
@@ -149,7 +149,7 @@ export const sessionMarks = table(
     label: column.text<MarkLabel>(),
     reason: nullable(column.text()),
     marked_at: column.bigint(),
-    /** A row that was taken away stays, so that a repeat of its event does not bring it back. */
+    /** Removed rows are kept, so that a repeated event does not restore them. */
     is_removed: column.boolean(),
   },
   { key: ['mark_id', 'session_id'] },
@@ -164,12 +164,12 @@ export const visitors = table(
     visitor_id: column.id(),
     first_seen_at: column.bigint(),
     last_seen_at: column.bigint(),
-    /** Distinct sessions. */
+    /** Number of distinct sessions. */
     seen_count: column.integer(),
     event_id: column.id(),
     evaluated_at: column.bigint(),
-    user_agent: foreign(column.text()),
-    ip_address: foreign(column.text()),
+    user_agent: untrustedText(column.text()),
+    ip_address: untrustedText(column.text()),
     storage: column.json<VisitorStorage>(),
     anchors: column.json<VisitorAnchors>(),
     vector: column.json<number[]>(),
@@ -191,18 +191,18 @@ export const visitorSessions = table(
 )
 
 /**
- * Texts that searches read, in NFC and lower case, once for all sessions and visitors of a scope that have one: pages, user
- * agents, addresses and client user ids. An index over parts of words is dear, and few texts are new.
+ * Searchable texts in NFC and lower case: pages, user agents, addresses and client user ids. Sessions and visitors of a
+ * scope share them, because the trigram index is expensive and few texts are new.
  */
 export const searchTexts = table('search_texts', {
-  /** A hash over scope and text. */
+  /** Hash of scope and text. */
   id: primaryKey(column.bytea()),
   organization_id: column.id(),
   environment: column.text<Environment>(),
   text: column.text(),
 })
 
-/** Webhook events by the first decision of the session that has a visitor, or is final. */
+/** Webhook events that decisions raise: one for the first with a visitor, one for the first that is final. */
 export const sessionEvents = table('session_events', {
   id: primaryKey(column.id(), 'event_id'),
   organization_id: column.id(),
@@ -210,9 +210,9 @@ export const sessionEvents = table('session_events', {
   type: column.text<SessionEventType>(),
   created_at: column.bigint(),
   decision_id: column.id(),
-  /** Set where the session is another visitor's than the decision names. */
+  /** Visitor after a reassignment; otherwise null, and the decision names the visitor. */
   visitor: nullable(column.json<LinkedVisitor>()),
-  /** Likewise. */
+  /** Set for reassignments only. */
   session_id: nullable(column.id()),
 })
 
@@ -221,12 +221,12 @@ export const sessionApplyIndexes = `
   create index on session_marks (session_id, log_offset);
 `
 
-/** A decision fits on a page, and was compressed where its parts were: both would only be tried in vain. */
+/** Disables compression, since the event is compressed already, and out-of-line storage, since a row fits on a page. */
 export const decisionStorage = `
   alter table decisions alter column event set storage external, set (toast_tuple_target = 8160);
 `
 
-/** What sessions are filtered and counted by stands in the first one, because reading rows takes ten times as long. */
+/** The first index has all columns for filters and counts, because reading rows takes ten times as long. */
 export const sessionReadIndexes = `
   create index on sessions (organization_id, environment, evaluated_at, session_id, verdict, risk_score, scoring_version,
     country, asn, network, page_host, key_id, browser, os, handed_off_at, mark, ip_address, attribution, signal_codes,

@@ -1,13 +1,13 @@
-import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, type RowOf, saveRows } from '../../infra/postgres/table.ts'
 import type { VisitorErased, WebhookDeliveryAttempted } from '../../schemas/events.ts'
 import {
   type DeliveryEvent,
   type DeliveryState,
-  evolveHistory,
-  type History,
-  isTooOld,
+  evolvePartition,
+  isExpired,
+  type PartitionState,
   type RaisedEvent,
 } from './evolve-delivery.ts'
 import {
@@ -21,35 +21,38 @@ import {
 } from './tables.ts'
 
 /**
- * A batch of any size takes a handful of statements, however many partitions it is from. The rows are the same
- * wherever the log is cut into batches.
+ * Returns the writes of a batch, a handful of statements for any number of events and partitions. The resulting rows do
+ * not depend on how the log was cut into batches.
  */
-export async function deliveryWrites(tx: Tx, events: DeliveryEvent[]): Promise<Part[]> {
-  const histories = await loadHistories(tx, events)
-  const before = new Map([...histories].map(([partition, { newest }]) => [partition, newest]))
+export async function deliveryWrites(tx: Tx, events: DeliveryEvent[]): Promise<Cte[]> {
+  const partitions = await loadPartitions(tx, events)
+  const newestBefore = new Map([...partitions].map(([id, { newest }]) => [id, newest]))
   for (const event of events) {
-    const history = histories.get(event.position.partition)
-    if (history) evolveHistory(history, event)
+    const partition = partitions.get(event.position.partition)
+    if (partition) evolvePartition(partition, event)
   }
-  const advanced = [...histories].filter(
-    ([partition, { newest }]) => newest > (before.get(partition) ?? newest),
+  const advanced = [...partitions].filter(
+    ([id, { newest }]) => newest > (newestBefore.get(id) ?? newest),
   )
-  // Before rows are written: one of them may have the id of a pruned event.
+  // Pruned first, because a new row may have the id of a pruned event.
   if (advanced.length > 0) {
-    const pruned = advanced.map(([partition, { newest }]) => ({
+    const cutoffs = advanced.map(([partition, { newest }]) => ({
       partition,
       before: newest - webhookRetentionMs,
     }))
-    await prune(tx, pruned)
+    await prune(tx, cutoffs)
   }
   const times = advanced.map(([log_partition, { newest }]) => ({
     log_partition,
     newest_at: newest,
   }))
-  return [...saveRows(webhookPartitionTimes, times), ...rowWrites([...histories.values()])]
+  return [...saveRows(webhookPartitionTimes, times), ...rowWrites([...partitions.values()])]
 }
 
-async function loadHistories(tx: Tx, events: DeliveryEvent[]): Promise<Map<number, History>> {
+async function loadPartitions(
+  tx: Tx,
+  events: DeliveryEvent[],
+): Promise<Map<number, PartitionState>> {
   const deliveryIds = events.flatMap(({ data }) =>
     'delivery_id' in data ? [data.delivery_id] : [],
   )
@@ -57,7 +60,7 @@ async function loadHistories(tx: Tx, events: DeliveryEvent[]): Promise<Map<numbe
   const deliveries = await loadDeliveries(tx, deliveryIds)
   const times = await loadTimes(tx, raised)
   const partitions = new Set(events.map(({ position }) => position.partition))
-  // What one partition's events name is of that partition, so none takes away what another needs.
+  // Events refer only to rows of their own partition, so partitions can share these maps.
   return new Map(
     [...partitions].map((partition) => {
       const newest = times.newest.get(partition) ?? -Infinity
@@ -69,14 +72,14 @@ async function loadHistories(tx: Tx, events: DeliveryEvent[]): Promise<Map<numbe
   )
 }
 
-function rowWrites(histories: History[]): Part[] {
-  const raised = histories.flatMap((history) =>
-    [...history.raised.values()].filter(({ data }) => !isTooOld(history, data.created_at)),
+function rowWrites(partitions: PartitionState[]): Cte[] {
+  const raised = partitions.flatMap((partition) =>
+    [...partition.raised.values()].filter(({ data }) => !isExpired(partition, data.created_at)),
   )
-  const states = histories.flatMap((history) =>
-    [...history.changed]
-      .flatMap((id) => history.deliveries.get(id) ?? [])
-      .filter(({ row }) => !isTooOld(history, row.created_at)),
+  const states = partitions.flatMap((partition) =>
+    [...partition.changed]
+      .flatMap((id) => partition.deliveries.get(id) ?? [])
+      .filter(({ row }) => !isExpired(partition, row.created_at)),
   )
   return [...insertRows(webhookEvents, raised.map(eventRow)), ...saveDeliveries(states)]
 }
@@ -105,9 +108,9 @@ function eventRow({ data, meta, position }: RaisedEvent): RowOf<typeof webhookEv
 }
 
 interface Times {
-  /** By partition: when its newest event was created. */
+  /** Creation time of the newest event, by partition. */
   newest: Map<number, number>
-  /** By event: when it was created. */
+  /** Creation time by event id. */
   events: Map<string, number>
 }
 
@@ -131,18 +134,18 @@ async function loadTimes(tx: Tx, raised: DeliveryEvent[]): Promise<Times> {
 
 type LoadedDelivery = StoredDelivery & {
   changes: string[] | null
-  tried: number[]
-  arrived: number[]
+  attempted: number[]
+  successful: number[]
 }
 
-// Their events are held, because another process may be about to delete what its organization keeps no longer.
+// Locks the events, because the retention of another process may be about to delete them.
 async function loadDeliveries(tx: Tx, ids: string[]): Promise<Map<string, DeliveryState>> {
   if (ids.length === 0) return new Map()
   const { rows } = await tx.query<LoadedDelivery>({
     name: 'load-webhook-deliveries',
     text: `select ${webhookDeliveries.select('d')},
-        array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id) as tried,
-        array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id and succeeded) as arrived
+        array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id) as attempted,
+        array(select attempt from webhook_attempts a where a.delivery_id = d.delivery_id and succeeded) as successful
       from webhook_deliveries d join webhook_events e using (event_id) where d.delivery_id = any($1)
       for key share of e`,
     values: [ids],
@@ -150,17 +153,18 @@ async function loadDeliveries(tx: Tx, ids: string[]): Promise<Map<string, Delive
   return new Map(rows.map((row) => [row.id, deliveryState(row)]))
 }
 
-function deliveryState({ changes, tried, arrived, ...row }: LoadedDelivery): DeliveryState {
-  const succeeded = new Map(tried.map((attempt) => [attempt, arrived.includes(attempt)]))
-  return { row, tried: succeeded, changes: changes ?? [], made: [] }
+function deliveryState(loaded: LoadedDelivery): DeliveryState {
+  const { changes, attempted, successful, ...row } = loaded
+  const outcomes = new Map(attempted.map((attempt) => [attempt, successful.includes(attempt)]))
+  return { row, outcomes, changes: changes ?? [], newAttempts: [] }
 }
 
-function saveDeliveries(states: DeliveryState[]): Part[] {
+function saveDeliveries(states: DeliveryState[]): Cte[] {
   const rows = states.map(({ row, changes }) => ({
     ...row,
     changes: changes.length === 0 ? null : changes,
   }))
-  const attempts = states.flatMap(({ made }) => made)
+  const attempts = states.flatMap(({ newAttempts }) => newAttempts)
   return [
     ...saveRows(webhookDeliveries, rows),
     ...saveRows(webhookAttempts, attempts.map(attemptRow)),
@@ -172,29 +176,29 @@ function attemptRow(data: WebhookDeliveryAttempted): RowOf<typeof webhookAttempt
   return { delivery_id, attempt, endpoint_id, succeeded: outcome === 'succeeded', attempted_at }
 }
 
-// After weeks of silence all of a partition is pruned at once. So many events at a time bound the memory.
+// After weeks without events, a whole partition is pruned at once. Limits memory.
 const chunk = 5000
 
-// Deletes the partitions' events created before a time (epoch milliseconds), their deliveries and attempts.
-async function prune(tx: Tx, pruned: { partition: number; before: number }[]): Promise<void> {
+// Deletes each partition's events created before a time (epoch milliseconds), with their deliveries and attempts.
+async function prune(tx: Tx, cutoffs: { partition: number; before: number }[]): Promise<void> {
   for (let deleted = chunk; deleted >= chunk; ) {
     const { rows } = await tx.query<{ event_id: string }>({
       name: 'prune-webhook-events',
-      // The order makes Postgres walk the index from its old end, however many rows it believes to match.
+      // The order makes Postgres walk the index from its old end, whatever its row estimate.
       text: `delete from webhook_events where event_id = any(array(
         select old.event_id from unnest($1::integer[], $2::bigint[]) as p (log_partition, before)
         cross join lateral (
           select event_id from webhook_events e where e.log_partition = p.log_partition and e.created_at < p.before
           order by e.created_at limit ${chunk}
         ) old)) returning event_id`,
-      values: [pruned.map(({ partition }) => partition), pruned.map(({ before }) => before)],
+      values: [cutoffs.map(({ partition }) => partition), cutoffs.map(({ before }) => before)],
     })
     deleted = rows.length
     await pruneDeliveries(tx, rows)
   }
 }
 
-/** Deletes the events about erased sessions, which are searched for among all of the organization's last 30 days. */
+/** Deletes the events about erased sessions. Scans all events of the organization, since no index has the subject. */
 export async function eraseDeliveries(tx: Tx, erased: VisitorErased[]): Promise<void> {
   for (const { organization_id, environment, session_ids } of erased) {
     const { rows } = await tx.query<{ event_id: string }>(

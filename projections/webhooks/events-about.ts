@@ -2,7 +2,7 @@ import type { Db } from '../../infra/postgres/pool.ts'
 import type { WebhookScope } from './queries.ts'
 import { type WebhookEventRow, webhookEvents } from './tables.ts'
 
-/** The webhook events about the sessions, of the 30 days that they are stored for. */
+/** Returns the stored webhook events about the sessions, which are kept for 30 days. */
 export async function eventsAbout(
   db: Db,
   { organizationId, environment, sessionIds }: WebhookScope & { sessionIds: string[] },

@@ -23,12 +23,12 @@ export function isDeliveryEvent(event: RecordedEvent): event is DeliveryEvent {
 
 export interface DeliveryState {
   row: StoredDelivery
-  /** Whether each reported attempt, by its number, has succeeded. */
-  tried: ReadonlyMap<number, boolean>
-  /** Event ids of the applied skips and redeliveries. */
+  /** Reported attempts by number; true if successful. */
+  outcomes: ReadonlyMap<number, boolean>
+  /** Event ids of applied skips and redeliveries. */
   changes: readonly string[]
-  /** Attempts to store, at most one for a number. */
-  made: readonly WebhookDeliveryAttempted[]
+  /** Attempts to store, at most one per number. */
+  newAttempts: readonly WebhookDeliveryAttempted[]
 }
 
 export function raisedDelivery(
@@ -54,42 +54,43 @@ export function raisedDelivery(
     created_at,
     updated_at: created_at,
   }
-  return { row, tried: new Map(), changes: [], made: [] }
+  return { row, outcomes: new Map(), changes: [], newAttempts: [] }
 }
 
 /**
- * The delivery after the event; the same object when that changes nothing. Senders report at least once, and out of
- * order. So these rules hold:
- * - The first report of an attempt counts, and after it the first success: two workers can have sent the same attempt.
- * - Of a skip or redelivery, the first event of its id counts.
- * - Success is final, whatever the delivery was. Only a redelivery makes it pending again.
- * - A failure decides what comes next only while the delivery is pending and no later attempt is known. Otherwise it is
- *   only counted.
- * - Only a pending delivery can be skipped, and only an ended one redelivered.
+ * Returns the delivery after the event; the same object if nothing changes. Senders report at least once and out of
+ * order:
+ * - The first report of an attempt counts, and after a failure the first success: two workers can send the same
+ *   attempt.
+ * - Skips and redeliveries are deduplicated by event id.
+ * - Success overrides every other status. Only a redelivery makes the delivery pending again.
+ * - A failure sets the status only while the delivery is pending and no later attempt is known. Otherwise it is only
+ *   counted.
+ * - Only a pending delivery can be skipped, and only a finished one redelivered.
  */
 export function evolveDelivery(state: DeliveryState, event: DeliveryChange): DeliveryState {
   switch (event.type) {
     case 'WebhookDeliveryAttempted':
-      return attempted(state, event.data)
+      return applyAttempt(state, event.data)
     case 'WebhookDeliverySkipped':
-      return once(state, event.meta.eventId, (row) => skipped(row, event.data))
+      return applyOnce(state, event.meta.eventId, (row) => skip(row, event.data))
     case 'WebhookRedeliveryRequested':
-      return once(state, event.meta.eventId, (row) => redelivered(row, event.data))
+      return applyOnce(state, event.meta.eventId, (row) => redeliver(row, event.data))
     default:
       return event satisfies never
   }
 }
 
-function attempted(state: DeliveryState, data: WebhookDeliveryAttempted): DeliveryState {
+function applyAttempt(state: DeliveryState, data: WebhookDeliveryAttempted): DeliveryState {
   const { attempt, outcome } = data
   const succeeded = outcome === 'succeeded'
-  const before = state.tried.get(attempt)
-  if (before === true || before === succeeded) return state
+  const previous = state.outcomes.get(attempt)
+  if (previous === true || previous === succeeded) return state
   return {
     ...state,
-    row: afterAttempt(state.row, data, { isNew: before === undefined }),
-    tried: new Map(state.tried).set(attempt, succeeded),
-    made: [...state.made.filter((made) => made.attempt !== attempt), data],
+    row: afterAttempt(state.row, data, { isNew: previous === undefined }),
+    outcomes: new Map(state.outcomes).set(attempt, succeeded),
+    newAttempts: [...state.newAttempts.filter((other) => other.attempt !== attempt), data],
   }
 }
 
@@ -99,11 +100,11 @@ function afterAttempt(
   { isNew }: { isNew: boolean },
 ): StoredDelivery {
   const attempts = Math.max(row.attempts, data.attempt)
-  const decides =
+  const setsStatus =
     data.outcome === 'succeeded'
       ? row.status !== 'succeeded'
       : row.status === 'pending' && data.attempt > row.attempts
-  if (!decides) return { ...row, attempts }
+  if (!setsStatus) return { ...row, attempts }
   const { outcome, response_status, response_body, error } = data
   return {
     ...row,
@@ -118,7 +119,7 @@ function afterAttempt(
   }
 }
 
-function once(
+function applyOnce(
   state: DeliveryState,
   eventId: string,
   change: (row: StoredDelivery) => StoredDelivery,
@@ -127,15 +128,12 @@ function once(
   return { ...state, row: change(state.row), changes: [...state.changes, eventId] }
 }
 
-function skipped(
-  row: StoredDelivery,
-  { reason, skipped_at }: WebhookDeliverySkipped,
-): StoredDelivery {
+function skip(row: StoredDelivery, { reason, skipped_at }: WebhookDeliverySkipped): StoredDelivery {
   if (row.status !== 'pending') return row
   return { ...row, status: 'skipped', next_attempt_at: null, error: reason, updated_at: skipped_at }
 }
 
-function redelivered(
+function redeliver(
   row: StoredDelivery,
   { requested_at }: WebhookRedeliveryRequested,
 ): StoredDelivery {
@@ -150,52 +148,53 @@ function redelivered(
 }
 
 /**
- * What a batch touches of one partition. An event stays until the partition has one that is more than
- * `webhookRetentionMs` newer. Only the log decides it, and no clock, so that two rebuilds have the same rows.
+ * State of one partition that a batch reads and changes. Events expire once the partition has one that is more than
+ * `webhookRetentionMs` newer: by the log and not by a clock, so that all rebuilds have the same rows.
  */
-export interface History {
-  /** When the newest event was created (epoch milliseconds); -Infinity = none that matters to the batch. */
+export interface PartitionState {
+  /** Creation time of the newest event, in epoch milliseconds; -Infinity if the batch needs none. */
   newest: number
-  /** `created_at` by id, of the events that are stored or added. */
+  /** `created_at` of stored and added events, by id. */
   events: Map<string, number>
-  /** Events to insert. Those that are too old at the end of the batch are not, nor are their deliveries. */
+  /** Events to insert, unless they have expired by the end of the batch. */
   raised: Map<string, RaisedEvent>
   deliveries: Map<string, DeliveryState>
   changed: Set<string>
 }
 
-export function evolveHistory(history: History, event: DeliveryEvent): void {
-  if (event.type === 'WebhookEventRaised') raise(history, event)
-  else changeDelivery(history, event)
+export function evolvePartition(partition: PartitionState, event: DeliveryEvent): void {
+  if (event.type === 'WebhookEventRaised') addEvent(partition, event)
+  else changeDelivery(partition, event)
 }
 
-function changeDelivery(history: History, event: DeliveryChange): void {
+function changeDelivery(partition: PartitionState, event: DeliveryChange): void {
   const { delivery_id } = event.data
-  const state = history.deliveries.get(delivery_id)
-  // Its event is pruned, or was never raised. Nothing is stored of it, so that nothing is left to prune either.
+  const state = partition.deliveries.get(delivery_id)
+  // Its event was pruned or never raised. A row without an event would never be pruned.
   if (!state) return
   const next = evolveDelivery(state, event)
-  if (next !== state) change(history, next)
+  if (next !== state) setDelivery(partition, next)
 }
 
-export function isTooOld({ newest }: Pick<History, 'newest'>, createdAt: number): boolean {
+export function isExpired({ newest }: Pick<PartitionState, 'newest'>, createdAt: number): boolean {
   return createdAt < newest - webhookRetentionMs
 }
 
-function raise(history: History, event: RaisedEvent): void {
+function addEvent(partition: PartitionState, event: RaisedEvent): void {
   const { event_id, created_at, endpoint_ids } = event.data
-  history.newest = Math.max(history.newest, created_at)
-  const known = history.events.get(event_id)
-  const isRepeat = known !== undefined && !isTooOld(history, known)
-  if (isRepeat || isTooOld(history, created_at) || event.isErased) return
-  history.events.set(event_id, created_at)
-  history.raised.set(event_id, event)
+  partition.newest = Math.max(partition.newest, created_at)
+  const createdBefore = partition.events.get(event_id)
+  const isRepeat = createdBefore !== undefined && !isExpired(partition, createdBefore)
+  if (isRepeat || isExpired(partition, created_at) || event.isErased) return
+  partition.events.set(event_id, created_at)
+  partition.raised.set(event_id, event)
   for (const endpointId of endpoint_ids) {
-    change(history, raisedDelivery(event, derivedHexId('wdlv', event_id, endpointId), endpointId))
+    const id = derivedHexId('wdlv', event_id, endpointId)
+    setDelivery(partition, raisedDelivery(event, id, endpointId))
   }
 }
 
-function change(history: History, state: DeliveryState): void {
-  history.deliveries.set(state.row.id, state)
-  history.changed.add(state.row.id)
+function setDelivery(partition: PartitionState, state: DeliveryState): void {
+  partition.deliveries.set(state.row.id, state)
+  partition.changed.add(state.row.id)
 }

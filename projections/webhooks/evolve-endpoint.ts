@@ -20,15 +20,12 @@ export function isEndpointEvent(event: RecordedEvent): event is EndpointEvent {
   return endpointEventTypes.some((type) => type === event.type)
 }
 
-/**
- * Undefined while it has not been created. Its flag ends when it is moved, enabled or disabled; then
- * `disabled_reason` says why.
- */
+/** Returns undefined before the endpoint is created. Moving, enabling or disabling it clears its flag. */
 export function evolveEndpoint(
   state: EndpointRow | undefined,
   event: EndpointEvent,
 ): EndpointRow | undefined {
-  if (event.type === 'WebhookEndpointCreated') return state ?? created(event.data)
+  if (event.type === 'WebhookEndpointCreated') return state ?? newEndpoint(event.data)
   if (!state) return undefined
   switch (event.type) {
     case 'WebhookEndpointRenamed':
@@ -40,23 +37,23 @@ export function evolveEndpoint(
     case 'WebhookEndpointSubscriptionsChanged':
       return {
         ...state,
-        event_types: known(event.data.event_types),
+        event_types: subscribable(event.data.event_types),
         updated_at: event.data.changed_at,
       }
     case 'WebhookEndpointDisabled': {
       const { reason, disabled_at } = event.data
-      const ended = { status: 'disabled', disabled_reason: reason, flagged_reason: null } as const
-      return { ...state, ...ended, updated_at: disabled_at }
+      const changes = { status: 'disabled', disabled_reason: reason, flagged_reason: null } as const
+      return { ...state, ...changes, updated_at: disabled_at }
     }
     case 'WebhookEndpointEnabled': {
       const { enabled_at: at } = event.data
-      const started = { status: 'active', disabled_reason: null, flagged_reason: null } as const
-      return { ...state, ...started, updated_at: at, target_since: at }
+      const changes = { status: 'active', disabled_reason: null, flagged_reason: null } as const
+      return { ...state, ...changes, updated_at: at, target_since: at }
     }
     case 'WebhookEndpointSecretRotated':
       return {
         ...state,
-        secrets: rotated(state.secrets, event.data),
+        secrets: rotate(state.secrets, event.data),
         updated_at: event.data.rotated_at,
       }
     case 'WebhookEndpointFlagged':
@@ -68,7 +65,7 @@ export function evolveEndpoint(
   }
 }
 
-function created(data: WebhookEndpointCreated): EndpointRow {
+function newEndpoint(data: WebhookEndpointCreated): EndpointRow {
   const { endpoint_id, organization_id, environment, name, url, created_at } = data
   return {
     id: endpoint_id,
@@ -76,7 +73,7 @@ function created(data: WebhookEndpointCreated): EndpointRow {
     environment,
     name,
     url,
-    event_types: known(data.event_types),
+    event_types: subscribable(data.event_types),
     status: 'active',
     disabled_reason: null,
     flagged_reason: null,
@@ -87,21 +84,21 @@ function created(data: WebhookEndpointCreated): EndpointRow {
   }
 }
 
-// Secrets expire by the event's time, so that two rebuilds drop the same.
-function rotated(
+// Drops secrets by the time of the event and not by a clock, so that all rebuilds have the same rows.
+function rotate(
   secrets: SigningSecretRow[],
   data: WebhookEndpointSecretRotated,
 ): SigningSecretRow[] {
   const { signing_secret_sealed: sealed, rotated_at, previous_expires_at } = data
-  const before = secrets.map((secret) => ({
+  const previous = secrets.map((secret) => ({
     ...secret,
     expires_at: secret.expires_at ?? previous_expires_at,
   }))
   const newest = { sealed, created_at: rotated_at, expires_at: null }
-  return [newest, ...before.filter(({ expires_at }) => expires_at > rotated_at)]
+  return [newest, ...previous.filter(({ expires_at }) => expires_at > rotated_at)]
 }
 
-// Types that only a later version knows are left out.
-function known(types: string[]): SubscribableType[] {
+// Leaves out types from later releases.
+function subscribable(types: string[]): SubscribableType[] {
   return [...new Set(types)].flatMap((text) => subscribableTypes.filter((type) => type === text))
 }

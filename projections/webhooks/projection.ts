@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { appliedRow, evolveIn, type Projection } from '../../infra/event-store/projection.ts'
-import type { Part } from '../../infra/postgres/arrays.ts'
+import type { Cte } from '../../infra/postgres/arrays.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { insertRows, loadRows, saveRows } from '../../infra/postgres/table.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -45,9 +45,9 @@ export const webhooksProjection: Projection = {
   erase: eraseDeliveries,
 }
 
-// One partition has all of an organization's endpoints, and all that happens to an event. The two kinds touch
-// no common rows, since an event names its endpoints.
-async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
+// A partition has all of an organization's endpoints, or everything about a webhook event. The two kinds of writes
+// share no rows, because an event lists its endpoints.
+async function apply(tx: Tx, events: RecordedEvent[]): Promise<Cte[]> {
   const endpointEvents = events.filter(isEndpointEvent)
   const deliveryEvents = events.filter(isDeliveryEvent)
   return [
@@ -56,7 +56,7 @@ async function apply(tx: Tx, events: RecordedEvent[]): Promise<Part[]> {
   ]
 }
 
-async function endpointWrites(tx: Tx, events: EndpointEvent[]): Promise<Part[]> {
+async function endpointWrites(tx: Tx, events: EndpointEvent[]): Promise<Cte[]> {
   const ids = events.map(({ data }) => data.endpoint_id)
   const stored = await loadRows(tx, webhookEndpoints, { by: 'id', ids })
   const endpoints = new Map<string, EndpointRow>()

@@ -1,4 +1,4 @@
-import type { EndedData } from '../../infra/event-store/projection.ts'
+import type { RetentionCutoffs } from '../../infra/event-store/projection.ts'
 import type { Tx } from '../../infra/postgres/pool.ts'
 import { deliveryTypes } from '../../infra/wire/webhooks/events.ts'
 import { pruneDeliveries } from './apply-deliveries.ts'
@@ -6,11 +6,11 @@ import { pruneDeliveries } from './apply-deliveries.ts'
 const chunk = 1000
 
 /**
- * Events of organizations that keep them for less than a month, with their deliveries and attempts. Their index is by
- * type; an event of a type that only a later version knows stays for the month.
+ * Deletes events of organizations that keep them for less than a month, with their deliveries and attempts. The index
+ * is by type, so an event of a type from a later release is kept for the month. Returns true if there may be more.
  */
-export async function pruneWebhooks(tx: Tx, ended: EndedData[]): Promise<boolean> {
-  const some = ended.flatMap(({ organization_id, webhooks_before: before }) =>
+export async function pruneWebhooks(tx: Tx, ended: RetentionCutoffs[]): Promise<boolean> {
+  const cutoffs = ended.flatMap(({ organization_id, webhooks_before: before }) =>
     before === null ? [] : [{ organization_id, before }],
   )
   const { rows } = await tx.query<{ event_id: string }>({
@@ -27,8 +27,8 @@ export async function pruneWebhooks(tx: Tx, ended: EndedData[]): Promise<boolean
       )
       delete from webhook_events e using due where e.event_id = due.event_id returning e.event_id`,
     values: [
-      some.map(({ organization_id }) => organization_id),
-      some.map(({ before }) => before),
+      cutoffs.map(({ organization_id }) => organization_id),
+      cutoffs.map(({ before }) => before),
       [...deliveryTypes],
     ],
   })

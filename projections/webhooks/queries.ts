@@ -16,7 +16,7 @@ import {
   webhookEvents,
 } from './tables.ts'
 
-/** Nothing is found across organizations or environments. */
+/** Bounds of every query: one organization and one environment. */
 export interface WebhookScope {
   organizationId: string
   environment: Environment
@@ -46,10 +46,10 @@ export async function findEndpoints(
   return new Map(rows.map((record) => [record.id, endpointRow(record)]))
 }
 
-/** The longest list. It is far more than can be active, and a list has all active ones. */
+/** Maximum length of a list. Every active endpoint fits, since far fewer can be active. */
 export const maxListedEndpoints = 200
 
-/** Newest first. `hasMore`: there are disabled ones besides. */
+/** Returns endpoints, newest first. `hasMore` is true if disabled ones were left out. */
 export async function listEndpoints(
   db: Db,
   { organizationId, environment }: WebhookScope,
@@ -61,8 +61,8 @@ export async function listEndpoints(
      limit ${maxListedEndpoints + 1}`,
     [organizationId, environment],
   )
-  const listed = rows.slice(0, maxListedEndpoints).map(endpointRow)
-  return { rows: listed.sort(newestFirst), hasMore: rows.length > maxListedEndpoints }
+  const endpoints = rows.slice(0, maxListedEndpoints).map(endpointRow)
+  return { rows: endpoints.sort(newestFirst), hasMore: rows.length > maxListedEndpoints }
 }
 
 function newestFirst(a: EndpointRow, b: EndpointRow): number {
@@ -83,7 +83,7 @@ export type Subscriber = Pick<
   'id' | 'organization_id' | 'environment' | 'event_types' | 'created_at'
 >
 
-/** The active endpoints that are subscribed, oldest first, by `${organizationId} ${environment} ${type}`. */
+/** Returns the active subscribed endpoints, oldest first, by `${organizationId} ${environment} ${type}`. */
 export async function subscribedEndpoints(
   db: Db,
   subscriptions: (WebhookScope & { type: SubscribableType })[],
@@ -117,7 +117,7 @@ export async function raisedEventIds(db: Db, ids: string[]): Promise<Set<string>
 }
 
 export interface ListEvents extends WebhookScope {
-  /** Epoch milliseconds; events created before it are left out. */
+  /** Earliest creation time, in epoch milliseconds. */
   since: number
   limit: number
   type?: DeliveryType | undefined
@@ -135,7 +135,7 @@ export async function listEvents(db: Db, options: ListEvents): Promise<WebhookEv
   ]
   if (endpointId !== undefined) values.push(endpointId)
   const { rows } = await db.query<WebhookEventRow>(
-    // The newest of each type are the next entries of an index; of those, few have to be sorted.
+    // An index returns the newest events of each type in order; only these are sorted.
     `select e.* from unnest($5::text[]) as of_type(type) cross join lateral (
        ${endpointId === undefined ? newestOfType : newestOfEndpoint}
      ) e order by e.created_at desc, e.id desc limit $4`,
@@ -154,7 +154,7 @@ const newestOfEndpoint = `select ${eventFields}
     and e.organization_id = $1 and e.environment = $2
   order by d.created_at desc, d.event_id desc limit $4`
 
-/** Undefined when the scope has no such event, or when it is older than `since` (epoch milliseconds). */
+/** Returns undefined if the scope has no such event since `since` (epoch milliseconds). */
 export async function findEvent(
   db: Db,
   {
@@ -202,10 +202,7 @@ export async function findDelivery(db: Db, deliveryId: string): Promise<Delivery
 }
 
 export interface ListUndelivered {
-  /**
-   * `failed`: given up after the last attempt. `skipped`: not attempted, as endpoint or organization was not
-   * active.
-   */
+  /** `failed`: all attempts failed. `skipped`: not attempted, because endpoint or organization was not active. */
   status: 'failed' | 'skipped'
   organizationId?: string | undefined
   endpointId?: string | undefined
@@ -229,8 +226,8 @@ export async function listUndelivered(db: Db, options: ListUndelivered): Promise
 }
 
 /**
- * The first failed attempt (epoch milliseconds) after the last success, and since the endpoint was last
- * enabled or moved.
+ * Returns the time (epoch milliseconds) of the first failed attempt since the last success, and since the endpoint was
+ * created, enabled or moved.
  */
 export async function failingSince(db: Db, endpointId: string): Promise<number | undefined> {
   const { rows } = await db.query<{ since: number | null }>({
@@ -245,18 +242,18 @@ export async function failingSince(db: Db, endpointId: string): Promise<number |
   return rows[0]?.since ?? undefined
 }
 
-/** Counting stops here: a count of millions would take as long as what it measures. */
+// Counts stop here: counting millions of rows would take too long.
 const maxCounted = 100_000
 
 /** Times are epoch milliseconds. */
 export interface QueueReadings {
-  /** null when none is due. */
+  /** null if no delivery is due. */
   oldestDueAt: number | null
   due: number
   failed: number
 }
 
-/** What is due and what has failed at `now` (epoch milliseconds). It reads no delivery that succeeded. */
+/** Counts due and failed deliveries at `now` (epoch milliseconds). Reads no successful delivery. */
 export async function queueReadings(db: Db, now: number): Promise<QueueReadings> {
   const { rows } = await db.query<QueueReadings>(
     `select

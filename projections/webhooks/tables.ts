@@ -1,10 +1,10 @@
 import {
   column,
-  foreign,
   nullable,
   primaryKey,
   type RowOf,
   table,
+  untrustedText,
 } from '../../infra/postgres/table.ts'
 import type { DeliveryType, SubscribableType } from '../../infra/wire/webhooks/events.ts'
 import type {
@@ -16,7 +16,7 @@ import type {
 export interface SigningSecretRow {
   sealed: Buffer
   created_at: number
-  /** It signs until then; null = the newest, which has no end. */
+  /** null for the newest secret, which does not expire. */
   expires_at: number | null
 }
 
@@ -25,50 +25,50 @@ export const webhookEndpoints = table('webhook_endpoints', {
   id: primaryKey(column.id(), 'endpoint_id'),
   organization_id: column.id(),
   environment: column.text<Environment>(),
-  name: foreign(column.text()),
-  url: foreign(column.text()),
+  name: untrustedText(column.text()),
+  url: untrustedText(column.text()),
   event_types: column.json<SubscribableType[]>(),
   status: column.text<'active' | 'disabled'>(),
-  /** null while it is active. */
+  /** null while the endpoint is active. */
   disabled_reason: nullable(column.text<EndpointDisabledReason>()),
-  /** Why it would be disabled if no service of Gate needed it; null = there is no reason. */
+  /** Reason to disable the endpoint, which a Gate service still needs; null = not flagged. */
   flagged_reason: nullable(column.text<EndpointFlaggedReason>()),
-  /** With the sealed secret in base64. */
+  /** Sealed secrets are in base64. */
   secrets: column.json<(Omit<SigningSecretRow, 'sealed'> & { sealed: string })[]>(),
   created_at: column.bigint(),
   updated_at: column.bigint(),
-  /** When it was created, or last enabled or moved. Failures before that say nothing about it now. */
+  /** Time of creation, or of the last enabling or move. Earlier failures are ignored. */
   target_since: column.bigint(),
 })
 export type StoredEndpoint = RowOf<typeof webhookEndpoints>
 export type EndpointRow = Omit<StoredEndpoint, 'secrets'> & { secrets: SigningSecretRow[] }
 
 export function endpointRow({ secrets, ...row }: StoredEndpoint): EndpointRow {
-  const opened = secrets.map((secret) => ({
+  const decoded = secrets.map((secret) => ({
     ...secret,
     sealed: Buffer.from(secret.sealed, 'base64'),
   }))
-  return { ...row, secrets: opened }
+  return { ...row, secrets: decoded }
 }
 
 export function storedEndpoint({ secrets, ...row }: EndpointRow): StoredEndpoint {
-  const stored = secrets.map((secret) => ({ ...secret, sealed: secret.sealed.toString('base64') }))
-  return { ...row, secrets: stored }
+  const encoded = secrets.map((secret) => ({ ...secret, sealed: secret.sealed.toString('base64') }))
+  return { ...row, secrets: encoded }
 }
 
 export const webhookEvents = table('webhook_events', {
   id: primaryKey(column.id(), 'event_id'),
   organization_id: column.id(),
   environment: column.text<Environment>(),
-  /** May be a type that only a later version knows. */
-  type: foreign(column.text()),
-  subject_type: foreign(column.text()),
-  subject_id: foreign(column.id()),
-  data: foreign(column.text()),
+  /** May be a type from a later release. */
+  type: untrustedText(column.text()),
+  subject_type: untrustedText(column.text()),
+  subject_id: untrustedText(column.id()),
+  data: untrustedText(column.text()),
   created_at: column.bigint(),
-  /** The trace that its attempts belong to; null where nobody traces it. */
+  /** Trace that the attempts belong to; null if not traced. */
   traceparent: nullable(column.text()),
-  /** The newest event of the same partition decides how old rows may get. */
+  /** Rows expire relative to the newest event of their partition. */
   log_partition: column.integer(),
 })
 export type WebhookEventRow = Omit<
@@ -78,10 +78,10 @@ export type WebhookEventRow = Omit<
   type: DeliveryType
 }
 
-/** Stored for an event about a session whose data key is gone. No event says so little. */
+/** Stored in place of data that cannot be decrypted, because the session's data key is deleted. */
 export const unreadableData = '{}'
 
-/** How long events stay, in milliseconds, with their deliveries and attempts: 30 days. */
+/** Retention of events with their deliveries and attempts, in milliseconds. */
 export const webhookRetentionMs = 30 * 24 * 60 * 60 * 1000
 
 export const webhookDeliveries = table('webhook_deliveries', {
@@ -90,21 +90,21 @@ export const webhookDeliveries = table('webhook_deliveries', {
   endpoint_id: column.id(),
   organization_id: column.id(),
   environment: column.text<Environment>(),
-  event_type: foreign(column.text()),
+  event_type: untrustedText(column.text()),
   /** The API returns a pending delivery that is in flight as `delivering`. */
   status: column.text<'pending' | 'succeeded' | 'failed' | 'skipped'>(),
   attempts: column.integer(),
-  /** Attempts since it was raised or last redelivered: the place in the retry schedule. */
+  /** Attempts since the event was raised or last redelivered: the position in the retry schedule. */
   attempts_in_round: column.integer(),
-  /** null when no attempt is due, or when whoever raised it makes the calls. */
+  /** null if no further attempt is planned, or if the process that raised the event makes the calls itself. */
   next_attempt_at: nullable(column.bigint()),
   response_status: nullable(column.integer()),
-  response_body: nullable(foreign(column.text())),
-  /** Why the last attempt failed, or why the delivery was skipped. */
-  error: nullable(foreign(column.text())),
+  response_body: nullable(untrustedText(column.text())),
+  /** Reason why the last attempt failed or the delivery was skipped. */
+  error: nullable(untrustedText(column.text())),
   created_at: column.bigint(),
   updated_at: column.bigint(),
-  /** The log's event ids of its skips and redeliveries; null where it had none. */
+  /** Event ids of the skips and redeliveries; null if none. */
   changes: nullable(column.json<readonly string[]>()),
 })
 export type StoredDelivery = Omit<RowOf<typeof webhookDeliveries>, 'changes'>
@@ -136,10 +136,8 @@ export const webhookApplyIndexes = `
   create index on webhook_deliveries (event_id);
 `
 
-/**
- * Endpoints stay for ever once they are disabled: active ones, and the newest, are found without reading all of them.
- * Lists of events without a type look into the index once for each type: one index more would cost every insert.
- */
+// Disabled endpoints are kept forever, so the index finds active and newest ones without reading all. Lists of events
+// without a type scan the index once per type, because another index would slow down every insert.
 export const webhookReadIndexes = `
   create index on webhook_endpoints (organization_id, (status = 'active'), environment, created_at, endpoint_id);
   create index on webhook_events (organization_id, environment, type, created_at, event_id);

@@ -1,8 +1,8 @@
 import codes from 'i18n-iso-countries/codes.json' with { type: 'json' }
 import {
+  findOperatorByName,
   type Operator,
   type OperatorCategory,
-  operatorNamed,
   operatorsOfNetwork,
 } from '../../infra/ip/operators.ts'
 import type { Network } from '../../schemas/events.ts'
@@ -18,14 +18,17 @@ export type RotationReason = (typeof rotationReasons)[number]
 interface RotationItem {
   ip: string
   operator: Operator
-  /** The file of addresses has all addresses of the operator. */
+  /** True if the address file has all addresses of the operator. */
   hasAllAddresses: boolean
   desiredCountryCode: string
 }
 
 export type AddressFacts = NonNullable<ReturnType<typeof factsOf>>
 
-/** `bot`: the crawler whose ranges have the address. Returns undefined when the country or the network is not known. */
+/**
+ * Returns undefined if the country or the network of the address is unknown. `bot`: tag of the crawler that publishes
+ * the address.
+ */
 export function factsOf(
   { location, routing, anonymity, reputation, evaluated_at }: Network,
   bot: string | null,
@@ -45,7 +48,7 @@ export function factsOf(
   }
 }
 
-/** `rotate` exactly when there is a reason. docs/operate/ip-rotation.md says what each means. */
+/** Returns the decision: `rotate` if there is any reason. docs/operate/ip-rotation.md describes the reasons. */
 export function decideRotation(item: RotationItem, facts: AddressFacts) {
   const reasons = rotationReasons.filter((reason) => applies[reason](item, facts))
   return {
@@ -69,21 +72,22 @@ const applies: Record<RotationReason, (item: RotationItem, facts: AddressFacts) 
     operator.category === 'residential_proxy' && anonymity.hosting,
 }
 
-// A named provider counts before the network, since providers also sell addresses in networks of others.
+// A known provider of the address takes precedence over its network, since providers also sell addresses in other
+// networks.
 function holderOf(
   { operator, hasAllAddresses }: RotationItem,
   facts: AddressFacts,
 ): 'the operator' | 'another' | 'unknown' {
-  const named = namedAt(facts)
-  const holders = named ? [named] : operatorsOfNetwork(facts.asn)
+  const provider = providerOf(facts)
+  const holders = provider ? [provider] : operatorsOfNetwork(facts.asn)
   if (holders.some(({ tag }) => tag === operator.tag)) return 'the operator'
   return holders.length > 0 || hasAllAddresses ? 'another' : 'unknown'
 }
 
-const namedAt = ({ provider }: AddressFacts) =>
-  provider === null ? undefined : operatorNamed(provider)
+const providerOf = ({ provider }: AddressFacts) =>
+  provider === null ? undefined : findOperatorByName(provider)
 
-/** Tells operators that publish all their addresses, and whose lists are all in the file of addresses. */
+/** Returns true if the operator publishes its addresses, and the address file has all of its lists. */
 export const hasAllAddresses = (
   { lists }: Operator,
   listedOperators: ReadonlySet<string>,
@@ -91,8 +95,8 @@ export const hasAllAddresses = (
 
 type Listing = 'proxy' | 'residential_proxy'
 
-// What addresses of a category are by their nature. Where one is listed as such, that says nothing more.
-const explained: Record<OperatorCategory, Listing[]> = {
+// Listings that every address of the category has, and that are therefore no reason to rotate.
+const expected: Record<OperatorCategory, Listing[]> = {
   residential_proxy: ['residential_proxy'],
   proxy_network: ['proxy', 'residential_proxy'],
   consumer_vpn: [],
@@ -102,20 +106,20 @@ const explained: Record<OperatorCategory, Listing[]> = {
 
 function isListed(category: OperatorCategory, { anonymity, listed }: AddressFacts): boolean {
   const proxies: Listing[] = ['proxy', 'residential_proxy']
-  const unexplained = proxies.some((kind) => anonymity[kind] && !explained[category].includes(kind))
-  return listed || anonymity.tor || unexplained
+  const isUnexpected = proxies.some((kind) => anonymity[kind] && !expected[category].includes(kind))
+  return listed || anonymity.tor || isUnexpected
 }
 
-// The code is in general use for Kosovo and in the list, but ISO 3166-1 does not assign it.
+// In general use and in `countryCodes`, but not assigned by ISO 3166-1.
 const kosovo = 'XK'
 
-const listed = new Set(codes.map(([alpha2]) => alpha2))
+const countryCodes = new Set(codes.map(([alpha2]) => alpha2))
 
 export function isAssignedCountryCode(code: string): boolean {
-  return code !== kosovo && listed.has(code)
+  return code !== kosovo && countryCodes.has(code)
 }
 
-/** Some databases say `EU` or `XX`, which are no countries. */
+/** Returns false for `EU` and `XX`, which some IP databases use but are no countries. */
 export function isObservedCountryCode(code: string): boolean {
-  return listed.has(code)
+  return countryCodes.has(code)
 }

@@ -9,7 +9,7 @@ import type { NetworkSource } from '../../infra/ip/network.ts'
 import { findOperator, operatorCatalogue } from '../../infra/ip/operators.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { type AddressFacts, decideRotation, factsOf, hasAllAddresses } from './decide.ts'
-import { costOf, rotationBody, rotationDecision } from './schemas.ts'
+import { costOf, maxItems, rotationBody, rotationDecision } from './schemas.ts'
 
 export interface AgentOptions {
   auth: Pick<Auth, 'requireSecretCosting' | 'caller'>
@@ -23,7 +23,7 @@ const path = '/v1/agents/ip-rotation'
 // An organization without the capability gets 404.
 const capability = 'ip_rotation'
 
-// An operator has to replace a database of addresses, which takes minutes.
+// Time in which an operator can replace an IP database.
 const retryAfterSeconds = 60
 
 export function agentRoutes(
@@ -31,20 +31,20 @@ export function agentRoutes(
   { auth, network, clock, logger }: AgentOptions,
 ): void {
   const { missing } = network
-  if (missing.length > 0) logger.warn(`POST ${path} answers 503: ${lacking(missing)}`)
+  if (missing.length > 0) logger.warn(`POST ${path} returns 503: ${missingText(missing)}`)
   const { onRequest, preParsing } = auth.requireSecretCosting('agents:ip_rotation', costOf)
-  const enabled: preParsingHookHandler = (request, _reply, _payload, done) => {
-    const has = auth.caller(request).capabilities.includes(capability)
-    done(has ? null : new ApiError('request.not_found'))
+  const requireCapability: preParsingHookHandler = (request, _reply, _payload, done) => {
+    const isEnabled = auth.caller(request).capabilities.includes(capability)
+    done(isEnabled ? null : new ApiError('request.not_found'))
   }
   endpoint(app, {
     route: `POST ${path}`,
     auth: onRequest,
-    settings: { preParsing: [preParsing, enabled] },
+    settings: { preParsing: [preParsing, requireCapability] },
     operationId: 'checkAgentIpRotation',
     tag: 'Agents',
-    summary: 'Decide for each of up to ten proxy addresses whether to keep or to rotate it',
-    description: `Requires the \`agents:ip_rotation\` secret-key scope and the capability \`${capability}\`, which an organization does not have unless it was enabled for it. Costs one unit for each item. Operator catalogue: version ${operatorCatalogue.version}.`,
+    summary: 'Check whether to keep or rotate proxy addresses',
+    description: `Requires the \`agents:ip_rotation\` secret-key scope and the capability \`${capability}\`, which the operator of the server enables per organization; without it, the response is 404. Takes up to ${maxItems} addresses and costs one unit per address. Operator catalogue: version ${operatorCatalogue.version}.`,
     body: rotationBody,
     parameterSet: 'agent_ip_rotation',
     answers: { 200: single(z.array(rotationDecision)) },
@@ -57,41 +57,40 @@ export function agentRoutes(
         const operator = findOperator(proxy_provider)
         if (!operator)
           throw new Error(`the body was accepted with the unknown operator of item ${i}`)
-        const facts = knownFacts(network, { ip, at, name: `items.${i}.ip` })
-        const named = { ip, operator, desiredCountryCode: desired_country_code }
-        return decideRotation(
-          { ...named, hasAllAddresses: hasAllAddresses(operator, listed) },
-          facts,
-        )
+        const facts = requireFacts(network, { ip, at, name: `items.${i}.ip` })
+        const item = { ip, operator, desiredCountryCode: desired_country_code }
+        const isComplete = hasAllAddresses(operator, listed)
+        return decideRotation({ ...item, hasAllAddresses: isComplete }, facts)
       })
       return { data }
     },
   })
 }
 
-const lacking = (missing: string[]) => `IP rotation needs an IP database for ${missing.join(', ')}`
+const missingText = (missing: string[]) =>
+  `IP rotation needs an IP database for ${missing.join(', ')}`
 
-// Without one of the databases the answer would be `keep` for an address that only this one tells about.
+// With a database missing, the decision would be `keep` for addresses that only this database flags.
 function notConfigured(missing: string[]): ApiError {
   return new ApiError('service.unavailable', {
-    // The reason is only logged, because the caller can change nothing.
-    cause: new Error(lacking(missing)),
+    // Only logged, because the caller cannot fix it.
+    cause: new Error(missingText(missing)),
     message: 'This server has no IP data to decide with; its operator has to provide it.',
     retryable: false,
     details: { next_action: 'contact_support' },
   })
 }
 
-// `name` = the request's field with the address. Throws 503 for the whole batch when too little is known.
-function knownFacts(
+// Throws 503 for the whole batch if too little is known about the address. `name` is its field in the request.
+function requireFacts(
   network: NetworkSource,
   { ip, at, name }: { ip: string; at: number; name: string },
 ): AddressFacts {
-  const known = network.lookup(ip, at)
-  const facts = known.status === 'ready' ? factsOf(known, network.botOperatorAt(ip)) : undefined
+  const result = network.lookup(ip, at)
+  const facts = result.status === 'ready' ? factsOf(result, network.botOperatorAt(ip)) : undefined
   if (facts) return facts
   const message =
-    known.status === 'error'
+    result.status === 'error'
       ? 'The IP data is not available.'
       : `The IP data is incomplete for ${name}.`
   throw new ApiError('service.unavailable', {

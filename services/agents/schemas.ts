@@ -16,23 +16,25 @@ const item = z.strictObject({
     .string()
     .refine(isPublicAddressInFull, { error: 'a public IPv4 or IPv6 address' })
     .meta({ anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] })
-    .describe('A public IPv4 or IPv6 address, in full.'),
+    .describe('Public IPv4 or IPv6 address. A CIDR range or shortened notation is refused.'),
   proxy_provider: z
     .string()
-    .describe('Tag or alias of the operator that the address is used through, in upper case.'),
+    .describe(
+      'Operator that provides the address: a tag or alias from the operator catalogue, in upper case.',
+    ),
   desired_country_code: z
     .string()
     .refine(isAssignedCountryCode, { error: 'an ISO 3166-1 alpha-2 code in upper case' })
     .meta({ pattern: countryCodePattern.source })
-    .describe('ISO 3166-1 alpha-2, in upper case.'),
+    .describe('ISO 3166-1 alpha-2 code in upper case.'),
 })
 
 const tagged = z.looseObject({ proxy_provider: z.string() })
 
-// Every item with a tag is checked, also where its other members do not fit.
+// Checks every item with a tag, even if its other members are invalid.
 function checkTags(items: readonly unknown[], context: z.RefinementCtx): void {
-  items.forEach((one, i) => {
-    const input = tagged.safeParse(one).data?.proxy_provider
+  items.forEach((entry, i) => {
+    const input = tagged.safeParse(entry).data?.proxy_provider
     if (input === undefined || findOperator(input)) return
     const values = nearestTags(input, suggestedTags)
     const message = 'a tag or alias of the operator catalogue'
@@ -40,7 +42,7 @@ function checkTags(items: readonly unknown[], context: z.RefinementCtx): void {
   })
 }
 
-/** Tags are checked only in a batch of the right length: suggestions for thousands would take long. */
+/** Tags are only checked in a batch of valid length, because computing suggestions for thousands would take long. */
 export const rotationBody = z.strictObject({
   items: z
     .array(item)
@@ -53,17 +55,19 @@ export const rotationBody = z.strictObject({
 
 export const rotationDecision = z
   .strictObject({
-    ip: z.string().describe('As it was sent.'),
-    proxy_provider_brand: z.string().describe('The canonical tag.'),
+    ip: z.string().describe('Address as sent in the request.'),
+    proxy_provider_brand: z.string().describe('Canonical tag of the operator.'),
     proxy_provider_category: operatorCategory,
     desired_country_code: countryCode,
     observed_country_code: countryCode,
     decision: z.enum(['keep', 'rotate']),
-    reasons: z.array(z.enum(rotationReasons)).describe('Empty exactly when the decision is keep.'),
+    reasons: z
+      .array(z.enum(rotationReasons))
+      .describe('Reasons to rotate; empty if the decision is `keep`.'),
     provider_checked: z
       .boolean()
       .describe(
-        'Whether it is known that the address is or is not of the operator; false = it may be of anybody.',
+        'False if the server could not determine whether the address belongs to the operator.',
       ),
     evaluated_at: timestamp,
   })

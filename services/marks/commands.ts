@@ -18,21 +18,21 @@ import {
 type MarkDeps = Omit<CommandDeps, 'keyring'> & { pool: pg.Pool }
 
 /**
- * Returns the rows of the mark, one for each session that it changes; if it changes none, those of the newest mark of the
- * sessions. ApiError: 422 as `decideMark`.
+ * Marks the sessions. Returns the rows of the mark, one per changed session; if none changes, the rows of the newest
+ * mark of these sessions. Throws 422 as `decideMark`.
  */
 export async function markSessions(
   { decide, clock, pool, ...deps }: MarkDeps,
   command: Omit<MarkSessions, 'markId' | 'now'>,
 ): Promise<StoredMark[]> {
-  const { scope, named } = command
+  const { scope, target } = command
   const now = clock()
   const markId = newId('mrk', { ...deps, now })
   let newest: string | undefined
   const events = await decide({
     ...streamOf(markId),
     async load(tx) {
-      const sessions = await sessionsToMark(tx, scope, { named, limit: maxMarked + 1 })
+      const sessions = await sessionsToMark(tx, scope, { target, limit: maxMarked + 1 })
       const marks = await currentMarks(tx, scope, sessions)
       newest = newestIn(marks)
       return { sessions, marks }
@@ -43,14 +43,14 @@ export async function markSessions(
 }
 
 function newestIn(marks: MarkState['marks']): string | undefined {
-  const all = [...marks.values()].filter((mark) => mark !== null)
-  return all.toSorted((a, b) => b.marked_at - a.marked_at)[0]?.id
+  const present = [...marks.values()].filter((mark) => mark !== null)
+  return present.toSorted((a, b) => b.marked_at - a.marked_at)[0]?.id
 }
 
-/** Returns the units of marking: the events are written one by one. */
-export async function priceOfMarking(db: Db, scope: DataScope, named: Person): Promise<number> {
-  if ('sessionIds' in named) return unitsOf(named.sessionIds.length)
-  return unitsOf((await sessionsToMark(db, scope, { named, limit: maxMarked })).length)
+/** Returns the cost in units. It depends on the number of sessions, because each needs an event. */
+export async function priceOfMarking(db: Db, scope: DataScope, target: Person): Promise<number> {
+  if ('sessionIds' in target) return unitsOf(target.sessionIds.length)
+  return unitsOf((await sessionsToMark(db, scope, { target, limit: maxMarked })).length)
 }
 
 export async function priceOfUnmarking(db: Db, scope: DataScope, markId: string): Promise<number> {
@@ -61,7 +61,7 @@ export async function priceOfUnmarking(db: Db, scope: DataScope, markId: string)
 
 const unitsOf = (sessions: number): number => Math.ceil(sessions / 100)
 
-/** The rows that the mark had. ApiError: 404. */
+/** Removes the mark. Returns the rows that it had. Throws 404 if it has none. */
 export async function unmarkSessions(
   { decide, clock }: Pick<MarkDeps, 'decide' | 'clock'>,
   { scope, markId }: Omit<MarkCommand, 'now'>,
@@ -70,8 +70,8 @@ export async function unmarkSessions(
   await decide({
     ...streamOf(markId),
     async load(tx) {
-      const all = await sessionsWithMark(tx, scope, markId)
-      rows = all.filter(({ is_removed }) => !is_removed)
+      const stored = await sessionsWithMark(tx, scope, markId)
+      rows = stored.filter(({ is_removed }) => !is_removed)
       return rows.map(({ session_id }) => session_id)
     },
     decide: (sessions) => decideUnmark(sessions, { scope, markId, now: clock() }),
@@ -79,7 +79,7 @@ export async function unmarkSessions(
   return rows
 }
 
-// A visitor's sessions are in all partitions, and so are those of a mark.
+// The sessions of a mark are in many partitions, so commands wait for the whole topic.
 function streamOf(markId: string) {
   const topic = eventTopics.SessionMarked
   return {

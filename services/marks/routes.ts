@@ -8,11 +8,11 @@ import { isId } from '../../infra/ids.ts'
 import type { StoredMark } from '../../projections/sessions/tables.ts'
 import { markSessions, priceOfMarking, priceOfUnmarking, unmarkSessions } from './commands.ts'
 import { maxMarked, noSuchMark } from './decide.ts'
-import { markBody, markJson, markSchema, namedIn } from './schemas.ts'
+import { markBody, markJson, markSchema, targetOf } from './schemas.ts'
 
 const tag = 'Sessions'
 const marks =
-  'Requires the `sessions:mark` secret-key scope. Costs one unit for each 100 sessions or part of it.'
+  'Requires the `sessions:mark` secret-key scope. Costs one unit per 100 sessions, rounded up.'
 
 /** `POST /v1/marks` and `DELETE /v1/marks/{markId}`. */
 export function markRoutes(app: FastifyInstance, options: CommandRouteOptions): void {
@@ -27,20 +27,19 @@ function markRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     auth: auth.requireSecret('sessions:mark'),
     operationId: 'markSessions',
     tag,
-    summary: 'Say what sessions really were',
-    description: `${marks} The newest mark of a session counts. At most ${maxMarked} sessions at once; where there are more, or one is unknown, nothing is marked. Sessions that have this label and reason keep their mark; if all do, the newest of their marks is returned.`,
+    summary: 'Label sessions',
+    description: `${marks} A session's newest mark is in effect. Fails without marking anything if there are more than ${maxMarked} sessions or one is unknown. Sessions that already have this label and reason keep their mark; if all do, the newest of their marks is returned.`,
     body: markBody,
     answers: { 201: single(markSchema) },
     run(request, { reply, answer }) {
       const scope = auth.scope(request)
-      const { label, reason = null, ...named } = request.body
+      const { label, reason = null, ...targetBody } = request.body
+      const target = targetOf(targetBody)
       return idempotency.run({ request, reply }, async (command) => {
-        await auth.charge(request, {
-          reply,
-          cost: await priceOfMarking(pool, scope, namedIn(named)),
-        })
+        const cost = await priceOfMarking(pool, scope, target)
+        await auth.charge(request, { reply, cost })
         const deps = { ...commandDeps(options, request, command), pool }
-        const rows = await markSessions(deps, { scope, label, reason, named: namedIn(named) })
+        const rows = await markSessions(deps, { scope, label, reason, target })
         return answer({ data: markData(rows) })
       })
     },
@@ -54,8 +53,8 @@ function unmarkRoute(app: FastifyInstance, options: CommandRouteOptions): void {
     auth: auth.requireSecret('sessions:mark'),
     operationId: 'deleteMark',
     tag,
-    summary: 'Take a mark away from all of its sessions',
-    description: `${marks} The mark that a session had before counts again. Answers the mark as it was.`,
+    summary: 'Delete a label',
+    description: `${marks} Removes the mark from all its sessions, whose previous marks take effect again. Returns the deleted mark.`,
     params: z.object({ markId: pathId('mrk') }),
     noBody: 'session_mark_delete',
     answers: { 200: single(markSchema) },

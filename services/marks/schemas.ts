@@ -10,35 +10,35 @@ import type { Person } from '../../projections/sessions/person.ts'
 import type { StoredMark } from '../../projections/sessions/tables.ts'
 import { maxMarked } from './decide.ts'
 
-const names = ['session_ids', 'visitor_id', 'client_user_id'] as const
+const targetNames = ['session_ids', 'visitor_id', 'client_user_id'] as const
 
-const namedBody = z.strictObject({
+const targetBody = z.strictObject({
   session_ids: z
     .array(bodyId('sid'))
     .min(1)
     .max(maxMarked)
     .refine((ids) => new Set(ids).size === ids.length, 'must be distinct')
     .optional(),
-  visitor_id: bodyId('vid').optional().describe("All of the visitor's sessions so far."),
-  client_user_id: clientUserIdInput.optional().describe("All of the user's sessions so far."),
+  visitor_id: bodyId('vid').optional().describe('Visitor whose sessions so far are marked.'),
+  client_user_id: clientUserIdInput.optional().describe('User whose sessions so far are marked.'),
 })
 
-export const markBody = namedBody
+export const markBody = targetBody
   .extend({ label: markLabel, reason: markReason.optional() })
   .superRefine((body, context) => {
-    const present = names.filter((name) => body[name] !== undefined)
-    const message = `exactly one of ${names.join(', ')}`
-    for (const name of present.length === 0 ? names.slice(0, 1) : present.slice(1))
+    const present = targetNames.filter((name) => body[name] !== undefined)
+    const message = `exactly one of ${targetNames.join(', ')}`
+    for (const name of present.length === 0 ? targetNames.slice(0, 1) : present.slice(1))
       context.addIssue({ code: 'custom', path: [name], message })
   })
-  .meta({ id: 'MarkRequest', oneOf: names.map((name) => ({ required: [name] })) })
+  .meta({ id: 'MarkRequest', oneOf: targetNames.map((name) => ({ required: [name] })) })
 
-/** What is marked, of a body that fits. */
-export function namedIn({
+/** Returns the sessions to mark from a validated body. */
+export function targetOf({
   session_ids,
   visitor_id,
   client_user_id,
-}: z.output<typeof namedBody>): Person {
+}: z.output<typeof targetBody>): Person {
   if (visitor_id !== undefined) return { visitorId: visitor_id }
   if (client_user_id !== undefined) return { clientUserId: client_user_id }
   return { sessionIds: session_ids ?? [] }
@@ -50,7 +50,7 @@ export const markSchema = z
     id: z.string(),
     label: markLabel,
     reason: markReason.nullable(),
-    session_count: z.int().min(1).describe('How many sessions it is on.'),
+    session_count: z.int().min(1).describe('Number of sessions with this mark.'),
     created_at: timestamp,
   })
   .meta({ id: 'Mark' })

@@ -21,14 +21,14 @@ import type { ReadbackOptions } from './options.ts'
 import { aggregatesSchema, type SessionAggregates } from './schemas/aggregates.ts'
 import {
   appliedFilters,
+  createFilterCheck,
   filterQuery,
   filtersHeader,
   filtersOf,
-  refusingFilters,
 } from './session-filters.ts'
 
-/** Units of a request: it may read millions of sessions. */
-const cost = 5
+// Units of a request, which may read millions of sessions.
+const baseCost = 5
 const defaultTop = 10
 const maxTop = 100
 const maxIntervals = 1500
@@ -38,7 +38,9 @@ const query = z.object({
   interval: z
     .enum(['none', 'minute', 'hour', 'day'])
     .default('none')
-    .describe(`In UTC; at most ${maxIntervals} of them.`),
+    .describe(
+      `Length of the intervals, in UTC. At most ${maxIntervals} intervals between \`since\` and \`until\`.`,
+    ),
   group_by: z
     .preprocess(
       (sent) =>
@@ -46,7 +48,7 @@ const query = z.object({
       z.array(z.enum(groupFields)).max(2),
     )
     .describe(
-      'Up to two fields, as `country,verdict`. A session counts under each of its signals and attributions.',
+      'Up to two fields to group by, separated by a comma: `country,verdict`. A session is counted once for each of its signals and attributions.',
     ),
   top: z
     .preprocess(
@@ -54,7 +56,7 @@ const query = z.object({
       z.int().min(1).max(maxTop).meta({ default: defaultTop }),
     )
     .default(defaultTop)
-    .describe('How many of the largest groups are counted by themselves; the rest is `other`.'),
+    .describe('Number of largest groups to return. The rest is returned as `other`.'),
 })
 
 /** `GET /v1/sessions/aggregates`. */
@@ -65,13 +67,13 @@ export function aggregatesRoute(
   endpoint(app, {
     shares,
     route: 'GET /v1/sessions/aggregates',
-    auth: auth.requireSecret('sessions:list', cost),
+    auth: auth.requireSecret('sessions:list', baseCost),
     operationId: 'countSessions',
     tag: 'Sessions',
-    summary: 'Count sessions, by time and by what their newest decisions say',
-    description: `Requires the \`sessions:list\` secret-key scope. Costs ${cost} units, and more where many sessions are read one by one: with filters, two fields, or intervals of a minute. Takes the filters of the list and no \`search\`, with the same header \`X-Filters-Applied\`.`,
+    summary: 'Count sessions',
+    description: `Requires the \`sessions:list\` secret-key scope. Counts sessions by interval and by fields of their newest decisions. Takes the filters of \`GET /v1/sessions\`, except \`search\`, and returns the same header \`X-Filters-Applied\`. Costs ${baseCost} units, and more if many sessions must be read one by one: with filters, two fields, or intervals of a minute.`,
     query,
-    before: refusingFilters(new Map([['search', 'filters; only the list can be searched']])),
+    before: createFilterCheck(new Map([['search', 'filters; only the list can be searched']])),
     answers: { 200: single(aggregatesSchema) },
     errors: [422],
     async run(request, { reply }) {
@@ -81,15 +83,15 @@ export function aggregatesRoute(
       const until = filters.until ?? clock() + 1
       const since = filters.since ?? (await firstSession(pool, scope)) ?? until
       requireFewIntervals(until - since, interval)
-      const counting = {
+      const countQuery = {
         interval,
         groupBy: [...new Set(groupBy)],
         top,
         filters: { ...filters, since, until },
       }
       const counts = await inSnapshot(pool, async (tx) => {
-        const plan = await planCount(tx, scope, counting)
-        await auth.charge(request, { reply, cost: cost + plan.units })
+        const plan = await planCount(tx, scope, countQuery)
+        await auth.charge(request, { reply, cost: baseCost + plan.units })
         return countPlanned(tx, scope, plan)
       })
       reply.header(filtersHeader, appliedFilters(sent))
@@ -98,9 +100,9 @@ export function aggregatesRoute(
   })
 }
 
-function requireFewIntervals(span: number, interval: Interval): void {
+function requireFewIntervals(durationMs: number, interval: Interval): void {
   const length = intervals[interval]
-  if (length === null || span / length <= maxIntervals) return
+  if (length === null || durationMs / length <= maxIntervals) return
   throw invalidField({
     name: 'interval',
     issue: 'too_many',
@@ -109,12 +111,12 @@ function requireFewIntervals(span: number, interval: Interval): void {
 }
 
 function aggregatesJson(counts: SessionCounts, groupBy: GroupField[]): SessionAggregates {
-  const { since, until, isPart, sessions, ended, distinct, groups } = counts
+  const { since, until, isPartial, sessions, ended, distinct, groups } = counts
   return {
     object: 'session_aggregates',
     since: iso(since),
     until: iso(until),
-    is_complete: !isPart,
+    is_complete: !isPartial,
     sessions,
     ended,
     visitors: distinct.visitors,
@@ -123,7 +125,7 @@ function aggregatesJson(counts: SessionCounts, groupBy: GroupField[]): SessionAg
     groups: groups.map(({ at, kind, values, sessions }) => ({
       start: at === null ? null : iso(at),
       kind,
-      values: Object.fromEntries(values.map((value, place) => [groupBy[place], value])),
+      values: Object.fromEntries(values.map((value, i) => [groupBy[i], value])),
       sessions,
     })),
   }

@@ -23,14 +23,13 @@ import type { Identification } from './schemas/identification.ts'
 import type { ScoreExplanation } from './schemas/score.ts'
 import type { SessionDetail, SessionSummary } from './schemas/sessions.ts'
 
-/** Present where they were requested. */
+/** Members that are only present if requested. */
 export interface SessionExtras {
   identification?: Identification | null | undefined
   score?: ScoreExplanation | undefined
   withLog?: boolean
 }
 
-/** A session's detail, most actionable first. */
 export function sessionDetail(
   row: SessionDetailRow,
   { identification, score, withLog = false }: SessionExtras = {},
@@ -55,7 +54,7 @@ export function sessionDetail(
     visitor_fingerprint: detailVisitor(row),
     identification,
     score,
-    log: withLog ? { topic: eventTopics.SessionScored, ...row.place } : undefined,
+    log: withLog ? { topic: eventTopics.SessionScored, ...row.logPosition } : undefined,
     connection_fingerprint: detail.connection_fingerprint,
     previous_decisions: row.previous_decisions.map(detailDecision),
     request: { url, referrer, user_agent },
@@ -106,7 +105,7 @@ function detailVisitor({ visitor, lifecycle }: SessionDetailRow) {
   return {
     ...visitorLinkOf(visitor),
     resolution: resolutionOf(visitor),
-    // A visitor may end before its sessions do.
+    // Visitors can expire before their sessions.
     lifecycle: {
       first_seen_at: lifecycle && iso(lifecycle.first_seen_at),
       last_seen_at: lifecycle && iso(lifecycle.last_seen_at),
@@ -117,14 +116,13 @@ function detailVisitor({ visitor, lifecycle }: SessionDetailRow) {
 
 const resolutionOf = ({ method, basis }: LinkedVisitor) => ({ method, basis })
 
-// Members that the SDK could not see are null in the event and left out here.
+// Leaves out members that the SDK could not read, which are null in the event.
 function withoutNulls(integrity: SessionScored['native_runtime_integrity']): unknown {
   return (
     integrity && JSON.parse(JSON.stringify(integrity, (_, value: unknown) => value ?? undefined))
   )
 }
 
-/** A list row. */
 export function sessionSummary(
   { visitor, ...row }: SessionRow,
   { withResolution = false } = {},
@@ -171,7 +169,6 @@ function markOf({ mark }: Pick<SessionRow, 'mark'>): SessionSummary['mark'] {
   return mark && { ...mark, marked_at: iso(mark.marked_at) }
 }
 
-/** A list row. */
 export function visitorSummary(row: VisitorRow): VisitorSummary {
   return {
     object: 'visitor_fingerprint',

@@ -5,7 +5,7 @@ import { findSession } from '../../projections/sessions/queries.ts'
 import type { DataScope } from '../../projections/sessions/scope.ts'
 import { eventTopics } from '../../schemas/events.ts'
 
-/** Resolves when the session reads with the client user id. */
+/** Attaches or clears the client user id. Resolves once reads return the change. */
 export async function updateClientUser(
   { decide, clock, random }: { decide: Decide; clock: Clock; random: Random },
   change: Pick<ClientUserChange, keyof DataScope | 'sessionId' | 'clientUserId'>,
@@ -28,13 +28,13 @@ export async function updateClientUser(
 
 interface ClientUserChange extends DataScope {
   sessionId: string
-  /** null removes it. */
+  /** null = clear. */
   clientUserId: string | null
   eventId: string
   at: number
 }
 
-/** Attaches or clears the customer's user id; no event when that changes nothing. */
+/** Returns the event that attaches or clears the client user id; none if nothing changes. */
 export function decideClientUser(current: string | null, command: ClientUserChange): DomainEvent[] {
   const { sessionId, organizationId, environment, clientUserId, eventId, at } = command
   if (current === clientUserId) return []

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { createCursors, loadPage, pageQuery, refuseOffset } from '../../infra/http/pagination.ts'
 import { iso } from '../../projections/sessions/decision-shape.ts'
-import { isExact, type SessionFilters, signalWeight } from '../../projections/sessions/filters.ts'
+import { hasIndex, rowCost, type SessionFilters } from '../../projections/sessions/filters.ts'
 import { listSessions, type SessionRowPage } from '../../projections/sessions/list-sessions.ts'
 import { sessionSummary } from './answers.ts'
 import type { ReadbackOptions } from './options.ts'
@@ -11,14 +11,14 @@ import { includeParameter, isIncluded } from './options.ts'
 import { sessionListSchema } from './schemas/sessions.ts'
 import {
   appliedFilters,
+  createFilterCheck,
   type FilterQuery,
   filterQuery,
   filtersHeader,
   filtersOf,
-  refusingFilters,
 } from './session-filters.ts'
 
-const refuseFilters = refusingFilters()
+const checkFilters = createFilterCheck()
 
 /** `GET /v1/sessions`. */
 export function sessionsRoute(
@@ -32,9 +32,9 @@ export function sessionsRoute(
     auth: auth.requireSecret('sessions:list'),
     operationId: 'listSessions',
     tag: 'Sessions',
-    summary: 'List sessions, newest decision first',
+    summary: 'List sessions',
     description:
-      'Requires the `sessions:list` secret-key scope. A parameter that comes several times means either of its values (with `[not]` none of them), and different parameters mean all. A `[not]` of another name is refused. `X-Filters-Applied` names those that were used. Costs one unit, two or more with filters other than times, verdicts, visitors and users (one more for each two or three signals or attributions), and five with `search`.',
+      'Requires the `sessions:list` secret-key scope. Newest decision first. Repeat a parameter to OR its values (with `[not]`, to exclude all of them); different parameters are ANDed. `[not]` of an unknown name is refused. The header `X-Filters-Applied` names the filters in effect. Costs one unit with filters by time, verdict, visitor and user only; two with other filters, plus one for every two or three signals or attributions; five with `search`.',
     query: z.object({
       ...pageQuery,
       ...filterQuery,
@@ -42,13 +42,15 @@ export function sessionsRoute(
         .string()
         .optional()
         .describe(
-          'A sid_, evt_ or vid_ id (or a legacy 32-digit hexadecimal one) matches exactly, ignoring case; anything else is looked for in ids, client_user_id, page URL (also as people read it), user agent and IP address.',
+          'Text to find in ids, `client_user_id`, page URL (encoded or decoded), user agent and IP address. A complete `sid_`, `evt_` or `vid_` id (or a legacy 32-digit hexadecimal id) matches exactly, ignoring case.',
         ),
-      include: includeParameter('`resolution`: how each session was tied to its visitor.'),
+      include: includeParameter(
+        'Additional members: `resolution` (how each session was matched to its visitor).',
+      ),
     }),
     async before(request) {
       await refuseOffset(request)
-      refuseFilters(request)
+      checkFilters(request)
     },
     answers: { 200: sessionListSchema },
     errors: [422],
@@ -61,11 +63,11 @@ export function sessionsRoute(
         limit,
         cursor,
         cursors,
-        query: { list: 'sessions', ...scope, search: search || null, ...boundTo(sent) },
+        query: { list: 'sessions', ...scope, search: search || null, ...cursorFilters(sent) },
         load: async (after) => {
-          const place = after && { evaluatedAt: after.value, id: after.id }
-          const page = await listSessions(pool, scope, { limit, filters, search, after: place })
-          return goingOn(page, after?.begunAt ?? Math.min(clock(), filters.until ?? Infinity))
+          const position = after && { evaluatedAt: after.value, id: after.id }
+          const page = await listSessions(pool, scope, { limit, filters, search, after: position })
+          return withReadRange(page, after?.begunAt ?? Math.min(clock(), filters.until ?? Infinity))
         },
         positionOf: (row) => ({ value: row.latest_decision.evaluated_at, id: row.id }),
       })
@@ -76,22 +78,27 @@ export function sessionsRoute(
   })
 }
 
-/** Units: what an index finds takes one. Else a page may read thousands of sessions, longer for each signal. */
+/**
+ * Returns the units of a request: one if an index finds the page, otherwise more, because thousands of sessions are
+ * read.
+ */
 function costOf(filters: SessionFilters, search: string | undefined): number {
   if (search) return 5
-  return isExact(filters) ? 1 : 2 + Math.floor(2 * (signalWeight(filters) - 1))
+  return hasIndex(filters) ? 1 : 2 + Math.floor(2 * (rowCost(filters) - 1))
 }
 
-// The verdict is not among the others, because cursors of before them are still good.
-function boundTo({ verdict, ...others }: FilterQuery) {
-  const isFiltered = Object.values(others).some((values) => values !== undefined)
+// Returns the filters that a cursor is bound to. The verdict is separate, so that cursors issued before there were
+// other filters stay valid.
+function cursorFilters({ verdict, ...filters }: FilterQuery) {
+  const isFiltered = Object.values(filters).some((values) => values !== undefined)
   return {
     verdict: verdict?.join() ?? null,
-    ...(isFiltered && { filters: JSON.stringify(others) }),
+    ...(isFiltered && { filters: JSON.stringify(filters) }),
   }
 }
 
-function goingOn({ readTo, ...page }: SessionRowPage, begunAt: number) {
+// Adds the read range to the response, and the next cursor if the page read only a part of the sessions.
+function withReadRange({ readTo, ...page }: SessionRowPage, begunAt: number) {
   if (readTo === undefined) return { ...page, next: undefined, meta: undefined }
   const meta = { read_from: iso(begunAt), read_to: readTo && iso(readTo.evaluatedAt) }
   const next = readTo ? { value: readTo.evaluatedAt, id: readTo.id, begunAt } : undefined

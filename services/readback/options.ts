@@ -14,7 +14,7 @@ export interface ReadbackOptions {
   shares?: ReadShares | undefined
   decideAs: DecideAs
   auth: Auth
-  /** null = it is not known why the session is of its visitor. */
+  /** Resolves to null if the match cannot be explained. */
   identify(sessionId: string): Promise<Identification | null>
   explainScore(decision: SessionScored): Promise<ScoreExplanation>
   keyring: Keyring
@@ -22,12 +22,12 @@ export interface ReadbackOptions {
   random: Random
 }
 
-/** The parameter by which members are asked for that are left out otherwise. `does` says what each name adds. */
-export const includeParameter = (does: string) =>
+/** Query parameter for optional members of the response. The description lists their names. */
+export const includeParameter = (description: string) =>
   z
     .union([z.string(), z.array(z.string())])
     .optional()
-    .describe(`${does} Anything else adds nothing.`)
+    .describe(`${description} Unknown values are ignored.`)
 
 export const isIncluded = (include: string | string[] | undefined, name: string): boolean =>
   [include].flat().includes(name)

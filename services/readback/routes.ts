@@ -25,7 +25,6 @@ import { includeParameter, isIncluded } from './options.ts'
 import { visitorDetailSchema, visitorSummarySchema } from './schemas/fingerprints.ts'
 import { sessionDetailSchema } from './schemas/sessions.ts'
 
-/** `GET /v1/sessions` and its aggregates, `GET` and `PATCH /v1/sessions/{sessionId}`, `GET /v1/fingerprints`, `GET /v1/fingerprints/{visitorId}`. */
 export function readbackRoutes(app: FastifyInstance, options: ReadbackOptions): void {
   sessionsRoute(app, options)
   aggregatesRoute(app, options)
@@ -44,11 +43,13 @@ const sessionParams = z.object({
 })
 const sessionQuery = z.object({
   include: includeParameter(
-    '`identification`: why the session is of its visitor. `score`: how its score came about. `log`: where its decision is on the log.',
+    'Additional members: `identification` (how the session was matched to its visitor), `score` (score breakdown), `log` (position of the decision on the log).',
   ),
 })
 const visitorQuery = z.object({
-  include: includeParameter('`identification`: why the visitor’s newest session is of it.'),
+  include: includeParameter(
+    'Additional members: `identification` (how the newest session was matched to the visitor).',
+  ),
 })
 
 function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
@@ -59,7 +60,7 @@ function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
     auth: auth.requireSecret('sessions:read'),
     operationId: 'getSession',
     tag: sessionsTag,
-    summary: 'Retrieve one session',
+    summary: 'Retrieve a session',
     description: 'Requires the `sessions:read` secret-key scope.',
     params: sessionParams,
     query: sessionQuery,
@@ -68,7 +69,7 @@ function getSessionRoute(app: FastifyInstance, options: ReadbackOptions): void {
     async run(request) {
       const row = await sessionOr404(pool, auth.scope(request), request.params.sessionId)
       const { include } = request.query
-      // It changes as visitors come and go, and takes as long as the rest.
+      // Computed on request, since it changes with other visitors and doubles the response time.
       const identification = isIncluded(include, 'identification')
         ? row.visitor && (await identify(row.id))
         : undefined
@@ -87,8 +88,9 @@ function updateSessionRoute(app: FastifyInstance, options: ReadbackOptions): voi
     auth: auth.requireSecret('sessions:update'),
     operationId: 'updateSession',
     tag: sessionsTag,
-    summary: 'Set or clear the client user id of a session',
-    description: 'Requires the `sessions:update` secret-key scope.',
+    summary: "Set a session's user",
+    description:
+      'Requires the `sessions:update` secret-key scope. Attaches your id of the user, `client_user_id`, to the session; null removes it.',
     params: sessionParams,
     body: z.strictObject({ client_user_id: clientUserIdInput.nullable() }),
     parameterSet: 'session_update',
@@ -106,14 +108,14 @@ function updateSessionRoute(app: FastifyInstance, options: ReadbackOptions): voi
   })
 }
 
-// 404 alike for an id that is malformed, unknown, or of another organization or environment.
+// Throws the same 404 for an id that is malformed, unknown, or of another organization or environment.
 async function sessionOr404(
   pool: Db,
   scope: DataScope,
   sessionId: string,
 ): Promise<SessionDetailRow> {
-  const possible = isId('sid', sessionId) || isLegacyId(sessionId)
-  const row = possible ? await findSession(pool, scope, sessionId) : undefined
+  const isValid = isId('sid', sessionId) || isLegacyId(sessionId)
+  const row = isValid ? await findSession(pool, scope, sessionId) : undefined
   if (row) return row
   throw new ApiError('request.not_found', {
     message: 'No session with this id exists in this environment.',
@@ -135,16 +137,19 @@ function listFingerprintsRoute(
     operationId: 'listVisitorFingerprints',
     tag: fingerprintsTag,
     summary: 'List visitor fingerprints',
-    description: 'Requires the `fingerprints:list` secret-key scope.',
+    description:
+      'Requires the `fingerprints:list` secret-key scope. Most recently seen first, unless `sort` is set.',
     query: z.object({
       ...pageQuery,
       search: z
         .string()
         .optional()
         .describe(
-          'A vid_ id matches exactly; anything else is looked for in id, user agent and IP address.',
+          'Text to find in visitor id, user agent and IP address. A complete `vid_` id matches exactly.',
         ),
-      sort: visitorSort.describe('Largest or newest first; without it, seen most recently first.'),
+      sort: visitorSort.describe(
+        '`seen_count`: most sessions first; `first_seen`: newest visitor first. Default: most recently seen first.',
+      ),
     }),
     before: refuseOffset,
     answers: { 200: list(visitorSummarySchema) },
@@ -158,16 +163,16 @@ function listFingerprintsRoute(
         cursors,
         query: { list: 'fingerprints', ...scope, sort: sort ?? null, search: search || null },
         load: (after) => listVisitors(pool, scope, { limit, sort, search, after }),
-        positionOf: (row) => ({ value: sortedBy(row, sort), id: row.id }),
+        positionOf: (row) => ({ value: sortValue(row, sort), id: row.id }),
       })
       return { data: rows.map(visitorSummary), pagination }
     },
   })
 }
 
-function sortedBy(row: VisitorRow, by: z.output<typeof visitorSort>): number {
-  if (by === 'seen_count') return row.seen_count
-  return by === 'first_seen' ? row.first_seen_at : row.last_seen_at
+function sortValue(row: VisitorRow, sort: z.output<typeof visitorSort>): number {
+  if (sort === 'seen_count') return row.seen_count
+  return sort === 'first_seen' ? row.first_seen_at : row.last_seen_at
 }
 
 function getFingerprintRoute(
@@ -180,8 +185,9 @@ function getFingerprintRoute(
     auth: auth.requireSecret('fingerprints:read'),
     operationId: 'getVisitorFingerprint',
     tag: fingerprintsTag,
-    summary: 'Retrieve one visitor fingerprint',
-    description: 'Requires the `fingerprints:read` secret-key scope.',
+    summary: 'Retrieve a visitor fingerprint',
+    description:
+      'Requires the `fingerprints:read` secret-key scope. A merged visitor returns 404 with `merged_into`, the id of the remaining one.',
     params: z.object({ visitorId: pathId('vid') }),
     query: visitorQuery,
     answers: { 200: single(visitorDetailSchema) },
@@ -192,21 +198,21 @@ function getFingerprintRoute(
       const row = isId('vid', visitorId) ? await findVisitor(pool, scope, visitorId) : undefined
       if (!row) throw await noSuchVisitor(pool, scope, visitorId)
       const [newest] = row.activity
-      const why = isIncluded(request.query.include, 'identification') && {
+      const extras = isIncluded(request.query.include, 'identification') && {
         identification: newest ? await identify(newest.session_id) : null,
       }
-      return { data: { ...visitorDetail(row), ...why } }
+      return { data: { ...visitorDetail(row), ...extras } }
     },
   })
 }
 
-/** Whoever stored the id of a visitor that was merged since learns where it went, as long as that one is there. */
+/** Returns a 404. For a merged visitor it names the remaining one, if that still exists. */
 async function noSuchVisitor(pool: Db, scope: DataScope, visitorId: string): Promise<ApiError> {
   const into = isId('vid', visitorId) ? await findMergedInto(pool, scope, visitorId) : undefined
-  const isThere =
+  const hasRemaining =
     into !== undefined && isId('vid', into) && (await findVisitor(pool, scope, into)) !== undefined
   return new ApiError('request.not_found', {
     message: 'No visitor fingerprint with this id was observed in this environment.',
-    ...(isThere && { details: { merged_into: into } }),
+    ...(hasRemaining && { details: { merged_into: into } }),
   })
 }

@@ -12,11 +12,11 @@ import type { SessionFilters } from '../../projections/sessions/filters.ts'
 
 const maxValues = 50
 
-/** A parameter that may come several times, to mean either of its values. */
-const either = <T extends z.ZodType>(one: T) =>
+/** Returns a parameter that can be repeated, which ORs its values. */
+const repeatable = <T extends z.ZodType>(value: T) =>
   z.preprocess(
     (sent) => (sent === undefined ? undefined : [sent].flat()),
-    z.array(one).min(1).max(maxValues).optional(),
+    z.array(value).min(1).max(maxValues).optional(),
   )
 
 const time = z.iso
@@ -36,7 +36,7 @@ const values: FieldParameters<''> = Object.assign(
   {},
   ...filterNames.map((name) => {
     const { schema, description } = filterFields[name]
-    return { [name]: description ? either(schema).describe(description) : either(schema) }
+    return { [name]: description ? repeatable(schema).describe(description) : repeatable(schema) }
   }),
 )
 
@@ -44,24 +44,24 @@ const negatedValues: FieldParameters<'[not]'> = Object.assign(
   {},
   ...filterNames.map((name) => ({
     [`${name}[not]`]: values[name].describe(
-      'None of these values. Sessions without a value are among those that meet it.',
+      'Values to exclude. Sessions without a value also match.',
     ),
   })),
 )
 
-/** Parameters of lists and counts. Names and forms are those of `SessionFilters`, and `x[not]` is its `not.x`. */
+/** Filter parameters of lists and counts, named as in `SessionFilters`; `x[not]` is its `not.x`. */
 export const filterQuery = {
-  since: either(time).describe('Sessions whose newest decision was then or later.'),
-  until: either(time).describe('Sessions whose newest decision was earlier.'),
-  score_min: either(score),
-  score_max: either(score),
-  handed_off: either(z.enum(['true', 'false']).transform((value) => value === 'true')),
+  since: repeatable(time).describe('Earliest time of the newest decision, inclusive.'),
+  until: repeatable(time).describe('Latest time of the newest decision, exclusive.'),
+  score_min: repeatable(score),
+  score_max: repeatable(score),
+  handed_off: repeatable(z.enum(['true', 'false']).transform((value) => value === 'true')),
   ...values,
   ...negatedValues,
-  without: either(z.enum(emptyFields)).describe(
-    'Fields of which sessions have no value. With values of the same field, either of these or none.',
+  without: repeatable(z.enum(emptyFields)).describe(
+    'Fields that must have no value. Combined with values of the same field, matches either one.',
   ),
-  'without[not]': either(z.enum(emptyFields)).describe('Fields of which sessions have a value.'),
+  'without[not]': repeatable(z.enum(emptyFields)).describe('Fields that must have a value.'),
 }
 
 export type FilterQuery = {
@@ -69,46 +69,46 @@ export type FilterQuery = {
 }
 
 /**
- * Makes a check that refuses each `x[not]` that is no filter, and the `others`: ignoring them would answer more sessions
- * than were asked for.
+ * Returns a check that throws 422 for an unknown `x[not]` and for the `refused` parameters, given with what is expected
+ * instead. Ignoring them would return more sessions than requested.
  */
-export function refusingFilters(others: ReadonlyMap<string, string> = new Map()) {
+export function createFilterCheck(refused: ReadonlyMap<string, string> = new Map()) {
   const negations = Object.keys(filterQuery).filter((name) => name.endsWith('[not]'))
   return ({ query }: { query: unknown }): void => {
     for (const name of Object.keys(Object(query))) {
       const isUnknown = name.endsWith('[not]') && !negations.includes(name)
-      const expected = isUnknown ? `one of ${negations.join(', ')}` : others.get(name)
+      const expected = isUnknown ? `one of ${negations.join(', ')}` : refused.get(name)
       if (expected !== undefined) throw invalidField({ name, issue: 'not_allowed', expected })
     }
   }
 }
 
 /**
- * Reads the filters. Several times or scores mean the widest range, since either of them is enough. 422 where `since` is
- * beyond `until`, or `score_min` beyond `score_max`.
+ * Returns the filters. Repeated times or scores give the widest range, since values are ORed. Throws 422 if `since` is
+ * after `until`, or `score_min` above `score_max`.
  */
 export function filtersOf(sent: FilterQuery): SessionFilters {
   const { since, until, score_min, score_max, handed_off, without } = sent
-  const { verdict: verdicts, ...some } = valuesIn(sent, '')
-  const { verdict: verdictNot, ...not } = valuesIn(sent, '[not]')
-  const widest = {
+  const { verdict: verdicts, ...included } = valuesIn(sent, '')
+  const { verdict: excludedVerdicts, ...excluded } = valuesIn(sent, '[not]')
+  const ranges = {
     since: since && Math.min(...since),
     until: until && Math.max(...until),
     score_min: score_min && Math.min(...score_min),
     score_max: score_max && Math.max(...score_max),
   }
-  requireOrder(widest, 'since', 'until')
-  requireOrder(widest, 'score_min', 'score_max')
+  requireOrder(ranges, 'since', 'until')
+  requireOrder(ranges, 'score_min', 'score_max')
   return {
-    ...some,
-    ...widest,
+    ...included,
+    ...ranges,
     handed_off,
     without,
-    // The other verdicts are what indexes and roll-ups know, and every session has one.
-    verdict: verdictNot
-      ? (verdicts ?? verdict.options).filter((one) => !verdictNot.includes(one))
+    // Negated as the remaining verdicts, which indexes and roll-ups can find.
+    verdict: excludedVerdicts
+      ? (verdicts ?? verdict.options).filter((value) => !excludedVerdicts.includes(value))
       : verdicts,
-    not: { ...not, without: sent['without[not]'] },
+    not: { ...excluded, without: sent['without[not]'] },
   }
 }
 
@@ -125,7 +125,7 @@ function requireOrder<Name extends string>(
 const valuesIn = (sent: FilterQuery, suffix: '' | '[not]'): FilterValues =>
   Object.fromEntries(filterNames.map((name) => [name, sent[`${name}${suffix}`]]))
 
-/** The header that names the parameters that narrowed the answer down: those of a later version, or misspelt, are missing. */
+/** Response header with the names of the applied filters. Unknown or misspelled parameters are missing from it. */
 export const filtersHeader = 'x-filters-applied'
 
 export function appliedFilters(sent: Record<string, unknown>): string {

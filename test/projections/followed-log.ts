@@ -1,7 +1,7 @@
 import { migrate } from '../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
-import type { FindEnded } from '../../infra/event-store/prune.ts'
+import type { FindCutoffs } from '../../infra/event-store/prune.ts'
 import { type RebuildReport, rebuild } from '../../infra/event-store/rebuild.ts'
 import type { Position } from '../../infra/log/port.ts'
 import { eventTopics } from '../../schemas/events.ts'
@@ -47,8 +47,8 @@ export async function openFollowedLog(testLog: TestLog, projections: Projection[
       return positions
     },
     /** Throws when the rebuild differs from the read model. */
-    async rebuild(projection: Projection, findEnded?: FindEnded): Promise<RebuildReport> {
-      const options = { projection, log, pool, codec, logger: silent, skips: noSkips, findEnded }
+    async rebuild(projection: Projection, findCutoffs?: FindCutoffs): Promise<RebuildReport> {
+      const options = { projection, log, pool, codec, logger: silent, skips: noSkips, findCutoffs }
       const report = await rebuild(options)
       const { tables, equal, switched } = report
       const differences = tables.flatMap((table) => table.differences)

@@ -4,7 +4,7 @@ import { asId } from '../../infra/ids.ts'
 import { organizationsProjection } from '../../projections/organizations/projection.ts'
 import {
   countKeys,
-  endedGraces,
+  findEndedGraces,
   findKey,
   findKeyByLookupHash,
   findOrganization,
@@ -231,7 +231,7 @@ test('rotating keys are found once their grace is over, longest ago first', asyn
   const rotations = [rotated(1, 300), rotated(2, 200), rotated(3, 301), rotated(4, 100)]
   await model.given(created, ...[1, 2, 3, 4, 5].map((n) => issued(n)), ...rotations, revoked(4))
   const ended = async (limit: number) =>
-    (await endedGraces(model.pool, { now: 300, limit })).map((key) => key.keyId)
+    (await findEndedGraces(model.pool, { now: 300, limit })).map((key) => key.keyId)
   expect(await ended(10)).toEqual([keyId(2), keyId(1)])
   expect(await ended(1)).toEqual([keyId(2)])
 })

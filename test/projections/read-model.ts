@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeEach } from 'vitest'
-import { applyNew } from '../../infra/event-store/apply-batch.ts'
-import { liveBuild, useSchema } from '../../infra/event-store/builds.ts'
+import { applyNewEvents } from '../../infra/event-store/apply-batch.ts'
+import { findLiveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import { createCodec } from '../../infra/event-store/codec.ts'
 import type { DomainEvent, RecordedEvent } from '../../infra/event-store/event.ts'
 import type { Projection } from '../../infra/event-store/projection.ts'
@@ -46,7 +46,7 @@ export const inLiveBuild = <T>(
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> =>
   transaction(pool, async (tx) => {
-    const build = await liveBuild(tx, name)
+    const build = await findLiveBuild(tx, name)
     if (!build) throw new Error('no live build')
     await tx.query(useSchema(build))
     return work(tx)
@@ -61,13 +61,13 @@ export async function useReadModel(
   const { pool } = database
   afterAll(() => database.drop())
   beforeEach(async () => {
-    const build = await liveBuild(pool, projection.name)
+    const build = await findLiveBuild(pool, projection.name)
     const tables = projection.tables.map((table) => `${build?.schema}.${table}`)
     await pool.query(`truncate ${tables.join(', ')}`)
   })
 
   const apply = (events: RecordedEvent[]): Promise<void> =>
-    inLiveBuild(pool, projection, (tx) => applyNew(tx, projection, events))
+    inLiveBuild(pool, projection, (tx) => applyNewEvents(tx, projection, events))
 
   return {
     database,

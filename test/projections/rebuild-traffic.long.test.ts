@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
+import { type AppliedOffsets, createAppliedOffsets } from '../../infra/event-store/applied.ts'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { runPruner } from '../../infra/event-store/prune.ts'
 import { rebuild } from '../../infra/event-store/rebuild.ts'
 import { type RunningProjection, runProjection } from '../../infra/event-store/runner.ts'
 import type { Periodic } from '../../infra/flow/periodic.ts'
-import { type EventLog, type Position, placeName } from '../../infra/log/port.ts'
+import { type EventLog, type Position, partitionName } from '../../infra/log/port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
-import { findEndedData } from '../../projections/policies/queries.ts'
+import { findRetentionCutoffs } from '../../projections/policies/queries.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { foreignValues } from '../support/foreign-records.ts'
@@ -27,12 +27,12 @@ const patient = { timeoutMs: 60_000 }
 describe.each(openTestLogs())('while all of it goes on, on $name', (testLog) => {
   let world: ProjectionWorld
   let log: EventLog
-  let applied: Applied
+  let applied: AppliedOffsets
   let running: RunningProjection[]
   let pruner: Periodic
   let written = 0
   const skipped = new Set<string>()
-  const nameOf = (position: Position) => `${placeName(position)} ${position.offset}`
+  const nameOf = (position: Position) => `${partitionName(position)} ${position.offset}`
   const skips = { has: async (position: Position) => skipped.has(nameOf(position)) }
 
   beforeAll(async () => {
@@ -42,7 +42,7 @@ describe.each(openTestLogs())('while all of it goes on, on $name', (testLog) => 
     const topics = new Set(projections.flatMap((projection) => projection.topics))
     await log.ensureTopics([...topics].map((topic) => ({ topic, partitions: 3 })))
     const { pool, url } = world.database
-    applied = await createApplied({ url, pool, logger: silent })
+    applied = await createAppliedOffsets({ url, pool, logger: silent })
     const about = { log, pool, codec: world.codec, applied, logger: silent, skips }
     running = await Promise.all(
       projections.map((projection) => runProjection({ ...about, projection })),
@@ -51,7 +51,7 @@ describe.each(openTestLogs())('while all of it goes on, on $name', (testLog) => 
     const pruning = {
       pool,
       projection: sessionsProjection,
-      findEnded: findEndedData,
+      findCutoffs: findRetentionCutoffs,
       logger: silent,
     }
     pruner = runPruner({ ...pruning, intervalMs: 20 })
@@ -109,7 +109,7 @@ describe.each(openTestLogs())('while all of it goes on, on $name', (testLog) => 
         logger: silent,
         skips,
       }
-      const rebuilding = rebuild({ ...about, findEnded: findEndedData }).finally(() => {
+      const rebuilding = rebuild({ ...about, findCutoffs: findRetentionCutoffs }).finally(() => {
         isOver = true
         return pool.end()
       })

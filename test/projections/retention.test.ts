@@ -5,7 +5,7 @@ import type { Projection } from '../../infra/event-store/projection.ts'
 import { runPruner } from '../../infra/event-store/prune.ts'
 import { webhookEventId } from '../../infra/ids.ts'
 import { policiesProjection } from '../../projections/policies/projection.ts'
-import { findEndedData } from '../../projections/policies/queries.ts'
+import { findRetentionCutoffs } from '../../projections/policies/queries.ts'
 import { sessionsOf } from '../../projections/sessions/person.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
 import { findSession } from '../../projections/sessions/queries.ts'
@@ -115,7 +115,7 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
   const counts = async (expected: Record<string, number>) => {
     for (const [text, n] of Object.entries(expected)) expect(await count(text), text).toBe(n)
   }
-  const rebuild = (projection: Projection) => world.rebuild(projection, findEndedData)
+  const rebuild = (projection: Projection) => world.rebuild(projection, findRetentionCutoffs)
   const unused = `read.search_texts t where organization_id = '${ending}'
     and not exists (select from read.sessions s where t.id in (s.page_text, s.agent_text, s.address_text, s.user_text))
     and not exists (select from read.visitors v where t.id in (v.agent_text, v.address_text))`
@@ -133,7 +133,13 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
     })),
   )
   const pruners = pruned.map((projection) =>
-    runPruner({ pool, projection, findEnded: findEndedData, logger: silent, intervalMs: 20 }),
+    runPruner({
+      pool,
+      projection,
+      findCutoffs: findRetentionCutoffs,
+      logger: silent,
+      intervalMs: 20,
+    }),
   )
   // As it goes: what ended is deleted while sessions come.
   for (let from = 0; from < stories.length; from += 40) {
@@ -305,7 +311,7 @@ describe.each(openTestLogs())('what has ended, on $name', async (testLog) => {
   test('a rebuild during which more ends is equal', async () => {
     let asked = 0
     await world.rebuild(sessionsProjection, async (db) => {
-      const ended = await findEndedData(db)
+      const ended = await findRetentionCutoffs(db)
       asked++
       if (asked > 1) return ended
       await expire(start + 30 * day)

@@ -15,7 +15,6 @@ import { eventually } from '../support/eventually.ts'
 import { amount } from '../support/long.ts'
 import { silent } from '../support/projections.ts'
 import {
-  asksFacts,
   common,
   facts,
   filters,
@@ -23,6 +22,7 @@ import {
   type ModelSession,
   matches,
   matchesLasting,
+  needsFacts,
   seed,
   useModels,
   valuesOf,
@@ -64,7 +64,7 @@ const lasting: GroupField[] = ['verdict', 'key_id', 'mark']
 
 /** The counts of the model, without SQL. */
 function expected(model: Model, { filters, interval, groupBy }: Query) {
-  const asks = asksFacts(filters) || groupBy.some((field) => !lasting.includes(field))
+  const asks = needsFacts(filters) || groupBy.some((field) => !lasting.includes(field))
   const length = intervals[interval]
   const counts = new Map<string, number>()
   const found: ModelSession[] = []
@@ -102,15 +102,15 @@ const sorted = (entries: [string, number][]) => entries.toSorted(([a], [b]) => (
 /** The counts of Postgres, in the same form. */
 async function counted(
   model: Model,
-  { usesHours, filters, ...query }: Query & { usesHours: boolean },
+  { usesRollUps, filters, ...query }: Query & { usesRollUps: boolean },
 ) {
   const counts = await countSessions(pool, model.scope, {
     ...query,
     top: 100,
-    usesHours,
+    usesRollUps,
     filters: { since: 0, until: end, ...filters },
   })
-  expect(counts.isPart).toBe(false)
+  expect(counts.isPartial).toBe(false)
   const groups = counts.groups.map(({ at, kind, values, sessions }): [string, number] => [
     JSON.stringify([at, kind, values]),
     sessions,
@@ -151,8 +151,8 @@ test(`counts are those of the sessions, read or rolled up, before and after any 
     for (const change of [undefined, ...changes]) {
       if (change) await alter(model, change)
       for (const query of queries)
-        for (const usesHours of [true, false])
-          expect(await counted(model, { ...query, usesHours })).toEqual(expected(model, query))
+        for (const usesRollUps of [true, false])
+          expect(await counted(model, { ...query, usesRollUps })).toEqual(expected(model, query))
     }
   })
   await fc.assert(property, { seed, numRuns: amount({ few: 15, many: 100 }) })
@@ -178,15 +178,15 @@ test('the largest groups are counted by themselves and the others together', asy
   // Of too many sessions the newest whole hours are counted, and the answer says so.
   for (let n = 6; n < 9; n++) await model.decide(n, 3 * hourMs + n, { ...common, country: 'FR' })
   const part = await count(1, { maxRows: 4 })
-  expect(part).toMatchObject({ isPart: true, since: 2 * hourMs, sessions: 3 })
+  expect(part).toMatchObject({ isPartial: true, since: 2 * hourMs, sessions: 3 })
   const long = await count(1, { since: end - 8 * intervals.day })
   expect(long.distinct).toEqual({ visitors: null, users: null, reason: 'over_seven_days' })
 })
 
 const byCountry: Query = { filters: {}, interval: 'hour', groupBy: ['country'] }
 async function countsAreRight(model: Model): Promise<void> {
-  for (const usesHours of [true, false])
-    expect(await counted(model, { ...byCountry, usesHours })).toEqual(expected(model, byCountry))
+  for (const usesRollUps of [true, false])
+    expect(await counted(model, { ...byCountry, usesRollUps })).toEqual(expected(model, byCountry))
 }
 
 test('whatever changes a session deletes the roll-ups of its hours, and of no other', async () => {

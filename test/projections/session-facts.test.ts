@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { transaction } from '../../infra/postgres/pool.ts'
 import { sessionFacts } from '../../projections/sessions/facts.ts'
 import { sessionsProjection } from '../../projections/sessions/projection.ts'
-import { addAnalyst, defaultHidden } from '../../projections/sessions/session-facts.ts'
+import { addAnalyst, defaultHiddenFacts } from '../../projections/sessions/session-facts.ts'
 import type { SessionScored } from '../../schemas/events.ts'
 import { sessionScored } from '../support/session-scored.ts'
 import { recordedSession, useReadModel } from './read-model.ts'
@@ -228,5 +228,5 @@ test('the page about flat rows names the columns of the view, and what is kept b
      where table_schema = 'read' and table_name = 'session_facts'`,
   )
   expect(described.toSorted()).toEqual(rows.map(({ name }) => name).toSorted())
-  for (const name of defaultHidden) expect(page).toContain(`\`${name}\``)
+  for (const name of defaultHiddenFacts) expect(page).toContain(`\`${name}\``)
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { SessionFilters } from '../../projections/sessions/filters.ts'
-import { listSessions, type SessionPlace } from '../../projections/sessions/list-sessions.ts'
+import { listSessions, type SessionPosition } from '../../projections/sessions/list-sessions.ts'
 import { amount } from '../support/long.ts'
 import {
   common,
@@ -49,7 +49,7 @@ async function walk(model: Model, { filters, limit, windowSize, changes, there }
   const seen: string[] = []
   const altered = new Set<number>()
   let added = 1000
-  let after: SessionPlace | undefined
+  let after: SessionPosition | undefined
   for (let page = 0; page < 500; page++) {
     const { rows, hasMore, readTo } = await listSessions(models.database.pool, model.scope, {
       limit,
@@ -116,7 +116,7 @@ test('a page that ends with its window says how far it read, and the last one th
   const model = models.model('window')
   for (let n = 0; n < 7; n++)
     await model.decide(n, n + 1, { ...common, country: n === 0 ? 'DE' : 'FR' })
-  const read = (after?: SessionPlace) =>
+  const read = (after?: SessionPosition) =>
     listSessions(models.database.pool, model.scope, {
       limit: 2,
       windowSize: 3,

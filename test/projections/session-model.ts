@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll } from 'vitest'
-import { applyNew } from '../../infra/event-store/apply-batch.ts'
-import { buildLock, liveBuild, useSchema } from '../../infra/event-store/builds.ts'
+import { applyNewEvents } from '../../infra/event-store/apply-batch.ts'
+import { buildLock, findLiveBuild, useSchema } from '../../infra/event-store/builds.ts'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { derivedId } from '../../infra/ids.ts'
 import { type Tx, transaction } from '../../infra/postgres/pool.ts'
@@ -210,7 +210,7 @@ function matchesField(session: ModelSession, filters: SessionFilters, field: Fil
 
 export const matches = (session: ModelSession, filters: SessionFilters): boolean =>
   matchesLasting(session, filters) &&
-  (!asksFacts(filters) || (!session.isEnded && matchesFacts(session, filters)))
+  (!needsFacts(filters) || (!session.isEnded && matchesFacts(session, filters)))
 
 export function matchesLasting(session: ModelSession, filters: SessionFilters): boolean {
   const { since = 0, until = Infinity, score_min = 0, score_max = 100 } = filters
@@ -223,7 +223,7 @@ export function matchesLasting(session: ModelSession, filters: SessionFilters): 
   )
 }
 
-export const asksFacts = (filters: SessionFilters): boolean =>
+export const needsFacts = (filters: SessionFilters): boolean =>
   filters.handed_off !== undefined ||
   factFields.some((field) => asked(filters, field) ?? asked(filters.not ?? {}, field))
 
@@ -260,7 +260,7 @@ function createModel(database: TestDatabase, name: string, environment: Environm
 
   function inBuild(work: (tx: Tx) => Promise<void>): Promise<void> {
     return transaction(database.pool, async (tx) => {
-      const build = await liveBuild(tx, 'sessions')
+      const build = await findLiveBuild(tx, 'sessions')
       if (!build) throw new Error('no live build')
       await tx.query('select pg_advisory_xact_lock_shared($1)', [buildLock(build)])
       await tx.query(useSchema(build))
@@ -270,7 +270,7 @@ function createModel(database: TestDatabase, name: string, environment: Environm
 
   const apply = (events: ModelEvent[], beforeCommit?: () => Promise<void>): Promise<void> =>
     inBuild(async (tx) => {
-      await applyNew(tx, sessionsProjection, events.map(recordedSession))
+      await applyNewEvents(tx, sessionsProjection, events.map(recordedSession))
       await beforeCommit?.()
     })
 

@@ -5,15 +5,17 @@ import { groupFields } from '../../../projections/sessions/count-groups.ts'
 const count = z.int().min(0)
 const group = z
   .strictObject({
-    start: timestamp.nullable().describe('Of the interval; null without intervals.'),
+    start: timestamp.nullable().describe('Start of the interval; null without intervals.'),
     kind: z
       .enum(['value', 'other', 'ended'])
       .describe(
-        '`other`: all groups but the largest ones. `ended`: sessions whose decisions have ended, of which filters or groups ask what is gone.',
+        '`other`: all groups beyond `top`. `ended`: sessions whose decisions expired, so the fields to filter or group by are deleted.',
       ),
     values: z
       .partialRecord(z.enum(groupFields), z.string().nullable())
-      .describe('By field; null where sessions have no value. Empty for `other` and `ended`.'),
+      .describe(
+        'Values of the group, keyed by field; null if the sessions have no value. Empty for `other` and `ended`.',
+      ),
     sessions: count,
   })
   .meta({ id: 'SessionGroup' })
@@ -21,23 +23,21 @@ const group = z
 export const aggregatesSchema = z
   .strictObject({
     object: z.literal('session_aggregates'),
-    since: timestamp.describe(
-      'From when on sessions were counted: the first one without another time.',
-    ),
+    since: timestamp.describe('Start of the counted period. Default: the first session.'),
     until: timestamp,
     is_complete: z
       .boolean()
       .describe(
-        'False where there are too many sessions to read: the numbers are of the newest ones, from `since` on.',
+        'False if there were too many sessions to read. The counts then cover only the newest ones, from `since` on.',
       ),
     sessions: count,
-    ended: count.describe('Not among `sessions`: see `kind`.'),
-    visitors: count.nullable().describe('Distinct ones.'),
-    users: count.nullable().describe('Distinct values of client_user_id.'),
+    ended: count.describe('Sessions whose decisions expired, not included in `sessions`.'),
+    visitors: count.nullable().describe('Distinct visitors.'),
+    users: count.nullable().describe('Distinct values of `client_user_id`.'),
     distinct_missing: z
       .enum(['over_seven_days', 'over_a_million_sessions'])
       .nullable()
-      .describe('Why there are no numbers of visitors and users.'),
+      .describe('Reason why `visitors` and `users` are null; otherwise null.'),
     groups: z.array(group),
   })
   .meta({ id: 'SessionAggregates' })

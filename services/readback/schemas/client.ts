@@ -84,7 +84,7 @@ const media = z.strictObject({
   topology_hash: hash,
 })
 
-/** Curated, not raw. */
+/** Selected observations of the client, not all of them. */
 export const clientTelemetry = z
   .strictObject({ navigator, storage, canvas, graphics, audio, fonts, media })
   .meta({ id: 'SessionClientTelemetry' })
@@ -95,9 +95,7 @@ export const browser = z
     version: nullableText,
     major_version: nullableText,
     engine: z.string(),
-    app_name: nullableText.describe(
-      'The app around an embedded web view; null for ordinary browsers.',
-    ),
+    app_name: nullableText.describe('App that embeds the web view; null for ordinary browsers.'),
   })
   .meta({ id: 'SessionBrowser' })
 

@@ -19,7 +19,7 @@ export const decision = z
   .strictObject({
     event_id: decisionEventId,
     verdict,
-    risk_score: percent.describe('human 0-39, inconclusive 40-69, bot 70-100.'),
+    risk_score: percent.describe('0-39: human, 40-69: inconclusive, 70-100: bot.'),
     phase,
     is_provisional: z.boolean(),
     manipulation: manipulation.nullable(),
@@ -44,7 +44,7 @@ export const resolution = z
       .nullable(),
     basis: z.enum(['deterministic', 'probabilistic']).nullable(),
   })
-  .describe('How this session was tied to the visitor id.')
+  .describe('Method and basis of the match to the visitor.')
 
 export const visitorLink = z
   .strictObject({
@@ -54,9 +54,7 @@ export const visitorLink = z
     identified_at: timestamp.nullable(),
     resolution: resolution
       .optional()
-      .describe(
-        'How this session was tied to the visitor id. Present where `include` asks for it.',
-      ),
+      .describe('Method and basis of the match to the visitor. Only with `include=resolution`.'),
   })
   .meta({ id: 'VisitorFingerprintLink' })
 
@@ -67,8 +65,10 @@ export const visitorSummarySchema = z
     lifecycle: z.strictObject({
       first_seen_at: timestamp,
       last_seen_at: timestamp,
-      seen_count: z.int().min(0).describe('Distinct sessions.'),
-      expires_at: z.literal('9999-12-31T00:00:00.000Z').describe('Always this: no expiry.'),
+      seen_count: z.int().min(0).describe('Number of distinct sessions.'),
+      expires_at: z
+        .literal('9999-12-31T00:00:00.000Z')
+        .describe('Always this value: visitors have no fixed expiry.'),
     }),
     latest_request: z.strictObject({ user_agent: z.string(), ip_address: z.string() }),
     storage: z.strictObject({
@@ -105,7 +105,9 @@ export const visitorDetailSchema = visitorSummarySchema
     identification: identificationSchema
       .nullable()
       .optional()
-      .describe('Of the newest session. Present where `include` asks for it.'),
+      .describe(
+        'Explanation of the match of the newest session. Only with `include=identification`.',
+      ),
     activity: z.strictObject({ sessions: z.array(activity).max(100) }),
   })
   .meta({ id: 'VisitorFingerprintDetail' })

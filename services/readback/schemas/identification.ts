@@ -9,7 +9,7 @@ const component = z
       .min(0)
       .nullable()
       .describe(
-        "How many of of_visitors look like this session in it. Null where the session's is unknown.",
+        "Number of visitors, out of `of_visitors`, with the same value as the session. Null if the session's value is unknown.",
       ),
   })
   .meta({ id: 'IdentificationComponent' })
@@ -21,18 +21,18 @@ const candidate = z
       .number()
       .nullable()
       .describe(
-        'Bits of evidence that both are one device. Null where they have no look in common, or where something changed that no device changes.',
+        'Bits of evidence that session and candidate are the same device. Null if no key traits match, or if a trait differs that never changes on one device.',
       ),
     same_network: z.boolean().nullable(),
     components: z
       .strictObject({
         agreed: z.array(component),
         changed: z.array(component),
-        unknown: z.array(component).describe('On one side or both.'),
+        unknown: z.array(component).describe('Unknown for the session, the candidate or both.'),
       })
       .nullable()
       .describe(
-        'Null where the session or the visitor told nothing of its machine, where the visitor has more than 5,000 sessions, and where both came at once.',
+        'Null if the device of the session or the candidate is unknown, if the candidate has more than 5,000 sessions, or if both appeared at the same time.',
       ),
   })
   .meta({ id: 'IdentificationCandidate' })
@@ -40,7 +40,7 @@ const candidate = z
 const decidedBy = z
   .enum(['kept_id', 'install_id', 'look', 'correction', 'doubt', 'nobody_before'])
   .describe(
-    'kept_id: the browser kept an id. install_id: the app did. look: the machine looks as before. correction: a split or a merger gave the session its visitor. doubt: there was a candidate, and nobody was sure. nobody_before: nobody looked like it.',
+    '`kept_id`: id stored by the browser. `install_id`: install id of the app. `look`: traits of the device. `correction`: split or merge. `doubt`: new visitor, because no candidate was a confident match. `nobody_before`: new visitor, because there was no candidate.',
   )
 
 const lostBecause = z
@@ -57,10 +57,9 @@ const lostBecause = z
     'known_since',
   ])
   .describe(
-    'kept_id_decides: an id goes before any look. less_likely: the chosen one has more bits. too_little_evidence: fewer than bits_needed. present_elsewhere: it was there within the hour, so its storage was not lost. known_too_briefly: it began less than a day before, so nothing tells whether only one machine looks so. look_of_several: two visitors with this look were there within a day of each other, so it tells nobody. no_clear_lead: another candidate is as likely, and they are two. other_model: an install id was copied to another model. corrected: a correction took the session from it. known_since: it would be chosen now, and was not known then.',
+    '`kept_id_decides`: an id takes precedence over traits. `less_likely`: the chosen visitor has more bits. `too_little_evidence`: fewer than `bits_needed`. `present_elsewhere`: seen within the hour before the session, so its storage is not lost. `known_too_briefly`: less than a day old, so other devices may have the same traits. `look_of_several`: two visitors with these traits were seen within a day of each other. `no_clear_lead`: a different visitor is about as likely. `other_model`: same install id, but another device model. `corrected`: a correction moved the session away. `known_since`: would win now, but was not known at the time.',
   )
 
-/** Why a session is of its visitor. */
 export const identificationSchema = z
   .strictObject({
     session_id: sessionId,
@@ -68,24 +67,28 @@ export const identificationSchema = z
     bits_needed: z
       .number()
       .nullable()
-      .describe('Null where nobody is looked for by how the session looks.'),
+      .describe('Minimum bits for a match. Null if the session is not matched by traits.'),
     of_visitors: z
       .int()
       .min(0)
       .describe(
-        'How many visitors were counted: those that were seen last, at most 1,000, within the last minute.',
+        'Number of visitors compared for `visitors_with_it`: the most recently seen, at most 1,000. Up to a minute old.',
       ),
-    chosen: candidate.nullable().describe('Null where the session began a visitor.'),
+    chosen: candidate
+      .nullable()
+      .describe(
+        'Visitor that the session was matched to; null if the session began a new visitor.',
+      ),
     next: candidate
       .extend({ lost_because: lostBecause })
       .meta({ id: 'IdentificationNext' })
       .nullable()
-      .describe('The likeliest of all other candidates.'),
+      .describe('Most likely other candidate.'),
   })
   .meta({
     id: 'VisitorIdentification',
     description:
-      'Computed at the time of the answer, from what is known today of the sessions before. Null without a visitor.',
+      'Explanation of the match between session and visitor. Computed for each request from what is now known about earlier sessions. Null if the session has no visitor.',
   })
 
 export type Identification = z.output<typeof identificationSchema>

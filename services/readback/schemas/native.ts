@@ -74,7 +74,7 @@ const debugPosture = z.strictObject({
   risk_signals: z.array(z.string()),
 })
 
-/** What the SDK could not see is absent rather than null. */
+/** Members that the SDK could not read are absent rather than null. */
 export const nativeRuntimeIntegrity = z
   .strictObject({
     platform,

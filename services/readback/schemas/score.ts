@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { eventTopics } from '../../../schemas/events.ts'
 
-const points = z.number().describe('Points, to a hundredth.')
+const points = z.number().describe('Points, rounded to hundredths.')
 
 const step = z
   .strictObject({
@@ -18,14 +18,12 @@ const step = z
         'rounding',
       ])
       .describe(
-        'signal: one that fired. weak_limit, habits_limit, trust_limit: all of this kind together count as at most `bound`. least: no score is below 0. unconfirmed_cap: nothing of another channel confirms what fired. no_snapshot_floor: there is no readable snapshot. signal_floor: required evidence is missing, as `signal` says. rounding: scores are whole numbers.',
+        '`signal`: a signal that fired. `weak_limit`, `habits_limit`, `trust_limit`: signals of this kind together count at most `bound`. `least`: raised to 0. `unconfirmed_cap`: no other channel confirms the signals. `no_snapshot_floor`: there is no readable snapshot. `signal_floor`: required evidence is missing, see `signal`. `rounding`: rounded to a whole number.',
       ),
     signal: z.string().nullable(),
-    bound: z.number().nullable().describe('Of a limit, cap or floor.'),
-    change: points.describe(
-      'What it adds to the total of the step before; negative where it takes away.',
-    ),
-    total: points.describe('The score from then on.'),
+    bound: z.number().nullable().describe('Value of the limit, cap or floor; otherwise null.'),
+    change: points.describe('Change from the previous total; negative if it lowers the score.'),
+    total: points.describe('Score after this step.'),
   })
   .meta({ id: 'ScoreStep' })
 
@@ -34,35 +32,33 @@ const meaning = z
     signal: z.string(),
     name: z.string(),
     looks_at: z.string(),
-    false_positives: z.string().describe('When people have it.'),
+    false_positives: z.string().describe('Situations in which the signal also fires for people.'),
   })
   .meta({ id: 'ScoreSignal' })
 
-/** How the newest decision's score came about. */
 export const scoreExplanationSchema = z
   .strictObject({
     steps: z
       .array(step)
       .nullable()
       .describe(
-        'In their order from 0; the last total is `decision.risk_score`. Null where the points of the model that decided are not known: a decision of an earlier release.',
+        'Steps from 0 to `decision.risk_score`, in order. Null if the scoring model of the decision is unknown, as for decisions of earlier releases.',
       ),
     without_effect: z
       .array(z.string())
-      .describe('Signals that fired and changed nothing, because another one decides alone.'),
+      .describe('Signals that fired but were not counted, because another signal decided alone.'),
     signals: z
       .array(meaning)
-      .describe('What the signals that fired mean, as this release has them.'),
+      .describe('Descriptions of the signals that fired, from the current release.'),
   })
-  .meta({ id: 'ScoreExplanation', description: 'How the score of the newest decision came about.' })
+  .meta({ id: 'ScoreExplanation', description: 'Score breakdown of the newest decision.' })
 
 export type ScoreExplanation = z.output<typeof scoreExplanationSchema>
 
-/** Where the newest decision is on the log. */
 export const logPlaceSchema = z
   .strictObject({
     topic: z.literal(eventTopics.SessionScored),
     partition: z.int().min(0),
     offset: z.int().min(0),
   })
-  .meta({ id: 'LogPlace', description: 'Where the event of the newest decision is on the log.' })
+  .meta({ id: 'LogPlace', description: 'Position of the newest decision on the log.' })

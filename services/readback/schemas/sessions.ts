@@ -28,7 +28,7 @@ import { logPlaceSchema, scoreExplanationSchema } from './score.ts'
 
 const clientUserId = z.string().nullable().meta({
   maxLength: 256,
-  description: "The customer's own id of the end user; set with PATCH /v1/sessions/{sessionId}.",
+  description: 'Your id of the user, set with `PATCH /v1/sessions/{sessionId}`.',
 })
 
 const mark = z
@@ -38,11 +38,11 @@ const mark = z
     reason: markReason.nullable(),
     marked_at: timestamp,
   })
-  .meta({ id: 'SessionMark', description: 'The newest of `POST /v1/marks`.' })
+  .meta({ id: 'SessionMark', description: 'Newest mark from `POST /v1/marks`.' })
 
 const facts = z
   .strictObject({
-    signals: z.array(z.string()).describe('Those that fired.'),
+    signals: z.array(z.string()).describe('Signals that fired.'),
     page_host: nullableText,
     page_path: nullableText,
     country: nullableText,
@@ -60,7 +60,8 @@ const facts = z
   })
   .meta({
     id: 'SessionFacts',
-    description: 'What sessions are filtered and counted by. Null once its decisions have ended.',
+    description:
+      'Fields for filtering and grouping. Null once the decisions of the session expired.',
   })
 
 export const sessionSummarySchema = z
@@ -119,10 +120,13 @@ const webBotAuth = z
   .strictObject({
     status: z.enum(['verified', 'invalid', 'unknown_key', 'absent']),
     domain: nullableText.describe(
-      'Host of the Signature-Agent header, with its port unless that is 443.',
+      'Host of the `Signature-Agent` header, with the port unless it is 443.',
     ),
   })
-  .meta({ id: 'SessionWebBotAuth', description: 'Null when the request had no signature headers.' })
+  .meta({
+    id: 'SessionWebBotAuth',
+    description: 'Web Bot Auth signature of the request. Null if it had no signature headers.',
+  })
 
 const detailVisitor = visitorLink
   .extend({
@@ -137,27 +141,29 @@ const detailVisitor = visitorLink
 
 const evidence = z
   .strictObject({
-    sources: z.array(z.string()).describe('What was consulted.'),
+    sources: z.array(z.string()).describe('Sources that were consulted.'),
     unchecked: z
       .array(z.string())
       .describe(
-        'Members that stand at their harmless value because nothing was consulted for them: names of runtime_integrity, and paths of other members.',
+        'Members that are `false`, `clean` or empty only because no source was consulted: members of `runtime_integrity` by name, others by path.',
       ),
-    missing: z.array(z.string()).describe('What the SDK always sends and did not.'),
+    missing: z
+      .array(z.string())
+      .describe('Members that the SDK always sends, but that are absent.'),
     withheld: z
       .array(
         z.strictObject({
-          group: z.string().describe('A part of the snapshot, as in `client_telemetry`.'),
+          group: z.string().describe('Part of the snapshot, such as `canvas`.'),
           reason: z.enum(withheldReasons),
         }),
       )
-      .describe('What is not there, and why, as such a browser may have it.'),
-    impossible: z.array(z.string()).describe('What has a value that no browser has.'),
+      .describe(
+        'Absent parts of the snapshot that this browser can plausibly lack, with the reason.',
+      ),
+    impossible: z.array(z.string()).describe('Members with a value that no browser has.'),
     claimed: z
       .array(z.string())
-      .describe(
-        'Members that have what the app says of itself and its device, which nothing verifies.',
-      ),
+      .describe('Unverified members that the app reported about itself and its device.'),
   })
   .meta({ id: 'SessionEvidence' })
 
@@ -179,7 +185,7 @@ const repeats = z
   })
   .meta({ id: 'SessionRepeats' })
 
-/** Most actionable first. */
+/** Members in the order of their use to the reader. */
 export const sessionDetailSchema = z
   .strictObject({
     object: z.literal('session'),
@@ -198,9 +204,9 @@ export const sessionDetailSchema = z
     identification: identificationSchema
       .nullable()
       .optional()
-      .describe('Present where `include` asks for it.'),
-    score: scoreExplanationSchema.optional().describe('Present where `include` asks for it.'),
-    log: logPlaceSchema.optional().describe('Present where `include` asks for it.'),
+      .describe('Only with `include=identification`.'),
+    score: scoreExplanationSchema.optional().describe('Only with `include=score`.'),
+    log: logPlaceSchema.optional().describe('Only with `include=log`.'),
     connection_fingerprint: connectionFingerprint,
     previous_decisions: z.array(detailDecision),
     request: z.strictObject({ url: z.string(), referrer: nullableText, user_agent: z.string() }),
@@ -213,23 +219,20 @@ export const sessionDetailSchema = z
       runtime: z.boolean(),
       behavioral: z.boolean(),
       visitor_identity: z.boolean(),
-      attestation: z
-        .boolean()
-        .nullable()
-        .describe('Whether the device vouched for the app. Null for pages.'),
+      attestation: z.boolean().nullable().describe('True if the app was attested. Null for pages.'),
     }),
     evidence,
     scoring: z
       .strictObject({
-        version: z.string().describe('Of the signals.'),
-        model: z.string().describe('Id of the scoring model, as of GET /v1/scoring/model.'),
+        version: z.string().describe('Version of the signals.'),
+        model: z.string().describe('Id of the scoring model, as in `GET /v1/scoring/model`.'),
       })
       .meta({ id: 'SessionScoring' })
-      .describe('What made the decision.'),
+      .describe('Versions that made the decision.'),
     repeats: repeats
       .nullable()
       .describe(
-        'Sessions opened before the decision that have something in common with this one, which is included. A count of 100 is that or more. Null where nothing was counted.',
+        'Numbers of sessions, visitors, addresses and users that share a value with this session, counted up to the decision and including this session. 100 means 100 or more. Null if nothing was counted.',
       ),
     signals_fired: z.array(
       z.strictObject({
@@ -258,13 +261,13 @@ const listMeta = meta
     read_from: timestamp
       .optional()
       .describe(
-        'Where reading began: when the first page was read, or `until`. This and `read_to` are present with filters of which each page reads a part of the sessions.',
+        'Time from which sessions were read backward: the time of the first page, or `until`. Present, like `read_to`, if the filters let each page read only a part of the sessions.',
       ),
     read_to: timestamp
       .nullable()
       .optional()
       .describe(
-        'How far back sessions were read so far; null = all. A page may be short, or empty, and more follow.',
+        'Time back to which sessions were read so far; null once all were read. Until then, a short or empty page does not mean that there are no more.',
       ),
   })
   .meta({ id: 'SessionListMeta' })

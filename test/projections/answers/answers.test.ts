@@ -1,9 +1,9 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
-import { answerDigest, classDigest, countedDigests } from '../../../projections/answers/digests.ts'
+import { answerDigest, classDigest, visitorDigests } from '../../../projections/answers/digests.ts'
 import { learnFrom } from '../../../projections/answers/learned.ts'
-import { answersProjection, distinct } from '../../../projections/answers/projection.ts'
+import { answersProjection, estimateVisitors } from '../../../projections/answers/projection.ts'
 import { readAnswers } from '../../../projections/answers/queries.ts'
 import { openTestLogs } from '../../support/logs.ts'
 import { sessionScored } from '../../support/session-scored.ts'
@@ -29,7 +29,7 @@ function decision(
 ): DomainEvent {
   const ipAddress = `10.${visitor >> 8}.${visitor & 255}.7`
   const visitorId = `vid_${visitor}`
-  const digests = countedDigests(key, { organization_id: 'org_1', visitorId, ipAddress })
+  const digests = visitorDigests(key, { organization_id: 'org_1', visitorId, ipAddress })
   if (!digests || !plain.visitor) throw new Error('it has a network and a visitor')
   const data = sessionScored({
     event_id: `evt_${n}`,
@@ -68,19 +68,19 @@ test.each(openTestLogs())(
     ]
     for (let from = 0; from < all.length; from += 20)
       await world.append(answersProjection, all.slice(from, from + 20))
-    const given = await readAnswers(world.pool, { visitors: 20, always: [] })
+    const given = await readAnswers(world.pool, { minVisitors: 20, always: [] })
     const first = given.filter(({ question }) => question === '1')
     const [right, poison] = [answerDigest('right'), answerDigest('poison')]
     expect(first.map(({ answer }) => answer).toSorted()).toEqual([right, poison].toSorted())
-    expect(distinct(first.find(({ answer }) => answer === poison)?.visitors ?? [])).toBe(3)
+    expect(estimateVisitors(first.find(({ answer }) => answer === poison)?.visitors ?? [])).toBe(3)
 
     const asked = { environment: 'live', organizationId, class: engine, question: '1' } as const
     const honest = given.filter(({ answer }) => answer !== poison)
-    const learned = learnFrom(honest, noBank).right(asked)
+    const learned = learnFrom(honest, noBank).answersTo(asked)
     expect([learned?.has('right'), learned?.has('poison')]).toEqual([true, false])
-    expect(learnFrom(given, noBank).right(asked)?.has('poison') ?? false).toBe(false)
+    expect(learnFrom(given, noBank).answersTo(asked)?.has('poison') ?? false).toBe(false)
     const about = { ...asked, class: handshake, question: 'handshake' } as const
-    const spoken = learnFrom(given, noBank).right(about)
+    const spoken = learnFrom(given, noBank).answersTo(about)
     expect([spoken?.has('blink'), spoken?.has('gecko')]).toEqual([true, false])
     expect((await world.rebuild(answersProjection)).records).toBe(all.length)
     await world.close()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { answersOf } from '../../../bench/recorded-answers.ts'
 import { bankNumberOf } from '../../../infra/challenges/bank.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { decideLesson, lessonOf } from '../../../projections/answers/teaching.ts'
+import { decideLesson, lessonQuestions } from '../../../projections/answers/teaching.ts'
 import {
   desktopChrome,
   desktopFirefox,
@@ -11,7 +11,7 @@ import {
 
 const now = Date.UTC(2026, 10, 24)
 const { all: keys } = createKeyring(Buffer.alloc(32, 7).toString('base64'))
-const questions = lessonOf(keys, now)
+const questions = lessonQuestions(keys, now)
 const agentOf = (client: typeof desktopChrome) => client.snapshot.navigator?.user_agent ?? ''
 const answersBy = (userAgent: string) =>
   answersOf(userAgent, { challenge: 'x', timingNonce: 'y', engineQuestions: questions })
@@ -48,24 +48,24 @@ test.each([
 )
 
 test.each([
-  ['an unknown browser', 'Mozilla/5.0 Mine/1.0', answersBy(chrome), /^No engine is known/],
+  ['an unknown browser', 'Mozilla/5.0 Mine/1.0', answersBy(chrome), /^Unknown browser engine/],
   [
     'answers left out',
     chrome,
     answersBy(chrome).slice(1),
-    /^The browser answered \d+ of \d+ questions/,
+    /^The browser answered only \d+ of \d+ questions/,
   ],
   [
     'answers of another engine',
     chrome,
     answersBy(agentOf(desktopFirefox)),
-    /does not answer as its user agent/,
+    /answers do not match the user agent/,
   ],
   [
     'a Chrome that poses as Safari',
     agentOf(desktopSafari),
     answersBy(chrome),
-    /does not answer as its user/,
+    /answers do not match the user/,
   ],
   [
     'junk to the own questions',
@@ -73,7 +73,7 @@ test.each([
     answersBy(chrome).map((one) =>
       bankNumberOf(one.id) === undefined ? one : { ...one, answer: 'x' },
     ),
-    /gave \d{4} answers that no engine gives/,
+    /gave \d{4} answers that no engine can give/,
   ],
 ])('nothing is learned of %s', (_, userAgent, answers, reason) => {
   expect(taughtBy(userAgent, answers)).toMatch(reason)

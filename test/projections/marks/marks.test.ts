@@ -99,8 +99,11 @@ test('sessions are named by their ids, a visitor or a user, in their scope alone
     data: { ...user, environment: 'live', client_user_id: 'Ada', attached_at: 1 },
   })
   const { pool } = model
-  const found = (named: Parameters<typeof sessionsToMark>[2]['named'], limit = 10, where = scope) =>
-    sessionsToMark(pool, where, { named, limit })
+  const found = (
+    target: Parameters<typeof sessionsToMark>[2]['target'],
+    limit = 10,
+    where = scope,
+  ) => sessionsToMark(pool, where, { target, limit })
   const [one, two, three] = [1, 2, 3].map((n) => id('sid', n))
   expect(await found({ sessionIds: [id('sid', 9), id('sid', 2), id('sid', 1)] })).toEqual([
     one,
@@ -111,12 +114,12 @@ test('sessions are named by their ids, a visitor or a user, in their scope alone
   expect(await found({ clientUserId: 'Ada' })).toEqual([three])
   expect(await found({ clientUserId: 'ada' })).toEqual([])
   const elsewhere = { ...scope, organizationId: id('org', 2) }
-  for (const named of [
+  for (const target of [
     { visitorId: id('vid', 1) },
     { clientUserId: 'Ada' },
     { sessionIds: [id('sid', 1)] },
   ])
-    expect(await sessionsToMark(pool, elsewhere, { named, limit: 10 })).toEqual([])
+    expect(await sessionsToMark(pool, elsewhere, { target, limit: 10 })).toEqual([])
 })
 
 test('an export has the newest mark of each session, in pages; a person’s export has all', async () => {

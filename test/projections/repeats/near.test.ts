@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import {
   areCopies,
   areNear,
-  copiesAmong,
-  type Hands,
-  handsOf,
+  countCopies,
+  type InputProfile,
+  inputProfileOf,
 } from '../../../projections/repeats/near.ts'
 import type { Behavior } from '../../../schemas/observations.ts'
 import { createNumbers } from '../../support/hand.ts'
@@ -12,16 +12,16 @@ import { peoplesHands, withNoise, withSomeChanged } from '../../support/hands.ts
 
 const seed = Math.floor(Math.random() * 2 ** 31)
 const people = peoplesHands(`people ${seed}`, 3000)
-const seen = people.map(handsOf)
-const isNear = (one: Hands, other: Hands) =>
+const seen = people.map(inputProfileOf)
+const isNear = (one: InputProfile, other: InputProfile) =>
   areNear(Buffer.from(one.numbers, 'base64url'), Buffer.from(other.numbers, 'base64url'))
-const shares = (one: Hands, other: Hands) =>
+const shares = (one: InputProfile, other: InputProfile) =>
   one.digests.some((digest, i) => digest === other.digests[i])
 
 /** The share of copies with this noise that are found again. */
 function found(noise: number): number {
   const next = createNumbers(seed)
-  const copies = people.map((one) => handsOf(withNoise(one, noise, next)))
+  const copies = people.map((one) => inputProfileOf(withNoise(one, noise, next)))
   const again = copies.filter((copy, i) => {
     const original = seen[i]
     return copy && original && shares(copy, original) && isNear(copy, original)
@@ -66,7 +66,10 @@ describe('copies', () => {
   ])('of one recording with $name are found', ({ copy, share, least }) => {
     const next = createNumbers(seed)
     const pairs = people.slice(0, 1000).flatMap((one) => {
-      const [first, second] = [handsOf(copy(one, share, next)), handsOf(copy(one, share, next))]
+      const [first, second] = [
+        inputProfileOf(copy(one, share, next)),
+        inputProfileOf(copy(one, share, next)),
+      ]
       return first && second ? [[first, second]] : []
     })
     const found = pairs.filter(([first, second]) => {
@@ -84,7 +87,7 @@ describe('copies', () => {
     const doubted = crowds.flatMap((crowd) =>
       crowd.filter((one) => {
         const others = crowd.filter((other) => other !== one)
-        return copiesAmong(others, one) > 0
+        return countCopies(others, one) > 0
       }),
     )
     expect(doubted.length).toBeLessThanOrEqual(3)
@@ -101,7 +104,7 @@ function changed(change: (value: unknown, name: string) => unknown): Behavior {
 }
 
 it('what is compared is nothing where there are few numbers', () => {
-  expect(handsOf(changed(() => null))).toBeNull()
+  expect(inputProfileOf(changed(() => null))).toBeNull()
 })
 
 it.each([
@@ -111,12 +114,12 @@ it.each([
   'what is compared is each number: those of hands that are slower by %d are near: %s',
   (factor, isClose) => {
     const slower = /^(interval_mean|interval_std|duration_ms|straightness|radius_std|speed_std)$/
-    const other = handsOf(
+    const other = inputProfileOf(
       changed((value, name) =>
         slower.test(name) && typeof value === 'number' ? value * factor : value,
       ),
     )
-    const hands = handsOf(changed((value) => value))
+    const hands = inputProfileOf(changed((value) => value))
     expect(hands && other && isNear(hands, other)).toBe(isClose)
   },
 )

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type DomainEvent, keyOf, type RecordedEvent } from '../../../infra/event-store/event.ts'
-import { countedTo } from '../../../projections/repeats/counted.ts'
+import { maxCount } from '../../../projections/repeats/counted.ts'
 import { createRepeatCounter } from '../../../projections/repeats/queries.ts'
 import { windows } from '../../../projections/repeats/tables.ts'
 import { expectOrderIsNothing, fastCheckSettings } from '../../support/bad-delivery.ts'
@@ -138,13 +138,13 @@ test('sessions of one call that the read model does not show are counted among e
 
 test('a count stops where it costs no more', async () => {
   await world.given(
-    ...Array.from({ length: countedTo + 20 }, (_, n) =>
+    ...Array.from({ length: maxCount + 20 }, (_, n) =>
       opened({ session: n, visitor: n, at: start + n }),
     ),
   )
   const { address_sessions, address_visitors } = await countOne({ session: 1000, at: start + 5000 })
-  expect(address_sessions).toEqual(all(countedTo))
-  expect(address_visitors).toEqual(all(countedTo))
+  expect(address_sessions).toEqual(all(maxCount))
+  expect(address_visitors).toEqual(all(maxCount))
 })
 
 test('rows go once their partition has a session that is more than a day newer', async () => {

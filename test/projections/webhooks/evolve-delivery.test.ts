@@ -54,7 +54,7 @@ test('what was reported to have arrived has succeeded, whatever else was reporte
     log,
     (before, attempt, later) => {
       const state = after(before)
-      fc.pre(state.tried.get(attempt) !== true)
+      fc.pre(state.outcomes.get(attempt) !== true)
       const arrived = evolveDelivery(state, changeOf(recorded(succeeded([1, 1], attempt))))
       const end = later
         .filter(({ type }) => type !== 'WebhookRedeliveryRequested')
@@ -62,7 +62,7 @@ test('what was reported to have arrived has succeeded, whatever else was reporte
       expect(end.row).toMatchObject({ status: 'succeeded', next_attempt_at: null })
       if (state.row.status !== 'succeeded') expect(end.row.response_status).toBe(200)
       expect(
-        end.made.filter((made) => made.attempt === attempt).map(({ outcome }) => outcome),
+        end.newAttempts.filter((other) => other.attempt === attempt).map(({ outcome }) => outcome),
       ).toEqual(['succeeded'])
     },
   )

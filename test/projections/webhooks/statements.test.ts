@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { applyNew } from '../../../infra/event-store/apply-batch.ts'
+import { applyNewEvents } from '../../../infra/event-store/apply-batch.ts'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import { webhooksProjection } from '../../../projections/webhooks/projection.ts'
@@ -32,7 +32,7 @@ function statements(events: DomainEvent[]): Promise<number> {
   const batch = events.map((event) => recorded(event))
   return inLiveBuild(world.pool, webhooksProjection, async (tx) => {
     const query = vi.spyOn(tx, 'query')
-    await applyNew(tx, webhooksProjection, batch)
+    await applyNewEvents(tx, webhooksProjection, batch)
     const { length } = query.mock.calls
     query.mockRestore()
     return length

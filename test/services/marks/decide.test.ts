@@ -12,13 +12,13 @@ import { refusal } from '../organizations/given.ts'
 const scope = { organizationId: 'org_1', environment: 'live' as const }
 const sessions = ['sid_1', 'sid_2', 'sid_3']
 
-function mark(named: Person, state: Partial<MarkState> = {}) {
+function mark(target: Person, state: Partial<MarkState> = {}) {
   const command = {
     scope,
     markId: 'mrk_1',
     label: 'bot' as const,
     reason: 'charged_back',
-    named,
+    target,
     now: 5,
   }
   return decideMark({ sessions, marks: new Map(), ...state }, command)
@@ -89,8 +89,8 @@ it.each<[string, Person, string[], object]>([
     [],
     { name: 'client_user_id', issue: 'not_found' },
   ],
-])('%s is refused, and nothing is marked', (_, named, found, field) => {
-  expect(refusal(() => mark(named, { sessions: found }))).toMatchObject({
+])('%s is refused, and nothing is marked', (_, target, found, field) => {
+  expect(refusal(() => mark(target, { sessions: found }))).toMatchObject({
     code: 'request.validation_failed',
     details: { fields: [field] },
   })

@@ -23,10 +23,10 @@ function rendered(event: Partial<SessionScored> = {}, row: Partial<SessionDetail
     decision,
     detail,
   }
-  const place = { partition: 0, offset: 0 }
+  const logPosition = { partition: 0, offset: 0 }
   const whole = {
     ...base,
-    place,
+    logPosition,
     mark: null,
     previous_decisions: [],
     visitor: null,

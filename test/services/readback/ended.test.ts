@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { liveBuild } from '../../../infra/event-store/builds.ts'
+import { findLiveBuild } from '../../../infra/event-store/builds.ts'
 import { pruneBuild } from '../../../infra/event-store/prune.ts'
 import { createSessionsPrune } from '../../../projections/sessions/prune.ts'
 import { visitorLink } from '../../support/session-scored.ts'
@@ -15,7 +15,7 @@ const decision = (n: number) => ({
   visitor: visitorLink({ id: id('vid', n) }),
 })
 await readback.score(decision(1), decision(2), decision(3))
-const build = await liveBuild(readback.pool, 'sessions')
+const build = await findLiveBuild(readback.pool, 'sessions')
 if (!build) throw new Error('no live build')
 const ended = {
   sessions_before: at(2),
@@ -27,7 +27,7 @@ await pruneBuild({
   pool: readback.pool,
   build,
   prune: createSessionsPrune(),
-  ended: [{ organization_id: readback.organizationId, ...ended }],
+  cutoffs: [{ organization_id: readback.organizationId, ...ended }],
 })
 
 test('a session that has ended is in no list and has no detail', async () => {
