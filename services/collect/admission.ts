@@ -4,98 +4,112 @@ import { type ApiError, unavailable } from '../../infra/errors/errors.ts'
 import type { Clock, OrganizationId, Random } from '../../infra/ids.ts'
 import { createLru } from '../../infra/lru.ts'
 
+/*
+ * Load shedding of the collect API, in each process:
+ *
+ * - New sessions get 503 while scoring is behind: an adaptive limit bounds the sessions that are open and undecided,
+ *   and organizations share it fairly. Running sessions continue.
+ * - Any request gets 503 at `maxInFlight` requests. Half of them are reserved for running sessions.
+ */
+
 export interface AdmissionLimits {
+  /** Wait of the oldest record above which scoring is behind. */
   maxBacklogMs: number
+  /** Requests in flight in this process. */
   maxInFlight: number
 }
 
-/** How many sessions may be begun, and not decided yet, at once; undefined while nothing limits them. */
-export type Window = number | undefined
+/** Maximum number of pending sessions; undefined while there is no limit. */
+export type PendingLimit = number | undefined
 
 export interface Progress {
-  /** Sessions that are begun and not decided yet. */
-  open: number
+  /** Number of pending sessions: opened, but without a decision yet. */
+  pending: number
   decidedPerSecond: number
-  /** Milliseconds since a session was refused. */
+  /** Milliseconds since a new session was last refused. */
   sinceRefusalMs: number
 }
 
-const shrinks = 0.8
-const grows = 1.05
-const releasedAfterMs = 3000
-// Any server that decides at all decides so many in time.
-const few = 8
+const shrinkFactor = 0.8
+const growthFactor = 1.05
+const liftAfterMs = 3000
+// Every server that scores at all decides this many in time.
+const minLimit = 8
 
 /**
- * The window after one more reading, four of which are made in a second. `ages` are the milliseconds that the oldest record
- * of each partition has been waiting. It begins with the sessions that are open when
- * something waits for too long. It shrinks while that is so, but not below what is decided within the bound, because
- * that comes in time. It grows again while nothing waits, and is gone once nobody was refused for a while.
+ * Returns the limit after one control step, of which there are up to four per second. `ages`: how long the oldest
+ * record of each partition has waited, milliseconds. While any age exceeds `maxBacklogMs`, the limit starts at the
+ * number of pending sessions and shrinks by 20 % a step, but not below the number that scoring decides within
+ * `maxBacklogMs`. Otherwise it grows by 5 % a step, and is lifted after 3 seconds without a refusal.
  */
-export function nextWindow(
-  window: Window,
+export function nextPendingLimit(
+  limit: PendingLimit,
   { ages }: { ages: readonly number[] },
   progress: Progress & AdmissionLimits,
-): Window {
-  const { open, decidedPerSecond, sinceRefusalMs, maxBacklogMs } = progress
-  const inTime = (decidedPerSecond * maxBacklogMs) / 1000
+): PendingLimit {
+  const { pending, decidedPerSecond, sinceRefusalMs, maxBacklogMs } = progress
+  const decidedInTime = (decidedPerSecond * maxBacklogMs) / 1000
   if (ages.some((age) => age > maxBacklogMs))
-    return Math.max(inTime, Math.min(window ?? open, open) * shrinks)
-  if (window === undefined || sinceRefusalMs > releasedAfterMs) return undefined
-  return Math.max(few, inTime, window) * grows
+    return Math.max(decidedInTime, Math.min(limit ?? pending, pending) * shrinkFactor)
+  if (limit === undefined || sinceRefusalMs > liftAfterMs) return undefined
+  return Math.max(minLimit, decidedInTime, limit) * growthFactor
 }
 
 /**
- * How many of the new sessions that were requested lately may have been admitted, over all organizations: what was, and
- * what is left of the window. Half of the limit of requests in flight is reserved for running sessions.
+ * Returns how many of the sessions requested in the fair-share window may be admitted, over all organizations: those
+ * already granted plus the free places below the limit. All may, up to a quarter of `maxInFlight`; from there the
+ * number falls linearly to zero at half of it, because the other half is reserved for running sessions.
  */
-export function admissible(
+export function maxAdmitted(
   { requested, granted }: Totals,
-  load: { window: Window; open: number; inFlight: number; maxInFlight: number },
+  load: { limit: PendingLimit; pending: number; inFlight: number; maxInFlight: number },
 ): number {
-  const { window, open, inFlight, maxInFlight } = load
-  const withinFlight = requested * Math.min(1, Math.max(0, 2 - inFlight / (maxInFlight / 4)))
-  return window === undefined ? withinFlight : Math.min(withinFlight, granted + window - open)
+  const { limit, pending, inFlight, maxInFlight } = load
+  const byInFlight = requested * Math.min(1, Math.max(0, 2 - inFlight / (maxInFlight / 4)))
+  return limit === undefined ? byInFlight : Math.min(byInFlight, granted + limit - pending)
 }
 
 export type Shed = 'session' | 'request'
 
 export interface AdmissionOptions extends AdmissionLimits {
+  /** Returns the wait of the oldest record of each partition, milliseconds. */
   readAges: () => readonly number[]
   random: Random
   onShed: (what: Shed) => void
-  /** Milliseconds of which only differences matter. Default: a clock of the process that is never set. */
+  /** Monotonic clock, milliseconds. */
   clock?: Clock
 }
 
 export interface Admission {
   inFlight(): number
-  /** Throws 503 where a new session of the organization is one too many. */
+  /** Throws 503 if the organization may not open a session now. */
   admitSession(organizationId: OrganizationId): void
-  /** Notes sessions that were admitted, until they are decided. */
-  begun: Begun
-  /** The 503 of any request at the limit. */
+  pendingSessions: PendingSessions
+  /** Returns 503 if the process has its maximum of requests in flight. */
   refusal(): ApiError | null
   enter(): void
   leave(): void
 }
 
-// What an organization requested counts for about as long as a session takes from its opening to its result.
-const windowMs = 5000
+// About the time that a session takes from its opening to its result.
+const fairShareWindowMs = 5000
 const stepMs = 250
 
+/**
+ * Creates the admission control of the process. The limit is recomputed at most every `stepMs`, when a session opens.
+ */
 export function createSessionAdmission(options: AdmissionOptions): Admission {
   const { readAges, random, onShed, clock = () => performance.now(), ...limits } = options
-  const begun = createBegun(clock)
-  const share = createFairShare({ clock, windowMs })
+  const pendingSessions = createPendingSessions(clock)
+  const share = createFairShare({ clock, windowMs: fairShareWindowMs })
   let inFlight = 0
-  let window: Window
+  let limit: PendingLimit
   let steppedAt = Number.NEGATIVE_INFINITY
   let refusedAt = Number.NEGATIVE_INFINITY
 
   function shed(what: Shed): ApiError {
     onShed(what)
-    return unavailable(new Error(`overload: a ${what} was shed`), retrySeconds(random))
+    return unavailable(new Error(`overload: rejected a ${what}`), retrySeconds(random))
   }
 
   function step(): void {
@@ -103,21 +117,24 @@ export function createSessionAdmission(options: AdmissionOptions): Admission {
     if (now - steppedAt < stepMs) return
     steppedAt = now
     const progress = {
-      open: begun.count(),
-      decidedPerSecond: begun.decidedPerSecond(),
+      pending: pendingSessions.count(),
+      decidedPerSecond: pendingSessions.decidedPerSecond(),
       sinceRefusalMs: now - refusedAt,
     }
-    window = nextWindow(window, { ages: readAges() }, { ...progress, ...limits })
+    limit = nextPendingLimit(limit, { ages: readAges() }, { ...progress, ...limits })
   }
 
   return {
-    begun,
+    pendingSessions,
     inFlight: () => inFlight,
     admitSession(organizationId) {
       step()
-      const load = { window, open: begun.count(), inFlight, maxInFlight: limits.maxInFlight }
-      const isFree = window === undefined && inFlight <= limits.maxInFlight / 4
-      if (share.admits(organizationId, isFree ? undefined : (totals) => admissible(totals, load)))
+      const pending = pendingSessions.count()
+      const load = { limit, pending, inFlight, maxInFlight: limits.maxInFlight }
+      const isUnlimited = limit === undefined && inFlight <= limits.maxInFlight / 4
+      if (
+        share.admit(organizationId, isUnlimited ? undefined : (totals) => maxAdmitted(totals, load))
+      )
         return
       refusedAt = clock()
       throw shed('session')
@@ -128,21 +145,21 @@ export function createSessionAdmission(options: AdmissionOptions): Admission {
   }
 }
 
-/** For `Retry-After`: 1 to 3 at random, so that clients that were refused together do not come back together. */
+/** Returns 1 to 3 at random for `Retry-After`, so that clients that were refused together do not retry together. */
 export function retrySeconds(random: Random): number {
   return 1 + (random(1).readUInt8() % 3)
 }
 
 /**
- * Hooks that refuse requests over the limit, before their body is read and again before it is handled. A request
- * counts from when its body is there, because otherwise a few slow senders could take all places.
+ * Adds hooks that refuse requests at the limit, before the body is read and again before the request is handled. A
+ * request counts as in flight once its body has arrived; otherwise a few slow senders could occupy all places.
  */
 export function limitInFlight(app: FastifyInstance, { refusal, enter, leave }: Admission): void {
   app.addHook('preParsing', (_request, _reply, _payload, done) => done(refusal()))
   app.addHook('preHandler', (_request, reply, done) => {
     const refused = refusal()
     if (refused) return done(refused)
-    // A connection that is closed already has no 'close' to come, so the request would be counted for ever.
+    // A closed connection emits no further 'close', so the request would be counted forever.
     if (!reply.raw.destroyed) {
       enter()
       reply.raw.once('close', leave)
@@ -151,60 +168,62 @@ export function limitInFlight(app: FastifyInstance, { refusal, enter, leave }: A
   })
 }
 
-/** Sessions that this process opened and whose first decision nobody can read yet. */
-interface Begun {
+/** Sessions that this process opened and whose first decision is not in the read model yet. */
+interface PendingSessions {
   add(sessionId: string): void
-  /** The first body of a session came; once the decision about it can be read, the session is decided. */
-  awaits(sessionId: string, decisionId: string): void
-  /** These decisions can be read now. */
-  decided(decisionIds: readonly string[]): void
+  /** Called when the first body arrives. The session is decided once the read model has this decision. */
+  awaitDecision(sessionId: string, decisionId: string): void
+  /** Called with decisions that the read model now has. */
+  onDecided(decisionIds: readonly string[]): void
   count(): number
   decidedPerSecond(): number
 }
 
-// A session counts no longer than this, because one that sends nothing, or nothing that can be decided about, gets no
-// decision.
-const abandonedMs = 5000
-const meanMs = 8000
+// After this time a session no longer counts, because one that sends no usable body never gets a decision.
+const abandonedAfterMs = 5000
+// Time constant of the exponentially decaying count of decisions.
+const decayMs = 8000
 const maxSessions = 100_000
 
-function createBegun(clock: Clock): Begun {
-  // Both are in the order of time, so that abandoned sessions come first.
+function createPendingSessions(clock: Clock): PendingSessions {
+  // Time when each session was opened, oldest first.
   const sessions = new Map<string, number>()
+  // Session ids by decision id.
   const awaited = createLru<string, string>(maxSessions)
-  let decided = { count: 0, at: clock() }
+  let decisions = { count: 0, at: clock() }
 
-  function recent(): { count: number; at: number } {
+  function decayedDecisions(): { count: number; at: number } {
     const at = clock()
-    return { count: decided.count * Math.exp(-Math.max(0, at - decided.at) / meanMs), at }
+    const decay = Math.exp(-Math.max(0, at - decisions.at) / decayMs)
+    return { count: decisions.count * decay, at }
   }
 
   function dropAbandoned(): void {
-    const before = clock() - abandonedMs
-    for (const [sessionId, begunAt] of sessions) {
-      if (begunAt > before && sessions.size <= maxSessions) return
+    const cutoff = clock() - abandonedAfterMs
+    for (const [sessionId, openedAt] of sessions) {
+      if (openedAt > cutoff && sessions.size <= maxSessions) return
       sessions.delete(sessionId)
     }
   }
 
   return {
     add: (sessionId) => void sessions.set(sessionId, clock()),
-    awaits(sessionId, decisionId) {
+    awaitDecision(sessionId, decisionId) {
       if (sessions.has(sessionId)) awaited.set(decisionId, sessionId)
     },
-    decided(decisionIds) {
+    onDecided(decisionIds) {
       for (const id of decisionIds) {
         const sessionId = awaited.get(id)
         awaited.delete(id)
         if (sessionId === undefined || !sessions.delete(sessionId)) continue
-        const { count, at } = recent()
-        decided = { count: count + 1, at }
+        const { count, at } = decayedDecisions()
+        decisions = { count: count + 1, at }
       }
     },
     count() {
       dropAbandoned()
       return sessions.size
     },
-    decidedPerSecond: () => recent().count / (meanMs / 1000),
+    decidedPerSecond: () => decayedDecisions().count / (decayMs / 1000),
   }
 }

@@ -1,15 +1,20 @@
 import type pg from 'pg'
 import { createGroupCommit } from '../../infra/flow/group-commit.ts'
 import type { EventLog, NewRecord } from '../../infra/log/port.ts'
-import { type Part, statementOf, unnest } from '../../infra/postgres/arrays.ts'
+import { type Cte, statementOf, unnest } from '../../infra/postgres/arrays.ts'
 import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import type { Db, PoolOptions } from '../../infra/postgres/pool.ts'
 import { column, table } from '../../infra/postgres/table.ts'
 
-/** That a body has a sequence number of its document. A later number takes the place of an earlier one. */
+/*
+ * Claims make the sequence numbers of documents unique over all processes: a body is accepted only if it claims its
+ * number first. A document has one claim, of its latest number; repeats of that body find their own claim.
+ */
+
+/** Claim of a body to a sequence number of its document. A later number replaces an earlier one. */
 export interface Claim {
   documentIdHash: string
-  /** When the document ends, epoch milliseconds: the same for all of its claims. */
+  /** End of the document, epoch milliseconds; the same for all of its claims. */
   expiresAt: number
   seq: number
   bodyHash: string
@@ -19,36 +24,36 @@ export interface Claim {
 
 export interface ClaimStore {
   /**
-   * Writes each claim whose number is later than what its document has. Returns what the documents of the others have.
-   * At most one claim of each document.
+   * Writes each claim whose number is later than the stored one. Returns the stored claims of the other documents.
+   * `claims` has at most one per document.
    */
   write(claims: Claim[]): Promise<Claim[]>
 }
 
 export interface Claims {
-  /** The newest claim of the document, over all processes: this one, or one that was there before. */
+  /** Returns the winning claim: this one, or an earlier one from any process. */
   claim(claim: Claim): Promise<Claim>
 }
 
-/** For each document the claim with the latest number, and the first of two under one number. */
+/** Returns the claim with the latest number of each document, and the first of several with the same number. */
 function newestClaims(claims: readonly Claim[]): Claim[] {
   const newest = new Map<string, Claim>()
   for (const claim of claims) {
-    const known = newest.get(claim.documentIdHash)
-    if (!known || claim.seq > known.seq) newest.set(claim.documentIdHash, claim)
+    const current = newest.get(claim.documentIdHash)
+    if (!current || claim.seq > current.seq) newest.set(claim.documentIdHash, claim)
   }
   return [...newest.values()]
 }
 
 interface ClaimedRecord {
   claim: Claim
-  /** The record of the body, which was first received at this time (epoch milliseconds). */
+  /** Returns the record of the body. `receivedAt`: time when it was first received, epoch milliseconds. */
   recordAt: (receivedAt: number) => NewRecord
 }
 
 /**
- * Claims the number of a body and appends its record, in one statement where the log is in the same database. Returns the
- * newest claim of the document; where that is another body's, nothing was appended.
+ * Claims the number of a body and appends its record, in one statement if the log is in the same database. Returns the
+ * winning claim of the document; if that is another body's, nothing was appended.
  */
 export async function appendClaimed(
   { log, claims }: { log: Pick<EventLog<Claim>, 'append' | 'appendIf'>; claims: Claims },
@@ -56,42 +61,42 @@ export async function appendClaimed(
 ): Promise<Claim> {
   if (await log.appendIf?.(recordAt(claim.receivedAt), claim)) return claim
   const newest = await claims.claim(claim)
-  if (isHeldBy(newest, claim)) await log.append([recordAt(newest.receivedAt)])
+  if (isSameBody(newest, claim)) await log.append([recordAt(newest.receivedAt)])
   return newest
 }
 
-/** Whether the body has its number, and no later one is taken. */
-export function isHeldBy(newest: Claim, { seq, bodyHash }: Claim): boolean {
+/** Returns true if the document's newest claim is the body's own. */
+export function isSameBody(newest: Claim, { seq, bodyHash }: Claim): boolean {
   return newest.seq === seq && newest.bodyHash === bodyHash
 }
 
-const maxTogether = 1000
+const maxClaimsPerWrite = 1000
 
 /**
- * Sequence numbers shared by all processes with the same store. Claims that come while one write is under way form the
- * next. Where a write fails, so do those that wait behind it: nobody waits for two time-outs.
+ * Creates claims by group commit: claims that arrive during a write form the next one. If a write fails, the claims
+ * waiting behind it fail too, so that no request waits for two timeouts.
  */
 export function createClaims(store: ClaimStore): Claims {
-  const groups = createGroupCommit({ write, maxRecords: maxTogether })
+  const groups = createGroupCommit({ write, maxRecords: maxClaimsPerWrite })
 
   async function write(claims: Claim[]): Promise<Claim[]> {
     const newest = newestClaims(claims)
-    const others = await store.write(newest)
-    const held = new Map([...newest, ...others].map((claim) => [claim.documentIdHash, claim]))
-    return claims.map((claim) => held.get(claim.documentIdHash) ?? claim)
+    const stored = await store.write(newest)
+    const winners = new Map([...newest, ...stored].map((claim) => [claim.documentIdHash, claim]))
+    return claims.map((claim) => winners.get(claim.documentIdHash) ?? claim)
   }
 
   return {
     async claim(claim) {
-      const [held = claim] = await groups.append([claim])
-      return held
+      const [winner = claim] = await groups.append([claim])
+      return winner
     },
   }
 }
 
-// One row for each document that took a body and has not ended. Documents of one time stand together, so one index is
-// enough for finding a document and for deleting what has ended. The free part of a page is for updates, which then
-// touch no index.
+// One row per document with a body, until it expires. The key begins with the expiry, so that one index serves both
+// look-ups and the deletion of expired rows. The fill factor leaves room for updates in place (HOT), which touch no
+// index.
 const claims = table<Claim>(
   'tidegate.collect_claims',
   {
@@ -107,8 +112,9 @@ const claims = table<Claim>(
 export const claimMigrations: Migrations = { name: 'collect-claims', create: ddlOf(claims) }
 
 /**
- * For claims by themselves. Their commits do not wait for the disk: a crash of Postgres forgets those of its last fraction
- * of a second. On the embedded log it forgets none of a body that was acknowledged, because the append waits.
+ * Pool for claims that are written apart from their records. With synchronous_commit = off, a crash of PostgreSQL loses
+ * the claims of its last fraction of a second. On the embedded log no claim of an acknowledged body is lost, because
+ * the append commits synchronously.
  */
 export const claimPoolOptions = {
   max: 2,
@@ -130,16 +136,18 @@ export function createClaimTable(pool: pg.Pool): ClaimStore {
   }
 }
 
-/** Refuses where one of the claims is not the newest of its document, or two are of one document. */
-export function claimsAsGuards(incoming: Claim[]): Part[] {
-  const isOneEach = newestClaims(incoming).length === incoming.length
-  return isOneEach
+/**
+ * Returns SQL that refuses the append if a claim is not the newest of its document, or a document has several claims.
+ */
+export function claimsAsGuards(incoming: Claim[]): Cte[] {
+  const isUnique = newestClaims(incoming).length === incoming.length
+  return isUnique
     ? writeClaims(incoming)
     : [{ as: 'refused', at: () => ({ text: 'select', values: [] }) }]
 }
 
-// Nearly every claim is written as it is: only the others come back, as reading rows would be most of the cost.
-function writeClaims(rows: Claim[]): Part[] {
+// Selects only the claims that lost. Nearly all win, and reading them back would be most of the cost.
+function writeClaims(rows: Claim[]): Cte[] {
   return [
     { as: 'incoming', at: (first) => incomingAt(rows, first) },
     { as: 'written', at: () => ({ text: insertIncoming, values: [] }) },
@@ -148,11 +156,7 @@ function writeClaims(rows: Claim[]): Part[] {
 }
 
 function incomingAt(rows: Claim[], firstParameter: number) {
-  const { names, source, values } = unnest(
-    claims.columns,
-    rows.toSorted(inOneOrder),
-    firstParameter,
-  )
+  const { names, source, values } = unnest(claims.columns, rows.toSorted(byKey), firstParameter)
   return { text: `select * from ${source} as incoming (${names})`, values }
 }
 
@@ -168,22 +172,22 @@ const findRefused = `
   select ${claims.select('w')} from written w join incoming i using (expires_at, document)
   where (w.seq, w.body, w.received_at) <> (i.seq, i.body, i.received_at)`
 
-// In every process: two that lock the same rows in different orders would wait for each other.
-function inOneOrder(one: Claim, other: Claim): number {
-  return one.expiresAt - other.expiresAt || (one.documentIdHash < other.documentIdHash ? -1 : 1)
+// All processes lock rows in this order, which prevents deadlocks.
+function byKey(a: Claim, b: Claim): number {
+  return a.expiresAt - b.expiresAt || (a.documentIdHash < b.documentIdHash ? -1 : 1)
 }
 
-const purgeAtOnce = 1000
-// The clocks of two processes may differ.
+const purgeBatchSize = 1000
+// For clock skew between processes.
 const graceMs = 10 * 60 * 1000
 
-/** Deletes at most 1000 claims of documents that ended, and returns how many. `now` is in epoch milliseconds. */
+/** Deletes up to 1,000 claims of expired documents and returns how many. `now`: epoch milliseconds. */
 export async function purgeClaims(db: Db, now: number): Promise<number> {
   const { rowCount } = await db.query(
     `delete from tidegate.collect_claims where (expires_at, document) in (
        select expires_at, document from tidegate.collect_claims where expires_at <= $1
        order by expires_at limit $2 for update skip locked)`,
-    [now - graceMs, purgeAtOnce],
+    [now - graceMs, purgeBatchSize],
   )
   return rowCount ?? 0
 }

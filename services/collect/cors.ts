@@ -7,7 +7,7 @@ const exposeHeaders =
 const maxAgeSeconds = '7200'
 const originErrors: ErrorCode[] = ['auth.origin_not_allowed', 'auth.native_key_not_allowed']
 
-/** What lets the requesting page read the answer of a collect request. */
+/** Returns the headers that let the requesting page read the response to a collect request. */
 export function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Record<string, string> {
   if (!headers.origin) return { vary: 'Origin' }
   return {
@@ -18,25 +18,25 @@ export function corsHeaders({ headers }: Pick<FastifyRequest, 'headers'>): Recor
   }
 }
 
-/** onRequest: lets the requesting page read the answer, errors included, and send the continuity cookie. */
-export function answerOrigin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+/** onRequest hook. Lets the requesting page read the response, errors included, and send the continuity cookie. */
+export function allowOrigin(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   reply.headers(corsHeaders(request))
   done()
 }
 
-/** For `addErrorHeaders`: errors that no hook of a route sees. */
+/** Returns the CORS headers of errors that no hook of a route sees; for `addErrorHeaders`. */
 export function errorCors(request: FastifyRequest, { code }: ApiError): Record<string, string> {
   return isCollect(request) && !originErrors.includes(code) ? corsHeaders(request) : {}
 }
 
-/** onRequest of the root: answers preflights of unknown paths, so that a page can read the 404 that follows. */
+/** onRequest hook of the root scope. Answers preflights of unknown paths, so that the page can read the 404. */
 export function answerStrayPreflight(
   request: FastifyRequest,
   reply: FastifyReply,
   done: () => void,
 ): void {
-  const stray = request.is404 && request.method === 'OPTIONS' && isCollect(request)
-  if (stray) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')
+  const isStray = request.is404 && request.method === 'OPTIONS' && isCollect(request)
+  if (isStray) sendPreflight(reply.headers(corsHeaders(request)), 'GET, POST, OPTIONS')
   else done()
 }
 
@@ -44,8 +44,8 @@ export function isCollect({ url }: Pick<FastifyRequest, 'url'>): boolean {
   return url.startsWith('/v2/collect/')
 }
 
-/** onError: takes the permission back where the key does not allow the origin. */
-export async function refuseOrigin(
+/** onError hook. Removes the CORS headers if the key does not allow the origin. */
+export async function removeCorsHeaders(
   _request: FastifyRequest,
   reply: FastifyReply,
   error: Error,
@@ -56,8 +56,8 @@ export async function refuseOrigin(
 }
 
 /**
- * Preflight for the paths: 204. A preflight carries no key, so every origin may go on to the request itself, which then
- * has to be allowed by its key.
+ * Adds preflight routes, which respond 204. A preflight carries no key, so it allows every origin; the request itself
+ * is then refused if its key does not allow the origin.
  */
 export function addPreflight(app: FastifyInstance, paths: string[], methods: string): void {
   for (const path of paths) {

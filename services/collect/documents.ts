@@ -29,12 +29,12 @@ export interface AcceptedBody extends NonceContents {
 }
 
 /**
- * A body that was accepted, for telling a repeat from a replay. It holds neither request nor payload: documents are
- * remembered long after both.
+ * Last body of a document, to tell a repeat from a replay. Without request and payload, because cached documents
+ * outlive both.
  */
 export interface LastBody extends AcceptedBody {
-  /** The JSON that a repeat is answered with; undefined when answering failed after the body was stored. */
-  answer: Promise<string> | undefined
+  /** JSON response for repeats; undefined if it could not be built after the body was stored. */
+  response: Promise<string> | undefined
 }
 
 export interface ServerDocument {
@@ -45,10 +45,11 @@ export interface ServerDocument {
   master: MasterKey
   serverKeys: ServerKeyPair
   nonceKey: KeyObject
+  /** undefined before the first body. */
   keys: DocumentKeys | undefined
-  last: LastBody | undefined
+  lastBody: LastBody | undefined
   /** See nonces.ts. */
-  issued: { nonce: Buffer; contents: NonceContents } | undefined
+  lastNonce: { nonce: Buffer; contents: NonceContents } | undefined
 }
 
 export interface DocumentCache {
@@ -58,7 +59,7 @@ export interface DocumentCache {
 
 const maxDocuments = 20_000
 
-/** Losing a document costs a key agreement, and storing a repeat once more. */
+/** Creates the cache of the process. A miss costs a key agreement, and a repeated body is stored again. */
 export function createDocumentCache(): DocumentCache {
   return { documents: createLru(maxDocuments), serverKeys: createServerKeys() }
 }
@@ -73,12 +74,14 @@ export function createDocumentState(
     serverKeys: serverKeys(source.master, source.facts.openedAt),
     nonceKey: source.master.secretKey('collect-nonce'),
     keys: undefined,
-    last: undefined,
-    issued: undefined,
+    lastBody: undefined,
+    lastNonce: undefined,
   }
 }
 
-/** The document's keys, agreed when its first body comes, because that may come to another node, or never. */
+/**
+ * Returns the document's keys. They are agreed on when its first body arrives, which may be at another node, or never.
+ */
 export function documentKeysOf(state: ServerDocument): DocumentKeys {
   const { documentId, scope } = state
   const { sessionId, clientPublicKey } = scope
@@ -97,7 +100,7 @@ export interface Challenges {
 
 type ChallengedDocument = Pick<ServerDocument, 'master' | 'documentId' | 'facts'>
 
-/** Derives what keys a document's answers and chooses its questions, so that an old snapshot does not pass for new. */
+/** Derives the challenges of a document from its id, so that a snapshot recorded for another document does not fit. */
 export function challengesOf({ master, documentId, facts }: ChallengedDocument): Challenges {
   const bytes = createHmac('sha512', master.secretKey('collect-challenges'))
     .update(documentId)
@@ -107,8 +110,8 @@ export function challengesOf({ master, documentId, facts }: ChallengedDocument):
   return { challenge, timingNonce, canvasSeed: canvasSeedOf(challenge, facts.openedAt) }
 }
 
-/** The deployment's own questions, which a page answers with its next body. Apps are asked none. */
-export function ownQuestionsOf(document: ServerDocument): EngineQuestion[] {
+/** Returns the deployment's private engine questions, which a page answers in its next body. Apps get none. */
+export function privateQuestionsOf(document: ServerDocument): EngineQuestion[] {
   const { facts, master } = document
   if (facts.platform !== 'web') return []
   const { challenge } = challengesOf(document)
@@ -117,13 +120,13 @@ export function ownQuestionsOf(document: ServerDocument): EngineQuestion[] {
 
 type ReadKeys = Pick<DataKeys, 'ensure' | 'get'>
 
-/** Whether the session may record something: its data key is in memory then. An erased session has none any more. */
+/** Loads the session's data key. Returns false if there is none, because the session was erased. */
 export async function hasDataKey(sessionId: string, keys: ReadKeys): Promise<boolean> {
   await keys.ensure([sessionId])
   return Boolean(keys.get(sessionId))
 }
 
-/** Throws 410 for an erased session, as for one that has expired. */
+/** Throws 410 for an erased session, the same as for an expired one. */
 export async function checkNotErased(sessionId: string, keys: ReadKeys): Promise<void> {
   if (!(await hasDataKey(sessionId, keys))) throw documentEnded()
 }
@@ -138,19 +141,19 @@ interface FindOptions {
   now: number
 }
 
-/** The document by its sealed id. Throws 410 where it is another scope's, or has ended. */
+/** Returns the document of a sealed id. Throws 410 if it belongs to another scope or has expired. */
 export function findDocument(
   documentId: string,
   scope: DocumentScope,
   { cache, keyring, now }: FindOptions,
 ): ServerDocument {
-  const known = cache.documents.get(documentId)
+  const cached = cache.documents.get(documentId)
   const state =
-    known && isSameScope(known.scope, scope)
-      ? known
+    cached && isSameScope(cached.scope, scope)
+      ? cached
       : openState(documentId, scope, { cache, keyring })
   if (!state || now - state.facts.createdAt > sessionLifetimeMs) throw documentEnded()
-  if (state !== known) cache.documents.set(documentId, state)
+  if (state !== cached) cache.documents.set(documentId, state)
   return state
 }
 
@@ -159,15 +162,15 @@ function openState(
   scope: DocumentScope,
   { cache, keyring }: Omit<FindOptions, 'now'>,
 ): ServerDocument | undefined {
-  const opened = openDocumentId(documentId, scope, keyring)
-  return opened && createDocumentState({ documentId, scope, ...opened }, cache)
+  const contents = openDocumentId(documentId, scope, keyring)
+  return contents && createDocumentState({ documentId, scope, ...contents }, cache)
 }
 
-function isSameScope(one: DocumentScope, other: DocumentScope): boolean {
+function isSameScope(a: DocumentScope, b: DocumentScope): boolean {
   return (
-    one.sessionId === other.sessionId &&
-    one.clientPublicKey === other.clientPublicKey &&
-    one.organizationId === other.organizationId &&
-    one.environment === other.environment
+    a.sessionId === b.sessionId &&
+    a.clientPublicKey === b.clientPublicKey &&
+    a.organizationId === b.organizationId &&
+    a.environment === b.environment
   )
 }

@@ -19,9 +19,9 @@ import type { Tenant } from './sealed-ids.ts'
 
 interface HandOffDeps {
   findDecisions: (decisionIds: string[]) => Promise<FullDecisionRow[]>
-  /** Calls the listener with decisions that can be read now; undefined = some may have come. */
+  /** Calls the listener with the ids of decisions that can be read now; undefined = any may be readable. */
   onDecided: (listener: (decisionIds: readonly string[] | undefined) => void) => () => void
-  /** SHA-256 (lower-case hex) of every live secret key of the organization and environment. */
+  /** Returns the SHA-256 (lower-case hex) of every valid secret key of the organization and environment. */
   recipientHashes: (tenant: Tenant) => Promise<string[]>
   seal: (options: { payload: unknown; secretHashes: string[] }) => string
   /** Milliseconds to wait for a decision (default 2000). */
@@ -31,8 +31,9 @@ interface HandOffDeps {
 }
 
 export interface HandOff {
-  /** Rejects with 409 where the organization has no live secret key in the environment. */
+  /** Rejects with 409 if the organization has no valid secret key in the environment. */
   checkRecipients(tenant: Tenant): Promise<void>
+  /** Waits for the decision and returns it as a sealed token. Rejects with 503 after `timeoutMs`. */
   sealResult(request: HandOffRequest): Promise<string>
   close(): void
 }
@@ -70,19 +71,19 @@ function noRecipient(): ApiError {
   })
 }
 
-// Waits for decisions with one query at a time for all of them, however many hand-offs are under way.
+// All hand-offs in progress share one query at a time.
 function createDecisionWaiter({
   findDecisions,
   onDecided,
   timeoutMs: ms = 2000,
   pollMs,
 }: HandOffDeps) {
-  const late = (decisionId: string) => () =>
+  const onTimeout = (decisionId: string) => () =>
     Promise.reject(unavailable(new Error(`no decision ${decisionId} within ${ms} ms`)))
   const decisions = createRowWaiter<string, FullDecisionRow>({
     onAdvance: onDecided,
-    // The decision follows from the request. That of a repeated request is found by the poll.
-    findsAtOnce: false,
+    // The decision is made after the request, so wait for the notification. Repeats are found by polling.
+    searchesImmediately: false,
     pollMs,
     find: (ids, found) =>
       findDecisions(ids).then((rows) => {
@@ -90,7 +91,8 @@ function createDecisionWaiter({
       }),
   })
   return {
-    waitFor: (decisionId: string) => decisions.waitFor(decisionId, { ms, late: late(decisionId) }),
+    waitFor: (decisionId: string) =>
+      decisions.waitFor(decisionId, { ms, onTimeout: onTimeout(decisionId) }),
     close: decisions.close,
   }
 }
@@ -111,7 +113,7 @@ export function tokenPayload(row: FullDecisionRow) {
   }
 }
 
-// Signals against the session. Those for it, and mere context, are read over REST.
+// The token has only risk signals. Trust and context signals are in the REST response.
 function riskSignals({ signals_fired }: FullDecisionRow) {
   return signals_fired.filter(({ role }) => role === 'risk').map(signalOf)
 }
@@ -122,10 +124,10 @@ interface RecipientsOptions {
   clock: Clock
 }
 
-// In case a change is not heard of.
+// Bounds staleness if a change notification is lost.
 const cacheMs = 5000
 
-/** Hashes of the secret keys that can open tokens of an organization in an environment. */
+/** Caches the hashes of the secret keys that can open tokens of an organization in an environment. */
 export function createRecipients({ findKeys, keyring, clock }: RecipientsOptions) {
   const cached = createLru<string, { hashes: Promise<string[]>; expiresAt: number }>(10_000)
   const idOf = ({ organizationId, environment }: Tenant) => `${organizationId}/${environment}`
@@ -147,7 +149,7 @@ export function createRecipients({ findKeys, keyring, clock }: RecipientsOptions
       hashes.catch(() => cached.delete(id))
       return hashes
     },
-    /** Reads the keys of these organizations anew; undefined = of all. */
+    /** Drops the cached keys of these organizations; undefined = of all. */
     forget(organizationIds: readonly string[] | undefined): void {
       if (!organizationIds) cached.clear()
       for (const organizationId of organizationIds ?? [])

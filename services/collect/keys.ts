@@ -15,24 +15,25 @@ export interface DocumentKeys {
   serverToClient: KeyObject
 }
 
-/** The key pair for documents that were opened at that time, epoch milliseconds. */
+/** Returns the key pair of documents opened at a time, epoch milliseconds. */
 export type ServerKeys = (master: MasterKey, openedAt: number) => ServerKeyPair
 
 const epochMs = 60 * 60 * 1000
-// The hours that documents of a session's lifetime were opened in, under a few master keys.
-const cachedKeyPairs = 100
+// Covers the hours of a session's lifetime under a few master keys.
+const maxCachedKeyPairs = 100
 
 /**
- * One key pair for each hour and master key, which any node derives alike: making one costs more than the rest of an
- * open. Documents still have keys of their own, by their client's key and the salt.
+ * Creates the cache of server key pairs. There is one per hour and master key, derived identically on any node, because
+ * a key pair costs more than the rest of an open. Documents still have separate keys, from the client's key and the
+ * salt.
  */
 export function createServerKeys(): ServerKeys {
-  const known = createLru<string, ServerKeyPair>(cachedKeyPairs)
+  const cache = createLru<string, ServerKeyPair>(maxCachedKeyPairs)
   return (master, openedAt) => {
     const epoch = Math.floor(openedAt / epochMs)
     const name = `${master.id} ${epoch}`
-    const keyPair = known.get(name) ?? deriveKeyPair(master, epoch)
-    known.set(name, keyPair)
+    const keyPair = cache.get(name) ?? deriveKeyPair(master, epoch)
+    cache.set(name, keyPair)
     return keyPair
   }
 }
@@ -49,7 +50,7 @@ function deriveKeyPair(master: MasterKey, epoch: number): ServerKeyPair {
   return { privateKey, publicKey: publicKeyOf(privateKey) }
 }
 
-// Every 255-bit number that stands for a point of order 1, 2, 4 or 8 of Curve25519 or its twist
+// Every 255-bit encoding of a point of order 1, 2, 4 or 8 of Curve25519 or its twist
 // (https://cr.yp.to/ecdh.html#validate), little-endian; the last two are p and p + 1, that is 0 and 1 again.
 const lowOrderPoints = new Set([
   '0000000000000000000000000000000000000000000000000000000000000000',
@@ -61,7 +62,9 @@ const lowOrderPoints = new Set([
   'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
 ])
 
-/** Whether an agreement with the key would come to nothing, so that everybody knew the document's keys. */
+/**
+ * Returns true for a key of low order, with which the shared secret is always zero and the document's keys are public.
+ */
 export function isLowOrder(publicKey: string): boolean {
   const bytes = Buffer.from(publicKey, 'base64url')
   // X25519 ignores the top bit (RFC 7748, section 5).

@@ -2,24 +2,24 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { createCounter } from '../../infra/counter.ts'
 import type { Shed } from './admission.ts'
 
-const allShed: Shed[] = ['session', 'request']
+const shedKinds: Shed[] = ['session', 'request']
 
 export function countShed(registry: Registry): (what: Shed) => void {
   const shed = createCounter(registry, {
     name: 'tidegate_collect_shed_total',
-    help: 'Requests answered 503 because of overload: new sessions, and requests over the limit in flight.',
-    labels: { what: allShed },
+    help: 'Requests rejected with 503 because of overload: new sessions, and requests above the in-flight limit.',
+    labels: { what: shedKinds },
   })
   return (what) => shed.inc({ what })
 }
 
-/** Counts documents by publishable key: a harvester or a monitor opens many and sends nothing. */
+/** Returns a counter of documents by publishable key. A scraper or a monitor opens many and sends nothing. */
 export function countDocuments(
   registry: Registry,
 ): (keyId: string, step: 'opened' | 'used') => void {
   const documents = new Counter({
     name: 'tidegate_collect_documents_total',
-    help: 'Documents that were opened, and those that sent a body (used), by publishable key.',
+    help: 'Documents opened and documents that sent a body (used), by publishable key.',
     labelNames: ['key_id', 'step'],
     registers: [registry],
   })
@@ -32,7 +32,7 @@ export function measureAdmission(
 ): void {
   new Gauge({
     name: 'tidegate_collect_backlog_seconds',
-    help: 'How long the oldest record has been waiting for scoring and the read model; 0 while that is not known.',
+    help: 'Age of the oldest record that scoring or the read model has not processed; 0 if unknown.',
     registers: [registry],
     collect() {
       this.set(Math.max(0, ...ages()) / 1000)
@@ -40,7 +40,7 @@ export function measureAdmission(
   })
   new Gauge({
     name: 'tidegate_collect_in_flight',
-    help: 'Collect requests whose bodies this process holds.',
+    help: 'Collect requests in flight in this process.',
     registers: [registry],
     collect() {
       this.set(inFlight())

@@ -1,6 +1,6 @@
 import type { FastifyInstance, onRequestHookHandler } from 'fastify'
 import { z } from 'zod'
-import { createBudget, overBudget } from '../../infra/access/budget.ts'
+import { createBudget, rateLimitError } from '../../infra/access/budget.ts'
 import { sourceOf } from '../../infra/access/source.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
@@ -9,13 +9,13 @@ import type { Clock } from '../../infra/ids.ts'
 const pingPath = '/v2/collect/pings/:pingId'
 const networkCheckPath = '/v2/collect/network-checks'
 
-/** For their preflights. */
+/** Paths that need preflights, by method. */
 export const networkPaths = { get: [pingPath], post: [networkCheckPath] }
 
 const pingId = /^[A-Za-z0-9_-]{1,128}$/
 const maxCheckBytes = 4096
 
-/** Both store nothing, because no part of the server reads what a client finds out about its network. */
+/** Adds the ping and the network check. Neither stores anything, because no part of the server uses the results. */
 export function networkRoutes(app: FastifyInstance, { clock }: { clock: Clock }): void {
   const auth = limitKeyless(clock)
   endpoint(app, {
@@ -23,7 +23,8 @@ export function networkRoutes(app: FastifyInstance, { clock }: { clock: Clock })
     auth,
     operationId: 'pingCollect',
     tag: 'Collect',
-    summary: 'Measure the way to the server',
+    summary: 'Ping the server',
+    description: 'Needs no key. Measures the network path to the server; nothing is stored.',
     params: z.object({ pingId: z.string().meta({ pattern: pingId.source }) }),
     answers: { 204: z.null() },
     errors: [404, 429],
@@ -39,21 +40,24 @@ export function networkRoutes(app: FastifyInstance, { clock }: { clock: Clock })
     operationId: 'reportNetworkCheck',
     tag: 'Collect',
     summary: 'Report a network check',
-    body: z.record(z.string(), z.unknown()).describe('At most 4 KiB.'),
+    description: 'Needs no key. Accepts the report without storing it.',
+    body: z
+      .record(z.string(), z.unknown())
+      .describe('Result of the check, at most 4 KiB. Not stored.'),
     answers: { 202: z.object({ ack: z.literal(true) }) },
     errors: [429],
     run: (_request, { reply }) => reply.code(202).send({ ack: true }),
   })
 }
 
-// Requests without a key that are answered, of each source and of all together, in this process.
-const keyless = { source: { perSecond: 10, burst: 50 }, all: { perSecond: 500, burst: 1000 } }
+// Requests without a key, per source and for all sources together, in this process.
+const keylessRates = { source: { perSecond: 10, burst: 50 }, all: { perSecond: 500, burst: 1000 } }
 
 function limitKeyless(clock: Clock): onRequestHookHandler {
-  const ofSource = createBudget({ clock, ...keyless.source })
-  const ofAll = createBudget({ clock, ...keyless.all })
+  const sourceBudget = createBudget({ clock, ...keylessRates.source })
+  const totalBudget = createBudget({ clock, ...keylessRates.all })
   return ({ ip }, _reply, done) => {
-    const isWithin = ofSource.spend(sourceOf(ip)) && ofAll.spend('all')
-    done(isWithin ? undefined : overBudget())
+    const isWithinLimits = sourceBudget.spend(sourceOf(ip)) && totalBudget.spend('all')
+    done(isWithinLimits ? undefined : rateLimitError())
   }
 }

@@ -1,52 +1,57 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { nonceBytes } from '../../infra/wire/collect/protocol.ts'
 
-// Layout: seq u32 | issued at u48 | MAC 16, big-endian. The MAC covers the document id, so a nonce says without
-// any state on the server which body of which document may come next. The time's top bit, which no time of ours
-// has, says that no batch of the document was accepted yet.
+/*
+ * Stateless nonces: each says which body of which document comes next, authenticated by a MAC that covers the document
+ * id.
+ *
+ * Layout: seq u32 | issued at u48 | MAC 16, big-endian. The top bit of the time, which no real time uses, is set until
+ * a batch of the document is accepted.
+ */
 const seqBytes = 4
 const contentBytes = seqBytes + 6
 const macBytes = nonceBytes - contentBytes
 const noBatchYetBit = 2 ** 47
-/** Events carry the number as a signed 32-bit integer. */
+/** Maximum sequence number: events store it as a signed 32-bit integer. */
 export const maxSeq = 0x7fff_ffff
 
 export interface NonceContents {
   seq: number
-  /** No batch of the document was accepted before it: the first one's answer carries the fingerprint. */
+  /** No batch of the document was accepted before. The response to the first batch carries the fingerprint. */
   noBatchYet: boolean
 }
 
-/** A document, by what its nonces are bound to. */
+/** Document that the nonces belong to. */
 interface NonceOwner {
   nonceKey: KeyObject
   documentId: string
 }
 
 interface NonceState extends NonceOwner {
-  /** The nonce that was handed out last. When it comes back, its MAC need not be computed once more. */
-  issued: { nonce: Buffer; contents: NonceContents } | undefined
+  /** Last nonce that was issued; its MAC need not be computed again when it returns. */
+  lastNonce: { nonce: Buffer; contents: NonceContents } | undefined
 }
 
+/** Issues a nonce, remembers it in `state` and returns it as base64url. */
 export function handOutNonce(
   state: NonceState,
   { contents, now }: { contents: NonceContents; now: number },
 ): string {
   const nonce = issueNonce(state, { ...contents, now })
-  state.issued = { nonce, contents }
+  state.lastNonce = { nonce, contents }
   return nonce.toString('base64url')
 }
 
-/** What a nonce of the document says; undefined for a nonce that we did not issue. */
+/** Returns the contents of a nonce; undefined if it was not issued for the document. */
 export function nonceContents(state: NonceState, nonce: Buffer): NonceContents | undefined {
-  return state.issued?.nonce.equals(nonce) ? state.issued.contents : readNonce(state, nonce)
+  return state.lastNonce?.nonce.equals(nonce) ? state.lastNonce.contents : readNonce(state, nonce)
 }
 
 export function issueNonce(
   { nonceKey, documentId }: NonceOwner,
   { seq, noBatchYet, now }: NonceContents & { now: number },
 ): Buffer {
-  // Not from Node's pool: the newest nonce stays with its document, and would hold 8 KiB of pool in memory.
+  // Not from Node's buffer pool: the cached nonce would keep 8 KiB of pool in memory.
   const nonce = Buffer.allocUnsafeSlow(nonceBytes)
   nonce.writeUInt32BE(seq, 0)
   nonce.writeUIntBE(noBatchYet ? now + noBatchYetBit : now, seqBytes, 6)

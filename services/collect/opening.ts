@@ -18,10 +18,11 @@ import { agentHostOf, documentSignature } from './signature.ts'
 
 export interface OpeningSession extends ResumeFacts {
   resumed: boolean
-  /** What the client presented, strongest first. */
-  presented: string[]
+  /** Continuity ids that the client presented, most trusted first. */
+  presentedIds: string[]
 }
 
+/** Document that is being opened. */
 export interface OpenedDocument {
   request: FastifyRequest<{ Body: OpenBody }>
   session: OpeningSession
@@ -31,12 +32,12 @@ export interface OpenedDocument {
   signatures: CollectDeps['signatures']
 }
 
-export interface MarkedEvent {
+export interface EventRecord {
   event: TrafficEvent
   meta: EventMeta
 }
 
-export function sessionOpened({ request, session, state, principal }: OpenedDocument): MarkedEvent {
+export function sessionOpened({ request, session, state, principal }: OpenedDocument): EventRecord {
   const { scope, facts } = state
   const data = {
     session_id: scope.sessionId,
@@ -47,7 +48,7 @@ export function sessionOpened({ request, session, state, principal }: OpenedDocu
     platform: facts.platform,
     sdk_name: request.body.sdk.name,
     sdk_version: request.body.sdk.version,
-    continuity_ids: session.presented,
+    continuity_ids: session.presentedIds,
     continuity_id: facts.continuityId,
   }
   const eventId = derivedId('opn', scope.sessionId)
@@ -64,7 +65,7 @@ export function documentOpened({
   challenges,
   principal,
   signatures,
-}: OpenedDocument): MarkedEvent {
+}: OpenedDocument): EventRecord {
   const { scope, facts, documentIdHash } = state
   const { page } = request.body
   const signature = documentSignature(request, { ...signatures, now: facts.openedAt })

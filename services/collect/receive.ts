@@ -1,10 +1,10 @@
 import { createDecipheriv, createHmac, hash } from 'node:crypto'
-import { type Budget, overBudget } from '../../infra/access/budget.ts'
+import { type Budget, rateLimitError } from '../../infra/access/budget.ts'
 import type { PublishablePrincipal } from '../../infra/access/principal.ts'
 import { ApiError, invalidField, unavailable } from '../../infra/errors/errors.ts'
 import type { DomainEvent } from '../../infra/event-store/event.ts'
 import { derivedId } from '../../infra/ids.ts'
-import { within } from '../../infra/timing.ts'
+import { withTimeout } from '../../infra/timing.ts'
 import {
   associatedData,
   type BatchResponse,
@@ -18,7 +18,7 @@ import {
   sessionLifetimeMs,
 } from '../../infra/wire/collect/protocol.ts'
 import { retrySeconds } from './admission.ts'
-import { appendClaimed, type Claim, isHeldBy } from './claims.ts'
+import { appendClaimed, type Claim, isSameBody } from './claims.ts'
 import {
   type AcceptedBody,
   checkNotErased,
@@ -26,7 +26,7 @@ import {
   documentKeysOf,
   findDocument,
   type LastBody,
-  ownQuestionsOf,
+  privateQuestionsOf,
   type ServerDocument,
 } from './documents.ts'
 import { handOutNonce, maxSeq, type NonceContents, nonceContents } from './nonces.ts'
@@ -41,23 +41,28 @@ import {
 } from './requests.ts'
 import { sealContinuity } from './sealed-ids.ts'
 
+/*
+ * Receives the encrypted bodies of documents (page loads and app launches): batches of observations, and hand-offs,
+ * whose response is the sealed token with the decision. The number of each body is claimed, see claims.ts.
+ */
+
 export interface ReceiveOptions {
   deps: CollectDeps
   cache: DocumentCache
-  /** By document. */
+  /** Budget of each document. */
   handOffs: Pick<Budget, 'spend'>
 }
 
-// A token stands for a visit. A page needs one for each form that it sends.
-const handOffPauseSeconds = 5
-export const handOffsOfDocument = { perSecond: 1 / handOffPauseSeconds, burst: 10 }
+// A page needs one token for each form that it sends.
+const handOffIntervalSeconds = 5
+export const handOffBudget = { perSecond: 1 / handOffIntervalSeconds, burst: 10 }
 
-// Leaves time for the way back, and for timers that a busy process is late with.
-const answerShare = 0.8
+// The rest of the timeout is left for the network and for late timers of a busy process.
+const responseShare = 0.8
 
 /**
- * Receives a hand-off. Throws 503 in time, counted from when the request came; the work then goes on, and the same
- * bytes get its answer.
+ * Receives a hand-off. Throws 503 before the timeout, which counts from the arrival of the request. The work continues
+ * then, so that a retry with the same bytes gets its result.
  */
 export async function receiveResult(
   request: BodyRequest,
@@ -65,14 +70,15 @@ export async function receiveResult(
   { elapsedTime }: { elapsedTime: number },
 ): Promise<string> {
   const { handOffTimeoutMs: ms = 2000, random } = options.deps
-  const late = () => unavailable(new Error(`no hand-off within ${ms} ms`), retrySeconds(random))
+  const timeoutError = () =>
+    unavailable(new Error(`no hand-off within ${ms} ms`), retrySeconds(random))
   const work = receiveBody(request, 'results', options)
-  return within(work, Math.max(0, ms * answerShare - elapsedTime), late)
+  return withTimeout(work, Math.max(0, ms * responseShare - elapsedTime), timeoutError)
 }
 
 /**
- * Receives the next body of a document, and returns the JSON answer. The last body again is answered as before; an
- * older one, or another body under a number that is taken, is refused with 409.
+ * Receives the next body of a document and returns the JSON response. A repeat of the last body gets the same response.
+ * Throws 409 for an older body, and for another body under a number that is taken.
  */
 export async function receiveBody(
   request: BodyRequest,
@@ -91,62 +97,62 @@ export async function receiveBody(
   const document = findDocument(documentId, scope, { cache, keyring: deps.keyring, now })
   checkPlatform(principal, document.facts.platform)
 
-  // 2. Check the sequence: the nonce says which number the body has.
+  // 2. Check the sequence. The nonce holds the body's number.
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
   const frame = readFrame(bytes)
   const { seq, noBatchYet } = checkSequence(document, frame, headerSeq)
   const body = { kind, seq, noBatchYet, bodyHash: hash('sha256', bytes, 'hex'), receivedAt: now }
-  if (document.last && seq <= document.last.seq)
-    return repeatAnswer(document, document.last, body, deps)
+  if (document.lastBody && seq <= document.lastBody.seq)
+    return repeatResponse(document, document.lastBody, body, deps)
 
-  // 3. Decrypt it. From here on the same bytes wait for this answer.
+  // 3. Decrypt it. From here on, repeats of the same bytes wait for this response.
   const payload = decrypt(document, frame, body)
-  const accepted: LastBody = { ...body, answer: undefined }
-  const previous = document.last
-  const take = async () => {
+  const lastBody: LastBody = { ...body, response: undefined }
+  const previous = document.lastBody
+  const storeAndRespond = async () => {
     try {
-      // 4. Check that it can be taken now. A body that is refused here has used no number.
-      await checkTakes(document, kind, options)
+      // 4. Check that it can be accepted now. A body that is refused here does not use up its number.
+      await checkAcceptable(document, kind, options)
       // 5. Claim the number and append the event.
-      accepted.receivedAt = await store(document, { accepted, payload, request, principal, deps })
+      lastBody.receivedAt = await store(document, lastBody, { payload, request, principal, deps })
     } catch (error) {
-      if (document.last === accepted) document.last = previous
+      if (document.lastBody === lastBody) document.lastBody = previous
       throw error
     }
-    // 6. Answer.
-    return answerOf(document, accepted, deps)
+    // 6. Respond.
+    return responseTo(document, lastBody, deps)
   }
-  document.last = accepted
-  return rememberAnswer(accepted, take())
+  document.lastBody = lastBody
+  return rememberResponse(lastBody, storeAndRespond())
 }
 
-// A failure is not kept, so that a repeat asks again.
-async function rememberAnswer(accepted: LastBody, answer: Promise<string>): Promise<string> {
-  accepted.answer = answer
+// A failure is not remembered, so that a repeat tries again.
+async function rememberResponse(lastBody: LastBody, response: Promise<string>): Promise<string> {
+  lastBody.response = response
   try {
-    return await answer
+    return await response
   } catch (error) {
-    if (accepted.answer === answer) accepted.answer = undefined
+    if (lastBody.response === response) lastBody.response = undefined
     throw error
   }
 }
 
-async function repeatAnswer(
+async function repeatResponse(
   document: ServerDocument,
-  last: LastBody,
+  lastBody: LastBody,
   { kind, seq, bodyHash }: AcceptedBody,
   deps: CollectDeps,
 ): Promise<string> {
-  if (seq !== last.seq || kind !== last.kind || bodyHash !== last.bodyHash)
-    throw sequenceMismatch(last.seq + 1, seq)
-  const claim = claimOf(document, last)
-  const [answer, newest] = await Promise.all([
-    rememberAnswer(last, last.answer ?? answerOf(document, last, deps)),
+  if (seq !== lastBody.seq || kind !== lastBody.kind || bodyHash !== lastBody.bodyHash)
+    throw sequenceMismatch(lastBody.seq + 1, seq)
+  const claim = claimOf(document, lastBody)
+  const [response, newest] = await Promise.all([
+    rememberResponse(lastBody, lastBody.response ?? responseTo(document, lastBody, deps)),
     deps.claims.claim(claim),
   ])
-  // Another process may have taken bodies since.
-  checkHeld(newest, claim)
-  return answer
+  // Another process may have accepted a later body.
+  checkClaim(newest, claim)
+  return response
 }
 
 function readFrame(body: Buffer): Frame {
@@ -186,7 +192,7 @@ function sessionReset(): ApiError {
   })
 }
 
-/** Raw-deflated JSON as the client says; not looked into here. */
+/** Returns the decrypted payload, which clients send as raw-deflated JSON. It is not parsed here. */
 function decrypt(
   document: ServerDocument,
   frame: Frame,
@@ -206,7 +212,8 @@ function decrypt(
   }
 }
 
-async function checkTakes(
+/** Throws 429 above the hand-off budget, 409 without a secret key to seal for, and 410 for an erased session. */
+async function checkAcceptable(
   { documentIdHash, scope }: ServerDocument,
   kind: BodyKind,
   { deps, handOffs }: ReceiveOptions,
@@ -219,12 +226,11 @@ async function checkTakes(
 }
 
 const tooManyHandOffs = () =>
-  overBudget(handOffPauseSeconds, {
+  rateLimitError(handOffIntervalSeconds, {
     message: 'This document hands off more often than pages need to.',
   })
 
-interface Storing {
-  accepted: AcceptedBody
+interface StoreParts {
   payload: Buffer
   request: BodyRequest
   principal: PublishablePrincipal
@@ -232,18 +238,20 @@ interface Storing {
 }
 
 /**
- * Returns when the body was first received, which is earlier where another process took the same bytes. Throws 409
- * where another body has the number, or a later number is taken.
+ * Claims the number of the body and appends its event. Returns the time when the body was first received, which is
+ * earlier if another process accepted the same bytes. Throws 409 if another body has the number or a later number is
+ * taken.
  */
 async function store(
   document: ServerDocument,
-  { accepted, payload, request, principal, deps }: Storing,
+  body: AcceptedBody,
+  { payload, request, principal, deps }: StoreParts,
 ): Promise<number> {
   const { sessionId, organizationId, environment } = document.scope
-  const { eventId, decisionId } = idsOf(document, accepted)
-  if (accepted.seq === 1) {
+  const { eventId, decisionId } = idsOf(document, body)
+  if (body.seq === 1) {
     deps.countDocument?.(principal.keyId, 'used')
-    deps.admission.begun.awaits(sessionId, decisionId)
+    deps.admission.pendingSessions.awaitDecision(sessionId, decisionId)
   }
   const recordAt = (receivedAt: number) => {
     const data = {
@@ -252,22 +260,22 @@ async function store(
       environment,
       event_id: eventId,
       document_id_hash: document.documentIdHash,
-      seq: accepted.seq,
+      seq: body.seq,
       received_at: receivedAt,
       ip_address: ipAddressOf(request, principal),
       user_agent: userAgentOf(request),
-      body_hash: accepted.bodyHash,
+      body_hash: body.bodyHash,
       payload,
     }
     const event: DomainEvent =
-      accepted.kind === 'batches'
+      body.kind === 'batches'
         ? { type: 'BatchReceived', data }
         : { type: 'ResultRequested', data: { ...data, decision_id: decisionId } }
     return deps.codec.toRecord(event, metaOf(document, { eventId, time: receivedAt }))
   }
-  const claim = claimOf(document, accepted)
+  const claim = claimOf(document, body)
   const newest = await appendClaimed(deps, { claim, recordAt })
-  checkHeld(newest, claim)
+  checkClaim(newest, claim)
   return newest.receivedAt
 }
 
@@ -282,43 +290,43 @@ const claimOf = (
   receivedAt,
 })
 
-function checkHeld(newest: Claim, claim: Claim): void {
-  if (!isHeldBy(newest, claim)) throw sequenceMismatch(newest.seq + 1, claim.seq)
+function checkClaim(newest: Claim, claim: Claim): void {
+  if (!isSameBody(newest, claim)) throw sequenceMismatch(newest.seq + 1, claim.seq)
 }
 
 const idPrefixes = { batches: 'bat', results: 'res' } as const
 
-/** The same for the same bytes, whichever process gets them, so that a retry asks for the same decision. */
+/** Returns ids derived from the bytes, so that a retry at any process asks for the same decision. */
 function idsOf({ documentIdHash }: ServerDocument, { kind, seq, bodyHash }: AcceptedBody) {
   const eventId = derivedId(idPrefixes[kind], documentIdHash, String(seq), bodyHash)
   return { eventId, decisionId: derivedId('evt', eventId) }
 }
 
-async function answerOf(
+async function responseTo(
   document: ServerDocument,
-  accepted: AcceptedBody,
+  body: AcceptedBody,
   deps: CollectDeps,
 ): Promise<string> {
-  const answer =
-    accepted.kind === 'batches'
-      ? acknowledge(document, accepted, deps)
-      : await handOff(document, accepted, deps)
-  return JSON.stringify(answer)
+  const response =
+    body.kind === 'batches'
+      ? acknowledge(document, body, deps)
+      : await handOff(document, body, deps)
+  return JSON.stringify(response)
 }
 
 function acknowledge(
   document: ServerDocument,
-  accepted: AcceptedBody,
+  body: AcceptedBody,
   deps: CollectDeps,
 ): BatchResponse {
-  const nonce = nextNonce(document, accepted)
+  const nonce = nextNonce(document, body)
   return {
     ack: true,
     nonce,
-    seq: accepted.seq,
-    ...(accepted.noBatchYet && {
-      fingerprint: fingerprintOf(document, { accepted, nonce, deps }),
-      engineQuestions: ownQuestionsOf(document),
+    seq: body.seq,
+    ...(body.noBatchYet && {
+      fingerprint: fingerprintOf(document, { body, nonce, deps }),
+      engineQuestions: privateQuestionsOf(document),
     }),
     next: { intervalMs: deps.batchIntervalMs ?? 2000 },
   }
@@ -326,15 +334,15 @@ function acknowledge(
 
 function fingerprintOf(
   document: ServerDocument,
-  { accepted, nonce, deps }: { accepted: AcceptedBody; nonce: string; deps: CollectDeps },
+  { body, nonce, deps }: { body: AcceptedBody; nonce: string; deps: CollectDeps },
 ): Fingerprint {
   const { scope, facts } = document
   const { sessionId } = scope
-  const timestamp = accepted.receivedAt
-  // A repeat gets the same text from a process that does not remember the first answer.
+  const timestamp = body.receivedAt
+  // Deterministic, so that a repeat gets the same text from any process.
   const random = (size: number) => documentBytes(document, size)
   const stateId = sealContinuity(facts.continuityId, scope, { keyring: deps.keyring, random })
-  const text = fingerprintText({ sessionId, stateId, timestamp }, { seq: accepted.seq, nonce })
+  const text = fingerprintText({ sessionId, stateId, timestamp }, { seq: body.seq, nonce })
   return {
     ready: true,
     timestamp,
@@ -344,7 +352,8 @@ function fingerprintOf(
   }
 }
 
-// The same bytes each time: they seal only the document's one continuity id.
+// Deterministic bytes in place of random ones. That is safe, because they seal only one text: the document's continuity
+// id.
 function documentBytes({ master, documentId }: ServerDocument, size: number): Buffer {
   const digest = createHmac('sha256', master.secretKey('collect-fingerprint'))
     .update(documentId)
@@ -354,16 +363,16 @@ function documentBytes({ master, documentId }: ServerDocument, size: number): Bu
 
 async function handOff(
   document: ServerDocument,
-  accepted: AcceptedBody,
+  body: AcceptedBody,
   deps: CollectDeps,
 ): Promise<ResultResponse> {
   const { sessionId, organizationId, environment } = document.scope
-  const { decisionId } = idsOf(document, accepted)
+  const { decisionId } = idsOf(document, body)
   const sealedToken = await deps.sealResult({ decisionId, sessionId, organizationId, environment })
-  const nonce = nextNonce(document, accepted)
-  const text = resultText({ sessionId, sealedToken }, { seq: accepted.seq, nonce })
-  const responseHmacText = responseHmac(document, text)
-  return { sessionId, sealedToken, nonce, integrity: { responseHmac: responseHmacText } }
+  const nonce = nextNonce(document, body)
+  const text = resultText({ sessionId, sealedToken }, { seq: body.seq, nonce })
+  const integrity = { responseHmac: responseHmac(document, text) }
+  return { sessionId, sealedToken, nonce, integrity }
 }
 
 function nextNonce(

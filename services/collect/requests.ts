@@ -8,7 +8,7 @@ import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { DataKeys } from '../../infra/event-store/data-keys.ts'
 import type { EventMeta } from '../../infra/event-store/event.ts'
 import { unsupportedContentType, unsupportedEncoding } from '../../infra/http/error-response.ts'
-import { isPlain } from '../../infra/http/json-body.ts'
+import { isUncompressed } from '../../infra/http/json-body.ts'
 import type { Clock, Random } from '../../infra/ids.ts'
 import { shortenedAddress } from '../../infra/ip/network.ts'
 import type { EventLog } from '../../infra/log/port.ts'
@@ -32,25 +32,25 @@ export interface HandOffRequest extends Tenant {
 export interface CollectDeps extends VolumeLimits {
   log: Pick<EventLog<Claim>, 'append' | 'appendIf'>
   codec: EventCodec
-  auth: Pick<KeyAuth, 'requirePublishable' | 'refundOtherClient' | 'publishable'>
+  auth: Pick<KeyAuth, 'requirePublishable' | 'refundWrongClient' | 'publishable'>
   keyring: Keyring
   clock: Clock
   random: Random
-  /** Keys of sessions: the events of each session are encrypted under its own. */
-  dataKeys: Pick<DataKeys, 'get' | 'ensure' | 'newSession' | 'giveUp'>
-  /** Over all processes (claims.ts). */
+  /** Keys that encrypt the personal data in events, one per session. */
+  dataKeys: Pick<DataKeys, 'get' | 'ensure' | 'newSession' | 'discard'>
+  /** Sequence numbers over all processes, see claims.ts. */
   claims: Claims
   admission: Admission
-  /** Rejects with 409 where no secret key could open a token. */
+  /** Rejects with 409 if there is no secret key that could open a token. */
   checkRecipients: (tenant: Tenant) => Promise<void>
   /** Waits for the decision and seals it; rejects with 503 when it does not come in time. See hand-off.ts. */
   sealResult: (request: HandOffRequest) => Promise<string>
-  /** From when a result is received until it is answered, with 503 if need be, milliseconds (default 2000). */
+  /** Maximum time for a hand-off before 503, milliseconds (default 2000). */
   handOffTimeoutMs?: number
   batchIntervalMs?: number
-  /** Default: nobody counts. */
+  /** Counts documents by publishable key. */
   countDocument?: (keyId: string, step: 'opened' | 'used') => void
-  /** How signatures of requests are checked. */
+  /** Rules for Web Bot Auth signatures. */
   signatures: Pick<SignatureRules, 'baseUrls' | 'maxLifetimeMs'>
 }
 
@@ -63,12 +63,12 @@ export interface BodyParams {
 
 export type BodyRequest = FastifyRequest<{ Params: BodyParams }>
 
-/** preParsing: 415 for any other content type, or for an encoding, before a byte of the body is read. */
+/** preParsing hook. 415 for another content type or a content encoding, before the body is read. */
 export const requireBinary: preParsingHookHandler = (request, _reply, _payload, done) => {
   const type = request.headers['content-type'] ?? ''
-  const binary = type === binaryType || type.split(';', 1)[0]?.trim().toLowerCase() === binaryType
-  if (!binary) done(unsupportedContentType(binaryType))
-  else done(isPlain(request) ? null : unsupportedEncoding())
+  const isBinary = type === binaryType || type.split(';', 1)[0]?.trim().toLowerCase() === binaryType
+  if (!isBinary) done(unsupportedContentType(binaryType))
+  else done(isUncompressed(request) ? null : unsupportedEncoding())
 }
 
 const clientKeyPattern = /^[A-Za-z0-9_-]{43}$/
@@ -81,7 +81,7 @@ export function readBodyHeaders(request: BodyRequest, kind: BodyKind) {
   }
 }
 
-// Any positive whole number is valid. One that is not the expected number is out of sequence instead.
+// Any positive integer is valid here; an unexpected one is refused later as out of sequence.
 function readSeq(request: FastifyRequest): number {
   return Math.min(
     Number(header(request, headerNames.batchSeq, seqPattern)),
@@ -101,9 +101,9 @@ function invalidHeader(name: string, issue: string): ApiError {
 }
 
 /**
- * A key's client target binds the platform, since a page could otherwise report what only an app can see. Throws 403
- * when a native key is used by another platform's SDK, which costs no units (see refundOtherClient), and 422 when a
- * browser key is used by an app's.
+ * Throws if the key's client target does not allow the platform; otherwise a page could report what only an app can
+ * see. 403 when another platform's SDK uses a native key, which costs no units (see refundWrongClient), and 422 when an
+ * app's SDK uses a browser key.
  */
 export function checkPlatform(
   { clientTarget }: PublishablePrincipal,
@@ -127,14 +127,14 @@ export function ipAddressOf(
   request: Pick<FastifyRequest, 'ip'>,
   { shortensAddresses }: Pick<PublishablePrincipal, 'shortensAddresses'>,
 ): string {
-  return shortensAddresses ? shortenedAddress(request.ip) : wholeAddressOf(request)
+  return shortensAddresses ? shortenedAddress(request.ip) : unmappedAddressOf(request)
 }
 
-/** IPv4 where an IPv6 socket only carries it (`::ffff:203.0.113.9`). */
-function wholeAddressOf({ ip }: Pick<FastifyRequest, 'ip'>): string {
+/** Returns the IPv4 address of an IPv4-mapped IPv6 address (`::ffff:203.0.113.9`), and any other unchanged. */
+function unmappedAddressOf({ ip }: Pick<FastifyRequest, 'ip'>): string {
   if (!ip.toLowerCase().startsWith(mappedPrefix)) return ip
-  const carried = ip.slice(mappedPrefix.length)
-  return isIPv4(carried) ? carried : ip
+  const mapped = ip.slice(mappedPrefix.length)
+  return isIPv4(mapped) ? mapped : ip
 }
 
 export function userAgentOf({ headers }: Pick<FastifyRequest, 'headers'>): string {
@@ -156,7 +156,7 @@ export function clientHintsOf({
   return hints
 }
 
-/** Header names in the order and case received, because both differ between HTTP stacks. */
+/** Returns header names in the order and case received, because both differ between HTTP stacks. */
 export function headerOrderOf({ raw }: Pick<FastifyRequest, 'raw'>): string[] {
   return raw.rawHeaders.filter((_, index) => index % 2 === 0).slice(0, maxHeaders)
 }

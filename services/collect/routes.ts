@@ -11,14 +11,14 @@ import { maxBodyBytes, sessionsPath } from '../../infra/wire/collect/protocol.ts
 import { limitInFlight } from './admission.ts'
 import {
   addPreflight,
-  answerOrigin,
+  allowOrigin,
   answerStrayPreflight,
   errorCors,
-  refuseOrigin,
+  removeCorsHeaders,
 } from './cors.ts'
 import { createDocumentCache, type DocumentCache } from './documents.ts'
 import { networkPaths, networkRoutes } from './network.ts'
-import { handOffsOfDocument, type ReceiveOptions, receiveBody, receiveResult } from './receive.ts'
+import { handOffBudget, type ReceiveOptions, receiveBody, receiveResult } from './receive.ts'
 import { type BodyParams, binaryType, type CollectDeps, requireBinary } from './requests.ts'
 import {
   batchHeadersSchema,
@@ -39,14 +39,14 @@ const openBodyLimit = 256 * 1024
 const jsonType = 'application/json; charset=utf-8'
 const tag = 'Collect'
 
-/** The collect protocol (docs/reference/collect-protocol.md), in a scope of its own for CORS and the binary parser. */
+/** Adds the collect protocol (docs/reference/collect-protocol.md), in a Fastify scope with CORS and a binary parser. */
 export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
   const cache = createDocumentCache()
-  const handOffs = createBudget({ clock: deps.clock, ...handOffsOfDocument })
+  const handOffs = createBudget({ clock: deps.clock, ...handOffBudget })
   app.addErrorHeaders(errorCors)
   app.addHook('onRequest', answerStrayPreflight)
   app.register(async (scope) => {
-    scope.addHook('onRequest', answerOrigin)
+    scope.addHook('onRequest', allowOrigin)
     addPreflight(
       scope,
       [sessionsPath, batchesPath, resultsPath, ...networkPaths.post],
@@ -55,8 +55,8 @@ export function collectRoutes(app: FastifyInstance, deps: CollectDeps): void {
     addPreflight(scope, networkPaths.get, 'GET, OPTIONS')
     networkRoutes(scope, deps)
     scope.register(async (keyed) => {
-      keyed.addHook('onError', refuseOrigin)
-      keyed.addHook('onError', deps.auth.refundOtherClient)
+      keyed.addHook('onError', removeCorsHeaders)
+      keyed.addHook('onError', deps.auth.refundWrongClient)
       limitInFlight(keyed, deps.admission)
       limitVolume(keyed, deps)
       const onRequest = deps.auth.requirePublishable()
@@ -80,15 +80,17 @@ function sessionRoute(app: FastifyInstance, options: RouteOptions): void {
     frequent: true,
     operationId: 'openCollectSession',
     tag,
-    summary: 'Open a session or a further document of it',
+    summary: 'Open a session or document',
+    description:
+      'Opens a new session or, with a `resumeToken`, another document of an existing one.',
     body: openBodySchema,
     answers: { 200: openResponseSchema },
     async run(request, { reply }) {
-      const { answer, continuity } = await openSession(request, options)
+      const { response, continuity } = await openSession(request, options)
       return reply
         .header('set-cookie', continuityCookie(continuity))
         .header('cache-control', 'no-store')
-        .send(answer)
+        .send(response)
     },
   })
 }
@@ -102,7 +104,7 @@ const bodyOptions = {
   validatorCompiler: acceptAll,
 }
 
-// No endpoints: bodies are bytes and nothing else, and validation by schema would be most of the cost.
+// Plain routes instead of `endpoint`: bodies are opaque bytes, and schema validation would be most of the cost.
 function bodyRoutes(
   app: FastifyInstance,
   options: RouteOptions & Pick<ReceiveOptions, 'handOffs'>,
@@ -118,10 +120,12 @@ function bodyRoutes(
       { ...bodyOptions, onRequest: options.onRequest, schema },
       async (request, reply) => sendJson(reply, await receive(request, options, reply)),
     )
-  route(batchesPath, (request, all) => receiveBody(request, 'batches', all), {
+  route(batchesPath, (request, receiveOptions) => receiveBody(request, 'batches', receiveOptions), {
     operationId: 'sendCollectBatch',
     tags: [tag],
-    summary: 'Send an encrypted observation batch',
+    summary: 'Send an observation batch',
+    description:
+      'Takes observations encrypted for the document. A repeated body gets the same response.',
     headers: batchHeadersSchema,
     ...encrypted,
     response: { 200: batchResponseSchema, ...bodyErrors },
@@ -129,7 +133,8 @@ function bodyRoutes(
   route(resultsPath, receiveResult, {
     operationId: 'handOffCollectSession',
     tags: [tag],
-    summary: 'Hand the session off: the sealed token',
+    summary: 'Hand off a session',
+    description: 'Takes the last observations and returns the sealed token with the decision.',
     headers: resultHeadersSchema,
     ...encrypted,
     response: { 200: resultResponseSchema, ...bodyErrors },

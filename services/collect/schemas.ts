@@ -7,7 +7,7 @@ export const binaryBodySchema = z.any().meta({ type: 'string', format: 'binary' 
 const clientKey = z
   .string()
   .regex(/^[A-Za-z0-9_-]{43}$/)
-  .describe("The document's clientPublicKey.")
+  .describe('`clientPublicKey` of the document.')
 
 export const bodyParamsSchema = z.object({
   sessionId: pathId('sid'),
@@ -18,7 +18,7 @@ export const resultHeadersSchema = z.object({ [headerNames.clientKey]: clientKey
 
 export const batchHeadersSchema = z.object({
   [headerNames.clientKey]: clientKey,
-  [headerNames.batchSeq]: z.int().min(1).describe("The sequence number in the body's nonce."),
+  [headerNames.batchSeq]: z.int().min(1).describe('Sequence number, as in the nonce of the body.'),
 })
 
 const address = z
@@ -36,7 +36,7 @@ const referrer = z
   .nullish()
   .transform((text) => (text ? (storedUrl(text) ?? null) : null))
 
-// Many encoders write null for a member that is absent.
+// Many JSON encoders write null for an absent member.
 const absentOr = <T extends z.ZodType>(member: T) =>
   member.nullish().transform((value) => value ?? undefined)
 
@@ -45,7 +45,7 @@ const name = z
   .min(1)
   .max(100)
   .regex(/^\P{Cc}*$/u, 'must have no control characters')
-  // \p is not known to the regular expressions of every language that reads the interface description.
+  // OpenAPI tools of some languages do not support \p.
   .meta({ pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*$' })
 
 const onWeb = {
@@ -67,7 +67,7 @@ export const openBodySchema = z
   .refine(({ sdk, page }) => sdk.platform !== 'web' || page !== undefined, {
     path: ['page'],
     message: 'is required when sdk.platform is web',
-    // Other members may be invalid, but these two must be valid for the check to mean anything.
+    // Runs if these two members are valid, even when others are not.
     when: ({ issues }) =>
       issues.every(({ path: [member] = [] }) => member && !/^(sdk|page)$/.test(String(member))),
   })
@@ -75,21 +75,21 @@ export const openBodySchema = z
 
 export type OpenBody = z.infer<typeof openBodySchema>
 
-/** The stored address where there is no page, as in an app. */
+/** Stored URL if there is no page, as in an app. */
 export const noPage = 'about:blank'
 
 const maxLength = 2048
-// Parsing a long one takes tens of milliseconds, and what is behind is not stored.
-const maxRead = 16 * 1024
+// Longer URLs take tens of milliseconds to parse, and the rest is not stored anyway.
+const maxParsedLength = 16 * 1024
 
 /**
- * A page's address as it is stored: an absolute URI of at most 2048 characters without user name or password.
- * What is longer loses its query and fragment, and then its path. Of addresses without a host (data:, file:,
- * blob:, ...) only the scheme is stored, because the rest is content, a path on somebody's disk or a random
- * name; a blob: has the origin that made it as well. Undefined for a text that is no URL.
+ * Returns a page's URL in the form that is stored: an absolute URI of at most 2,048 characters without user name or
+ * password. A longer one loses its query and fragment, and then its path. For URLs without a host (data:, file:, blob:
+ * and others) only the scheme is stored, because the rest is content, a local path or a random name; blob: URLs also
+ * keep the origin. Returns undefined for an invalid URL.
  */
 export function storedUrl(text: string): string | undefined {
-  const url = URL.parse(text.slice(0, maxRead))
+  const url = URL.parse(text.slice(0, maxParsedLength))
   if (!url) return undefined
   if (url.protocol === 'about:') return noPage
   const stored = url.host === '' || url.protocol === 'file:' ? withoutPath(url) : shortened(url)

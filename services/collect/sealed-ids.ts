@@ -6,9 +6,12 @@ import { base64urlBytes } from '../../infra/text.ts'
 import type { ClientPlatform } from '../../infra/wire/collect/protocol.ts'
 import type { Environment } from '../../schemas/events.ts'
 
-// What a node must remember about a client travels with the client. Organization, environment, session and the
-// client's public key are not stored in a document id but bound to it: opening needs the same ones, so a
-// document of anyone else does not open, and the id stays short enough for a path segment.
+/*
+ * Sealed ids: state that the client stores for the server, encrypted and authenticated (AEAD), so any node can serve
+ * any request. Organization, environment, session and the client's public key are not inside a document id but
+ * authenticated with it (AAD). Decryption therefore fails for any other scope, and the id is short enough for a path
+ * segment.
+ */
 
 export interface Tenant {
   organizationId: string
@@ -22,13 +25,14 @@ export interface DocumentScope extends Tenant {
 }
 
 export interface DocumentFacts {
-  /** When the session began and when this document was opened, epoch milliseconds. */
+  /** Start of the session, epoch milliseconds. */
   createdAt: number
+  /** Time when this document was opened, epoch milliseconds. */
   openedAt: number
   platform: ClientPlatform
-  /** From 1, among the documents of the session. */
+  /** Number of the document in its session, from 1. */
   number: number
-  /** See `bankPartOf`. */
+  /** Part of the question bank, see `bankPartOf`. */
   part: number
   /** 16 bytes, hex. */
   continuityId: string
@@ -43,17 +47,17 @@ const continuityBytes = 16
 // created u48 | opened u48 | number u16 | platform u8 | part u16 | continuity id 16
 const factsBytes = 6 + 6 + 2 + 1 + 2 + continuityBytes
 
-/** What a text is for, and whose it is. It opens for the same ones only. */
+/** Purpose and owner of a sealed text. Decryption fails for any other. */
 interface Sealing {
   purpose: string
   context: string
 }
 
-const ofTenant = (purpose: string, { organizationId, environment }: Tenant): Sealing => ({
+const forTenant = (purpose: string, { organizationId, environment }: Tenant): Sealing => ({
   purpose,
   context: `${organizationId}|${environment}`,
 })
-const ofDocument = (scope: DocumentScope): Sealing => ({
+const forDocument = (scope: DocumentScope): Sealing => ({
   purpose: 'collect-document',
   context: `${scope.organizationId}|${scope.environment}|${scope.sessionId}|${scope.clientPublicKey}`,
 })
@@ -70,7 +74,7 @@ function openText(text: string, sealing: Sealing, keyring: Keyring): Buffer | un
 }
 
 export function sealDocumentId(facts: DocumentFacts, scope: DocumentScope, sealer: Sealer): string {
-  return sealText(packFacts(facts), ofDocument(scope), sealer)
+  return sealText(packFacts(facts), forDocument(scope), sealer)
 }
 
 export function openDocumentId(
@@ -78,7 +82,7 @@ export function openDocumentId(
   scope: DocumentScope,
   keyring: Keyring,
 ): { facts: DocumentFacts; master: MasterKey } | undefined {
-  const packed = openText(documentId, ofDocument(scope), keyring)
+  const packed = openText(documentId, forDocument(scope), keyring)
   if (packed?.length !== factsBytes) return undefined
   const master = keyring.byId(Buffer.from(documentId, 'base64url').toString('hex', 0, keyIdBytes))
   return master && { facts: unpackFacts(packed), master }
@@ -89,7 +93,7 @@ export function sealResumeToken(facts: ResumeFacts, tenant: Tenant, sealer: Seal
     packFacts({ ...facts, openedAt: 0, part: 0 }),
     Buffer.from(facts.sessionId),
   ])
-  return sealText(packed, ofTenant('collect-resume', tenant), sealer)
+  return sealText(packed, forTenant('collect-resume', tenant), sealer)
 }
 
 export function openResumeToken(
@@ -97,14 +101,14 @@ export function openResumeToken(
   tenant: Tenant,
   keyring: Keyring,
 ): ResumeFacts | undefined {
-  const packed = openText(token, ofTenant('collect-resume', tenant), keyring)
+  const packed = openText(token, forTenant('collect-resume', tenant), keyring)
   if (!packed || packed.length < factsBytes) return undefined
   const sessionId = packed.toString('utf8', factsBytes)
   return isId('sid', sessionId) ? { ...unpackFacts(packed), sessionId } : undefined
 }
 
 export function sealContinuity(continuityId: string, tenant: Tenant, sealer: Sealer): string {
-  return sealText(Buffer.from(continuityId, 'hex'), ofTenant('collect-continuity', tenant), sealer)
+  return sealText(Buffer.from(continuityId, 'hex'), forTenant('collect-continuity', tenant), sealer)
 }
 
 export function openContinuity(
@@ -112,11 +116,11 @@ export function openContinuity(
   tenant: Tenant,
   keyring: Keyring,
 ): string | undefined {
-  const id = openText(token, ofTenant('collect-continuity', tenant), keyring)
+  const id = openText(token, forTenant('collect-continuity', tenant), keyring)
   return id?.length === continuityBytes ? id.toString('hex') : undefined
 }
 
-/** The continuity id of a session that presented none. It follows from the session, so any node makes the same one. */
+/** Derives the continuity id of a session that presented none. The same on every node. */
 export function firstContinuityId(master: MasterKey, sessionId: string): string {
   const digest = createHmac('sha256', master.secretKey('collect-first-continuity'))
     .update(sessionId)

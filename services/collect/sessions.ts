@@ -21,7 +21,7 @@ import { isLowOrder } from './keys.ts'
 import { handOutNonce } from './nonces.ts'
 import {
   documentOpened,
-  type MarkedEvent,
+  type EventRecord,
   type OpenedDocument,
   type OpeningSession,
   sessionOpened,
@@ -43,10 +43,11 @@ interface OpenOptions {
   cache: DocumentCache
 }
 
+/** Opens a session, or another document of the resumed one. `continuity` is the value of the continuity cookie. */
 export async function openSession(
   request: FastifyRequest<{ Body: OpenBody }>,
   { deps, cache }: OpenOptions,
-): Promise<{ answer: OpenResponse; continuity: string }> {
+): Promise<{ response: OpenResponse; continuity: string }> {
   const { body } = request
   const principal = deps.auth.publishable(request)
   checkPlatform(principal, body.sdk.platform)
@@ -54,34 +55,34 @@ export async function openSession(
   const now = deps.clock()
   const resumed = await resume(body, { principal, deps, now })
   if (!resumed) deps.admission.admitSession(principal.organizationId)
-  const session = resumed ?? (await begin(request, { principal, deps, now }))
+  const session = resumed ?? (await startSession(request, { principal, deps, now }))
   const source = sourceOf(ipAddressOf(request, principal))
   const part = bankPartOf(source, { now, master: deps.keyring.current })
   const state = openDocument(body, { session, tenant: principal, deps, cache, now, part })
   const challenges = challengesOf(state)
   const { signatures } = deps
-  const opened = { request, session, state, challenges, principal, signatures }
-  if (!resumed) deps.admission.begun.add(session.sessionId)
-  await record(opened, deps)
+  const opening = { request, session, state, challenges, principal, signatures }
+  if (!resumed) deps.admission.pendingSessions.add(session.sessionId)
+  await record(opening, deps)
   deps.countDocument?.(principal.keyId, 'opened')
   cache.documents.set(state.documentId, state)
   const continuity = sealContinuity(session.continuityId, principal, deps)
-  return { answer: answerOf(state, { session, challenges, deps, now }), continuity }
+  return { response: responseOf(state, { session, challenges, deps, now }), continuity }
 }
 
 async function record(
-  opened: OpenedDocument,
+  opening: OpenedDocument,
   { dataKeys, log, codec }: CollectDeps,
 ): Promise<void> {
-  const { session } = opened
-  const append = async (...events: MarkedEvent[]) => {
+  const { session } = opening
+  const append = async (...events: EventRecord[]) => {
     await log.append(events.map(({ event, meta }) => codec.toRecord(event, meta)))
   }
-  if (session.resumed) return append(documentOpened(opened))
+  if (session.resumed) return append(documentOpened(opening))
   try {
-    await append(sessionOpened(opened), documentOpened(opened))
+    await append(sessionOpened(opening), documentOpened(opening))
   } catch (error) {
-    dataKeys.giveUp(session.sessionId)
+    dataKeys.discard(session.sessionId)
     throw error
   }
 }
@@ -101,7 +102,8 @@ interface SessionOptions {
   now: number
 }
 
-// The session of a resume token; undefined without one, or where it is another tenant's or has ended.
+// Returns the session of the resume token; undefined without one, or if it belongs to another tenant, expired or was
+// erased.
 async function resume(
   { resumeToken, sdk }: OpenBody,
   { principal, deps, now }: SessionOptions,
@@ -111,29 +113,29 @@ async function resume(
   if (!facts || facts.platform !== sdk.platform || now - facts.createdAt > sessionLifetimeMs)
     return undefined
   if (!(await hasDataKey(facts.sessionId, deps.dataKeys))) return undefined
-  return { ...facts, number: facts.number + 1, resumed: true, presented: [] }
+  return { ...facts, number: facts.number + 1, resumed: true, presentedIds: [] }
 }
 
-async function begin(
+async function startSession(
   request: FastifyRequest<{ Body: OpenBody }>,
   { principal, deps, now }: SessionOptions,
 ): Promise<OpeningSession> {
   const { continuity, sdk } = request.body
-  // The cookie first: scripts of the page cannot change it.
+  // The cookie comes first, because scripts of the page cannot change it.
   const tokens = [cookiePattern.exec(request.headers.cookie ?? '')?.[1], continuity]
-  const opened = tokens.flatMap((token) =>
+  const ids = tokens.flatMap((token) =>
     token ? [openContinuity(token, principal, deps.keyring)] : [],
   )
-  const presented = [...new Set(opened.filter((id) => id !== undefined))]
+  const presentedIds = [...new Set(ids.filter((id) => id !== undefined))]
   const sessionId = await deps.dataKeys.newSession()
   return {
     sessionId,
     createdAt: now,
     platform: sdk.platform,
     number: 1,
-    continuityId: presented[0] ?? firstContinuityId(deps.keyring.current, sessionId),
+    continuityId: presentedIds[0] ?? firstContinuityId(deps.keyring.current, sessionId),
     resumed: false,
-    presented,
+    presentedIds,
   }
 }
 
@@ -154,7 +156,7 @@ function continuityScope({ organizationId, environment }: Tenant): string {
   return derivedId('cs', 'continuity-scope', organizationId, environment)
 }
 
-function answerOf(
+function responseOf(
   state: ServerDocument,
   options: { session: OpeningSession; challenges: Challenges; deps: CollectDeps; now: number },
 ): OpenResponse {
@@ -175,11 +177,13 @@ function answerOf(
   }
 }
 
-const name = '__Host-sid'
+const cookieName = '__Host-sid'
 const cookiePattern = /(?:^|;\s*)__Host-sid=([A-Za-z0-9_-]{1,512})(?:;|$)/
 
-/** Stores the continuity id where scripts cannot read it. It is partitioned, so that it follows nobody across sites. */
+/**
+ * Returns the Set-Cookie header of the continuity id: HttpOnly, and partitioned so that it tracks nobody across sites.
+ */
 export function continuityCookie(value: string): string {
   const maxAge = sessionLifetimeMs / 1000
-  return `${name}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly; Secure; SameSite=None; Partitioned`
+  return `${cookieName}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly; Secure; SameSite=None; Partitioned`
 }

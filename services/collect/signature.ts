@@ -1,49 +1,49 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import {
+  type AgentSignature,
   checkSignature,
-  type RequestSignature,
   type SignatureRules,
 } from '../../infra/wire/web-bot-auth/check.ts'
-import { namedAgentHost } from '../../infra/wire/web-bot-auth/fields.ts'
+import { signatureAgentHost } from '../../infra/wire/web-bot-auth/fields.ts'
 import type { DocumentSignature } from '../../schemas/events.ts'
 
-/** What can be told of the request's signature without its key; null without any header of Web Bot Auth. */
+/** Checks the request's Web Bot Auth signature as far as possible without the key. null without any of its headers. */
 export function documentSignature(
   { raw, body }: Pick<FastifyRequest, 'raw' | 'body'>,
   rules: SignatureRules,
 ): DocumentSignature | null {
-  const checked = checkSignature(receivedOf(raw), rules)
-  if (!checked) return null
-  const { status } = checked
-  const reason = 'reason' in checked ? checked.reason : null
+  const check = checkSignature(signedPartsOf(raw), rules)
+  if (!check) return null
+  const { status } = check
+  const reason = 'reason' in check ? check.reason : null
   return {
     status,
     reason,
-    signed: status === 'signed' ? signedRequest(checked.signature, body) : null,
+    signed: status === 'signed' ? signedRequest(check.signature, body) : null,
   }
 }
 
-const receivedOf = ({ method = '', url: target = '', rawHeaders }: FastifyRequest['raw']) => ({
+const signedPartsOf = ({ method = '', url: target = '', rawHeaders }: FastifyRequest['raw']) => ({
   method,
   target,
   rawHeaders,
 })
 
-/** The agent that signed, else the first one that the Signature-Agent header names. */
+/** Returns the host of the agent that signed, else of the first one in the Signature-Agent header. */
 export function agentHostOf(
   { raw }: Pick<FastifyRequest, 'raw'>,
   signature: DocumentSignature | null,
 ): string | null {
-  // It is null where none of the headers is there, as of nearly every page: they are not looked for again.
+  // null means that none of the headers is present, as for nearly every page, so skip parsing them.
   if (!signature) return null
   return signature.signed
     ? new URL(signature.signed.directory).host
-    : namedAgentHost(receivedOf(raw))
+    : signatureAgentHost(signedPartsOf(raw))
 }
 
 function signedRequest(
-  { directory, keyId: key_id, bases, bytes, nonceHash: nonce_hash }: RequestSignature,
+  { directory, keyId: key_id, bases, bytes, nonceHash: nonce_hash }: AgentSignature,
   body: unknown,
 ): DocumentSignature['signed'] {
   const request_hash = createHash('sha256').update(JSON.stringify(body)).digest('hex')

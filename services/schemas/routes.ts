@@ -4,11 +4,11 @@ import type { ServedSchema } from './served.ts'
 
 interface SchemasOptions {
   schemas: ServedSchema[]
-  /** `user:password` of basic authentication; undefined = everybody who reaches the port may read. */
+  /** `user:password` of basic authentication; undefined = no authentication. */
   credentials: string | undefined
 }
 
-// As Confluent's Schema Registry names its errors (docs.confluent.io, "Schema Registry API Reference").
+// Error codes of Confluent's Schema Registry (docs.confluent.io, "Schema Registry API Reference").
 const failures = {
   unauthorized: {
     status: 401,
@@ -40,11 +40,11 @@ class SchemasFailure extends Error {
   }
 }
 
-/** The calls of a Schema Registry that those who read records make. Nothing can be written. */
+/** Creates a read-only Schema Registry with the calls that consumers of the topics make. */
 export function createSchemasApp({ schemas, credentials }: SchemasOptions): FastifyInstance {
   const app = fastify()
   app.addHook('onRequest', async ({ method, headers }) => {
-    if (!mayRead(credentials, headers.authorization)) throw new SchemasFailure('unauthorized')
+    if (!canRead(credentials, headers.authorization)) throw new SchemasFailure('unauthorized')
     if (method !== 'GET' && method !== 'HEAD') throw new SchemasFailure('readOnly')
   })
   app.addHook('onSend', async (_request, reply) => {
@@ -54,13 +54,13 @@ export function createSchemasApp({ schemas, credentials }: SchemasOptions): Fast
   app.setErrorHandler((error, _request, reply) =>
     refuse(reply, error instanceof SchemasFailure ? error.kind : 'internal'),
   )
-  installationRoutes(app)
+  metadataRoutes(app)
   idRoutes(app, schemas)
   subjectRoutes(app, schemas)
   return app
 }
 
-function mayRead(credentials: string | undefined, authorization = ''): boolean {
+function canRead(credentials: string | undefined, authorization = ''): boolean {
   if (credentials === undefined) return true
   const [, sent = ''] = /^basic +(\S+)$/i.exec(authorization) ?? []
   return isSameText(credentials, Buffer.from(sent, 'base64').toString())
@@ -72,7 +72,7 @@ function refuse(reply: FastifyReply, kind: keyof typeof failures): FastifyReply 
   return reply.code(status).send(body)
 }
 
-function installationRoutes(app: FastifyInstance): void {
+function metadataRoutes(app: FastifyInstance): void {
   const compatibility = async () => ({ compatibilityLevel: 'FULL_TRANSITIVE' })
   app.get('/', async () => ({}))
   app.get('/mode', async () => ({ mode: 'READONLY' }))
@@ -81,49 +81,49 @@ function installationRoutes(app: FastifyInstance): void {
   app.get('/schemas/types', async () => ['AVRO'])
 }
 
-// Whatever subject the query names: an id has one schema.
+// The `subject` query parameter is ignored, because an id has only one schema.
 function idRoutes(app: FastifyInstance, schemas: ServedSchema[]): void {
-  const ofId = ({ id }: { id: string }) => {
-    const found = schemas.find((one) => String(one.id) === id)
-    if (!found) throw new SchemasFailure('schema')
-    return found
+  const schemaById = ({ id }: { id: string }) => {
+    const schema = schemas.find((candidate) => String(candidate.id) === id)
+    if (!schema) throw new SchemasFailure('schema')
+    return schema
   }
-  type OfId = { Params: { id: string } }
-  app.get<OfId>('/schemas/ids/:id', async ({ params }) => ({ schema: ofId(params).schema }))
-  app.get<OfId>('/schemas/ids/:id/schema', async ({ params }) => ofId(params).schema)
-  app.get<OfId>('/schemas/ids/:id/subjects', async ({ params }) => [ofId(params).subject])
-  app.get<OfId>('/schemas/ids/:id/versions', async ({ params }) => {
-    const { subject, version } = ofId(params)
+  type ById = { Params: { id: string } }
+  app.get<ById>('/schemas/ids/:id', async ({ params }) => ({ schema: schemaById(params).schema }))
+  app.get<ById>('/schemas/ids/:id/schema', async ({ params }) => schemaById(params).schema)
+  app.get<ById>('/schemas/ids/:id/subjects', async ({ params }) => [schemaById(params).subject])
+  app.get<ById>('/schemas/ids/:id/versions', async ({ params }) => {
+    const { subject, version } = schemaById(params)
     return [{ subject, version }]
   })
 }
 
 function subjectRoutes(app: FastifyInstance, schemas: ServedSchema[]): void {
   const bySubject = Map.groupBy(schemas, ({ subject }) => subject)
-  const ofSubject = (subject: string) => {
+  const versionsOf = (subject: string) => {
     const versions = bySubject.get(subject)
     if (!versions) throw new SchemasFailure('subject')
     return versions
   }
-  const ofVersion = ({ subject, version }: { subject: string; version: string }) => {
-    const versions = ofSubject(subject)
+  const versionBy = ({ subject, version }: { subject: string; version: string }) => {
+    const versions = versionsOf(subject)
     if (!/^(latest|-1|[1-9]\d{0,8})$/.test(version)) throw new SchemasFailure('invalidVersion')
     const isLatest = version === 'latest' || version === '-1'
-    const found = versions.at(isLatest ? -1 : Number(version) - 1)
-    if (!found) throw new SchemasFailure('version')
-    return found
+    const schema = versions.at(isLatest ? -1 : Number(version) - 1)
+    if (!schema) throw new SchemasFailure('version')
+    return schema
   }
-  type OfSubject = { Params: { subject: string } }
-  type OfVersion = { Params: { subject: string; version: string } }
+  type BySubject = { Params: { subject: string } }
+  type ByVersion = { Params: { subject: string; version: string } }
   app.get('/subjects', async () => [...bySubject.keys()].sort())
-  app.get<OfSubject>('/subjects/:subject/versions', async ({ params }) =>
-    ofSubject(params.subject).map(({ version }) => version),
+  app.get<BySubject>('/subjects/:subject/versions', async ({ params }) =>
+    versionsOf(params.subject).map(({ version }) => version),
   )
-  app.get<OfVersion>('/subjects/:subject/versions/:version', async ({ params }) =>
-    ofVersion(params),
+  app.get<ByVersion>('/subjects/:subject/versions/:version', async ({ params }) =>
+    versionBy(params),
   )
-  app.get<OfVersion>(
+  app.get<ByVersion>(
     '/subjects/:subject/versions/:version/schema',
-    async ({ params }) => ofVersion(params).schema,
+    async ({ params }) => versionBy(params).schema,
   )
 }

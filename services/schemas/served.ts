@@ -1,16 +1,18 @@
 import { registrySubject } from '../../infra/event-store/registry.ts'
 import { readFactsSchemas, readSchemaFiles } from '../../schemas/generate.ts'
 
-/** A version of a subject, as a Schema Registry numbers them. */
+/** Version of a subject in a Schema Registry. */
 export interface ServedSchema {
   subject: string
   version: number
   id: number
-  /** The schema's JSON. */
+  /** Avro schema as JSON. */
   schema: string
 }
 
-/** Every schema of this release under the id that records carry, as it would be registered. */
+/**
+ * Returns every schema of this release, with the id that records carry and the version that a registry would assign.
+ */
 export function servedSchemas(idOf: (key: string) => number, topicPrefix: string): ServedSchema[] {
   const versions = new Map<string, number>()
   return [...readSchemaFiles(), ...readFactsSchemas()].map((file) => {

@@ -16,8 +16,8 @@ import type { Core } from './dependencies.ts'
 
 export type AccessControl = ReturnType<typeof createAccessControl>
 
-// A consent page needs a few requests at first and one every other second. An office opens several pages at once.
-const consentPages = { perSecond: 10, burst: 300 }
+// A consent page makes a few requests at first and then one every two seconds. One address may open several pages.
+const consentPageRate = { perSecond: 10, burst: 300 }
 
 export function createAccessControl(
   core: Core,
@@ -26,7 +26,7 @@ export function createAccessControl(
   const { pool, config, applied } = core
   const usage = createKeyUsage(core)
   undo.defer(() => usage.close())
-  const ofConsentPages = createBudget({ clock: core.clock, ...consentPages })
+  const consentPageBudget = createBudget({ clock: core.clock, ...consentPageRate })
   const limiter = createLimiter(core, undo)
   const defaultLimits = {
     secret: config.RATE_LIMIT_SECRET,
@@ -39,18 +39,19 @@ export function createAccessControl(
     findKey: (hashes) => findKeyByLookupHash(pool, hashes),
     limiter,
     defaultLimits,
-    perSource: (principal) => (isConsentPageKey(principal) ? ofConsentPages : undefined),
-    onKeyUsed: usage.note,
+    perSourceBudget: (principal) => (isConsentPageKey(principal) ? consentPageBudget : undefined),
+    onKeyUsed: usage.recordUse,
     ...counters,
   })
-  // Where this arrives, a change of a key or its organization holds at once; elsewhere within the cache's 15 s.
+  // Changes of keys and organizations take effect at once if the notification arrives, else when the cache expires (15
+  // s).
   undo.defer(applied.onChange('organizations', auth.invalidate))
   undo.defer(applied.onChange('policies', auth.invalidate))
   const personCharges = createCharges({ clock: core.clock, limiter, defaultLimits, ...counters })
   return { auth, idempotency: createIdempotency(core), personCharges }
 }
 
-// The limiter has connections of its own, so that a limit does not wait for commands that use all others.
+// The limiter has a separate pool, so that it does not wait for commands.
 function createLimiter({ databaseUrl }: Core, undo: AsyncDisposableStack) {
   const pool = createPool({ url: databaseUrl, ...rateLimitPoolOptions })
   undo.defer(() => pool.end())

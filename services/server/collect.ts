@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 import { liveOffsets } from '../../infra/event-store/builds.ts'
 import type { Position, Topic } from '../../infra/log/port.ts'
 import { createPool } from '../../infra/postgres/pool.ts'
-import { seldom } from '../../infra/timing.ts'
+import { cachedFor } from '../../infra/timing.ts'
 import { sealToken } from '../../infra/wire/sealed-token.ts'
 import { recipientKeys } from '../../projections/organizations/queries.ts'
 import { findDecisions } from '../../projections/sessions/queries.ts'
@@ -20,17 +20,17 @@ import type { VolumeLimits } from '../collect/volume.ts'
 import { readOffsets } from '../scoring/store.ts'
 import type { AccessControl } from './access.ts'
 import type { Core } from './dependencies.ts'
-import type { OwnDecisions } from './own-decisions.ts'
+import type { LocalDecisions } from './own-decisions.ts'
 
-interface BasisParts {
+interface OpenParts {
   registry: Registry
   undo: AsyncDisposableStack
 }
 
 export type CollectRouteParts = ReturnType<typeof openCollect> &
-  Pick<VolumeLimits, 'missingProxy' | 'exemptsLoopback'> & { ownDecisions: OwnDecisions }
+  Pick<VolumeLimits, 'missingProxy' | 'exemptsLoopback'> & { localDecisions: LocalDecisions }
 
-export function openCollect(core: Core, parts: BasisParts) {
+export function openCollect(core: Core, parts: OpenParts) {
   return {
     claims: openClaims(core, parts.undo),
     admission: openAdmission(core, parts),
@@ -39,14 +39,14 @@ export function openCollect(core: Core, parts: BasisParts) {
   }
 }
 
-// Claims have connections of their own, so that a batch, which waits for its claim, waits for nothing else.
+// Claims have a separate pool, because every batch waits for its claim.
 function openClaims({ databaseUrl }: Core, undo: AsyncDisposableStack): Claims {
   const pool = createPool({ url: databaseUrl, ...claimPoolOptions })
   undo.defer(() => pool.end())
   return createClaims(createClaimTable(pool))
 }
 
-// A key that was issued or revoked counts at once where the change is heard of.
+// The cache is invalidated when keys are issued or revoked.
 export function openRecipients(
   { pool, keyring, clock, applied }: Core,
   undo: AsyncDisposableStack,
@@ -61,17 +61,17 @@ export function openRecipients(
   return recipients
 }
 
-export function openAdmission(core: Core, { registry, undo }: BasisParts): Admission {
+export function openAdmission(core: Core, { registry, undo }: OpenParts): Admission {
   const { config, random, log, pool, logger, applied } = core
   const { BatchReceived: received, SessionScored: scored } = eventTopics
   const { ages, stop } = watchBacklog({
     stages: [
-      { ...rangeOf(log, received), done: () => readOffsets(pool, received) },
-      { ...rangeOf(log, scored), done: () => visibleDecisions(pool) },
+      { ...rangeOf(log, received), committed: () => readOffsets(pool, received) },
+      { ...rangeOf(log, scored), committed: () => visibleDecisions(pool) },
     ],
-    // Claims and appends report an outage.
+    // Only debug: an outage is reported by claims and appends.
     onError: (err) =>
-      logger.debug({ err }, 'collect does not know what waits behind it, and admits everything'),
+      logger.debug({ err }, 'failed to read the scoring backlog; admitting all sessions'),
   })
   undo.defer(stop)
   const admission = createSessionAdmission({
@@ -82,19 +82,21 @@ export function openAdmission(core: Core, { registry, undo }: BasisParts): Admis
     maxInFlight: config.COLLECT_MAX_IN_FLIGHT,
   })
   undo.defer(
-    applied.onChange('sessions', (decisionIds) => admission.begun.decided(decisionIds ?? [])),
+    applied.onChange('sessions', (decisionIds) =>
+      admission.pendingSessions.onDecided(decisionIds ?? []),
+    ),
   )
   measureAdmission(registry, { ages, inFlight: admission.inFlight })
   return admission
 }
 
-// Ends are read four times a second, and records expire once in a while.
+// Ends are read four times a second; first positions are cached, because they only change when records expire.
 const rangeOf = (log: Core['log'], topic: Topic) => ({
-  firsts: seldom(5000, () => log.firstPositions(topic)),
+  firsts: cachedFor(5000, () => log.firstPositions(topic)),
   ends: () => log.endPositions(topic),
 })
 
-// The read model has read offsets of other topics, too.
+// Other topics of the read model are left out.
 async function visibleDecisions(pool: Core['pool']): Promise<Position[]> {
   const positions = await liveOffsets(pool, 'sessions')
   return positions.filter(({ topic }) => topic === eventTopics.SessionScored)
@@ -105,12 +107,12 @@ interface CollectParts extends Core, Pick<AccessControl, 'auth'>, CollectRoutePa
 }
 
 export function addCollect(app: FastifyInstance, parts: CollectParts): HandOff {
-  const { pool, random, applied, config, publicUrl, recipients, ownDecisions } = parts
+  const { pool, random, applied, config, publicUrl, recipients, localDecisions } = parts
   const handOff = createHandOff({
     async findDecisions(ids) {
-      const own = ownDecisions.take(ids).map(decisionRowOf)
-      const others = ids.filter((id) => !own.some(({ event_id }) => event_id === id))
-      return others.length > 0 ? [...own, ...(await findDecisions(pool, others))] : own
+      const local = localDecisions.take(ids).map(decisionRowOf)
+      const missing = ids.filter((id) => !local.some(({ event_id }) => event_id === id))
+      return missing.length > 0 ? [...local, ...(await findDecisions(pool, missing))] : local
     },
     onDecided: (listener) => applied.onChange('sessions', listener),
     recipientHashes: recipients.hashesOf,

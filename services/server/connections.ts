@@ -5,16 +5,18 @@ import { claimPoolOptions } from '../collect/claims.ts'
 import { dispatchPoolOptions } from '../webhooks/dispatch/dispatcher.ts'
 import type { Role } from './roles.ts'
 
-/** How many connections to the database a process opens at most. `all` has those of its two shared pools, too. */
+/** Maximum numbers of database connections of a process. */
 export interface Connections {
+  /** Total, including the two shared pools. */
   all: number
+  /** Pool that all roles share. */
   pool: number
-  /** For reads of API callers; 0 without the role `api`. */
+  /** Pool for reads of API callers; 0 without the role `api`. */
   reads: number
 }
 
-// Connections for each role, in the pool that all roles of a process share.
-const poolOf: Record<Role, number> = {
+// Contribution of each role to the shared pool.
+const poolPerRole: Record<Role, number> = {
   collect: 6,
   scoring: 6,
   projections: 10,
@@ -22,13 +24,13 @@ const poolOf: Record<Role, number> = {
   gate: 8,
   webhooks: 6,
 }
-const readsOfApi = 8
-// With several roles in one process more would only wait for the same processor.
-const largestPool = 20
-const fewestReads = 2
+const apiReads = 8
+// More connections would only compete for the same CPU.
+const maxPool = 20
+const minReads = 2
 
-const answering: Role[] = ['collect', 'api', 'gate']
-const consuming: Role[] = ['scoring', 'projections', 'webhooks']
+const requestRoles: Role[] = ['collect', 'api', 'gate']
+const consumerRoles: Role[] = ['scoring', 'projections', 'webhooks']
 
 interface ConnectionParts {
   roles: readonly Role[]
@@ -37,46 +39,47 @@ interface ConnectionParts {
   max?: number | undefined
 }
 
-/** Throws where the setting leaves too few for the roles. */
+/** Divides the connections among the pools of a process. Throws if the setting leaves too few for the roles. */
 export function connectionsOf({ roles, isLogEmbedded, max }: ConnectionParts): Connections {
-  const own = ownConnections({ roles, isLogEmbedded })
+  const dedicated = dedicatedConnections({ roles, isLogEmbedded })
   const hasReads = roles.includes('api')
-  if (max !== undefined) return withMax(max, { own, hasReads, roles })
-  const pool = Math.min(largestPool, sum(roles.map((role) => poolOf[role])))
-  const reads = hasReads ? readsOfApi : 0
-  return { all: own + pool + reads, pool, reads }
+  if (max !== undefined) return withMax(max, { dedicated, hasReads, roles })
+  const pool = Math.min(maxPool, sum(roles.map((role) => poolPerRole[role])))
+  const reads = hasReads ? apiReads : 0
+  return { all: dedicated + pool + reads, pool, reads }
 }
 
 function withMax(
   max: number,
-  { own, hasReads, roles }: { own: number; hasReads: boolean; roles: readonly Role[] },
+  { dedicated, hasReads, roles }: { dedicated: number; hasReads: boolean; roles: readonly Role[] },
 ): Connections {
-  const shared = max - own
-  // Commands take half of the pool and may need one more. Up to three schedulers have one each, and run commands.
-  const fewestPool = roles.length > 1 ? 8 : 6
+  const shared = max - dedicated
+  // Commands use up to half of the pool and one more connection; up to three schedulers use one each and also run
+  // commands.
+  const minPool = roles.length > 1 ? 8 : 6
   const reads = hasReads
-    ? Math.max(fewestReads, Math.min(shared - fewestPool, Math.floor(shared / 3)))
+    ? Math.max(minReads, Math.min(shared - minPool, Math.floor(shared / 3)))
     : 0
   const pool = shared - reads
-  if (pool >= fewestPool) return { all: max, pool, reads }
-  const fewest = own + fewestPool + (hasReads ? fewestReads : 0)
+  if (pool >= minPool) return { all: max, pool, reads }
+  const min = dedicated + minPool + (hasReads ? minReads : 0)
   throw new Error(
-    `DATABASE_MAX_CONNECTIONS is ${max}, and a process with ${roles.join(', ')} needs ${fewest} at least.`,
+    `DATABASE_MAX_CONNECTIONS must be at least ${min} for the roles ${roles.join(', ')}, got ${max}.`,
   )
 }
 
-// Connections for work that must not wait for other work, and for listeners.
-function ownConnections({ roles, isLogEmbedded }: Omit<ConnectionParts, 'max'>): number {
-  const has = (some: Role[]) => some.some((role) => roles.includes(role))
+// Listeners, and pools for work that must not wait for other work.
+function dedicatedConnections({ roles, isLogEmbedded }: Omit<ConnectionParts, 'max'>): number {
+  const hasAny = (...candidates: Role[]) => candidates.some((role) => roles.includes(role))
   const { writers, consumers } = embeddedLogConnections
   return sum([
-    // The listener for what was applied, and the keys of sessions.
+    // The listener for applied offsets, and the pool for data keys.
     1 + dataKeyPoolOptions({ isLogEmbedded }).max,
-    has(answering) ? rateLimitPoolOptions.max : 0,
-    has(['collect']) ? claimPoolOptions.max : 0,
-    has(['webhooks']) ? dispatchPoolOptions.max : 0,
+    hasAny(...requestRoles) ? rateLimitPoolOptions.max : 0,
+    hasAny('collect') ? claimPoolOptions.max : 0,
+    hasAny('webhooks') ? dispatchPoolOptions.max : 0,
     isLogEmbedded ? writers : 0,
-    isLogEmbedded && has(consuming) ? consumers : 0,
+    isLogEmbedded && hasAny(...consumerRoles) ? consumers : 0,
   ])
 }
 

@@ -9,17 +9,17 @@ import type { NetworkSource } from '../../infra/ip/network.ts'
 import type { Db } from '../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
-import { findEndedData } from '../../projections/policies/queries.ts'
+import { findRetentionCutoffs } from '../../projections/policies/queries.ts'
 import { runRollUp } from '../../projections/sessions/roll-up.ts'
 import { queueReadings } from '../../projections/webhooks/queries.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { purgeClaims } from '../collect/claims.ts'
-import { endStranded, purgeConsole } from '../console/store.ts'
+import { purgeConsole, revokeOrphaned } from '../console/store.ts'
 import { runFactsPublisher } from '../facts/publisher.ts'
 import { runGraceScheduler } from '../organizations/grace-scheduler.ts'
 import { runRetentionScheduler } from '../organizations/retention-scheduler.ts'
 import { loadAttestedApps } from '../scoring/attestation/apps.ts'
-import type { Attesting } from '../scoring/attestation/devices.ts'
+import type { AttestationVerifier } from '../scoring/attestation/devices.ts'
 import type { FetchOptions } from '../scoring/identity/fetch.ts'
 import { runIdentity } from '../scoring/identity/run.ts'
 import { purgeIdentity } from '../scoring/identity/tables.ts'
@@ -35,13 +35,13 @@ import { runDispatcher } from '../webhooks/dispatch/dispatcher.ts'
 import { measureWebhooks } from '../webhooks/metrics.ts'
 import { runPlanner } from '../webhooks/planner/planner.ts'
 import { type Core, projections } from './dependencies.ts'
-import type { OwnDecisions } from './own-decisions.ts'
+import type { LocalDecisions } from './own-decisions.ts'
 import type { Role } from './roles.ts'
 
 export interface Running {
   stop(): Promise<void>
   status?(): PartitionStatus[]
-  /** Rejects while the worker cannot do its work. */
+  /** Rejects while the worker cannot work. */
   check?(): Promise<void>
 }
 
@@ -49,32 +49,38 @@ export interface WorkerParts {
   roles: readonly Role[]
   network: NetworkSource
   registry: Registry
-  /** The key by which scripts of development prove that they are simulated, so that they count as what they play. */
+  /**
+   * Key with which simulations under `tidegate dev` prove that they are simulated, so that they are scored as what they
+   * play.
+   */
   simulationKey?: SimulationKey | undefined
-  /** How agents are looked up, where that is not as on the internet. */
-  lookingUp?: Partial<FetchOptions> | undefined
-  /** Where the process hands off, too. */
-  ownDecisions: OwnDecisions | undefined
+  /** Overrides for agent look-ups, in tests. */
+  lookupOptions?: Partial<FetchOptions> | undefined
+  /** Present with the role collect. */
+  localDecisions: LocalDecisions | undefined
   undo: AsyncDisposableStack
 }
 
-/** Scoring is stopped before the projections, so that what it decided last is still applied. */
+/**
+ * Starts the workers of the roles. They stop in reverse order: the projections last, to apply the last decisions of
+ * scoring.
+ */
 export async function startWorkers(core: Core, parts: WorkerParts): Promise<Running[]> {
   const { roles, registry, undo } = parts
   const expired = countExpired(registry)
-  const applying = roles.includes('projections')
+  const projectionRunners = roles.includes('projections')
     ? await startTogether(
         projections.map((projection) =>
           runProjection({ ...core, projection, onExpired: expired(projection.name) }),
         ),
       )
     : []
-  undo.defer(() => stopTogether(applying))
-  const pruning = roles.includes('projections')
+  undo.defer(() => stopTogether(projectionRunners))
+  const prunable = roles.includes('projections')
     ? projections.filter(({ createPrune }) => createPrune)
     : []
-  const pruners = pruning.map((projection) =>
-    runPruner({ ...core, projection, findEnded: findEndedData }),
+  const pruners = prunable.map((projection) =>
+    runPruner({ ...core, projection, findCutoffs: findRetentionCutoffs }),
   )
   if (roles.includes('projections')) pruners.push(runRollUp(core))
   undo.defer(() => stopTogether(pruners))
@@ -85,36 +91,33 @@ export async function startWorkers(core: Core, parts: WorkerParts): Promise<Runn
   undo.defer(() => stopTogether(scoring))
   const facts = hasFactsTopic(core, roles) ? [runFactsPublisher(core)] : []
   undo.defer(() => stopTogether(facts))
-  const oldCounts = 'keys that answers of months before were counted under'
-  const tidying = [
+  const cleanupJobs = [
     ...(roles.includes('api')
       ? [
           runGraceScheduler(core),
           runRetentionScheduler(core),
-          runPurge(core, 'expired Idempotency-Keys', purgeIdempotencyKeys),
+          runPurge(core, 'expired idempotency keys', purgeIdempotencyKeys),
           runConsolePurge(core, undo),
         ]
       : []),
-    ...(roles.includes('collect')
-      ? [runPurge(core, 'claims of documents that ended', purgeClaims)]
-      : []),
+    ...(roles.includes('collect') ? [runPurge(core, 'expired document claims', purgeClaims)] : []),
     ...(roles.includes('scoring')
       ? [
-          runPurge(core, oldCounts, purgeCountingKeys),
-          runPurge(core, 'what was looked up of agents', purgeIdentity),
+          runPurge(core, 'expired counting keys of learned answers', purgeCountingKeys),
+          runPurge(core, 'expired agent lookups', purgeIdentity),
         ]
       : []),
   ]
-  undo.defer(() => stopTogether(tidying))
-  const sending = roles.includes('webhooks') ? await startWebhooks(core, registry) : []
-  undo.defer(() => stopTogether(sending))
-  return [...applying, ...scoring, ...sending]
+  undo.defer(() => stopTogether(cleanupJobs))
+  const webhookWorkers = roles.includes('webhooks') ? await startWebhooks(core, registry) : []
+  undo.defer(() => stopTogether(webhookWorkers))
+  return [...projectionRunners, ...scoring, ...webhookWorkers]
 }
 
 function countExpired(registry: Registry): (group: string) => (records: number) => void {
   const expired = createCounter(registry, {
     name: 'tidegate_consumer_expired_records_total',
-    help: 'Records that expired before a consumer read them.',
+    help: 'Records that expired before the consumer read them.',
     labels: { group: [...projections.map(({ name }) => name), 'scoring'] },
   })
   return (group) => (records) => expired.inc({ group }, records)
@@ -123,17 +126,19 @@ function countExpired(registry: Registry): (group: string) => (records: number) 
 const hasFactsTopic = ({ config }: Core, roles: readonly Role[]): boolean =>
   config.KAFKA_BROKERS.length > 0 && roles.includes('projections')
 
+/** Throws if a partition is stuck, naming it. */
 export function requireNoneStopped(running: Running[]): void {
   const stopped = running
     .flatMap((worker) => worker.status?.() ?? [])
     .find((partition) => partition.stopped)
   if (stopped)
     throw new Error(
-      `${stopped.topic}/${stopped.partition} stands still at offset ${stopped.nextOffset}`,
+      `${stopped.topic}/${stopped.partition} is stuck at offset ${stopped.nextOffset}`,
     )
 }
 
-export async function allWork(running: Running[]): Promise<void> {
+/** Rejects if a worker cannot work. */
+export async function checkWorkers(running: Running[]): Promise<void> {
   await Promise.all(running.map((worker) => worker.check?.()))
 }
 
@@ -148,7 +153,7 @@ function startWebhooks(core: Core, registry: Registry): Promise<Running[]> {
 
 async function startScoring(
   core: Core & { onExpired: (records: number) => void },
-  { network, registry, simulationKey, lookingUp, ownDecisions, undo }: WorkerParts,
+  { network, registry, simulationKey, lookupOptions, localDecisions, undo }: WorkerParts,
 ): Promise<Running[]> {
   const pruner = runVisitorPruner(core)
   undo.defer(core.applied.onAdvance('policies', pruner.wake))
@@ -165,11 +170,13 @@ async function startScoring(
       if (topic === eventTopics.EngineAnswersLearned) learning.wake()
     }),
   )
-  // No network is excepted, because agents name the addresses that are fetched.
+  // No private network is allowed, because agents choose the addresses that are fetched.
   const rules = createAddressRules([])
   const identity =
-    core.config.AGENT_LOOKUPS === 'on' ? runIdentity({ ...core, rules, ...lookingUp }) : undefined
-  const count = countDecisions(registry)
+    core.config.AGENT_LOOKUPS === 'on'
+      ? runIdentity({ ...core, rules, ...lookupOptions })
+      : undefined
+  const reportDecision = countDecisions(registry)
   const scoring = runScoring({
     ...core,
     network,
@@ -179,11 +186,11 @@ async function startScoring(
     findTrusted,
     modelsAt,
     onDecided(decision) {
-      count(decision)
-      ownDecisions?.note(decision)
+      reportDecision(decision)
+      localDecisions?.add(decision)
     },
     lookups: identity,
-    attesting: await loadAttesting(core, registry),
+    attestationVerifier: await loadAttestationVerifier(core, registry),
   })
   return startTogether<Running>([
     ...[
@@ -194,29 +201,32 @@ async function startScoring(
       pruner,
       runSessionScheduler(core),
       ...(identity ? [identity] : []),
-    ].map((started) => Promise.resolve(started)),
+    ].map((worker) => Promise.resolve(worker)),
     scoring,
   ])
 }
 
-async function loadAttesting({ config }: Core, registry: Registry): Promise<Attesting | undefined> {
-  const count = countAttestations(registry)
+async function loadAttestationVerifier(
+  { config }: Core,
+  registry: Registry,
+): Promise<AttestationVerifier | undefined> {
+  const countResult = countAttestations(registry)
   const apps = loadAttestedApps(config)
   if (!apps) return undefined
   const { judgeAttestation } = await import('../scoring/attestation/judge.ts')
   return {
     apps,
     async judge(evidence) {
-      const found = await judgeAttestation(evidence)
-      count(found)
-      return found
+      const result = await judgeAttestation(evidence)
+      countResult(result)
+      return result
     },
   }
 }
 
 const purgeIntervalMs = 10 * 60 * 1000
 
-// `purge` deletes some of them, and returns how many.
+// `purge` deletes a batch and returns its size. `what` names the rows in logs.
 function runPurge(
   { pool, clock, logger }: Core,
   what: string,
@@ -225,23 +235,24 @@ function runPurge(
   return runPeriodically({
     intervalMs: purgeIntervalMs,
     work: async () => (await purge(pool, clock())) > 0,
-    onError: (err) => logger.error({ err }, `${what} were not deleted; the next run tries again`),
+    onError: (err) => logger.error({ err }, `failed to delete ${what}; retrying`),
   })
 }
 
-// Sessions of the console end for good with their key or organization, soon after the read model shows it.
+// Revokes console sessions whose key or organization is gone, as soon as the read model shows that, and deletes expired
+// ones.
 function runConsolePurge(core: Core, undo: AsyncDisposableStack): Running {
-  const purging = runPurge(core, 'ended console sessions', async (db, now) => {
-    await endStranded(db, now)
+  const purge = runPurge(core, 'ended console sessions', async (db, now) => {
+    await revokeOrphaned(db, now)
     return purgeConsole(db, now)
   })
-  undo.defer(core.applied.onAdvance('organizations', purging.wake))
-  return purging
+  undo.defer(core.applied.onAdvance('organizations', purge.wake))
+  return purge
 }
 
-// All or none: when one does not start, the others are stopped.
-async function startTogether<T extends Running>(starting: Promise<T>[]): Promise<T[]> {
-  const results = await Promise.allSettled(starting)
+// Starts all or none: if one fails to start, the others are stopped.
+async function startTogether<T extends Running>(starts: Promise<T>[]): Promise<T[]> {
+  const results = await Promise.allSettled(starts)
   const started = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   const failed = results.find((result) => result.status === 'rejected')
   if (!failed) return started

@@ -6,7 +6,7 @@ import { rateLimitMigrations } from '../../infra/access/rate-limit/postgres-stor
 import { createReadShares, type ReadShares } from '../../infra/access/read-shares.ts'
 import type { Config } from '../../infra/config.ts'
 import { createKeyring, type Keyring } from '../../infra/crypto/keyring.ts'
-import { type Applied, createApplied } from '../../infra/event-store/applied.ts'
+import { type AppliedOffsets, createAppliedOffsets } from '../../infra/event-store/applied.ts'
 import { bindLog, refuseBoundToKafka } from '../../infra/event-store/bound-log.ts'
 import { migrate } from '../../infra/event-store/builds.ts'
 import { type CodecOptions, createCodec, type EventCodec } from '../../infra/event-store/codec.ts'
@@ -70,18 +70,18 @@ export interface Core {
   config: Config
   databaseUrl: string
   pool: pg.Pool
-  /** For reads of API callers: however slow or many they are, nothing else waits for them. */
+  /** For reads of API callers. Separate, so that nothing else waits for slow reads. */
   readPool: pg.Pool
-  /** Divides the read pool between organizations. */
+  /** Shares the read pool fairly among organizations. */
   shares: ReadShares
   log: EventLog<Claim>
-  /** Returns why appends are refused; undefined while they are not. */
+  /** Returns the reason for which appends are refused; undefined if they are not. */
   logRefusal: () => Error | undefined
   codec: EventCodec
-  /** The keys under which what is personal in the events of a session is encrypted. */
+  /** Keys that encrypt the personal data in the events of a session. */
   dataKeys: DataKeys
   skips: Skips
-  applied: Applied
+  applied: AppliedOffsets
   decideAs: DecideAs
   keyring: Keyring
   clock: Clock
@@ -98,99 +98,106 @@ export interface CoreOptions {
   logger: Logger
   clock: Clock
   random: Random
-  /** Queries have no time limit, as when a read model is built. */
+  /** Sets no query timeout, for example to build a read model. */
   longQueries?: boolean
-  /** Whether LOG_WAIT_MS counts, as it does for a server's start. */
+  /** Waits up to LOG_WAIT_MS for the log, as a server does when it starts. */
   waitsForLog?: boolean
-  /** How many connections the two shared pools of a server have; a command has its own numbers. */
+  /** Sizes of the two shared pools. Default: those of a command. */
   connections?: Pick<Connections, 'pool' | 'reads'>
   tracing?: Tracing | undefined
-  /** Watches the log, and claims Kafka for this database. Default: neither, as for a command that only asks. */
-  holdsLog?: {
-    /** Also from another database. */
+  /** Watches the log and claims Kafka for this database. Default: neither, for a command that only reads. */
+  logClaim?: {
+    /** Claims it even if another database holds it. */
     takeOver: boolean
-    /** Called once when another database has taken the log over. */
+    /** Called once when another database takes the log over. */
     onLost?: (error: Error) => void
   }
 }
 
-// A server's query without an answer by then means that the database is gone.
-const serving = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
-// Statements that score and project find rows by their keys, so that one plan by the indexes suits any number of rows.
-// By default Postgres plans some of them for each session, and goes on with scans that it planned for empty tables.
-const byKeys = { settings: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } }
-// Compiling a statement takes Postgres longer than running it, where it estimates that millions of rows may be read.
-const reading = {
-  ...serving,
+// A query that takes longer means that the database is down.
+const serverTimeouts = { queryTimeoutMs: 10_000, idleInTransactionMs: 15_000 }
+// Scoring and projections look rows up by key, so one generic index plan suits every table size. By default, PostgreSQL
+// replans some statements per connection, and keeps sequential scans that it planned for empty tables.
+const indexPlans = { settings: { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } }
+// JIT compilation, which PostgreSQL chooses when it expects millions of rows, takes longer than the statements.
+const readPoolOptions = {
+  ...serverTimeouts,
   queryTimeoutMs: 6000,
   statementTimeoutMs: 5000,
   settings: { jit: 'off' },
 }
-const ofCommands = { pool: 20, reads: 1 }
+const commandConnections = { pool: 20, reads: 1 }
 
+/**
+ * Opens the database, the log and everything that all commands and roles share. Throws WrongLog and WrongMasterKeys.
+ */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const { config, databaseUrl, logger, clock, random, tracing } = options
   const keyring = createKeyring(options.masterKeys)
   await using undo = new AsyncDisposableStack()
-  const { pool: max, reads } = options.connections ?? ofCommands
+  const { pool: max, reads } = options.connections ?? commandConnections
   const pool = createPool({
     url: databaseUrl,
     max,
-    ...(options.longQueries ? {} : { ...serving, ...byKeys }),
+    ...(options.longQueries ? {} : { ...serverTimeouts, ...indexPlans }),
   })
   undo.defer(() => pool.end())
   await refusePooler(pool)
-  const ofReads = { max: Math.max(1, reads), applicationName: 'tidegate reads', ...reading }
-  const readPool = createPool({ url: databaseUrl, ...ofReads })
+  const maxReads = Math.max(1, reads)
+  const readPool = createPool({
+    url: databaseUrl,
+    max: maxReads,
+    applicationName: 'tidegate reads',
+    ...readPoolOptions,
+  })
   undo.defer(() => readPool.end())
-  const shares = createReadShares({ clock, connections: ofReads.max })
+  const shares = createReadShares({ clock, connections: maxReads })
   const dataKeys = openDataKeys({ config, databaseUrl, keyring, random, clock }, undo)
-  const { storedWith } = dataKeys
-  const opened = await openLog({
+  const rawLog = await openLog({
     config,
     pool,
     url: databaseUrl,
     logger,
-    storedWith,
-    guardedBy: claimsAsGuards,
+    extraWrites: dataKeys.takeInserts,
+    guardWrites: claimsAsGuards,
   })
-  undo.defer(() => opened.close())
+  undo.defer(() => rawLog.close())
   const isOnKafka = config.KAFKA_BROKERS.length > 0
-  // The embedded log is restored and copied with its database, so marks would show nothing.
+  // The embedded log cannot diverge from its database, because both are restored and copied together.
   const topics = isOnKafka ? [...new Set(Object.values(eventTopics))] : []
-  const watch = watchLog(opened, { pool, logger, topics })
+  const watch = watchLog(rawLog, { pool, logger, topics })
   undo.defer(watch.stop)
   const log = tracing?.log(watch.log) ?? watch.log
-  const waiting = { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0, logger }
-  await prepareStores({ config, pool, log, logger }, waiting)
+  const retryOptions = { waitMs: options.waitsForLog ? config.LOG_WAIT_MS : 0, logger }
+  await prepareStores({ config, pool, log, logger }, retryOptions)
   await checkMasterKeys({ pool, log, keyring, random })
-  if (options.holdsLog) {
-    const { takeOver, onLost } = options.holdsLog
-    const lose = (error: Error) => {
+  if (options.logClaim) {
+    const { takeOver, onLost } = options.logClaim
+    const handleLoss = (error: Error) => {
       watch.refuse(error)
       onLost?.(error)
     }
-    const claiming = { pool, log: opened, logger, host: hostname(), takeOver, onLost: lose }
-    if (isOnKafka) undo.use(await whileUnavailable(() => claimLog(claiming), waiting))
+    const claim = { pool, log: rawLog, logger, host: hostname(), takeOver, onLost: handleLoss }
+    if (isOnKafka) undo.use(await retryWhileUnavailable(() => claimLog(claim), retryOptions))
     watch.start()
   }
   const codec = await openCodec(config, { logger, sealing: { keys: dataKeys, random } })
   const skips = createSkips({ log, codec, logger })
   undo.defer(() => skips.close())
-  const applied = await createApplied({ url: databaseUrl, pool, logger })
+  const applied = await createAppliedOffsets({ url: databaseUrl, pool, logger })
   undo.defer(() => applied.close())
   undo.defer(applied.onChange('erasures', dataKeys.forget))
   const decideAs = createDecide({ pool, log, codec, applied })
-  const undoing = undo.move()
-  const close = () => undoing.disposeAsync()
+  const cleanup = undo.move()
+  const close = () => cleanup.disposeAsync()
   const stores = { config, databaseUrl, pool, readPool, shares, log, logRefusal: watch.refusal }
   const shared = { ...stores, codec, dataKeys, skips, applied, decideAs }
   return { ...shared, keyring, clock, random, logger, tracing, close }
 }
 
 /**
- * Makes the topics and tables that are missing, as `tidegate migrate` does. For `waitMs` a log that does not answer is
- * tried again; default not at all. Throws WrongLog.
+ * Creates missing topics and tables, as `tidegate migrate` does. Retries for `waitMs` (default 0) while the log is
+ * unavailable. Throws WrongLog.
  */
 export async function prepareStores(
   { config, pool, log, logger }: Pick<Core, 'config' | 'pool' | 'log' | 'logger'>,
@@ -199,11 +206,11 @@ export async function prepareStores(
   await migrate(pool, projections)
   await createServingTables(pool)
   const bind = () => bindLog({ pool, log, topics: topicSpecs(config), adopt })
-  await whileUnavailable(bind, { waitMs, logger })
+  await retryWhileUnavailable(bind, { waitMs, logger })
 }
 
-// A broker that is starting, or has much to do, answers late or not yet. A next try finds what an earlier one has made.
-async function whileUnavailable<T>(
+// For brokers that are starting or overloaded. `attempt` must be idempotent.
+async function retryWhileUnavailable<T>(
   attempt: () => Promise<T>,
   { waitMs, logger }: { waitMs: number; logger: Logger },
 ): Promise<T> {
@@ -215,7 +222,7 @@ async function whileUnavailable<T>(
       const pause = backoffMs(failures)
       if (!(err instanceof LogUnavailable) || performance.now() + pause > endAt) throw err
       if (failures === 1)
-        logger.warn({ err }, 'the log does not answer yet; see KAFKA_BROKERS and LOG_WAIT_MS')
+        logger.warn({ err }, 'waiting for the log: check KAFKA_BROKERS and LOG_WAIT_MS')
       await delay(pause)
     }
   }
@@ -228,7 +235,7 @@ const servingMigrations = [
   claimMigrations,
   dataKeyMigrations,
   canaryMigrations,
-  // Collect reads how far scoring is, wherever that runs.
+  // Collect reads the offsets of scoring, in whichever process it runs.
   scoringMigrations,
   identityMigrations,
   attestationMigrations,
@@ -244,9 +251,9 @@ export function createServingTables(pool: pg.Pool): Promise<void> {
 
 interface LogOptions extends Pick<Core, 'config' | 'pool' | 'logger'> {
   url: string
-  /** What the embedded log stores with records. */
-  storedWith?: DataKeys['storedWith']
-  guardedBy?: typeof claimsAsGuards
+  /** Rows that the embedded log writes together with records. */
+  extraWrites?: DataKeys['takeInserts']
+  guardWrites?: typeof claimsAsGuards
   isReadOnly?: boolean
 }
 
@@ -275,7 +282,7 @@ export const kafkaOptions = ({ config, logger }: Pick<LogOptions, 'config' | 'lo
   logger,
 })
 
-// People and back ends cause few of these events, and each further partition costs every fetch of a consumer.
+// These events are rare, and each additional partition makes every fetch of a consumer more expensive.
 const singlePartitionTopics: ReadonlySet<string> = new Set([
   eventTopics.OrganizationCreated,
   eventTopics.RecordSkipped,
@@ -284,36 +291,36 @@ const singlePartitionTopics: ReadonlySet<string> = new Set([
   eventTopics.VisitorCorrected,
 ])
 
-// A body, and what is recorded with it, of which the headers of a request are the most.
-const largestRecordBytes = maxBodyBytes + 32 * 1024
+// A body plus its metadata, mostly request headers.
+const maxRecordBytes = maxBodyBytes + 32 * 1024
 
-/** Observations are heavy and stay for days. Other events are light and stay for ever. */
+/** Returns the topics. Observations are large and expire after days; other events are small and kept forever. */
 export function topicSpecs(
   config: Pick<Config, 'TOPIC_PARTITIONS' | 'COLLECT_RETENTION_DAYS'>,
 ): TopicSpec[] {
   const partitions = config.TOPIC_PARTITIONS
   const retentionMs = config.COLLECT_RETENTION_DAYS * 24 * 60 * 60 * 1000
-  const ofEvents = [...new Set(Object.values(eventTopics))].map((topic): TopicSpec => {
+  const eventTopicSpecs = [...new Set(Object.values(eventTopics))].map((topic): TopicSpec => {
     if (topic === eventTopics.BatchReceived)
-      return { topic, partitions, retentionMs, largestRecordBytes }
+      return { topic, partitions, retentionMs, maxRecordBytes }
     return { topic, partitions: singlePartitionTopics.has(topic) ? 1 : partitions }
   })
-  return [...ofEvents, probeTopicSpec, claimTopicSpec]
+  return [...eventTopicSpecs, probeTopicSpec, claimTopicSpec]
 }
 
-// Keys have connections of their own, so that who needs one waits for nothing else in the database.
+// Data keys have a separate pool, so that a request that needs one does not wait for other queries.
 function openDataKeys(
   {
     config,
     databaseUrl,
-    ...parts
+    ...deps
   }: Pick<Core, 'config' | 'databaseUrl' | 'keyring' | 'random' | 'clock'>,
   undo: AsyncDisposableStack,
 ): DataKeys {
   const isLogEmbedded = config.KAFKA_BROKERS.length === 0
   const pool = createPool({ url: databaseUrl, ...dataKeyPoolOptions({ isLogEmbedded }) })
   undo.defer(() => pool.end())
-  return createDataKeys({ pool, isLogEmbedded, ...parts })
+  return createDataKeys({ pool, isLogEmbedded, ...deps })
 }
 
 export async function openCodec(

@@ -10,7 +10,7 @@ import { type ReadinessParts, readinessChecks } from './readiness.ts'
 interface HttpParts extends ReadinessParts {
   publicUrl: string
   isStopping: () => boolean
-  /** Answers `/metrics`, where that has a port of its own. */
+  /** Serves `/metrics` if METRICS_PORT is set. */
   metrics?: FastifyInstance | undefined
 }
 
@@ -25,7 +25,7 @@ export async function createHttp(
   const lags = createLags(core)
   const counters = metricsRoutes(app, {
     registry,
-    projectionLags: () => ofProjections(lags),
+    projectionLags: () => projectionReadings(lags),
     on: metrics,
   })
   measureLags(lags, registry)
@@ -39,23 +39,23 @@ const edgeOf = ({ config, logger, random }: Core) => ({
   edgeHeaders: config.EDGE_HEADERS,
 })
 
-/** What serves the console: `app`, with CONSOLE_PORT one of its `own`, and nothing with CONSOLE=off. */
+/** Returns the app that serves the console: the main one, or a new one with CONSOLE_PORT, or none with CONSOLE=off. */
 export async function createConsoleApp(
   core: Core,
   { app, ...parts }: Pick<HttpParts, 'publicUrl' | 'isStopping'> & { app: FastifyInstance },
-): Promise<{ app?: FastifyInstance; own?: FastifyInstance }> {
+): Promise<{ app?: FastifyInstance; separateApp?: FastifyInstance }> {
   const { CONSOLE, CONSOLE_PORT } = core.config
   if (CONSOLE === 'off') return {}
   if (CONSOLE_PORT === undefined) return { app }
-  const own = await createApp({ ...edgeOf(core), ...parts })
-  return { app: own, own }
+  const separateApp = await createApp({ ...edgeOf(core), ...parts })
+  return { app: separateApp, separateApp }
 }
 
-const names = new Set(projections.map(({ name }) => name))
+const projectionNames = new Set(projections.map(({ name }) => name))
 
-async function ofProjections(lags: Lags): Promise<Reading[]> {
-  const found = (await lags()).filter(({ labels }) => names.has(labels.group))
-  return found.map(({ labels: { group: projection, ...place }, records }) => ({
+async function projectionReadings(lags: Lags): Promise<Reading[]> {
+  const projectionLags = (await lags()).filter(({ labels }) => projectionNames.has(labels.group))
+  return projectionLags.map(({ labels: { group: projection, ...place }, records }) => ({
     labels: { projection, ...place },
     value: records,
   }))
@@ -64,8 +64,8 @@ async function ofProjections(lags: Lags): Promise<Reading[]> {
 type Address = Pick<Config, 'HOST'> & Partial<Pick<Config, 'PUBLIC_URL' | 'CONSOLE_PORT'>>
 
 /**
- * PUBLIC_URL, else the address listened on, as browsers write it. Where that is every address, this machine's own.
- * Throws for a HOST that no URL can name.
+ * Returns PUBLIC_URL, or else the URL of the address listened on, with 127.0.0.1 for all addresses. Throws for a HOST
+ * that cannot be part of a URL.
  */
 export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string {
   if (PUBLIC_URL !== undefined) return PUBLIC_URL
@@ -73,27 +73,30 @@ export function publicUrlOf({ HOST, PUBLIC_URL }: Address, port: number): string
   const url = `http://${ipaddr.IPv6.isValid(host) ? `[${host}]` : host}:${port}`
   if (URL.canParse(url)) return new URL(url).origin
   throw new Error(
-    `PUBLIC_URL is not set, and HOST ${HOST} cannot be part of an address that browsers use.`,
+    `PUBLIC_URL is not set, and browsers cannot use HOST ${HOST} as an address: set PUBLIC_URL.`,
   )
 }
 
-/** Where people open the console: on this machine where it has a port of its own, as nobody outside should reach that. */
+/**
+ * Returns the URL of the console. With CONSOLE_PORT it is the address listened on and not PUBLIC_URL, because that port
+ * should not be reachable from outside.
+ */
 export function consoleUrlOf({ HOST, CONSOLE_PORT }: Address, publicUrl: string): string {
   return CONSOLE_PORT === undefined ? publicUrl : publicUrlOf({ HOST }, CONSOLE_PORT)
 }
 
 /**
- * Whether Gate's consent pages can be opened from another machine. They work at one address only, because the links to
- * them, their key and their proofs name it.
+ * Returns true if Gate's consent pages can be opened from another machine. They work at one address only, because their
+ * links, keys and proofs contain it.
  */
 export function hasConsentAddress({ HOST, PUBLIC_URL }: Address): boolean {
   if (PUBLIC_URL === undefined) return !listensEverywhere(HOST)
-  // Everything that the pages load is at the root.
+  // The pages load their files from the root.
   return new URL(PUBLIC_URL).pathname === '/'
 }
 
 function listensEverywhere(host: string): boolean {
-  // Node listens on all addresses where none is named.
+  // Node listens on all addresses if the host is empty.
   if (host === '') return true
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'unspecified'
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { openSecretHash } from '../../infra/crypto/api-keys.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
-import { tryDataKeys } from '../../infra/event-store/data-key-table.ts'
+import { probeDataKeys } from '../../infra/event-store/data-key-table.ts'
 import {
   openCanary,
   WrongMasterKeys,
@@ -20,8 +20,9 @@ interface Installation {
 }
 
 /**
- * Throws WrongMasterKeys. Creates the canary once a stored secret has been opened, or where nothing was ever stored: a
- * database that is being restored may be empty, too.
+ * Throws WrongMasterKeys if the master keys do not decrypt the canary or, before there is one, any stored secret.
+ * Writes the canary once a stored secret could be decrypted, or if the log shows that there never was one. An empty
+ * database alone does not suffice, because it may be about to be rebuilt.
  */
 export async function checkMasterKeys({ pool, log, ...sealing }: Installation): Promise<void> {
   if (await openCanary(pool, sealing.keyring)) return
@@ -30,25 +31,25 @@ export async function checkMasterKeys({ pool, log, ...sealing }: Installation): 
     if (ends.some(({ offset }) => offset > 0)) return
   }
   await writeCanary(pool, sealing)
-  // Another process may have been first, with other keys.
+  // Another process may have written a canary first, with other keys.
   await tryMasterKeys(pool, sealing.keyring)
 }
 
-/** Returns false where nothing is stored to try them on. Throws WrongMasterKeys. */
+/** Throws WrongMasterKeys if the keys do not decrypt a stored secret. Returns false if nothing is stored. */
 export async function tryMasterKeys(pool: pg.Pool, keyring: Keyring): Promise<boolean> {
-  const opens = (await openCanary(pool, keyring)) ?? (await openSecrets(pool, keyring))
-  if (opens === false) throw new WrongMasterKeys()
-  return opens !== undefined
+  const canOpen = (await openCanary(pool, keyring)) ?? (await openSecrets(pool, keyring))
+  if (canOpen === false) throw new WrongMasterKeys()
+  return canOpen !== undefined
 }
 
-/** Returns whether a stored secret opens; undefined if there is none. */
+/** Returns true if a stored secret can be decrypted; undefined if there is none. */
 async function openSecrets(pool: pg.Pool, keyring: Keyring): Promise<boolean | undefined> {
   const hashes = await outermostSecretKeys(pool)
-  const tried = [
+  const results = [
     ...hashes.map(({ keyId, secretHashSealed }) =>
       openSecretHash(secretHashSealed, { keyring, keyId }),
     ),
-    ...(await tryDataKeys(pool, keyring)),
+    ...(await probeDataKeys(pool, keyring)),
   ]
-  return tried.length > 0 ? tried.some(Boolean) : undefined
+  return results.length > 0 ? results.some(Boolean) : undefined
 }

@@ -3,8 +3,8 @@ export type Role = (typeof allRoles)[number]
 
 export function parseRoles(text: string): Role[] {
   return text.split(',').map((name) => {
-    const role = allRoles.find((known) => known === name.trim())
-    if (!role) throw new Error(`--roles: ${name} is not one of ${allRoles.join(', ')}`)
+    const role = allRoles.find((candidate) => candidate === name.trim())
+    if (!role) throw new Error(`--roles must be from ${allRoles.join(', ')}, got "${name}"`)
     return role
   })
 }

@@ -10,7 +10,7 @@ import type { HandOff } from '../collect/hand-off.ts'
 import { firstContinuityId } from '../collect/sealed-ids.ts'
 import { consoleRoutes } from '../console/routes.ts'
 import { correctionRoutes } from '../corrections/routes.ts'
-import type { Hidden } from '../erasure/commands.ts'
+import type { UnlinkableVisitors } from '../erasure/commands.ts'
 import { erasureRoutes } from '../erasure/routes.ts'
 import type { Gate } from '../gate/gate.ts'
 import { gateRoutes } from '../gate/routes.ts'
@@ -20,12 +20,12 @@ import { ownOrganizationId } from '../organizations/consent-keys.ts'
 import { organizationRoutes } from '../organizations/routes.ts'
 import { readbackRoutes } from '../readback/routes.ts'
 import { linkedVisitors } from '../scoring/correct-visitors.ts'
-import { hideVisitors } from '../scoring/erase.ts'
+import { stopLinking } from '../scoring/erase.ts'
 import { createScoreExplainer } from '../scoring/explain/score.ts'
 import type { Directories } from '../scoring/identity/directories.ts'
 import type { FindTrusted } from '../scoring/identity/trusted.ts'
 import { scoringModelRoutes } from '../scoring/model/routes.ts'
-import { scoringFollows } from '../scoring/open-sessions.ts'
+import { waitForScoring } from '../scoring/open-sessions.ts'
 import { countRequests } from '../scoring/requests/metrics.ts'
 import { requestRoutes } from '../scoring/requests/routes.ts'
 import { readStates } from '../scoring/store.ts'
@@ -58,7 +58,7 @@ export interface RouteParts {
   /** Present with the role api. */
   agents: AgentKnowledge | undefined
   registry: Registry
-  /** What has the console: `app`, another one, or none. */
+  /** App that serves the console: `app` or another one; undefined with CONSOLE=off. */
   consoleApp: FastifyInstance | undefined
   missingProxy: MissingProxy
   /** Started by `tidegate dev`. */
@@ -67,6 +67,7 @@ export interface RouteParts {
   packages?: PackageSource | undefined
 }
 
+/** Adds the routes of the roles. Returns the hand-off of collect, which the caller closes. */
 export async function addRoutes(
   app: FastifyInstance,
   parts: RouteParts,
@@ -98,19 +99,19 @@ interface RestParts extends Pick<RouteParts, 'core' | 'network'> {
   idempotency: Idempotency
 }
 
-/** What back ends ask with their keys, and people in the console: the same handlers for both. */
+/** Adds the REST API, for back ends with keys and, with the same handlers, for people in the console. */
 function addRest(app: FastifyInstance, { core, network, ...access }: RestParts): void {
-  const reading = { ...core, ...access, pool: core.readPool }
+  const readOptions = { ...core, ...access, pool: core.readPool }
   const options = { ...core, ...access }
   const identify = createLinkExplainer(core.readPool)
   const explainScore = createScoreExplainer(core.readPool)
-  readbackRoutes(app, { ...reading, identify, explainScore })
-  scoringModelRoutes(app, reading)
+  readbackRoutes(app, { ...readOptions, identify, explainScore })
+  scoringModelRoutes(app, readOptions)
   organizationRoutes(app, options)
   auditRoutes(app, options)
   correctionRoutes(app, { ...options, visitors: linkedVisitors })
   markRoutes(app, options)
-  agentRoutes(app, { ...reading, network })
+  agentRoutes(app, { ...readOptions, network })
   webhookRoutes(app, options)
   erasureRoutes(app, { ...options, ...erasureParts(core) })
 }
@@ -136,16 +137,16 @@ function addRequestRoutes(
 function erasureParts(core: Core) {
   const { keyring } = core
   return {
-    scoringFollows: () => scoringFollows(core),
-    hideVisitors: (tx: Tx, { erasedSessionIds, ...visitors }: Hidden) =>
-      hideVisitors(tx, {
+    waitForScoring: () => waitForScoring(core),
+    stopLinking: (tx: Tx, { erasedSessionIds, ...visitors }: UnlinkableVisitors) =>
+      stopLinking(tx, {
         ...visitors,
         continuityIds: erasedSessionIds.flatMap((id) =>
           keyring.all.map((master) => firstContinuityId(master, id)),
         ),
       }),
     ownOrganizationId,
-    exporting: {
+    exportDeps: {
       pool: core.readPool,
       readStates: (sessionIds: string[]) => readStates(core.readPool, sessionIds),
       readLinks: (sessionIds: string[]) => readLinks(core.readPool, sessionIds),

@@ -1,8 +1,8 @@
 import fastify, { type FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
-import { cataloguedDomains } from '../../infra/agents/catalogue.ts'
+import { catalogueDomains } from '../../infra/agents/catalogue.ts'
 import { addressFileOf, type Config } from '../../infra/config.ts'
-import { drain, holdPort, listen, listenOnHeld } from '../../infra/http/listening.ts'
+import { drain, listen, listenShared, reservePort } from '../../infra/http/listening.ts'
 import { createMissingProxy } from '../../infra/http/missing-proxy.ts'
 import { followAddresses, followLists } from '../../infra/ip/data/follow.ts'
 import { type NetworkSource, noNetwork, openNetwork } from '../../infra/ip/network.ts'
@@ -12,7 +12,7 @@ import { refusePooler } from '../../infra/postgres/pooler.ts'
 import { createAddressRules } from '../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../infra/safe-http/client.ts'
 import { txtRecords } from '../../infra/safe-http/txt.ts'
-import { within } from '../../infra/timing.ts'
+import { withTimeout } from '../../infra/timing.ts'
 import type { SimulationKey } from '../../infra/wire/collect/simulation.ts'
 import { directoryOf } from '../../infra/wire/web-bot-auth/fields.ts'
 import { eraseGateSession, eraseGateSessions } from '../erasure/gate.ts'
@@ -36,68 +36,72 @@ import { type Connections, connectionsOf } from './connections.ts'
 import { startWorkers, type WorkerParts } from './consumers.ts'
 import { type Core, type CoreOptions, openCore } from './dependencies.ts'
 import { createConsoleApp, createHttp, publicUrlOf } from './http.ts'
-import { createOwnDecisions } from './own-decisions.ts'
+import { createLocalDecisions } from './own-decisions.ts'
 import type { Role } from './roles.ts'
 import { type AgentKnowledge, addRoutes } from './routes.ts'
 import { answerWhileStarting } from './starting.ts'
 
 export interface ServerOptions extends CoreOptions {
   roles: readonly Role[]
-  /** Runs once the read models follow the log and before requests are accepted. The result is for the page /demo. */
+  /** Runs after the projections have started and before requests are accepted. Returns the data of the page /demo. */
   prepare?: (core: Core, publicUrl: string) => Promise<Demo>
-  /** Only `tidegate dev` has one, as no setting names it. */
+  /** Set by `tidegate dev` only. */
   simulationKey?: SimulationKey
-  /** Only tests have it, because agents name what is looked up and are not to reach what is inside. */
-  lookingUp?: WorkerParts['lookingUp']
+  /**
+   * Set by tests only, because agents choose the addresses that are looked up and must not reach the internal network.
+   */
+  lookupOptions?: WorkerParts['lookupOptions']
   /** The npm packages that SDK_PACKAGES=on serves. */
   packages?: PackageSource | undefined
 }
 
 export interface Server {
   url: string
-  /** Rejects when something does not close. */
+  /** Rejects if something fails to close. */
   stop(): Promise<void>
 }
 
 const closeMs = 5000
-const letGoMs = 3000
+const cleanUpMs = 3000
 
-/** Milliseconds after which a stop counts as hanging. */
+/** Returns the milliseconds after which a stop counts as hanging. */
 export const stopWithinMs = (config: Config): number =>
-  config.DRAIN_MS + closeMs + letGoMs + otlpStopMs(config) + 500
+  config.DRAIN_MS + closeMs + cleanUpMs + otlpStopMs(config) + 500
 
-/** When the start fails, what had started is stopped and the process is in no consumer group any more. */
+/** Starts a server with the roles. If the start fails, everything started is stopped and consumer groups are left. */
 export async function startServer({ roles, prepare, ...options }: ServerOptions): Promise<Server> {
-  const { config, logger, simulationKey, lookingUp, packages } = options
+  const { config, logger, simulationKey, lookupOptions, packages } = options
   const undo = new AsyncDisposableStack()
-  const letGo = () => within(undo.disposeAsync(), letGoMs + otlpStopMs(config))
+  const cleanUp = () => withTimeout(undo.disposeAsync(), cleanUpMs + otlpStopMs(config))
   let stopping = false
   const isStopping = () => stopping
   try {
     const network = await networkFor(config, { roles, undo, warn: (text) => logger.warn(text) })
     await checkDatabase(options.databaseUrl)
-    const held = await holdPort(
+    const reservedPort = await reservePort(
       { port: config.PORT, host: config.HOST },
       answerWhileStarting(options),
     )
-    undo.defer(held.release)
-    const publicUrl = publicUrlOf(config, held.port)
+    undo.defer(reservedPort.release)
+    const publicUrl = publicUrlOf(config, reservedPort.port)
     const registry = new Registry()
     const otlp = await openOtlp(config, logger)
     const connections = connectionsOfServer(config, roles)
     const shared = { connections, waitsForLog: true, tracing: otlp?.tracing }
-    const core = await openCore({ holdsLog: { takeOver: false }, ...options, ...shared })
+    const core = await openCore({ logClaim: { takeOver: false }, ...options, ...shared })
     undo.defer(core.close)
     undo.defer(() => otlp?.stop())
     await warnOfLog(core)
-    const ownDecisions = roles.includes('collect') ? createOwnDecisions(core.applied) : undefined
+    const localDecisions = roles.includes('collect')
+      ? createLocalDecisions(core.applied)
+      : undefined
     const running = await startWorkers(core, {
       roles,
       network,
       registry,
       simulationKey,
-      lookingUp,
-      ownDecisions,
+      lookupOptions,
+      localDecisions,
       undo,
     })
     const meter = roles.includes('gate') ? measureGate(registry) : undefined
@@ -121,19 +125,19 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
       metrics,
     })
     const accessControl = createAccessControl(core, { counters, undo })
-    const collect = ownDecisions
+    const collect = localDecisions
       ? {
           ...openCollect(core, { registry, undo }),
           missingProxy,
           exemptsLoopback: isDevelopment,
-          ownDecisions,
+          localDecisions,
         }
       : undefined
     const agents = roles.includes('api') ? await followAgents(core, undo) : undefined
     const consoles = roles.includes('api')
       ? await createConsoleApp(core, { app, publicUrl, isStopping })
       : {}
-    undo.defer(() => consoles.own?.close())
+    undo.defer(() => consoles.separateApp?.close())
     const handOff = await addRoutes(app, {
       core,
       accessControl,
@@ -154,17 +158,17 @@ export async function startServer({ roles, prepare, ...options }: ServerOptions)
     undo.defer(() => app.close())
     await listenOnPort(metrics, 'METRICS_PORT', config)
     await listenOnPort(schemas, 'SCHEMAS_PORT', config)
-    await listenOnPort(consoles.own, 'CONSOLE_PORT', config)
-    await held.release()
-    await listenOnHeld(app, { port: held.port, host: config.HOST })
+    await listenOnPort(consoles.separateApp, 'CONSOLE_PORT', config)
+    await reservedPort.release()
+    await listenShared(app, { port: reservedPort.port, host: config.HOST })
     const stop = async () => {
       stopping = true
       await drain(app, { drainMs: config.DRAIN_MS, closeMs })
-      await letGo()
+      await cleanUp()
     }
     return { url: publicUrl, stop }
   } catch (error) {
-    await letGo().catch((err) => logger.warn({ err }, 'the failed start was not undone in full'))
+    await cleanUp().catch((err) => logger.warn({ err }, 'failed to clean up after a failed start'))
     throw error
   }
 }
@@ -175,7 +179,7 @@ async function checkDatabase(url: string): Promise<void> {
   await refusePooler(pool).finally(() => pool.end())
 }
 
-// `app` is undefined where it has no port of its own.
+// `app` is undefined if the setting is not set.
 async function listenOnPort(
   app: FastifyInstance | undefined,
   setting: 'METRICS_PORT' | 'SCHEMAS_PORT' | 'CONSOLE_PORT',
@@ -184,7 +188,7 @@ async function listenOnPort(
   if (app) await listen(app, { port: config[setting] ?? 0, host: config.HOST, setting })
 }
 
-// A port of its own, because its callers are inside and its errors have another form.
+// A separate port, because its callers are internal and its errors have another form.
 function openSchemas({ config, codec }: Core, roles: readonly Role[]): FastifyInstance | undefined {
   if (config.SCHEMAS_PORT === undefined || !roles.includes('api')) return undefined
   const schemas = servedSchemas(codec.schemaId, config.KAFKA_TOPIC_PREFIX)
@@ -192,19 +196,21 @@ function openSchemas({ config, codec }: Core, roles: readonly Role[]): FastifyIn
 }
 
 async function warnOfLog({ log, logger }: Core): Promise<void> {
-  const notSeen = (error: Error) => [`whether the log keeps copies was not seen: ${error.message}`]
-  for (const warning of await log.warnings().catch(notSeen)) logger.warn(warning)
+  const asWarning = (error: Error) => [
+    `failed to check the replication of the log: ${error.message}`,
+  ]
+  for (const warning of await log.warnings().catch(asWarning)) logger.warn(warning)
 }
 
-/** Throws where DATABASE_MAX_CONNECTIONS is too small for the roles. */
+/** Throws if DATABASE_MAX_CONNECTIONS is too small for the roles. */
 export function connectionsOfServer(config: Config, roles: readonly Role[]): Connections {
   const isLogEmbedded = config.KAFKA_BROKERS.length === 0
   return connectionsOf({ roles, isLogEmbedded, max: config.DATABASE_MAX_CONNECTIONS })
 }
 
 /**
- * The IP databases and lists of the settings and the file of addresses, for roles that look addresses up. Throws where one
- * cannot be read. Files are followed until `undo` ends it.
+ * Opens the IP databases, reputation lists and address file of the settings, for roles that look addresses up. Throws
+ * if one cannot be read. Files are watched for changes until `undo` is disposed.
  */
 export async function networkFor(
   config: Config,
@@ -219,13 +225,13 @@ export async function networkFor(
   const addresses = await followAddresses({ file: addressFileOf(config), warn })
   undo.defer(addresses.stop)
   const lists = await followLists(config.REPUTATION_LISTS, { warn }).catch((cause) => {
-    throw new Error(`a file of REPUTATION_LISTS cannot be read: ${cause.message}`, { cause })
+    throw new Error(`failed to read a file of REPUTATION_LISTS: ${cause.message}`, { cause })
   })
   undo.defer(lists.stop)
   const paths = { cityPath, asnPath, anonymousPath }
-  const followed = { addresses: addresses.current, lists: lists.current }
-  return openNetwork({ ...paths, ...followed }).catch((cause) => {
-    throw new Error(`CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB cannot be read: ${cause.message}`, {
+  const current = { addresses: addresses.current, lists: lists.current }
+  return openNetwork({ ...paths, ...current }).catch((cause) => {
+    throw new Error(`failed to read CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB: ${cause.message}`, {
       cause,
     })
   })
@@ -234,20 +240,20 @@ export async function networkFor(
 async function followAgents(core: Core, undo: AsyncDisposableStack): Promise<AgentKnowledge> {
   const { findTrusted, domains, stop } = await followTrusted(core)
   undo.defer(stop)
-  const preferred = () => [...cataloguedDomains, ...domains()].map(directoryOf)
+  const preferred = () => [...catalogueDomains, ...domains()].map(directoryOf)
   const directories = followDirectories({ ...core, preferred })
   undo.defer(directories.stop)
   return { directories, findTrusted }
 }
 
-// Limits for the file that proves that a service holds its domain.
+// Limits for the file that proves that a service controls its domain.
 const proofTimeoutMs = 5000
 const proofBytes = 16 * 1024
 
-// A person who has approved waits at most so long for one answer of the service.
+// Maximum wait for one response of a service while a person waits after approving.
 const integratorTimeoutMs = 10_000
 
-/** `publicUrl` has no path, and no slash at its end. */
+/** `publicUrl`: without a path or trailing slash. */
 function gateOptions(
   core: Core,
   { publicUrl, network }: { publicUrl: string; network: NetworkSource },
@@ -271,8 +277,8 @@ function gateOptions(
       txtRecords: (name) => txtRecords(name),
       async fileAt(url) {
         const outcome = await client.get({ url, timeoutMs: proofTimeoutMs, maxBytes: proofBytes })
-        const isThere = outcome.kind === 'response' && outcome.status === 200
-        return isThere ? outcome.body.toString('utf8') : undefined
+        const isFound = outcome.kind === 'response' && outcome.status === 200
+        return isFound ? outcome.body.toString('utf8') : undefined
       },
     },
     signUpOrganization({ startedAt, ...signup }) {
@@ -281,7 +287,7 @@ function gateOptions(
     },
     eraseSession: (decide, id) => eraseGateSession({ ...core, decide, ownOrganizationId }, id),
     eraseSessions: (decide, sessions) =>
-      eraseGateSessions({ ...core, decide, ownOrganizationId }, { sessions, name: null }),
+      eraseGateSessions({ ...core, decide, ownOrganizationId }, { sessions, gateAccountId: null }),
     retentionMs: config.GATE_RETENTION_DAYS * 24 * 60 * 60 * 1000,
   }
 }

@@ -7,15 +7,15 @@ import type { CoreOptions } from './dependencies.ts'
 import { publicUrlOf } from './http.ts'
 
 /**
- * What a process answers until it can answer: 503 as the running server writes it, so that clients come back, and pages
- * may read it. Probes get it, too.
+ * Returns a listener that answers every request, probes included, with 503 until the server has started. The response
+ * has the form and CORS headers of the running server, so that clients retry and pages can read it.
  */
 export function answerWhileStarting({
   config,
   random,
 }: Pick<CoreOptions, 'config' | 'random'>): RequestListener {
   return (request, response) => {
-    // A connection that ends before the body was read resets, and the sender may never see the answer.
+    // The body is read first, because closing the connection earlier resets it and the sender may not get the response.
     request.resume().once('end', () => {
       const { url = '', method, headers } = request
       const cors = isCollect({ url }) ? corsHeaders({ headers }) : {}

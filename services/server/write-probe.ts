@@ -2,7 +2,7 @@ import type { NewRecord, TopicSpec } from '../../infra/log/port.ts'
 import type { Migrations } from '../../infra/postgres/migrations.ts'
 
 export const probeTopic = 'tidegate.probe.v1'
-/** What is written there only shows that it can be, and nobody reads it. */
+/** Topic of the records that test whether the log accepts writes. Nobody reads them. */
 export const probeTopicSpec: TopicSpec = {
   topic: probeTopic,
   partitions: 1,

@@ -35,8 +35,13 @@ import {
 } from '../../projections/webhooks/tables.ts'
 import { eventTopics, type WebhookEventRaised } from '../../schemas/events.ts'
 import { type AttemptDeps, makeAttempt } from './deliveries/attempt.ts'
-import { attemptedEvent, attemptLine, type MadeAttempt, skippedEvent } from './deliveries/decide.ts'
-import { createGiveUp } from './endpoints/give-up.ts'
+import {
+  attemptedEvent,
+  attemptLogFields,
+  type FinishedAttempt,
+  skippedEvent,
+} from './deliveries/decide.ts'
+import { createEndpointHealth } from './endpoints/give-up.ts'
 
 interface DirectCallsOptions extends AttemptDeps {
   decideAs: DecideAs
@@ -46,49 +51,51 @@ interface DirectCallsOptions extends AttemptDeps {
   logger: Logger
 }
 
+/** Creates the calls that bypass the queue: the sender makes them itself and waits for the response. */
 export function createDirectCalls(options: DirectCallsOptions): DirectCalls {
   const { decideAs, pool, log, codec, clock, logger } = options
   const decide = decideAs({ type: 'service', id: 'gate' })
-  const giveUp = createGiveUp({ decideAs, db: pool, clock, logger })
+  const endpointHealth = createEndpointHealth({ decideAs, db: pool, clock, logger })
 
   async function append({ event, meta }: DecidedEvent<TrafficEvent>): Promise<void> {
     await codec.prepare([event])
     await log.append([codec.toRecord(event, meta)])
   }
 
-  async function call(
+  async function attempt(
     { event, endpoint, delivery }: DirectJob,
     request: DirectAttempt,
   ): Promise<DirectAnswer> {
-    const { attempt, timeoutMs } = request
+    const { attempt: number, timeoutMs } = request
     const posted = await makeAttempt(options, { event, endpoint, timeoutMs })
     const answer = answerOf(posted.outcome, request)
-    const made: MadeAttempt = {
+    const finished: FinishedAttempt = {
       event,
       endpoint,
       deliveryId: delivery.id,
-      attempt,
+      number,
       ...posted,
       result: results[answer.kind],
       nextAttemptAt: null,
       error: answer.kind === 'accepted' ? undefined : answer.problem,
     }
-    if (made.result === 'succeeded') logger.debug(attemptLine(made), 'webhook delivered directly')
-    else logger.info(attemptLine(made), 'webhook not delivered directly')
-    // Before the caller knows: what it does about the answer must not be on the log without the attempt.
-    await append(attemptedEvent(made))
-    void giveUp.judge(made)
+    if (finished.result === 'succeeded')
+      logger.debug(attemptLogFields(finished), 'webhook delivered directly')
+    else logger.info(attemptLogFields(finished), 'direct webhook delivery failed')
+    // Before returning, so that the log has the attempt before anything that the caller does in response.
+    await append(attemptedEvent(finished))
+    void endpointHealth.evaluate(finished)
     return answer
   }
 
   return {
     raise: (event) => raiseDirect(decide, event),
     async attempt(request) {
-      const job = await loadDirect(pool, request)
-      return typeof job === 'string' ? { kind: 'not_sent', reason: job } : call(job, request)
+      const job = await loadDirectJob(pool, request)
+      return typeof job === 'string' ? { kind: 'not_sent', reason: job } : attempt(job, request)
     },
-    async giveUp(which, reason) {
-      const delivery = await findDirectDelivery(pool, which)
+    async giveUp(ids, reason) {
+      const delivery = await findDirectDelivery(pool, ids)
       if (delivery)
         await append(skippedEvent(delivery, { reason, occasion: 'given up', now: clock() }))
     },
@@ -100,12 +107,12 @@ const results = { accepted: 'succeeded', retry: 'retrying', failed: 'failed' } a
 type SentAnswer = Exclude<DirectAnswer, { kind: 'not_sent' }>
 
 function answerOf(outcome: PostOutcome, { judge, isLast }: DirectAttempt): SentAnswer {
-  const lastly = isLast ? 'failed' : 'retry'
-  if (outcome.kind === 'failure') return { kind: lastly, problem: outcome.message }
+  const failure = isLast ? 'failed' : 'retry'
+  if (outcome.kind === 'failure') return { kind: failure, problem: outcome.message }
   const response = { status: outcome.status, body: outcome.body }
   const judgement = judge(response)
   if (judgement.kind === 'accepted') return { kind: 'accepted', response }
-  return { kind: judgement.kind === 'refuse' ? 'failed' : lastly, problem: judgement.problem }
+  return { kind: judgement.kind === 'refuse' ? 'failed' : failure, problem: judgement.problem }
 }
 
 interface DirectJob {
@@ -114,20 +121,19 @@ interface DirectJob {
   delivery: DeliveryRow
 }
 
-// undefined unless the event was raised for this endpoint, to be delivered directly.
+// undefined if the event was not raised for this endpoint, or its delivery belongs to the queue.
 async function findDirectDelivery(
   db: Db,
   { eventId, endpointId }: DirectDelivery,
 ): Promise<DeliveryRow | undefined> {
   const delivery = await findDelivery(db, derivedHexId('wdlv', eventId, endpointId))
-  // Any other is the queue's.
   return delivery?.event_type === directType ? delivery : undefined
 }
 
-async function loadDirect(db: Db, which: DirectDelivery): Promise<DirectJob | DirectRefusal> {
-  const { eventId, endpointId } = which
+async function loadDirectJob(db: Db, ids: DirectDelivery): Promise<DirectJob | DirectRefusal> {
+  const { eventId, endpointId } = ids
   const [delivery, events, endpoints] = await Promise.all([
-    findDirectDelivery(db, which),
+    findDirectDelivery(db, ids),
     findEvents(db, [eventId]),
     findEndpoints(db, [endpointId]),
   ])
@@ -135,12 +141,12 @@ async function loadDirect(db: Db, which: DirectDelivery): Promise<DirectJob | Di
   if (!delivery || !event) return 'not_raised'
   if (delivery.status === 'failed' || delivery.status === 'skipped') return 'ended'
   if (event.data === unreadableData) return 'event_unreadable'
-  if (!endpoint || !isOfTenant(endpoint, event)) return 'endpoint_unknown'
+  if (!endpoint || !isSameTenant(endpoint, event)) return 'endpoint_unknown'
   const refusal = endpointRefusal(endpoint, event) ?? (await organizationRefusal(db, event))
   return refusal ?? { event, endpoint, delivery }
 }
 
-function isOfTenant(endpoint: EndpointRow, event: WebhookEventRow): boolean {
+function isSameTenant(endpoint: EndpointRow, event: WebhookEventRow): boolean {
   return (
     endpoint.organization_id === event.organization_id && endpoint.environment === event.environment
   )
@@ -171,12 +177,12 @@ async function raiseDirect(decide: Decide, event: DirectEvent): Promise<Decision
     key: eventId,
     projection: 'webhooks',
     load: async (tx) => (await raisedEventIds(tx, [eventId])).has(eventId),
-    decide: (isRaised) => (isRaised ? [] : [raised(eventId, event)]),
+    decide: (isRaised) => (isRaised ? [] : [raisedEvent(eventId, event)]),
   })
   return eventId
 }
 
-function raised(eventId: DecisionId, event: DirectEvent): DecidedEvent {
+function raisedEvent(eventId: DecisionId, event: DirectEvent): DecidedEvent {
   const { organizationId, environment, createdAt: now } = event
   const data: WebhookEventRaised = {
     event_id: eventId,

@@ -4,19 +4,25 @@ import { ddlOf, type Migrations } from '../../infra/postgres/migrations.ts'
 import { type Db, lockKey, queryAll, transaction } from '../../infra/postgres/pool.ts'
 import { column, table } from '../../infra/postgres/table.ts'
 
-/** Requests in flight to one endpoint, over all processes. */
+/*
+ * Leases of webhook deliveries. A lease belongs to one attempt of a delivery and hides it from other processes:
+ *
+ * - `sending`: the attempt is in progress. The owner renews the lease; once it expires, the reaper
+ *   (dispatch/keep-leases.ts) deletes it and the delivery is due again.
+ * - `recorded`: the attempt is on the log. The lease is deleted when the read model shows the attempt.
+ *
+ * The read model `read.webhook_deliveries` is the queue: it says which attempts are due.
+ */
+
+/** Maximum requests in flight to one endpoint, over all processes. */
 export const maxPerEndpoint = 10
 
-/**
- * Attempts that were taken. The read model says which attempt is due, and its lease hides it from other processes:
- * `sending` until it expires, `recorded` (the attempt is on the log) until the read model shows the attempt.
- */
 const leases = table(
   'tidegate.webhook_leases',
   {
     delivery_id: column.id(),
     attempt: column.integer(),
-    /** A skipped attempt that is requested again has the same number, but is due at another time. */
+    /** Part of the key, because a redelivery after a skipped attempt has the same number but another due time. */
     due_at: column.bigint(),
     event_id: column.id(),
     endpoint_id: column.id(),
@@ -32,22 +38,22 @@ const leases = table(
 
 export const leaseMigrations: Migrations = { name: 'webhook-leases', create: ddlOf(leases) }
 
-// Deliveries `d` of the read model whose next attempt nobody has taken.
-const isFree = `not exists (
+// For deliveries `d` of the read model: no process has leased the next attempt.
+const isUnleasedSql = `not exists (
   select from tidegate.webhook_leases l
   where l.delivery_id = d.delivery_id and l.attempt = d.attempts + 1 and l.due_at = d.next_attempt_at)`
 
-// Due deliveries of one endpoint, oldest first. The range makes Postgres read the index that begins with the endpoint:
-// by an equality it may read all due deliveries in order of time, and leave out those of other endpoints.
-const dueOf = (endpointId: string, now: string) => `
+// Due deliveries of one endpoint, oldest first. `between` makes PostgreSQL use the index that begins with the endpoint;
+// with `=` it may read all due deliveries in order of time and filter out the other endpoints.
+const dueDeliveriesSql = (endpointId: string, now: string) => `
   from read.webhook_deliveries d
-  where d.endpoint_id between ${endpointId} and ${endpointId} and d.next_attempt_at <= ${now} and ${isFree}
+  where d.endpoint_id between ${endpointId} and ${endpointId} and d.next_attempt_at <= ${now} and ${isUnleasedSql}
   order by d.endpoint_id, d.next_attempt_at`
 
 export interface DueEndpoint {
   endpointId: string
   organizationId: string
-  /** Deliveries that are due and not in flight; where there are many, counted up to 10. */
+  /** Deliveries that are due and not in flight; counted up to 10 when many deliveries are due. */
   due: number
 }
 
@@ -58,10 +64,11 @@ export interface Quota {
 }
 
 /**
- * Returns the endpoints that have something due. The first 1,000 due deliveries are usually all there are. Where more
- * are due, the index is read once for each endpoint, so a million for a dead endpoint cost the others nothing.
+ * Returns the endpoints with due deliveries. Usually at most 1,000 deliveries are due and one query finds all. If there
+ * are more, the index is read once per endpoint, so a million deliveries due for one dead endpoint do not slow down the
+ * others.
  */
-export async function dueEndpoints(
+export async function findDueEndpoints(
   db: Db,
   { now, firstRows = 1000 }: { now: number; firstRows?: number },
 ): Promise<DueEndpoint[]> {
@@ -70,15 +77,15 @@ export async function dueEndpoints(
     text: `
       select endpoint_id as "endpointId", organization_id as "organizationId", count(*)::int as due from (
         select endpoint_id, organization_id from read.webhook_deliveries d
-        where next_attempt_at <= $1 and ${isFree} order by next_attempt_at limit $2) first
+        where next_attempt_at <= $1 and ${isUnleasedSql} order by next_attempt_at limit $2) first
       group by 1, 2 order by 1`,
     values: [now, firstRows],
   })
-  const found = rows.reduce((sum, { due }) => sum + due, 0)
-  return found < firstRows ? rows : await eachDueEndpoint(db, now)
+  const count = rows.reduce((sum, { due }) => sum + due, 0)
+  return count < firstRows ? rows : await eachDueEndpoint(db, now)
 }
 
-// Steps from endpoint to endpoint first: a search for due deliveries would read all that are due later on its way.
+// A loose index scan over the endpoints. A plain search for due deliveries would also read all that are due later.
 async function eachDueEndpoint(db: Db, now: number): Promise<DueEndpoint[]> {
   const nextEndpoint =
     'select endpoint_id from read.webhook_deliveries where next_attempt_at is not null'
@@ -93,7 +100,7 @@ async function eachDueEndpoint(db: Db, now: number): Promise<DueEndpoint[]> {
       select endpoint_id as "endpointId", organization_id as "organizationId", due
       from waiting cross join lateral (
         select organization_id, count(*)::int as due from (
-          select organization_id ${dueOf('waiting.endpoint_id', '$1')} limit ${maxPerEndpoint}) first
+          select organization_id ${dueDeliveriesSql('waiting.endpoint_id', '$1')} limit ${maxPerEndpoint}) first
         group by 1) counted
       order by 1`,
     values: [now],
@@ -109,7 +116,7 @@ export interface TakenDelivery {
   attempts: number
   attemptsInRound: number
   dueAt: number
-  /** As a `traceparent`; null where nobody traces the event. */
+  /** null if the event is not traced. */
   traceparent: string | null
 }
 
@@ -120,11 +127,11 @@ interface Owner {
 const takeLock = lockKey('tidegate:webhook-leases')
 
 /**
- * Takes due deliveries, one of each endpoint before a second of any, with a lease. One process at a time takes, so that
- * the count of an endpoint is exact. The lock is a statement of its own: the next one has a snapshot that was made after
- * the wait, and sees in it the leases, what is due, and what both were when a lease ended meanwhile.
+ * Leases due deliveries and returns them, one of each endpoint before a second of any. A lock lets one process at a
+ * time take, so the count of requests per endpoint is exact. The lock is a separate statement, so that the snapshot of
+ * the next one is made after the wait and includes the leases that other processes took or released meanwhile.
  */
-export async function take(
+export async function takeDeliveries(
   pool: pg.Pool,
   {
     owner,
@@ -135,7 +142,7 @@ export async function take(
   }: Owner & { leaseMs: number; quotas: readonly Quota[]; free: number; now: number },
 ): Promise<TakenDelivery[]> {
   const lock = { text: 'select pg_advisory_xact_lock($1)', values: [takeLock] }
-  const taking = {
+  const leaseDue = {
     name: 'webhook-take',
     text: takeSql,
     values: [
@@ -148,7 +155,7 @@ export async function take(
     ],
   }
   return transaction(pool, async (tx) => {
-    const [, taken = []] = await queryAll<TakenDelivery>(tx, lock, taking)
+    const [, taken = []] = await queryAll<TakenDelivery>(tx, lock, leaseDue)
     return taken
   })
 }
@@ -159,7 +166,7 @@ const takeSql = `
     from unnest($1::text[], $2::integer[]) as quota (id, max)
     cross join lateral (
       select delivery_id, event_id, endpoint_id, organization_id, attempts, attempts_in_round, next_attempt_at
-      ${dueOf('quota.id', '$4')}
+      ${dueDeliveriesSql('quota.id', '$4')}
       limit greatest(0, least(quota.max, ${maxPerEndpoint} - (
         select count(*) from tidegate.webhook_leases l where l.endpoint_id = quota.id and l.state = 'sending')))
     ) due
@@ -174,6 +181,7 @@ const takeSql = `
     next_attempt_at::float8 as "dueAt", traceparent
   from picked left join read.webhook_events using (event_id) order by turn, next_attempt_at`
 
+/** Returns those of the deliveries that any process is sending. */
 export async function inFlightDeliveries(
   db: Db,
   deliveryIds: readonly string[],
@@ -187,53 +195,57 @@ export async function inFlightDeliveries(
   return new Set(rows.map((row) => row.delivery_id))
 }
 
-// The owner's among $2. They are locked in one order, because two statements that lock many would deadlock.
-const isOwn = `
+// Leases of owner $1 among the deliveries $2. The rows are locked in one order, or concurrent statements could
+// deadlock.
+const isOwnedSql = `
   state = 'sending' and owner = $1 and delivery_id in (
     select delivery_id from tidegate.webhook_leases where state = 'sending' and owner = $1 and delivery_id = any($2)
     order by delivery_id for update)`
 
-type OwnDeliveries = Owner & { deliveryIds: readonly string[] }
+type OwnedDeliveries = Owner & { deliveryIds: readonly string[] }
 
-/** Renews leases, expired ones too; returns the deliveries that are still the owner's. */
-export async function renew(
+/** Renews leases, even expired ones that were not released yet. Returns the deliveries that the owner still holds. */
+export async function renewLeases(
   db: Db,
-  { owner, deliveryIds, leaseMs }: OwnDeliveries & { leaseMs: number },
+  { owner, deliveryIds, leaseMs }: OwnedDeliveries & { leaseMs: number },
 ): Promise<Set<string>> {
   const { rows } = await db.query<{ delivery_id: string }>({
     name: 'webhook-renew',
-    text: `update tidegate.webhook_leases set expires_at = ${databaseNow} + $3 where ${isOwn} returning delivery_id`,
+    text: `update tidegate.webhook_leases set expires_at = ${databaseNow} + $3 where ${isOwnedSql} returning delivery_id`,
     values: [owner, deliveryIds, leaseMs],
   })
   return new Set(rows.map((row) => row.delivery_id))
 }
 
-/** Gives deliveries back that were not attempted: they are due at once. */
-export async function putBack(db: Db, { owner, deliveryIds }: OwnDeliveries): Promise<void> {
+/** Deletes the leases of deliveries that were not attempted, so that they are due at once. */
+export async function requeueDeliveries(
+  db: Db,
+  { owner, deliveryIds }: OwnedDeliveries,
+): Promise<void> {
   await db.query({
     name: 'webhook-put-back',
-    text: `delete from tidegate.webhook_leases where ${isOwn}`,
+    text: `delete from tidegate.webhook_leases where ${isOwnedSql}`,
     values: [owner, deliveryIds],
   })
 }
 
-/** Marks deliveries whose attempts are on the log. */
-export async function markRecorded(db: Db, { owner, deliveryIds }: OwnDeliveries): Promise<void> {
+/** Marks leases whose attempts are on the log. */
+export async function markRecorded(db: Db, { owner, deliveryIds }: OwnedDeliveries): Promise<void> {
   await db.query({
     name: 'webhook-mark-recorded',
-    text: `update tidegate.webhook_leases set state = 'recorded' where ${isOwn}`,
+    text: `update tidegate.webhook_leases set state = 'recorded' where ${isOwnedSql}`,
     values: [owner, deliveryIds],
   })
 }
 
 export interface ExpiredLeases {
   leases: { deliveryId: string; eventId: string }[]
-  /** When they were looked up, by the database's clock. */
+  /** Time of the query by the database's clock, epoch milliseconds; 0 if there are no leases. */
   asOf: number
 }
 
-/** The leases that have expired; `except` are deliveries whose leases their process still renews. */
-export async function expiredLeases(db: Db, except: readonly string[]): Promise<ExpiredLeases> {
+/** Returns expired leases, except of the deliveries `except`, which this process still renews. */
+export async function findExpiredLeases(db: Db, except: readonly string[]): Promise<ExpiredLeases> {
   const { rows } = await db.query<{ deliveryId: string; eventId: string; asOf: number }>({
     name: 'webhook-expired',
     text: `
@@ -245,7 +257,7 @@ export async function expiredLeases(db: Db, except: readonly string[]): Promise<
   return { leases: rows, asOf: rows[0]?.asOf ?? 0 }
 }
 
-/** Makes deliveries due again whose leases had expired by `asOf`; those that were renewed or taken since stay. */
+/** Deletes leases that had expired by `asOf` and were not renewed or taken since, and returns how many. */
 export async function releaseLeases(
   db: Db,
   { deliveryIds, asOf }: { deliveryIds: readonly string[]; asOf: number },
@@ -264,8 +276,8 @@ export async function releaseLeases(
 const maxPurged = 10_000
 
 /**
- * Deletes leases of recorded attempts that the read model shows by now. The look and the deletion are one statement: who
- * does not see the lease any more sees the attempt. Returns whether there may be more.
+ * Deletes leases of recorded attempts that the read model shows. The check and the deletion are one statement, so
+ * whoever no longer sees the lease sees the attempt. Returns true if there may be more.
  */
 export async function purgeRecorded(db: Db): Promise<boolean> {
   const { rowCount } = await db.query({

@@ -1,28 +1,28 @@
 import { Gauge, Histogram, type Registry } from 'prom-client'
 import { createCounter } from '../../infra/counter.ts'
-import { seldom } from '../../infra/timing.ts'
+import { cachedFor } from '../../infra/timing.ts'
 import type { QueueReadings } from '../../projections/webhooks/queries.ts'
 import type { WebhookAttemptOutcome } from '../../schemas/events.ts'
 
 export interface WebhookMeter {
   onAttempt(attempt: { outcome: WebhookAttemptOutcome; durationMs: number }): void
-  /** `latencyMs`: since the event was created. */
+  /** `latencyMs`: time since the event was created. */
   onDelivered(latencyMs: number): void
   onSending(requests: number): void
 }
 
-/** At the time `now`, epoch milliseconds. */
+/** `now`: time of the reading, epoch milliseconds. */
 type QueueReading = QueueReadings & { now: number }
 
 const attemptOutcomes: WebhookAttemptOutcome[] = ['succeeded', 'retrying', 'failed']
 
-// A request ends within its time-out; a delivery may take days, at the end of the schedule.
+// Seconds. A request ends within its timeout; a delivery may take days, because of retries.
 const attemptBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 const deliveryBuckets = [
   0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 28_800, 86_400, 345_600,
 ]
 
-/** Measures webhooks in the registry; `queue` is read at each scrape. */
+/** Registers the webhook metrics. `queue` is called at each scrape. */
 export function measureWebhooks(
   registry: Registry,
   queue: () => Promise<QueueReading>,
@@ -30,12 +30,12 @@ export function measureWebhooks(
   const registers = [registry]
   const attempts = createCounter(registry, {
     name: 'tidegate_webhook_attempts_total',
-    help: 'Attempts to deliver a webhook: succeeded, retrying (another follows) or failed (none does).',
+    help: 'Webhook delivery attempts: succeeded, retrying (another attempt follows) or failed (last attempt).',
     labels: { outcome: attemptOutcomes },
   })
   const durations = new Histogram({
     name: 'tidegate_webhook_attempt_duration_seconds',
-    help: 'Time from the look-up of the receiver to the end of its answer.',
+    help: 'Time from the DNS lookup of the receiver to the end of its response.',
     buckets: attemptBuckets,
     registers,
   })
@@ -47,7 +47,7 @@ export function measureWebhooks(
   })
   const sending = new Gauge({
     name: 'tidegate_webhook_requests_in_flight',
-    help: 'Webhook requests that this process is making.',
+    help: 'Webhook requests in flight in this process.',
     registers,
   })
   measureQueue(registry, queue)
@@ -62,31 +62,31 @@ export function measureWebhooks(
 }
 
 function measureQueue(registry: Registry, queue: () => Promise<QueueReading>): void {
-  // The gauges of a scrape share one reading.
-  const read = seldom(0, queue)
+  // All gauges of a scrape share one reading.
+  const readQueue = cachedFor(0, queue)
   const gauge = (
     name: string,
-    { help, of }: { help: string; of: (reading: QueueReading) => number },
+    { help, measure }: { help: string; measure: (reading: QueueReading) => number },
   ) =>
     new Gauge({
       name,
       help,
       registers: [registry],
       async collect() {
-        this.set(of(await read()))
+        this.set(measure(await readQueue()))
       },
     })
   gauge('tidegate_webhook_queue_age_seconds', {
-    help: 'How long the webhook delivery that is due longest has been waiting.',
-    of: ({ oldestDueAt, now }) =>
+    help: 'Age of the longest overdue webhook delivery.',
+    measure: ({ oldestDueAt, now }) =>
       oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt) / 1000,
   })
   gauge('tidegate_webhook_queue_due', {
     help: 'Webhook deliveries that are due, counted up to 100,000.',
-    of: ({ due }) => due,
+    measure: ({ due }) => due,
   })
   gauge('tidegate_webhook_dead_letters', {
-    help: 'Webhook deliveries given up after their last attempt, counted up to 100,000.',
-    of: ({ failed }) => failed,
+    help: 'Webhook deliveries that failed after their last attempt, counted up to 100,000.',
+    measure: ({ failed }) => failed,
   })
 }

@@ -12,14 +12,14 @@ import {
   testEvent,
 } from './events/schemas.ts'
 
-/** `/v1/organizations/{organizationId}/webhooks/endpoints` and `.../events`, and what endpoints are sent. */
+/** Adds `/v1/organizations/{organizationId}/webhooks/endpoints` and `.../events`, and documents the webhooks sent. */
 export function webhookRoutes(
   app: FastifyInstance,
   options: EndpointRouteOptions & EventRouteOptions,
 ): void {
   endpointRoutes(app, options)
   eventRoutes(app, options)
-  for (const webhook of described) app.describeWebhook(webhook)
+  for (const webhook of webhooks) app.describeWebhook(webhook)
 }
 
 const string = (pattern: string) => ({ type: 'string', pattern })
@@ -28,98 +28,104 @@ const seconds = string('^[0-9]+$')
 
 const headers: Record<string, DescribedHeader> = {
   'Idempotency-Key': {
-    description: "The event's id: deal with each once, since it may come more than once.",
+    description:
+      'Event id. Process each id once, because an event can be delivered more than once.',
     schema: eventId,
   },
-  [wire.webhookTimestampHeader]: { description: 'The same as webhook-timestamp.', schema: seconds },
+  [wire.webhookTimestampHeader]: { description: 'Same as `webhook-timestamp`.', schema: seconds },
   [wire.webhookSignatureHeader]: {
     description:
-      'Hexadecimal HMAC-SHA256 of timestamp, full stop, body; the key is the text of the newest signing secret, whsec_ included.',
+      'Hexadecimal HMAC-SHA256 of `timestamp.body`. The key is the newest signing secret as text, including `whsec_`.',
     schema: string('^[0-9a-f]{64}$'),
   },
-  [standardHeaders.id]: { description: "The event's id.", schema: eventId },
+  [standardHeaders.id]: { description: 'Event id.', schema: eventId },
   [standardHeaders.timestamp]: {
     description:
-      'When this attempt began, in Unix seconds. Refuse what is more than 300 away from your clock.',
+      'Start of this attempt in Unix seconds. Reject deliveries more than 300 seconds off your clock.',
     schema: seconds,
   },
   [standardHeaders.signature]: {
     description:
-      'Standard Webhooks 1.0.0: for each live secret, separated by spaces, `v1,` and the base64 HMAC-SHA256 of id, full stop, timestamp, full stop, body; the key is what follows whsec_, decoded from base64.',
+      'Signatures by Standard Webhooks 1.0.0, one per valid secret, separated by spaces: `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`. The key is the secret after `whsec_`, decoded from base64.',
     schema: string('^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$'),
   },
 }
 
 const retryAfter: DescribedHeader = {
-  description: 'Seconds or an HTTP date. Makes the wait longer, up to twice that of the schedule.',
+  description:
+    'Seconds or an HTTP date. Extends the wait before the next attempt, up to twice the scheduled wait.',
   schema: { type: 'string' },
 }
 
 const answers: DescribedWebhook['answers'] = {
-  '2XX': { description: 'Accepted, if it comes within 15 seconds. The body does not matter.' },
+  '2XX': {
+    description: 'Delivered, if the response is complete within 15 seconds. The body is ignored.',
+  },
   '410': {
     description:
-      'The delivery has failed and the endpoint is disabled: it is sent nothing more. One that an active service is told of approvals at is only flagged.',
+      'The delivery fails and the endpoint is disabled. An endpoint that receives the approvals of an active Gate service is only flagged.',
   },
   '429': {
-    description: 'Tried again after at least a minute.',
+    description: 'Retried after at least a minute.',
     headers: { 'Retry-After': retryAfter },
   },
   default: {
     description:
-      'Not accepted, and tried again on schedule, ten attempts in all. Redirects are not followed and count here.',
+      'Failed attempt, retried on schedule: ten attempts in all. Redirects are not followed and count as failures.',
     headers: { 'Retry-After': retryAfter },
   },
 }
 
-const failing = 'The signup has failed, and nothing was made for it as far as we know.'
-const again =
-  'Sent again within the 15 minutes that the signup has, after 1, 2, 4, 8, 15, 30, then 60 s.'
+const rejection = 'The signup is rejected. No account is assumed to exist.'
+const retrySchedule =
+  'Retried after 1, 2, 4, 8, 15, 30 and then every 60 seconds, until the signup expires after 15 minutes.'
 
-// Somebody waits for the answer to an approval.
+// A person waits for the response to an approval, so its retries are faster.
 const approvalAnswers: DescribedWebhook['answers'] = {
   '2XX': {
-    description: `The account is made, if this comes within 10 seconds with an envelope for the key of the event. ${again.replace('Sent', 'Anything else is sent')}`,
+    description: `The signup is approved, if the response arrives within 10 seconds and has an envelope for \`delivery.key_id\` of the event. ${retrySchedule.replace('Retried', 'Anything else is retried')}`,
     body: gateApprovedResponse,
   },
-  '408': { description: again },
-  '409': { description: again },
-  '425': { description: again },
-  '429': { description: again },
-  '3XX': { description: failing },
-  '4XX': { description: failing },
-  default: { description: again },
+  '408': { description: retrySchedule },
+  '409': { description: retrySchedule },
+  '425': { description: retrySchedule },
+  '429': { description: retrySchedule },
+  '3XX': { description: rejection },
+  '4XX': { description: rejection },
+  default: { description: retrySchedule },
 }
 
 const shared = {
   tag: 'Webhooks',
   description:
-    'Verify one of the two signatures against the bytes of the body before you parse it. No order is promised, and an event may come more than once. Ignore members that you do not know.',
+    'Verify one of the two signatures against the raw body before you parse it. Events can arrive out of order and more than once. Ignore members that you do not know.',
   headers,
   answers,
 }
 
-const described: DescribedWebhook[] = [
+const webhooks: DescribedWebhook[] = [
   {
     ...shared,
     type: 'session.fingerprint.calculated',
     operationId: 'sessionFingerprintCalculatedWebhook',
-    summary: "A session's visitor is known; sent once for a session",
+    summary: 'Visitor identified',
+    description: `Sent at the first decision of a session that has a visitor, and again with a new id if a correction changes the visitor. ${shared.description}`,
     body: fingerprintCalculatedEvent,
   },
   {
     ...shared,
     type: 'session.result.persisted',
     operationId: 'sessionResultPersistedWebhook',
-    summary: "A session's result is final; sent once for a session",
+    summary: 'Session result final',
+    description: `Sent once per session, at its first final decision. ${shared.description}`,
     body: resultPersistedEvent,
   },
   {
     ...shared,
     type: 'gate.session.approved',
     operationId: 'gateSessionApprovedWebhook',
-    summary: 'A person approved a signup; make the account and answer with its credentials, sealed',
-    description: `${shared.description} Make one account for each gate_session_id: the event may come again after you answered. It is sent only to the endpoint that the service names.`,
+    summary: 'Signup approved',
+    description: `Sent when a person approves a signup, only to the endpoint of the service. Create the account and respond with its encrypted credentials. Create one account per \`gate_session_id\`, because the event can arrive again after your response. ${shared.description}`,
     answers: approvalAnswers,
     body: gateApprovedEvent,
   },
@@ -127,7 +133,8 @@ const described: DescribedWebhook[] = [
     ...shared,
     type: 'webhook.test',
     operationId: 'testWebhook',
-    summary: 'A test, sent when you ask for one',
+    summary: 'Test event',
+    description: `Sent only on request. Needs no subscription. ${shared.description}`,
     body: testEvent,
   },
 ]

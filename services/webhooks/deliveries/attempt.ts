@@ -4,7 +4,7 @@ import { createLru } from '../../../infra/lru.ts'
 import type { PostOutcome, WebhookClient } from '../../../infra/safe-http/client.ts'
 import { webhookBody } from '../../../infra/wire/webhooks/events.ts'
 import {
-  liveSecrets,
+  activeSecrets,
   openSigningSecret,
   signatureHeaders,
 } from '../../../infra/wire/webhooks/signature.ts'
@@ -16,12 +16,12 @@ export interface AttemptDeps {
   clock: Clock
 }
 
-export interface AttemptOf {
+export interface AttemptRequest {
   event: WebhookEventRow
   endpoint: EndpointRow
   timeoutMs?: number
-  /** Called before the first byte is sent; where it returns false, the outcome is `dropped`. */
-  mayBegin?: () => boolean
+  /** Called before the first byte is sent; if it returns false, nothing is sent and the outcome is `dropped`. */
+  canSend?: () => boolean
 }
 
 export interface PostedAttempt {
@@ -29,18 +29,20 @@ export interface PostedAttempt {
   outcome: PostOutcome
 }
 
-/** Posts the event once, signed with the live secrets. Rejects only when a secret cannot be opened; nothing is sent then. */
+/**
+ * Posts the event once, signed with the live secrets. Rejects, without sending, only if a secret cannot be decrypted.
+ */
 export async function makeAttempt(
   { client, secrets, clock }: AttemptDeps,
-  { event, endpoint, timeoutMs, mayBegin }: AttemptOf,
+  { event, endpoint, timeoutMs, canSend }: AttemptRequest,
 ): Promise<PostedAttempt> {
   const attemptedAt = clock()
   const body = webhookBody(event)
-  const signed = signatureHeaders({
+  const signatures = signatureHeaders({
     eventId: event.id,
     body,
     timestamp: Math.floor(attemptedAt / 1000),
-    secrets: liveSecrets(endpoint.secrets, attemptedAt).map(({ sealed }) =>
+    secrets: activeSecrets(endpoint.secrets, attemptedAt).map(({ sealed }) =>
       secrets.open(endpoint.id, sealed),
     ),
   })
@@ -48,30 +50,30 @@ export async function makeAttempt(
     'content-type': 'application/json',
     'user-agent': 'Tidegate-Webhooks/1',
     'Idempotency-Key': event.id,
-    ...signed,
+    ...signatures,
   }
   const request = {
     url: endpoint.url,
     headers,
     body,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(mayBegin === undefined ? {} : { mayBegin }),
+    ...(canSend === undefined ? {} : { canSend }),
   }
   return { attemptedAt, outcome: await client.post(request) }
 }
 
-const maxRemembered = 10_000
+const maxCachedSecrets = 10_000
 
-/** Caches the secrets that were used last: opening one costs more than the signature itself. */
+/** Decrypts signing secrets, with a cache: decryption costs more than the signature itself. */
 export function createSigningSecrets(keyring: Keyring) {
-  const opened = createLru<string, string>(maxRemembered)
+  const cache = createLru<string, string>(maxCachedSecrets)
   return {
     open(endpointId: string, sealed: Buffer): string {
       const name = `${endpointId} ${sealed.toString('base64')}`
-      const known = opened.get(name)
-      if (known !== undefined) return known
+      const cached = cache.get(name)
+      if (cached !== undefined) return cached
       const secret = openSigningSecret({ keyring, sealed, endpointId })
-      opened.set(name, secret)
+      cache.set(name, secret)
       return secret
     },
   }

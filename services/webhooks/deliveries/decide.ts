@@ -8,14 +8,16 @@ import {
   type WebhookAttemptOutcome,
   type WebhookDeliveryAttempted,
 } from '../../../schemas/events.ts'
-import type { AttemptOf, PostedAttempt } from './attempt.ts'
+import type { AttemptRequest, PostedAttempt } from './attempt.ts'
 
-export interface EndedAttempt {
+export interface RetryInput {
   outcome: PostOutcome
   /** Attempts since the delivery was raised or redelivered, this one included. */
   attemptsInRound: number
   now: number
+  /** Retry schedule: the wait before each attempt of the round. */
   waitsSeconds: readonly number[]
+  /** From 0 to 1, for the jitter. */
   random: number
 }
 
@@ -28,39 +30,40 @@ export interface AttemptResult {
 export const goneStatus = 410
 
 const jitter = 0.2
-// After a 429 or a time-out: the receiver has more than it can do.
-const restSeconds = 60
+// Minimum wait after a 429 or a timeout, because the receiver is overloaded.
+const overloadSeconds = 60
 
-export function attemptResult(made: EndedAttempt): AttemptResult {
-  const { outcome, attemptsInRound, now, waitsSeconds } = made
+/** Returns the result of an attempt, and when the next one is due according to the schedule and Retry-After. */
+export function attemptResult(input: RetryInput): AttemptResult {
+  const { outcome, attemptsInRound, now, waitsSeconds } = input
   if (isSuccess(outcome)) return { result: 'succeeded', nextAttemptAt: null }
   const wait = waitsSeconds[attemptsInRound]
   const isGone = outcome.kind === 'response' && outcome.status === goneStatus
   if (isGone || wait === undefined) return { result: 'failed', nextAttemptAt: null }
-  return { result: 'retrying', nextAttemptAt: now + Math.round(waitSeconds(wait, made) * 1000) }
+  return { result: 'retrying', nextAttemptAt: now + Math.round(waitSeconds(wait, input) * 1000) }
 }
 
-// The schedule's wait, 20 % more or less, so that what failed together is not repeated together. A schedule shorter
-// than a rest is the operator's wish, so nothing waits longer than its longest. Retry-After may lengthen the wait to
-// twice the schedule's at most, or a receiver could have its deliveries stored for years.
+// The scheduled wait with 20 % jitter, so that deliveries that failed together are not retried together. The minimum
+// after an overload never exceeds the longest scheduled wait, because an operator may want a shorter schedule.
+// Retry-After at most doubles the wait; otherwise a receiver could have its deliveries stored for years.
 function waitSeconds(
   scheduled: number,
-  { outcome, now, waitsSeconds, random }: EndedAttempt,
+  { outcome, now, waitsSeconds, random }: RetryInput,
 ): number {
-  const rest = needsRest(outcome) ? Math.min(restSeconds, Math.max(...waitsSeconds)) : 0
-  const jittered = Math.max(scheduled * (1 - jitter + 2 * jitter * random), rest)
+  const min = isOverload(outcome) ? Math.min(overloadSeconds, Math.max(...waitsSeconds)) : 0
+  const jittered = Math.max(scheduled * (1 - jitter + 2 * jitter * random), min)
   const requested =
     outcome.kind === 'response' ? retryAfterSeconds(outcome.retryAfter, now) : undefined
   if (requested === undefined) return jittered
-  return Math.max(jittered, Math.min(requested, 2 * Math.max(scheduled, rest)))
+  return Math.max(jittered, Math.min(requested, 2 * Math.max(scheduled, min)))
 }
 
-function needsRest(outcome: PostOutcome): boolean {
+function isOverload(outcome: PostOutcome): boolean {
   return outcome.kind === 'response' ? outcome.status === 429 : outcome.reason === 'timeout'
 }
 
-// The three forms that recipients take (RFC 9110, 5.6.7): IMF-fixdate, that of RFC 850, and that of asctime, which names
-// no zone and means GMT.
+// The three date formats that recipients must accept (RFC 9110, 5.6.7): IMF-fixdate, RFC 850, and asctime, which has no
+// zone and means GMT.
 const time = '\\d{2}:\\d{2}:\\d{2}'
 const httpDates = [
   new RegExp(`^(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \\d{2} [A-Z][a-z]{2} \\d{4} ${time} GMT$`),
@@ -68,37 +71,38 @@ const httpDates = [
 ]
 const asctime = new RegExp(`^(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \\d]\\d ${time} \\d{4}$`)
 
+/** Parses a Retry-After header. Returns undefined without a valid one. */
 export function retryAfterSeconds(header: string | undefined, now: number): number | undefined {
   const text = header?.trim() ?? ''
   if (/^\d+$/.test(text)) return Number(text)
   const date = asctime.test(text) ? `${text} GMT` : text
-  const isDate = date !== text || httpDates.some((form) => form.test(text))
+  const isDate = date !== text || httpDates.some((format) => format.test(text))
   const at = isDate ? Date.parse(date) : Number.NaN
   return Number.isNaN(at) ? undefined : Math.max(0, (at - now) / 1000)
 }
 
-// Only 2xx: a redirect would send the event, signed, to somebody whom nobody has checked.
+// Redirects are not followed: they would send the signed event to an address that was not checked.
 function isSuccess(outcome: PostOutcome): boolean {
   return outcome.kind === 'response' && outcome.status >= 200 && outcome.status <= 299
 }
 
-/** An attempt that has ended. */
-export interface MadeAttempt extends AttemptOf, PostedAttempt, AttemptResult {
+export interface FinishedAttempt extends AttemptRequest, PostedAttempt, AttemptResult {
   deliveryId: string
-  attempt: number
-  /** Replaces what the outcome says, as when an answer of 200 was of no use. */
+  /** From 1. */
+  number: number
+  /** Overrides the error of the outcome, for example when a 200 response has an unusable body. */
   error?: string | undefined
 }
 
-/** What the log of the process says of it. */
-export function attemptLine({
+/** Returns the fields of a log message about an attempt. */
+export function attemptLogFields({
   event,
   endpoint,
   deliveryId,
-  attempt,
+  number: attempt,
   result,
   outcome,
-}: MadeAttempt) {
+}: FinishedAttempt) {
   return {
     organizationId: event.organization_id,
     eventId: event.id,
@@ -111,8 +115,8 @@ export function attemptLine({
   }
 }
 
-export function attemptedEvent(made: MadeAttempt): DecidedEvent<TrafficEvent> {
-  const { event, endpoint, deliveryId, attempt, outcome, attemptedAt, result } = made
+export function attemptedEvent(attempt: FinishedAttempt): DecidedEvent<TrafficEvent> {
+  const { event, endpoint, deliveryId, number, outcome, attemptedAt, result } = attempt
   const { organization_id, environment } = event
   const data: WebhookDeliveryAttempted = {
     event_id: event.id,
@@ -120,21 +124,21 @@ export function attemptedEvent(made: MadeAttempt): DecidedEvent<TrafficEvent> {
     organization_id,
     environment,
     endpoint_id: endpoint.id,
-    attempt,
+    attempt: number,
     attempted_at: attemptedAt,
     duration_ms: Math.round(outcome.durationMs),
     outcome: result,
     response_status: outcome.kind === 'response' ? outcome.status : null,
     response_body: storedBody(event, outcome),
-    error: result === 'succeeded' ? null : (made.error ?? problemOf(outcome)),
-    next_attempt_at: made.nextAttemptAt,
+    error: result === 'succeeded' ? null : (attempt.error ?? problemOf(outcome)),
+    next_attempt_at: attempt.nextAttemptAt,
     session_subject_id: dataKeySubjects.WebhookEventRaised(event),
   }
   const eventId = derivedId(
     'evt',
     'webhook-attempt',
     deliveryId,
-    String(attempt),
+    String(number),
     String(attemptedAt),
   )
   return eventAbout(
@@ -150,13 +154,13 @@ function problemOf(outcome: PostOutcome): string {
 
 const maxStoredBytes = 4096
 
-// The answer to an approval may be somebody's credentials.
+// Responses to approvals are not stored, because they may contain credentials.
 function storedBody(event: WebhookEventRow, outcome: PostOutcome): string | null {
   if (outcome.kind === 'failure' || event.type === 'gate.session.approved') return null
   return cutText(outcome.body, maxStoredBytes)
 }
 
-/** `occasion`: a delivery is skipped once for each, and after a redelivery again. */
+/** Returns the event of a skipped delivery. The event id includes `occasion`, so each occasion is recorded once. */
 export function skippedEvent(
   delivery: Pick<
     DeliveryRow,
@@ -178,9 +182,12 @@ export function skippedEvent(
   return eventAbout(delivery, { type: 'WebhookDeliverySkipped', data }, { eventId, now })
 }
 
-/** UTF-8 text of at most `maxBytes` bytes. What Postgres cannot store (U+0000) and what is not UTF-8 becomes U+FFFD. */
+/**
+ * Returns at most `maxBytes` bytes as UTF-8 text. U+0000, which PostgreSQL cannot store, and invalid UTF-8 become
+ * U+FFFD.
+ */
 export function cutText(bytes: Uint8Array, maxBytes: number): string {
-  // What is not UTF-8 becomes longer, so it is cut once more.
+  // Replacing invalid UTF-8 lengthens the text, so it is cut again.
   const text = cut(Buffer.from(bytes), maxBytes).toString('utf8').replaceAll('\0', '\uFFFD')
   return cut(Buffer.from(text), maxBytes).toString('utf8')
 }

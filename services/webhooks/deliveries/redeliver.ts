@@ -12,7 +12,9 @@ import type {
 } from '../../../projections/webhooks/tables.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 
-/** Without `endpointId`: for every endpoint that did not get the event. Returns the ids of the deliveries. */
+/**
+ * Requests redelivery to an endpoint; without `endpointId`, to each that did not get the event. Returns delivery ids.
+ */
 export async function redeliver(
   { decide, clock, random }: { decide: Decide; clock: Clock; random: Random },
   { eventId, endpointId }: { eventId: string; endpointId?: string | undefined },
@@ -51,15 +53,15 @@ export interface RedeliveryState {
 
 interface Redeliver {
   endpointId?: string | undefined
-  /** The events get their ids from it, so that another request can have the same delivery made again. */
+  /** Part of the event ids, so that a later request can redeliver the same delivery again. */
   requestId: string
   now: number
 }
 
 /**
- * Starts deliveries that have ended anew, with the whole retry schedule; one that succeeded only where its endpoint is
- * named. 404: no such event, or no delivery for the endpoint. 409: still being delivered, nothing to deliver again,
- * endpoint or organization not active, or an approval, whose answer nobody waits for any more.
+ * Restarts finished deliveries with the full retry schedule; a delivery that succeeded only if its endpoint is named.
+ * 404: no such event, or no delivery for the endpoint. 409: still being delivered, nothing to redeliver, endpoint or
+ * organization not active, or an approval, because its session no longer waits for the response.
  */
 export function decideRedelivery(state: RedeliveryState, command: Redeliver): DecidedEvent[] {
   const { event, organization, deliveries } = state
@@ -73,12 +75,12 @@ export function decideRedelivery(state: RedeliveryState, command: Redeliver): De
     )
   if (organization?.status !== 'active') throw conflict('The organization is not active.')
   const { endpointId } = command
-  const chosen = endpointId ? [namedDelivery(deliveries, endpointId)] : undelivered(deliveries)
-  for (const { endpoint_id: id } of chosen) requireActive(state.endpoints.get(id), id)
-  return chosen.map((delivery) => requested(delivery, command))
+  const selected = endpointId ? [deliveryTo(deliveries, endpointId)] : undelivered(deliveries)
+  for (const { endpoint_id: id } of selected) requireActive(state.endpoints.get(id), id)
+  return selected.map((delivery) => redeliveryRequested(delivery, command))
 }
 
-function namedDelivery(deliveries: DeliveryRow[], endpointId: string): DeliveryRow {
+function deliveryTo(deliveries: DeliveryRow[], endpointId: string): DeliveryRow {
   const delivery = deliveries.find(({ endpoint_id }) => endpoint_id === endpointId)
   if (!delivery) throw notFound('endpoint: the event was not for this endpoint.')
   if (delivery.status === 'pending') throw pending()
@@ -86,8 +88,8 @@ function namedDelivery(deliveries: DeliveryRow[], endpointId: string): DeliveryR
 }
 
 function undelivered(deliveries: DeliveryRow[]): DeliveryRow[] {
-  const ended = deliveries.filter(({ status }) => status === 'failed' || status === 'skipped')
-  if (ended.length > 0) return ended
+  const failed = deliveries.filter(({ status }) => status === 'failed' || status === 'skipped')
+  if (failed.length > 0) return failed
   if (deliveries.some(({ status }) => status === 'pending')) throw pending()
   throw conflict('Every endpoint that the event was for has it; name one to send it there again.')
 }
@@ -97,7 +99,7 @@ function requireActive(endpoint: EndpointRow | undefined, id: string): void {
   throw conflict(`The endpoint ${id} is not active; enable it first.`)
 }
 
-function requested(delivery: DeliveryRow, { requestId, now }: Redeliver): DecidedEvent {
+function redeliveryRequested(delivery: DeliveryRow, { requestId, now }: Redeliver): DecidedEvent {
   const { id, event_id, endpoint_id, organization_id, environment } = delivery
   const ids = { event_id, delivery_id: id, endpoint_id, organization_id, environment }
   const data = { ...ids, requested_at: now }

@@ -1,32 +1,37 @@
 import { createLru } from '../../../infra/lru.ts'
 import { type DueEndpoint, maxPerEndpoint, type Quota } from '../leases.ts'
 
+/*
+ * Adaptive concurrency limits per endpoint (additive increase, multiplicative decrease) and a fair allocation of
+ * request slots to endpoints. Both count the requests of this process only.
+ */
+
 export const maxRequests = 256
-// The limit of an endpoint that this process knows nothing of: it may be dead.
-const firstLimit = 2
+// For an endpoint without a request so far, which may be down.
+const initialLimit = 2
 const slowMs = 1000
-// The pause after a request that nobody answered; twice as long each time.
-const pauses = { first: 50, last: 1000 }
-const maxRemembered = 10_000
-// Parts of the capacity: for all slow endpoints, for one organization, and for endpoints with nothing in flight.
+// Pause after a request without a response; doubles each time.
+const pauseRangeMs = { min: 50, max: 1000 }
+const maxEndpoints = 10_000
+// Shares of the capacity: for all slow endpoints, for one organization, and for endpoints with nothing in flight.
 const fractions = { slow: 1 / 2, organization: 1 / 4, reserved: 1 / 4 }
 
 interface Endpoint {
   organizationId: string
   limit: number
   running: number
-  /** Its last request took long or was not answered. */
+  /** Its last request took longer than `slowMs` or got no response. */
   isSlow: boolean
-  /** Since when none of the running requests has ended (milliseconds of the clock). */
+  /** Time of the last end of a request, or of the first running request; milliseconds of the clock. */
   stalledSince: number
   pauseMs: number
-  /** Higher for each quota that is granted, so that the lowest is the longest ago. */
+  /** Sequence number of the endpoint's last quota; the lowest is the longest ago. */
   quotaNumber: number
 }
 
-const unknown: Endpoint = {
+const newEndpoint: Endpoint = {
   organizationId: '',
-  limit: firstLimit,
+  limit: initialLimit,
   running: 0,
   isSlow: false,
   stalledSince: 0,
@@ -39,7 +44,7 @@ export interface RequestEnd {
   durationMs: number
 }
 
-/** One more after each answer, half as many after none: a dead endpoint is soon limited to one request. */
+/** Returns a limit that is one higher after a response, and half as high without one. */
 export function nextLimit(
   { limit, pauseMs }: Pick<Endpoint, 'limit' | 'pauseMs'>,
   { answered, durationMs }: RequestEnd,
@@ -47,17 +52,17 @@ export function nextLimit(
   return {
     limit: answered ? Math.min(limit + 1, maxPerEndpoint) : Math.max(1, Math.floor(limit / 2)),
     isSlow: !answered || durationMs > slowMs,
-    pauseMs: answered ? 0 : Math.min(Math.max(2 * pauseMs, pauses.first), pauses.last),
+    pauseMs: answered ? 0 : Math.min(Math.max(2 * pauseMs, pauseRangeMs.min), pauseRangeMs.max),
   }
 }
 
 export interface ConcurrencyLimits {
-  began(endpointId: string): void
-  ended(endpointId: string, end?: RequestEnd): void
+  onBegin(endpointId: string): void
+  onEnd(endpointId: string, end?: RequestEnd): void
   /**
-   * Divides `free` requests among the endpoints. The next one goes to the endpoint with the fewest in flight, and of
-   * those to the one whose last quota is longest ago. So no endpoint gets a second request before each has its first,
-   * and none waits for ever. `hasMore`: something due got no quota, so it is worth trying again when requests end.
+   * Divides `free` requests among the endpoints. Each goes to the endpoint with the fewest in flight, and among equals
+   * to the one whose last quota is longest ago. So no endpoint gets a second request before each has its first, and
+   * none starves. `hasMore` is true if a due delivery got no quota: allocate again when requests end.
    */
   allocate(due: readonly DueEndpoint[], free: number): { quotas: Quota[]; hasMore: boolean }
 }
@@ -66,54 +71,57 @@ export function createConcurrencyLimits({
   capacity = maxRequests,
   now = () => performance.now(),
 } = {}): ConcurrencyLimits {
-  const endpoints = createLru<string, Endpoint>(maxRemembered)
+  const endpoints = createLru<string, Endpoint>(maxEndpoints)
   let quotasGranted = 0
 
-  const endpointOf = (id: string) => endpoints.get(id) ?? unknown
+  const endpointOf = (id: string) => endpoints.get(id) ?? newEndpoint
   const change = (id: string, changes: Partial<Endpoint>) =>
     endpoints.set(id, { ...endpointOf(id), ...changes })
 
-  // One whose requests all stall is known only when they time out, and would use its capacity until then.
+  // An endpoint also counts as slow while its requests stall, long before they time out.
   const isSlowNow = ({ isSlow, running, stalledSince }: Endpoint) =>
     isSlow || (running > 0 && now() - stalledSince > slowMs)
 
   function demandOf({ endpointId, organizationId, due }: DueEndpoint): Demand {
     const endpoint = endpointOf(endpointId)
     const { limit, running, stalledSince, pauseMs, quotaNumber } = endpoint
-    const most = now() < stalledSince + pauseMs ? 0 : Math.min(limit - running, due)
+    const max = now() < stalledSince + pauseMs ? 0 : Math.min(limit - running, due)
     return {
       endpointId,
       organizationId,
       running,
       quotaNumber,
       isSlow: isSlowNow(endpoint),
-      most,
-      max: 0,
+      max,
+      granted: 0,
     }
   }
 
   return {
-    began(id) {
+    onBegin(id) {
       const { running, stalledSince } = endpointOf(id)
       change(id, { running: running + 1, stalledSince: running === 0 ? now() : stalledSince })
     },
-    ended(id, end) {
+    onEnd(id, end) {
       const endpoint = endpointOf(id)
       const running = Math.max(0, endpoint.running - 1)
       change(id, { running, stalledSince: now(), ...(end && nextLimit(endpoint, end)) })
     },
     allocate(due, free) {
-      const inFlight = [...endpoints.values()].map((one) => ({ ...one, isSlow: isSlowNow(one) }))
+      const inFlight = [...endpoints.values()].map((endpoint) => ({
+        ...endpoint,
+        isSlow: isSlowNow(endpoint),
+      }))
       const demands = due.map(demandOf).toSorted((a, b) => a.quotaNumber - b.quotaNumber)
       divide(demands, { inFlight, capacity, free })
-      const granted = demands.filter(({ max }) => max > 0)
-      for (const { endpointId, organizationId } of granted)
+      const served = demands.filter(({ granted }) => granted > 0)
+      for (const { endpointId, organizationId } of served)
         change(endpointId, { organizationId, quotaNumber: ++quotasGranted })
-      const requested = due.reduce((sum, one) => sum + one.due, 0)
-      const grantedCount = granted.reduce((sum, { max }) => sum + max, 0)
+      const dueCount = due.reduce((sum, endpoint) => sum + endpoint.due, 0)
+      const grantedCount = served.reduce((sum, { granted }) => sum + granted, 0)
       return {
-        quotas: granted.map(({ endpointId, max }) => ({ endpointId, max })),
-        hasMore: grantedCount < requested,
+        quotas: served.map(({ endpointId, granted: max }) => ({ endpointId, max })),
+        hasMore: grantedCount < dueCount,
       }
     },
   }
@@ -124,36 +132,41 @@ type InFlight = Pick<Endpoint, 'organizationId' | 'running' | 'isSlow'>
 interface Demand extends InFlight {
   endpointId: string
   quotaNumber: number
-  most: number
-  /** How many requests it gets. */
+  /** Requests that it could use now. */
   max: number
+  /** Requests that it gets. */
+  granted: number
 }
 
+/** Sets `granted` of each demand. */
 function divide(
   demands: readonly Demand[],
   { inFlight, capacity, free }: { inFlight: readonly InFlight[]; capacity: number; free: number },
 ): void {
-  const part = (name: keyof typeof fractions) => Math.floor(capacity * fractions[name])
-  const used = new Map<string, number>()
-  let left = free
-  let slow = 0
+  const share = (name: keyof typeof fractions) => Math.floor(capacity * fractions[name])
+  const usedByOrganization = new Map<string, number>()
+  let freeSlots = free
+  let slowCount = 0
   function use({ organizationId, isSlow }: InFlight, count: number): void {
-    used.set(organizationId, (used.get(organizationId) ?? 0) + count)
-    if (isSlow) slow += count
+    usedByOrganization.set(organizationId, (usedByOrganization.get(organizationId) ?? 0) + count)
+    if (isSlow) slowCount += count
   }
   function fits({ organizationId, isSlow }: Demand, running: number): boolean {
-    if (left <= (running > 0 ? part('reserved') : 0) || (isSlow && slow >= part('slow')))
+    if (
+      freeSlots <= (running > 0 ? share('reserved') : 0) ||
+      (isSlow && slowCount >= share('slow'))
+    )
       return false
-    return (used.get(organizationId) ?? 0) < part('organization')
+    return (usedByOrganization.get(organizationId) ?? 0) < share('organization')
   }
-  for (const one of inFlight) use(one, one.running)
+  for (const endpoint of inFlight) use(endpoint, endpoint.running)
   for (let level = 0; level < maxPerEndpoint; level++) {
     for (const demand of demands) {
-      const isNext = demand.running + demand.max <= level && demand.max < demand.most
+      const isNext = demand.running + demand.granted <= level && demand.granted < demand.max
       if (!isNext || !fits(demand, level)) continue
       use(demand, 1)
-      left--
-      demand.max++
+      freeSlots--
+      demand.granted++
     }
   }
 }

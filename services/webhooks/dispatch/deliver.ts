@@ -11,20 +11,20 @@ import {
 } from '../../../projections/webhooks/tables.ts'
 import {
   type AttemptDeps,
-  type AttemptOf,
+  type AttemptRequest,
   makeAttempt,
   type PostedAttempt,
 } from '../deliveries/attempt.ts'
 import {
   attemptedEvent,
-  attemptLine,
+  attemptLogFields,
   attemptResult,
-  type MadeAttempt,
+  type FinishedAttempt,
   skippedEvent,
 } from '../deliveries/decide.ts'
 import type { TakenDelivery } from '../leases.ts'
 import type { WebhookMeter } from '../metrics.ts'
-import type { Ended } from './recorder.ts'
+import type { DeliveryOutcome } from './recorder.ts'
 
 interface DeliverDeps extends AttemptDeps {
   waitsSeconds: readonly number[]
@@ -33,19 +33,20 @@ interface DeliverDeps extends AttemptDeps {
   logger: Logger
 }
 
-/** What became of a job: `made` is its attempt, undefined where none was made. */
-export interface MadeDelivery extends Ended {
-  made?: MadeAttempt
-  /** Says so in logs and metrics; a request that was cut off says nothing. */
+/** Outcome of a job. */
+export interface FinishedDelivery extends DeliveryOutcome {
+  /** undefined if the delivery was skipped. */
+  attempt?: FinishedAttempt
+  /** Logs and counts the attempt. Not called for an aborted request. */
   report(): void
 }
 
-/** Makes one attempt of a taken delivery, or skips it. Returns undefined where `mayBegin` kept it from being sent. */
+/** Makes one attempt of a taken delivery, or skips it. Returns undefined if `canSend` kept it from being sent. */
 export async function deliver(
   deps: DeliverDeps,
   job: Job,
-  mayBegin: () => boolean,
-): Promise<MadeDelivery | undefined> {
+  canSend: () => boolean,
+): Promise<FinishedDelivery | undefined> {
   const { delivery, event, endpoint } = job
   const deliveryId = delivery.id
   const reason = skipReason(job)
@@ -53,9 +54,9 @@ export async function deliver(
     const decision = skip(job, { reason, now: deps.clock() })
     return { deliveryId, decision, report: () => {} }
   }
-  const posted = await postedAttempt(deps, { event, endpoint, mayBegin })
+  const posted = await postedAttempt(deps, { event, endpoint, canSend })
   if (posted.outcome.kind === 'failure' && posted.outcome.reason === 'dropped') {
-    deps.logger.warn({ deliveryId }, 'webhook not sent: its lease expired first')
+    deps.logger.warn({ deliveryId }, 'webhook not sent: lease expired')
     return undefined
   }
   const result = attemptResult({
@@ -65,8 +66,10 @@ export async function deliver(
     waitsSeconds: deps.waitsSeconds,
     random: deps.random(4).readUInt32BE() / 2 ** 32,
   })
-  const made = { event, endpoint, ...posted, deliveryId, attempt: delivery.attempts + 1, ...result }
-  return { deliveryId, decision: attemptedEvent(made), made, report: () => report(deps, made) }
+  const number = delivery.attempts + 1
+  const attempt = { event, endpoint, ...posted, deliveryId, number, ...result }
+  const decision = attemptedEvent(attempt)
+  return { deliveryId, decision, attempt, report: () => report(deps, attempt) }
 }
 
 function skipReason({ event, endpoint, organizationStatus }: Job): string | undefined {
@@ -76,23 +79,23 @@ function skipReason({ event, endpoint, organizationStatus }: Job): string | unde
   return organizationStatus === 'active' ? undefined : 'The organization is not active.'
 }
 
-async function postedAttempt(deps: DeliverDeps, about: AttemptOf): Promise<PostedAttempt> {
+async function postedAttempt(deps: DeliverDeps, request: AttemptRequest): Promise<PostedAttempt> {
   const attemptedAt = deps.clock()
-  return makeAttempt(deps, about).catch((err) => {
-    // Somebody has to give the server its master key back; until then the schedule goes on.
-    deps.logger.error({ err, endpointId: about.endpoint.id }, 'a webhook could not be signed')
+  return makeAttempt(deps, request).catch((err) => {
+    // The server lacks the master key. Retries continue, so that deliveries survive until an operator restores it.
+    deps.logger.error({ err, endpointId: request.endpoint.id }, 'failed to sign webhook')
     const message = 'The server could not open the signing secret of the endpoint.'
     return { attemptedAt, outcome: { kind: 'failure', reason: 'protocol', message, durationMs: 0 } }
   })
 }
 
-function report({ meter, logger, clock }: DeliverDeps, made: MadeAttempt): void {
-  const { event, outcome, result, nextAttemptAt } = made
+function report({ meter, logger, clock }: DeliverDeps, attempt: FinishedAttempt): void {
+  const { event, outcome, result, nextAttemptAt } = attempt
   meter.onAttempt({ outcome: result, durationMs: outcome.durationMs })
   if (result === 'succeeded') {
     meter.onDelivered(clock() - event.created_at)
-    logger.debug(attemptLine(made), 'webhook delivered')
-  } else logger.info({ ...attemptLine(made), nextAttemptAt }, 'webhook not delivered')
+    logger.debug(attemptLogFields(attempt), 'webhook delivered')
+  } else logger.info({ ...attemptLogFields(attempt), nextAttemptAt }, 'webhook delivery failed')
 }
 
 function skip({ delivery, event }: Job, { reason, now }: { reason: string; now: number }) {
@@ -102,6 +105,7 @@ function skip({ delivery, event }: Job, { reason, now }: { reason: string; now: 
   return skippedEvent(about, { reason, occasion: String(dueAt), now })
 }
 
+/** Delivery with the rows that are needed to send it. */
 export interface Job {
   delivery: TakenDelivery
   event: WebhookEventRow
@@ -109,7 +113,7 @@ export interface Job {
   organizationStatus: OrganizationStatus
 }
 
-/** Leaves those out whose event, endpoint or organization is not in the read models, which may be behind. */
+/** Returns no job for a delivery whose event, endpoint or organization is not in the read models yet. */
 export async function loadJobs(db: Db, deliveries: readonly TakenDelivery[]): Promise<Job[]> {
   if (deliveries.length === 0) return []
   const [events, endpoints, statuses] = await Promise.all([

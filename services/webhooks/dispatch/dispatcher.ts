@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../../infra/config.ts'
 import type { Keyring } from '../../../infra/crypto/keyring.ts'
-import type { Applied } from '../../../infra/event-store/applied.ts'
-import { createCaughtUp } from '../../../infra/event-store/catch-up.ts'
+import type { AppliedOffsets } from '../../../infra/event-store/applied.ts'
+import { createCatchUpGate } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import type { DecideAs } from '../../../infra/event-store/decide.ts'
 import { runPeriodically } from '../../../infra/flow/periodic.ts'
@@ -13,25 +13,25 @@ import { createPool } from '../../../infra/postgres/pool.ts'
 import { createAddressRules } from '../../../infra/safe-http/addresses.ts'
 import { createWebhookClient } from '../../../infra/safe-http/client.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import { within } from '../../../infra/timing.ts'
+import { withTimeout } from '../../../infra/timing.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { createSigningSecrets } from '../deliveries/attempt.ts'
-import { createGiveUp } from '../endpoints/give-up.ts'
-import { putBack } from '../leases.ts'
+import { createEndpointHealth } from '../endpoints/give-up.ts'
+import { requeueDeliveries } from '../leases.ts'
 import type { WebhookMeter } from '../metrics.ts'
 import { createConcurrencyLimits } from './concurrency.ts'
 import { deliver } from './deliver.ts'
-import { keepLeases } from './keep-leases.ts'
+import { maintainLeases } from './keep-leases.ts'
 import { createRecorder } from './recorder.ts'
 import { tracedDelivery } from './traced-delivery.ts'
-import { createWork } from './work.ts'
+import { createDispatch } from './work.ts'
 
 interface DispatcherOptions {
   config: Config
   databaseUrl: string
   log: EventLog
   codec: EventCodec
-  applied: Applied
+  applied: AppliedOffsets
   decideAs: DecideAs
   keyring: Keyring
   clock: Clock
@@ -42,16 +42,16 @@ interface DispatcherOptions {
 }
 
 export interface RunningDispatcher {
-  /** Rejects while deliveries cannot be received. */
+  /** Rejects once deliveries could not be taken from the queue for 10 seconds. */
   check(): Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * A database that crashes may lose leases, and only together with all that was written after them. Leases come
- * and go by the thousand. An index scan marks those that are gone and stops at its limit, where a bitmap
- * scan would fetch all of them each time. A merge join would compare each delivery with all leases that are due at the
- * same moment.
+ * Leases may be lost when PostgreSQL crashes (synchronous_commit = off), but only together with every later write. The
+ * planner settings suit a table with thousands of short-lived rows: an index scan marks dead entries and stops at its
+ * limit, while a bitmap scan would fetch all of them each time. A merge join would compare each delivery with all
+ * leases that are due at the same moment.
  */
 export const dispatchPoolOptions = {
   max: 4,
@@ -66,19 +66,20 @@ export const dispatchPoolOptions = {
   },
 }
 
-// A delivery is skipped where its organization is not active.
+// `organizations` too, because deliveries of inactive organizations are skipped.
 const readModels = [
   { projection: 'webhooks', topic: eventTopics.WebhookDeliveryAttempted },
   { projection: 'organizations', topic: eventTopics.OrganizationCreated },
 ]
 
-// What is due is taken when something happened, though not sooner after the last take, and every half second.
+// Due deliveries are taken every `pollMs`, and after a wake-up, but at least `gapMs` after the last take.
 const gapMs = 25
 const pollMs = 500
 
 /**
- * Makes the deliveries that are due, until stopped. Any number of processes may do so: a delivery is leased to one at
- * a time. At least once: it is made again when the process that made it died before its record was on the log.
+ * Sends due webhook deliveries until stopped. Any number of processes may run a dispatcher, because a delivery is
+ * leased to one process at a time. Delivery is at least once: an attempt is repeated if its process dies before the
+ * attempt is on the log.
  */
 export async function runDispatcher(options: DispatcherOptions): Promise<RunningDispatcher> {
   const { config, applied, logger } = options
@@ -86,59 +87,65 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
   const rules = createAddressRules(config.WEBHOOK_ALLOWED_NETWORKS)
   const client = createWebhookClient({ rules, timeoutMs: config.WEBHOOK_TIMEOUT_MS })
   const stopping = new AbortController()
-  const own = {
+  const lessee = {
     owner: hexId('dispatcher', options.random),
     pool,
     client,
     db: pool,
     signal: stopping.signal,
   }
-  const shared = { ...options, ...own, leaseMs: config.WEBHOOK_LEASE_MS }
-  const ended = new AbortController()
-  const recorder = createRecorder({ ...shared, signal: ended.signal })
-  const giveUp = createGiveUp(shared)
+  const shared = { ...options, ...lessee, leaseMs: config.WEBHOOK_LEASE_MS }
+  const stopRecording = new AbortController()
+  const recorder = createRecorder({ ...shared, signal: stopRecording.signal })
+  const endpointHealth = createEndpointHealth(shared)
   const secrets = createSigningSecrets(options.keyring)
-  const attempting = { ...shared, secrets, waitsSeconds: config.WEBHOOK_RETRY_SECONDS }
-  const work = createWork({
+  const deliverDeps = { ...shared, secrets, waitsSeconds: config.WEBHOOK_RETRY_SECONDS }
+  const dispatch = createDispatch({
     ...shared,
     limits: createConcurrencyLimits(),
-    caughtUp: createCaughtUp({ ...shared, readModels }),
-    deliver: tracedDelivery((job, mayBegin) => deliver(attempting, job, mayBegin), options.tracing),
+    catchUpGate: createCatchUpGate({ ...shared, readModels }),
+    deliver: tracedDelivery((job, canSend) => deliver(deliverDeps, job, canSend), options.tracing),
     recorder,
-    giveUp,
+    endpointHealth,
     onFree: () => loop.wake(),
   })
   const health = createWorkHealth(logger)
   const loop = runPeriodically({
     intervalMs: pollMs,
-    gapMs,
+    minIntervalMs: gapMs,
     async work() {
-      await work.takeDue()
+      await dispatch.takeDue()
       health.succeeded()
       return false
     },
     onError: health.failed,
   })
   const stopListening = applied.onAdvance('webhooks', () => loop.wake())
-  const keeping = keepLeases({ ...shared, work, onReleased: () => loop.wake() })
+  const leaseUpkeep = maintainLeases({ ...shared, dispatch, onReleased: () => loop.wake() })
 
   /**
-   * Waits for what is in flight, then ends it. A request that is cut off is not recorded: it says nothing about its
-   * receiver, which would be charged an attempt of the schedule. Its delivery is put back after the request has ended,
-   * so that there are never two at once. A receiver that had accepted it gets it twice, with the same id. What was
-   * answered and not recorded in time is leased until its lease expires, because it may have been recorded after all.
+   * Waits for requests in flight, then aborts them. An aborted request is not recorded, because it says nothing about
+   * its receiver and would use up an attempt of the retry schedule. Its delivery is requeued only after the request has
+   * ended, so two requests never overlap; a receiver that had already accepted it gets it again under the same id. A
+   * finished request that could not be recorded in time keeps its lease until it expires, because its record may still
+   * have reached the log.
    */
   async function drain(): Promise<void> {
-    await isSoon(() => work.inFlight().length === 0, limitMs.requests)
-    const deliveryIds = work.dropRequests()
+    await waitUntil(() => dispatch.inFlight().length === 0, limitMs.requests)
+    const deliveryIds = dispatch.dropRequests()
     await client.close()
     if (deliveryIds.length > 0) {
-      logger.info({ deliveries: deliveryIds.length }, 'webhook requests cut off, to be made again')
-      await within(putBack(pool, { ...own, deliveryIds }), limitMs.putBack).catch(() => {})
+      logger.info(
+        { deliveries: deliveryIds.length },
+        'webhook requests aborted at shutdown; they will be retried',
+      )
+      await withTimeout(requeueDeliveries(pool, { ...lessee, deliveryIds }), limitMs.requeue).catch(
+        () => {},
+      )
     }
-    await isSoon(() => work.inFlight().length === 0, limitMs.records)
-    await briefly(giveUp.idle())
-    ended.abort()
+    await waitUntil(() => dispatch.inFlight().length === 0, limitMs.records)
+    await waitBriefly(endpointHealth.idle())
+    stopRecording.abort()
   }
 
   return {
@@ -146,23 +153,23 @@ export async function runDispatcher(options: DispatcherOptions): Promise<Running
     async stop() {
       stopping.abort()
       stopListening()
-      await briefly(loop.stop())
+      await waitBriefly(loop.stop())
       await drain()
-      await briefly(keeping.stop())
-      await briefly(pool.end())
+      await waitBriefly(leaseUpkeep.stop())
+      await waitBriefly(pool.end())
     },
   }
 }
 
-function briefly(ending: Promise<void>): Promise<void> {
-  return within(ending, 300).catch(() => {})
+function waitBriefly(ending: Promise<void>): Promise<void> {
+  return withTimeout(ending, 300).catch(() => {})
 }
 
-// Together less than a stopping server has for all that it closes.
-const limitMs = { requests: 1000, putBack: 300, records: 500 }
+// Their sum must be below the time that a stopping server has to close everything.
+const limitMs = { requests: 1000, requeue: 300, records: 500 }
 const checkEveryMs = 10
 
-async function isSoon(condition: () => boolean, ms: number): Promise<void> {
+async function waitUntil(condition: () => boolean, ms: number): Promise<void> {
   const until = performance.now() + ms
   while (!condition() && performance.now() < until) await delay(checkEveryMs)
 }
@@ -170,19 +177,20 @@ async function isSoon(condition: () => boolean, ms: number): Promise<void> {
 const notReadyAfterMs = 10_000
 
 export function createWorkHealth(logger: Logger) {
-  let since: number | undefined
+  let failingSince: number | undefined
   return {
     succeeded() {
-      if (since !== undefined) logger.info('webhooks are taken again')
-      since = undefined
+      if (failingSince !== undefined) logger.info('resumed taking webhook deliveries')
+      failingSince = undefined
     },
     failed(err: unknown) {
-      if (since === undefined) logger.warn({ err }, 'webhooks cannot be taken, trying again')
-      since ??= performance.now()
+      if (failingSince === undefined)
+        logger.warn({ err }, 'failed to take webhook deliveries; retrying')
+      failingSince ??= performance.now()
     },
     async check(): Promise<void> {
-      if (since === undefined || performance.now() - since < notReadyAfterMs) return
-      throw new Error('webhooks cannot be taken')
+      if (failingSince === undefined || performance.now() - failingSince < notReadyAfterMs) return
+      throw new Error('cannot take webhook deliveries from the queue')
     },
   }
 }

@@ -1,72 +1,86 @@
 import type pg from 'pg'
-import type { Applied } from '../../../infra/event-store/applied.ts'
-import { catchUp, lastBefore, notApplied } from '../../../infra/event-store/catch-up.ts'
+import type { AppliedOffsets } from '../../../infra/event-store/applied.ts'
+import {
+  findUnapplied,
+  lastPositions,
+  waitForRecords,
+} from '../../../infra/event-store/catch-up.ts'
 import { runPeriodically } from '../../../infra/flow/periodic.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
 import { eventTopics } from '../../../schemas/events.ts'
-import { expiredLeases, purgeRecorded, releaseLeases } from '../leases.ts'
+import { findExpiredLeases, purgeRecorded, releaseLeases } from '../leases.ts'
 import type { Dispatch } from './work.ts'
 
-interface ReleaseOptions {
+/*
+ * Lease upkeep, in three parts:
+ *
+ * - renewal extends the leases of the deliveries in flight in this process;
+ * - the reaper releases expired leases of any process, so that the deliveries of a dead process are due again;
+ * - the purge deletes leases of recorded attempts once the read model shows the attempts.
+ *
+ * A lease is released only after the read model has caught up with the log, which may hold the attempt's outcome.
+ */
+
+interface ReapOptions {
   pool: pg.Pool
   log: Pick<EventLog, 'endPositions' | 'partitionOf'>
-  applied: Pick<Applied, 'waitFor'>
+  applied: Pick<AppliedOffsets, 'waitFor'>
 }
 
 const topic = eventTopics.WebhookDeliveryAttempted
 const projection = 'webhooks'
 
 /**
- * Makes deliveries due again whose process died, and returns how many. An attempt that was recorded before its lease
- * expired is not made again: the lease stays until the read model has all that the log had after that. All of an event
- * is in one partition, so a partition that is stopped delays no other.
+ * Releases expired leases, so that their deliveries are due again, and returns how many. An attempt that was recorded
+ * before its lease expired is not repeated: the lease is kept until the read model has applied every record that the
+ * log had then. All records of an event are in one partition, so a stuck partition delays only its own events.
  */
-export async function releaseExpired(
-  { pool, log, applied }: ReleaseOptions,
+export async function reapExpiredLeases(
+  { pool, log, applied }: ReapOptions,
   inFlight: readonly string[],
 ): Promise<number> {
-  // 1. Find expired leases. Those of this process are renewed, though late.
-  const { leases, asOf } = await expiredLeases(pool, inFlight)
+  // 1. Find expired leases, except of deliveries in flight here, whose leases will still be renewed.
+  const { leases, asOf } = await findExpiredLeases(pool, inFlight)
   if (leases.length === 0) return 0
-  // 2. Only then look where the log ends, and wait for the read model.
-  const records = lastBefore(await log.endPositions(topic))
-  await catchUp(pool, { applied, projection, records, timeoutMs: 1000 }).catch(() => {})
-  const missing = await notApplied(pool, projection, records)
+  // 2. Read the end of the log, which must come after step 1, and wait for the read model to reach it.
+  const records = lastPositions(await log.endPositions(topic))
+  await waitForRecords(pool, { applied, projection, records, timeoutMs: 1000 }).catch(() => {})
+  const missing = await findUnapplied(pool, projection, records)
   const behind = new Set(missing.map(({ partition }) => partition))
   // 3. Release those whose partitions have caught up.
-  const checked = leases.map(async ({ deliveryId, eventId }) =>
+  const releasable = leases.map(async ({ deliveryId, eventId }) =>
     behind.has(await log.partitionOf(topic, eventId)) ? [] : [deliveryId],
   )
-  const deliveryIds = (await Promise.all(checked)).flat()
+  const deliveryIds = (await Promise.all(releasable)).flat()
   return deliveryIds.length === 0 ? 0 : releaseLeases(pool, { deliveryIds, asOf })
 }
 
-interface KeepOptions extends ReleaseOptions {
+interface LeaseUpkeepOptions extends ReapOptions {
   leaseMs: number
-  work: Pick<Dispatch, 'inFlight' | 'renewLeases'>
+  dispatch: Pick<Dispatch, 'inFlight' | 'renewLeases'>
   logger: Logger
   onReleased: () => void
 }
 
-const keepEveryMs = 1000
+const reapIntervalMs = 1000
 
-/** Renews the leases of this process, three times before one could expire, and clears away those that have ended. */
-export function keepLeases(options: KeepOptions): { stop(): Promise<void> } {
-  const { pool, leaseMs, work, logger, onReleased } = options
-  const renewing = runPeriodically({
+/** Renews the leases of this process at a third of their time, reaps expired leases and purges recorded ones. */
+export function maintainLeases(options: LeaseUpkeepOptions): { stop(): Promise<void> } {
+  const { pool, leaseMs, dispatch, logger, onReleased } = options
+  const renewal = runPeriodically({
     intervalMs: leaseMs / 3,
     async work() {
-      await work.renewLeases()
+      await dispatch.renewLeases()
       return false
     },
     onError: (err) => logger.warn({ err }, 'failed to renew webhook leases; retrying'),
   })
-  const clearing = runPeriodically({
-    intervalMs: Math.min(keepEveryMs, leaseMs / 2),
+  const reaper = runPeriodically({
+    intervalMs: Math.min(reapIntervalMs, leaseMs / 2),
     async work() {
       const hasMore = await purgeRecorded(pool)
-      const deliveries = await releaseExpired(options, work.inFlight())
+      const deliveries = await reapExpiredLeases(options, dispatch.inFlight())
       if (deliveries > 0) {
         logger.info({ deliveries }, 'released expired webhook leases')
         onReleased()
@@ -77,7 +91,7 @@ export function keepLeases(options: KeepOptions): { stop(): Promise<void> } {
   })
   return {
     async stop() {
-      await Promise.all([renewing.stop(), clearing.stop()])
+      await Promise.all([renewal.stop(), reaper.stop()])
     },
   }
 }

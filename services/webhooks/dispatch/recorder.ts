@@ -14,32 +14,33 @@ interface RecorderOptions {
   log: Pick<EventLog, 'append'>
   codec: EventCodec
   logger: Logger
-  /** Ends tries to record; a delivery that is not recorded by then is leased until its lease expires. */
+  /** Stops retries. A delivery that is not recorded by then keeps its lease until it expires. */
   signal: AbortSignal
 }
 
-export interface Ended {
+/** Event that records the end of an attempt, or that the delivery was skipped. */
+export interface DeliveryOutcome {
   deliveryId: string
   decision: DecidedEvent<TrafficEvent>
 }
 
 export interface Recorder {
-  /** Resolves when the record is on the log and its lease is marked; rejects when tries have ended. */
-  record(ended: Ended): Promise<void>
+  /** Resolves once the event is on the log. Rejects when retries were stopped. */
+  record(outcome: DeliveryOutcome): Promise<void>
 }
 
-interface Encoded {
+interface EncodedOutcome {
   deliveryId: string
   record: NewRecord
 }
 
 const maxRecords = 1000
-const appendRetryMs = { first: 100, most: 2000 }
+const appendRetryMs = { first: 100, max: 2000 }
 
 /**
- * Appends the outcomes of deliveries, and then marks their leases: one append and one statement for all that ended
- * meanwhile. While the log is away records wait here. Appended twice it is the same record: the read model takes the
- * first of an attempt's number.
+ * Appends the outcomes of deliveries to the log and then marks their leases as recorded, in groups: all deliveries that
+ * end during an append share the next one. Outcomes wait in memory while the log is unavailable. A repeated append does
+ * no harm, because the read model keeps the first record of an attempt number.
  */
 export function createRecorder({
   owner,
@@ -53,16 +54,13 @@ export function createRecorder({
     try {
       await log.append(records)
     } catch (err) {
-      logger.warn(
-        { err, attempts: records.length },
-        'webhook attempts were not recorded, trying again',
-      )
+      logger.warn({ err, attempts: records.length }, 'failed to record webhook attempts; retrying')
       await delay(wait, undefined, { signal })
-      await append(records, Math.min(2 * wait, appendRetryMs.most))
+      await append(records, Math.min(2 * wait, appendRetryMs.max))
     }
   }
 
-  async function write(encoded: Encoded[]): Promise<undefined[]> {
+  async function write(encoded: EncodedOutcome[]): Promise<undefined[]> {
     await append(encoded.map(({ record }) => record))
     const deliveryIds = encoded.map(({ deliveryId }) => deliveryId)
     await markRecorded(pool, { owner, deliveryIds }).catch((err) => {
@@ -71,7 +69,7 @@ export function createRecorder({
     return encoded.map(() => undefined)
   }
 
-  const commit = createGroupCommit<Encoded, undefined>({ write, maxRecords })
+  const commit = createGroupCommit<EncodedOutcome, undefined>({ write, maxRecords })
   return {
     async record({ deliveryId, decision: { event, meta } }) {
       await codec.prepare([event])

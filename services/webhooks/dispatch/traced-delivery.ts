@@ -1,24 +1,24 @@
 import type { SpanAttributes, Tracing } from '../../../infra/otlp/port.ts'
-import type { Job, MadeDelivery } from './deliver.ts'
+import type { FinishedDelivery, Job } from './deliver.ts'
 
-/** `mayBegin`: called before the first byte is sent; where it returns false, nothing is. */
-export type Deliver = (job: Job, mayBegin: () => boolean) => Promise<MadeDelivery | undefined>
+/** Sends one delivery. `canSend` is called before the first byte; if it returns false, nothing is sent. */
+export type Deliver = (job: Job, canSend: () => boolean) => Promise<FinishedDelivery | undefined>
 
-/** Each attempt is a span below the event that it delivers, and its record below that. */
+/** Wraps `deliver` in a span whose parent is the event's trace; the record of the attempt is a child of the span. */
 export function tracedDelivery(deliver: Deliver, tracing: Tracing | undefined): Deliver {
   if (!tracing) return deliver
-  return (job, mayBegin) => {
+  return (job, canSend) => {
     const parent = job.delivery.traceparent ?? undefined
     return tracing.run(
       { name: 'webhook attempt', parent, attributes: attributesOf(job) },
       async (span) => {
-        const delivered = await deliver(job, mayBegin)
-        if (!delivered) return undefined
-        span.set(resultOf(delivered))
-        if (delivered.made && delivered.made.result !== 'succeeded') span.fail()
-        const { event, meta } = delivered.decision
+        const delivery = await deliver(job, canSend)
+        if (!delivery) return undefined
+        span.set(resultOf(delivery))
+        if (delivery.attempt && delivery.attempt.result !== 'succeeded') span.fail()
+        const { event, meta } = delivery.decision
         return {
-          ...delivered,
+          ...delivery,
           decision: { event, meta: { ...meta, traceparent: span.traceparent } },
         }
       },
@@ -26,7 +26,7 @@ export function tracedDelivery(deliver: Deliver, tracing: Tracing | undefined): 
   }
 }
 
-// Not the receiver's address: it may hold a token.
+// Without the receiver's URL, which may contain a token.
 const attributesOf = ({ delivery, event }: Job): SpanAttributes => ({
   'tidegate.webhook.event_id': event.id,
   'tidegate.webhook.event_type': event.type,
@@ -35,8 +35,8 @@ const attributesOf = ({ delivery, event }: Job): SpanAttributes => ({
   'tidegate.organization_id': delivery.organizationId,
 })
 
-function resultOf({ made }: MadeDelivery): SpanAttributes {
-  const outcome = made?.outcome
+function resultOf({ attempt }: FinishedDelivery): SpanAttributes {
+  const outcome = attempt?.outcome
   if (!outcome) return { 'tidegate.webhook.outcome': 'skipped' }
   if (outcome.kind === 'failure') return { 'error.type': outcome.reason }
   return { 'http.response.status_code': outcome.status }

@@ -19,11 +19,11 @@ import {
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import {
+  canEndApprovals,
   decideEndpointCreation,
   decideEndpointUpdate,
   decideSecretRotation,
   type EndpointsState,
-  mayEndApprovals,
 } from './decide.ts'
 import {
   completeEndpointChanges,
@@ -38,7 +38,7 @@ export interface EndpointPath extends WebhookScope {
   endpointId: string
 }
 
-// Errors of these commands are those of the decisions in decide.ts, and 422 of the checks in schemas.ts.
+// These commands throw the errors of decide.ts, and 422 of schemas.ts.
 
 export async function createEndpoint(
   { rules, ...deps }: EndpointDeps,
@@ -50,7 +50,7 @@ export async function createEndpoint(
   const path = { organizationId, environment, endpointId }
   const { signingSecret, sealedSecret } = generateSecret(deps, endpointId)
   await deps.decide({
-    ...endpointsOf(organizationId),
+    ...endpointDecision(organizationId),
     load: (tx) => load(tx, path),
     decide: (state) => decideEndpointCreation(state, { ...path, spec, sealedSecret, now }),
   })
@@ -65,8 +65,8 @@ export async function updateEndpoint(
   const now = clock()
   const changeId = newId('evt', { ...deps, now })
   await decide({
-    ...endpointsOf(organizationId),
-    ...(mayEndApprovals(changes) && seesServices),
+    ...endpointDecision(organizationId),
+    ...(canEndApprovals(changes) && readsServices),
     load: (tx) => load(tx, { organizationId, environment, endpointId }),
     decide: (state) => decideEndpointUpdate(state, { changes, changeId, now }),
   })
@@ -80,13 +80,13 @@ export async function rotateSecret(
   const eventId = newId('evt', { ...deps, now })
   const { signingSecret, sealedSecret } = generateSecret(deps, path.endpointId)
   await decide({
-    ...endpointsOf(path.organizationId),
+    ...endpointDecision(path.organizationId),
     load: async (tx) => {
       const state = await load(tx, path)
       const { endpoint } = state
       return {
         ...state,
-        has: endpoint !== undefined && hasSecret(endpoint, { ...deps, signingSecret }),
+        isRepeat: endpoint !== undefined && hasSecret(endpoint, { ...deps, signingSecret }),
       }
     },
     decide: (state) => decideSecretRotation(state, { sealedSecret, eventId, now }),
@@ -94,7 +94,7 @@ export async function rotateSecret(
   return { signingSecret }
 }
 
-// `services` is complete only where the decision has `seesServices`.
+// `services` is complete only in decisions with `readsServices`.
 async function load(tx: Tx, path: EndpointPath): Promise<EndpointsState> {
   return {
     organization: await findOrganization(tx, path.organizationId),
@@ -104,8 +104,8 @@ async function load(tx: Tx, path: EndpointPath): Promise<EndpointsState> {
   }
 }
 
-/** One command at a time for an organization: the number of its endpoints is part of each decision. */
-export function endpointsOf(organizationId: string) {
+/** Returns the options of a decision about endpoints. The lock is per organization, because endpoints are counted. */
+export function endpointDecision(organizationId: string) {
   return {
     topic: eventTopics.WebhookEndpointCreated,
     projection: 'webhooks',
@@ -114,8 +114,8 @@ export function endpointsOf(organizationId: string) {
   }
 }
 
-/** For decisions that end approvals: they also read the services that name the endpoint, in any partition. */
-export const seesServices = {
+/** Options of decisions that may end approvals: they also read the Gate services of the endpoint, in any partition. */
+export const readsServices = {
   alsoReads: [{ projection: 'gate', topic: eventTopics.GateServiceRegistered }],
 }
 
@@ -128,7 +128,9 @@ export function generateSecret(
   return { signingSecret, sealedSecret }
 }
 
-/** Sealed bytes cannot be compared: a repeated command seals under the master key that is current then. */
+/**
+ * Returns true if the secret is one of the endpoint's. Compares plaintext, because a repeat may use a newer master key.
+ */
 export function hasSecret(
   { id, secrets }: EndpointRow,
   { keyring, signingSecret }: { keyring: Keyring; signingSecret: string },
@@ -137,7 +139,7 @@ export function hasSecret(
     try {
       return openSigningSecret({ keyring, sealed, endpointId: id }) === signingSecret
     } catch {
-      // Its master key is gone, so that no command made it under a key that we have.
+      // Encrypted under a master key that is gone, so it is not the secret of this command.
       return false
     }
   })

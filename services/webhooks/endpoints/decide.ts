@@ -10,7 +10,7 @@ import {
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import { derivedId, type EndpointId } from '../../../infra/ids.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
-import { liveSecrets } from '../../../infra/wire/webhooks/signature.ts'
+import { activeSecrets } from '../../../infra/wire/webhooks/signature.ts'
 import type { OrganizationRow } from '../../../projections/organizations/tables.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { EndpointFlaggedReason, Environment } from '../../../schemas/events.ts'
@@ -19,12 +19,13 @@ import type { EndpointSpec, EndpointUpdate } from './schemas.ts'
 export interface EndpointsState {
   organization: OrganizationRow | undefined
   endpoint: EndpointRow | undefined
+  /** Number of active endpoints of the organization. */
   active: number
-  /** Ids of the active services whose approvals go to the endpoint. */
+  /** Ids of the active Gate services whose approvals go to the endpoint. */
   services: readonly string[]
 }
 
-/** The same for an id that is malformed, unknown, or of another environment or organization: nobody learns which. */
+/** 404, the same for an id that is malformed, unknown, or of another environment or organization, to reveal nothing. */
 export function noSuchEndpoint(): ApiError {
   return new ApiError('request.not_found', {
     message: 'No webhook endpoint with this id exists in this organization and environment.',
@@ -45,7 +46,7 @@ function refuseManyActive({ active }: EndpointsState): void {
   })
 }
 
-function refuseNeeded({ services }: Pick<EndpointsState, 'services'>): void {
+function refuseWhileNeeded({ services }: Pick<EndpointsState, 'services'>): void {
   if (services.length === 0) return
   throw new ApiError('request.conflict', {
     message: `The webhook endpoint has to stay active and subscribed to ${directType} for ${services.join(', ')}; give each of these services another endpoint, or disable it, first.`,
@@ -61,7 +62,7 @@ export interface CreateEndpoint {
   now: number
 }
 
-/** 404 without the organization, 403 when it is not active, 409 at the limit. No event for a repeated command. */
+/** 404 without the organization, 403 when it is not active, 409 at the limit. A repeated command makes no event. */
 export function decideEndpointCreation(
   state: EndpointsState,
   command: CreateEndpoint,
@@ -82,9 +83,9 @@ export function decideEndpointCreation(
 }
 
 /**
- * One event for each of name, URL, subscriptions and status that changes. 404 without the endpoint, 403 when its
- * organization is not active. 409 when it is enabled at the limit, and when it is disabled or unsubscribed from
- * approvals while services need them.
+ * Returns an event for each of name, URL, subscriptions and status that changes. 404 without the endpoint, 403 when its
+ * organization is not active, 409 when it would be enabled above the limit, or disabled or unsubscribed from approvals
+ * while services need them.
  */
 export function decideEndpointUpdate(
   state: EndpointsState,
@@ -93,13 +94,13 @@ export function decideEndpointUpdate(
   organizationFor(state.organization, 'key')
   const endpoint = endpointFor(state.endpoint)
   if (changes.status === 'active' && endpoint.status !== 'active') refuseManyActive(state)
-  if (endsApprovals(endpoint, changes)) refuseNeeded(state)
-  return changed(endpoint, changes, now).map((event) =>
+  if (endsApprovals(endpoint, changes)) refuseWhileNeeded(state)
+  return changeEvents(endpoint, changes, now).map((event) =>
     eventAbout(endpoint, event, { eventId: derivedId('evt', changeId, event.type), now }),
   )
 }
 
-export function mayEndApprovals({ status, event_types }: EndpointUpdate): boolean {
+export function canEndApprovals({ status, event_types }: EndpointUpdate): boolean {
   return status === 'disabled' || event_types?.includes(directType) === false
 }
 
@@ -113,7 +114,7 @@ const idsOf = ({ organization_id, id: endpoint_id }: EndpointRow) => ({
   endpoint_id,
 })
 
-function changed(endpoint: EndpointRow, changes: EndpointUpdate, now: number): DomainEvent[] {
+function changeEvents(endpoint: EndpointRow, changes: EndpointUpdate, now: number): DomainEvent[] {
   const ids = idsOf(endpoint)
   const { name = endpoint.name, url = endpoint.url, event_types = endpoint.event_types } = changes
   const events: DomainEvent[] = []
@@ -142,16 +143,16 @@ function changed(endpoint: EndpointRow, changes: EndpointUpdate, now: number): D
 
 interface GiveUpEndpoint extends NewEvent {
   reason: EndpointFlaggedReason
-  /** When the request began that has the reason. */
+  /** Start of the failed request, epoch milliseconds. */
   attemptedAt: number
 }
 
 /**
- * Disables an endpoint that cannot be delivered to, or flags it while services need it for approvals: to disable it
- * would end all signups for them. No event when it is disabled or flagged for as much already, or when its owner has
- * enabled or moved it since the request.
+ * Disables an endpoint that deliveries do not reach, or only flags it while services need it for approvals, because
+ * disabling it would stop all their signups. No event if it is already disabled or flagged for the same or a more
+ * serious reason, or if its owner has enabled or moved it since the request.
  */
-export function decideGivingUp(
+export function decideGiveUp(
   { endpoint, services }: Pick<EndpointsState, 'endpoint' | 'services'>,
   { reason, attemptedAt, eventId, now }: GiveUpEndpoint,
 ): DecidedEvent[] {
@@ -162,11 +163,12 @@ export function decideGivingUp(
   }
   if (endpoint.flagged_reason === 'gone' || endpoint.flagged_reason === reason) return []
   const data = { ...idsOf(endpoint), reason, flagged_at: now }
-  // An id of its own: what flags an endpoint may disable it later, when no service needs it any more.
-  const name = { eventId: derivedId('evt', eventId, 'flagged'), now }
-  return [eventAbout(endpoint, { type: 'WebhookEndpointFlagged', data }, name)]
+  // Another event id than for disabling: the same attempt may disable the endpoint later, when no service needs it.
+  const ids = { eventId: derivedId('evt', eventId, 'flagged'), now }
+  return [eventAbout(endpoint, { type: 'WebhookEndpointFlagged', data }, ids)]
 }
 
+/** Clears the flag of an endpoint. */
 export function decideRecovery(
   endpoint: EndpointRow | undefined,
   { eventId, now }: NewEvent,
@@ -176,24 +178,24 @@ export function decideRecovery(
   return [eventAbout(endpoint, { type: 'WebhookEndpointRecovered', data }, { eventId, now })]
 }
 
-/** How long the previous secret of a rotation still signs. */
+/** Time for which the previous secret still signs after a rotation. */
 const overlapMs = 24 * 60 * 60 * 1000
 
 const maxLiveSecrets = 3
 
 /**
- * The new secret signs from now on, next to the previous one for 24 hours. A disabled endpoint gets one too, so that a
- * leaked secret is replaced before it is enabled. 404 without the endpoint, 403 when its organization is not active, 409
- * when three secrets sign. No event for a repeated command, whose secret the endpoint has.
+ * Adds a signing secret; the previous one also signs for another 24 hours. Disabled endpoints can be rotated too, so
+ * that a leaked secret is replaced before the endpoint is enabled. 404 without the endpoint, 403 when its organization
+ * is not active, 409 when three secrets sign. A repeated command, `isRepeat`, makes no event.
  */
 export function decideSecretRotation(
-  state: EndpointsState & { has: boolean },
+  state: EndpointsState & { isRepeat: boolean },
   { sealedSecret, eventId, now }: NewEvent & { sealedSecret: Buffer },
 ): DecidedEvent[] {
   organizationFor(state.organization, 'key')
   const endpoint = endpointFor(state.endpoint)
-  if (state.has) return []
-  if (liveSecrets(endpoint.secrets, now).length >= maxLiveSecrets) {
+  if (state.isRepeat) return []
+  if (activeSecrets(endpoint.secrets, now).length >= maxLiveSecrets) {
     const message = `${maxLiveSecrets} secrets sign the deliveries of this endpoint; rotate again when the oldest has ended.`
     throw new ApiError('request.conflict', { message })
   }

@@ -8,28 +8,36 @@ import { activeServicesAt } from '../../../projections/gate/queries.ts'
 import { failingSince, findEndpoint } from '../../../projections/webhooks/queries.ts'
 import type { EndpointRow } from '../../../projections/webhooks/tables.ts'
 import type { EndpointFlaggedReason } from '../../../schemas/events.ts'
-import { goneStatus, type MadeAttempt } from '../deliveries/decide.ts'
-import { endpointsOf, seesServices } from './commands.ts'
-import { decideGivingUp, decideRecovery } from './decide.ts'
+import { type FinishedAttempt, goneStatus } from '../deliveries/decide.ts'
+import { endpointDecision, readsServices } from './commands.ts'
+import { decideGiveUp, decideRecovery } from './decide.ts'
 
-/** What an attempt says of its endpoint. */
-export type JudgedAttempt = Pick<MadeAttempt, 'endpoint' | 'attemptedAt' | 'outcome' | 'result'>
+/*
+ * Automatic disabling of endpoints. An endpoint is disabled at once when it responds 410 (`gone`), and after five days
+ * without a successful delivery (`failing`). An endpoint that active Gate services need for approvals is only flagged,
+ * until a delivery succeeds.
+ */
+
+export type EndpointAttempt = Pick<
+  FinishedAttempt,
+  'endpoint' | 'attemptedAt' | 'outcome' | 'result'
+>
 
 const failingMs = 5 * 24 * 60 * 60 * 1000
-const checkEveryMs = 60_000
+const checkIntervalMs = 60_000
 
-export interface GiveUp {
-  /** Called after an attempt. Never rejects: what went wrong is tried again at the next. */
-  judge(made: JudgedAttempt): Promise<void>
+export interface EndpointHealth {
+  /**
+   * Disables, flags or recovers the endpoint of an attempt if due. Never rejects: a failure is retried at the next
+   * attempt.
+   */
+  evaluate(attempt: EndpointAttempt): Promise<void>
+  /** Resolves when no evaluation is in progress. */
   idle(): Promise<void>
 }
 
-/**
- * Disables endpoints to which nothing can be delivered: at once when one answers that it is gone, else after five
- * days without a success. How long it has been failing is read once a minute at most. An endpoint that active services
- * of Gate need for approvals is only flagged, until something is delivered to it again.
- */
-export function createGiveUp({
+/** Creates the evaluation of endpoints. It reads at most once a minute how long an endpoint has been failing. */
+export function createEndpointHealth({
   decideAs,
   db,
   clock,
@@ -39,83 +47,85 @@ export function createGiveUp({
   db: Db
   clock: Clock
   logger: Logger
-}): GiveUp {
+}): EndpointHealth {
   const decide = decideAs({ type: 'service', id: 'webhooks' })
-  const judging = new Set<Promise<void>>()
-  const checked = createLru<string, true>(10_000, { ttl: checkEveryMs })
+  const pending = new Set<Promise<void>>()
+  const recentChecks = createLru<string, true>(10_000, { ttl: checkIntervalMs })
 
   async function giveUp(
-    { endpoint, attemptedAt }: JudgedAttempt,
+    { endpoint, attemptedAt }: EndpointAttempt,
     reason: EndpointFlaggedReason,
   ): Promise<void> {
     const path = pathOf(endpoint)
     const { organizationId, endpointId } = path
     const eventId = derivedId('evt', endpointId, reason, String(attemptedAt))
     const events = await decide({
-      ...endpointsOf(organizationId),
-      ...seesServices,
+      ...endpointDecision(organizationId),
+      ...readsServices,
       load: async (tx) => ({
         endpoint: await findEndpoint(tx, path),
         services: await activeServicesAt(tx, endpointId),
       }),
-      decide: (state) => decideGivingUp(state, { reason, attemptedAt, eventId, now: clock() }),
+      decide: (state) => decideGiveUp(state, { reason, attemptedAt, eventId, now: clock() }),
     })
-    const line = { organizationId, endpointId, reason }
+    const fields = { organizationId, endpointId, reason }
     for (const { type } of events) {
-      if (type === 'WebhookEndpointDisabled') logger.info(line, 'webhook endpoint disabled')
-      else logger.warn(line, 'webhook endpoint flagged: services are notified of approvals there')
+      if (type === 'WebhookEndpointDisabled') logger.info(fields, 'webhook endpoint disabled')
+      else
+        logger.warn(fields, 'webhook endpoint flagged, not disabled: it receives signup approvals')
     }
   }
 
-  async function recover({ endpoint, attemptedAt }: JudgedAttempt): Promise<void> {
+  async function recover({ endpoint, attemptedAt }: EndpointAttempt): Promise<void> {
     const path = pathOf(endpoint)
     const { organizationId, endpointId } = path
     const eventId = derivedId('evt', endpointId, 'recovered', String(attemptedAt))
     const events = await decide({
-      ...endpointsOf(organizationId),
+      ...endpointDecision(organizationId),
       load: (tx) => findEndpoint(tx, path),
       decide: (state) => decideRecovery(state, { eventId, now: clock() }),
     })
     if (events.length > 0)
-      logger.info({ organizationId, endpointId }, 'webhook endpoint not flagged any more')
+      logger.info({ organizationId, endpointId }, 'webhook endpoint no longer flagged')
   }
 
-  async function conclude(made: JudgedAttempt): Promise<void> {
-    const { endpoint, result } = made
-    if (result === 'succeeded') return endpoint.flagged_reason === null ? undefined : recover(made)
-    const reason = await reasonFor(made, { db, checked, now: clock() })
-    if (reason) await giveUp(made, reason)
+  async function update(attempt: EndpointAttempt): Promise<void> {
+    const { endpoint, result } = attempt
+    if (result === 'succeeded')
+      return endpoint.flagged_reason === null ? undefined : recover(attempt)
+    const reason = await giveUpReason(attempt, { db, recentChecks, now: clock() })
+    if (reason) await giveUp(attempt, reason)
   }
 
   return {
-    judge(made) {
-      const { id: endpointId } = made.endpoint
-      const judged = conclude(made)
+    evaluate(attempt) {
+      const { id: endpointId } = attempt.endpoint
+      const evaluation = update(attempt)
         .catch((err) => {
           logger.warn(
             { err, endpointId },
-            'webhook endpoint not judged, its next attempt tries again',
+            'failed to evaluate webhook endpoint; retrying on its next attempt',
           )
         })
-        .finally(() => judging.delete(judged))
-      judging.add(judged)
-      return judged
+        .finally(() => pending.delete(evaluation))
+      pending.add(evaluation)
+      return evaluation
     },
     async idle() {
-      await Promise.all(judging)
+      await Promise.all(pending)
     },
   }
 }
 
-/** `checked` has the endpoints that were looked up within the last minute. */
-async function reasonFor(
-  { endpoint, outcome }: JudgedAttempt,
-  { db, checked, now }: { db: Db; checked: LRUCache<string, true>; now: number },
+/** `recentChecks`: ids of the endpoints that were checked within the last minute. */
+async function giveUpReason(
+  { endpoint, outcome }: EndpointAttempt,
+  { db, recentChecks, now }: { db: Db; recentChecks: LRUCache<string, true>; now: number },
 ): Promise<EndpointFlaggedReason | undefined> {
   const isGone = outcome.kind === 'response' && outcome.status === goneStatus
   if (isGone && endpoint.flagged_reason === null) return 'gone'
-  if (checked.has(endpoint.id)) return undefined
-  checked.set(endpoint.id, true)
+  if (recentChecks.has(endpoint.id)) return undefined
+  recentChecks.set(endpoint.id, true)
   if (isGone) return 'gone'
   const since = await failingSince(db, endpoint.id)
   return since !== undefined && now - since >= failingMs ? 'failing' : undefined

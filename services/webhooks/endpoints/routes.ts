@@ -3,9 +3,9 @@ import { z } from 'zod'
 import type { Config } from '../../../infra/config.ts'
 import { unavailable } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
-import { refusingOffset } from '../../../infra/http/pagination.ts'
+import { createOffsetCheck } from '../../../infra/http/pagination.ts'
 import { list, organizationParams, single } from '../../../infra/http/schemas.ts'
-import { fittingCheck } from '../../../infra/http/validation.ts'
+import { validMembersCheck } from '../../../infra/http/validation.ts'
 import { type CommandRouteOptions, commandDeps } from '../../../infra/idempotency/idempotency.ts'
 import { isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
@@ -34,7 +34,7 @@ export interface EndpointRouteOptions extends CommandRouteOptions {
   config: Pick<Config, 'WEBHOOK_ALLOWED_NETWORKS'>
 }
 
-type Context = CommandRouteOptions & { rules: AddressRules }
+type RouteContext = CommandRouteOptions & { rules: AddressRules }
 
 const tag = 'Webhooks'
 const endpointsPath = '/v1/organizations/:organizationId/webhooks/endpoints'
@@ -51,16 +51,16 @@ export function endpointRoutes(app: FastifyInstance, options: EndpointRouteOptio
   testRoute(app, context)
 }
 
-function listRoute(app: FastifyInstance, { pool, auth }: Context): void {
+function listRoute(app: FastifyInstance, { pool, auth }: RouteContext): void {
   endpoint(app, {
     route: `GET ${endpointsPath}`,
     auth: auth.requireOwnOrganization('webhooks:read'),
     operationId: 'listWebhookEndpoints',
     tag,
-    summary: "List the webhook endpoints of the key's environment, newest first, disabled ones too",
-    description: `Requires the \`webhooks:read\` secret-key scope. At most ${maxListedEndpoints}: every active one, and the newest of those that are disabled. \`has_more\` says that there are older disabled ones, which no other page has.`,
+    summary: 'List webhook endpoints',
+    description: `Requires the \`webhooks:read\` secret-key scope. Returns up to ${maxListedEndpoints} endpoints of the key's environment on one page, newest first: all active ones and the newest disabled ones. If \`has_more\` is true, older disabled endpoints are not listed.`,
     params: organizationParams,
-    before: refusingOffset('the list is one page'),
+    before: createOffsetCheck('the list is one page'),
     answers: { 200: list(endpointSchema) },
     errors: [422],
     async run(request) {
@@ -71,7 +71,7 @@ function listRoute(app: FastifyInstance, { pool, auth }: Context): void {
   })
 }
 
-function createRoute(app: FastifyInstance, context: Context): void {
+function createRoute(app: FastifyInstance, context: RouteContext): void {
   const { pool, auth, idempotency, rules } = context
   endpoint(app, {
     route: `POST ${endpointsPath}`,
@@ -79,11 +79,11 @@ function createRoute(app: FastifyInstance, context: Context): void {
     operationId: 'createWebhookEndpoint',
     tag,
     summary: 'Create a webhook endpoint',
-    description: `${manages} The endpoint gets the events of the calling key's environment. Its signing secret is shown this once.`,
+    description: `${manages} The endpoint receives the events of the calling key's environment. Store its signing secret, because it is not shown again.`,
     params: organizationParams,
     body: createEndpointBody,
     parameterSet: 'webhook_endpoint_create',
-    checkFitting: fittingCheck(z.object(createEndpointBody.shape).partial(), (fields) => {
+    checkValidMembers: validMembersCheck(z.object(createEndpointBody.shape).partial(), (fields) => {
       completeEndpointChanges(fields, rules, 'webhook_endpoint_create')
     }),
     answers: { 201: single(endpointSchema) },
@@ -96,30 +96,30 @@ function createRoute(app: FastifyInstance, context: Context): void {
           ...request.body,
           ...scope,
         })
-        return answer(await revealedAnswer(pool, { ...scope, endpointId }, signingSecret))
+        return answer(await responseWithSecret(pool, { ...scope, endpointId }, signingSecret))
       })
     },
   })
 }
 
-function updateRoute(app: FastifyInstance, context: Context): void {
+function updateRoute(app: FastifyInstance, context: RouteContext): void {
   const { pool, auth, rules } = context
   endpoint(app, {
     route: `PATCH ${endpointPath}`,
     auth: auth.requireOwnOrganization('webhooks:manage'),
     operationId: 'updateWebhookEndpoint',
     tag,
-    summary: 'Change the name, URL, status or subscriptions of a webhook endpoint',
-    description: manages,
+    summary: 'Update a webhook endpoint',
+    description: `${manages} Changes only the members that are sent.`,
     params: endpointParams,
     body: updateEndpointBody,
     parameterSet: 'webhook_endpoint_update',
-    checkFitting: fittingCheck(z.object(updateEndpointBody.shape), (fields) => {
+    checkValidMembers: validMembersCheck(z.object(updateEndpointBody.shape), (fields) => {
       completeEndpointChanges(fields, rules)
     }),
     answers: { 200: single(endpointSchema) },
     errors: [404, 409],
-    // An endpoint that cannot be changed is not found, whatever the body says.
+    // 404 takes precedence over 422.
     async before(request) {
       endpointFor(await findEndpoint(pool, pathOf(context, request)))
     },
@@ -134,15 +134,15 @@ function updateRoute(app: FastifyInstance, context: Context): void {
   })
 }
 
-function disableRoute(app: FastifyInstance, context: Context): void {
+function disableRoute(app: FastifyInstance, context: RouteContext): void {
   const { pool, auth, rules } = context
   endpoint(app, {
     route: `DELETE ${endpointPath}`,
     auth: auth.requireOwnOrganization('webhooks:manage'),
     operationId: 'disableWebhookEndpoint',
     tag,
-    summary: 'Disable a webhook endpoint; it stays in the list',
-    description: manages,
+    summary: 'Disable a webhook endpoint',
+    description: `${manages} The endpoint stays in the list and can be enabled again. 409 while an active Gate service sends its approvals there.`,
     params: endpointParams,
     noBody: 'webhook_endpoint_disable',
     answers: { 200: single(endpointSchema) },
@@ -158,15 +158,15 @@ function disableRoute(app: FastifyInstance, context: Context): void {
   })
 }
 
-function rotateRoute(app: FastifyInstance, context: Context): void {
+function rotateRoute(app: FastifyInstance, context: RouteContext): void {
   const { pool, auth, idempotency } = context
   endpoint(app, {
     route: `POST ${endpointPath}/rotations`,
     auth: auth.requireOwnOrganization('webhooks:manage'),
     operationId: 'rotateWebhookEndpointSecret',
     tag,
-    summary: 'Replace the signing secret; the previous one signs for 24 more hours',
-    description: manages,
+    summary: 'Rotate a signing secret',
+    description: `${manages} Returns the new secret, which is not shown again. Deliveries are also signed with the previous secret for another 24 hours.`,
     params: endpointParams,
     noBody: 'webhook_endpoint_rotate',
     answers: { 201: single(endpointSchema) },
@@ -176,21 +176,21 @@ function rotateRoute(app: FastifyInstance, context: Context): void {
       reply.header('cache-control', 'no-store')
       return idempotency.run({ request, reply }, async (command) => {
         const { signingSecret } = await rotateSecret(commandDeps(context, request, command), path)
-        return answer(await revealedAnswer(pool, path, signingSecret))
+        return answer(await responseWithSecret(pool, path, signingSecret))
       })
     },
   })
 }
 
-function testRoute(app: FastifyInstance, context: Context): void {
+function testRoute(app: FastifyInstance, context: RouteContext): void {
   const { pool, auth, idempotency } = context
   endpoint(app, {
     route: `POST ${endpointPath}/test`,
     auth: auth.requireOwnOrganization('webhooks:manage'),
     operationId: 'sendTestWebhook',
     tag,
-    summary: 'Send a webhook.test event to a webhook endpoint',
-    description: `${manages} An endpoint can be tested ten times a minute.`,
+    summary: 'Send a test event',
+    description: `${manages} Sends a \`webhook.test\` event, up to ten times per minute and endpoint.`,
     params: endpointParams,
     noBody: 'webhook_endpoint_test',
     answers: { 202: single(testSchema) },
@@ -208,9 +208,9 @@ function testRoute(app: FastifyInstance, context: Context): void {
   })
 }
 
-// 404 for what cannot be the id of an endpoint.
+// 404 for a malformed id.
 function pathOf(
-  { auth }: Context,
+  { auth }: RouteContext,
   request: FastifyRequest<{ Params: z.output<typeof endpointParams> }>,
 ): EndpointPath {
   const { endpointId } = request.params
@@ -218,16 +218,16 @@ function pathOf(
   return { ...auth.scope(request), endpointId }
 }
 
-async function revealedAnswer(db: Db, path: EndpointPath, signingSecret: string) {
+async function responseWithSecret(db: Db, path: EndpointPath, signingSecret: string) {
   const endpoint = await findEndpoint(db, path)
-  // Not a refusal: the endpoint exists, and the same command will return it.
+  // 503, because the endpoint exists: a repeated command will return it.
   if (!endpoint) throw unavailable(new Error(`the endpoint ${path.endpointId} is not readable`))
   return { data: endpointJson(endpoint, { signingSecret }) }
 }
 
 function endpointJson(endpoint: EndpointRow, { signingSecret }: { signingSecret?: string } = {}) {
   const { id, name, url, status, disabled_reason, flagged_reason, event_types } = endpoint
-  // The newest is the first.
+  // The newest secret is the first.
   const previousEnd = endpoint.secrets[1]?.expires_at ?? null
   return {
     object: 'webhook_endpoint',

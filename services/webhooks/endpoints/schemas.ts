@@ -30,23 +30,25 @@ export const endpointSchema = z
       .enum(['manual', 'failing', 'gone'])
       .nullable()
       .describe(
-        'null while active. manual: disabled here; failing: no delivery succeeded for five days; gone: it answered 410.',
+        'Null while active. `manual`: disabled by a request; `failing`: no delivery succeeded for five days; `gone`: the endpoint returned 410.',
       ),
     flagged_reason: z
       .enum(['failing', 'gone'])
       .nullable()
       .describe(
-        'Why it would have been disabled if no active service were told of approvals here; deliveries go on. null once one succeeds, and when it is enabled, moved or disabled.',
+        'Reason for which the endpoint would be disabled if it did not receive the approvals of an active Gate service. Deliveries continue. Null again after a successful delivery, and when the endpoint is enabled, disabled or gets another URL.',
       ),
     event_types: z.array(z.enum(subscribableTypes)),
     signing_secret: z
       .string()
       .optional()
-      .describe('Returned only when the endpoint is created or its secret is rotated.'),
+      .describe(
+        'Signing secret, `whsec_...`. Returned only when the endpoint is created or the secret rotated.',
+      ),
     previous_secret_ends_at: timestamp
       .nullable()
       .describe(
-        'Until when the secret before the last rotation signs, too, or did; null if the secret was never rotated.',
+        'Time until which deliveries are also signed with the previous secret; can be in the past. Null if the secret was never rotated.',
       ),
     created_at: timestamp,
     updated_at: timestamp,
@@ -64,15 +66,15 @@ export const testSchema = z
   })
   .meta({ id: 'WebhookTest' })
 
-const bounds = { name: 100, url: 2000 } as const
+const maxLengths = { name: 100, url: 2000 } as const
 
-// Lengths are for the description; the deciders check them.
-const name = z.string().meta({ minLength: 1, maxLength: bounds.name })
+// `meta` only documents the lengths; the commands check them.
+const name = z.string().meta({ minLength: 1, maxLength: maxLengths.name })
 const url = z
   .string()
-  .meta({ format: 'uri', maxLength: bounds.url })
+  .meta({ format: 'uri', maxLength: maxLengths.url })
   .describe(
-    'https, and a host that is reachable from the internet, unless the operator allows its network. Kept as requests name it: percent-encoded, and the host in lower case.',
+    '`https` URL with a public host, unless the operator of the server allows its network. Stored percent-encoded, with the host in lower case.',
   )
 const eventTypes = z.array(z.enum(subscribableTypes)).meta({ minItems: 1 })
 
@@ -85,12 +87,12 @@ export const updateEndpointBody = atLeastOne({
     .enum(statuses)
     .optional()
     .describe(
-      'disabled: nothing is sent there until it is active again. Refused while an active service is told of approvals there.',
+      '`disabled` stops deliveries until the endpoint is active again. Refused while an active Gate service sends its approvals there.',
     ),
   event_types: eventTypes
     .optional()
     .describe(
-      'Replaces all that it is subscribed to. gate.session.approved has to stay while an active service is told of approvals there.',
+      'Replaces all subscriptions. `gate.session.approved` must be included while an active Gate service sends its approvals there.',
     ),
 })
 
@@ -110,6 +112,7 @@ export type EndpointChanges = {
 
 export type EndpointUpdate = Partial<EndpointSpec> & Pick<EndpointChanges, 'status'>
 
+/** Returns the request with name, URL and types normalized. 422 naming each invalid field. */
 export function completeEndpointRequest(
   request: EndpointRequest,
   rules: AddressRules,
@@ -122,6 +125,7 @@ export function completeEndpointRequest(
   })
 }
 
+/** Returns the changes with name, URL and types normalized. 422 naming each invalid field. */
 export function completeEndpointChanges(
   { name, url, event_types: types, status }: EndpointChanges,
   rules: AddressRules,
@@ -136,10 +140,11 @@ export function completeEndpointChanges(
 }
 
 function checkedEndpointName(name: string, parameterSet: ParameterSet): string {
-  return checkedName(name, { max: bounds.name, parameterSet })
+  return checkedName(name, { max: maxLengths.name, parameterSet })
 }
 
-// The URL as a URI; 422 when nothing may be sent there. The answer does not repeat the URL: it may hold a secret.
+// Returns the URL as a URI. 422 if webhooks must not be sent there. The error does not repeat the URL: it may hold a
+// secret.
 function checkedUrl(
   url: string,
   { rules, parameterSet }: { rules: AddressRules; parameterSet: ParameterSet },
@@ -151,7 +156,7 @@ function checkedUrl(
   throw invalid({ name: 'url', issue: 'invalid', expected }, parameterSet)
 }
 
-// Each type once, always in the same order; 422 when there is none or one is unknown.
+// Returns each type once, in a fixed order. 422 if there is none or a type is unknown.
 function checkedEventTypes(
   types: readonly string[],
   parameterSet: ParameterSet,
@@ -160,15 +165,15 @@ function checkedEventTypes(
     const expected = 'at least one event type'
     throw invalid({ name: 'event_types', issue: 'required', expected }, parameterSet)
   }
-  const known: readonly string[] = subscribableTypes
+  const allowed: readonly string[] = subscribableTypes
   checkEach(types, (type, i) => {
-    if (known.includes(type)) return
+    if (allowed.includes(type)) return
     const field = {
       name: `event_types.${i}`,
       issue: 'invalid_value',
       expected: 'one of allowed_values',
     }
-    throw invalid(field, parameterSet, { allowed_values: [...known] })
+    throw invalid(field, parameterSet, { allowed_values: [...allowed] })
   })
   return subscribableTypes.filter((type) => types.includes(type))
 }

@@ -17,6 +17,7 @@ import type { TestPayload } from '../events/schemas.ts'
 import type { EndpointPath } from './commands.ts'
 import { endpointFor } from './decide.ts'
 
+/** Raises a test event for the endpoint. Throws the errors of `decideTest`. */
 export async function sendTest(
   { decide, clock, ...deps }: Omit<CommandDeps, 'keyring'>,
   path: EndpointPath,
@@ -24,7 +25,7 @@ export async function sendTest(
   const now = clock()
   const eventId = newId('evt', { ...deps, now })
   await decide({
-    // Where the event is one of many of its partition, and those that count are in any.
+    // `reads: 'topic'`, because the earlier tests that count towards the limit can be in any partition.
     topic: eventTopics.WebhookEventRaised,
     projection: 'webhooks',
     key: eventId,
@@ -53,7 +54,7 @@ async function load(
   return {
     organization: await findOrganization(tx, path.organizationId),
     endpoint: await findEndpoint(tx, path),
-    recent: tests.map(({ created_at }) => created_at),
+    recentTests: tests.map(({ created_at }) => created_at),
     exists: (await findEvents(tx, [eventId])).has(eventId),
   }
 }
@@ -61,8 +62,9 @@ async function load(
 export interface TestState {
   organization: OrganizationRow | undefined
   endpoint: EndpointRow | undefined
-  /** Times of the tests of the last minute (epoch milliseconds), newest first. */
-  recent: number[]
+  /** Times of the tests of the last minute, epoch milliseconds, newest first. */
+  recentTests: number[]
+  /** The event exists: the command is a repeat. */
   exists: boolean
 }
 
@@ -71,7 +73,7 @@ const maxTests = 10
 
 /**
  * 404 without the endpoint, 403 when its organization is not active, 409 when the endpoint is disabled, 429 after ten
- * tests within a minute. No event for a repeated command.
+ * tests within a minute. A repeated command makes no event.
  */
 export function decideTest(
   state: TestState,
@@ -85,7 +87,7 @@ export function decideTest(
       message: 'The webhook endpoint is disabled; enable it first.',
     })
   }
-  refuseMany(state, now)
+  refuseManyTests(state, now)
   const { id, organization_id, environment } = endpoint
   const payload: TestPayload = { object: 'webhook_test', endpoint: { id } }
   const data: WebhookEventRaised = {
@@ -103,8 +105,8 @@ export function decideTest(
   return [eventAbout(endpoint, { type: 'WebhookEventRaised', data }, { eventId, now })]
 }
 
-function refuseMany({ recent }: TestState, now: number): void {
-  const tenth = recent[maxTests - 1]
+function refuseManyTests({ recentTests }: TestState, now: number): void {
+  const tenth = recentTests[maxTests - 1]
   if (tenth === undefined || tenth <= now - testWindowMs) return
   const seconds = Math.ceil((tenth + testWindowMs - now) / 1000)
   throw new ApiError('rate_limit.exceeded', {

@@ -13,10 +13,10 @@ import type { LinkedVisitor, SessionEventType } from '../../../projections/sessi
 import type { WebhookEventRow } from '../../../projections/webhooks/tables.ts'
 import type { FingerprintCalculated, RequestSummary, ResultPersisted } from './schemas.ts'
 
-/** What an event says of the decision that gave rise to it, as the log or the read model has it. */
+/** Decision that a webhook event is about, from the log or the read model. */
 export type NotifiedDecision = Omit<SessionEventRow, 'id' | 'type'>
 
-/** `data` of the event, as JSON. */
+/** Returns the event's `data` as JSON. Throws if a fingerprint event's decision has no visitor. */
 export function sessionEventData(type: SessionEventType, decision: NotifiedDecision): string {
   if (type === 'session.result.persisted') return JSON.stringify(resultPayloadOf(decision))
   if (!decision.visitor) throw new Error(`the decision ${decision.event_id} has no visitor`)
@@ -60,7 +60,7 @@ function resultPayloadOf(decision: NotifiedDecision): ResultPersisted {
   }
 }
 
-// Unlike elsewhere, `is_touch_capable` cannot be null here.
+// Webhooks omit `is_touch_capable` if it is unknown; everywhere else it is null then.
 function requestSummary({
   request,
   platform,
@@ -78,7 +78,7 @@ function requestSummary({
   }
 }
 
-/** The event of a session that no endpoint was subscribed to: it is not on the webhooks topic. */
+/** Builds the event of a session that no endpoint was subscribed to, which is not on the webhooks topic. */
 export function unsentEvent(
   row: SessionEventRow,
   scope: Pick<WebhookEventRow, 'organization_id' | 'environment'>,

@@ -3,7 +3,7 @@ import type { Auth } from '../../../infra/access/auth.ts'
 import type { ReadShares } from '../../../infra/access/read-shares.ts'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { endpoint } from '../../../infra/http/endpoint.ts'
-import { refusingOffset } from '../../../infra/http/pagination.ts'
+import { createOffsetCheck } from '../../../infra/http/pagination.ts'
 import { list, organizationParams, single } from '../../../infra/http/schemas.ts'
 import { type Clock, isId } from '../../../infra/ids.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
@@ -33,10 +33,10 @@ export interface EventRouteOptions {
 }
 
 const tag = 'Events'
-const description = 'Requires the `webhooks:read` secret-key scope. Events are kept for 30 days.'
+const requires = 'Requires the `webhooks:read` secret-key scope.'
 const path = '/v1/organizations/:organizationId/events'
 
-/** What happened in an organization, whether or not a webhook endpoint was notified. */
+/** Adds the routes that list an organization's events, whether or not a webhook endpoint was subscribed to them. */
 export function eventRoutes(app: FastifyInstance, options: EventRouteOptions): void {
   listRoute(app, options)
   getRoute(app, options)
@@ -52,11 +52,11 @@ function listRoute(
     auth: auth.requireOwnOrganization('webhooks:read'),
     operationId: 'listEvents',
     tag,
-    summary: 'List events with their webhook deliveries, newest first',
-    description,
+    summary: 'List events',
+    description: `${requires} Returns the newest events of the last 30 days with their webhook deliveries, whether or not an endpoint is subscribed. There is only one page.`,
     params: organizationParams,
     query: eventsQuery,
-    before: refusingOffset('use limit'),
+    before: createOffsetCheck('use limit'),
     answers: { 200: list(eventSchema) },
     errors: [422],
     async run(request) {
@@ -88,8 +88,8 @@ function getRoute(
     auth: auth.requireOwnOrganization('webhooks:read'),
     operationId: 'retrieveEvent',
     tag,
-    summary: 'Retrieve one event with its webhook deliveries',
-    description,
+    summary: 'Retrieve an event',
+    description: `${requires} Returns the event with its webhook deliveries. Events older than 30 days return 404.`,
     params: eventParams,
     answers: { 200: single(eventSchema) },
     errors: [404],
@@ -105,12 +105,12 @@ function getRoute(
   })
 }
 
-// Events of sessions that no endpoint was subscribed to; others are among them, too.
+// Events of sessions from the sessions read model. Includes events that were sent; `newestOf` removes those.
 async function listUnsent(
   db: Db,
   { organizationId, environment, since, limit, type, endpointId }: ListEvents,
 ): Promise<WebhookEventRow[]> {
-  const types = sessionEventTypes.filter((known) => type === undefined || type === known)
+  const types = sessionEventTypes.filter((eventType) => type === undefined || type === eventType)
   if (endpointId !== undefined || types.length === 0) return []
   const rows = await listSessionEvents(db, { organizationId, environment }, { since, limit, types })
   return rows.map((row) => unsentEvent(row, { organization_id: organizationId, environment }))
@@ -129,21 +129,21 @@ async function findUnsent(
   return row && unsentEvent(row, { organization_id: organizationId, environment })
 }
 
-// The newest of both; of those with one id the one that was sent.
+// Returns the newest of both lists. For an id that is in both, the sent event wins.
 function newestOf(
   limit: number,
   sent: WebhookEventRow[],
   unsent: WebhookEventRow[],
 ): WebhookEventRow[] {
-  const known = new Set(sent.map(({ id }) => id))
-  return [...sent, ...unsent.filter(({ id }) => !known.has(id))].sort(newestFirst).slice(0, limit)
+  const sentIds = new Set(sent.map(({ id }) => id))
+  return [...sent, ...unsent.filter(({ id }) => !sentIds.has(id))].sort(newestFirst).slice(0, limit)
 }
 
 function newestFirst(a: WebhookEventRow, b: WebhookEventRow): number {
   return b.created_at - a.created_at || (a.id < b.id ? 1 : -1)
 }
 
-// The same for an id that is malformed, unknown, too old, or of another environment or organization.
+// The same 404 for an id that is malformed, unknown, too old, or of another environment or organization.
 function noSuchEvent(): ApiError {
   return new ApiError('request.not_found', {
     message:
@@ -164,11 +164,13 @@ function eventJson(event: WebhookEventRow, deliveries: object[] = []) {
   }
 }
 
-/** The deliveries of each event as the API returns them, oldest first. */
+/** Returns the deliveries of each event in the form of the API, oldest first. */
 export async function loadDeliveries(db: Db, eventIds: string[]) {
   const rows = await deliveriesOf(db, eventIds)
   const pending = rows.filter(({ status }) => status === 'pending').map(({ id }) => id)
   const inFlight = pending.length > 0 ? await inFlightDeliveries(db, pending) : new Set<string>()
-  const all = rows.map((row) => deliveryJson(row, row.status === 'pending' && inFlight.has(row.id)))
-  return Map.groupBy(all, ({ event_id }) => event_id)
+  const deliveries = rows.map((row) =>
+    deliveryJson(row, row.status === 'pending' && inFlight.has(row.id)),
+  )
+  return Map.groupBy(deliveries, ({ event_id }) => event_id)
 }

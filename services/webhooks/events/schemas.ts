@@ -32,10 +32,10 @@ const requestSummary = z
     user_agent: text,
     ip_address: text,
     screen_size: text,
-    is_touch_capable: z.boolean().optional().describe('Absent when it is not known.'),
+    is_touch_capable: z.boolean().optional().describe('Absent if unknown.'),
     platform: text.describe('Name of the operating system.'),
-    first_seen: timestamp.describe('When the session began.'),
-    risk_time: timestamp.describe('When it was decided about.'),
+    first_seen: timestamp.describe('Time when the session began.'),
+    risk_time: timestamp.describe('Time of the decision.'),
   })
   .meta({ id: 'WebhookRequestSummary' })
 
@@ -63,7 +63,7 @@ const persistedDecision = z
     is_provisional: z.boolean(),
     persisted_at: timestamp,
   })
-  .describe('The decision; `id` is what REST and sealed tokens call `event_id`.')
+  .describe('Decision. Its `id` is the `event_id` in REST responses and sealed tokens.')
 
 const signal = z.looseObject({
   id: z.string(),
@@ -81,7 +81,7 @@ const resultPayload = z
     decision: z.strictObject({
       verdict,
       risk_score: percent,
-      score: z.number().min(0).max(1).describe('A hundredth of risk_score.'),
+      score: z.number().min(0).max(1).describe('`risk_score` divided by 100.'),
       manipulation: manipulation.nullable(),
     }),
     visitor_fingerprint: z.strictObject({ id: visitorId }).nullable(),
@@ -89,8 +89,12 @@ const resultPayload = z
     score_breakdown: z.looseObject({ categories: z.record(z.string(), percent) }),
     signals: z.array(signal),
     attribution: z.looseObject({
-      bot: attribution.nullable().describe('Who the bot is; null unless the verdict is bot.'),
-      agent: agent.describe('Which bot or agent it says that it is, by this decision.'),
+      bot: attribution
+        .nullable()
+        .describe('Attribution of the bot; null unless the verdict is `bot`.'),
+      agent: agent.describe(
+        'Bot or agent that the session claims to be, as verified for this decision.',
+      ),
     }),
   })
   .meta({ id: 'SessionResultPersistedPayload' })
@@ -104,28 +108,32 @@ const approvalPayload = z
       .min(3)
       .max(32)
       .regex(/^[a-z0-9](?:[a-z0-9_-]{1,30}[a-z0-9])$/)
-      .describe('The service that somebody signs up for.'),
+      .describe('Service of the signup.'),
     gate_session_id: z
       .string()
       .regex(new RegExp(`^gate_${idCharacters}$`))
-      .describe('Of the signup: make one account for it, however often you are asked.'),
+      .describe('Signup. Create only one account per id, no matter how often the event arrives.'),
     gate_account_id: z
       .string()
       .regex(new RegExp(`^gacct_${idCharacters}$`))
-      .describe('Keep it with the account: agent tokens and dashboard logins name it.'),
-    account_name: z.string().describe('1 to 100 characters, as the agent named the account.'),
+      .describe(
+        'Account at Gate. Store it, because agent tokens and dashboard logins refer to it.',
+      ),
+    account_name: z.string().describe('Account name chosen by the agent, 1 to 100 characters.'),
     metadata: z
       .record(z.string(), z.unknown())
       .nullable()
-      .describe('What the agent sent along; nobody has checked it.'),
+      .describe('Unverified data from the agent.'),
     foil: z
       .strictObject({ verdict, score: z.number().min(0).max(1).nullable() })
-      .describe('How the person who approved was scored; `score` is a hundredth of risk_score.'),
-    delivery: deliveryRequestSchema.describe('The key to seal the credentials to.'),
+      .describe(
+        'Verdict on the browser that approved. `score` is its `risk_score` divided by 100.',
+      ),
+    delivery: deliveryRequestSchema.describe('Public key to encrypt the credentials to.'),
   })
   .meta({ id: 'GateApprovedWebhookPayload' })
 
-/** What an endpoint has to answer to gate.session.approved. */
+/** Response that an endpoint has to send to gate.session.approved. */
 export const gateApprovedResponse = z
   .looseObject({ encrypted_delivery: deliveryEnvelopeSchema })
   .meta({ id: 'GateApprovedWebhookResponse' })
@@ -142,15 +150,15 @@ const payload = z.union([fingerprintPayload, resultPayload, approvalPayload, tes
 export type RequestSummary = z.output<typeof requestSummary>
 export type FingerprintCalculated = z.output<typeof fingerprintPayload>
 export type ResultPersisted = z.output<typeof resultPayload>
-/** As it is sent: later versions may add members. */
+/** The members that are sent; the schema allows others, which later versions may add. */
 export type TestPayload = Pick<z.output<typeof testPayload>, 'object' | 'endpoint'>
 
 const envelope = z
   .strictObject({
-    id: eventIdSchema.describe('The same in every attempt and for every endpoint.'),
+    id: eventIdSchema.describe('Event id, the same in every attempt and for every endpoint.'),
     object: z.literal('webhook_event'),
     type: z.enum(deliveryTypes),
-    created: timestamp.describe('When it happened, not when it was sent.'),
+    created: timestamp.describe('Time of the event, not of the delivery.'),
     data: payload,
   })
   .meta({ id: 'WebhookEventEnvelope' })
@@ -185,16 +193,22 @@ export const deliverySchema = z
     status: z
       .enum(['pending', 'delivering', 'succeeded', 'failed', 'skipped'])
       .describe(
-        'pending: an attempt is due at next_attempt_at; failed: the last attempt of the schedule failed; skipped: given up without a request, as when the endpoint is disabled.',
+        '`pending`: the next attempt is due at `next_attempt_at`; `delivering`: an attempt is in progress; `failed`: there are no more attempts; `skipped`: ended without a request, for example because the endpoint was disabled.',
       ),
     attempts: z.int().min(0),
     next_attempt_at: timestamp.nullable(),
-    response_status: z.int().nullable().describe('Of the last attempt; null where no answer came.'),
+    response_status: z
+      .int()
+      .nullable()
+      .describe('Status of the last response; null if there was none.'),
     response_body: z
       .string()
       .nullable()
-      .describe('The first 4,096 bytes of what the last attempt was answered; null for approvals.'),
-    error: z.string().nullable().describe('Why the last attempt did not succeed.'),
+      .describe('First 4,096 bytes of the last response. Always null for approvals.'),
+    error: z
+      .string()
+      .nullable()
+      .describe('Reason why the last attempt failed or the delivery was skipped; otherwise null.'),
     created_at: timestamp,
     updated_at: timestamp,
   })
@@ -202,7 +216,7 @@ export const deliverySchema = z
 
 export type WebhookDelivery = z.output<typeof deliverySchema>
 
-/** A delivery as the API returns it. */
+/** Returns a delivery in the form of the API. */
 export function deliveryJson(delivery: DeliveryRow, isInFlight = false) {
   const { id, event_id, endpoint_id, event_type, attempts, response_status, response_body, error } =
     delivery
@@ -232,9 +246,11 @@ export const eventSchema = z
     subject: z
       .strictObject({ type: z.string(), id: z.string() })
       .meta({ id: 'EventSubject' })
-      .describe('What it is about.'),
-    data: payload.describe('`data` of what endpoints are sent.'),
-    webhook_deliveries: z.array(deliverySchema).describe('One for each endpoint that is told.'),
+      .describe('Object that the event is about.'),
+    data: payload.describe('`data` of the webhook.'),
+    webhook_deliveries: z
+      .array(deliverySchema)
+      .describe('Deliveries of the event, one per endpoint.'),
     created_at: timestamp,
   })
   .meta({ id: 'Event' })
@@ -243,10 +259,8 @@ export type WebhookEvent = z.output<typeof eventSchema>
 
 export const eventsQuery = z.object({
   limit: pageQuery.limit,
-  type: z.enum(deliveryTypes).optional().describe('Only events of this type.'),
-  endpoint_id: endpointIdSchema
-    .optional()
-    .describe('Only events with a delivery for this webhook endpoint.'),
+  type: z.enum(deliveryTypes).optional().describe('Event type to return.'),
+  endpoint_id: endpointIdSchema.optional().describe('Webhook endpoint whose events are returned.'),
 })
 
 export const eventParams = z.object({ ...organizationParams.shape, eventId: pathId('evt') })

@@ -10,73 +10,73 @@ import type { SessionEventRow } from '../../../projections/sessions/session-even
 import type { SessionEventType } from '../../../projections/sessions/tables.ts'
 import type { Subscriber } from '../../../projections/webhooks/queries.ts'
 import type { SessionScored } from '../../../schemas/events.ts'
-import { isRecent, type Raised, raise, raiseAgain } from './raise.ts'
+import { eventOfDecision, eventOfReassignment, isRecent, type NewWebhookEvent } from './raise.ts'
 
-/** A webhook event that may be raised, and the decision that gave rise to it. */
+/** Webhook event that may have to be raised, and the decision that it is about. */
 export interface EventCandidate {
   id: string
   type: SessionEventType
   decision: Pick<SessionScored, 'event_id' | 'organization_id' | 'environment' | 'evaluated_at'>
-  raise: (now: number) => Raised
+  build: (now: number) => NewWebhookEvent
   traceparent: string | undefined
 }
 
 /*
- * The stages of a candidate. A later one needs a look-up that the earlier ones save.
+ * Stages of a candidate. Each arrow to the right needs a query, so the earlier stages filter first.
  *
- *   ┌─────────┐ who is subscribed  ┌────────────┐ was it raised before  ┌─────┐ appended
+ *   ┌─────────┐ find subscribers   ┌────────────┐ find earlier events   ┌─────┐ appended
  *   │ pending │ ─────────────────▶ │ subscribed │ ────────────────────▶ │ due │ ─────────┐
  *   └────┬────┘                    └─────┬──────┘                       └─────┘          │
- *        │ nobody                        │ it was                                        │
+ *        │ none                          │ raised before                                 │
  *        ▼                               ▼                                               │
  *   ┌──────────────┐               ┌─────────┐                                           │
  *   │ unsubscribed │ ────────────▶ │ settled │ ◀─────────────────────────────────────────┘
  *   └──────────────┘               └─────────┘
  */
 export type CandidateStage =
-  /** It is not known who is subscribed. */
+  /** The subscribers have not been queried. */
   | { name: 'pending' }
-  /** No endpoint is subscribed, so it is not raised: the first decision that gives rise to an event is final. */
+  /** No endpoint was subscribed at the first decision with this event, so the event is never raised. */
   | { name: 'unsubscribed' }
-  /** These endpoints are subscribed. It is not known whether it was raised before. */
+  /** These endpoints are subscribed. Earlier events have not been queried. */
   | { name: 'subscribed'; endpointIds: string[] }
-  /** It is to be raised for these endpoints. */
+  /** To be raised for these endpoints. */
   | { name: 'due'; endpointIds: string[] }
-  /** It was raised, or nobody was subscribed at an earlier decision. */
+  /** Raised before, or no endpoint was subscribed at an earlier decision. */
   | { name: 'settled' }
 
 type Subscribers = ReadonlyMap<string, Subscriber[]>
 
-/** What is known of candidates. */
-export interface Known {
-  /** Ids of events. */
+/** Caches and query results that determine the stage of a candidate. */
+export interface StageLookups {
+  /** Cached ids of settled events. */
   settled: { has(id: string): boolean }
-  /** Names of subscriptions that nobody has. */
+  /** Cached names of subscriptions without an endpoint. */
   unsubscribed: { has(subscription: string): boolean }
-  /** By the names of subscriptions; undefined = not looked up. */
+  /** By name of the subscription; undefined = not queried. */
   subscribers?: Subscribers
-  /** Ids of events that were raised, or that nobody was subscribed to at an earlier decision. */
+  /** Ids of events that were raised, or had no subscriber at an earlier decision; undefined = not queried. */
   raised?: ReadonlySet<string>
 }
 
-export function stageOf(candidate: EventCandidate, known: Known): CandidateStage {
-  if (known.settled.has(candidate.id)) return { name: 'settled' }
-  if (known.unsubscribed.has(subscriptionName(candidate))) return { name: 'unsubscribed' }
-  if (!known.subscribers) return { name: 'pending' }
-  const endpointIds = endpointsFor(candidate, known.subscribers)
+export function stageOf(candidate: EventCandidate, lookups: StageLookups): CandidateStage {
+  if (lookups.settled.has(candidate.id)) return { name: 'settled' }
+  if (lookups.unsubscribed.has(subscriptionName(candidate))) return { name: 'unsubscribed' }
+  if (!lookups.subscribers) return { name: 'pending' }
+  const endpointIds = endpointsFor(candidate, lookups.subscribers)
   if (endpointIds.length === 0) return { name: 'unsubscribed' }
-  if (!known.raised) return { name: 'subscribed', endpointIds }
-  return known.raised.has(candidate.id) ? { name: 'settled' } : { name: 'due', endpointIds }
+  if (!lookups.raised) return { name: 'subscribed', endpointIds }
+  return lookups.raised.has(candidate.id) ? { name: 'settled' } : { name: 'due', endpointIds }
 }
 
-// By the clocks of two servers.
-const clockDifferenceMs = 60_000
+// Between the clocks of two servers.
+const maxClockSkewMs = 60_000
 
-// None of the endpoints was made after the decision, which counts where the topic is read again.
+// Leaves out endpoints that were created after the decision, which exist when the topic is read again.
 function endpointsFor(candidate: EventCandidate, subscribers: Subscribers): string[] {
-  const all = subscribers.get(subscriptionName(candidate)) ?? []
-  const before = candidate.decision.evaluated_at + clockDifferenceMs
-  return all.filter(({ created_at }) => created_at <= before).map(({ id }) => id)
+  const endpoints = subscribers.get(subscriptionName(candidate)) ?? []
+  const latest = candidate.decision.evaluated_at + maxClockSkewMs
+  return endpoints.filter(({ created_at }) => created_at <= latest).map(({ id }) => id)
 }
 
 export const subscriptionOf = ({ decision, type }: EventCandidate) => ({
@@ -85,12 +85,12 @@ export const subscriptionOf = ({ decision, type }: EventCandidate) => ({
   type,
 })
 
-// As `subscribedEndpoints` names it.
+// Same format as the keys of `subscribedEndpoints`.
 const subscriptionName = ({ decision, type }: EventCandidate): string =>
   `${decision.organization_id} ${decision.environment} ${type}`
 
+/** Returns the webhook events of a decision. None for an erased session, whose events are unreadable. */
 export function candidatesOf(event: RecordedEvent, now: number): EventCandidate[] {
-  // The session was erased, so nobody is notified of it.
   if (
     event.type !== 'SessionScored' ||
     event.unreadable !== undefined ||
@@ -102,12 +102,14 @@ export function candidatesOf(event: RecordedEvent, now: number): EventCandidate[
     id: webhookEventId(type, scored.session_id),
     type,
     decision: scored,
-    raise: (now) => raise(scored, type, now),
+    build: (now) => eventOfDecision(scored, type, now),
     traceparent: meta.traceparent,
   }))
 }
 
-/** The event of a session that was given another visitor: `row`, which the read model has since the reassignment. */
+/**
+ * Returns the event of a session whose visitor was corrected. `row`: its row in the read model after the reassignment.
+ */
 export function candidateOfReassignment(
   row: SessionEventRow,
   reassignment: ReassignmentEvent['data'],
@@ -123,18 +125,19 @@ export function candidateOfReassignment(
     id: row.id,
     type: row.type,
     decision,
-    raise: () => raiseAgain(row, reassignment),
+    build: () => eventOfReassignment(row, reassignment),
     traceparent: undefined,
   }
 }
 
-/** The ids of the events of reassignments, each with its reassignment. */
+/** Returns the reassignments by the id of their webhook event. */
 export const reassignmentsByEvent = (
   events: ReassignmentEvent[],
 ): Map<string, ReassignmentEvent['data']> =>
   new Map(events.map(({ data }) => [reassignedEventId(data), data]))
 
-export function firstOfEach(candidates: EventCandidate[]): EventCandidate[] {
+/** Returns the first candidate of each id. */
+export function dedupeById(candidates: EventCandidate[]): EventCandidate[] {
   const first = new Map<string, EventCandidate>()
   for (const candidate of candidates)
     if (!first.has(candidate.id)) first.set(candidate.id, candidate)

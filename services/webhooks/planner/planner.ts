@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import type { Applied } from '../../../infra/event-store/applied.ts'
-import { type CaughtUp, createCaughtUp } from '../../../infra/event-store/catch-up.ts'
+import type { AppliedOffsets } from '../../../infra/event-store/applied.ts'
+import { type CatchUpGate, createCatchUpGate } from '../../../infra/event-store/catch-up.ts'
 import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import { consumeEvents, type EventConsumer } from '../../../infra/event-store/consumer.ts'
 import { decidedEvent } from '../../../infra/event-store/decide.ts'
@@ -11,22 +11,22 @@ import type { EventLog, NewRecord, Position } from '../../../infra/log/port.ts'
 import { createLru } from '../../../infra/lru.ts'
 import type { Db } from '../../../infra/postgres/pool.ts'
 import type { Logger } from '../../../infra/telemetry.ts'
-import { createBreather } from '../../../infra/timing.ts'
+import { createYielder } from '../../../infra/timing.ts'
 import {
   isReassignment,
   type ReassignmentEvent,
 } from '../../../projections/sessions/apply-reassignments.ts'
 import {
+  findEventsOfOtherDecisions,
   findSessionEvents,
-  ofEarlierDecisions,
 } from '../../../projections/sessions/session-events.ts'
 import { raisedEventIds, subscribedEndpoints } from '../../../projections/webhooks/queries.ts'
 import { eventTopics, type WebhookEventRaised } from '../../../schemas/events.ts'
 import {
   candidateOfReassignment,
   candidatesOf,
+  dedupeById,
   type EventCandidate,
-  firstOfEach,
   reassignmentsByEvent,
   stageOf,
   subscriptionOf,
@@ -38,21 +38,21 @@ interface PlannerOptions {
   log: EventLog
   pool: pg.Pool
   codec: EventCodec
-  applied: Pick<Applied, 'waitFor' | 'onAdvance'>
+  applied: Pick<AppliedOffsets, 'waitFor' | 'onAdvance'>
   clock: Clock
   logger: Logger
   skips: Pick<Skips, 'has'>
 }
 
 export interface RunningPlanner extends Pick<EventConsumer, 'status' | 'stop'> {
-  /** Rejects while nothing can be raised, since the subscriptions are not known. */
+  /** Rejects while no event can be raised, because the read models have not caught up for 10 seconds. */
   check(): Promise<void>
 }
 
 /**
- * Raises webhook events for what the sessions topic says, until stopped: those that an endpoint is subscribed to. All
- * others are in the read model of sessions, and are an organization's history without being sent to anybody. A record
- * that cannot be read, or that no event can be made of, stops its partition.
+ * Consumes the sessions topic and raises a webhook event for each decision or correction that an endpoint is subscribed
+ * to, until stopped. Events without a subscriber are not raised; the API lists them from the sessions read model. A
+ * record that cannot be read or turned into an event stops its partition.
  */
 export async function runPlanner(options: PlannerOptions): Promise<RunningPlanner> {
   const { log, codec, clock, logger, skips } = options
@@ -60,35 +60,33 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
     { projection: 'webhooks', topic: eventTopics.WebhookEventRaised },
     { projection: 'sessions', topic: eventTopics.SessionScored },
   ]
-  const caughtUp = createCaughtUp({ ...options, db: options.pool, readModels })
-  const raising = createRaising({ ...options, caughtUp })
-  const stopListening = options.applied.onAdvance('webhooks', raising.forgetUnsubscribed)
+  const catchUpGate = createCatchUpGate({ ...options, db: options.pool, readModels })
+  const raiser = createRaiser({ ...options, catchUpGate })
+  const stopListening = options.applied.onAdvance('webhooks', raiser.forgetUnsubscribed)
 
   async function apply(batches: EventBatch[]): Promise<Position[]> {
     const now = clock()
     const events = batches.flatMap((batch) => batch.events)
-    const reassigned = await candidatesOfReassignments(options, events.filter(isReassignment))
-    await raising.raise(
-      [...events.flatMap((event) => candidatesOf(event, now)), ...reassigned],
-      now,
-    )
+    const ofDecisions = events.flatMap((event) => candidatesOf(event, now))
+    const ofReassignments = await reassignmentCandidates(options, events.filter(isReassignment))
+    await raiser.raise([...ofDecisions, ...ofReassignments], now)
     return batches.map(({ topic, partition, end }) => ({ topic, partition, offset: end }))
   }
 
   const consumer = await consumeEvents({
-    who: 'the planner of webhook events',
+    consumerName: 'the planner of webhook events',
     group: plannerGroup,
     topics: [eventTopics.SessionScored],
     log,
     codec,
     logger,
     skips,
-    gatherMs: 50,
+    batchDelayMs: 50,
     apply,
   })
   return {
     status: consumer.status,
-    check: caughtUp.check,
+    check: catchUpGate.check,
     async stop() {
       await consumer.stop()
       stopListening()
@@ -96,7 +94,7 @@ export async function runPlanner(options: PlannerOptions): Promise<RunningPlanne
   }
 }
 
-async function candidatesOfReassignments(
+async function reassignmentCandidates(
   { pool, applied }: Pick<PlannerOptions, 'pool' | 'applied'>,
   events: ReassignmentEvent[],
 ): Promise<EventCandidate[]> {
@@ -111,47 +109,48 @@ async function candidatesOfReassignments(
   })
 }
 
-// A session's decisions mostly follow each other within minutes; one that is forgotten costs a look-up.
-const maxRemembered = 50_000
-const unsubscribedMs = 1000
+// Most decisions of a session follow each other within minutes. A cache miss costs a query.
+const maxCached = 50_000
+const unsubscribedTtlMs = 1000
 
-// An event must be raised once, however often its decision is read. The append and the consumer's offset are two commits,
-// and after a crash between them the decision is read again. So the event's id follows from the session, and of an id the
-// read model takes the first record, with the endpoints that it names. What is dropped here only keeps second records
-// rare.
+// An event must be raised once, although its decision may be read again: the append and the consumer's offset are two
+// commits, and the process may crash between them. So the event id is derived from the session, and the read model
+// keeps the first record of an id, with the endpoints that it names. The caches here only make duplicate records rare.
 //
-// An endpoint that was not subscribed at the first decision never gets the event. An endpoint's creator was answered when
-// the endpoint was in the read model, so the subscriptions are complete once the read model has caught up. Until then
-// nothing is raised.
-function createRaising({
+// An endpoint that was not subscribed at the first decision never gets the event. Subscriptions are complete once the
+// read model has caught up, because the request that creates an endpoint returns only when the read model has it. No
+// event is raised before that.
+function createRaiser({
   log,
   pool,
   codec,
-  caughtUp,
-}: Pick<PlannerOptions, 'log' | 'pool' | 'codec'> & { caughtUp: CaughtUp }) {
-  const settled = createLru<string, true>(maxRemembered)
-  // All processes are notified of a change when whoever made it is; the time bounds what they miss.
-  const unsubscribed = createLru<string, true>(maxRemembered, { ttl: unsubscribedMs })
-  let changes = 0
+  catchUpGate,
+}: Pick<PlannerOptions, 'log' | 'pool' | 'codec'> & { catchUpGate: CatchUpGate }) {
+  const settled = createLru<string, true>(maxCached)
+  // Cleared by notifications, which reach all processes; the TTL covers a lost one.
+  const unsubscribed = createLru<string, true>(maxCached, { ttl: unsubscribedTtlMs })
+  let version = 0
 
   async function findDue(pending: EventCandidate[]): Promise<Due[]> {
-    const before = changes
-    await caughtUp.waitUntilCaughtUp()
+    const versionBefore = version
+    await catchUpGate.waitUntilCaughtUp()
     const subscribers = await subscribedEndpoints(pool, pending.map(subscriptionOf))
-    const known = { settled, unsubscribed, subscribers }
-    const subscribed = pending.filter((one) => stageOf(one, known).name === 'subscribed')
-    const raised = subscribed.length > 0 ? await raisedBefore(pool, subscribed) : new Set<string>()
-    const isSame = changes === before
+    const lookups = { settled, unsubscribed, subscribers }
+    const subscribed = pending.filter(
+      (candidate) => stageOf(candidate, lookups).name === 'subscribed',
+    )
+    const raised = subscribed.length > 0 ? await findSettled(pool, subscribed) : new Set<string>()
+    const isUnchanged = version === versionBefore
     for (const [name, endpoints] of subscribers)
-      if (isSame && endpoints.length === 0) unsubscribed.set(name, true)
+      if (isUnchanged && endpoints.length === 0) unsubscribed.set(name, true)
     return subscribed.flatMap((candidate) => {
-      const stage = stageOf(candidate, { ...known, raised })
+      const stage = stageOf(candidate, { ...lookups, raised })
       return stage.name === 'due' ? [{ candidate, endpointIds: stage.endpointIds }] : []
     })
   }
 
   async function append(due: Due[], now: number): Promise<void> {
-    const events = await eventsOf(due, now)
+    const events = await buildEvents(due, now)
     const traces = new Map(due.map(({ candidate }) => [candidate.id, candidate.traceparent]))
     await codec.prepare(events.map((data) => ({ type: 'WebhookEventRaised', data })))
     await log.append(events.map((event) => recordOf(codec, event, traces.get(event.event_id))))
@@ -159,18 +158,18 @@ function createRaising({
 
   return {
     async raise(candidates: EventCandidate[], now: number): Promise<void> {
-      const fresh = firstOfEach(candidates)
-      const pending = fresh.filter(
-        (one) => stageOf(one, { settled, unsubscribed }).name === 'pending',
+      const distinct = dedupeById(candidates)
+      const pending = distinct.filter(
+        (candidate) => stageOf(candidate, { settled, unsubscribed }).name === 'pending',
       )
       const due = pending.length > 0 ? await findDue(pending) : []
       if (due.length > 0) await append(due, now)
-      // Not before the log has it: an append that failed is made again.
-      for (const { id } of fresh) settled.set(id, true)
+      // Only after the append, so that a failed append is retried.
+      for (const { id } of distinct) settled.set(id, true)
     },
-    /** An endpoint may have come, or changed what it is subscribed to. */
+    /** Called when endpoints or their subscriptions may have changed. */
     forgetUnsubscribed(): void {
-      changes += 1
+      version += 1
       unsubscribed.clear()
     },
   }
@@ -181,22 +180,23 @@ interface Due {
   endpointIds: string[]
 }
 
-async function raisedBefore(db: Db, candidates: EventCandidate[]): Promise<Set<string>> {
+/** Returns the ids of candidates that were raised before or whose event belongs to an earlier decision. */
+async function findSettled(db: Db, candidates: EventCandidate[]): Promise<Set<string>> {
   const events = candidates.map(({ id, decision }) => ({ id, decisionId: decision.event_id }))
   const ids = events.map(({ id }) => id)
   const [raised, earlier] = await Promise.all([
     raisedEventIds(db, ids),
-    ofEarlierDecisions(db, events),
+    findEventsOfOtherDecisions(db, events),
   ])
   return new Set([...raised, ...earlier])
 }
 
-async function eventsOf(due: Due[], now: number): Promise<WebhookEventRaised[]> {
-  const breathe = createBreather()
+async function buildEvents(due: Due[], now: number): Promise<WebhookEventRaised[]> {
+  const yieldToEventLoop = createYielder()
   const events: WebhookEventRaised[] = []
   for (const { candidate, endpointIds } of due) {
-    events.push(orFailed(() => ({ ...candidate.raise(now), endpoint_ids: endpointIds })))
-    await breathe()
+    events.push(asEventFailure(() => ({ ...candidate.build(now), endpoint_ids: endpointIds })))
+    await yieldToEventLoop()
   }
   return events
 }
@@ -209,11 +209,11 @@ function recordOf(
   const { event_id: eventId, organization_id: organizationId, environment, created_at: now } = data
   const about = { organizationId, environment, eventId, now }
   const { event, meta } = decidedEvent({ type: 'WebhookEventRaised', data }, about)
-  return orFailed(() => codec.toRecord(event, { ...meta, traceparent }))
+  return asEventFailure(() => codec.toRecord(event, { ...meta, traceparent }))
 }
 
-// The decision cannot be made into an event, whatever is tried, so its partition stops.
-function orFailed<T>(work: () => T): T {
+// Wraps an error in EventFailed, which stops the partition, because a retry would fail the same way.
+function asEventFailure<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {

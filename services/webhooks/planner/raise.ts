@@ -10,13 +10,19 @@ import { webhookRetentionMs } from '../../../projections/webhooks/tables.ts'
 import type { SessionScored, WebhookEventRaised } from '../../../schemas/events.ts'
 import { type NotifiedDecision, sessionEventData } from '../events/payloads.ts'
 
-export type Raised = Omit<WebhookEventRaised, 'endpoint_ids' | 'type'> & { type: SubscribableType }
+export type NewWebhookEvent = Omit<WebhookEventRaised, 'endpoint_ids' | 'type'> & {
+  type: SubscribableType
+}
 
 /**
- * The event of a decision that is read at `now` (epoch milliseconds): the session's visitor is known, or its result is
- * final. Later decisions give the same event, with the same id; the first of an id counts.
+ * Builds the event of a decision. Later decisions of the session have an event with the same id, of which the read
+ * model keeps the first. `now`: epoch milliseconds.
  */
-export function raise(scored: SessionScored, type: SessionEventType, now: number): Raised {
+export function eventOfDecision(
+  scored: SessionScored,
+  type: SessionEventType,
+  now: number,
+): NewWebhookEvent {
   const { session_id, organization_id, environment } = scored
   return {
     event_id: webhookEventId(type, session_id),
@@ -25,16 +31,19 @@ export function raise(scored: SessionScored, type: SessionEventType, now: number
     type,
     subject_type: 'session',
     subject_id: session_id,
-    data: sessionEventData(type, notifiedOf(scored)),
-    // The read model forgets what is 30 days older than the newest event of its partition, so a clock of scoring that is
-    // far ahead would make it forget everybody's events.
-    created_at: Math.min(scored.evaluated_at, now + clockDifferenceMs),
+    data: sessionEventData(type, notifiedDecision(scored)),
+    // Limited, because the read model deletes events that are 30 days older than the newest of their partition: a
+    // scoring clock that is far ahead would delete all events.
+    created_at: Math.min(scored.evaluated_at, now + maxClockSkewMs),
     route: 'queued',
   }
 }
 
-/** The event of a session that was given another visitor. */
-export function raiseAgain(row: SessionEventRow, reassignment: SessionReassignment): Raised {
+/** Builds the event of a session whose visitor was corrected. */
+export function eventOfReassignment(
+  row: SessionEventRow,
+  reassignment: SessionReassignment,
+): NewWebhookEvent {
   const { id: event_id, type } = row
   const { organization_id, environment, session_id: subject_id } = reassignment
   const about = {
@@ -48,17 +57,17 @@ export function raiseAgain(row: SessionEventRow, reassignment: SessionReassignme
   return { ...about, subject_type: 'session', data: sessionEventData(type, row), route: 'queued' }
 }
 
-function notifiedOf(scored: SessionScored): NotifiedDecision {
+function notifiedDecision(scored: SessionScored): NotifiedDecision {
   const { created_at: session_created_at, evaluated_at: at, device } = scored
   return { ...scored, session_created_at, at, platform: device.operating_system.name }
 }
 
-const clockDifferenceMs = 60 * 60 * 1000
+const maxClockSkewMs = 60 * 60 * 1000
 
 /**
- * Whether the read model still knows which events of the session were raised. The session's opening counts, not the
- * decision: what was raised at an earlier decision is forgotten earlier.
+ * Returns true if the read model still has the events that were raised for the session. Compares the time of the
+ * session and not of the decision, because events of earlier decisions are deleted earlier.
  */
 export function isRecent({ created_at }: SessionScored, now: number): boolean {
-  return created_at >= now - webhookRetentionMs + clockDifferenceMs
+  return created_at >= now - webhookRetentionMs + maxClockSkewMs
 }

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { asId, type OrganizationId } from '../../../infra/ids.ts'
 import type { NewRecord } from '../../../infra/log/port.ts'
 import {
-  admissible,
-  nextWindow,
+  maxAdmitted,
+  nextPendingLimit,
   retrySeconds,
   type Shed,
 } from '../../../services/collect/admission.ts'
@@ -21,45 +21,45 @@ import {
 const limits = { maxBacklogMs: 1000, maxInFlight: 100 }
 const late = [0, 1001]
 const none: number[] = []
-const some = { open: 50, decidedPerSecond: 20, sinceRefusalMs: 0, ...limits }
+const some = { pending: 50, decidedPerSecond: 20, sinceRefusalMs: 0, ...limits }
 
-describe('the window of sessions that are begun', () => {
+describe('the limit of pending sessions', () => {
   test('is none while nothing waits longer than the bound', () => {
-    expect(nextWindow(undefined, { ages: [1000, 0] }, some)).toBeUndefined()
-    expect(nextWindow(undefined, { ages: none }, some)).toBeUndefined()
+    expect(nextPendingLimit(undefined, { ages: [1000, 0] }, some)).toBeUndefined()
+    expect(nextPendingLimit(undefined, { ages: none }, some)).toBeUndefined()
   })
 
   test('begins below what is open, and shrinks to what is decided within the bound', () => {
-    expect(nextWindow(undefined, { ages: late }, some)).toBe(40)
-    expect(nextWindow(40, { ages: late }, { ...some, open: 39 })).toBeCloseTo(31.2)
-    expect(nextWindow(22, { ages: late }, some)).toBe(20)
-    expect(nextWindow(1, { ages: late }, { ...some, decidedPerSecond: 0 })).toBe(0.8)
+    expect(nextPendingLimit(undefined, { ages: late }, some)).toBe(40)
+    expect(nextPendingLimit(40, { ages: late }, { ...some, pending: 39 })).toBeCloseTo(31.2)
+    expect(nextPendingLimit(22, { ages: late }, some)).toBe(20)
+    expect(nextPendingLimit(1, { ages: late }, { ...some, decidedPerSecond: 0 })).toBe(0.8)
   })
 
   test('grows while nothing waits, and is gone when nobody was refused for three seconds', () => {
-    expect(nextWindow(20, { ages: none }, some)).toBe(21)
-    expect(nextWindow(0.01, { ages: none }, some)).toBe(21)
-    expect(nextWindow(0.01, { ages: none }, { ...some, decidedPerSecond: 0 })).toBe(8.4)
-    expect(nextWindow(20, { ages: none }, { ...some, sinceRefusalMs: 3001 })).toBeUndefined()
-    expect(nextWindow(20, { ages: late }, { ...some, sinceRefusalMs: 3001 })).toBe(20)
+    expect(nextPendingLimit(20, { ages: none }, some)).toBe(21)
+    expect(nextPendingLimit(0.01, { ages: none }, some)).toBe(21)
+    expect(nextPendingLimit(0.01, { ages: none }, { ...some, decidedPerSecond: 0 })).toBe(8.4)
+    expect(nextPendingLimit(20, { ages: none }, { ...some, sinceRefusalMs: 3001 })).toBeUndefined()
+    expect(nextPendingLimit(20, { ages: late }, { ...some, sinceRefusalMs: 3001 })).toBe(20)
   })
 })
 
 describe('what is admissible', () => {
   const sofar = { requested: 1000, granted: 200 }
-  const given = { window: undefined, open: 50, inFlight: 0, ...limits }
+  const given = { limit: undefined, pending: 50, inFlight: 0, ...limits }
 
-  test('is all that is asked for without a window', () => {
-    expect(admissible(sofar, given)).toBe(1000)
+  test('is all that is asked for without a limit', () => {
+    expect(maxAdmitted(sofar, given)).toBe(1000)
   })
 
-  test('is what was admitted and what is left of the window', () => {
-    expect(admissible(sofar, { ...given, window: 60 })).toBe(210)
-    expect(admissible(sofar, { ...given, window: 40 })).toBe(190)
+  test('is what was granted and what is free below the limit', () => {
+    expect(maxAdmitted(sofar, { ...given, limit: 60 })).toBe(210)
+    expect(maxAdmitted(sofar, { ...given, limit: 40 })).toBe(190)
   })
 
   test('is less from a quarter of the requests in flight on, and nothing from half of them on', () => {
-    const inFlight = (count: number) => admissible(sofar, { ...given, inFlight: count })
+    const inFlight = (count: number) => maxAdmitted(sofar, { ...given, inFlight: count })
     expect([25, 30, 45, 50, 100].map(inFlight)).toEqual([1000, 800, expect.closeTo(200), 0, 0])
   })
 })
@@ -89,8 +89,8 @@ function simulate({
       return
     }
     of.admitted++
-    admission.begun.add(id)
-    admission.begun.awaits(id, id)
+    admission.pendingSessions.add(id)
+    admission.pendingSessions.awaitDecision(id, id)
     queue.push({ id, of, at: now, isResult: false })
   }
   let [forBusy, forQuiet, forScoring] = [0, 0, 0]
@@ -100,7 +100,7 @@ function simulate({
     for (forScoring += decisionsPerSecond / 100; forScoring >= 1; forScoring--) {
       const next = queue.shift()
       if (!next) continue
-      admission.begun.decided([next.id])
+      admission.pendingSessions.onDecided([next.id])
       if (next.isResult) next.of.waits.push({ at: next.at, ms: now - next.at })
       else queue.push({ ...next, at: now, isResult: true })
     }

@@ -2,19 +2,19 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   type Backlog,
-  createAge,
-  type Stage,
+  type BacklogStage,
+  createAgeTracker,
   watchBacklog,
 } from '../../../services/collect/backlog.ts'
 
 describe('the age of the oldest record that waits', () => {
   test('is counted from when an end behind it was first seen', () => {
-    const age = createAge()
-    expect(age({ end: 5, done: 5, now: 0 })).toBe(0)
-    expect(age({ end: 8, done: 5, now: 100 })).toBe(0)
-    expect(age({ end: 9, done: 5, now: 200 })).toBe(100)
-    expect(age({ end: 9, done: 8, now: 300 })).toBe(100)
-    expect(age({ end: 9, done: 9, now: 400 })).toBe(0)
+    const age = createAgeTracker()
+    expect(age({ end: 5, next: 5, now: 0 })).toBe(0)
+    expect(age({ end: 8, next: 5, now: 100 })).toBe(0)
+    expect(age({ end: 9, next: 5, now: 200 })).toBe(100)
+    expect(age({ end: 9, next: 8, now: 300 })).toBe(100)
+    expect(age({ end: 9, next: 9, now: 400 })).toBe(0)
   })
 
   test('is at most the true age, and too small by the time between two readings at most', () => {
@@ -25,7 +25,7 @@ describe('the age of the oldest record that waits', () => {
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
-        const age = createAge()
+        const age = createAgeTracker()
         const cameAt: number[] = []
         let [now, done] = [0, 0]
         for (const { ms, came, went } of steps) {
@@ -34,7 +34,7 @@ describe('the age of the oldest record that waits', () => {
           now += ms
           done = Math.min(cameAt.length, done + went)
           const oldest = cameAt[done]
-          const read = age({ end: cameAt.length, done, now })
+          const read = age({ end: cameAt.length, next: done, now })
           const truly = oldest === undefined ? 0 : now - oldest
           expect(read).toBeLessThanOrEqual(truly)
           expect(read).toBeGreaterThanOrEqual(truly - 500)
@@ -44,15 +44,15 @@ describe('the age of the oldest record that waits', () => {
   })
 
   test('goes on growing where nothing is ever done, however long that is', () => {
-    const age = createAge()
-    for (let now = 0; now <= 100_000; now++) expect(age({ end: now + 1, done: 0, now })).toBe(now)
+    const age = createAgeTracker()
+    for (let now = 0; now <= 100_000; now++) expect(age({ end: now + 1, next: 0, now })).toBe(now)
   })
 
   test('is none after the log went back, as after a restore', () => {
-    const age = createAge()
-    age({ end: 1000, done: 10, now: 0 })
-    expect(age({ end: 10, done: 10, now: 100 })).toBe(0)
-    expect(age({ end: 12, done: 12, now: 200 })).toBe(0)
+    const age = createAgeTracker()
+    age({ end: 1000, next: 10, now: 0 })
+    expect(age({ end: 10, next: 10, now: 100 })).toBe(0)
+    expect(age({ end: 12, next: 12, now: 200 })).toBe(0)
   })
 })
 
@@ -70,14 +70,14 @@ describe('watching', () => {
     let looks = 0
     let failing = false
     const firsts = { one: [0, 0], two: [0] }
-    const stage = (name: 'one' | 'two'): Stage => ({
+    const stage = (name: 'one' | 'two'): BacklogStage => ({
       firsts: async () => at(name, firsts[name]),
       ends: async () => {
         looks++
         if (failing) throw new Error('the log is away')
         return at(name, ends[name])
       },
-      done: async () => at(name, done[name]),
+      committed: async () => at(name, done[name]),
     })
     const watched = watchBacklog({
       stages: [stage('one'), stage('two')],

@@ -58,7 +58,7 @@ function openClaims({ url = database.url, timeoutMs = 10_000 } = {}) {
 }
 
 async function openLog(
-  options: { guardedBy?: typeof claimsAsGuards } = {},
+  options: { guardWrites?: typeof claimsAsGuards } = {},
 ): Promise<EventLog<Claim>> {
   const log = await openPostgresLog({ pool: database.pool, url: database.url, logger, ...options })
   undo.defer(() => log.close())
@@ -144,7 +144,7 @@ test('what ended is deleted, a thousand at a time, and nothing else', async () =
 
 /** A process whose log is in the database of the claims, and one whose log is elsewhere. */
 const kindsOfLog = [
-  ['in the same database', { guardedBy: claimsAsGuards }],
+  ['in the same database', { guardWrites: claimsAsGuards }],
   ['elsewhere', {}],
 ] as const
 
@@ -185,7 +185,7 @@ test.each(kindsOfLog)(
 )
 
 test('a claim and its record are one statement, and both are refused together with those beside them', async () => {
-  const log = await openLog({ guardedBy: claimsAsGuards })
+  const log = await openLog({ guardWrites: claimsAsGuards })
   const claims = openClaims()
   const recordAt = (key: string) => (receivedAt: number) => ({
     topic,

@@ -122,7 +122,7 @@ describe('a proxy that TRUSTED_PROXIES lacks', () => {
     expect(warning()).toBeUndefined()
     await through(19)
     expect(warning()).toBe(reason('10.0.0.5'))
-    const msg = 'proxy missing from TRUSTED_PROXIES: its clients share one limit'
+    const msg = 'proxy missing from TRUSTED_PROXIES: its clients share one rate limit'
     expect(lines).toMatchObject([{ level: 40, address: '10.0.0.5', msg }])
     for (let n = 0; n < 20; n++) await through(n)
     expect(lines).toHaveLength(1)

@@ -42,6 +42,6 @@ it('connections to the database are refused where a role could not work with the
   const at = (max: number) => () => connectionsOf({ roles: ['collect'], isLogEmbedded: false, max })
   expect(at(14)()).toEqual({ all: 14, pool: 6, reads: 0 })
   expect(at(13)).toThrow(
-    'DATABASE_MAX_CONNECTIONS is 13, and a process with collect needs 14 at least.',
+    'DATABASE_MAX_CONNECTIONS must be at least 14 for the roles collect, got 13.',
   )
 })

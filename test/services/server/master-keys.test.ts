@@ -83,7 +83,7 @@ it('the first master keys of an empty database are its own, and others are refus
   await using(database, first)
   const refusal: unknown = await open(database, other).catch((error: unknown) => error)
   expect(refusal).toBeInstanceOf(WrongMasterKeys)
-  expect(String(refusal)).toMatch(/Set TIDEGATE_MASTER_KEYS/)
+  expect(String(refusal)).toMatch(/Restore the previous TIDEGATE_MASTER_KEYS/)
   for (const key of [first, other]) expect(String(refusal)).not.toContain(key)
   await using(database, `${other},${first}`)
   await expect(open(database, other)).rejects.toThrow(WrongMasterKeys)

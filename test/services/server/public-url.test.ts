@@ -21,7 +21,7 @@ test('the usual port is not part of an address', () => {
 
 test('a HOST that no URL can name needs PUBLIC_URL', () => {
   expect(() => publicUrlOf({ HOST: 'fe80::1%eth0' }, 8787)).toThrow(
-    /^PUBLIC_URL is not set, and HOST fe80::1%eth0/,
+    /^PUBLIC_URL is not set, and browsers cannot use HOST fe80::1%eth0/,
   )
 })
 

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
-import { seldom } from '../../../infra/timing.ts'
+import { cachedFor } from '../../../infra/timing.ts'
 
 it('a check that is made seldom is made once for all who ask at a time, and again only when its success has aged', async () => {
   let [now, made] = [0, 0]
   const attempts: PromiseWithResolvers<void>[] = []
-  const check = seldom(
+  const check = cachedFor(
     1000,
     () => {
       made++

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { readConfig } from '../../../infra/config.ts'
-import { holdPort } from '../../../infra/http/listening.ts'
+import { reservePort } from '../../../infra/http/listening.ts'
 import { answerWhileStarting } from '../../../services/server/starting.ts'
 
 const origin = 'https://shop.example'
 
 const config = readConfig({ PUBLIC_URL: 'https://tidegate.example' })
-const held = await holdPort(
+const held = await reservePort(
   { port: 0, host: '127.0.0.1' },
   answerWhileStarting({ config, random: randomBytes }),
 )

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import { dispatchPoolOptions } from '../../../services/webhooks/dispatch/dispatcher.ts'
-import { dueEndpoints, take } from '../../../services/webhooks/leases.ts'
+import { findDueEndpoints, takeDeliveries } from '../../../services/webhooks/leases.ts'
 import { openLeaseWorld } from './lease-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
@@ -23,14 +23,14 @@ test('with 100,000 deliveries due for a dead endpoint, and as many for later, th
 
   const url = world.pool.options.connectionString ?? ''
   const pool = createPool({ url, ...dispatchPoolOptions, max: 1 })
-  const found = await dueEndpoints(pool, { now })
+  const found = await findDueEndpoints(pool, { now })
   expect(found.map(({ endpointId, due }) => [endpointId, due])).toEqual([
     ['we_dead', 10],
     ['we_other', 1],
   ])
   const quotas = found.map(({ endpointId, due }) => ({ endpointId, max: due }))
   const request = { owner: 'me', leaseMs: 60_000, quotas, free: 100, now }
-  const taken = await take(pool, request)
+  const taken = await takeDeliveries(pool, request)
   expect(taken.map(({ endpointId }) => endpointId).slice(0, 2)).toEqual(['we_dead', 'we_other'])
   expect(taken).toHaveLength(11)
 

@@ -1,15 +1,15 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { createPool } from '../../../infra/postgres/pool.ts'
 import {
-  dueEndpoints,
-  expiredLeases,
+  findDueEndpoints,
+  findExpiredLeases,
   inFlightDeliveries,
   markRecorded,
   purgeRecorded,
-  putBack,
   releaseLeases,
-  renew,
-  take,
+  renewLeases,
+  requeueDeliveries,
+  takeDeliveries,
 } from '../../../services/webhooks/leases.ts'
 import { createNumbers } from '../../support/hand.ts'
 import { hex, type LeaseWorld, openLeaseWorld } from './lease-world.ts'
@@ -20,7 +20,7 @@ const world = await openLeaseWorld()
 afterAll(() => world.close())
 
 /** A request as its owner makes it; long enough for any test. */
-type TakeRequest = Parameters<typeof take>[1]
+type TakeRequest = Parameters<typeof takeDeliveries>[1]
 
 function request(endpointIds: string[], some: Partial<TakeRequest> = {}): TakeRequest {
   const quotas = endpointIds.map((endpointId) => ({ endpointId, max: 10 }))
@@ -35,12 +35,12 @@ async function dueEndpoint(count: number, dueAt = now - 10_000): Promise<string>
 
 const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id)
 const takeIds = async (...args: Parameters<typeof request>) =>
-  idsOf(await take(world.pool, request(...args)))
+  idsOf(await takeDeliveries(world.pool, request(...args)))
 
 describe('taking', () => {
   test('leases what is due, oldest first, and not what is not', async () => {
     const endpointId = await dueEndpoint(3, now - 2)
-    const taken = await take(world.pool, request([endpointId]))
+    const taken = await takeDeliveries(world.pool, request([endpointId]))
     const about = {
       endpointId,
       organizationId: 'org',
@@ -70,7 +70,7 @@ describe('taking', () => {
   test('gives each endpoint one before any gets a second', async () => {
     const crowded = await dueEndpoint(10_000, now - 1_000_000)
     const others = await Promise.all(Array.from({ length: 20 }, () => dueEndpoint(3)))
-    const taken = await take(world.pool, request([crowded, ...others], { free: 42 }))
+    const taken = await takeDeliveries(world.pool, request([crowded, ...others], { free: 42 }))
     const counts = new Map<string, number>()
     for (const { endpointId } of taken) counts.set(endpointId, (counts.get(endpointId) ?? 0) + 1)
     expect([...counts.values()].toSorted()).toEqual(Array(21).fill(2))
@@ -83,7 +83,7 @@ describe('taking', () => {
     await purgeRecorded(world.pool)
     expect(await takeIds([endpointId])).toEqual([])
     await world.apply(deliveryId, { attempts: 1, nextAttemptAt: now - 1 })
-    const [again] = await take(world.pool, request([endpointId]))
+    const [again] = await takeDeliveries(world.pool, request([endpointId]))
     expect(again).toMatchObject({ attempts: 1, dueAt: now - 1 })
     // Skipped, and requested again: the same attempt, due at another time.
     await markRecorded(world.pool, { owner: 'me', deliveryIds: [deliveryId] })
@@ -104,19 +104,19 @@ describe('a lease', () => {
 
   async function taken(count: number, leaseMs = 60_000): Promise<string[]> {
     await own.show({ endpointId: 'we', count, dueAt: now - 10_000 })
-    return idsOf(await take(own.pool, request(['we'], { leaseMs })))
+    return idsOf(await takeDeliveries(own.pool, request(['we'], { leaseMs })))
   }
 
   test('is put back, recorded or renewed only by its owner', async () => {
     const [a = '', b = ''] = await taken(2)
-    await putBack(own.pool, { owner: 'you', deliveryIds: [a, b] })
+    await requeueDeliveries(own.pool, { owner: 'you', deliveryIds: [a, b] })
     await markRecorded(own.pool, { owner: 'you', deliveryIds: [a] })
     const renewal = { deliveryIds: [a, 'unknown'], leaseMs: 1 }
-    expect(await renew(own.pool, { owner: 'you', ...renewal })).toEqual(new Set())
-    expect(await renew(own.pool, { owner: 'me', ...renewal })).toEqual(new Set([a]))
+    expect(await renewLeases(own.pool, { owner: 'you', ...renewal })).toEqual(new Set())
+    expect(await renewLeases(own.pool, { owner: 'me', ...renewal })).toEqual(new Set([a]))
     expect(await own.leases()).toEqual(['we/1 1 sending', 'we/2 1 sending'])
-    await putBack(own.pool, { owner: 'me', deliveryIds: [a, b] })
-    expect(idsOf(await take(own.pool, request(['we'])))).toEqual([a, b])
+    await requeueDeliveries(own.pool, { owner: 'me', deliveryIds: [a, b] })
+    expect(idsOf(await takeDeliveries(own.pool, request(['we'])))).toEqual([a, b])
   })
 
   test('of a recorded attempt is deleted once the read model shows the attempt', async () => {
@@ -131,12 +131,12 @@ describe('a lease', () => {
 
   test('that expired is released, unless it was renewed or taken again since', async () => {
     const deliveryIds = await taken(3, -1)
-    const { leases, asOf } = await expiredLeases(own.pool, ['we/9'])
+    const { leases, asOf } = await findExpiredLeases(own.pool, ['we/9'])
     expect(leases.map(({ deliveryId }) => deliveryId).toSorted()).toEqual(deliveryIds)
-    await renew(own.pool, { owner: 'me', deliveryIds: ['we/1'], leaseMs: 60_000 })
-    await putBack(own.pool, { owner: 'me', deliveryIds: ['we/2'] })
+    await renewLeases(own.pool, { owner: 'me', deliveryIds: ['we/1'], leaseMs: 60_000 })
+    await requeueDeliveries(own.pool, { owner: 'me', deliveryIds: ['we/2'] })
     const again = request(['we'], { owner: 'you', leaseMs: 1 })
-    expect(idsOf(await take(own.pool, again))).toEqual(['we/2'])
+    expect(idsOf(await takeDeliveries(own.pool, again))).toEqual(['we/2'])
     expect(await releaseLeases(own.pool, { deliveryIds, asOf })).toBe(1)
     expect(await own.leases()).toEqual(['we/1 1 sending', 'we/2 1 sending'])
   })
@@ -159,20 +159,20 @@ describe('what is due', () => {
     ['all there is of it where that is little', 1000, Infinity],
     ['found endpoint by endpoint where it is much', 100, 10],
   ])('is %s', async (_what, firstRows, most) => {
-    const found = await dueEndpoints(own.pool, { now, firstRows })
+    const found = await findDueEndpoints(own.pool, { now, firstRows })
     expect(found.map(({ due }) => due)).toEqual(ids.map((_, i) => Math.min(most, dueOf(i))))
     expect(found.map(({ endpointId }) => endpointId)).toEqual(ids)
   })
 
   test('is nothing when nothing waits, and when all is taken', async () => {
-    expect(await dueEndpoints(own.pool, { now: now - 5000 })).toEqual([])
+    expect(await findDueEndpoints(own.pool, { now: now - 5000 })).toEqual([])
     await own.pool.query(
       `insert into tidegate.webhook_leases
        select delivery_id, 1, next_attempt_at, event_id, endpoint_id, 'sending', 'you', 0
        from read.webhook_deliveries where next_attempt_at <= $1`,
       [now],
     )
-    expect(await dueEndpoints(own.pool, { now })).toEqual([])
+    expect(await findDueEndpoints(own.pool, { now })).toEqual([])
   })
 })
 
@@ -189,14 +189,14 @@ test('many processes at once: no attempt is taken twice, and no endpoint has mor
   const running = new Map<string, number>()
   let most = 0
 
-  type Taken = Awaited<ReturnType<typeof take>>[number]
+  type Taken = Awaited<ReturnType<typeof takeDeliveries>>[number]
   async function make({ id, endpointId, attempts }: Taken, owner: string): Promise<void> {
     const count = (running.get(endpointId) ?? 0) + 1
     running.set(endpointId, count)
     most = Math.max(most, count)
     await pool.query('select pg_sleep($1)', [next() / 200])
     running.set(endpointId, (running.get(endpointId) ?? 0) - 1)
-    if (next() < 0.1) return putBack(pool, { owner, deliveryIds: [id] })
+    if (next() < 0.1) return requeueDeliveries(pool, { owner, deliveryIds: [id] })
     made.push(`${id} ${attempts}`)
     await markRecorded(pool, { owner, deliveryIds: [id] })
     const isLast = attempts === 1
@@ -212,7 +212,7 @@ test('many processes at once: no attempt is taken twice, and no endpoint has mor
         max: 1 + Math.floor(next() * 10),
       }))
       const free = 1 + Math.floor(next() * 20)
-      const taken = await take(pool, { owner, leaseMs: 60_000, free, quotas, now })
+      const taken = await takeDeliveries(pool, { owner, leaseMs: 60_000, free, quotas, now })
       await Promise.all(taken.map((delivery) => make(delivery, owner)))
     }
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readConfig } from '../../../infra/config.ts'
 import { createKeyring } from '../../../infra/crypto/keyring.ts'
-import { lastBefore } from '../../../infra/event-store/catch-up.ts'
+import { lastPositions } from '../../../infra/event-store/catch-up.ts'
 import type { DomainEvent, RecordedEvent } from '../../../infra/event-store/event.ts'
 import { derivedHexId, randomId } from '../../../infra/ids.ts'
 import type { EventLog, Position } from '../../../infra/log/port.ts'
@@ -288,7 +288,7 @@ export async function openWebhookLog(
       }, patience),
     /** Resolves when the read model shows all that is on the webhooks topic. */
     async readable(): Promise<void> {
-      await applied.waitFor('webhooks', lastBefore(await log.endPositions(topic)), patience)
+      await applied.waitFor('webhooks', lastPositions(await log.endPositions(topic)), patience)
     },
     /** All that is on the webhooks topic. */
     history: async (): Promise<RecordedEvent[]> =>

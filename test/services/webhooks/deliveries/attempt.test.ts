@@ -16,7 +16,7 @@ import {
 import {
   attemptedEvent,
   cutText,
-  type MadeAttempt,
+  type FinishedAttempt,
 } from '../../../../services/webhooks/deliveries/decide.ts'
 import { endpointId, endpoint as shop } from '../endpoints/given.ts'
 
@@ -105,12 +105,12 @@ test.each([
 })
 
 describe('the record', () => {
-  const about = (outcome: PostOutcome, some: Partial<MadeAttempt> = {}) =>
+  const about = (outcome: PostOutcome, some: Partial<FinishedAttempt> = {}) =>
     attemptedEvent({
       event,
       endpoint: shop,
       deliveryId: 'wdlv_0',
-      attempt: 3,
+      number: 3,
       attemptedAt: now,
       outcome,
       result: 'retrying',
@@ -149,9 +149,9 @@ describe('the record', () => {
   })
 
   test('made twice is the same event; of another attempt it is another', () => {
-    const id = (some?: Partial<MadeAttempt>) => about(answered(), some).meta.eventId
+    const id = (some?: Partial<FinishedAttempt>) => about(answered(), some).meta.eventId
     expect(id()).toBe(id())
-    expect(new Set([id(), id({ attempt: 4 }), id({ attemptedAt: now + 1 })]).size).toBe(3)
+    expect(new Set([id(), id({ number: 4 }), id({ attemptedAt: now + 1 })]).size).toBe(3)
   })
 })
 

@@ -62,7 +62,7 @@ function redeliver({ to, requestId = `evt_${'9'.repeat(26)}`, ...given }: Asked 
   const endpointId = to && idOf(to)
   return decideRedelivery({ ...state, ...given }, { endpointId, requestId, now: 5000 })
 }
-const endpointsOf = (asked: Asked = {}) =>
+const endpointDecision = (asked: Asked = {}) =>
   redeliver(asked).map(
     (decided) => 'endpoint_id' in decided.event.data && decided.event.data.endpoint_id,
   )
@@ -88,12 +88,12 @@ test('redelivery has another id each time it is asked for, and the same when one
 })
 
 test('redelivery to a named endpoint is made even though it had succeeded', () => {
-  expect(endpointsOf({ to: 'a' })).toEqual([idOf('a')])
+  expect(endpointDecision({ to: 'a' })).toEqual([idOf('a')])
 })
 
 test('redelivery leaves what is pending alone where another endpoint failed', () => {
   const deliveries = [delivery('a', 'pending'), delivery('b', 'failed')]
-  expect(endpointsOf({ deliveries })).toEqual([idOf('b')])
+  expect(endpointDecision({ deliveries })).toEqual([idOf('b')])
 })
 
 const pending = [delivery('a', 'pending')]

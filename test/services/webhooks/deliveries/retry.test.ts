@@ -4,7 +4,7 @@ import { readConfig } from '../../../../infra/config.ts'
 import type { PostOutcome } from '../../../../infra/safe-http/client.ts'
 import {
   attemptResult,
-  type EndedAttempt,
+  type RetryInput,
   retryAfterSeconds,
 } from '../../../../services/webhooks/deliveries/decide.ts'
 
@@ -26,7 +26,7 @@ const failure = (reason: 'timeout' | 'connect' | 'reset'): PostOutcome => ({
 })
 
 /** The first attempt, by default settings; with a random number in the middle nothing is added or taken. */
-const ended = (outcome: PostOutcome, some: Partial<EndedAttempt> = {}): EndedAttempt => ({
+const ended = (outcome: PostOutcome, some: Partial<RetryInput> = {}): RetryInput => ({
   outcome,
   attemptsInRound: 1,
   now,
@@ -36,7 +36,7 @@ const ended = (outcome: PostOutcome, some: Partial<EndedAttempt> = {}): EndedAtt
 })
 
 /** Seconds until the next attempt. */
-function wait(outcome: PostOutcome, some?: Partial<EndedAttempt>): number | null {
+function wait(outcome: PostOutcome, some?: Partial<RetryInput>): number | null {
   const { nextAttemptAt } = attemptResult(ended(outcome, some))
   return nextAttemptAt === null ? null : (nextAttemptAt - now) / 1000
 }
@@ -70,7 +70,7 @@ describe('the schedule', () => {
   })
 })
 
-test.each<[string, number, PostOutcome, Partial<EndedAttempt>]>([
+test.each<[string, number, PostOutcome, Partial<RetryInput>]>([
   ['follows a 429', 60, answer(429), {}],
   ['follows a time-out', 60, failure('timeout'), {}],
   ['is not shortened at random', 60, failure('timeout'), { random: 0 }],

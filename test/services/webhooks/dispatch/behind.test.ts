@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createConcurrencyLimits } from '../../../../services/webhooks/dispatch/concurrency.ts'
 import type { Deliver } from '../../../../services/webhooks/dispatch/traced-delivery.ts'
-import { createWork } from '../../../../services/webhooks/dispatch/work.ts'
+import { createDispatch } from '../../../../services/webhooks/dispatch/work.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { openTestLogs } from '../../../support/logs.ts'
 import { silent } from '../../../support/projections.ts'
@@ -79,18 +79,18 @@ describe.each(openTestLogs())('$name', (testLog) => {
   /** Work by a clock that the test turns, whose requests last for ever unless told what became of them. */
   function openWork(monotonic: () => number, made: ReturnType<Deliver> = new Promise(() => {})) {
     const begun: Parameters<Deliver>[] = []
-    const work = createWork({
+    const work = createDispatch({
       pool: world.pool,
       owner: 'me',
       leaseMs: 1000,
       limits: createConcurrencyLimits(),
-      caughtUp: { waitUntilCaughtUp: async () => {} },
+      catchUpGate: { waitUntilCaughtUp: async () => {} },
       deliver: (...job) => {
         begun.push(job)
         return made
       },
       recorder: { record: async () => {} },
-      giveUp: { judge: async () => {} },
+      endpointHealth: { evaluate: async () => {} },
       clock: Date.now,
       logger: silent,
       meter: { onSending: () => {} },
@@ -125,14 +125,14 @@ describe.each(openTestLogs())('$name', (testLog) => {
     let elapsed = 0
     const { work, begun } = openWork(() => elapsed)
     await work.takeDue()
-    const mayBegin = (at: number) => {
+    const canSend = (at: number) => {
       elapsed = at
       return begun.map(([, may]) => may())
     }
-    expect([mayBegin(999), mayBegin(1000)]).toEqual([[true], [false]])
+    expect([canSend(999), canSend(1000)]).toEqual([[true], [false]])
     elapsed = 1200
     await work.renewLeases()
-    expect([mayBegin(2199), mayBegin(2200)]).toEqual([[true], [false]])
+    expect([canSend(2199), canSend(2200)]).toEqual([[true], [false]])
   })
 
   test('a request that could not begin in time is in flight no longer', async () => {

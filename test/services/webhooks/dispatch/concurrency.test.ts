@@ -35,12 +35,12 @@ test('a quota is what is not running, and comes back when a request has ended or
   const limits = createConcurrencyLimits()
   const quotas = () => limits.allocate([backlog('a')], 200).quotas
   expect(quotas()).toEqual([{ endpointId: 'a', max: 2 }])
-  limits.began('a')
-  limits.began('a')
+  limits.onBegin('a')
+  limits.onBegin('a')
   expect(quotas()).toEqual([])
-  limits.ended('a')
+  limits.onEnd('a')
   expect(quotas()).toEqual([{ endpointId: 'a', max: 1 }])
-  limits.ended('a', answered)
+  limits.onEnd('a', answered)
   expect(quotas()).toEqual([{ endpointId: 'a', max: 3 }])
 })
 
@@ -49,7 +49,7 @@ test('nobody gets a larger quota than it has due', () => {
   const allocate = (due: number) => limits.allocate([{ ...backlog('a'), due }], 200)
   const quotas = [{ endpointId: 'a', max: 1 }]
   expect(allocate(1)).toEqual({ quotas, hasMore: false })
-  limits.began('a')
+  limits.onBegin('a')
   expect(allocate(3)).toEqual({ quotas, hasMore: true })
 })
 
@@ -59,14 +59,14 @@ test('endpoints that do not answer never hold more than half of the capacity, ho
   const limits = createConcurrencyLimits({ capacity, now: () => now })
   const dead = ids('dead', 100)
   for (const id of dead) {
-    limits.began(id)
-    limits.ended(id, silence)
+    limits.onBegin(id)
+    limits.onEnd(id, silence)
   }
   now += 1000
   const due = dead.map((id) => backlog(id))
   const first = limits.allocate(due, capacity).quotas
   expect(first).toEqual(dead.slice(0, 8).map((endpointId) => ({ endpointId, max: 1 })))
-  for (const { endpointId } of first) limits.began(endpointId)
+  for (const { endpointId } of first) limits.onBegin(endpointId)
   expect(limits.allocate([...due, backlog('new')], 8).quotas).toEqual([
     { endpointId: 'new', max: 2 },
   ])
@@ -82,8 +82,8 @@ test('an endpoint that nobody answers at is left alone ever longer, up to a seco
   }
   const pauses: number[] = []
   for (const end of [...Array(7).fill(silence), answered, silence]) {
-    limits.began('a')
-    limits.ended('a', end)
+    limits.onBegin('a')
+    limits.onEnd('a', end)
     const begun = now
     while (isPausing()) now += 10
     pauses.push(now - begun)
@@ -123,13 +123,13 @@ function simulate(endpoints: Simulated[], capacity = 256) {
     const ended = running.filter(({ endsAt }) => endsAt <= now)
     running = running.filter(({ endsAt }) => endsAt > now)
     for (const { endpointId, answered, takesMs } of ended)
-      limits.ended(endpointId, { answered, durationMs: takesMs })
+      limits.onEnd(endpointId, { answered, durationMs: takesMs })
   }
 
   function begin(endpointId: string): void {
     const endpoint = byId.get(endpointId)
     if (!endpoint) throw new Error(`${endpointId} is not due`)
-    limits.began(endpointId)
+    limits.onBegin(endpointId)
     begun.set(endpointId, (begun.get(endpointId) ?? 0) + 1)
     const kind = now >= endpoint.stallsAt ? dead : endpoint
     running.push({ ...endpoint, ...kind, endsAt: now + kind.takesMs })

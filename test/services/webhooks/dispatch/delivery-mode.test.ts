@@ -7,10 +7,10 @@ const ready: TakenState = { mode: undefined, isTooLate: false, isReadable: true 
 test.each<[string, { given: Partial<TakenState>; step: TakenStep }]>([
   ['can be sent', { given: {}, step: 'send' }],
   ['the read models lack', { given: { isReadable: false }, step: 'hide' }],
-  ['was taken too late', { given: { isTooLate: true }, step: 'putBack' }],
+  ['was taken too late', { given: { isTooLate: true }, step: 'requeue' }],
   [
     'was taken too late and the read models lack',
-    { given: { isTooLate: true, isReadable: false }, step: 'putBack' },
+    { given: { isTooLate: true, isReadable: false }, step: 'requeue' },
   ],
   ['is being sent here', { given: { mode: 'sending' }, step: 'ignore' }],
   [

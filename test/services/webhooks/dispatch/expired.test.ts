@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { unavailable } from '../../../../infra/errors/errors.ts'
-import { releaseExpired } from '../../../../services/webhooks/dispatch/keep-leases.ts'
-import { markRecorded, renew, take } from '../../../../services/webhooks/leases.ts'
+import { reapExpiredLeases } from '../../../../services/webhooks/dispatch/keep-leases.ts'
+import { markRecorded, renewLeases, takeDeliveries } from '../../../../services/webhooks/leases.ts'
 import { type LeaseWorld, openLeaseWorld } from '../lease-world.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
@@ -14,7 +14,13 @@ beforeEach(async () => {
 afterEach(() => world.close())
 
 const takeAs = (owner: string, leaseMs: number) =>
-  take(world.pool, { owner, leaseMs, quotas: [{ endpointId: 'we', max: 10 }], free: 10, now })
+  takeDeliveries(world.pool, {
+    owner,
+    leaseMs,
+    quotas: [{ endpointId: 'we', max: 10 }],
+    free: 10,
+    now,
+  })
 
 /** Releases as on a log of which the read model lacks the records of these partitions. */
 function releaseBehind(
@@ -29,7 +35,7 @@ function releaseBehind(
     partitionOf: async (_topic: string, eventId: string) => (eventId === 'evt_1' ? 1 : 0),
   }
   const applied = { waitFor: () => Promise.reject(unavailable(new Error('behind'))) }
-  return releaseExpired({ pool: world.pool, log, applied }, inFlight)
+  return reapExpiredLeases({ pool: world.pool, log, applied }, inFlight)
 }
 
 test('what a dead process had taken is taken again as the read model shows it', async () => {
@@ -54,7 +60,7 @@ test('nothing is taken again while the read model lacks records of its partition
 test('leases stay that have not expired, are recorded, or are of this process', async () => {
   await takeAs('dead', -1)
   await markRecorded(world.pool, { owner: 'dead', deliveryIds: ['we/1'] })
-  await renew(world.pool, { owner: 'dead', deliveryIds: ['we/2'], leaseMs: 60_000 })
+  await renewLeases(world.pool, { owner: 'dead', deliveryIds: ['we/2'], leaseMs: 60_000 })
   expect(await releaseBehind([], { inFlight: ['we/3'] })).toBe(0)
   expect(await world.leases()).toEqual(['we/1 1 recorded', 'we/2 1 sending', 'we/3 1 sending'])
 })
@@ -62,7 +68,7 @@ test('leases stay that have not expired, are recorded, or are of this process', 
 test('a lease that is renewed while the log is read stays', async () => {
   await takeAs('slow', -1)
   const deliveryIds = ['we/1', 'we/2']
-  const onLook = () => renew(world.pool, { owner: 'slow', deliveryIds, leaseMs: 60_000 })
+  const onLook = () => renewLeases(world.pool, { owner: 'slow', deliveryIds, leaseMs: 60_000 })
   expect(await releaseBehind([], { onLook })).toBe(1)
   expect(await world.leases()).toEqual(['we/1 1 sending', 'we/2 1 sending'])
 })

@@ -13,7 +13,7 @@ test('a server is not ready when nothing could be received for ten seconds, unti
   health.failed(new Error('no database'))
   await expect(health.check()).resolves.toBeUndefined()
   vi.advanceTimersByTime(1)
-  await expect(health.check()).rejects.toThrow('webhooks cannot be taken')
+  await expect(health.check()).rejects.toThrow('cannot take webhook deliveries')
   health.succeeded()
   await expect(health.check()).resolves.toBeUndefined()
 })

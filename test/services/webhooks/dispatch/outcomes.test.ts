@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import {
-  createGiveUp,
-  type JudgedAttempt,
+  createEndpointHealth,
+  type EndpointAttempt,
 } from '../../../../services/webhooks/endpoints/give-up.ts'
 import { eventually } from '../../../support/eventually.ts'
 import { serviceDisabled, serviceRegistered } from '../../../support/gate-service.ts'
@@ -115,12 +115,12 @@ describe.each(openTestLogs())('$name', async (testLog) => {
   })
 
   /** As if it were a minute since the last. */
-  function judge(made: JudgedAttempt): Promise<void> {
+  function judge(made: EndpointAttempt): Promise<void> {
     const { decideAs, pool: db } = world
-    return createGiveUp({ decideAs, db, clock: Date.now, logger: silent }).judge(made)
+    return createEndpointHealth({ decideAs, db, clock: Date.now, logger: silent }).evaluate(made)
   }
 
-  async function failedNow(endpoint: Endpoint): Promise<JudgedAttempt> {
+  async function failedNow(endpoint: Endpoint): Promise<EndpointAttempt> {
     const outcome = { kind: 'failure', reason: 'connect', message: 'No.', durationMs: 1 } as const
     return { endpoint: await stored(endpoint), attemptedAt: Date.now(), outcome, result: 'failed' }
   }

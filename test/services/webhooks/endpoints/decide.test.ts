@@ -7,7 +7,7 @@ import {
   type CreateEndpoint,
   decideEndpointCreation,
   decideEndpointUpdate,
-  decideGivingUp,
+  decideGiveUp,
   decideRecovery,
   decideSecretRotation,
   type EndpointsState,
@@ -50,9 +50,9 @@ const create = (given: Partial<EndpointsState> = {}) =>
   decideEndpointCreation({ ...noEndpoint, ...given }, creation)
 const update = (changes: EndpointUpdate, given: Partial<EndpointsState> = {}) =>
   decideEndpointUpdate({ ...state, ...given }, { changes, changeId: 'change', now })
-const rotate = (given: Partial<EndpointsState & { has: boolean }> = {}) =>
+const rotate = (given: Partial<EndpointsState & { isRepeat: boolean }> = {}) =>
   decideSecretRotation(
-    { ...state, has: false, ...given },
+    { ...state, isRepeat: false, ...given },
     { sealedSecret: Buffer.from('sealed'), eventId: 'evt_1', now },
   )
 const codeOf = (work: () => unknown) => refusal(work).code
@@ -224,7 +224,7 @@ describe('giving up', () => {
   }
   const attemptedAt = now - 5
   const giveUp = ({ services = [], reason = 'gone', row }: Failed) =>
-    decideGivingUp({ endpoint: row, services }, { reason, attemptedAt, eventId: 'evt_1', now })
+    decideGiveUp({ endpoint: row, services }, { reason, attemptedAt, eventId: 'evt_1', now })
   const flagged = (flagged_reason: EndpointFlaggedReason) => ({ ...endpoint, flagged_reason })
   const services = ['acme']
 
@@ -316,7 +316,7 @@ describe('rotating', () => {
   })
 
   test('does nothing when repeated, and replaces the secret of a disabled endpoint', () => {
-    expect(rotate({ ...withSecrets(now + 2, now + 1), has: true })).toEqual([])
+    expect(rotate({ ...withSecrets(now + 2, now + 1), isRepeat: true })).toEqual([])
     expect(rotate({ endpoint: disabled })).toHaveLength(1)
   })
 })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
-import { liveSecrets } from '../../../../infra/wire/webhooks/signature.ts'
+import { activeSecrets } from '../../../../infra/wire/webhooks/signature.ts'
 import { organizationsProjection } from '../../../../projections/organizations/projection.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import {
@@ -86,7 +86,7 @@ describe.each(openTestLogs())('in three processes, on $name', async (testLog) =>
     const codes = await race(64, (racer) => rotateSecret(processOf(racer), path))
     expect([count(codes), count(codes, 'request.conflict')]).toEqual([2, 62])
     const endpoint = await findEndpoint(world.pool, path)
-    expect(liveSecrets(endpoint?.secrets ?? [], now.ms)).toHaveLength(3)
+    expect(activeSecrets(endpoint?.secrets ?? [], now.ms)).toHaveLength(3)
   })
 
   test('one creation, one rotation and one test, each repeated at once by many, happen once', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { liveSecrets, openSigningSecret } from '../../../../infra/wire/webhooks/signature.ts'
+import { activeSecrets, openSigningSecret } from '../../../../infra/wire/webhooks/signature.ts'
 import { findEndpoint } from '../../../../projections/webhooks/queries.ts'
 import { type ApiOrganization, startApi } from '../../../support/api.ts'
 import { dumpDatabase } from '../../../support/dump.ts'
@@ -124,7 +124,7 @@ test('a rotation shows a new secret once; the one before signs for 24 more hours
   expect(endsAt).toBe(api.now.ms + 24 * 3_600_000)
   const row = await findEndpoint(api.pool, { ...own, endpointId })
   const signing = (at: number) =>
-    liveSecrets(row?.secrets ?? [], at).map(({ sealed }) =>
+    activeSecrets(row?.secrets ?? [], at).map(({ sealed }) =>
       openSigningSecret({ keyring: api.deps.keyring, sealed, endpointId }),
     )
   expect([signing(api.now.ms), signing(endsAt - 1)]).toEqual(Array(2).fill([next, first]))

@@ -13,7 +13,7 @@ import {
 } from './given.ts'
 
 const eventId = asId('evt', `evt_${'3'.repeat(26)}`)
-const state: TestState = { organization, endpoint, recent: [], exists: false }
+const state: TestState = { organization, endpoint, recentTests: [], exists: false }
 const sendTest = (given: Partial<TestState> = {}) =>
   decideTest({ ...state, ...given }, { eventId, now })
 const ten = (ago: number) => [...Array<number>(9).fill(now - 1), now - ago]
@@ -43,18 +43,18 @@ test.each([
 ])(
   'an eleventh within a minute waits until the first, %i ms ago, is older: %s s',
   (ago, seconds) => {
-    const { code, headers } = refusal(() => sendTest({ recent: ten(ago) }))
+    const { code, headers } = refusal(() => sendTest({ recentTests: ten(ago) }))
     expect([code, headers]).toEqual(['rate_limit.exceeded', { 'retry-after': seconds }])
   },
 )
 
 test('a tenth, and an eleventh after a minute, is sent', () => {
-  expect(sendTest({ recent: ten(1).slice(1) })).toHaveLength(1)
-  expect(sendTest({ recent: ten(60_000) })).toHaveLength(1)
+  expect(sendTest({ recentTests: ten(1).slice(1) })).toHaveLength(1)
+  expect(sendTest({ recentTests: ten(60_000) })).toHaveLength(1)
 })
 
 test('again it does nothing, whatever became of the endpoint since', () => {
-  expect(sendTest({ exists: true, recent: ten(5), endpoint: disabled })).toEqual([])
+  expect(sendTest({ exists: true, recentTests: ten(5), endpoint: disabled })).toEqual([])
 })
 
 test.each<[string, Partial<TestState>]>([

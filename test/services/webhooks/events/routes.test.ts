@@ -6,7 +6,7 @@ import { sessionEventTypes } from '../../../../projections/sessions/tables.ts'
 import { webhooksProjection } from '../../../../projections/webhooks/projection.ts'
 import { webhookRetentionMs } from '../../../../projections/webhooks/tables.ts'
 import type { WebhookEventRaised } from '../../../../schemas/events.ts'
-import { raise as raisedBy } from '../../../../services/webhooks/planner/raise.ts'
+import { eventOfDecision } from '../../../../services/webhooks/planner/raise.ts'
 import { type ApiOrganization, startApi } from '../../../support/api.ts'
 import { sessionScored } from '../../../support/session-scored.ts'
 
@@ -145,7 +145,7 @@ test('what sessions told while nobody was subscribed has the id and the data of 
   for (const data of [unsent, sent]) await happen({ type: 'SessionScored', data })
   const eventsOf = (data: typeof sent) =>
     sessionEventTypes
-      .map((type) => raisedBy(data, type, at + 10))
+      .map((type) => eventOfDecision(data, type, at + 10))
       .toSorted((a, b) => (a.event_id < b.event_id ? 1 : -1))
   const raised = eventsOf(sent)
   for (const data of raised) await raise({ ...data, endpoint_ids: [endpointId] })

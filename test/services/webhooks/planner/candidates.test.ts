@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import {
   candidatesOf,
   type EventCandidate,
-  type Known,
+  type StageLookups,
   stageOf,
 } from '../../../../services/webhooks/planner/candidates.ts'
 import { metaOf, sessionScored } from '../../../support/session-scored.ts'
@@ -35,7 +35,7 @@ test('a session that is older than events are kept, or was erased, is no candida
   expect(found({ unreadable: 'no key' })).toEqual([])
 })
 
-test.each<[string, Partial<Known>, ReturnType<typeof stageOf>]>([
+test.each<[string, Partial<StageLookups>, ReturnType<typeof stageOf>]>([
   ['nothing', {}, { name: 'pending' }],
   ['that it was raised here', { settled: new Set([candidate.id]) }, { name: 'settled' }],
   [

@@ -6,7 +6,7 @@ import { uriOf } from '../../../../infra/wire/webhooks/events.ts'
 import { eventTypesOf } from '../../../../projections/sessions/projection.ts'
 import type { SessionScored } from '../../../../schemas/events.ts'
 import { storedUrl } from '../../../../services/collect/schemas.ts'
-import { isRecent, raise } from '../../../../services/webhooks/planner/raise.ts'
+import { eventOfDecision, isRecent } from '../../../../services/webhooks/planner/raise.ts'
 import { sessionScored } from '../../../support/session-scored.ts'
 
 const fingerprint = 'session.fingerprint.calculated'
@@ -17,7 +17,7 @@ const isUri = addFormats.default(new Ajv2020()).compile({ type: 'string', format
 /** The events that the decision raises; it is final unless told otherwise. */
 function raised(overrides: Partial<SessionScored> = {}) {
   const scored = sessionScored({ is_provisional: false, ...overrides })
-  return eventTypesOf(scored).map((type) => raise(scored, type, now))
+  return eventTypesOf(scored).map((type) => eventOfDecision(scored, type, now))
 }
 function dataOf(type: string, overrides: Partial<SessionScored> = {}) {
   return JSON.parse(raised(overrides).find((one) => one.type === type)?.data ?? 'null')
