@@ -12,26 +12,36 @@ export interface ServerRequest<T> {
   schema: z.ZodType<T>
 }
 
-/** Nothing answered, or something that is not Tidegate. The same request may succeed later. */
-export class NoAnswer extends Error {
-  override name = 'NoAnswer'
+/** Error for a missing response or one that is not from Tidegate. The same request may succeed later. */
+export class NoValidResponse extends Error {
+  override name = 'NoValidResponse'
 }
 
 const timeoutMs = 30_000
 
-/** Asks a Tidegate server. ApiError: what it refused, with its status and its `retry-after`; else NoAnswer. */
-export async function askServer<T>(request: ServerRequest<T>): Promise<T> {
+/**
+ * Sends a request to a Tidegate server and returns the response data. Throws an ApiError with the status and `retry-after`
+ * of an error response, and NoValidResponse otherwise.
+ */
+export async function requestServer<T>(request: ServerRequest<T>): Promise<T> {
   const { baseUrl, schema } = request
   const response = await send(request).catch((cause) => {
-    throw new NoAnswer(`${baseUrl} does not answer; is tidegate dev running?`, { cause })
+    throw new NoValidResponse(`${baseUrl} is not responding; is tidegate dev running?`, { cause })
   })
   const text = await response.text().catch((cause) => {
-    throw new NoAnswer(`${baseUrl} broke off its answer.`, { cause })
+    throw new NoValidResponse(
+      `${baseUrl} closed the connection before its response was complete.`,
+      {
+        cause,
+      },
+    )
   })
-  if (!response.ok) throw refusal(response, text)
-  const answer = z.object({ data: schema }).safeParse(parsedJson(text))
-  if (answer.success) return answer.data.data
-  throw new NoAnswer(`${baseUrl} did not answer as Tidegate does.`, { cause: answer.error })
+  if (!response.ok) throw toError(response, text)
+  const parsed = z.object({ data: schema }).safeParse(parsedJson(text))
+  if (parsed.success) return parsed.data.data
+  throw new NoValidResponse(`The response of ${baseUrl} is not a Tidegate response.`, {
+    cause: parsed.error,
+  })
 }
 
 function send({
@@ -59,7 +69,7 @@ const field = z.object({
   issue: z.string(),
   expected: z.string().exactOptional(),
 })
-const envelope = z.object({
+const errorEnvelope = z.object({
   error: z.object({
     code: z.string(),
     message: z.string(),
@@ -72,9 +82,9 @@ const envelope = z.object({
   }),
 })
 
-function refusal({ status, headers }: Response, text: string): Error {
-  const { error } = envelope.safeParse(parsedJson(text)).data ?? {}
-  if (!error || !isCode(error.code)) return new NoAnswer(`The server answered with ${status}.`)
+function toError({ status, headers }: Response, text: string): Error {
+  const { error } = errorEnvelope.safeParse(parsedJson(text)).data ?? {}
+  if (!error || !isCode(error.code)) return new NoValidResponse(`The server returned ${status}.`)
   const { code, message, details } = error
   const retryAfter = headers.get('retry-after')
   return new ApiError(code, {

@@ -1,8 +1,8 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { typed } from './typed.ts'
+import { commandLine } from './typed.ts'
 
-/** Where a running `tidegate dev` keeps its files: DATA_DIR. */
+/** Returns DATA_DIR, the data directory of a running `tidegate dev`. */
 export const dataDirectory = (): string => process.env.DATA_DIR || '.tidegate'
 
 export async function readCredentials(): Promise<DevelopmentCredentials | undefined> {
@@ -12,16 +12,16 @@ export async function readCredentials(): Promise<DevelopmentCredentials | undefi
 }
 
 export const noCredentials = (): string =>
-  `DATA_DIR (${path.resolve(dataDirectory())}) has no credentials.json: start ${typed('dev')} first, or set DATA_DIR to where a running one keeps its files.`
+  `DATA_DIR (${path.resolve(dataDirectory())}) has no credentials.json: start ${commandLine('dev')} first, or set DATA_DIR to the data directory of a running one.`
 
-/** The value, which is a flag's or of credentials.json. Throws where neither has it. */
-export function required(value: string | undefined, flag: string): string {
+/** Returns the value of a flag or of credentials.json. Throws if neither is set. */
+export function requireValue(value: string | undefined, flag: string): string {
   if (value) return value
-  throw new Error(`${flag} is not given, and ${noCredentials()}`)
+  throw new Error(`${flag} is missing, and ${noCredentials()}`)
 }
 
 export interface EnvironmentKeys {
-  /** For browsers. */
+  /** Key for browsers. */
   publishable_key: string
   secret_key: string
   ios_publishable_key: string
@@ -35,6 +35,7 @@ export interface DevelopmentCredentials {
   test: EnvironmentKeys
 }
 
+/** Writes a file in the data directory that only its owner can read. */
 export async function writePrivate({
   dataDir,
   name,

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** Reads `size` rows at a time by a cursor, so that all are of one moment and never all in memory. */
+/** Yields batches of `size` rows from a cursor: all rows are of one snapshot, and only one batch is in memory. */
 export async function* readByCursor<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   { text, values }: { text: string; values: unknown[] },
@@ -8,7 +8,7 @@ export async function* readByCursor<Row extends pg.QueryResultRow>(
 ): AsyncGenerator<Row[]> {
   const tx = await pool.connect()
   try {
-    // Planned for all rows. Without the setting it would be for the first ones, which an index gives sooner.
+    // Plan for reading all rows; by default Postgres optimizes cursors for the first rows.
     await tx.query('begin read only; set local cursor_tuple_fraction = 1')
     await tx.query(`declare batches no scroll cursor for ${text}`, values)
     for (;;) {
@@ -17,7 +17,7 @@ export async function* readByCursor<Row extends pg.QueryResultRow>(
       yield rows
     }
   } finally {
-    // Whatever went wrong in it, it is not used again.
+    // Destroy the connection, which also ends the transaction.
     tx.release(true)
   }
 }

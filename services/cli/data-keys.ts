@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { countText } from '../../infra/text.ts'
 import { jsonFlag } from './arguments.ts'
 import {
   type CommandOutcome,
@@ -10,14 +11,14 @@ import { timeText } from './tables.ts'
 
 export function defineDataKeys(command: Command): void {
   fileCommand(command, { name: 'backup', run: backUp }).description(
-    'Write all keys to a new file, each as it is stored: sealed by a master key',
+    'Write all keys to a new file, still encrypted with the master keys',
   )
   fileCommand(command, { name: 'restore', run: restore }).description(
-    'Add the keys of a backup, but for sessions that have one or were erased',
+    'Add the keys from a backup, except for sessions that already have a key or were erased',
   )
   command
     .command('reseal')
-    .description('Seal all keys by the first master key, so that older ones can be taken away')
+    .description('Reencrypt all keys with the first master key, so that you can remove older ones')
     .option(...jsonFlag)
     .action((options: OperatorOptions) => printOutcome(options, reseal))
 }
@@ -28,7 +29,7 @@ function fileCommand(
 ): Command {
   return parent
     .command(name)
-    .argument('<file>', 'its path')
+    .argument('<file>', 'path of the backup file')
     .option(...jsonFlag)
     .action((file: string, options: OperatorOptions) => printOutcome(options, () => run(file)))
 }
@@ -37,16 +38,16 @@ async function backUp(file: string) {
   const { withStores } = await import('./operator/core.ts')
   const { backUpDataKeys } = await import('../../infra/event-store/data-key-backup.ts')
   const keys = await withStores(({ pool }) => backUpDataKeys(pool, { file, now: Date.now() }))
-  const text = `${keys} keys are in ${file}. Delete it after ${backupDays} days: until then what was erased since can be opened with it.`
+  const text = `Wrote ${countText(keys, 'key')} to ${file}. Delete it after ${backupDays} days: it can still decrypt data that is erased in the meantime.`
   return { data: { keys, file }, text }
 }
 
-// Backups may live this long (docs/guide/retention.md).
+// Maximum age of a backup (docs/guide/retention.md).
 const backupDays = 30
 const dayMs = 24 * 60 * 60 * 1000
 
 async function restore(file: string) {
-  const { restoreUnerased } = await import('../../infra/event-store/erased.ts')
+  const { restoreKeyBackup } = await import('../../infra/event-store/erased.ts')
   const { checkMasterKeys } = await import('../server/master-keys.ts')
   return withCore(async (core) => {
     const {
@@ -55,11 +56,11 @@ async function restore(file: string) {
       added,
       sessions: erased,
       erasedSince,
-    } = await restoreUnerased(core, { file })
+    } = await restoreKeyBackup(core, { file })
     await checkMasterKeys(core)
     const made_at = new Date(madeAt).toISOString()
     const data = { made_at, keys: rows, added, erased, erased_since: erasedSince }
-    const text = `${added} of ${rows} keys of ${timeText(madeAt)} were added. The log has ${erased} erased sessions, whose keys are gone.`
+    const text = `Added ${added} of ${countText(rows, 'key')} from ${timeText(madeAt)}. The log records ${countText(erased, 'erased session')}; their keys were not restored.`
     return { data, text: [text, ...warningsOf({ madeAt, erasedSince })].join(' ') }
   })
 }
@@ -68,11 +69,11 @@ function warningsOf({ madeAt, erasedSince }: { madeAt: number; erasedSince: numb
   return [
     ...(erasedSince > 0
       ? [
-          `WARNING: the file is older than erasures of ${erasedSince} sessions, and with the master keys it opens them wherever the log was copied to: delete it, and back up anew.`,
+          `WARNING: ${countText(erasedSince, 'session')} ${erasedSince === 1 ? 'was' : 'were'} erased after this backup. Together with the master keys it can decrypt them in any copy of the log: delete the file and make a new backup.`,
         ]
       : []),
     ...(Date.now() - madeAt > backupDays * dayMs
-      ? [`It is older than ${backupDays} days: delete it.`]
+      ? [`The backup is older than ${backupDays} days: delete it.`]
       : []),
   ]
 }
@@ -83,7 +84,13 @@ async function reseal() {
   return withCore(async ({ pool, keyring, random }) => {
     const data = await resealDataKeys(pool, { keyring, random, now: Date.now() })
     await writeCanary(pool, { keyring, random, replaces: true })
-    const closed = data.closed > 0 ? ` No master key opens ${data.closed} others.` : ''
-    return { data, text: `${data.resealed} keys were sealed by the first master key.${closed}` }
+    const undecryptable =
+      data.closed > 0
+        ? ` ${countText(data.closed, 'other key')} cannot be decrypted by any master key.`
+        : ''
+    return {
+      data,
+      text: `Reencrypted ${countText(data.resealed, 'key')} with the first master key.${undecryptable}`,
+    }
   })
 }

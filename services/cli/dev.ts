@@ -13,7 +13,7 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { createRandom } from '../../infra/random.ts'
 import type { Logger } from '../../infra/telemetry.ts'
 import { systemCode } from '../../infra/thrown.ts'
-import { makeLoginLink } from '../console/commands.ts'
+import { createLoginLink } from '../console/commands.ts'
 import { type Core, type CoreOptions, openCore, projections } from '../server/dependencies.ts'
 import { consoleUrlOf } from '../server/http.ts'
 import { allRoles } from '../server/roles.ts'
@@ -99,7 +99,7 @@ async function developmentLink(
   { organizationId, baseUrl }: { organizationId: string; baseUrl: string },
 ): Promise<string | undefined> {
   if (core.config.CONSOLE === 'off') return undefined
-  return makeLoginLink(core, {
+  return createLoginLink(core, {
     organizationId: asId('org', organizationId),
     name: 'tidegate dev',
     role: 'admin',

@@ -17,8 +17,8 @@ const slug = 'development'
 const fileName = 'credentials.json'
 
 /**
- * Returns the development organization's keys: those in credentials.json, or new ones where there is no such file (a
- * secret key cannot be printed twice). They are made by the commands that the API uses.
+ * Returns the development organization's credentials: those in credentials.json or, without the file, newly issued keys,
+ * because a secret key cannot be read back.
  */
 export async function developmentCredentials({
   core,
@@ -30,27 +30,27 @@ export async function developmentCredentials({
   baseUrl: string
 }): Promise<DevelopmentCredentials> {
   const file = path.join(dataDir, fileName)
-  const issued = existsSync(file) ? await readIssued(file) : await issueAll(asOperator(core, 'dev'))
-  const credentials = { ...issued, base_url: baseUrl }
+  const keys = existsSync(file) ? await readIssued(file) : await issueAll(asOperator(core, 'dev'))
+  const credentials = { ...keys, base_url: baseUrl }
   const text = `${JSON.stringify(credentials, null, 2)}\n`
   await writePrivate({ dataDir, name: fileName, text })
   return credentials
 }
 
-type Issued = Omit<DevelopmentCredentials, 'base_url'>
+type IssuedKeys = Omit<DevelopmentCredentials, 'base_url'>
 
-async function readIssued(file: string): Promise<Issued> {
+async function readIssued(file: string): Promise<IssuedKeys> {
   const text = await readFile(file, 'utf8')
   try {
     return JSON.parse(text)
   } catch (cause) {
-    throw new Error(`${file} is not valid JSON: delete it, and the next start issues new keys`, {
+    throw new Error(`${file} is not valid JSON: delete it and restart to issue new keys`, {
       cause,
     })
   }
 }
 
-async function issueAll(core: OperatorCore): Promise<Issued> {
+async function issueAll(core: OperatorCore): Promise<IssuedKeys> {
   const organizationId = await developmentOrganization(core)
   await changeOrganization(core, organizationId, (organization, at) =>
     decideCapability(organization, { capability: 'ip_rotation', enabled: true, ...at }),
@@ -65,8 +65,11 @@ async function issueAll(core: OperatorCore): Promise<Issued> {
 }
 
 async function developmentOrganization(core: OperatorCore): Promise<string> {
-  const known = await findOrganizationBySlug(core.pool, slug)
-  return known?.id ?? (await createOrganization(core, { name: 'Development', slug })).organizationId
+  const organization = await findOrganizationBySlug(core.pool, slug)
+  return (
+    organization?.id ??
+    (await createOrganization(core, { name: 'Development', slug })).organizationId
+  )
 }
 
 const keyKinds = {

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import type { RecordedEvent } from '../../infra/event-store/event.ts'
 import { decodeRecords } from '../../infra/event-store/event-batch.ts'
-import { isPersonal, withoutPersonal } from '../../infra/event-store/seal.ts'
+import { hasPersonalFields, withoutPersonal } from '../../infra/event-store/seal.ts'
 import type { Batch, EventLog, LogRecord } from '../../infra/log/port.ts'
 import { readTopic } from '../../infra/log/read-topic.ts'
 import { errorMessage } from '../../infra/thrown.ts'
@@ -28,22 +28,18 @@ export function defineEvents(command: Command): void {
   command
     .requiredOption('--topic <name>', `one of ${topics.join(', ')}`)
     .option('--type <name>', 'only events of this type, for example SessionScored', eventType)
-    .option('--key <key>', 'only events about this session, organization, ...')
+    .option('--key <key>', 'only events with this record key: a session id, organization id, ...')
     .option('--organization <id>', 'only events of this organization (org_...)', idOf('org'))
     .option('--partition <n>', 'only this partition', wholeNumber)
-    .option('--offset <n>', 'from this offset on, in each partition', wholeNumber, 0)
+    .option('--offset <n>', 'first offset to read in each partition', wholeNumber, 0)
     .option(
       '--since <time>',
-      'only what was recorded from this time on: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
+      'only events recorded since: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
       since,
     )
-    .option('--limit <n>', 'end after so many events', wholeNumber)
-    .option(
-      '--open',
-      'open what is encrypted, with the master keys; what was erased is marked',
-      false,
-    )
-    .option('--follow', 'go on with new events instead of ending at the end', false)
+    .option('--limit <n>', 'stop after this many events', wholeNumber)
+    .option('--open', 'decrypt personal data (needs the master keys); erased data is marked', false)
+    .option('--follow', 'wait for new events instead of stopping at the end of the log', false)
     .action(async (options: EventsOptions) => {
       if (!topics.some((topic) => topic === options.topic))
         throw new Error(`--topic must be one of ${topics.join(', ')}, got "${options.topic}"`)
@@ -55,7 +51,7 @@ export function defineEvents(command: Command): void {
     })
 }
 
-/** Prints them as JSON lines, oldest first within a partition. */
+/** Prints the selected events as JSON lines, oldest first within a partition. */
 export async function printEvents(
   { log, codec }: { log: EventLog; codec: EventCodec },
   options: EventsOptions,
@@ -65,39 +61,41 @@ export async function printEvents(
   const { length } = await log.endPositions(topic)
   if (partition !== undefined && partition >= length)
     throw new Error(`--partition must be 0–${length - 1}, got ${partition}`)
-  const { promise: enough, resolve } = Promise.withResolvers<void>()
-  // The reader of a pipe, as `head` is, has ended and needs no more.
+  const { promise: finished, resolve } = Promise.withResolvers<void>()
+  // The reader of the pipe, such as `head`, has exited.
   process.stdout.on('error', () => resolve())
-  let left = limit
+  let remaining = limit
   function print({ records }: Batch): void {
     for (const record of records) {
       const line =
-        left > 0 && isSelected(record, options) ? lineOf(record, { codec, ...options }) : undefined
+        remaining > 0 && isSelected(record, options)
+          ? lineOf(record, { codec, ...options })
+          : undefined
       if (!line) continue
       console.log(JSON.stringify(line))
-      left -= 1
+      remaining -= 1
     }
   }
   const reading = await readTopic({
     log,
     topic,
     from: () => offset,
-    endsThere: !follow,
-    isRead: (place) => partition === undefined || place.partition === partition,
+    stopsAtEnd: !follow,
+    isIncluded: (position) => partition === undefined || position.partition === partition,
     async handle(batches) {
-      // This fetches the keys of the events. What cannot be read is printed as unreadable.
+      // Fetches the events' data keys. Unreadable records are printed as such.
       if (options.open)
-        for (const { records } of batches) await decodeRecords({ codec, skips: passAll }, records)
+        for (const { records } of batches) await decodeRecords({ codec, skips: noSkips }, records)
       batches.forEach(print)
-      if (left === 0) resolve()
+      if (remaining === 0) resolve()
     },
   })
-  // Rejects when reading fails, whether it follows or not.
-  const done = follow ? reading.atEnd.then(() => enough) : reading.atEnd
-  await Promise.race([enough, done]).finally(() => reading.stop())
+  // `atEnd` rejects when reading fails, also with --follow.
+  const done = follow ? reading.atEnd.then(() => finished) : reading.atEnd
+  await Promise.race([finished, done]).finally(() => reading.stop())
 }
 
-const passAll = { has: async () => true }
+const noSkips = { has: async () => true }
 
 function isSelected(
   record: LogRecord,
@@ -112,7 +110,7 @@ function isSelected(
   )
 }
 
-// What cannot be read is printed, too, because this is how one finds what stops a partition.
+// Returns unreadable records, too, because this command is used to find the record that blocks a partition.
 function lineOf(
   record: LogRecord,
   { codec, type, open = false }: { codec: EventCodec } & Pick<EventsOptions, 'type' | 'open'>,
@@ -131,16 +129,17 @@ function lineOf(
   }
 }
 
-/** The event as it is printed; `open` = the keys of what is encrypted were looked up. */
+/** Returns the event as JSON. `open` is true if the data keys were looked up. */
 export function readableEvent(
   { type, meta, position, data, cause, unreadable }: RecordedEvent,
   open: boolean,
 ) {
-  const readable = unreadable !== undefined && isPersonal(type) ? withoutPersonal(type, data) : data
+  const readable =
+    unreadable !== undefined && hasPersonalFields(type) ? withoutPersonal(type, data) : data
   const members = Object.entries({ ...readable, ...cause })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => [name, Buffer.isBuffer(value) ? value.toString('base64') : value])
-  // Fields about a person are null where the key was not used or is gone.
+  // Personal fields are null if the key was not looked up (closed) or has been deleted (erased).
   const sealed = unreadable === undefined ? {} : { sealed: open ? 'erased' : 'closed' }
   return { type, meta, position, ...sealed, data: Object.fromEntries(members) }
 }

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-/** A browser of this machine that can show a page by itself, in a profile of its own. */
+/** Installed browser that can be started unattended with a temporary profile. */
 export interface InstalledBrowser {
   program: string
   args: (profile: string) => string[]
@@ -21,8 +21,8 @@ const headlessChromium = (profile: string) => [
   ...(isRoot ? ['--no-sandbox'] : []),
 ]
 
-// One of each engine is enough. MiniBrowser is WebKitGTK's, and needs a display.
-const known: { programs: string[]; args: InstalledBrowser['args'] }[] = [
+// One browser per engine is enough. MiniBrowser is WebKitGTK's, and needs a display.
+const engines: { programs: string[]; args: InstalledBrowser['args'] }[] = [
   {
     programs: [
       'chromium',
@@ -48,8 +48,9 @@ const known: { programs: string[]; args: InstalledBrowser['args'] }[] = [
   },
 ]
 
+/** Returns the first installed browser of each engine. */
 export function installedBrowsers(): InstalledBrowser[] {
-  return known.flatMap(({ programs, args }) => {
+  return engines.flatMap(({ programs, args }) => {
     const program = programs.map(findProgram).find((file) => file !== undefined)
     return program === undefined ? [] : [{ program, args }]
   })
@@ -60,7 +61,7 @@ function findProgram(name: string): string | undefined {
   return folders.map((folder) => path.join(folder, name)).find((file) => existsSync(file))
 }
 
-/** Shows the page until `seen` resolves, or rejects with what it rejects with. */
+/** Shows the page until `seen` settles; rejects if it rejects. */
 export async function showPage(
   { program, args }: InstalledBrowser,
   url: string,
@@ -69,14 +70,14 @@ export async function showPage(
   const profile = await mkdtemp(path.join(tmpdir(), 'tidegate-browser-'))
   const needsDisplay =
     program.endsWith('MiniBrowser') && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY
-  const virtual = needsDisplay ? findProgram('xvfb-run') : undefined
-  const command = [...(virtual ? [virtual, '-a'] : []), program, ...args(profile), url]
+  const xvfb = needsDisplay ? findProgram('xvfb-run') : undefined
+  const command = [...(xvfb ? [xvfb, '-a'] : []), program, ...args(profile), url]
   // A process group, because a browser is several processes.
   const browser = spawn(command[0] ?? program, command.slice(1), {
     stdio: 'ignore',
     detached: true,
   })
-  // A program that cannot be started rejects it.
+  // Rejects if the program cannot be started.
   const ended = once(browser, 'exit').catch(() => {})
   try {
     await seen()

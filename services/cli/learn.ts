@@ -13,7 +13,7 @@ import { buildQuestions } from '../web/build-sdk.ts'
 import { port } from './arguments.ts'
 import { installedBrowsers, showPage } from './installed-browsers.ts'
 import { runUntilSignal } from './lifetime.ts'
-import { type LoopbackResponse, type LoopbackRequest, serveLoopback } from './loopback-server.ts'
+import { type LoopbackRequest, type LoopbackResponse, serveLoopback } from './loopback-server.ts'
 import { openOperatorCore } from './operator/core.ts'
 import { recordFact, userName } from './operator/facts.ts'
 import { printable } from './tables.ts'
@@ -56,16 +56,16 @@ async function learn(flags: {
     undo.defer(core.close)
     const script = await buildQuestions()
     const questions = lessonQuestions(core.keyring.all, core.clock())
-    // What is answered here counts for everybody, so that others who reach the port must not be able to.
+    // Answers given here apply to all organizations, so the secret in the URL keeps out others who can reach the port.
     const secret = randomBytes(16).toString('hex')
     const lessons = new EventEmitter<{ ended: [learned: boolean] }>()
     const server = await serveLoopback({
       ...flags,
-      answer: answering({ ...core, secret, script, questions, by: flags.by, lessons }),
+      handle: createHandler({ ...core, secret, script, questions, by: flags.by, lessons }),
     })
     undo.defer(server.close)
     const url = `${server.url}${secret}/`
-    if (flags.open) await openInstalled(url, lessons)
+    if (flags.open) await teachInstalledBrowsers(url, lessons)
     else console.log(`Open ${url} in each browser to learn from; press Ctrl-C to stop.`)
   }
   if (!flags.open)
@@ -74,28 +74,28 @@ async function learn(flags: {
   await start(undo)
 }
 
-async function openInstalled(url: string, lessons: Teaching['lessons']): Promise<void> {
+async function teachInstalledBrowsers(url: string, lessons: Lesson['lessons']): Promise<void> {
   const browsers = installedBrowsers()
   if (browsers.length === 0)
     throw new Error(
       '--open found no Chromium, Firefox or WebKitGTK on this machine: run without it and open the link yourself.',
     )
-  let taught = 0
+  let learnedCount = 0
   for (const browser of browsers) {
     const seen = async () => {
       const [learned] = await once(lessons, 'ended', {
         signal: AbortSignal.timeout(browserWithinMs),
       })
-      if (learned) taught++
+      if (learned) learnedCount++
     }
     await showPage(browser, url, seen).catch((error: unknown) =>
       console.log(`${browser.program} did not respond: ${errorMessage(error)}`),
     )
   }
-  if (taught === 0) throw new Error('Nothing was learned from any browser.')
+  if (learnedCount === 0) throw new Error('Nothing was learned from any browser.')
 }
 
-interface Teaching extends Pick<Core, 'log' | 'codec' | 'clock'> {
+interface Lesson extends Pick<Core, 'log' | 'codec' | 'clock'> {
   secret: string
   script: string
   questions: EngineQuestion[]
@@ -106,25 +106,28 @@ interface Teaching extends Pick<Core, 'log' | 'codec' | 'clock'> {
 const answersSchema = z.array(z.object({ id: z.int(), answer: z.string().max(128) }))
 const javascript = { 'content-type': 'text/javascript' }
 
-function answering(lesson: Teaching): (request: LoopbackRequest) => Promise<LoopbackResponse> {
-  const at = `/${lesson.secret}/`
+function createHandler(lesson: Lesson): (request: LoopbackRequest) => Promise<LoopbackResponse> {
+  const prefix = `/${lesson.secret}/`
   return async (request) => {
     switch (`${request.method} ${request.url}`) {
-      case `GET ${at}`:
+      case `GET ${prefix}`:
         return { status: 200, headers: { 'content-type': 'text/html' }, body: page }
-      case `GET ${at}questions.js`:
+      case `GET ${prefix}questions.js`:
         return { status: 200, headers: javascript, body: lesson.script }
-      case `GET ${at}questions`:
+      case `GET ${prefix}questions`:
         return { status: 200, body: JSON.stringify(lesson.questions) }
-      case `POST ${at}answers`:
-        return take(request, lesson)
+      case `POST ${prefix}answers`:
+        return learnAnswers(request, lesson)
       default:
         return { status: 404 }
     }
   }
 }
 
-async function take({ body, headers }: LoopbackRequest, lesson: Teaching): Promise<LoopbackResponse> {
+async function learnAnswers(
+  { body, headers }: LoopbackRequest,
+  lesson: Lesson,
+): Promise<LoopbackResponse> {
   const userAgent = headers['user-agent'] ?? ''
   const { data: answers } = answersSchema.safeParse(parsedJson(body))
   if (!answers) return { status: 422, body: 'The answers must be a list of ids and texts.' }
@@ -139,10 +142,10 @@ async function take({ body, headers }: LoopbackRequest, lesson: Teaching): Promi
   const about = { command: 'learn', idPrefix: 'learn', now }
   await recordFact({ log, codec }, { type: 'EngineAnswersLearned', data: learned }, about)
   const count = Object.keys(learned.answers).length
-  const said = `Learned ${countText(count, 'answer')} for ${learned.engine_family} (${printable(userAgent)})`
-  console.log(said)
+  const message = `Learned ${countText(count, 'answer')} for ${learned.engine_family} (${printable(userAgent)})`
+  console.log(message)
   lesson.lessons.emit('ended', true)
-  return { status: 200, body: said }
+  return { status: 200, body: message }
 }
 
 const page = `<!doctype html>
@@ -163,7 +166,7 @@ async function teach() {
   return answer.text()
 }
 teach().then(
-  (said) => { state.textContent = said },
+  (message) => { state.textContent = message },
   (error) => { state.textContent = 'Failed: ' + error.message },
 )
 </script>

@@ -56,7 +56,7 @@ export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
   const ended = await undo.disposeAsync().then(
     () => true,
     (err: unknown) => {
-      logger.error({ err }, 'the stop was not clean')
+      logger.error({ err }, 'shutdown failed')
       return false
     },
   )
@@ -65,7 +65,7 @@ export async function runUntilSignal(options: LifetimeOptions): Promise<never> {
 
 function exitAfter(ms: number, logger: Logger): void {
   setTimeout(() => {
-    logger.error({ ms }, 'the stop took too long and was cut short')
+    logger.error({ ms }, 'shutdown timed out; exiting')
     process.exit(1)
   }, ms)
 }

@@ -17,7 +17,7 @@ export function defineLog(command: Command): void {
     .argument('<offset>', 'offset of the record, from the log line or /readyz', wholeNumber)
     .requiredOption('--reason <text>', 'reason to record')
     .addOption(new Option('--by <name>', 'name to record').default(userName(), 'your user name'))
-    .action(skipOne)
+    .action(runSkip)
   command
     .command('skipped')
     .description('List skipped records as JSON lines: who, when, why, and the bytes')
@@ -29,19 +29,19 @@ export function defineLog(command: Command): void {
     .action(async (flags: MoveFlags) => (await import('./move-log.ts')).runMove(flags))
 }
 
-interface Decision {
+interface SkipReason {
   reason: string
   by: string
 }
 
-async function skipOne(
+async function runSkip(
   topic: string,
   partition: number,
   offset: number,
-  decision: Decision,
+  reason: SkipReason,
 ): Promise<void> {
   const { withStores } = await import('./operator/core.ts')
-  await withStores((stores) => skip(stores, { place: { topic, partition, offset }, ...decision }))
+  await withStores((stores) => skip(stores, { place: { topic, partition, offset }, ...reason }))
 }
 
 async function listSkipped(): Promise<void> {
@@ -51,15 +51,15 @@ async function listSkipped(): Promise<void> {
   await withStores((stores) => printEvents(stores, { topic, offset: 0, follow: false }))
 }
 
-// A record may be as large as the log takes, and a fact that has all of it would be larger. So only its beginning is stored.
+// Only the start of the record is stored: an event with all of a maximum-size record would exceed the size limit.
 const storedBytes = 64 * 1024
 
 export async function skip(
   { log, codec }: { log: EventLog; codec: EventCodec },
-  { place, reason, by }: Decision & { place: Position },
+  { place, reason, by }: SkipReason & { place: Position },
 ): Promise<void> {
   const record = await readRecord(log, place)
-  const why = unreadableBecause(codec, record)
+  const problem = requireUnreadable(codec, record)
   const now = Date.now()
   const data = {
     skipped_topic: place.topic,
@@ -68,7 +68,7 @@ export async function skip(
     reason,
     skipped_by: by,
     skipped_at: now,
-    why_unreadable: why,
+    why_unreadable: problem,
     record_key: record.key,
     record_headers: record.headers,
     record_value: record.value.subarray(0, storedBytes),
@@ -76,12 +76,12 @@ export async function skip(
   const about = { command: 'log skip', idPrefix: 'skip', now }
   await recordFact({ log, codec }, { type: 'RecordSkipped', data }, about)
   console.log(
-    `Consumers will skip ${place.topic}/${place.partition} offset ${place.offset}: ${why}`,
+    `Consumers will skip ${place.topic}/${place.partition} offset ${place.offset}: ${problem}`,
   )
 }
 
-// Throws for a record that can be read, because skipping it would lose what it says. What fails at it is to be mended.
-function unreadableBecause(codec: EventCodec, record: LogRecord): string {
+// Returns the decoding error. Throws if the record is readable: skipping it would lose data, so the consumer must be fixed.
+function requireUnreadable(codec: EventCodec, record: LogRecord): string {
   let type: string
   try {
     type = codec.fromRecord(record).type

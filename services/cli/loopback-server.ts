@@ -10,11 +10,11 @@ export interface LoopbackRequest {
   method: string
   url: string
   headers: IncomingHttpHeaders
-  /** As it came; a signature is over these bytes. */
+  /** Unparsed body, so that signatures can be verified. */
   body: string
 }
 
-export interface LoopbackAnswer {
+export interface LoopbackResponse {
   status: number
   headers?: Record<string, string>
   body?: string
@@ -22,20 +22,21 @@ export interface LoopbackAnswer {
 
 interface LoopbackOptions {
   port: number
-  /** Default 127.0.0.1, which only this machine reaches. */
+  /** Address to listen on. Default: 127.0.0.1, which only this machine can reach. */
   host?: string
-  answer: (request: LoopbackRequest) => Promise<LoopbackAnswer>
+  handle: (request: LoopbackRequest) => Promise<LoopbackResponse>
 }
 
 const maxBytes = 1024 * 1024
 
+/** Starts an HTTP server that passes each request to `handle`. Responds with 413 to bodies above 1 MB, 500 to errors. */
 export async function serveLoopback({
   port,
   host = '127.0.0.1',
-  answer,
+  handle,
 }: LoopbackOptions): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
-    respond(request, response, answer).catch(() => end(response, { status: 500 }))
+    respond(request, response, handle).catch(() => end(response, { status: 500 }))
   })
   await once(server.listen(port, host), 'listening')
   const address = server.address()
@@ -52,14 +53,15 @@ export async function serveLoopback({
 async function respond(
   request: IncomingMessage,
   response: ServerResponse,
-  answer: LoopbackOptions['answer'],
+  handle: LoopbackOptions['handle'],
 ): Promise<void> {
   const body = await readBody(request)
   if (body === undefined) return end(response, { status: 413 })
   const { method = '', url = '/', headers } = request
-  end(response, await answer({ method, url, headers, body }))
+  end(response, await handle({ method, url, headers, body }))
 }
 
+// Returns undefined if the body is too large.
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let size = 0
@@ -71,7 +73,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return Buffer.concat(chunks).toString()
 }
 
-function end(response: ServerResponse, { status, headers = {}, body }: LoopbackAnswer): void {
+function end(response: ServerResponse, { status, headers = {}, body }: LoopbackResponse): void {
   if (response.headersSent) return
   response.writeHead(status, headers).end(body)
 }

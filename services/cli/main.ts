@@ -1,7 +1,6 @@
 import { enableCompileCache } from 'node:module'
 import path from 'node:path'
 
-// Hundreds of modules are stripped of types and compiled once instead of at each start. Where it cannot be
-// written, the start is only slower.
+// Caches type stripping and compilation of hundreds of modules. If the folder is not writable, startup is just slower.
 enableCompileCache(path.join(import.meta.dirname, '../../.cache/compile'))
 await import('./program.ts')

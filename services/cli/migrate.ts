@@ -11,15 +11,12 @@ interface MigrateOptions {
 
 export function defineMigrate(command: Command): void {
   command
-    .option('--grant <user>', 'a database user that servers run as, who may not make tables')
-    .option(
-      '--analysts <role>',
-      'a database role that may read read.session_facts, and nothing else',
-    )
+    .option('--grant <user>', 'database user of servers that may not create tables')
+    .option('--analysts <role>', 'database role to give read access to read.session_facts only')
     .option('--organization <id or slug>', 'with --analysts: only the rows of this organization')
     .option(
       '--adopt-log',
-      'the records of the log were moved to the one of the settings, offsets kept',
+      'accept the configured log as a copy of the previous one, with the same offsets',
       false,
     )
     .action(runMigrate)
@@ -28,14 +25,14 @@ export function defineMigrate(command: Command): void {
 async function runMigrate(options: MigrateOptions): Promise<void> {
   await prepare(options).catch(async (error: unknown) => {
     const { logStartFailure } = await import('./start-failure.ts')
-    logStartFailure('the stores were not prepared', error)
+    logStartFailure('failed to prepare the database and the log', error)
     process.exitCode = 1
   })
 }
 
 async function prepare({ grant, adoptLog, analysts, organization }: MigrateOptions): Promise<void> {
   if (organization !== undefined && analysts === undefined)
-    throw new Error('--organization says whose rows analysts read, so it needs --analysts.')
+    throw new Error('--organization needs --analysts: it limits the rows that the role can read.')
   const { withStores } = await import('./operator/core.ts')
   const { transaction } = await import('../../infra/postgres/pool.ts')
   const { prepareStores } = await import('../server/dependencies.ts')
@@ -49,12 +46,12 @@ async function prepare({ grant, adoptLog, analysts, organization }: MigrateOptio
   })
   console.log(
     grant
-      ? `Tables and topics are there, and ${grant} may use them.`
-      : 'Tables and topics are there.',
+      ? `Tables and topics are ready, and ${grant} has access.`
+      : 'Tables and topics are ready.',
   )
   if (analysts)
     console.log(
-      `${analysts} may read read.session_facts of ${organization ?? 'every organization'}.`,
+      `${analysts} can read read.session_facts for ${organization ?? 'every organization'}.`,
     )
 }
 
@@ -65,7 +62,8 @@ async function letAnalyze(
   const { requireOrganization } = await import('./operator/operate.ts')
   const { addAnalyst } = await import('../../projections/sessions/session-facts.ts')
   const { rows } = await tx.query('select from pg_roles where rolname = $1', [role])
-  if (rows.length === 0) throw new Error(`The database has no role "${role}". Create it first.`)
+  if (rows.length === 0)
+    throw new Error(`--analysts: the database has no role "${role}". Create it first.`)
   const organizationId =
     organization === undefined ? null : (await requireOrganization(tx, organization)).id
   await addAnalyst(tx, { role, organizationId })

@@ -4,21 +4,22 @@ import { boundLog, rebindLog, refuseShorterLog } from '../../infra/event-store/b
 import { rereadTopic } from '../../infra/event-store/builds.ts'
 import type { EventCodec } from '../../infra/event-store/codec.ts'
 import { claimTopicSpec } from '../../infra/event-store/log-claim.ts'
-import { skipInCopy } from '../../infra/event-store/skips.ts'
+import { rewriteSkip } from '../../infra/event-store/skips.ts'
 import { openKafkaImport } from '../../infra/log/kafka/import.ts'
 import {
-  findMoved,
   foreignRecords,
   type Move,
   type MovedTopic,
   moveTopic,
+  verifyMoved,
 } from '../../infra/log/move-topic.ts'
-import { type EventLog, type LogRecord, placeName } from '../../infra/log/port.ts'
+import { type EventLog, type LogRecord, partitionName } from '../../infra/log/port.ts'
 import { openPostgresLog } from '../../infra/log/postgres/log.ts'
 import { retireLog } from '../../infra/log/postgres/retire.ts'
 import { readRecords } from '../../infra/log/read-topic.ts'
 import { createPool, transaction } from '../../infra/postgres/pool.ts'
 import { createLogger } from '../../infra/telemetry.ts'
+import { countText } from '../../infra/text.ts'
 import { errorMessage } from '../../infra/thrown.ts'
 import { eventTopics } from '../../schemas/events.ts'
 import { moveOffsets } from '../scoring/store.ts'
@@ -44,37 +45,39 @@ interface Report {
   topics: { topic: string; records: number }[]
 }
 
-// The only topic whose records expire. Its first ones are gone, so the others get other offsets on Kafka.
-const expiring = eventTopics.BatchReceived
-// Kafka would delete what expires during the move before that is compared.
-const expiringSoonMs = 60 * 60 * 1000
+// The only topic whose records expire. Its first records are gone, so the others get different offsets on Kafka.
+const expiringTopic = eventTopics.BatchReceived
+// Records closer to expiry than this are not moved: Kafka could delete them before the logs are compared.
+const expiryMarginMs = 60 * 60 * 1000
 
 export async function runMove({ json }: MoveFlags): Promise<void> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   const { DATABASE_URL: url } = config
-  if (!url) throw new Error('DATABASE_URL is not set: it must name the database of the log.')
+  if (!url) throw new Error('DATABASE_URL is not set: set it to the database of the embedded log.')
   if (config.KAFKA_BROKERS.length === 0)
-    throw new Error('KAFKA_BROKERS is not set: set KAFKA_* as the servers will have them.')
+    throw new Error(
+      'KAFKA_BROKERS is not set: use the KAFKA_* settings that the servers will have.',
+    )
   const logger = createLogger(config.LOG_LEVEL, process.stderr)
   await using stack = new AsyncDisposableStack()
 
-  // 1. Refuse what is no embedded log, is in use, or was not read to its end.
+  // 1. Check that the embedded log exists, is not in use, and has been read to its end.
   const pool = createPool({ url, applicationName: 'tidegate move' })
   stack.defer(() => pool.end())
   const target = await openKafka({ config, logger })
   stack.defer(() => target.close())
   const identity = await target.identity()
-  await refuseDatabase(pool, identity)
+  await requireEmbeddedLog(pool, identity)
   const source = await openPostgresLog({ pool, url, logger, keepsExpired: true })
   stack.defer(() => source.close())
   await prepareStores({ config, pool, log: source, logger })
-  await refuseUnread(pool, source)
+  await requireConsumersCaughtUp(pool, source)
   const codec = await openCodec(config, { logger })
-  await refuseOtherSchemas(source, codec)
-  // Their offsets of it mean nothing on Kafka.
-  await rereadTopic(pool, expiring)
+  await requireReadableSchemas(source, codec)
+  // Consumers read this topic again, because its offsets differ on Kafka.
+  await rereadTopic(pool, expiringTopic)
 
-  // 2. Make the topics with the partitions of the embedded log, so that keys stay where they are.
+  // 2. Create the topics with the partition counts of the embedded log, so that keys keep their partitions.
   const specs = topicSpecs(config)
   for (const spec of specs) spec.partitions = (await source.endPositions(spec.topic)).length
   await target.ensureTopics(specs)
@@ -84,7 +87,7 @@ export async function runMove({ json }: MoveFlags): Promise<void> {
       throw new Error(`${topic} must have ${partitions} partitions on Kafka, got ${length}.`)
   }
 
-  // 3. Copy the records, and compare both logs.
+  // 3. Copy the records and compare both logs.
   const kafka = await openKafkaImport(kafkaOptions({ config, logger }))
   stack.defer(() => kafka.close())
   const topics = specs
@@ -93,16 +96,16 @@ export async function runMove({ json }: MoveFlags): Promise<void> {
   // Each record is read from both logs.
   const bar = progressBar(2 * (await countRecords(source, topics)))
   stack.defer(bar.end)
-  const change = (record: LogRecord) => skipInCopy(codec, record, expiring)
-  const move: Move = { source, target, kafka, change, onRead: bar.add }
+  const transform = (record: LogRecord) => rewriteSkip(codec, record, expiringTopic)
+  const move: Move = { source, target, kafka, transform, onRead: bar.add }
   const moved = await moveTopics(move, topics, config)
 
-  // 4. Bind the database to Kafka. Until this commits, the embedded log is as it was.
-  const raised = await source.committed(plannerGroup, [eventTopics.SessionScored])
-  await kafka.setGroupOffsets(plannerGroup, raised)
-  const scored = await target.endPositions(expiring)
+  // 4. Bind the database to Kafka. Until this commits, the embedded log is unchanged.
+  const plannerOffsets = await source.committed(plannerGroup, [eventTopics.SessionScored])
+  await kafka.setGroupOffsets(plannerGroup, plannerOffsets)
+  const scored = await target.endPositions(expiringTopic)
   await transaction(pool, async (tx) => {
-    const ends = moved.flatMap((one) => one.ends)
+    const ends = moved.flatMap((topic) => topic.ends)
     await retireLog(tx, ends)
     await moveOffsets(tx, scored)
     await refuseShorterLog(tx, target)
@@ -113,70 +116,82 @@ export async function runMove({ json }: MoveFlags): Promise<void> {
   console.log(json ? JSON.stringify(report) : textOf(report))
 }
 
-/** Moves the topics that are kept forever, then the one that expires. Goes on with what an earlier move left. */
+/** Moves the topics that are kept forever, then the one that expires. Resumes an interrupted move. */
 async function moveTopics(
   move: Move,
   topics: string[],
   { COLLECT_RETENTION_DAYS: days }: Config,
 ): Promise<MovedTopic[]> {
   const { source, target, kafka } = move
-  const kept = topics.filter((topic) => topic !== expiring)
+  const permanentTopics = topics.filter((topic) => topic !== expiringTopic)
   const moves = await Promise.all(
-    kept.map(async (topic) => ({ topic, to: await findMoved(move, topic), keepsOffsets: true })),
+    permanentTopics.map(async (topic) => ({
+      topic,
+      to: await verifyMoved(move, topic),
+      keepsOffsets: true,
+    })),
   )
-  if ((await countRecords(target, [expiring])) > 0) {
-    if ((await countRecords(target, kept)) === 0) throw foreignRecords(expiring)
-    // The first ones may have expired in the embedded log since, so all are copied again.
-    await kafka.deleteRecords(expiring)
+  if ((await countRecords(target, [expiringTopic])) > 0) {
+    if ((await countRecords(target, permanentTopics)) === 0) throw foreignRecords(expiringTopic)
+    // Its first records may have expired in the embedded log since, so all are copied again.
+    await kafka.deleteRecords(expiringTopic)
   }
-  const moved = await Promise.all(moves.map((each) => moveTopic(move, each))).catch(stopped)
-  const since = Date.now() - days * 24 * 60 * 60 * 1000 + expiringSoonMs
-  const from = await source.positionsSince(expiring, since)
-  const to = await target.endPositions(expiring)
-  const last = { topic: expiring, from, to, keepsOffsets: false }
-  return [...moved, await moveTopic(move, last).catch(stopped)]
+  const moved = await Promise.all(moves.map((options) => moveTopic(move, options))).catch(
+    throwMoveFailed,
+  )
+  const since = Date.now() - days * 24 * 60 * 60 * 1000 + expiryMarginMs
+  const from = await source.positionsSince(expiringTopic, since)
+  const to = await target.endPositions(expiringTopic)
+  const last = { topic: expiringTopic, from, to, keepsOffsets: false }
+  return [...moved, await moveTopic(move, last).catch(throwMoveFailed)]
 }
 
-async function refuseDatabase(pool: pg.Pool, target: string): Promise<void> {
+async function requireEmbeddedLog(pool: pg.Pool, target: string): Promise<void> {
   const bound = await boundLog(pool)
-  if (bound === target) throw new Error(`The database belongs to ${target} already.`)
+  if (bound === target) throw new Error(`The database already uses ${target}.`)
   if (bound && !bound.startsWith('embedded log'))
-    throw new Error(`The database belongs to ${bound}, and to no embedded log.`)
+    throw new Error(`The database uses ${bound}, not an embedded log.`)
   const { rows } = await pool.query<{ has_log: boolean; others: number }>(
     `select to_regclass('tidegate_log.records') is not null as has_log,
        (select count(*)::int from pg_stat_activity where datname = current_database()
           and application_name like 'tidegate%' and pid <> pg_backend_pid()) as others`,
   )
   const { has_log: hasLog = false, others = 0 } = rows[0] ?? {}
-  if (!hasLog) throw new Error('The database of DATABASE_URL has no embedded log.')
+  if (!hasLog) throw new Error('The database in DATABASE_URL has no embedded log.')
   if (others > 0)
     throw new Error(
-      `Servers or commands run on the database, with ${others} connections. Stop them first.`,
+      `Servers or commands are using the database (${countText(others, 'connection')}). Stop them first.`,
     )
 }
 
-async function refuseUnread(pool: pg.Pool, log: EventLog): Promise<void> {
-  const raised = await log.committed(plannerGroup, [eventTopics.SessionScored])
+async function requireConsumersCaughtUp(pool: pg.Pool, log: EventLog): Promise<void> {
+  const plannerOffsets = await log.committed(plannerGroup, [eventTopics.SessionScored])
   const unread = (await createLags({ pool, log })())
     .filter(({ records }) => records > 0)
-    // Without a server for webhooks there is no planner.
-    .filter(({ labels }) => labels.group !== 'planner' || raised.length > 0)
-    .map(({ labels, records }) => `${labels.group} lacks ${records} of ${placeName(labels)}`)
+    // The planner has no offsets if no server has run webhooks.
+    .filter(({ labels }) => labels.group !== 'planner' || plannerOffsets.length > 0)
+    .map(
+      ({ labels, records }) =>
+        `${labels.group} is ${countText(records, 'record')} behind on ${partitionName(labels)}`,
+    )
   if (unread.length > 0)
     throw new Error(
-      `Consumers have not read all records: ${unread.join(', ')}. Run \`tidegate serve --roles ` +
+      `Consumers are behind: ${unread.join(', ')}. Run \`tidegate serve --roles ` +
         'scoring,projections,webhooks` on the embedded log until tidegate_consumer_lag_records is 0, then stop it.',
     )
 }
 
-// Nobody could read a log whose schema ids are not those of the settings.
-async function refuseOtherSchemas(log: EventLog, codec: EventCodec): Promise<void> {
+// Throws if the records' schema ids are not those of the configured schema registry, since they would be unreadable.
+async function requireReadableSchemas(log: EventLog, codec: EventCodec): Promise<void> {
   const topic = eventTopics.OrganizationCreated
   const [first] = await readRecords(log, topic, await log.firstPositions(topic))
   try {
     if (first) codec.fromRecord(first)
   } catch (cause) {
-    throw new Error('Records have other schema ids: set SCHEMA_REGISTRY_URL as it was.', { cause })
+    throw new Error(
+      'The schema ids of the records do not match: set SCHEMA_REGISTRY_URL to its previous value.',
+      { cause },
+    )
   }
 }
 
@@ -189,10 +204,10 @@ async function countRecords(log: EventLog, topics: string[]): Promise<number> {
   return count
 }
 
-function stopped(cause: unknown): never {
+function throwMoveFailed(cause: unknown): never {
   throw new Error(
-    'The move stopped, and the database still belongs to the embedded log. Run this again, or start the servers as ' +
-      `before: ${errorMessage(cause)}`,
+    'The move failed, and the database still uses the embedded log. Run the command again, or start the servers ' +
+      `with their previous settings: ${errorMessage(cause)}`,
     { cause },
   )
 }
@@ -200,7 +215,7 @@ function stopped(cause: unknown): never {
 function textOf({ log, topics }: Report): string {
   const table = tableOf(topics, {
     topic: ({ topic }) => topic,
-    'records on both': ({ records }) => records,
+    records: ({ records }) => records,
   })
-  return `${table}\nThe database belongs to ${log}. Start the servers with these settings.`
+  return `${table}\nThe database now uses ${log}. Start the servers with these settings.`
 }

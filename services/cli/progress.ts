@@ -1,9 +1,9 @@
-const barEveryMs = 200
+const redrawMs = 200
 const cells = 30
 
 /**
- * Draws on standard error how much of `total` is done and how long the rest may take. Draws nothing where that is no
- * terminal. `end` takes the bar away.
+ * Creates a progress bar with the remaining time on standard error. Draws nothing if that is not a terminal. `end`
+ * removes the bar.
  */
 export function progressBar(
   total: number,
@@ -17,7 +17,7 @@ export function progressBar(
     add: (count: number): void => bar.reach(done + count),
     reach(count: number): void {
       done = count
-      if (!out.isTTY || clock() - drawnAt < barEveryMs) return
+      if (!out.isTTY || clock() - drawnAt < redrawMs) return
       drawnAt = clock()
       out.write(`\r\x1b[K${barText(done, { total, seconds: (drawnAt - startedAt) / 1000 })}`)
     },
@@ -28,7 +28,7 @@ export function progressBar(
   return bar
 }
 
-/** `[######......]  50 %, 12 s left`. */
+/** Returns text such as `[######......]  50 %, 12 s left`. */
 export function barText(
   done: number,
   { total, seconds }: { total: number; seconds: number },

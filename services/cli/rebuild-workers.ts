@@ -4,12 +4,12 @@ import os from 'node:os'
 import { text } from 'node:stream/consumers'
 import type { Position } from '../../infra/log/port.ts'
 
-/** A process starts as fast as another loads so many records. */
+/** Number of records that a process loads in the time that another takes to start. */
 const recordsPerWorker = 10_000
 
 /**
- * Loads the build in processes of the same program, each with the partitions of its share. The first that fails ends the
- * others, and its message is thrown. One alone is none: the caller loads as fast.
+ * Loads the build in worker processes of this program, each with its share of the partitions. When one fails, the others
+ * are killed and its message is thrown. Starts no worker if one would do, because the caller loads just as fast.
  */
 export async function loadInWorkers(
   projection: string,
@@ -18,17 +18,17 @@ export async function loadInWorkers(
 ): Promise<void> {
   const records = target.reduce((sum, { offset }) => sum + offset, 0)
   const partitions = new Set(target.map(({ partition }) => partition)).size
-  const worthwhile = Math.ceil(records / recordsPerWorker)
-  const count = Math.min(workers ?? Math.min(os.availableParallelism(), worthwhile), partitions)
+  const usefulWorkers = Math.ceil(records / recordsPerWorker)
+  const count = Math.min(workers ?? Math.min(os.availableParallelism(), usefulWorkers), partitions)
   if (count < 2) return
-  const ending = new AbortController()
+  const controller = new AbortController()
   const running = Array.from({ length: count }, (_, index) =>
-    runWorker(projection, { share: `${index}/${count}`, signal: ending.signal }),
+    runWorker(projection, { share: `${index}/${count}`, signal: controller.signal }),
   )
   try {
     await Promise.all(running)
   } finally {
-    ending.abort()
+    controller.abort()
     await Promise.allSettled(running)
   }
 }
@@ -42,18 +42,18 @@ async function runWorker(
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'pipe'] })
   const kill = () => child.kill('SIGKILL')
   signal.addEventListener('abort', kill, { once: true })
-  const ended = once(child, 'close')
-  const said = await text(child.stderr)
-  const [code, by] = await ended
+  const closed = once(child, 'close')
+  const stderr = await text(child.stderr)
+  const [code, signalName] = await closed
   signal.removeEventListener('abort', kill)
   if (code === 0) return
   throw new Error(
-    said.trim().split('\n').at(-1) || `a process of the rebuild ended with ${by ?? code}`,
+    stderr.trim().split('\n').at(-1) || `a rebuild worker exited with ${signalName ?? code}`,
   )
 }
 
-/** Ends this process when the one ends that started it. */
-export function endWithParent(): void {
+/** Exits when the parent process exits, which closes standard input. */
+export function exitWithParent(): void {
   process.stdin.resume().once('close', () => process.exit(1))
   process.stdin.unref()
 }

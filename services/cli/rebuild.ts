@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { RebuildReport } from '../../infra/event-store/rebuild.ts'
+import { countText } from '../../infra/text.ts'
 import { withCore } from './operator/operate.ts'
 import { progressBar } from './progress.ts'
 import { textTable } from './tables.ts'
@@ -8,7 +9,7 @@ interface Flags {
   acceptDifferences: boolean
   json: boolean
   workers?: number
-  /** Set for the processes that a rebuild starts. */
+  /** Partitions to load, as `index/count`. Set for worker processes that a rebuild starts. */
   share?: string
 }
 
@@ -16,16 +17,16 @@ export function defineRebuild(command: Command): void {
   command
     .argument(
       '<projection>',
-      'organizations, policies, sessions, repeats, answers, gate, webhooks, erasures, corrections, audit, or scoring: its visitors',
+      'organizations, policies, sessions, repeats, answers, gate, webhooks, erasures, corrections, audit, or scoring (the visitors of scoring)',
     )
     .option(
       '--accept-differences',
-      'switch although the new build differs (its handlers changed)',
+      'switch even if the new build differs, for example because handlers changed',
       false,
     )
     .option(
       '--workers <n>',
-      'processes that load it, each some of the partitions (default: by cores and records)',
+      'number of loading processes, 1 to 99; they share the partitions (default: from cores and records)',
       parseWorkers,
     )
     .addOption(new Option('--share <share>').hideHelp())
@@ -42,14 +43,14 @@ async function run(name: string, flags: Flags): Promise<void> {
   if (name === 'scoring') return rebuildScoring(flags)
   const { projections } = await import('../server/dependencies.ts')
   const { loadShare, rebuild } = await import('../../infra/event-store/rebuild.ts')
-  const { findEndedData } = await import('../../projections/policies/queries.ts')
-  const { endWithParent, loadInWorkers } = await import('./rebuild-workers.ts')
-  const names = [...projections.map((known) => known.name), 'scoring'].join(', ')
-  const projection = projections.find((known) => known.name === name)
-  if (!projection) throw new Error(`no projection ${name}: one of ${names}`)
+  const { findRetentionCutoffs } = await import('../../projections/policies/queries.ts')
+  const { exitWithParent, loadInWorkers } = await import('./rebuild-workers.ts')
+  const names = [...projections.map((projection) => projection.name), 'scoring'].join(', ')
+  const projection = projections.find((candidate) => candidate.name === name)
+  if (!projection) throw new Error(`no projection "${name}": it must be one of ${names}`)
   if (flags.share !== undefined) {
     const [index = 0, of = 1] = flags.share.split('/').map(Number)
-    endWithParent()
+    exitWithParent()
     return withCore((core) => loadShare({ ...core, projection }, { index, of }))
   }
   let bar: ReturnType<typeof progressBar> | undefined
@@ -62,7 +63,7 @@ async function run(name: string, flags: Flags): Promise<void> {
       ...core,
       projection,
       acceptDifferences: flags.acceptDifferences,
-      findEnded: findEndedData,
+      findCutoffs: findRetentionCutoffs,
       loadBeside: (target) => loadInWorkers(name, target, flags.workers),
       onProgress,
     }),
@@ -81,8 +82,8 @@ async function rebuildScoring({ acceptDifferences, json }: Flags): Promise<void>
     [[sessions, visitors, keys, differences]],
   )
   const result = switched
-    ? 'Scoring uses what was read.'
-    : 'Scoring keeps what it had: see --accept-differences.'
+    ? 'Scoring now uses the new build.'
+    : 'The new build differs, so scoring keeps the old one; see --accept-differences.'
   console.log(json ? JSON.stringify(report) : `${table}\n${result}`)
   if (!switched) process.exitCode = 1
 }
@@ -94,16 +95,16 @@ function printReport({ records, seconds, phases, tables, equal, switched }: Rebu
     `indexes ${index.toFixed(1)}`,
     `comparing ${compare.toFixed(1)}`,
   ]
-  console.log(`${records} records in ${seconds.toFixed(1)} s: ${parts.join(', ')}`)
-  const rows = tables.map((one) => [
-    one.table,
-    one.rows,
-    one.equal ? 'yes' : 'no',
-    one.differences.length,
+  console.log(`${countText(records, 'record')} in ${seconds.toFixed(1)} s: ${parts.join(', ')}`)
+  const rows = tables.map(({ table, rows, equal, differences }) => [
+    table,
+    rows,
+    equal ? 'yes' : 'no',
+    differences.length,
   ])
   console.log(textTable(['table', 'rows', 'equal', 'differences'], rows))
   console.log(
-    equal ? 'The new build equals the live one.' : 'The new build differs from the live one.',
+    equal ? 'The new build matches the live one.' : 'The new build differs from the live one.',
   )
-  console.log(switched ? 'Readers use the new build.' : 'Readers still use the old build.')
+  console.log(switched ? 'Readers now use the new build.' : 'Readers still use the old build.')
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { allRoles } from '../server/roles.ts'
 
-// A server's modules take longer to load than help takes to print, so that only actions load them.
+// Server modules load slowly, so only the actions import them and --help stays fast.
 
 export function defineDev(command: Command): void {
   command.action(async () => (await import('./dev.ts')).runDev())
@@ -11,7 +11,7 @@ export function defineServe(command: Command): void {
   withRoles(command)
     .option(
       '--take-over-log',
-      'take the log from the database that has claimed it, whose servers then stop',
+      'claim the log for this database; servers on the database that holds the claim stop',
       false,
     )
     .action(async ({ roles, takeOverLog }) =>
@@ -22,9 +22,13 @@ export function defineServe(command: Command): void {
 export function defineConfig(command: Command): void {
   const check = command.command('check')
   check.description(
-    'Whether a server with the roles could start with the settings of the environment',
+    'Check that a server with these roles could start with the settings in the environment',
   )
-  check.option('--connect', 'also try the database, the log and the master keys', false)
+  check.option(
+    '--connect',
+    'also connect to the database and the log, and try the master keys',
+    false,
+  )
   withRoles(check).action(async ({ roles, connect }) => {
     const { checkServerSettings } = await import('./server-settings.ts')
     const settings = await checkServerSettings({ env: process.env, roles })
@@ -37,7 +41,7 @@ export function defineConfig(command: Command): void {
 function withRoles(command: Command): Command {
   return command.option(
     '--roles <list>',
-    `comma-separated: ${allRoles.join(', ')}`,
+    `roles to run, comma-separated: ${allRoles.join(', ')}`,
     allRoles.join(','),
   )
 }

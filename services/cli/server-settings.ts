@@ -23,7 +23,7 @@ export interface ServerSettings {
   warnings: string[]
 }
 
-/** Returns what a server needs. Throws InvalidSettings with all that stops its start, before anything is opened. */
+/** Returns a server's settings. Throws InvalidSettings with all problems, before any connection is opened. */
 export async function readServerSettings({
   env,
   roles: list,
@@ -43,11 +43,14 @@ export async function readServerSettings({
   const { DATABASE_URL: databaseUrl = '' } = config
   if (databaseUrl)
     await attempt(() => checkDatabaseUrl(databaseUrl), 'DATABASE_URL cannot be used: ')
-  else problems.push('DATABASE_URL is not set (tidegate dev brings its own database)')
+  else problems.push('DATABASE_URL is not set (only tidegate dev starts its own database)')
   let masterKeys = ''
   await attempt(async () => {
     masterKeys = (await readMasterKeys(config)) ?? ''
-    if (!masterKeys) throw new Error('TIDEGATE_MASTER_KEYS is not set, nor its file or command')
+    if (!masterKeys)
+      throw new Error(
+        'TIDEGATE_MASTER_KEYS is not set, and neither is TIDEGATE_MASTER_KEYS_FILE or TIDEGATE_MASTER_KEYS_COMMAND',
+      )
     createKeyring(masterKeys)
   })
   await attempt(() => connectionsOfServer(config, roles))
@@ -57,11 +60,11 @@ export async function readServerSettings({
   if (roles.includes('scoring')) await attempt(() => loadAttestedApps(config))
   if (problems.length > 0) throw new InvalidSettings([...problems, ...warnings])
   if (roles.includes('gate') && !hasConsentAddress(config))
-    warnings.push('PUBLIC_URL is not set or has a path: people cannot open consent pages of Gate')
+    warnings.push('PUBLIC_URL is not set or has a path: people cannot open Gate consent pages')
   return { config, databaseUrl, masterKeys, roles, warnings }
 }
 
-/** The same where no server is started, which would read the files of addresses itself. */
+/** Returns the settings like readServerSettings, and also loads the IP data files, as a server does at startup. */
 export async function checkServerSettings(input: SettingsInput): Promise<ServerSettings> {
   const settings = await readServerSettings(input)
   const { config, roles, warnings } = settings

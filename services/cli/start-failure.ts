@@ -9,11 +9,12 @@ import { errorMessage } from '../../infra/thrown.ts'
  * server, and `tidegate migrate` before it, are read through their logs. `what` is such as "the server did not start".
  */
 export function logStartFailure(what: string, error: unknown): void {
-  if (process.stdout.isTTY) return console.error(startFailureText(error, what))
-  createLogger('fatal').fatal(
-    { err: error, hint: hintOf(error) },
-    `${what}: ${errorMessage(error)}`,
-  )
+  if (process.stdout.isTTY) console.error(startFailureText(error, what))
+  else
+    createLogger('fatal').fatal(
+      { err: error, hint: hintOf(error) },
+      `${what}: ${errorMessage(error)}`,
+    )
 }
 
 /** DATA_DIR is no folder that this user may write to. */

@@ -6,8 +6,8 @@ import type { KeyType } from '../../schemas/events.ts'
 export type Cell = string | number | null
 
 /**
- * A table, where it fits the terminal; else a paragraph for each row, with a line for each cell, so that ids can be
- * copied. The terminal wraps longer lines. What is piped on is as wide as it needs to be.
+ * Returns a table if it fits the terminal; otherwise a paragraph per row with a line per cell, so that ids can be copied.
+ * Without a terminal the width is unlimited.
  */
 export function textTable(
   head: string[],
@@ -17,10 +17,10 @@ export function textTable(
   const texts = rows.map((row) =>
     row.map((cell) => (cell === null ? '-' : printable(String(cell)))),
   )
-  // Colours would end up in files and pipes.
-  const drawn = new Table({ head, style: { head: [], border: [], compact: true } })
-  drawn.push(...texts)
-  if (drawn.width <= width) return drawn.toString()
+  // No colors, which would end up in files and pipes.
+  const table = new Table({ head, style: { head: [], border: [], compact: true } })
+  table.push(...texts)
+  if (table.width <= width) return table.toString()
   return texts.map((row) => paragraph(head, row)).join('\n\n') || 'None.'
 }
 
@@ -31,12 +31,12 @@ function paragraph(head: string[], row: string[]): string {
   return row.map(line).join('\n')
 }
 
-/** Replaces what would steer a terminal, because names are the customers'. Line ends stay: a list has one for each entry. */
+/** Replaces control characters except line breaks: customers choose names, which must not control the terminal. */
 export function printable(text: string): string {
   return text.replace(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu, '\uFFFD')
 }
 
-/** A table of the rows, whose columns are named in its head. */
+/** Returns a table with a column per entry of `columns`, which compute the cells. */
 export function tableOf<Row>(
   rows: readonly Row[],
   columns: Record<string, (row: Row) => Cell>,
@@ -65,8 +65,8 @@ export function organizationTable(
   })
 }
 
-const limitText = (limit: number | null, byDefault: number) =>
-  limit === null ? `default (${byDefault})` : `${limit} in 60 s`
+const limitText = (limit: number | null, defaultLimit: number) =>
+  limit === null ? `default (${defaultLimit})` : `${limit} in 60 s`
 
 export function keyTable(keys: ApiKeyRow[]): string {
   return tableOf(keys, {
@@ -101,7 +101,7 @@ export function serviceTable(services: GateServiceRow[]): string {
   })
 }
 
-/** Epoch milliseconds as `2026-11-23T12:00:00Z`. */
+/** Formats epoch milliseconds as `2026-11-23T12:00:00Z`. */
 export function timeText(at: number): string
 export function timeText(at: number | null): string | null
 export function timeText(at: number | null): string | null {

@@ -4,16 +4,19 @@ import { createPool } from '../../infra/postgres/pool.ts'
 import { refusePooler } from '../../infra/postgres/pooler.ts'
 import { createLogger } from '../../infra/telemetry.ts'
 import { errorMessage, systemCode } from '../../infra/thrown.ts'
-import { within } from '../../infra/timing.ts'
-import { learnFrom, readProgress } from '../../projections/answers/learned.ts'
+import { withTimeout } from '../../infra/timing.ts'
+import { learnFrom, readLearningProgress } from '../../projections/answers/learned.ts'
 import { openKafka } from '../server/dependencies.ts'
 import { tryMasterKeys } from '../server/master-keys.ts'
 import type { ServerSettings } from './server-settings.ts'
 
-const eachWithinMs = 15_000
+const checkTimeoutMs = 15_000
 const undefinedTable = '42P01'
 
-/** Prints a line for each of database, log, master keys and browser engines. Changes nothing. Throws where one of them fails. */
+/**
+ * Checks the database, the log, the master keys and the browser engines, and prints a line for each. Changes nothing.
+ * Throws if a check fails.
+ */
 export async function tryConnections({
   config,
   databaseUrl,
@@ -32,46 +35,45 @@ export async function tryConnections({
     await attempt('log', async () => {
       if (config.KAFKA_BROKERS.length === 0) {
         await refuseBoundToKafka(pool)
-        return 'in the database, as KAFKA_BROKERS is not set'
+        return 'embedded in the database (KAFKA_BROKERS is not set)'
       }
       const log = await openKafka({ config, logger: createLogger('silent') })
-      // kafkajs may take minutes to close what never opened.
-      undo.defer(() => within(log.close(), 2000).catch(() => {}))
+      // kafkajs can take minutes to close a connection that never opened.
+      undo.defer(() => withTimeout(log.close(), 2000).catch(() => {}))
       const identity = await log.identity()
       await refuseOtherLog(pool, log)
       return identity
     }),
     await attempt('master keys', async () => {
-      const isTried = await tryMasterKeys(pool, createKeyring(masterKeys)).catch(
+      const isChecked = await tryMasterKeys(pool, createKeyring(masterKeys)).catch(
         (error: unknown) => {
           if (systemCode(error) === undefinedTable) return false
           throw error
         },
       )
-      return isTried
-        ? 'they open what the database holds'
-        : 'the database has nothing yet to try them on'
+      return isChecked ? 'match the database' : 'not checked: the database is empty'
     }),
     await attempt('browser engines', async () => {
       const about = { pool, now: Date.now(), keys: createKeyring(masterKeys).all }
-      const { overview } = await readProgress(about).catch((error: unknown) => {
+      const { overview } = await readLearningProgress(about).catch((error: unknown) => {
         if (systemCode(error) === undefinedTable) return learnFrom([], about)
         throw error
       })
-      const shown = overview().filter(({ environment }) => environment === 'live')
-      return shown
+      const liveEngines = overview().filter(({ environment }) => environment === 'live')
+      return liveEngines
         .map(({ engine, isLearned, visitors, needed }) =>
           isLearned ? `${engine} learned` : `${engine} ${visitors} of ${needed} visitors`,
         )
         .join(', ')
     }),
   ]
-  if (outcomes.includes(false)) throw new Error('A server could not start with these connections.')
+  if (outcomes.includes(false))
+    throw new Error('A server could not start: see the failed checks above.')
 }
 
 async function attempt(part: string, work: () => Promise<string>): Promise<boolean> {
   try {
-    console.log(`${part}: ${await within(work(), eachWithinMs)}`)
+    console.log(`${part}: ${await withTimeout(work(), checkTimeoutMs)}`)
     return true
   } catch (error) {
     console.log(`${part}: failed: ${errorMessage(error)}`)

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { addressFileOf, readConfig } from '../../../infra/config.ts'
-import { readAddresses, shippedFile } from '../../../infra/ip/data/read.ts'
+import { bundledFile, readAddresses } from '../../../infra/ip/data/read.ts'
 import { type ListFile, readReputationList } from '../../../infra/ip/data/reputation.ts'
 import { groups, type SourceGroup } from '../../../infra/ip/data/sources.ts'
 import { commaList, jsonFlag, wordOf } from '../arguments.ts'
@@ -22,38 +22,43 @@ interface UpdateFlags {
 export function defineData(data: Command): void {
   data
     .command('update')
-    .description('Make the file of addresses anew, from the web or from files of a folder')
-    .option('--from <folder>', 'take files from there, and ask nobody')
-    .option('--only <list>', `only these of ${groups.join(', ')}`, groupList, [...groups])
-    .option('--without <list>', 'all but these', groupList, [])
-    .option('--trust', 'take sources that are unlike the last file, too', false)
+    .description('Update the IP data file, from the web or from local files')
+    .option('--from <folder>', 'read source files from this folder instead of downloading them')
+    .option(
+      '--only <list>',
+      `source groups to update, comma-separated: ${groups.join(', ')}`,
+      groupList,
+      [...groups],
+    )
+    .option('--without <list>', 'source groups to leave out, comma-separated', groupList, [])
+    .option('--trust', 'accept sources that differ too much from the current file', false)
     .option(...jsonFlag)
     .action(update)
   data
     .command('status')
-    .description('Say what is known of addresses, and how old it is')
+    .description('Show the IP data in use and its age')
     .option(...jsonFlag)
     .action(status)
 }
 
 async function update({ from, only, without, trust, json }: UpdateFlags): Promise<void> {
   const file = addressFileOf(readConfig(process.env))
-  const chosen = only.filter((one) => !without.includes(one))
+  const selectedGroups = only.filter((name) => !without.includes(name))
   const { taken, failed } = await updateAddresses({
     file,
     from,
-    groups: chosen,
+    groups: selectedGroups,
     isTrusted: trust,
     now: new Date(),
   })
   if (json) console.log(JSON.stringify({ file, taken, failed }))
   else {
-    for (const title of taken) console.log(`taken: ${title}`)
-    for (const { title, reason } of failed) console.log(`as it was: ${title}, because ${reason}`)
+    for (const title of taken) console.log(`updated: ${title}`)
+    for (const { title, reason } of failed) console.log(`not updated: ${title}: ${reason}`)
     console.log(
       taken.length > 0
-        ? `Written: ${file}. Servers follow within a minute.`
-        : 'Nothing was written.',
+        ? `Wrote ${file}. Servers load it within a minute.`
+        : 'No source was updated.',
     )
   }
   if (failed.length > 0 || taken.length === 0) process.exitCode = 1
@@ -61,18 +66,18 @@ async function update({ from, only, without, trust, json }: UpdateFlags): Promis
 
 async function status({ json }: { json: boolean }): Promise<void> {
   const config = readConfig(process.env)
-  const updated = addressFileOf(config)
-  const file = existsSync(updated) ? updated : shippedFile
+  const updatedFile = addressFileOf(config)
+  const file = existsSync(updatedFile) ? updatedFile : bundledFile
   const lists = await Promise.all(config.REPUTATION_LISTS.map(statusOfList))
   const { head, country, network, labels } = await readAddresses(file)
   if (json) return console.log(JSON.stringify({ file, ...head, lists }))
-  const count = { country, network, labels }
+  const ranges = { country, network, labels }
   const rows = head.sources.map(({ name, subject, date, licence }) => {
-    const { ipv4, ipv6 } = count[subject]
+    const { ipv4, ipv6 } = ranges[subject]
     return [subject, date, name, `${ipv4.starts.length} and ${ipv6.starts.length}`, licence]
   })
-  console.log(`${file}${file === shippedFile ? ' (it came along)' : ''}, made ${head.made}`)
-  console.log(textTable(['subject', 'of', 'source', 'ranges of IPv4 and IPv6', 'licence'], rows))
+  console.log(`${file}${file === bundledFile ? ' (bundled)' : ''}, built ${head.made}`)
+  console.log(textTable(['subject', 'date', 'source', 'IPv4 and IPv6 ranges', 'license'], rows))
   if (lists.length === 0) return
   const listRows = lists.map(({ category, date, file, entries, bad_lines: bad }) => [
     category,
@@ -81,7 +86,7 @@ async function status({ json }: { json: boolean }): Promise<void> {
     `${entries}`,
     `${bad.length}`,
   ])
-  console.log(textTable(['list of', 'of', 'file', 'entries', 'lines that are none'], listRows))
+  console.log(textTable(['category', 'date', 'file', 'entries', 'invalid lines'], listRows))
 }
 
 async function statusOfList(list: ListFile) {

@@ -5,31 +5,35 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { encodeAddresses } from '../../../infra/ip/data/file.ts'
-import { readAddresses, shippedFile } from '../../../infra/ip/data/read.ts'
+import { bundledFile, readAddresses } from '../../../infra/ip/data/read.ts'
 import { type DataSource, dataSources, type SourceGroup } from '../../../infra/ip/data/sources.ts'
 import { applySources, type ReadSource } from '../../../infra/ip/data/update.ts'
 import { errorMessage } from '../../../infra/thrown.ts'
 
 export interface UpdateOptions {
-  /** Of the operator. */
+  /** Data file to update. */
   file: string
-  /** A folder with files of sources; without it they are fetched. */
+  /** Folder with source files. Default: download the sources. */
   from?: string | undefined
   groups: readonly SourceGroup[]
+  /** Accepts sources that differ too much from the current file. */
   isTrusted: boolean
   now: Date
   sources?: readonly DataSource[]
-  /** What the first update begins with. */
+  /** Data file that the first update starts from. Default: the bundled one. */
   shipped?: string
 }
 
-export interface Updated {
+export interface UpdateResult {
   taken: string[]
   failed: { title: string; reason: string }[]
 }
 
-/** Writes the file anew from the sources that could be read and are like the last file. Of the others its data stay. */
-export async function updateAddresses(options: UpdateOptions): Promise<Updated> {
+/**
+ * Rewrites the data file from the sources that could be read and don't differ too much from it. The data of all other
+ * sources are kept, and those that failed are listed in the result.
+ */
+export async function updateAddresses(options: UpdateOptions): Promise<UpdateResult> {
   const {
     file,
     from,
@@ -37,22 +41,22 @@ export async function updateAddresses(options: UpdateOptions): Promise<Updated> 
     isTrusted,
     now,
     sources = dataSources,
-    shipped = shippedFile,
+    shipped = bundledFile,
   } = options
   const last = await readAddresses(existsSync(file) ? file : shipped)
-  const failed: Updated['failed'] = []
+  const failed: UpdateResult['failed'] = []
   const read: ReadSource[] = []
   for (const source of sources.filter(({ group }) => groups.includes(group))) {
     try {
-      const found =
+      const sourceFile =
         from === undefined
           ? { bytes: await fetchSource(source, now), at: now }
-          : await fileOf(source, from)
-      if (found)
+          : await findSourceFile(source, from)
+      if (sourceFile)
         read.push({
           source,
-          ranges: source.read(found.bytes),
-          date: found.at.toISOString().slice(0, 10),
+          ranges: source.read(sourceFile.bytes),
+          date: sourceFile.at.toISOString().slice(0, 10),
         })
     } catch (error) {
       failed.push({ title: source.title, reason: errorMessage(error) })
@@ -61,33 +65,33 @@ export async function updateAddresses(options: UpdateOptions): Promise<Updated> 
   const { data, refused } = applySources(last, read, isTrusted)
   const taken = read
     .map(({ source }) => source.title)
-    .filter((title) => refused.every((one) => one.title !== title))
+    .filter((title) => refused.every((source) => source.title !== title))
   if (taken.length > 0) await replaceFile(file, encodeAddresses(data))
   return { taken, failed: [...failed, ...refused] }
 }
 
-// Readers have the whole old file or the whole new one.
+// Replaces the file atomically, because servers read it at any time.
 async function replaceFile(file: string, bytes: Buffer): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true })
-  const written = `${file}.${process.pid}`
-  const handle = await open(written, 'w', 0o644)
+  const temporaryFile = `${file}.${process.pid}`
+  const handle = await open(temporaryFile, 'w', 0o644)
   try {
     await handle.writeFile(bytes)
     await handle.sync()
   } finally {
     await handle.close()
   }
-  await rename(written, file)
+  await rename(temporaryFile, file)
 }
 
-interface FoundFile {
+interface SourceFile {
   bytes: Buffer
-  /** When it was written. */
+  /** Modification time. */
   at: Date
 }
 
-/** undefined where the folder has none, so that a folder may have some of the sources only. */
-async function fileOf(source: DataSource, folder: string): Promise<FoundFile | undefined> {
+/** Returns the source's newest file in the folder; undefined if there is none, so a folder may lack sources. */
+async function findSourceFile(source: DataSource, folder: string): Promise<SourceFile | undefined> {
   const names = (await readdir(folder)).filter((name) => name.startsWith(source.file)).sort()
   const newest = names.at(-1)
   if (newest === undefined) return undefined
@@ -99,15 +103,15 @@ const timeoutMs = 120_000
 const maxBytes = 100_000_000
 
 async function fetchSource({ url, file }: DataSource, now: Date): Promise<Buffer> {
-  if (!url) return fetchByPip(file)
+  if (!url) return downloadWithPip(file)
   const response = await fetch(url(now), { signal: AbortSignal.timeout(timeoutMs) })
   if (!response.ok || !response.body)
-    throw new Error(`${new URL(url(now)).host} answers ${response.status}`)
+    throw new Error(`${new URL(url(now)).host} returned ${response.status}`)
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body) {
     size += chunk.length
-    if (size > maxBytes) throw new Error(`it is longer than ${maxBytes} bytes`)
+    if (size > maxBytes) throw new Error(`the download is larger than ${maxBytes} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -115,12 +119,12 @@ async function fetchSource({ url, file }: DataSource, now: Date): Promise<Buffer
 
 const run = promisify(execFile)
 
-async function fetchByPip(name: string): Promise<Buffer> {
+async function downloadWithPip(name: string): Promise<Buffer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-data-'))
   try {
     const args = ['download', '--quiet', '--no-deps', '--dest', folder, name]
     await run('pip', args, { timeout: timeoutMs }).catch((cause) => {
-      throw new Error('pip, by which it is fetched, does not get it', { cause })
+      throw new Error(`pip could not download ${name}`, { cause })
     })
     const [wheel = ''] = await readdir(folder)
     return await readFile(path.join(folder, wheel))

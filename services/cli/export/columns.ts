@@ -1,6 +1,6 @@
 import { factsRecord } from '../../../projections/sessions/facts-schema.ts'
 
-/** `time` is epoch milliseconds, and `json` any value that JSON has. */
+/** Type of a column's values: `time` is epoch milliseconds, `json` any JSON value, `texts` and `integers` are lists. */
 export type ColumnKind =
   | 'text'
   | 'integer'
@@ -16,17 +16,17 @@ export interface ExportColumn {
   type: ColumnKind
 }
 
-/** By the names of the columns. What is null or missing is not known. */
+/** Values by column name; null or missing if unknown. */
 export type ExportRow = Readonly<Record<string, unknown>>
 
-/** The bytes of a file: those of `start`, of the rows in their order, and of `end`. */
+/** Encoder of a file, which is the output of `start`, then of `encode` for the rows in order, then of `end`. */
 export interface RowEncoder {
   start(): string | Uint8Array
   encode(rows: readonly ExportRow[]): string | Uint8Array
   end(): string | Uint8Array
 }
 
-/** Those of a flat row. */
+/** Returns the columns of the session facts schema. */
 export const sessionColumns = (): ExportColumn[] =>
   factsRecord().fields.map(({ name, type }) => ({
     name,
@@ -36,7 +36,7 @@ export const sessionColumns = (): ExportColumn[] =>
 
 function kindOf(avro: string): ColumnKind {
   const kind = kinds[avro]
-  if (!kind) throw new Error(`no export has the type ${avro}`)
+  if (!kind) throw new Error(`exports do not support the type ${avro}`)
   return kind
 }
 

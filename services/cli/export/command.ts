@@ -8,18 +8,14 @@ import type { ExportFlags } from './run.ts'
 export function defineExport(exporting: Command): void {
   const topics = [...new Set<string>(Object.values(eventTopics))]
   define(exporting.command('sessions'))
-    .description('One row for each session that was decided then, as read.session_facts has it')
-    .option('--open', 'also columns that organizations keep back, with the master keys', false)
+    .description('Export one row per scored session, with the columns of read.session_facts')
+    .option('--open', 'include restricted columns (needs the master keys)', false)
     .action((flags: ExportFlags) => run('sessions', flags))
   define(exporting.command('events'))
-    .description('The events of a topic that were recorded then')
+    .description('Export the events of a topic')
     .requiredOption('--topic <name>', `one of ${topics.join(', ')}`, wordOf(...topics))
     .option('--type <name>', 'only events of this type, for example SessionScored', eventType)
-    .option(
-      '--open',
-      'open what is encrypted, with the master keys; what was erased is marked',
-      false,
-    )
+    .option('--open', 'decrypt personal data (needs the master keys); erased data is marked', false)
     .action((flags: ExportFlags) => {
       requireTypeOn(flags)
       return run('events', flags)
@@ -28,19 +24,19 @@ export function defineExport(exporting: Command): void {
 
 function define(command: Command): Command {
   return command
-    .requiredOption('--out <file>', 'a new file, such as sessions.parquet')
+    .requiredOption('--out <file>', 'new file to write, such as sessions.parquet')
     .option(
       '--format <format>',
-      `one of ${exportFormats.join(', ')} (default: the extension of the file)`,
+      `one of ${exportFormats.join(', ')} (default: from the file extension)`,
       wordOf(...exportFormats),
     )
     .option(
       '--since <time>',
-      '7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z (default: from the beginning)',
+      'start time: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z (default: the beginning)',
       since,
     )
-    .option('--until <time>', 'before this time (default: now)', since)
-    .option('--organization <organization>', 'only what is its; its id or slug (default: all)')
+    .option('--until <time>', 'end time, exclusive (default: now)', since)
+    .option('--organization <organization>', 'id or slug of the organization (default: all)')
     .option('--environment <environment>', 'live or test (default: both)', wordOf('live', 'test'))
     .option(...jsonFlag)
 }

@@ -1,18 +1,18 @@
 import type { RecordedEvent } from '../../../infra/event-store/event.ts'
-import { type EventSource, eventsIn } from '../../../infra/event-store/read-events.ts'
+import { decodeEvents, type EventSource } from '../../../infra/event-store/read-events.ts'
 import type { Batch, LogRecord, Position } from '../../../infra/log/port.ts'
 import { readTopic } from '../../../infra/log/read-topic.ts'
 import { readableEvent } from '../events.ts'
 import type { ExportRow } from './columns.ts'
 import type { EventSelection, RowSink } from './selection.ts'
 
-// Records that are appended at once may be a little out of order.
-const outOfOrderMs = 60_000
+// Concurrently appended records may be out of order by up to this.
+const maxDisorderMs = 60_000
 
-// An event may have some hundred KB.
-const together = 2000
+// Bounds memory: an event can have several hundred KB.
+const rowsPerGroup = 2000
 
-/** Writes the events that the log has at the call, in the order of their partition. */
+/** Writes the events that are in the log at the call, in order within each partition. */
 export async function writeEvents(
   source: EventSource,
   selection: EventSelection,
@@ -22,7 +22,7 @@ export async function writeEvents(
   const { topic, since, until } = selection
   const [starts, ends] = await Promise.all([
     log.positionsSince(topic, since),
-    log.positionsSince(topic, until + outOfOrderMs),
+    log.positionsSince(topic, until + maxDisorderMs),
   ])
   const total = ends.reduce(
     (sum, end) => sum + Math.max(0, end.offset - offsetOf(starts, end.partition)),
@@ -34,19 +34,19 @@ export async function writeEvents(
       .map(({ partition }) => partition),
   )
   if (unfinished.size === 0) return
-  const { promise: passedEnds, resolve } = Promise.withResolvers<void>()
-  let waiting: ExportRow[] = []
+  const { promise: reachedEnds, resolve } = Promise.withResolvers<void>()
+  let pendingRows: ExportRow[] = []
   let done = 0
 
-  async function take({ partition, records }: Batch): Promise<void> {
+  async function addBatch({ partition, records }: Batch): Promise<void> {
     const end = offsetOf(ends, partition)
     const inRange = records.filter(({ offset }) => offset < end)
-    waiting = waiting.concat(
+    pendingRows = pendingRows.concat(
       await rowsOf(source, selection, { topic, partition, records: inRange }),
     )
-    if (waiting.length >= together) {
-      await add(waiting)
-      waiting = []
+    if (pendingRows.length >= rowsPerGroup) {
+      await add(pendingRows)
+      pendingRows = []
     }
     done += inRange.length
     onProgress(done, total)
@@ -58,14 +58,14 @@ export async function writeEvents(
     log,
     topic,
     from: (partition) => offsetOf(starts, partition),
-    isRead: ({ partition }) => unfinished.has(partition),
-    endsThere: true,
+    isIncluded: ({ partition }) => unfinished.has(partition),
+    stopsAtEnd: true,
     async handle(batches) {
-      for (const batch of batches) await take(batch)
+      for (const batch of batches) await addBatch(batch)
     },
   })
-  await Promise.race([passedEnds, reading.atEnd]).finally(() => reading.stop())
-  await add(waiting)
+  await Promise.race([reachedEnds, reading.atEnd]).finally(() => reading.stop())
+  await add(pendingRows)
 }
 
 const offsetOf = (positions: Position[], partition: number): number =>
@@ -73,7 +73,7 @@ const offsetOf = (positions: Position[], partition: number): number =>
 
 async function rowsOf(
   source: EventSource,
-  { since, until, organizationId, environment, type, isOpen }: EventSelection,
+  { since, until, organizationId, environment, type, decrypts }: EventSelection,
   { topic, partition, records }: Batch,
 ): Promise<ExportRow[]> {
   const selected = records.filter(
@@ -84,13 +84,13 @@ async function rowsOf(
       (environment === null || headers.environment === environment) &&
       (type === null || headers.event_type === type),
   )
-  const events = await eventsIn(source, { topic, partition, records: selected })
+  const events = await decodeEvents(source, { topic, partition, records: selected })
   const recordOf = new Map(selected.map((record) => [record.offset, record]))
-  return events.map((event) => rowOf(event, recordOf.get(event.position.offset), isOpen))
+  return events.map((event) => rowOf(event, recordOf.get(event.position.offset), decrypts))
 }
 
-function rowOf(event: RecordedEvent, record: LogRecord | undefined, isOpen: boolean): ExportRow {
-  const { type, meta, position, sealed, data } = { sealed: null, ...readableEvent(event, isOpen) }
+function rowOf(event: RecordedEvent, record: LogRecord | undefined, decrypts: boolean): ExportRow {
+  const { type, meta, position, sealed, data } = { sealed: null, ...readableEvent(event, decrypts) }
   return {
     type,
     sealed,

@@ -17,8 +17,8 @@ const encoders: Record<
 }
 
 /**
- * Writes the rows that `fill` adds, and returns how many there are. The file is called `<file>.part` until it is complete
- * and on the disk. Throws where the file exists.
+ * Writes the rows that `fill` adds and returns their number. The file is named `<file>.part` until it is complete and
+ * synced to disk. Throws if the file exists.
  */
 export async function writeExport(
   { file, format, columns }: { file: string; format: ExportFormat; columns: ExportColumn[] },
@@ -27,12 +27,12 @@ export async function writeExport(
   const part = `${file}.part`
   let count = 0
 
-  // 1. Replace what an interrupted export has left.
+  // 1. Replace the partial file of an interrupted export.
   await requireNew(file)
   await rm(part, { force: true })
   const handle = await open(part, 'wx', 0o600)
-  // False where another export to the same file has replaced it.
-  const isOurs = async () => (await find(part))?.ino === (await handle.stat()).ino
+  // False if another export to the same file has replaced it.
+  const isOurs = async () => (await statIfExists(part))?.ino === (await handle.stat()).ino
   try {
     // 2. Write the rows.
     const encoder = await encoders[format](columns)
@@ -44,9 +44,10 @@ export async function writeExport(
     await handle.appendFile(encoder.end())
     await handle.sync()
 
-    // 3. Give it its name, unless the name was taken meanwhile.
+    // 3. Rename it, unless the file was created in the meantime.
     await requireNew(file)
-    if (!(await isOurs())) throw new Error(`another export is writing ${part}. Run one at a time.`)
+    if (!(await isOurs()))
+      throw new Error(`another export is already writing ${part}: run one at a time`)
     await rename(part, file)
     return count
   } catch (error) {
@@ -58,11 +59,11 @@ export async function writeExport(
 }
 
 async function requireNew(file: string): Promise<void> {
-  if (await find(file))
-    throw new Error(`--out: ${file} exists already. Delete it, or name a new file.`)
+  if (await statIfExists(file))
+    throw new Error(`--out: ${file} already exists: delete it, or choose a new file`)
 }
 
-const find = (file: string) =>
+const statIfExists = (file: string) =>
   lstat(file).catch((error: unknown) => {
     if (systemCode(error) !== 'ENOENT') throw error
   })

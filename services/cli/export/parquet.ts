@@ -24,7 +24,7 @@ export function parquetEncoder(columns: ExportColumn[]): RowEncoder {
         columnData: columns.map(({ name, type }) => ({
           name,
           data: rows.map((row) => valueIn(type, row[name] ?? null)),
-          // They take as long as the rest, and nobody looks for a list or a document by the least and the greatest one.
+          // Min/max statistics double the time and are no use for lists and documents.
           statistics: !['json', 'texts', 'integers'].includes(type),
         })),
         rowGroupSize: rows.length,
@@ -49,7 +49,7 @@ type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]['schema'][nu
 const text: Partial<SchemaElement> = { type: 'BYTE_ARRAY', converted_type: 'UTF8' }
 const integer: Partial<SchemaElement> = { type: 'INT32' }
 
-// By the older names of types, which every reader knows; by the newer ones DuckDB reads a time with a zone.
+// Uses the legacy converted types, which every reader supports; with logical types, DuckDB adds a time zone to times.
 const leaves: Record<ColumnKind, Partial<SchemaElement>> = {
   text,
   integer,
@@ -61,7 +61,7 @@ const leaves: Record<ColumnKind, Partial<SchemaElement>> = {
   integers: integer,
 }
 
-// A list has three levels, so that null and an empty one differ (parquet-format, "LogicalTypes.md", lists).
+// Lists have three levels, so that null and empty differ (parquet-format, "LogicalTypes.md", lists).
 function elementsOf({ name, type }: ExportColumn): SchemaElement[] {
   const leaf = leaves[type]
   if (type !== 'texts' && type !== 'integers')

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { createSkips } from '../../../infra/event-store/skips.ts'
+import { countText } from '../../../infra/text.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
 import type { Environment } from '../../../schemas/events.ts'
 import { withStores } from '../operator/core.ts'
@@ -43,7 +44,7 @@ export function runExport(
           ? (await requireOrganization(pool, flags.organization)).id
           : null,
         environment: flags.environment ?? null,
-        isOpen: flags.open,
+        decrypts: flags.open,
       }
       let bar: ReturnType<typeof progressBar> | undefined
       const onProgress = (done: number, total: number) => {
@@ -64,7 +65,7 @@ export function runExport(
       const [since, until] = [iso(selection.since), iso(selection.until)]
       return {
         data: { what, format, file: path.resolve(file), since, until, rows },
-        text: `${rows} ${what} in ${path.resolve(file)}.`,
+        text: `Wrote ${countText(rows, what.slice(0, -1))} to ${path.resolve(file)}.`,
       }
     },
     { opensKeys: flags.open, isReadOnly: true },

@@ -3,12 +3,12 @@ import type { ExportRow } from './columns.ts'
 export interface ExportSelection {
   /** Epoch milliseconds. */
   since: number
-  /** Not included. */
+  /** Exclusive. */
   until: number
   organizationId: string | null
   environment: string | null
-  /** With what is opened by the master keys. */
-  isOpen: boolean
+  /** Includes data that needs the master keys: decrypted event fields, restricted columns of sessions. */
+  decrypts: boolean
 }
 
 export interface EventSelection extends ExportSelection {
@@ -17,8 +17,8 @@ export interface EventSelection extends ExportSelection {
 }
 
 export interface RowSink {
-  /** Writes rows to the file: a row group of Parquet for each call. */
+  /** Writes rows to the file; in Parquet, each call writes a row group. */
   add(rows: readonly ExportRow[]): Promise<void>
-  /** Gets how many sessions or offsets were read, of how many. */
+  /** Reports the number of sessions or log offsets read so far. */
   onProgress(done: number, total: number): void
 }

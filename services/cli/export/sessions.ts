@@ -1,33 +1,33 @@
 import type pg from 'pg'
 import { selectFacts } from '../../../projections/sessions/facts-schema.ts'
-import { openedSessionFacts } from '../../../projections/sessions/session-facts.ts'
+import { unrestrictedSessionFacts } from '../../../projections/sessions/session-facts.ts'
 import { readByCursor } from '../cursor.ts'
 import type { ExportSelection, RowSink } from './selection.ts'
 
-// A smaller row group is slower to read.
-const together = 10_000
+// Smaller Parquet row groups are slower to read.
+const rowsPerGroup = 10_000
 
-/** Writes the rows as they are at one moment, in the order of their ids. */
+/** Writes the rows of a single snapshot, ordered by session id. */
 export async function writeSessions(
   pool: pg.Pool,
   selection: ExportSelection,
   { add, onProgress }: RowSink,
 ): Promise<void> {
-  const { since, until, organizationId, environment, isOpen } = selection
-  const chosen = `from ${isOpen ? `(${openedSessionFacts('read')})` : 'read.session_facts'} f
+  const { since, until, organizationId, environment, decrypts } = selection
+  const source = `from ${decrypts ? `(${unrestrictedSessionFacts('read')})` : 'read.session_facts'} f
     where evaluated_at_ms >= $1 and evaluated_at_ms < $2
       and ($3::text is null or organization_id = $3) and ($4::text is null or environment = $4)`
   const values = [since, until, organizationId, environment]
   const { rows: counts } = await pool.query<{ total: number }>(
-    `select count(*)::float8 as total ${chosen}`,
+    `select count(*)::float8 as total ${source}`,
     values,
   )
-  const text = `select ${selectFacts('f')} ${chosen} order by session_id`
+  const text = `select ${selectFacts('f')} ${source} order by session_id`
   let done = 0
   for await (const rows of readByCursor<Record<string, unknown>>(
     pool,
     { text, values },
-    together,
+    rowsPerGroup,
   )) {
     for (const row of rows)
       if (typeof row.repeats === 'string') row.repeats = JSON.parse(row.repeats)

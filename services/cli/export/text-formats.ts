@@ -1,8 +1,10 @@
-import { harmlessCell } from '../../../infra/spreadsheet.ts'
+import { escapeCell } from '../../../infra/spreadsheet.ts'
 import type { ColumnKind, ExportColumn, RowEncoder } from './columns.ts'
 
-/** Encodes rows as CSV (RFC 4180): null is nothing, an empty text is `""`, a list is JSON, and a
- * text that a spreadsheet would run has an apostrophe before it. */
+/**
+ * Encodes rows as CSV (RFC 4180). Null is an empty field, empty text is `""`, lists are JSON, and text that a spreadsheet
+ * would run as a formula gets a leading apostrophe.
+ */
 export const csvEncoder = (columns: ExportColumn[]): RowEncoder => ({
   start: () => csvLine(columns.map(({ name }) => name)),
   encode: (rows) =>
@@ -19,12 +21,12 @@ function csvField(type: ColumnKind, value: unknown): string {
     typeof plain === 'object' || type === 'json'
       ? JSON.stringify(plain)
       : type === 'text'
-        ? harmlessCell(String(plain))
+        ? escapeCell(String(plain))
         : String(plain)
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** Encodes rows as lines of JSON, each an object with all columns. */
+/** Encodes rows as JSON lines, each an object with all columns. */
 export const jsonLinesEncoder = (columns: ExportColumn[]): RowEncoder => ({
   start: () => '',
   encode: (rows) =>

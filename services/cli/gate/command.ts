@@ -22,15 +22,15 @@ function registerVerification(gate: Command): void {
   gate
     .command('verify')
     .description(
-      'Vouch for the name, website, domain and logo of a service; a change of one of them ends that',
+      'Verify the name, website, domain and logo of a service; changing one of them revokes the verification',
     )
-    .argument('<service>', 'its id')
-    .option('--withdraw', 'vouch for it no more, and end the verification of its domain', false)
+    .argument('<service>', 'service id')
+    .option('--withdraw', 'revoke the verification of the service and of its domain', false)
     .option(...jsonFlag)
     .action((serviceId: string, options: OperatorOptions & { withdraw: boolean }) =>
       operate(options, async (core) => {
         if (serviceId === systemServiceId)
-          throw new Error(`${serviceId} is built in, and always verified.`)
+          throw new Error(`${serviceId} is built in and always verified.`)
         await verifyService(asOperator(core, 'gate verify'), {
           serviceId,
           verified: !options.withdraw,
@@ -45,8 +45,8 @@ function registerVerification(gate: Command): void {
 function registerErasure(gate: Command): void {
   gate
     .command('erase')
-    .description('Erase who asked for a signup or login, and who approved it; the account stays')
-    .argument('<id>', 'of an account (gacct_...), or of a signup or login (gate_...)')
+    .description('Erase who requested and who approved a signup or login; the account is kept')
+    .argument('<id>', 'id of an account (gacct_...), or of a signup or login (gate_...)')
     .option(...jsonFlag)
     .action((id: string, options: OperatorOptions) =>
       operate(options, async (core) => {
@@ -55,7 +55,7 @@ function registerErasure(gate: Command): void {
         const [first] = sessions
         if (!first)
           throw new ApiError('request.not_found', {
-            message: 'No Gate account or session has this id.',
+            message: 'No Gate account, signup or login has this id.',
           })
         await eraseGateSession({ ...asOperator(core, 'gate erase'), ownOrganizationId }, first.id)
         const ids = sessions.map((session) => session.id)

@@ -7,12 +7,12 @@ import { port, wordOf } from '../arguments.ts'
 import { noCredentials, readCredentials } from '../credentials.ts'
 import { errorText } from '../failure.ts'
 import { runUntilSignal } from '../lifetime.ts'
-import { type LoopbackAnswer, type LoopbackRequest, serveLoopback } from '../loopback-server.ts'
+import { type LoopbackRequest, type LoopbackResponse, serveLoopback } from '../loopback-server.ts'
 import { asOperator, withCore } from '../operator/operate.ts'
 import { failureText } from '../signup/failure.ts'
 import { serviceId } from '../signup/settings.ts'
 import { printable } from '../tables.ts'
-import { typed } from '../typed.ts'
+import { commandLine } from '../typed.ts'
 import { readTarget, type Target } from '../webhooks/target.ts'
 import {
   type Accounts,
@@ -36,13 +36,15 @@ export function registerDevIntegrator(gate: Command): void {
   const command = gate.command('dev-integrator')
   const id = serviceId({ command, of: "option '--service-id <id>'" })
   command
-    .description('Run a sample service to sign up for, beside a running tidegate dev, until Ctrl-C')
-    .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
-    .option('--service-id <id>', 'what agents sign up for', id, 'demo-service')
-    .option('--name <name>', 'as people see it', 'Demo Service')
+    .description(
+      'Run a sample service to sign up for (needs a running tidegate dev); stop it with Ctrl-C',
+    )
+    .option('--port <n>', 'port to listen on; 0 picks a free one', port, 0)
+    .option('--service-id <id>', 'id that agents sign up for', id, 'demo-service')
+    .option('--name <name>', 'display name', 'Demo Service')
     .option(
       '--fail <how>',
-      `instead of credentials: ${failures.join(', ')}`,
+      `failure to simulate instead of delivering credentials: ${failures.join(', ')}`,
       wordOf(...failures),
       'never',
     )
@@ -66,50 +68,52 @@ async function startIntegrator(flags: Flags, undo: AsyncDisposableStack): Promis
   const accounts = createAccounts(createRandom())
   const server = await serveLoopback({
     port: flags.port,
-    answer: async (request) =>
-      answer(request, { flags, target, accounts, secret: await registered }),
+    handle: async (request) =>
+      handleRequest(request, { flags, target, accounts, secret: await registered }),
   }).catch((error: unknown) => {
     if (systemCode(error) !== 'EADDRINUSE') throw error
-    const message = `Port ${flags.port} is in use: name another with --port, or leave it out for a free one.`
+    const message = `Port ${flags.port} is in use: choose another with --port, or omit --port to pick a free one.`
     throw new Error(message, { cause: error })
   })
   undo.defer(server.close)
   const service = { serviceId, name, url: server.url }
   resolve(await registerSampleService(target, service))
-  await vouchFor(serviceId).catch((error: unknown) =>
-    tell(`${serviceId} is not verified, so its page asks more: ${errorText(error)}`),
+  await verifySampleService(serviceId).catch((error: unknown) =>
+    print(
+      `Could not verify ${serviceId}, so its consent page asks for more confirmation: ${errorText(error)}`,
+    ),
   )
-  undo.defer(() => hideService(target, service).catch((error: unknown) => tell(errorText(error))))
-  tell(`${serviceId} listens on ${server.url}; Ctrl-C ends it.`)
-  tell(`To sign up for it: ${typed('signup', serviceId)}\n`)
+  undo.defer(() => hideService(target, service).catch((error: unknown) => print(errorText(error))))
+  print(`${serviceId} is listening on ${server.url}; press Ctrl-C to stop.`)
+  print(`Sign up with: ${commandLine('signup', serviceId)}\n`)
 }
 
-// Whoever runs this operates the running server, and may verify a service. Each start has to, because another address
-// ends the verification.
-async function vouchFor(serviceId: string): Promise<void> {
+// The user of this command is the operator of the server, who may verify services. Must be repeated at each start,
+// because a new URL revokes the verification.
+async function verifySampleService(serviceId: string): Promise<void> {
   await withCore((core) =>
     verifyService(asOperator(core, 'gate dev-integrator'), { serviceId, verified: true }),
   )
 }
 
-async function answer(
+async function handleRequest(
   request: LoopbackRequest,
   {
     flags,
     target,
-    ...running
+    ...approval
   }: { flags: Flags; target: Target; accounts: Accounts; secret: string },
-): Promise<LoopbackAnswer> {
+): Promise<LoopbackResponse> {
   const { pathname, searchParams } = new URL(request.url, target.baseUrl)
   const { serviceId, fail, name } = flags
   const route = `${request.method} ${pathname}`
   if (route === 'POST /webhook')
-    return answerApproval(request, { ...running, serviceId, fail, tell })
+    return answerApproval(request, { ...approval, serviceId, fail, print })
   if (route === 'GET /auth/gate')
-    return answerLogin(searchParams.get('code') ?? '', { ...target, tell })
-  const known = ['GET /', 'GET /docs', 'GET /terms', 'GET /privacy'].includes(route)
-  const text = known ? frontPage : 'There is no such page.'
-  return page(known ? 200 : 404, { title: name, text })
+    return answerLogin(searchParams.get('code') ?? '', { ...target, print })
+  const isPage = ['GET /', 'GET /docs', 'GET /terms', 'GET /privacy'].includes(route)
+  const text = isPage ? frontPage : 'Page not found.'
+  return page(isPage ? 200 : 404, { title: name, text })
 }
 
-const tell = (line: string) => console.log(printable(line))
+const print = (line: string) => console.log(printable(line))

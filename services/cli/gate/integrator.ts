@@ -6,8 +6,8 @@ import { deliveryRequestSchema, sealEnvelope } from '../../../infra/wire/deliver
 import { envPrefixOf } from '../../../infra/wire/gate.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
 import { verifySignature } from '../../../infra/wire/webhooks/signature.ts'
-import { askServer } from '../ask-server.ts'
-import type { LoopbackAnswer, LoopbackRequest } from '../loopback-server.ts'
+import { requestServer } from '../ask-server.ts'
+import type { LoopbackRequest, LoopbackResponse } from '../loopback-server.ts'
 
 const signupSchema = z.object({
   service_id: z.string(),
@@ -29,37 +29,38 @@ interface ApprovalOptions {
   serviceId: string
   secret: string
   fail: Failure
-  tell(line: string): void
+  print(line: string): void
 }
 
+/** Handles the webhook of an approved signup: returns encrypted credentials, or the failure to simulate. */
 export async function answerApproval(
   { headers, body }: Pick<LoopbackRequest, 'headers' | 'body'>,
-  { accounts, serviceId, secret, fail, tell }: ApprovalOptions,
-): Promise<LoopbackAnswer> {
+  { accounts, serviceId, secret, fail, print }: ApprovalOptions,
+): Promise<LoopbackResponse> {
   const verification = verifySignature({ headers, body, secrets: [secret], now: Date.now() })
   if (!verification.valid) {
-    tell(`A request to the webhook was refused: ${verification.problem}`)
+    print(`Rejected a webhook request: ${verification.problem}`)
     return { status: 401 }
   }
   const signup = eventSchema.safeParse(parsedJson(body)).data?.data
   if (signup?.service_id !== serviceId) return { status: 422 }
-  if (fail !== 'never') return failure(signup, { fail, tell })
+  if (fail !== 'never') return simulateFailure(signup, { fail, print })
   const { isNew, envelope } = accounts.open(signup)
   const { gate_session_id, gate_account_id, account_name } = signup
-  tell(
-    `${gate_session_id}: ${isNew ? 'a new account' : 'again'}, ${gate_account_id} "${account_name}"`,
+  print(
+    `${gate_session_id}: ${isNew ? 'created account' : 'repeated request for account'} ${gate_account_id} "${account_name}"`,
   )
   const json = JSON.stringify({ encrypted_delivery: envelope })
   return { status: 200, headers: { 'content-type': 'application/json' }, body: json }
 }
 
-function failure(
+function simulateFailure(
   { gate_session_id }: ApprovedSignup,
-  { fail, tell }: Pick<ApprovalOptions, 'fail' | 'tell'>,
-): LoopbackAnswer | Promise<LoopbackAnswer> {
-  tell(`${gate_session_id}: fails as --fail says (${fail})`)
+  { fail, print }: Pick<ApprovalOptions, 'fail' | 'print'>,
+): LoopbackResponse | Promise<LoopbackResponse> {
+  print(`${gate_session_id}: simulating a failure (--fail ${fail})`)
   if (fail === 'timeout') return new Promise(() => {})
-  if (fail === 'garbage') return { status: 200, body: 'this is no JSON' }
+  if (fail === 'garbage') return { status: 200, body: 'this is not JSON' }
   return { status: fail === '500' ? 500 : 403 }
 }
 
@@ -73,15 +74,15 @@ export type Accounts = ReturnType<typeof createAccounts>
 export function createAccounts(random: Random) {
   const keys = new Map<string, string>()
   return {
-    /** Sealed credentials of the signup's account, made the first time; `isNew` says which it was. */
+    /** Returns the sealed credentials of the signup's account; `isNew` is true if this call created them. */
     open({ gate_session_id, gate_account_id, service_id, delivery }: ApprovedSignup) {
-      const known = keys.get(gate_session_id)
-      const key = known ?? `demo_${random(24).toString('base64url')}`
+      const existing = keys.get(gate_session_id)
+      const key = existing ?? `demo_${random(24).toString('base64url')}`
       keys.set(gate_session_id, key)
       const names = variableNames(service_id)
       const outputs = { [names.apiKey]: key, [names.accountId]: gate_account_id }
       return {
-        isNew: known === undefined,
+        isNew: existing === undefined,
         envelope: sealEnvelope({ version: 1, outputs }, { delivery, random }),
       }
     },
@@ -90,27 +91,27 @@ export function createAccounts(random: Random) {
 
 const loginSchema = z.object({ gate_account_id: z.string(), account_name: z.string() })
 
-/** The page behind `dashboard_login_url`: exchanges the code for the account, which is logged in with that. */
+/** Serves `dashboard_login_url`: exchanges the code for the account, and returns a page that says who is logged in. */
 export async function answerLogin(
   code: string,
-  { baseUrl, secretKey, tell }: { baseUrl: string; secretKey: string; tell(line: string): void },
-): Promise<LoopbackAnswer> {
+  { baseUrl, secretKey, print }: { baseUrl: string; secretKey: string; print(line: string): void },
+): Promise<LoopbackResponse> {
   const request = { baseUrl, method: 'POST', path: '/v1/gate/login-sessions/consume' } as const
   try {
-    const account = await askServer({
+    const account = await requestServer({
       ...request,
       bearer: secretKey,
       body: { code },
       schema: loginSchema,
     })
-    tell(`${account.gate_account_id} "${account.account_name}" has logged in`)
+    print(`${account.gate_account_id} "${account.account_name}" logged in`)
     return page(200, {
       title: `Logged in as ${account.account_name}`,
       text: account.gate_account_id,
     })
   } catch (error) {
-    const why = error instanceof ApiError ? error.message : 'The server does not answer.'
-    tell(`A login failed: ${why}`)
+    const why = error instanceof ApiError ? error.message : 'The server is not responding.'
+    print(`Login failed: ${why}`)
     return page(403, { title: 'Not logged in', text: why })
   }
 }
@@ -118,7 +119,7 @@ export async function answerLogin(
 export function page(
   status: number,
   { title, text }: { title: string; text: string },
-): LoopbackAnswer {
+): LoopbackResponse {
   const [heading, body] = [escapeHtml(title), escapeHtml(text)]
   return {
     status,
@@ -126,7 +127,7 @@ export function page(
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       'cache-control': 'no-store',
-      // The address has a code in it.
+      // The URL contains the login code.
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     },

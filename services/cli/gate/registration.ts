@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { directType } from '../../../infra/wire/webhooks/direct-call.ts'
-import { askServer } from '../ask-server.ts'
-import { disableOwnEndpoint, ownEndpoint } from '../webhooks/own-endpoint.ts'
+import { requestServer } from '../ask-server.ts'
+import { disableEndpoint, ensureEndpoint } from '../webhooks/own-endpoint.ts'
 import type { Target } from '../webhooks/target.ts'
 import { variableNames } from './integrator.ts'
 
 export interface SampleService {
   serviceId: string
   name: string
-  /** Where it listens, with a slash at its end. */
+  /** URL it listens on, with a trailing slash. */
   url: string
 }
 
@@ -22,24 +22,28 @@ const serviceSchema = z.object({
 export const frontPage = 'A sample service for development.'
 
 /**
- * Registers the service and its webhook endpoint, or gives those of the last time the present address. Each service has
- * an endpoint of its own, which is changed only where the service may be. Returns the signing secret.
+ * Registers the service and its webhook endpoint, or updates the URLs of those from the previous run. Returns the signing
+ * secret. Throws if the service is disabled or runs elsewhere, before its endpoint is changed.
  */
 export async function registerSampleService(
   target: Target,
   service: SampleService,
 ): Promise<string> {
   const { serviceId } = service
-  const known = await find(target, serviceId)
-  if (known?.status === 'disabled')
+  const existing = await findRegistered(target, serviceId)
+  if (existing?.status === 'disabled')
     throw new Error(
-      `The service ${serviceId} was disabled for good: name another with --service-id.`,
+      `The service ${serviceId} is permanently disabled: choose another with --service-id.`,
     )
-  if (known?.discoverable && known.website !== service.url && (await isRunning(known.website)))
+  if (
+    existing?.discoverable &&
+    existing.website !== service.url &&
+    (await isRunning(existing.website))
+  )
     throw new Error(
-      `${serviceId} runs already, on ${known.website}: name another with --service-id.`,
+      `${serviceId} is already running on ${existing.website}: choose another with --service-id.`,
     )
-  const { endpointId, signingSecret } = await ownEndpoint(
+  const { endpointId, signingSecret } = await ensureEndpoint(
     target,
     { url: `${service.url}webhook`, eventTypes: [directType] },
     {
@@ -48,29 +52,33 @@ export async function registerSampleService(
     },
   )
   const changes = { ...definition(service), webhook_endpoint_id: endpointId }
-  if (known) await change(target, serviceId, changes)
+  if (existing) await updateService(target, serviceId, changes)
   else
-    await ask(target, { method: 'POST', path: '', body: { id: serviceId, ...changes } }).catch(
-      async (error) => {
-        await disableOwnEndpoint(target, endpointId).catch(() => {})
-        throw error
-      },
-    )
+    await requestServices(target, {
+      method: 'POST',
+      path: '',
+      body: { id: serviceId, ...changes },
+    }).catch(async (error) => {
+      await disableEndpoint(target, endpointId).catch(() => {})
+      throw error
+    })
   return signingSecret
 }
 
 export async function hideService(target: Target, { serviceId }: SampleService): Promise<void> {
-  await change(target, serviceId, { discoverable: false })
+  await updateService(target, serviceId, { discoverable: false })
 }
 
-function find(target: Target, serviceId: string) {
-  return ask(target, { method: 'GET', path: `/${serviceId}` }).catch((error: unknown) => {
-    if (error instanceof ApiError && error.status === 404) return undefined
-    throw error
-  })
+function findRegistered(target: Target, serviceId: string) {
+  return requestServices(target, { method: 'GET', path: `/${serviceId}` }).catch(
+    (error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return undefined
+      throw error
+    },
+  )
 }
 
-// Whether another of these commands listens there; one that was killed has left its address behind.
+// Returns true if another dev-integrator listens there. A killed one leaves its URL registered.
 async function isRunning(website: string): Promise<boolean> {
   if (!website.startsWith('http://127.0.0.1:')) return false
   const page = await fetch(website, { signal: AbortSignal.timeout(2000) }).then(
@@ -80,15 +88,15 @@ async function isRunning(website: string): Promise<boolean> {
   return page.includes(frontPage)
 }
 
-function change(target: Target, serviceId: string, body: object) {
-  return ask(target, { method: 'PATCH', path: `/${serviceId}`, body })
+function updateService(target: Target, serviceId: string, body: object) {
+  return requestServices(target, { method: 'PATCH', path: `/${serviceId}`, body })
 }
 
-function ask(
+function requestServices(
   { baseUrl, secretKey: bearer }: Target,
   { path, ...request }: { method: 'GET' | 'POST' | 'PATCH'; path: string; body?: object },
 ) {
-  return askServer({
+  return requestServer({
     ...request,
     baseUrl,
     bearer,
@@ -103,7 +111,7 @@ function definition({ serviceId, name, url }: SampleService) {
   const names = variableNames(serviceId)
   return {
     name,
-    description: 'A sample service on this machine, whose accounts are good for nothing.',
+    description: 'A sample service on this machine. Its accounts do nothing.',
     website: url,
     discoverable: true,
     docs_url: `${url}docs`,

@@ -15,12 +15,12 @@ interface Flags extends OperatorOptions {
 export function agentDirectoriesCommand(org: Command): void {
   organizationCommand(
     org,
-    { name: 'agents', does: 'Show or change the directories of keys whose agents it trusts' },
+    { name: 'agents', description: 'Show or change the trusted key directories of signed agents' },
     async (core, organizationId, { add, name, remove }: Flags) => {
       const deps = asOperator(core, 'org agents')
       const about = { organizationId, by: 'operator' } as const
       if (name !== undefined && add === undefined)
-        throw new Error('--name needs --add: it is the name of the directory that is added')
+        throw new Error('--name needs --add: it names the directory that is added')
       if (add !== undefined) await addAgentDirectory(deps, { ...about, domain: add, name })
       if (remove !== undefined) await removeAgentDirectory(deps, { ...about, domain: remove })
       const directories = await findAgentDirectories(core.pool, organizationId)
@@ -37,9 +37,12 @@ export function agentDirectoriesCommand(org: Command): void {
   )
     .option(
       '--add <domain>',
-      'trust who signs with its keys, as agent.example; an added one gets the name',
+      'trust agents that sign with the keys of this domain, such as agent.example; repeat to rename',
     )
-    .option('--name <name>', 'what sessions call them, 1-100 characters (default: the domain)')
-    .option('--remove <domain>', 'trust them no more')
+    .option(
+      '--name <name>',
+      'name of its agents in sessions, 1-100 characters (default: the domain)',
+    )
+    .option('--remove <domain>', 'stop trusting this domain')
     .option(...jsonFlag)
 }

@@ -1,19 +1,16 @@
 import type { Command } from 'commander'
 import { auditJson, readAuditLog } from '../../organizations/audit-log.ts'
-import { atMost, jsonFlag, since } from '../arguments.ts'
+import { jsonFlag, listLimit, since } from '../arguments.ts'
 import { tableOf, timeText } from '../tables.ts'
 import { type OperatorOptions, operate, requireOrganization } from './operate.ts'
 
 export function defineAudit(audit: Command): void {
   audit
-    .option(
-      '--organization <organization>',
-      'only what happened in it; its id or slug (default: all)',
-    )
-    .option('--limit <n>', 'how many at most', atMost, 100)
+    .option('--organization <organization>', 'id or slug of the organization (default: all)')
+    .option('--limit <n>', 'maximum number of entries', listLimit, 100)
     .option(
       '--since <time>',
-      'only what happened from this time on: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
+      'only entries since: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
       since,
     )
     .option(...jsonFlag)

@@ -3,7 +3,7 @@ import { organizationFor } from '../../../infra/access/organization.ts'
 import { asId } from '../../../infra/ids.ts'
 import { characterCount, isPlainText } from '../../../infra/text.ts'
 import type { Environment } from '../../../schemas/events.ts'
-import { makeLoginLink } from '../../console/commands.ts'
+import { createLoginLink } from '../../console/commands.ts'
 import { type ConsoleRole, roleNames } from '../../console/decide.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { consoleUrlOf } from '../../server/http.ts'
@@ -23,11 +23,11 @@ interface LoginFlags extends OperatorOptions {
   url?: string
 }
 
-export function defineConsole(consoles: Command): void {
-  const login = consoles
+export function defineConsole(command: Command): void {
+  const login = command
     .command('login')
-    .description('Print a link that logs in once, within five minutes')
-    .argument('<organization>', 'its id or slug')
+    .description('Print a single-use login link that is valid for five minutes')
+    .argument('<organization>', 'organization id or slug')
     .requiredOption('--role <role>', roleNames.join(', '), wordOf(...roleNames))
     .requiredOption(
       '--environment <environment>',
@@ -36,13 +36,13 @@ export function defineConsole(consoles: Command): void {
     )
     .requiredOption(
       '--name <name>',
-      'who logs in, 1-120 characters; on no log, and deleted after 30 days',
+      'name of the person who logs in, 1-120 characters; not on the event log, deleted after 30 days',
       name,
     )
   login
     .option(
       '--url <url>',
-      'where the console is (default: PUBLIC_URL)',
+      'URL of the console (default: PUBLIC_URL)',
       baseUrl({ command: login, flag: '--url <url>' }),
     )
     .option(...jsonFlag)
@@ -57,23 +57,23 @@ async function loginOutcome(
 ): Promise<CommandOutcome> {
   const { id } = organizationFor(await requireOrganization(core.pool, organization), 'key')
   const environments: Environment[] = environment === 'both' ? ['live', 'test'] : [environment]
-  const rights = { organizationId: asId('org', id), role, environments, name }
-  const link = await makeLoginLink(core, {
-    ...rights,
-    consoleUrl: url ?? (await settingsUrl(core)),
+  const loginLink = { organizationId: asId('org', id), role, environments, name }
+  const link = await createLoginLink(core, {
+    ...loginLink,
+    consoleUrl: url ?? (await defaultConsoleUrl(core)),
   })
   return { data: { object: 'console_link', url: link, role, environments, name }, text: link }
 }
 
-async function settingsUrl({ config }: Core): Promise<string> {
-  const known =
+async function defaultConsoleUrl({ config }: Core): Promise<string> {
+  const publicUrl =
     config.PUBLIC_URL ?? (config.DATABASE_URL ? undefined : (await readCredentials())?.base_url)
-  if (known || config.CONSOLE_PORT) return consoleUrlOf(config, known ?? '')
-  throw new Error('PUBLIC_URL is not set: name the address of the console with --url.')
+  if (publicUrl || config.CONSOLE_PORT) return consoleUrlOf(config, publicUrl ?? '')
+  throw new Error('PUBLIC_URL is not set: pass the URL of the console with --url.')
 }
 
 function name(text: string): string {
   const trimmed = text.trim()
   if (trimmed !== '' && characterCount(trimmed) <= 120 && isPlainText(trimmed)) return trimmed
-  throw new InvalidArgumentError('It must have 1-120 characters, and no control characters.')
+  throw new InvalidArgumentError('It must be 1-120 characters, without control characters.')
 }

@@ -18,10 +18,10 @@ import {
 } from '../../server/dependencies.ts'
 
 /**
- * Opens the database and log in the settings; without DATABASE_URL the database of a running `tidegate dev` in
- * DATA_DIR. Logs go to standard error, so that output can be piped.
+ * Opens the database and the log in the settings. Without DATABASE_URL, uses the database of the `tidegate dev` that runs
+ * in DATA_DIR. Logs go to standard error, so that output can be piped.
  */
-export async function openOperatorCore(options: Pick<CoreOptions, 'holdsLog'> = {}): Promise<Core> {
+export async function openOperatorCore(options: Pick<CoreOptions, 'logClaim'> = {}): Promise<Core> {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   return openCore({
     ...options,
@@ -36,24 +36,24 @@ export async function openOperatorCore(options: Pick<CoreOptions, 'holdsLog'> = 
 }
 
 export type Stores = Pick<Core, 'config' | 'pool' | 'log' | 'codec' | 'logger'> & {
-  /** Without the master keys there are none. */
+  /** Undefined without the master keys. */
   dataKeys: DataKeys | undefined
 }
 
 interface StoreOptions {
-  /** `ifThere` = where there are no master keys, what is encrypted stays closed. */
-  opensKeys?: boolean | 'ifThere'
-  /** Postgres refuses every write. */
+  /** Requires the master keys, to decrypt personal data. `ifSet`: without them, data stays encrypted. */
+  opensKeys?: boolean | 'ifSet'
+  /** Makes Postgres reject every write. */
   isReadOnly?: boolean
-  /** Nothing is written to the log, and no table is made for it. */
+  /** Writes nothing to the log, and doesn't create its tables. */
   isLogReadOnly?: boolean
-  /** Only errors of the log are printed: the caller says that it does not answer. */
+  /** Prints no warnings of the log, because the caller reports outages. */
   logsErrorsOnly?: boolean
 }
 
 /**
- * Opens the log and the database of the settings as they are: makes nothing, and needs no master keys but to open what is
- * encrypted.
+ * Runs `work` with the database and the log in the settings, and closes them. Creates nothing in them, and needs the
+ * master keys only to decrypt.
  */
 export async function withStores<T>(
   work: (stores: Stores) => Promise<T>,
@@ -72,12 +72,12 @@ export async function withStores<T>(
   const pool = createPool({ url, applicationName: 'tidegate command', settings })
   stack.defer(() => pool.end())
   await refusePooler(pool)
-  const ofLog = logsErrorsOnly ? logger.child({}, { level: 'error' }) : logger
-  const log = await openLog({ config, pool, url, logger: ofLog, isReadOnly: isLogReadOnly })
+  const logLogger = logsErrorsOnly ? logger.child({}, { level: 'error' }) : logger
+  const log = await openLog({ config, pool, url, logger: logLogger, isReadOnly: isLogReadOnly })
   stack.defer(() => log.close())
   const random = createRandom()
-  const opened = await masterKeysFor(config, opensKeys)
-  const keyring = opened === undefined ? undefined : createKeyring(opened)
+  const masterKeys = await masterKeysFor(config, opensKeys)
+  const keyring = masterKeys === undefined ? undefined : createKeyring(masterKeys)
   if (keyring) await refuseOtherMasterKeys(pool, keyring)
   const dataKeys = keyring && createDataKeys({ pool, random, clock: Date.now, keyring })
   const codec = await openCodec(config, { logger, sealing: dataKeys && { random, keys: dataKeys } })
@@ -86,13 +86,13 @@ export async function withStores<T>(
 
 async function masterKeysFor(config: Config, opensKeys: StoreOptions['opensKeys']) {
   if (!opensKeys) return undefined
-  return opensKeys === 'ifThere' ? masterKeysOf(config, () => undefined) : masterKeysOf(config)
+  return opensKeys === 'ifSet' ? masterKeysOf(config, () => undefined) : masterKeysOf(config)
 }
 
-/** `otherwise` is for where none are set and no development files are there; those that are set and fail are an error. */
+/** Returns the master keys, or the result of `otherwise` if none are set. Throws if they are set but cannot be read. */
 async function masterKeysOf<T = never>(config: Config, otherwise?: () => T): Promise<string | T> {
-  const set = await readMasterKeys(config)
-  return set ?? developmentFile(config, 'master-keys').catch(otherwise)
+  const masterKeys = await readMasterKeys(config)
+  return masterKeys ?? developmentFile(config, 'master-keys').catch(otherwise)
 }
 
 const databaseUrlOf = async (config: Config): Promise<string> =>
@@ -107,7 +107,7 @@ async function developmentFile(
     const setting = name === 'database-url' ? 'DATABASE_URL' : 'TIDEGATE_MASTER_KEYS'
     throw new Error(
       `${setting} is not set, and DATA_DIR (${dataDir}) has no file ${name}: start tidegate dev first, or set ` +
-        'DATA_DIR to where a running one keeps its files.',
+        'DATA_DIR to the data directory of a running one.',
     )
   })
   return text.trim()

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import { countText } from '../../../infra/text.ts'
 import { findDataExpiration, findDataPolicy } from '../../../projections/policies/queries.ts'
-import { defaultHidden } from '../../../projections/sessions/session-facts.ts'
+import { defaultHiddenFacts } from '../../../projections/sessions/session-facts.ts'
 import { factsTopic, prepareFactsTopic } from '../../facts/topic.ts'
 import { setDataPolicy } from '../../organizations/data-policies.ts'
 import { retentionOf as retentionDays } from '../../organizations/decide-data-policy.ts'
@@ -32,54 +33,61 @@ interface Flags extends OperatorOptions {
 export function policyCommand(org: Command): void {
   organizationCommand(
     org,
-    { name: 'policy', does: 'Show or set what is recorded of its visitors, and for how many days' },
+    {
+      name: 'policy',
+      description: 'Show or set which visitor data is recorded and for how many days',
+    },
     async (
       core,
       organizationId,
       { addresses, minimalMode, hiddenFacts, facts, ...flags }: Flags,
     ) => {
       const changes = {
-        session_days: stored(flags.sessions),
-        decision_days: stored(flags.decisions),
-        visitor_days: stored(flags.visitors),
-        webhook_days: stored(flags.webhooks),
+        session_days: storedDays(flags.sessions),
+        decision_days: storedDays(flags.decisions),
+        visitor_days: storedDays(flags.visitors),
+        webhook_days: storedDays(flags.webhooks),
         shortens_addresses: addresses && addresses === 'short',
         allows_minimal_mode: minimalMode && minimalMode === 'allow',
         hidden_facts: hiddenFacts,
         facts_topic: facts && facts === 'on',
       }
-      // Where it cannot be made, nothing is promised.
+      // Create the topic first: if that fails, the policy stays unchanged.
       if (facts === 'on') await prepareFactsTopic(core)
       await setDataPolicy(asOperator(core, 'org policy'), { organizationId, changes })
       return policyOutcome(core, organizationId)
     },
   )
+    .option('--sessions <days>', 'days to keep sessions: 2 or more, "forever" or "default"', days)
     .option(
-      '--sessions <days>',
-      'how long sessions stay, 2 or more, or "forever", or "default"',
+      '--decisions <days>',
+      'days to keep decisions: 1 or more, at most as long as sessions',
       days,
     )
-    .option('--decisions <days>', 'their decisions, 1 or more, and no longer than they', days)
-    .option('--visitors <days>', 'what is known of visitors, 2 or more', days)
+    .option('--visitors <days>', 'days to keep visitor data: 2 or more', days)
     .option(
       '--webhooks <days>',
-      'webhook events with their deliveries, 7 to 30, or "default"',
+      'days to keep webhook events and deliveries: 7 to 30, or "default"',
       days,
     )
-    .option('--addresses <form>', 'full, or short: IPv4 /24 and IPv6 /48', wordOf('full', 'short'))
+    .option(
+      '--addresses <form>',
+      'IP addresses to record: full, or short (IPv4 /24, IPv6 /48)',
+      wordOf('full', 'short'),
+    )
     .option(
       '--minimal-mode <word>',
-      'allow or refuse pages that leave fingerprints out',
+      'allow or refuse sessions without fingerprints',
       wordOf('allow', 'refuse'),
     )
     .option(
       '--hidden-facts <columns>',
-      'columns of read.session_facts that analysts do not see, separated by commas, or "none", or "default"',
+      'columns of read.session_facts to hide from analysts, comma-separated, or "none" or "default"',
       columns,
     )
     .option(
       '--facts <word>',
-      'on or off: its flat rows on the Kafka topic tidegate.facts.v1',
+      'publish session facts on the Kafka topic tidegate.facts.v1: on or off',
       wordOf('on', 'off'),
     )
     .option(...jsonFlag)
@@ -91,14 +99,14 @@ function days(text: string): Days {
   throw new InvalidArgumentError('It must be a whole number of days, "forever" or "default".')
 }
 
-// null is the default.
+// Returns null for the default.
 function columns(text: string): string[] | null {
   if (text === 'default') return null
   return text === 'none' ? [] : commaList(text)
 }
 
-// As the policy has it: null is the default, and 0 for ever.
-function stored(flag: Days | undefined): number | null | undefined {
+// Returns the policy's value: null for the default, 0 for forever.
+function storedDays(flag: Days | undefined): number | null | undefined {
   if (flag === 'default') return null
   return flag === 'forever' ? 0 : flag
 }
@@ -108,27 +116,29 @@ async function policyOutcome(
   organizationId: string,
 ): Promise<CommandOutcome> {
   const policy = await findDataPolicy(pool, organizationId)
-  const expired = await findDataExpiration(pool, organizationId)
+  const expiration = await findDataExpiration(pool, organizationId)
   const retention = retentionDays(policy, defaultDays(config))
-  const { organization_id: _, ...ended } = expired ?? { organization_id: organizationId }
+  const { organization_id: _, ...ended } = expiration ?? { organization_id: organizationId }
   const data = { ...dataPolicyJson(policy), kept_days: retention, ended }
   const rows = [
-    { what: 'sessions', days: retention.session_days, before: expired?.sessions_before },
-    { what: 'decisions', days: retention.decision_days, before: expired?.decisions_before },
-    { what: 'visitors', days: retention.visitor_days, before: expired?.visitors_before },
-    { what: 'webhooks', days: retention.webhook_days ?? 30, before: expired?.webhooks_before },
+    { what: 'sessions', days: retention.session_days, before: expiration?.sessions_before },
+    { what: 'decisions', days: retention.decision_days, before: expiration?.decisions_before },
+    { what: 'visitors', days: retention.visitor_days, before: expiration?.visitors_before },
+    { what: 'webhooks', days: retention.webhook_days ?? 30, before: expiration?.webhooks_before },
   ]
   const table = tableOf(rows, {
     what: ({ what }) => what,
-    kept: ({ days }) => (days ? `${days} days` : 'for ever'),
-    'ended before': ({ before }) => timeText(before ?? null),
+    kept: ({ days }) => (days ? countText(days, 'day') : 'forever'),
+    'deleted before': ({ before }) => timeText(before ?? null),
   })
   const addresses = policy?.shortens_addresses ? 'short' : 'full'
   const minimal = policy?.allows_minimal_mode ? 'allowed' : 'refused'
-  const hidden = (policy?.hidden_facts ?? defaultHidden).join(', ') || 'nothing'
-  const published = policy?.facts_topic ? ` Its rows are on ${factsTopic}, without these.` : ''
+  const hidden = (policy?.hidden_facts ?? defaultHiddenFacts).join(', ') || 'nothing'
+  const published = policy?.facts_topic
+    ? ` Session facts are published on ${factsTopic} without these columns.`
+    : ''
   return {
     data,
-    text: `${table}\n\nAddresses are recorded in ${addresses}. The minimal mode is ${minimal}. Analysts do not see ${hidden}.${published}`,
+    text: `${table}\n\nIP addresses: ${addresses}. Minimal mode: ${minimal}. Hidden from analysts: ${hidden}.${published}`,
   }
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { noteSince } from '../../facts/store.ts'
+import { countText } from '../../../infra/text.ts'
+import { enqueueScoredSince } from '../../facts/outbox.ts'
 import { prepareFactsTopic } from '../../facts/topic.ts'
 import { jsonFlag, since } from '../arguments.ts'
 import { type OperatorOptions, operate, requireOrganization } from './operate.ts'
@@ -12,15 +13,16 @@ interface Flags extends OperatorOptions {
 export function defineFacts(facts: Command): void {
   facts
     .command('republish')
-    .description(
-      'Publish rows anew, as after a rebuild that changed them, of organizations that have the topic',
-    )
+    .description('Publish session facts again, for example after a rebuild changed them')
     .requiredOption(
       '--since <time>',
-      'those decided from this time on: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
+      'only sessions scored since: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
       since,
     )
-    .option('--organization <organization>', 'only those of it; its id or slug')
+    .option(
+      '--organization <organization>',
+      'id or slug of the organization (default: all that have the topic)',
+    )
     .option(...jsonFlag)
     .action((flags: Flags) =>
       operate(flags, async (core) => {
@@ -28,10 +30,10 @@ export function defineFacts(facts: Command): void {
         const { organization, since } = flags
         const organizationId =
           organization && (await requireOrganization(core.pool, organization)).id
-        const sessions = await noteSince(core.pool, { since, organizationId })
+        const sessions = await enqueueScoredSince(core.pool, { since, organizationId })
         return {
           data: { sessions },
-          text: `${sessions} sessions are published anew by the running servers.`,
+          text: `Queued ${countText(sessions, 'session')}. Running servers publish them.`,
         }
       }),
     )

@@ -4,7 +4,7 @@ import type { EventCodec } from '../../../infra/event-store/codec.ts'
 import type { DomainEvent } from '../../../infra/event-store/event.ts'
 import type { EventLog } from '../../../infra/log/port.ts'
 
-/** Records what an operator's command did that is of no organization. `idPrefix` begins the event's id. */
+/** Appends an event of an operator command that concerns no organization. The event id starts with `idPrefix`. */
 export async function recordFact(
   { log, codec }: { log: Pick<EventLog, 'append'>; codec: Pick<EventCodec, 'toCausedRecord'> },
   event: DomainEvent,
@@ -16,7 +16,7 @@ export async function recordFact(
   await log.append([codec.toCausedRecord(event, meta, cause)])
 }
 
-/** In a container a user may have no name. */
+/** Returns the user's login name, or the uid if it has no name, as in a container. */
 export function userName(): string {
   try {
     return userInfo().username

@@ -28,18 +28,22 @@ export function defineKeys(keys: Command): void {
   createCommand(keys)
   organizationCommand(
     keys,
-    { name: 'list', does: 'List its keys, newest first, revoked ones too' },
-    async (core, organizationId) => outcomeOf(core, await keysOf(core, organizationId)),
+    { name: 'list', description: 'List keys, newest first, including revoked ones' },
+    async (core, organizationId) => outcomeOf(core, await listAllKeys(core, organizationId)),
   ).option(...jsonFlag)
-  oneKeyCommand(keys, {
+  keyCommand(keys, {
     name: 'rotate',
-    does: 'Replace a key, print the replacement, and let the key work for 24 more hours',
+    description: 'Replace a key and print the new one; the old key works for another 24 hours',
     run: async (core, key) =>
-      revealed(core, key.organizationId, await rotateApiKey(asOperator(core, 'keys rotate'), key)),
+      revealedOutcome(
+        core,
+        key.organizationId,
+        await rotateApiKey(asOperator(core, 'keys rotate'), key),
+      ),
   })
-  oneKeyCommand(keys, {
+  keyCommand(keys, {
     name: 'revoke',
-    does: 'End a key for good; every server follows within 15 seconds',
+    description: 'Revoke a key permanently, on every server within 15 seconds',
     async run(core, key) {
       await revokeApiKey(asOperator(core, 'keys revoke'), key)
       const { data, text } = await outcomeOf(core, [
@@ -51,17 +55,17 @@ export function defineKeys(keys: Command): void {
 }
 
 async function outcomeOf({ pool }: Core, keys: ApiKeyRow[]) {
-  const used = await lastUsedAt(
+  const lastUses = await lastUsedAt(
     pool,
     keys.map(({ id }) => id),
   )
-  const data = keys.map((key) => apiKeyJson(key, { lastUsedAt: used.get(key.id) }))
+  const data = keys.map((key) => apiKeyJson(key, { lastUsedAt: lastUses.get(key.id) }))
   return { data, text: keyTable(keys) }
 }
 
 const pageSize = 200
 
-async function keysOf({ pool }: Core, organizationId: string): Promise<ApiKeyRow[]> {
+async function listAllKeys({ pool }: Core, organizationId: string): Promise<ApiKeyRow[]> {
   const keys: ApiKeyRow[] = []
   for (;;) {
     const last = keys.at(-1)
@@ -86,7 +90,7 @@ interface CreateFlags extends OperatorOptions {
 function createCommand(keys: Command): void {
   organizationCommand(
     keys,
-    { name: 'create', does: 'Create a key and print it; a secret key is shown this once' },
+    { name: 'create', description: 'Create a key and print it; a secret key is shown only once' },
     async (
       core,
       organizationId,
@@ -97,7 +101,7 @@ function createCommand(keys: Command): void {
       const client_target = clientTarget && storedTarget(clientTarget)
       const request = { name, type, environment, scopes, allowed_origins, client_target }
       const command = { ...request, organizationId, by: 'operator' } as const
-      return revealed(
+      return revealedOutcome(
         core,
         organizationId,
         await issueApiKey(asOperator(core, 'keys create'), command),
@@ -113,37 +117,37 @@ function createCommand(keys: Command): void {
     .option('--environment <name>', 'live or test', wordOf('live', 'test'), 'live')
     .option(
       '--scopes <list>',
-      `of a secret key, comma-separated; needs --type secret (default: ${defaultScopes.join(',')})`,
+      `scopes of a secret key, comma-separated; needs --type secret (default: ${defaultScopes.join(',')})`,
       commaList,
     )
     .option(
       '--origins <list>',
-      'that a publishable key works from, comma-separated (default: any)',
+      'allowed origins of a publishable key, comma-separated (default: any)',
       commaList,
     )
     .option(
       '--client-target <client>',
-      'browser, native-ios or native-android',
+      'client of a publishable key: browser, native-ios or native-android',
       wordOf<Target>('browser', 'native-ios', 'native-android'),
     )
     .option(...jsonFlag)
 }
 
-interface OneKeyCommand {
+interface KeyCommand {
   name: string
-  does: string
+  description: string
   run(
     core: Core,
     key: { organizationId: string; keyId: string; by: 'operator' },
   ): Promise<CommandOutcome>
 }
 
-function oneKeyCommand(keys: Command, { name, does, run }: OneKeyCommand): void {
+function keyCommand(keys: Command, { name, description, run }: KeyCommand): void {
   keys
     .command(name)
-    .description(does)
-    .argument('<organization>', 'its id or slug')
-    .argument('<key>', 'its id (key_...), never its value')
+    .description(description)
+    .argument('<organization>', 'organization id or slug')
+    .argument('<key>', 'key id (key_...), not the key itself')
     .option(...jsonFlag)
     .action((organization: string, id: string, options: OperatorOptions) =>
       operate(options, async (core) => {
@@ -154,15 +158,16 @@ function oneKeyCommand(keys: Command, { name, does, run }: OneKeyCommand): void 
     )
 }
 
-async function revealed(
+// Returns an outcome that contains the key itself.
+async function revealedOutcome(
   { pool }: Core,
   organizationId: string,
   { keyId, revealedKey }: IssuedKey,
 ): Promise<CommandOutcome> {
   const key = await requireKey(pool, organizationId, keyId)
-  const once = key.type === 'secret' ? 'The key, shown this once; keep it now' : 'The key'
+  const label = key.type === 'secret' ? 'Key (shown only once, save it now)' : 'Key'
   return {
     data: apiKeyJson(key, { revealedKey }),
-    text: `${keyTable([key])}\n\n${once}:\n${revealedKey}`,
+    text: `${keyTable([key])}\n\n${label}:\n${revealedKey}`,
   }
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { countText } from '../../../infra/text.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
 import { currentMarks, newestMarks } from '../../../projections/sessions/marks.ts'
 import type { DataScope } from '../../../projections/sessions/scope.ts'
@@ -10,7 +11,7 @@ import { markJson } from '../../marks/schemas.ts'
 import type { Core } from '../../server/dependencies.ts'
 import { jsonFlag, since, wordOf } from '../arguments.ts'
 import { withStores } from './core.ts'
-import { type ImportedMark, parseMarks, problemAt, refuse } from './marks-file.ts'
+import { type ImportedMark, parseMarks, problemAt, refuseProblems } from './marks-file.ts'
 import {
   asOperator,
   type CommandOutcome,
@@ -26,22 +27,20 @@ interface ScopeFlags {
 
 export function defineMarks(marks: Command): void {
   scopeCommand(marks, 'import')
-    .description(
-      'Say what sessions really were: a CSV file with the columns session_id, label and reason',
-    )
-    .argument('<file>', 'its path')
+    .description('Label sessions from a CSV file with the columns session_id, label and reason')
+    .argument('<file>', 'path of the CSV file')
     .option(...jsonFlag)
     .action((file: string, flags: ScopeFlags & OperatorOptions) =>
       operate(flags, async (core) => {
-        const marked = parseMarks(await readFile(file, 'utf8'))
-        return importMarks(core, await scopeOf(core, flags), marked)
+        const marks = parseMarks(await readFile(file, 'utf8'))
+        return importMarks(core, await scopeOf(core, flags), marks)
       }),
     )
   scopeCommand(marks, 'export')
-    .description('Print the newest mark of each session as CSV')
+    .description('Print the newest label of each session as CSV')
     .option(
       '--since <time>',
-      'only those made from this time on: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
+      'only labels set since: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z',
       since,
       0,
     )
@@ -53,7 +52,7 @@ export function defineMarks(marks: Command): void {
 const scopeCommand = (marks: Command, name: string) =>
   marks
     .command(name)
-    .requiredOption('--organization <organization>', 'its id or slug')
+    .requiredOption('--organization <organization>', 'organization id or slug')
     .option('--environment <name>', 'live or test', wordOf('live', 'test'), 'live')
 
 async function scopeOf({ pool }: Pick<Core, 'pool'>, flags: ScopeFlags): Promise<DataScope> {
@@ -61,58 +60,60 @@ async function scopeOf({ pool }: Pick<Core, 'pool'>, flags: ScopeFlags): Promise
   return { organizationId, environment: flags.environment }
 }
 
-// A session that is marked so already is left as it is, so that an import that ended halfway can be repeated.
+// Skips sessions that already have the label, so that an interrupted import can be repeated.
 async function importMarks(
   core: Core,
   scope: DataScope,
-  marked: ImportedMark[],
+  imported: ImportedMark[],
 ): Promise<CommandOutcome> {
-  const fresh = await changing(core, scope, marked)
-  const groups = Map.groupBy(fresh, ({ label, reason }) => `${label} ${reason}`)
+  const changed = await findChanged(core, scope, imported)
+  const groups = Map.groupBy(changed, ({ label, reason }) => `${label} ${reason}`)
   const marks: object[] = []
-  for (const some of [...groups.values()].flatMap(chunksOf)) {
-    const [first] = await markAlike(asOperator(core, 'marks import'), scope, some)
-    if (first) marks.push(markJson(first, some.length))
+  for (const chunk of [...groups.values()].flatMap(chunksOf)) {
+    const [first] = await markChunk(asOperator(core, 'marks import'), scope, chunk)
+    if (first) marks.push(markJson(first, chunk.length))
   }
-  const unchanged = marked.length - fresh.length
-  const text = `${fresh.length} sessions were marked, by ${marks.length} marks. ${unchanged} were marked so already.`
-  return { data: { session_count: fresh.length, unchanged_count: unchanged, marks }, text }
+  const unchanged = imported.length - changed.length
+  const text = `Labeled ${countText(changed.length, 'session')}. ${unchanged} already had the label.`
+  return { data: { session_count: changed.length, unchanged_count: unchanged, marks }, text }
 }
 
-function chunksOf(marked: ImportedMark[]): ImportedMark[][] {
-  const chunks = Math.ceil(marked.length / maxMarked)
-  return Array.from({ length: chunks }, (_, i) => marked.slice(i * maxMarked, (i + 1) * maxMarked))
+function chunksOf(marks: ImportedMark[]): ImportedMark[][] {
+  const chunks = Math.ceil(marks.length / maxMarked)
+  return Array.from({ length: chunks }, (_, i) => marks.slice(i * maxMarked, (i + 1) * maxMarked))
 }
 
-async function markAlike(
+// Labels sessions that all get the same label and reason.
+async function markChunk(
   deps: ReturnType<typeof asOperator>,
   scope: DataScope,
-  some: ImportedMark[],
+  chunk: ImportedMark[],
 ) {
-  const [first] = some
+  const [first] = chunk
   if (!first) return []
-  const named = { sessionIds: some.map(({ session_id }) => session_id) }
-  return markSessions(deps, { scope, label: first.label, reason: first.reason, named })
+  const target = { sessionIds: chunk.map(({ session_id }) => session_id) }
+  return markSessions(deps, { scope, label: first.label, reason: first.reason, target })
 }
 
-async function changing(
+// Throws an ApiError 422 if a session is not in the scope.
+async function findChanged(
   { pool }: Core,
   scope: DataScope,
-  marked: ImportedMark[],
+  imported: ImportedMark[],
 ): Promise<ImportedMark[]> {
-  const known = await currentMarks(
+  const current = await currentMarks(
     pool,
     scope,
-    marked.map(({ session_id }) => session_id),
+    imported.map(({ session_id }) => session_id),
   )
-  const unknown = marked.filter(({ session_id }) => !known.has(session_id))
-  refuse(
+  const unknown = imported.filter(({ session_id }) => !current.has(session_id))
+  refuseProblems(
     unknown.map(({ line }) =>
       problemAt(line, 'session_id', 'a session of this organization and environment'),
     ),
   )
-  return marked.filter(({ session_id, label, reason }) => {
-    const before = known.get(session_id)
+  return imported.filter(({ session_id, label, reason }) => {
+    const before = current.get(session_id)
     return before?.label !== label || before.reason !== reason
   })
 }

@@ -15,12 +15,13 @@ export interface OperatorOptions {
   json: boolean
 }
 
-/** What a command prints: `{ "data": ... }` with --json, else the text. */
+/** Output of a command: `{ "data": ... }` with --json, otherwise the text. */
 export interface CommandOutcome {
   data: object
   text: string
 }
 
+/** Runs a command against the database and log in the settings, and prints its outcome or failure. */
 export function operate(
   options: OperatorOptions,
   work: (core: Core) => Promise<CommandOutcome>,
@@ -29,16 +30,16 @@ export function operate(
   return printOutcome(options, () => withCore(work), command)
 }
 
-/** A subcommand whose first argument is an organization; `run` gets its id. */
+/** Adds a subcommand whose first argument is an organization; `run` gets its id. */
 export function organizationCommand<Flags extends OperatorOptions>(
   parent: Command,
-  { name, does }: { name: string; does: string },
+  { name, description }: { name: string; description: string },
   run: (core: Core, organizationId: string, flags: Flags) => Promise<CommandOutcome>,
 ): Command {
   return parent
     .command(name)
-    .description(does)
-    .argument('<organization>', 'its id or slug')
+    .description(description)
+    .argument('<organization>', 'organization id or slug')
     .action((organization: string, flags: Flags, command: Command) =>
       operate(
         flags,
@@ -48,12 +49,12 @@ export function organizationCommand<Flags extends OperatorOptions>(
     )
 }
 
-/** What commands work with that a person at this machine runs; events name `command`, as `keys create`. */
+/** Returns dependencies whose events name the operator command, such as `keys create`, as their actor. */
 export function asOperator(core: Core, command: string): Core & { decide: Decide } {
   return { ...core, decide: core.decideAs({ type: 'operator', id: command }) }
 }
 
-/** Prints the outcome. A failure is reported with the options that are wrong, and the exit code is then 1. */
+/** Prints the outcome. A failure is reported with the options that are wrong, and sets exit code 1. */
 export async function printOutcome(
   { json }: OperatorOptions,
   work: () => Promise<CommandOutcome>,
@@ -68,15 +69,15 @@ export async function printOutcome(
   }
 }
 
-/** The organization of an id or a slug. ApiError: 404, which does not repeat the argument, since that may be a key. */
+/** Finds an organization by id or slug. Throws an ApiError 404 that doesn't repeat the argument, which may be a key. */
 export async function requireOrganization(db: Db, idOrSlug: string): Promise<OrganizationRow> {
   const find = isId('org', idOrSlug) ? findOrganization : findOrganizationBySlug
   const organization = await find(db, idOrSlug)
   if (organization) return organization
-  throw notFound('organization', 'no such id or slug; "tidegate org list" shows those there are.')
+  throw notFound('organization', 'no such id or slug; list them with "tidegate org list"')
 }
 
-/** The key of an id. ApiError: 404, as for an organization. */
+/** Finds a key by id. Throws an ApiError 404 that doesn't repeat the argument. */
 export async function requireKey(
   db: Db,
   organizationId: string,
@@ -86,7 +87,7 @@ export async function requireKey(
   if (key) return key
   throw notFound(
     'key',
-    'no such id (key_...) in this organization; "tidegate keys list" shows those there are.',
+    'no such id (key_...) in this organization; list them with "tidegate keys list"',
   )
 }
 
@@ -98,7 +99,7 @@ export function notFound(name: string, problem: string): ApiError {
 /** Runs one command against the database and log in the settings; see `openOperatorCore`. */
 export async function withCore<T>(
   work: (core: Core) => Promise<T>,
-  options: Pick<CoreOptions, 'holdsLog'> = {},
+  options: Pick<CoreOptions, 'logClaim'> = {},
 ): Promise<T> {
   const { openOperatorCore } = await import('./core.ts')
   const core = await openOperatorCore(options)

@@ -27,7 +27,7 @@ import {
 export function defineOrganizations(org: Command): void {
   org
     .command('create')
-    .description('Create an organization; give it keys with "tidegate keys create"')
+    .description('Create an organization; then create its keys with "tidegate keys create"')
     .requiredOption('--name <name>', '1-120 characters')
     .requiredOption('--slug <slug>', '1-63 lower-case letters, digits and hyphens; unique')
     .option(...jsonFlag)
@@ -35,7 +35,7 @@ export function defineOrganizations(org: Command): void {
       operate(
         options,
         async (core) =>
-          oneOutcome(
+          organizationOutcome(
             core,
             (await createOrganization(asOperator(core, 'org create'), options)).organizationId,
           ),
@@ -50,14 +50,17 @@ export function defineOrganizations(org: Command): void {
       operate(options, async ({ pool, config }) => {
         const organizations = await listOrganizations(pool)
         return {
-          data: organizations.map(json),
+          data: organizations.map(operatorJson),
           text: organizationTable(organizations, defaultsOf(config)),
         }
       }),
     )
-  const suspend = { name: 'suspend', does: 'Refuse every request of its keys' }
+  const suspend = {
+    name: 'suspend',
+    description: 'Suspend an organization: reject every request with its keys',
+  }
   statusCommand(org, { ...suspend, status: 'suspended' })
-  const reactivate = { name: 'reactivate', does: 'Let the keys of a suspended one work again' }
+  const reactivate = { name: 'reactivate', description: 'Reactivate a suspended organization' }
   statusCommand(org, { ...reactivate, status: 'active' })
   limitsCommand(org)
   policyCommand(org)
@@ -68,13 +71,13 @@ export function defineOrganizations(org: Command): void {
 
 function statusCommand(
   org: Command,
-  { status, ...about }: { name: string; status: 'active' | 'suspended'; does: string },
+  { status, ...about }: { name: string; status: 'active' | 'suspended'; description: string },
 ): void {
   organizationCommand(org, about, async (core, organizationId) => {
     await changeOrganization(asOperator(core, `org ${about.name}`), organizationId, (row, at) =>
       decideOrganizationUpdate(row, { status, by: 'operator', ...at }),
     )
-    return oneOutcome(core, organizationId)
+    return organizationOutcome(core, organizationId)
   }).option(...jsonFlag)
 }
 
@@ -90,7 +93,7 @@ function limitsCommand(org: Command): void {
     org,
     {
       name: 'limits',
-      does: 'Show or set how many units its keys of each type may use in 60 seconds',
+      description: 'Show or set the rate limits of an organization, in units per 60 seconds',
     },
     async (core, organizationId, { secret, publishable }: LimitFlags) => {
       const limits = { secret_limit: limitOf(secret), publishable_limit: limitOf(publishable) }
@@ -98,11 +101,11 @@ function limitsCommand(org: Command): void {
         await changeOrganization(asOperator(core, 'org limits'), organizationId, (row, at) =>
           decideLimits(row, { ...limits, ...at }),
         )
-      return oneOutcome(core, organizationId)
+      return organizationOutcome(core, organizationId)
     },
   )
-    .option('--secret <units>', 'of all its secret keys together, or "default"', limit)
-    .option('--publishable <units>', 'of all its publishable keys together, or "default"', limit)
+    .option('--secret <units>', 'limit shared by its secret keys, or "default"', limit)
+    .option('--publishable <units>', 'limit shared by its publishable keys, or "default"', limit)
     .option(...jsonFlag)
 }
 
@@ -113,9 +116,9 @@ function capabilityCommand(
   org
     .command(name)
     .description(
-      `Turn ${enabled ? 'on' : 'off'} what is off by default: ${capabilities.join(', ')}`,
+      `Turn ${enabled ? 'on' : 'off'} an optional capability: ${capabilities.join(', ')}`,
     )
-    .argument('<organization>', 'its id or slug')
+    .argument('<organization>', 'organization id or slug')
     .argument('<capability>', `one of ${capabilities.join(', ')}`)
     .option(...jsonFlag)
     .action((organization: string, capability: string, options: OperatorOptions) =>
@@ -124,15 +127,21 @@ function capabilityCommand(
         await changeOrganization(asOperator(core, `org ${name}`), organizationId, (row, at) =>
           decideCapability(row, { capability, enabled, ...at }),
         )
-        return oneOutcome(core, organizationId)
+        return organizationOutcome(core, organizationId)
       }),
     )
 }
 
-async function oneOutcome({ pool, config }: Core, organizationId: string): Promise<CommandOutcome> {
+async function organizationOutcome(
+  { pool, config }: Core,
+  organizationId: string,
+): Promise<CommandOutcome> {
   const organization = await findOrganization(pool, organizationId)
   if (!organization) throw new Error(`${organizationId} is not in the read model`)
-  return { data: json(organization), text: organizationTable([organization], defaultsOf(config)) }
+  return {
+    data: operatorJson(organization),
+    text: organizationTable([organization], defaultsOf(config)),
+  }
 }
 
 const defaultsOf = ({
@@ -143,8 +152,8 @@ const defaultsOf = ({
   publishable,
 })
 
-// As the API has it, and what only the operator sees. A limit that is null is the server's default.
-function json(organization: OrganizationRow) {
+// Returns the API's JSON and the members that only operators see. A null limit means the server's default.
+function operatorJson(organization: OrganizationRow) {
   const { secret_limit, publishable_limit, capabilities: enabled } = organization
   return {
     ...organizationJson(organization),

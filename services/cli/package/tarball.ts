@@ -5,10 +5,10 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { pack } from 'tar-stream'
 
-// As npm does.
+// The fixed time that npm uses.
 const mtime = new Date('1985-10-26T08:15:00.000Z')
 
-/** Returns a folder as an npm package. The same files give the same bytes. */
+/** Returns the folder as an npm tarball. The same files give the same bytes. */
 export async function tarballOf(folder: string): Promise<Buffer> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = entries

@@ -1,29 +1,30 @@
 import { z } from 'zod'
-import { liveBuild } from '../../../infra/event-store/builds.ts'
+import { findLiveBuild } from '../../../infra/event-store/builds.ts'
 import type { EventName } from '../../../infra/event-store/event.ts'
 import { type RecordedEvent, sessionOf } from '../../../infra/event-store/event.ts'
-import type { EndedData, Projection } from '../../../infra/event-store/projection.ts'
-import type { FindEnded } from '../../../infra/event-store/prune.ts'
+import type { Projection, RetentionCutoffs } from '../../../infra/event-store/projection.ts'
+import type { FindCutoffs } from '../../../infra/event-store/prune.ts'
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import {
-  closedFacts,
   type SessionFacts,
+  sealedDecisionFacts,
   sessionFacts,
 } from '../../../projections/sessions/facts.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 import { keyColumns, quotedNames, readRows, viewTableOf } from './rows.ts'
 import type { Change, View, ViewEvent } from './view.ts'
-import { thrownIn, ViewFailed } from './view-failed.ts'
+import { handlerFailure, ViewFailed } from './view-failed.ts'
 
-// Of views by session, beside the events that they name: what takes rows out, and when sessions were last decided.
-const ending: EventName[] = ['VisitorErased', 'OrganizationDataExpired', 'SessionScored']
-// Gate's sessions are never decided, and no time of theirs ends.
-const endingOfGate: EventName[] = ['VisitorErased']
+// Further events that a view with a session column reads: erasures and expirations, which delete rows, and decisions,
+// because expiration depends on the time of the newest one.
+const retentionEvents: EventName[] = ['VisitorErased', 'OrganizationDataExpired', 'SessionScored']
+// Gate sessions have no decisions and do not expire.
+const gateRetentionEvents: EventName[] = ['VisitorErased']
 
-/** The view as a read model whose bookkeeping is in a schema of its own. `file` is for what is said of its errors. */
+/** Returns the view as a projection with its own bookkeeping schema. `file` locates handler errors in the stack. */
 export function projectionOf(view: View, file: string): Projection {
   const { session } = view
-  const types = new Set<EventName>([...view.events, ...endingOf(view)])
+  const types = new Set<EventName>([...view.events, ...retentionEventsOf(view)])
   const tables = Object.keys(view.tables)
   const home = `view_${view.name}`
   return {
@@ -36,7 +37,7 @@ export function projectionOf(view: View, file: string): Projection {
     views: Object.fromEntries(
       Object.entries(view.views).map(([name, select]) => [name, () => select]),
     ),
-    ddl: [...tables.map((name) => ddlOf(view, name)), ownTables].join(';\n'),
+    ddl: [...tables.map((name) => ddlOf(view, name)), bookkeepingDdl].join(';\n'),
     indexes: session
       ? tables.map((name) => `create index on "${name}" ("${session}")`).join(';\n')
       : '',
@@ -58,15 +59,15 @@ export function projectionOf(view: View, file: string): Projection {
   }
 }
 
-function endingOf({ session, events }: View): EventName[] {
+function retentionEventsOf({ session, events }: View): EventName[] {
   if (!session) return []
   return events.every((type) => eventTopics[type] === eventTopics.GateSessionOpened)
-    ? endingOfGate
-    : ending
+    ? gateRetentionEvents
+    : retentionEvents
 }
 
-// The times say when what is of a session ends: that of its newest decision counts.
-const ownTables = `create table own_events (event_id text collate "C" primary key);
+// own_events: applied events. own_sessions: time of each session's newest decision. own_ended: retention cutoffs.
+const bookkeepingDdl = `create table own_events (event_id text collate "C" primary key);
   create table own_sessions (session_id text collate "C" primary key, organization_id text not null,
     evaluated_at bigint not null);
   create table own_ended (organization_id text collate "C" primary key, before bigint not null);
@@ -83,28 +84,30 @@ async function applyEvents(
   { view, file, events }: { view: View; file: string; events: RecordedEvent[] },
 ): Promise<void> {
   const handledTypes = new Set<string>(view.events)
-  // Whoever is erased is nothing to a view, in whatever order topics come.
+  // Skip erased people's events, because topics may be read in any order.
   const handled = events.filter((event) => handledTypes.has(event.type) && !event.isErased)
-  const all = handled.map((event) => ({ event, changes: changesOf(view, file, event) }))
+  const changesByEvent = handled.map((event) => ({ event, changes: changesOf(view, file, event) }))
   const [only, ...others] = handled
-  // The events of a batch are tried one by one then, so that the one at fault is named.
-  const naming = (error: unknown): never => {
-    throw only && others.length === 0 && error instanceof ViewFailed ? named(error, only) : error
+  // After a failure the events of a batch are retried one by one, so the event at fault is named then.
+  const rethrow = (error: unknown): never => {
+    throw only && others.length === 0 && error instanceof ViewFailed
+      ? withEventId(error, only)
+      : error
   }
-  const changed = all.flatMap(({ changes }) => changes)
-  const rows = await readRows(tx, view.tables, changed).catch(naming)
-  for (const { event, changes } of all)
+  const keys = changesByEvent.flatMap(({ changes }) => changes)
+  const rows = await readRows(tx, view.tables, keys).catch(rethrow)
+  for (const { event, changes } of changesByEvent)
     for (const change of changes) {
-      const row = ofEvent(event, () => change.to(rows.get(change)), file)
-      ofEvent(event, () => check(view, event, { change, row }), file)
+      const row = runForEvent(event, () => change.to(rows.get(change)), file)
+      runForEvent(event, () => checkRow(view, event, { change, row }), file)
       rows.set(change, row)
     }
-  await rows.write(tx).catch(naming)
-  // Of the others a repeat changes nothing.
+  await rows.write(tx).catch(rethrow)
+  // Only handled events are stored: repeating another event changes nothing.
   await tx.query('insert into own_events select unnest($1::text[]) on conflict do nothing', [
     handled.map(({ meta }) => meta.eventId),
   ])
-  if (view.session) await noteEnds(tx, events)
+  if (view.session) await recordRetention(tx, events)
 }
 
 const changeShape = z.array(
@@ -116,7 +119,7 @@ const changeShape = z.array(
 )
 
 function changesOf(view: View, file: string, event: RecordedEvent): Change[] {
-  return ofEvent(
+  return runForEvent(
     event,
     () => {
       const parsed = changeShape.safeParse(view.handle(eventOf(event)))
@@ -125,11 +128,11 @@ function changesOf(view: View, file: string, event: RecordedEvent): Change[] {
       for (const { table, key } of parsed.data)
         if (
           !keyColumns(view.tables, table).every(
-            (one) => key[one] !== undefined && key[one] !== null,
+            (column) => key[column] !== undefined && key[column] !== null,
           )
         )
           throw new ViewFailed(
-            `a key of the table ${table} lacks one of ${keyColumns(view.tables, table).join(', ')}`,
+            `each key of the table ${table} must have ${keyColumns(view.tables, table).join(', ')}`,
           )
       return parsed.data
     },
@@ -137,34 +140,33 @@ function changesOf(view: View, file: string, event: RecordedEvent): Change[] {
   )
 }
 
-function check(
+function checkRow(
   view: View,
   event: RecordedEvent,
   { change, row }: { change: Change; row: unknown },
 ): void {
   if (row === null) return
   if (typeof row !== 'object' || row instanceof Promise)
-    throw new ViewFailed(`what "to" returns for ${change.table} is no row`)
+    throw new ViewFailed(`"to" must return a row for ${change.table}, or null`)
   const written: Record<string, unknown> = { ...row, ...change.key }
   const { columns } = viewTableOf(view.tables, change.table)
-  const other = Object.keys(written).find((one) => !(one in columns))
-  if (other !== undefined)
-    throw new ViewFailed(`a row of the table ${change.table} has columns that it has not`)
+  if (Object.keys(written).some((column) => !(column in columns)))
+    throw new ViewFailed(`a row has columns that the table ${change.table} does not have`)
   if (view.session && written[view.session] !== sessionOf(event))
     throw new ViewFailed(
       `${change.table}.${view.session} must be the session of the event, so that it can be erased`,
     )
 }
 
-function ofEvent<T>(event: RecordedEvent, work: () => T, file: string): T {
+function runForEvent<T>(event: RecordedEvent, work: () => T, file: string): T {
   try {
     return work()
   } catch (error) {
-    throw named(thrownIn(file, error), event)
+    throw withEventId(handlerFailure(file, error), event)
   }
 }
 
-const named = ({ message }: ViewFailed, { meta }: RecordedEvent) =>
+const withEventId = ({ message }: ViewFailed, { meta }: RecordedEvent) =>
   new ViewFailed(`${message}, event ${meta.eventId}`)
 
 function eventOf(event: RecordedEvent): ViewEvent {
@@ -182,11 +184,11 @@ function eventOf(event: RecordedEvent): ViewEvent {
 
 function factsOf({ type, data, unreadable }: RecordedEvent): SessionFacts | null {
   if (type !== 'SessionScored') return null
-  return unreadable === undefined ? sessionFacts(data) : closedFacts(data)
+  return unreadable === undefined ? sessionFacts(data) : sealedDecisionFacts(data)
 }
 
-async function noteEnds(tx: Tx, events: RecordedEvent[]): Promise<void> {
-  const decided = events.flatMap(({ type, data, isErased }) =>
+async function recordRetention(tx: Tx, events: RecordedEvent[]): Promise<void> {
+  const decisions = events.flatMap(({ type, data, isErased }) =>
     type === 'SessionScored' && !isErased ? [data] : [],
   )
   await tx.query(
@@ -194,13 +196,13 @@ async function noteEnds(tx: Tx, events: RecordedEvent[]): Promise<void> {
      from unnest($1::text[], $2::text[], $3::bigint[]) as e (session_id, organization_id, evaluated_at) group by 1, 2
      on conflict (session_id) do update set evaluated_at = greatest(own_sessions.evaluated_at, excluded.evaluated_at)`,
     [
-      decided.map((one) => one.session_id),
-      decided.map((one) => one.organization_id),
-      decided.map((one) => one.evaluated_at),
+      decisions.map(({ session_id }) => session_id),
+      decisions.map(({ organization_id }) => organization_id),
+      decisions.map(({ evaluated_at }) => evaluated_at),
     ],
   )
   for (const { type, data } of events) {
-    // Rows may have what a decision says, so they go with the later of the two.
+    // Rows may hold data of decisions, too, so the later of the two cutoffs applies.
     const before =
       type === 'OrganizationDataExpired'
         ? latest(data.sessions_before, data.decisions_before)
@@ -215,18 +217,18 @@ async function noteEnds(tx: Tx, events: RecordedEvent[]): Promise<void> {
 }
 
 function latest(...times: (number | null)[]): number | null {
-  const some = times.filter((time) => time !== null)
-  return some.length > 0 ? Math.max(...some) : null
+  const known = times.filter((time) => time !== null)
+  return known.length > 0 ? Math.max(...known) : null
 }
 
-interface Deleting {
+interface SessionTables {
   view: View
   session: string
 }
 
 async function deleteSessions(
   tx: Tx,
-  { view, session, ids }: Deleting & { ids: string[] },
+  { view, session, ids }: SessionTables & { ids: string[] },
 ): Promise<void> {
   for (const table of Object.keys(view.tables))
     await tx.query(`delete from "${table}" where "${session}" = any($1::text[])`, [ids])
@@ -235,27 +237,30 @@ async function deleteSessions(
 
 async function prune(
   tx: Tx,
-  { ended, ...deleting }: Deleting & { ended: EndedData[] },
+  { ended, ...tables }: SessionTables & { ended: RetentionCutoffs[] },
 ): Promise<boolean> {
   const { rows } = await tx.query<{ id: string }>(
     `select session_id as id from own_sessions s
        join unnest($1::text[], $2::bigint[]) as e (organization_id, before) using (organization_id)
      where s.evaluated_at < e.before limit 1000 for update of s skip locked`,
-    [ended.map((one) => one.organization_id), ended.map(({ sessions_before }) => sessions_before)],
+    [
+      ended.map(({ organization_id }) => organization_id),
+      ended.map(({ sessions_before }) => sessions_before),
+    ],
   )
-  if (rows.length > 0) await deleteSessions(tx, { ...deleting, ids: rows.map(({ id }) => id) })
+  if (rows.length > 0) await deleteSessions(tx, { ...tables, ids: rows.map(({ id }) => id) })
   return rows.length > 0
 }
 
-/** What the events that the view has read say has ended. */
-export function endedIn({ name, home }: Projection): FindEnded {
+/** Returns a function that reads the retention cutoffs in the events that the view has applied. */
+export function createFindCutoffs({ name, home }: Projection): FindCutoffs {
   return async (db) => {
-    const live = await liveBuild(db, name, home)
+    const live = await findLiveBuild(db, name, home)
     if (!live) return []
     const { rows } = await db.query<{ organization_id: string; sessions_before: number }>(
       `select organization_id, before::float8 as sessions_before from ${live.schema}.own_ended`,
     )
-    const others = { decisions_before: null, visitors_before: null, webhooks_before: null }
-    return rows.map((row) => ({ ...row, ...others }))
+    const unused = { decisions_before: null, visitors_before: null, webhooks_before: null }
+    return rows.map((row) => ({ ...row, ...unused }))
   }
 }

@@ -1,47 +1,50 @@
 import type { Tx } from '../../../infra/postgres/pool.ts'
 import { storable } from '../../../infra/postgres/table.ts'
 import type { Row, View } from './view.ts'
-import { refused, ViewFailed } from './view-failed.ts'
+import { throwRejectedRows, ViewFailed } from './view-failed.ts'
 
 type Tables = View['tables']
 
-export interface Keyed {
+/** Reference to a row: its table and key. */
+export interface RowRef {
   table: string
   key: Row
 }
 
-/** The rows of a batch, by table and key: undefined = there is none; null = it goes. */
+/** In-memory rows of a batch by table and key. `get` returns undefined if there is no row; setting null deletes it. */
 export interface LoadedRows {
-  get(at: Keyed): Row | undefined
-  set(at: Keyed, row: Row | null): void
+  get(ref: RowRef): Row | undefined
+  set(ref: RowRef, row: Row | null): void
   write(tx: Tx): Promise<void>
 }
 
-/** Reads the rows with these keys. Several of one table are read at once. */
-export async function readRows(tx: Tx, tables: Tables, keys: Keyed[]): Promise<LoadedRows> {
-  const states = new Map<string, { at: Keyed; row: Row | null }>()
-  const nameOf = ({ table, key }: Keyed) =>
-    JSON.stringify([table, ...keyColumns(tables, table).map((one) => key[one])])
-  const unique = [...new Map(keys.map((at) => [nameOf(at), at])).values()]
-  for (const [table, some] of Map.groupBy(unique, (at) => at.table)) {
-    const found = await findRows(tx, tables, { table, keys: some.map(({ key }) => key) })
-    for (const [i, at] of some.entries())
-      states.set(nameOf(at), { at, row: found.get(i + 1) ?? null })
+/** Reads the rows with these keys, with one query per table. */
+export async function readRows(tx: Tx, tables: Tables, keys: RowRef[]): Promise<LoadedRows> {
+  const states = new Map<string, { ref: RowRef; row: Row | null }>()
+  const nameOf = ({ table, key }: RowRef) =>
+    JSON.stringify([table, ...keyColumns(tables, table).map((column) => key[column])])
+  const unique = [...new Map(keys.map((ref) => [nameOf(ref), ref])).values()]
+  for (const [table, refs] of Map.groupBy(unique, (ref) => ref.table)) {
+    const rows = await findRows(tx, tables, { table, keys: refs.map(({ key }) => key) })
+    for (const [i, ref] of refs.entries())
+      states.set(nameOf(ref), { ref, row: rows.get(i + 1) ?? null })
   }
   const changed = new Set<string>()
 
   return {
-    get: (at) => states.get(nameOf(at))?.row ?? undefined,
-    set(at, row) {
-      states.set(nameOf(at), { at, row })
-      changed.add(nameOf(at))
+    get: (ref) => states.get(nameOf(ref))?.row ?? undefined,
+    set(ref, row) {
+      states.set(nameOf(ref), { ref, row })
+      changed.add(nameOf(ref))
     },
     async write(tx) {
-      const all = [...changed].flatMap((one) => states.get(one) ?? [])
-      for (const [table, some] of Map.groupBy(all, ({ at }) => at.table)) {
-        const gone = some.filter(({ row }) => row === null).map(({ at }) => at.key)
-        const saved = some.flatMap(({ row, at }) => (row ? [{ ...row, ...at.key }] : []))
-        await writeRows(tx, tables, { table, gone, saved }).catch((error) => refused(table, error))
+      const writes = [...changed].flatMap((name) => states.get(name) ?? [])
+      for (const [table, rows] of Map.groupBy(writes, ({ ref }) => ref.table)) {
+        const deletes = rows.filter(({ row }) => row === null).map(({ ref }) => ref.key)
+        const upserts = rows.flatMap(({ row, ref }) => (row ? [{ ...row, ...ref.key }] : []))
+        await writeRows(tx, tables, { table, deletes, upserts }).catch((error) =>
+          throwRejectedRows(table, error),
+        )
       }
     },
   }
@@ -51,9 +54,9 @@ export const keyColumns = (tables: Tables, table: string): string[] =>
   viewTableOf(tables, table).key
 
 export function viewTableOf(tables: Tables, name: string): Tables[string] {
-  const found = tables[name]
-  if (found) return found
-  throw new ViewFailed('the handler names a table that the view has not')
+  const table = tables[name]
+  if (table) return table
+  throw new ViewFailed('the handler names a table that the view does not have')
 }
 
 async function findRows(
@@ -68,35 +71,35 @@ async function findRows(
          join "${table}" t using (${quotedNames(keyColumns(tables, table))})`,
       [jsonOf(keys)],
     )
-    .catch((error) => refused(table, error))
+    .catch((error) => throwRejectedRows(table, error))
   return new Map(rows.map(({ at, row }) => [at, row]))
 }
 
 async function writeRows(
   tx: Tx,
   tables: Tables,
-  { table, gone, saved }: { table: string; gone: Row[]; saved: Row[] },
+  { table, deletes, upserts }: { table: string; deletes: Row[]; upserts: Row[] },
 ): Promise<void> {
   const { columns, key } = viewTableOf(tables, table)
-  const own = key.map((one) => `t."${one}" = k."${one}"`).join(' and ')
-  if (gone.length > 0)
+  const sameKey = key.map((name) => `t."${name}" = k."${name}"`).join(' and ')
+  if (deletes.length > 0)
     await tx.query(
-      `delete from "${table}" t using json_populate_recordset(null::"${table}", $1::json) k where ${own}`,
-      [jsonOf(gone)],
+      `delete from "${table}" t using json_populate_recordset(null::"${table}", $1::json) k where ${sameKey}`,
+      [jsonOf(deletes)],
     )
-  if (saved.length === 0) return
-  const others = Object.keys(columns).filter((one) => !key.includes(one))
-  const replaced = others.map((one) => `"${one}" = excluded."${one}"`).join(', ')
+  if (upserts.length === 0) return
+  const others = Object.keys(columns).filter((name) => !key.includes(name))
+  const assignments = others.map((name) => `"${name}" = excluded."${name}"`).join(', ')
   await tx.query(
     `insert into "${table}" select * from json_populate_recordset(null::"${table}", $1::json)
-     on conflict (${quotedNames(key)}) do ${replaced ? `update set ${replaced}` : 'nothing'}`,
-    [jsonOf(saved)],
+     on conflict (${quotedNames(key)}) do ${assignments ? `update set ${assignments}` : 'nothing'}`,
+    [jsonOf(upserts)],
   )
 }
 
-export const quotedNames = (names: string[]): string => names.map((one) => `"${one}"`).join(', ')
+export const quotedNames = (names: string[]): string => names.map((name) => `"${name}"`).join(', ')
 
-// Postgres has no text with a NUL or half a pair, and a page can send both.
+// Postgres cannot store NUL or lone surrogates in text, and a page can send both.
 const jsonOf = (rows: Row[]): string =>
   JSON.stringify(rows, (_, value: unknown) =>
     typeof value === 'string' ? storable(value.toWellFormed()) : value,

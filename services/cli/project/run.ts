@@ -1,20 +1,25 @@
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { refuseOtherLog } from '../../../infra/event-store/bound-log.ts'
-import { buildOffsets, findBuild, migrateHome } from '../../../infra/event-store/builds.ts'
+import {
+  buildOffsets,
+  migrateHome,
+  requireCurrentBuild,
+} from '../../../infra/event-store/builds.ts'
 import type { Projection } from '../../../infra/event-store/projection.ts'
 import { pruneBuild, runPruner } from '../../../infra/event-store/prune.ts'
 import { type RunningProjection, runProjection } from '../../../infra/event-store/runner.ts'
 import { createSkips, type Skips } from '../../../infra/event-store/skips.ts'
-import { type Position, placeName } from '../../../infra/log/port.ts'
+import { type Position, partitionName } from '../../../infra/log/port.ts'
 import { progressOf } from '../../../infra/log/progress.ts'
 import { lockKey } from '../../../infra/postgres/pool.ts'
+import { countText } from '../../../infra/text.ts'
 import { systemCode } from '../../../infra/thrown.ts'
 import { onStopSignals } from '../lifetime.ts'
 import { type Stores, withStores } from '../operator/core.ts'
-import { untilBothAnswer } from './away.ts'
-import { namingRecords } from './poison.ts'
-import { endedIn, projectionOf } from './projection.ts'
+import { retryWhileUnreachable } from './away.ts'
+import { withRecordErrors } from './poison.ts'
+import { createFindCutoffs, projectionOf } from './projection.ts'
 import { loadView } from './view.ts'
 import { ViewFailed } from './view-failed.ts'
 
@@ -26,31 +31,29 @@ type Project = Stores & {
   projection: Projection
   skips: Skips
   signal: AbortSignal
-  /** Database and log have answered. */
-  onAnswer: () => void
+  /** Called when the database and the log have responded. */
+  onConnected: () => void
 }
 
-/** Fills the view of the file until a signal comes, or with `once` until it has all that the log has now. */
+/** Fills the view until the process is stopped; with `once`, until the view has caught up with the log. */
 export async function runProject(file: string, flags: ProjectFlags): Promise<void> {
   const view = await loadView(file)
   const projection = projectionOf(view, path.basename(file))
-  const opensKeys = view.session === undefined ? false : 'ifThere'
-  const signal = endingSignal(flags)
-  await untilBothAnswer(
-    (onAnswer) =>
+  const opensKeys = view.session === undefined ? false : 'ifSet'
+  const signal = createStopSignal(flags)
+  await retryWhileUnreachable(
+    (onConnected) =>
       withStores(
         async (stores) => {
           await refuseOtherLog(stores.pool, stores.log)
-          const codec = namingRecords(stores.codec)
+          const codec = withRecordErrors(stores.codec)
           await using stack = new AsyncDisposableStack()
           const skips = createSkips({ ...stores, codec })
           stack.defer(() => skips.close())
-          const project = { ...stores, codec, projection, skips, signal, onAnswer }
+          const project = { ...stores, codec, projection, skips, signal, onConnected }
           if (view.session && !stores.dataKeys)
-            console.error(
-              'There are no master keys, so what is encrypted in events stays closed to the view.',
-            )
-          await keepUp(project, flags)
+            console.error('No master keys: encrypted event fields are empty for this view.')
+          await fillView(project, flags)
         },
         { opensKeys, isLogReadOnly: true, logsErrorsOnly: true },
       ),
@@ -60,63 +63,66 @@ export async function runProject(file: string, flags: ProjectFlags): Promise<voi
 
 const stopWithinMs = 3000
 
-// Rows and offsets are written in one transaction, so nothing is lost where the end is cut short.
-function endingSignal({ once }: ProjectFlags): AbortSignal {
-  const ending = new AbortController()
+// Rows and offsets are written in one transaction, so nothing is lost if the process is killed after the time is up.
+function createStopSignal({ once }: ProjectFlags): AbortSignal {
+  const controller = new AbortController()
   onStopSignals(
     () => {
-      // What was to be done once is not done.
+      // With --once the view was to catch up, and it hasn't.
       if (once) process.exitCode = 1
-      ending.abort()
+      controller.abort()
       setTimeout(() => process.exit(), stopWithinMs).unref()
     },
     () => process.exit(1),
   )
-  return ending.signal
+  return controller.signal
 }
 
-async function keepUp(project: Project, { once }: ProjectFlags): Promise<void> {
+async function fillView(project: Project, { once }: ProjectFlags): Promise<void> {
   const { pool, projection, logger, signal } = project
   await using stack = new AsyncDisposableStack()
-  const held = await holdView(project)
-  stack.defer(held.release)
+  const lock = await lockView(project)
+  stack.defer(lock.release)
   const dropped = await migrateHome(pool, projection)
   if (dropped !== undefined)
     console.error(
       `Dropped version ${dropped} of ${projection.name}. Reading the log again for version ${projection.version}.`,
     )
-  const failing = Promise.withResolvers<string>()
-  const onStopped = (at: Position, error: unknown) => failing.resolve(stopMessage(at, error))
+  const failed = Promise.withResolvers<string>()
+  const onStopped = (at: Position, error: unknown) => failed.resolve(stopMessage(at, error))
   const applied = { advance: () => {}, onAdvance: () => () => {} }
-  // While the database or the log is away the runner repeats its warnings, and the view says it once.
+  // During an outage the runner repeats its warnings, but this command reports it once.
   const errorsOnly = logger.child({}, { level: 'error' })
   const running = await runProjection({ ...project, logger: errorsOnly, applied, onStopped })
   stack.defer(() => running.stop())
-  const findEnded = endedIn(projection)
+  const findCutoffs = createFindCutoffs(projection)
   if (projection.createPrune) {
-    const pruner = runPruner({ pool, projection, findEnded, logger })
+    const pruner = runPruner({ pool, projection, findCutoffs, logger })
     stack.defer(() => pruner.stop())
   }
-  const following = new AbortController()
-  stack.defer(() => following.abort())
-  const until = AbortSignal.any([signal, following.signal])
-  const why = await Promise.race([
-    failing.promise,
-    held.lost,
-    follow(project, { running, once, until }),
+  const finished = new AbortController()
+  stack.defer(() => finished.abort())
+  const until = AbortSignal.any([signal, finished.signal])
+  const failure = await Promise.race([
+    failed.promise,
+    lock.lost,
+    reportProgress(project, { running, once, until }),
   ])
-  if (why !== undefined) throw new ViewFailed(why)
+  if (failure !== undefined) throw new ViewFailed(failure)
   const prune = once && !signal.aborted ? projection.createPrune?.() : undefined
   if (!prune) return
-  const build = await findBuild(pool, projection)
-  await pruneBuild({ pool, build, prune, ended: await findEnded(pool) })
+  const build = await requireCurrentBuild(pool, projection)
+  await pruneBuild({ pool, build, prune, cutoffs: await findCutoffs(pool) })
 }
 
-// Postgres frees within about ten seconds what a machine held that vanished.
+// Postgres releases the locks of a lost machine after about ten seconds.
 const lockTimeout = '12s'
 
-/** Another process would read rows while this one changes them. `lost` rejects when the connection that holds it is gone. */
-async function holdView({ pool, projection }: Project) {
+/**
+ * Locks the view, because two processes would overwrite each other's rows. `lost` rejects when the connection that holds
+ * the lock breaks. Throws if another process has the lock.
+ */
+async function lockView({ pool, projection }: Project) {
   const holder = await pool.connect()
   const lost = Promise.withResolvers<never>()
   lost.promise.catch(() => {})
@@ -128,21 +134,22 @@ async function holdView({ pool, projection }: Project) {
   } catch (error) {
     await release()
     throw systemCode(error) === '55P03'
-      ? new Error(`Another process fills ${projection.name}.`)
+      ? new Error(`Another process is already filling ${projection.name}.`)
       : error
   }
   return { lost: lost.promise, release }
 }
 
 const stopMessage = ({ topic, partition, offset }: Position, error: unknown): string => {
-  const what = error instanceof ViewFailed ? error.message : 'the record cannot be applied'
-  return `The view stands still at ${topic}/${partition} offset ${offset}: ${what}. The next start tries it again.`
+  const what = error instanceof ViewFailed ? error.message : 'failed to apply the record'
+  return `The view is stuck at ${topic}/${partition} offset ${offset}: ${what}. Restart to try again.`
 }
 
 const pollMs = 200
 const reportEveryMs = 10_000
 
-async function follow(
+// Returns when `until` aborts or, with `once`, when the view has caught up.
+async function reportProgress(
   project: Project,
   { running, once, until }: { running: RunningProjection; once: boolean; until: AbortSignal },
 ): Promise<undefined> {
@@ -150,13 +157,13 @@ async function follow(
   let hasCaughtUp = false
   while (!until.aborted) {
     const { done, behind } = await lagOf(project)
-    project.onAnswer()
+    project.onConnected()
     const stalled = running.status().find(({ stopped }) => stopped !== null)
-    const stall = stalled ? `; ${placeName(stalled)} ${stalled.stopped}` : ''
+    const stall = stalled ? `; ${partitionName(stalled)} ${stalled.stopped}` : ''
     const isFirstCatchUp = behind === 0 && !hasCaughtUp
     if (isFirstCatchUp || performance.now() - reportedAt > reportEveryMs) {
       const state = behind === 0 ? ': the view is up to date' : stall
-      console.error(`${done} records read, ${behind} to go${state}`)
+      console.error(`${countText(done, 'record')} read, ${behind} to go${state}`)
       reportedAt = performance.now()
     }
     hasCaughtUp ||= behind === 0
@@ -170,7 +177,7 @@ async function lagOf({
   log,
   projection,
 }: Project): Promise<{ done: number; behind: number }> {
-  const build = await findBuild(pool, projection)
+  const build = await requireCurrentBuild(pool, projection)
   const stored = await buildOffsets(pool, build)
   const lag = { done: 0, behind: 0 }
   for (const topic of projection.topics) {

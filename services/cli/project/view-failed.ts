@@ -1,6 +1,6 @@
 import { isTransient } from '../../../infra/event-store/apply-batch.ts'
 
-/** What a view cannot deal with. The message never has a value: those of errors of others may. */
+/** Failure of a view. The message never contains values of events or rows, which messages of other errors may. */
 export class ViewFailed extends Error {
   constructor(message: string) {
     super(message)
@@ -8,22 +8,22 @@ export class ViewFailed extends Error {
   }
 }
 
-/** Says what was thrown, and where in the file, without its message. */
-export function thrownIn(file: string, error: unknown): ViewFailed {
+/** Returns a ViewFailed with the error's name and its line in the file, but without its message. */
+export function handlerFailure(file: string, error: unknown): ViewFailed {
   if (error instanceof ViewFailed) return error
-  const known =
+  const name =
     error instanceof Error && /^[A-Za-z]{0,30}Error$/.test(error.name) ? error.name : 'an error'
   const stack = error instanceof Error ? (error.stack ?? '') : ''
-  const [line] = stack.split('\n').filter((one) => /^ +at /.test(one) && one.includes(file))
-  const place = /:(\d+):\d+\)?$/.exec(line ?? '')?.[1]
-  return new ViewFailed(`the handler threw ${known}${place ? ` at line ${place}` : ''}`)
+  const [line] = stack.split('\n').filter((frame) => /^ +at /.test(frame) && frame.includes(file))
+  const lineNumber = /:(\d+):\d+\)?$/.exec(line ?? '')?.[1]
+  return new ViewFailed(`the handler threw ${name}${lineNumber ? ` at line ${lineNumber}` : ''}`)
 }
 
-/** Says what Postgres refused, by its code. An error that may go away is thrown as it is. */
-export function refused(table: string, error: unknown): never {
+/** Throws a ViewFailed with the SQLSTATE of rejected rows. Transient errors are rethrown unchanged. */
+export function throwRejectedRows(table: string, error: unknown): never {
   if (isTransient(error) || !(error instanceof Error)) throw error
   const code = 'code' in error ? ` (SQLSTATE ${String(error.code)})` : ''
   const column =
     'column' in error && typeof error.column === 'string' ? `, column ${error.column}` : ''
-  throw new ViewFailed(`Postgres refused rows of the table ${table}${column}${code}`)
+  throw new ViewFailed(`Postgres rejected rows of the table ${table}${column}${code}`)
 }

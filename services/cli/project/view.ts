@@ -5,63 +5,63 @@ import type { EventName } from '../../../infra/event-store/event.ts'
 import type { SessionFacts } from '../../../projections/sessions/facts.ts'
 import { eventTopics } from '../../../schemas/events.ts'
 
-/** A row as JSON has it: times and dates are text, in Postgres's form where they were read. */
+/** Row as JSON: times and dates are text, in Postgres's format if the row was read from the table. */
 export type Row = Record<string, unknown>
 
 export interface ViewEvent {
   type: EventName
-  /** As `docs/reference` and the schemas have it. Encrypted members are null or empty where they are not opened. */
+  /** Fields of the event, as in `docs/reference/events.md`. Encrypted ones are null or empty without the master keys. */
   data: Record<string, unknown>
   id: string
   /** Epoch milliseconds. */
   time: number
   organization_id: string | null
   environment: 'live' | 'test' | null
-  /** Of `SessionScored`: the columns of the flat row that it fills. */
+  /** Columns of the session facts row; null unless the type is `SessionScored`. */
   facts: SessionFacts | null
 }
 
-/** What becomes of one row: `to` gets it as it is, or undefined, and returns it as it is to be; null = it goes. */
+/** Change of one row: `to` gets the current row, or undefined, and returns the new one, or null to delete it. */
 export interface Change {
   table: string
   key: Row
   to: (row: Row | undefined) => Row | null
 }
 
-// Postgres cuts names at 63 bytes, and builds and prefixes add to them.
+// Postgres truncates names at 63 bytes, and builds and prefixes make them longer.
 const name = z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, {
-  error: 'expected a name of lower-case letters, digits and _, of 40 characters at most',
+  error: 'expected a name of at most 40 lowercase letters, digits and _, starting with a letter',
 })
-// Of the tables that every view has, and of the bookkeeping.
-const ownName = /^(own_|projection_|erased_sessions$|schema_migrations$)/
-const freeName = name.refine((one) => !ownName.test(one), {
-  error: 'this name, or its beginning, is of a table that Tidegate makes itself',
+// Names and prefixes of the bookkeeping tables.
+const reservedName = /^(own_|projection_|erased_sessions$|schema_migrations$)/
+const relationName = name.refine((text) => !reservedName.test(text), {
+  error: 'this name or its prefix is reserved for tables of Tidegate',
 })
 const typeName = z.string().regex(/^[a-z][a-z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?$/, {
-  error: 'expected a type of Postgres, such as text, bigint or timestamptz',
+  error: 'expected a Postgres type, such as text, bigint or timestamptz',
 })
 const isFunction = (value: unknown) => typeof value === 'function'
 
 const viewTable = z
   .strictObject({ columns: z.record(name, typeName), key: z.array(name).min(1) })
-  .refine(({ columns, key }) => key.every((one) => one in columns), {
-    error: 'the key names a column that the table has not',
+  .refine(({ columns, key }) => key.every((column) => column in columns), {
+    error: 'the key names a column that the table does not have',
   })
 
 const viewShape = z
   .strictObject({
-    name: name.refine((one) => !/_b\d+$/.test(one), {
-      error: 'a name that ends so is of a build of another view',
+    name: name.refine((text) => !/_b\d+$/.test(text), {
+      error: 'names ending in _b and digits are reserved',
     }),
     version: z.int().min(1),
     events: z.array(z.enum(typeNames())).min(1),
     tables: z
-      .record(freeName, viewTable)
+      .record(relationName, viewTable)
       .refine((tables) => Object.keys(tables).length > 0, { error: 'expected at least one table' }),
-    /** The column that says of which session a row is: all tables have it, or there is none. */
+    /** Column with the session id, by which rows are erased and expire. If set, every table must have it. */
     session: name.optional(),
-    /** By name, a select over the tables. */
-    views: z.record(freeName, z.string().min(1)).default({}),
+    /** Selects over the tables, by the view's name. */
+    views: z.record(relationName, z.string().min(1)).default({}),
     handle: z.custom<(event: ViewEvent) => unknown>(isFunction, { error: 'expected a function' }),
   })
   .refine(
@@ -69,12 +69,12 @@ const viewShape = z
       !session || Object.values(tables).every(({ columns }) => session in columns),
     {
       path: ['session'],
-      error: 'each table must have this column; counts without it are a view of their own',
+      error: 'each table must have this column; move counts without it to a view of their own',
     },
   )
-  .refine(({ tables, views }) => Object.keys(views).every((one) => !(one in tables)), {
+  .refine(({ tables, views }) => Object.keys(views).every((view) => !(view in tables)), {
     path: ['views'],
-    error: 'a view and a table have one name',
+    error: 'a view and a table have the same name',
   })
 
 export type View = z.infer<typeof viewShape>
@@ -91,26 +91,23 @@ function isEventName(text: string): text is EventName {
 
 const fileShape = z.object({ default: viewShape }, { error: 'expected a module' })
 
-/** Loads the file as a module. Throws what is wrong with it, by field. */
+/** Loads the view's module. Throws an error that lists the invalid fields. */
 export async function loadView(file: string): Promise<View> {
   const url = pathToFileURL(path.resolve(file)).href
   const module: unknown = await import(url).catch((cause) => {
-    throw new Error(
-      `${file} cannot be loaded: ${cause instanceof Error ? cause.message : 'it threw'}`,
-      {
-        cause,
-      },
-    )
+    throw new Error(`Cannot load ${file}: ${cause instanceof Error ? cause.message : 'it threw'}`, {
+      cause,
+    })
   })
   return readView(file, module)
 }
 
-/** Throws what the default export of the module lacks, by field. */
+/** Returns the module's default export as a view. Throws an error that lists the invalid fields. */
 export function readView(file: string, module: unknown): View {
   const parsed = fileShape.safeParse(module)
   if (parsed.success) return parsed.data.default
   const problems = parsed.error.issues.map(
     ({ path: [, ...at], message }) => `  ${at.join('.') || 'default export'}: ${message}`,
   )
-  throw new Error(`${file} is no view:\n${problems.join('\n')}`)
+  throw new Error(`${file} is not a valid view:\n${problems.join('\n')}`)
 }

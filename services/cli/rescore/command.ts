@@ -1,31 +1,31 @@
 import type { Command } from 'commander'
 import { instant, jsonFlag, since, wordOf } from '../arguments.ts'
 import { printOutcome } from '../operator/operate.ts'
-import { typed } from '../typed.ts'
+import { commandLine } from '../typed.ts'
 import type { RescoreFlags } from './run.ts'
 
 export function defineRescore(rescore: Command): void {
   rescore
-    .option('--model <file>', 'the model to try; --print-model prints one to begin with')
-    .option('--print-model', 'print the model that decides now, to edit it')
+    .option('--model <file>', 'model to try; start from the output of --print-model')
+    .option('--print-model', 'print the current model as a starting point')
     .option(
       '--since <time>',
-      'of the newest decisions: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z (default: 7d)',
+      'only sessions whose newest decision is at or after: 7d, 24h, 2026-11-23 or 2026-11-23T12:00:00Z (default: 7d)',
       since,
     )
-    .option('--until <time>', 'decisions before this time only (default: now)', since)
-    .option('--organization <organization>', 'only its sessions; its id or slug (default: all)')
-    .option('--everybody', 'all organizations that have no model of their own')
+    .option('--until <time>', 'only sessions whose newest decision is before (default: now)', since)
+    .option('--organization <organization>', 'id or slug of the organization (default: all)')
+    .option('--everybody', 'all organizations without their own model')
     .option('--environment <environment>', 'live or test (default: both)', wordOf('live', 'test'))
-    .option('--html <file>', 'also write the report as a page with plots')
-    .option('--switch', 'then make it the model of the organization or of everybody')
-    .option('--back', 'return to the model before the newest change, without a rehearsal')
+    .option('--html <file>', 'also write the report as an HTML page with charts')
+    .option('--switch', 'then switch the organization, or everybody, to this model')
+    .option('--back', 'return to the previous model, without a test run')
     .option(
       '--at <time>',
-      'when it begins to decide (default: as soon as every server can know)',
+      'when the switch takes effect (default: as soon as all servers have the model)',
       instant,
     )
-    .option('--reason <text>', 'why, for the audit log')
+    .option('--reason <text>', 'reason for the audit log')
     .option(...jsonFlag)
     .action((flags: RescoreFlags, command: Command) => {
       const [problem] = problemsOf(flags)
@@ -38,19 +38,22 @@ function problemsOf(flags: RescoreFlags): string[] {
   const { model, printModel, organization, everybody, back, reason, at } = flags
   const changes = flags.switch || back
   const rules: [boolean | undefined, string][] = [
-    [flags.switch && back, '--switch and --back exclude each other.'],
-    [organization !== undefined && everybody, '--organization and --everybody exclude each other.'],
-    [back && model !== undefined, '--back takes no --model: it returns to the one before.'],
+    [flags.switch && back, '--switch and --back cannot be combined.'],
+    [organization !== undefined && everybody, '--organization and --everybody cannot be combined.'],
+    [
+      back && model !== undefined,
+      '--back cannot be combined with --model: it returns to the previous model.',
+    ],
     [
       !back && !printModel && model === undefined,
-      `--model is missing: "${typed('rescore', '--print-model')} > model.json" writes one to edit.`,
+      `--model is missing: "${commandLine('rescore', '--print-model')} > model.json" writes one to start from.`,
     ],
     [
       changes && organization === undefined && !everybody,
-      'whose model? --organization names one, --everybody means all that have none of their own.',
+      '--organization or --everybody is missing: --everybody means all organizations without their own model.',
     ],
     [changes && reason === undefined, '--reason is missing.'],
-    [!changes && (reason ?? at) !== undefined, '--at and --reason are for --switch and --back.'],
+    [!changes && (reason ?? at) !== undefined, '--at and --reason need --switch or --back.'],
   ]
   return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []))
 }

@@ -1,5 +1,5 @@
 import type { Verdict } from '../../../schemas/events.ts'
-import { addMoves, allOf, type Moves, movedOf, noMoves } from './moves.ts'
+import { addMoves, countAll, countMoved, emptyMoves, type Moves } from './moves.ts'
 
 export interface ValueMoves {
   sessions: number
@@ -8,25 +8,25 @@ export interface ValueMoves {
 }
 
 export interface FieldMoves {
-  /** Those of which most sessions move; null is what is not known of a session. */
+  /** Values with the most moved sessions, by that number. `value` is null for sessions where the field is unknown. */
   top: (ValueMoves & { value: string | null })[]
-  /** All others. A session is in it once for each of its signals. */
+  /** Totals of all other values. For signals, a session counts once per signal. */
   rest: ValueMoves
 }
 
 const topValues = 20
-// Pages may have hosts without end; those beyond count as the rest.
-const mostValues = 10_000
+// Bounds memory, since pages can have any number of hosts; further values count as the rest.
+const maxValues = 10_000
 
-/** Counts moves by the values of a field. */
-export function startField() {
+/** Creates a counter of verdict moves by the values of a field. */
+export function createFieldCounter() {
   const values = new Map<string | null, Moves>()
-  const beyond = noMoves()
+  const overflow = emptyMoves()
 
   function movesOf(value: string | null): Moves {
-    const known = values.get(value)
-    if (known || values.size >= mostValues) return known ?? beyond
-    const moves = noMoves()
+    const existing = values.get(value)
+    if (existing || values.size >= maxValues) return existing ?? overflow
+    const moves = emptyMoves()
     values.set(value, moves)
     return moves
   }
@@ -36,22 +36,22 @@ export function startField() {
   }
 
   function result(): FieldMoves {
-    const all = [...values].map(([value, moves]) => ({ value, ...counted(moves) })).sort(byMoved)
-    const rest = noMoves()
-    for (const { moves } of [...all.slice(topValues), { moves: beyond }]) addMoves(rest, moves)
-    return { top: all.slice(0, topValues), rest: counted(rest) }
+    const sorted = [...values]
+      .map(([value, moves]) => ({ value, ...toValueMoves(moves) }))
+      .sort(byMoved)
+    const rest = emptyMoves()
+    for (const { moves } of [...sorted.slice(topValues), { moves: overflow }]) addMoves(rest, moves)
+    return { top: sorted.slice(0, topValues), rest: toValueMoves(rest) }
   }
   return { add, result }
 }
 
-const counted = (moves: Moves): ValueMoves => ({
-  sessions: allOf(moves),
-  moved: movedOf(moves),
+const toValueMoves = (moves: Moves): ValueMoves => ({
+  sessions: countAll(moves),
+  moved: countMoved(moves),
   moves,
 })
 
 type Value = FieldMoves['top'][number]
-const byMoved = (one: Value, other: Value) =>
-  other.moved - one.moved ||
-  other.sessions - one.sessions ||
-  ((one.value ?? '') < (other.value ?? '') ? -1 : 1)
+const byMoved = (a: Value, b: Value) =>
+  b.moved - a.moved || b.sessions - a.sessions || ((a.value ?? '') < (b.value ?? '') ? -1 : 1)

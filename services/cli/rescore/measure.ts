@@ -1,10 +1,10 @@
 import type { Verdict } from '../../../schemas/events.ts'
-import { allOf, type Moves, noMoves, totalAfter, totalBefore } from './moves.ts'
+import { countAll, emptyMoves, type Moves, totalAfter, totalBefore } from './moves.ts'
 
-/** Fewer marked sessions of either kind than this say nothing about all others. */
-export const fewestMarks = 30
+/** Minimum number of labeled sessions of each kind for precision and recall to be meaningful. */
+export const minMarks = 30
 
-/** A share with the bounds of its 95 % interval, and of how many sessions it is. */
+/** Share of `of` sessions, with the bounds of its 95 % confidence interval. */
 export interface Share {
   value: number
   low: number
@@ -12,7 +12,7 @@ export interface Share {
   of: number
 }
 
-/** By Wilson's score interval, which stays within 0 and 1 and holds for few sessions, too; null of none. */
+/** Returns the share with its Wilson score interval, which stays within 0 and 1 and suits small samples. Null if `of` is 0. */
 export function shareOf(part: number, of: number): Share | null {
   if (of === 0) return null
   const z2 = 1.96 ** 2
@@ -23,17 +23,17 @@ export function shareOf(part: number, of: number): Share | null {
   return { value, low: bound(centre - spread), high: bound(centre + spread), of }
 }
 
-/** How well `bot` is decided; null where there are too few marks. A share of nothing is null. */
+/** Precision and recall of the verdict `bot`; null if there are too few labels. A share is null if its denominator is 0. */
 export type Quality = { precision: Share | null; recall: Share | null } | null
 
 export interface MarkReport {
   positives: number
   negatives: number
-  /** Marked as human or legitimate, though they say themselves that they are bots. They count as neither. */
+  /** Sessions labeled human or legitimate that declare themselves as bots. Not counted in `negatives`. */
   declared_bots: number
   before: Quality
   after: Quality
-  /** Marked as fraud, which people and bots commit. */
+  /** Sessions labeled as fraud. Not counted as bots, because people commit fraud, too. */
   fraud: Moves
 }
 
@@ -44,24 +44,30 @@ interface MarkedSession {
   after: Verdict
 }
 
-export function startMarks() {
-  const marked = { positive: noMoves(), negative: noMoves(), declared: noMoves(), fraud: noMoves() }
+/** Creates a counter that compares verdicts with the labels (marks) of sessions. */
+export function createMarkCounter() {
+  const movesByKind = {
+    positive: emptyMoves(),
+    negative: emptyMoves(),
+    declared: emptyMoves(),
+    fraud: emptyMoves(),
+  }
 
   const add = ({ mark, signals, before, after }: MarkedSession) => {
-    marked[kindOf(mark, signals)][before][after]++
+    movesByKind[kindOf(mark, signals)][before][after]++
   }
 
   function result(): MarkReport {
-    const { positive, negative, declared, fraud } = marked
-    const [positives, negatives] = [allOf(positive), allOf(negative)]
+    const { positive, negative, declared, fraud } = movesByKind
+    const [positives, negatives] = [countAll(positive), countAll(negative)]
     const quality = (hits: number, falseAlarms: number): Quality => {
-      if (Math.min(positives, negatives) < fewestMarks) return null
+      if (Math.min(positives, negatives) < minMarks) return null
       return { precision: shareOf(hits, hits + falseAlarms), recall: shareOf(hits, positives) }
     }
     return {
       positives,
       negatives,
-      declared_bots: allOf(declared),
+      declared_bots: countAll(declared),
       fraud,
       before: quality(totalBefore(positive, 'bot'), totalBefore(negative, 'bot')),
       after: quality(totalAfter(positive, 'bot'), totalAfter(negative, 'bot')),

@@ -5,20 +5,23 @@ import type { Verdict } from '../../../schemas/events.ts'
 import type { ScoringModel } from '../../scoring/model/model.ts'
 import { scoreOf } from '../../scoring/model/score.ts'
 import { timeText } from '../tables.ts'
-import { type FieldMoves, startField } from './fields.ts'
-import { type MarkReport, startMarks } from './measure.ts'
-import { allOf, type Moves, movedOf, noMoves } from './moves.ts'
+import { createFieldCounter, type FieldMoves } from './fields.ts'
+import { createMarkCounter, type MarkReport } from './measure.ts'
+import { countAll, countMoved, emptyMoves, type Moves } from './moves.ts'
 
-/** Columns that a rehearsal reads. Facts are null once the organization's decisions have expired. */
+// Rehearsal: a dry run of a scoring model on recorded sessions. It re-scores each session's recorded signals with the
+// model under test and compares the result with the recorded decision. Nothing is written.
+
+/** Columns that a rehearsal reads. They are null once the organization's decisions have expired. */
 export const factFields = [
   ...(['session_id', 'organization_id', 'evaluated_at', 'verdict', 'risk_score'] as const),
   ...(['has_snapshot', 'browser', 'country', 'page_host', 'mark'] as const),
 ] as const
 
 export interface FactRow extends Pick<RowOf<typeof sessions>, (typeof factFields)[number]> {
-  /** The id of the one that decided. */
+  /** Id of the model that made the decision. */
   model: string | null
-  /** Slugs of all that fired, separated by spaces. */
+  /** Slugs of all signals that fired, separated by spaces; null once the decision has expired. */
   signals: string | null
 }
 
@@ -31,11 +34,11 @@ interface ChangedSession extends Omit<FactRow, 'has_snapshot' | 'model' | 'evalu
 
 export const fields = ['browser', 'country', 'page_host', 'signal'] as const
 
-/** Sessions as they were decided, compared with how a model would have decided them. */
+/** Comparison of recorded decisions with those that the tried model would make. */
 export interface Rehearsal {
   sessions: number
   moved: number
-  /** Records that follow from their signals and the model that decided, if that is known. */
+  /** Check that recorded scores can be reproduced from their signals and model, for models that are known here. */
   check: {
     followed: number
     differed: number
@@ -43,37 +46,37 @@ export interface Rehearsal {
     unknown_models: Record<string, number>
   }
   moves: Moves
-  /** Sessions by the change of their score, lowest first. */
+  /** Number of sessions by change of their score, lowest change first. */
   score_changes: { by: number; sessions: number }[]
   by: Record<(typeof fields)[number], FieldMoves>
   marks: MarkReport
   most_changed: ChangedSession[]
-  /** Left out, because the organization's decisions have ended, and with them what fired. */
+  /** Sessions left out because their decisions, and with them the signals, have expired. */
   ended: number
-  /** Sessions with signals that the model does not know, and how many have each. */
+  /** Sessions with signals that the tried model lacks, in total and by signal. */
   unknown_signals: { sessions: number; signals: Record<string, number> }
 }
 
 export interface Models {
   tried: ScoringModel
-  /** Returns the model of an id, where it is known. */
+  /** Returns the model with the id; undefined if it is not stored here. */
   modelOf: (id: string) => ScoringModel | undefined
 }
 
-/** Takes sessions one at a time. What it remembers grows with how they differ, and not with their number. */
-export function startRehearsal({ tried, modelOf }: Models) {
-  const scoreTried = scorer(tried)
-  const check = startCheck(modelOf)
-  const moves = noMoves()
+/** Creates a rehearsal that is fed one session at a time. Its memory grows with distinct values, not with sessions. */
+export function createRehearsal({ tried, modelOf }: Models) {
+  const scoreTried = createScorer(tried)
+  const check = createCheck(modelOf)
+  const moves = emptyMoves()
   const changes = new Map<number, number>()
   const by = {
-    browser: startField(),
-    country: startField(),
-    page_host: startField(),
-    signal: startField(),
+    browser: createFieldCounter(),
+    country: createFieldCounter(),
+    page_host: createFieldCounter(),
+    signal: createFieldCounter(),
   }
-  const marks = startMarks()
-  const changed = startMostChanged()
+  const marks = createMarkCounter()
+  const mostChanged = createMostChanged()
   const unknown = { sessions: 0, signals: new Map<string, number>() }
   let ended = 0
 
@@ -91,14 +94,14 @@ export function startRehearsal({ tried, modelOf }: Models) {
       by[field].add(row[field], before, after)
     for (const signal of signals) by.signal.add(signal, before, after)
     if (row.mark !== null) marks.add({ mark: row.mark, signals, before, after })
-    changed.add(row, score)
+    mostChanged.add(row, score)
     if (unknownSignals.length > 0) unknown.sessions++
     for (const signal of unknownSignals) increment(unknown.signals, signal)
   }
 
   const result = (): Rehearsal => ({
-    sessions: allOf(moves),
-    moved: movedOf(moves),
+    sessions: countAll(moves),
+    moved: countMoved(moves),
     check: check.result(),
     moves,
     score_changes: [...changes]
@@ -111,43 +114,43 @@ export function startRehearsal({ tried, modelOf }: Models) {
       signal: by.signal.result(),
     },
     marks: marks.result(),
-    most_changed: changed.result(),
+    most_changed: mostChanged.result(),
     ended,
     unknown_signals: { sessions: unknown.sessions, signals: Object.fromEntries(unknown.signals) },
   })
   return { add, result }
 }
 
-const maxCached = 100_000
+const maxCachedScores = 100_000
 
-/** Returns how the model scores signals, whose slugs are separated by spaces. The same ones fire together again and again. */
-function scorer(model: ScoringModel) {
+/** Returns a function that scores a space-separated list of signals. Cached, because the same combinations recur. */
+function createScorer(model: ScoringModel) {
   function compute(slugs: string, hasSnapshot: boolean) {
     const signals = slugs === '' ? [] : slugs.split(' ')
     const unknownSignals = signals.filter((signal) => !Object.hasOwn(model.signals, signal))
     const { risk, verdict } = scoreOf(model, { signals, hasSnapshot })
     return { signals, unknownSignals, risk, verdict }
   }
-  const computed = createLru<string, ReturnType<typeof compute>>(maxCached)
+  const cache = createLru<string, ReturnType<typeof compute>>(maxCachedScores)
   return (slugs: string, hasSnapshot: boolean) => {
     const key = `${hasSnapshot} ${slugs}`
-    const score = computed.get(key) ?? compute(slugs, hasSnapshot)
-    computed.set(key, score)
+    const score = cache.get(key) ?? compute(slugs, hasSnapshot)
+    cache.set(key, score)
     return score
   }
 }
 
-const mostExamples = 5
+const maxExamples = 5
 
-function startCheck(modelOf: Models['modelOf']) {
-  const scorers = new Map<string, ReturnType<typeof scorer> | undefined>()
+function createCheck(modelOf: Models['modelOf']) {
+  const scorers = new Map<string, ReturnType<typeof createScorer> | undefined>()
   const unknown = new Map<string, number>()
   const counts = { followed: 0, differed: 0 }
   const examples: string[] = []
 
   function scorerOf(id: string) {
     const model = scorers.has(id) ? undefined : modelOf(id)
-    if (!scorers.has(id)) scorers.set(id, model && scorer(model))
+    if (!scorers.has(id)) scorers.set(id, model && createScorer(model))
     return scorers.get(id)
   }
 
@@ -158,7 +161,7 @@ function startCheck(modelOf: Models['modelOf']) {
     const score = scorerOf(model ?? 'none')?.(slugs, has_snapshot === true)
     if (!score) increment(unknown, model ?? 'none')
     else if (score.risk === risk_score && score.verdict === verdict) counts.followed++
-    else if (++counts.differed <= mostExamples) examples.push(session_id)
+    else if (++counts.differed <= maxExamples) examples.push(session_id)
   }
   return {
     add,
@@ -166,36 +169,41 @@ function startCheck(modelOf: Models['modelOf']) {
   }
 }
 
-const mostChanged = 100
+const maxChanged = 100
 
-/** Finds the same sessions in whatever order they come. */
-function startMostChanged() {
-  let some: ChangedSession[] = []
-  let least = 1
+/** Collects the sessions with the largest score changes. The result doesn't depend on the order of sessions. */
+function createMostChanged() {
+  let candidates: ChangedSession[] = []
+  let minChange = 1
 
   function add(
     { has_snapshot: _, model: __, ...row }: FactRow,
     after: { risk: number; verdict: Verdict },
   ): void {
-    if (Math.abs(after.risk - row.risk_score) < least) return
+    if (Math.abs(after.risk - row.risk_score) < minChange) return
     const evaluated_at = timeText(row.evaluated_at)
-    some.push({ ...row, evaluated_at, verdict_after: after.verdict, risk_score_after: after.risk })
-    if (some.length >= 10 * mostChanged) result()
+    candidates.push({
+      ...row,
+      evaluated_at,
+      verdict_after: after.verdict,
+      risk_score_after: after.risk,
+    })
+    if (candidates.length >= 10 * maxChanged) result()
   }
 
   function result(): ChangedSession[] {
-    some = some.sort(byChange).slice(0, mostChanged)
-    const last = some.at(mostChanged - 1)
-    if (last) least = changeOf(last)
-    return some
+    candidates = candidates.sort(byChange).slice(0, maxChanged)
+    const last = candidates.at(maxChanged - 1)
+    if (last) minChange = changeOf(last)
+    return candidates
   }
   return { add, result }
 }
 
 const changeOf = (session: ChangedSession) =>
   Math.abs(session.risk_score_after - session.risk_score)
-const byChange = (one: ChangedSession, other: ChangedSession) =>
-  changeOf(other) - changeOf(one) || (one.session_id < other.session_id ? -1 : 1)
+const byChange = (a: ChangedSession, b: ChangedSession) =>
+  changeOf(b) - changeOf(a) || (a.session_id < b.session_id ? -1 : 1)
 
 function increment<K>(counts: Map<K, number>, key: K): void {
   counts.set(key, (counts.get(key) ?? 0) + 1)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { themeStyle } from '../../../infra/http/theme.ts'
 import { escapeHtml } from '../../../infra/text.ts'
-import { movedOf, totalAfter, totalBefore, verdicts } from './moves.ts'
+import { countMoved, totalAfter, totalBefore, verdicts } from './moves.ts'
 import { fields, type Rehearsal } from './rehearse.ts'
 import {
   type About,
@@ -14,10 +14,10 @@ import {
   titleOf,
 } from './report.ts'
 
-const ownStyle = readFileSync(path.join(import.meta.dirname, 'report.css'), 'utf8')
-const style = themeStyle + ownStyle
+const reportStyle = readFileSync(path.join(import.meta.dirname, 'report.css'), 'utf8')
+const style = themeStyle + reportStyle
 
-/** One page that loads nothing and runs nothing. Each plot has its numbers in a table below it. */
+/** Returns a self-contained HTML page without scripts. Below each chart is a table with its numbers. */
 export function rescorePage(rehearsal: Rehearsal, about: About): string {
   const title = escapeHtml(titleOf(about))
   const summary = summaryOf(rehearsal, about).map((text) => `<p>${escapeHtml(text)}</p>`)
@@ -61,9 +61,9 @@ ${numbers}
 
 function tableHtml({ title, head, rows }: Pick<Section, 'title' | 'head' | 'rows'>): string {
   const cells = ([first, ...others]: Section['rows'][number]) =>
-    `<th scope="row">${cell(first)}</th>${others.map((one) => `<td>${cell(one)}</td>`).join('')}`
+    `<th scope="row">${cell(first)}</th>${others.map((value) => `<td>${cell(value)}</td>`).join('')}`
   return `<div class="scrolls" role="region" aria-label="${escapeHtml(title)}" tabindex="0"><table>
-<thead><tr>${head.map((one) => `<th scope="col">${escapeHtml(one)}</th>`).join('')}</tr></thead>
+<thead><tr>${head.map((name) => `<th scope="col">${escapeHtml(name)}</th>`).join('')}</tr></thead>
 <tbody>
 ${rows.map((row) => `<tr>${cells(row)}</tr>`).join('\n')}
 </tbody></table></div>`
@@ -75,50 +75,61 @@ const cell = (value: Section['rows'][number][number] | undefined) =>
 function plotOf(name: Section['name'], rehearsal: Rehearsal): string | null {
   if (name === 'verdicts')
     return legend + barsSvg('Verdicts before and after', verdictBars(rehearsal))
-  if (name === 'scores')
-    return barsSvg('How many sessions have a score so much higher', scoreBars(rehearsal))
-  const field = fields.find((one) => one === name)
+  if (name === 'scores') return barsSvg('Sessions by score change', scoreBars(rehearsal))
+  const field = fields.find((field) => field === name)
   return field
-    ? legend + barsSvg('Sessions that move, by verdict after', fieldBars(rehearsal, field))
+    ? legend + barsSvg('Sessions that change verdict, by new verdict', fieldBars(rehearsal, field))
     : null
 }
 
-const legend = `<p class="legend">${verdicts.map((one) => `<span class="${one}">${one}</span>`).join(' ')}</p>\n`
+const legend = `<p class="legend">${verdicts.map((verdict) => `<span class="${verdict}">${verdict}</span>`).join(' ')}</p>\n`
 
 interface Bar {
   label: string
-  /** Of these classes, from left to right. */
-  parts: { of: string; count: number }[]
+  /** Segments from left to right, each with its CSS class. */
+  parts: { className: string; count: number }[]
 }
 
 function verdictBars({ moves }: Rehearsal): Bar[] {
   return [
-    { label: 'before', parts: verdicts.map((of) => ({ of, count: totalBefore(moves, of) })) },
-    { label: 'after', parts: verdicts.map((of) => ({ of, count: totalAfter(moves, of) })) },
+    {
+      label: 'before',
+      parts: verdicts.map((verdict) => ({
+        className: verdict,
+        count: totalBefore(moves, verdict),
+      })),
+    },
+    {
+      label: 'after',
+      parts: verdicts.map((verdict) => ({ className: verdict, count: totalAfter(moves, verdict) })),
+    },
   ]
 }
 
 const scoreBars = (rehearsal: Rehearsal): Bar[] =>
-  scoreSteps(rehearsal).map(([label, count]) => ({ label, parts: [{ of: 'plain', count }] }))
+  scoreSteps(rehearsal).map(([label, count]) => ({ label, parts: [{ className: 'plain', count }] }))
 
 function fieldBars({ by }: Rehearsal, field: (typeof fields)[number]): Bar[] {
   return by[field].top
-    .filter(({ moves }) => movedOf(moves) > 0)
+    .filter(({ moves }) => countMoved(moves) > 0)
     .map(({ value, moves }) => ({
       label: value ?? 'unknown',
-      parts: verdicts.map((of) => ({ of, count: totalAfter(moves, of) - moves[of][of] })),
+      parts: verdicts.map((verdict) => ({
+        className: verdict,
+        count: totalAfter(moves, verdict) - moves[verdict][verdict],
+      })),
     }))
 }
 
 const rowHeight = 44
-const longestLabel = 32
+const maxLabelLength = 32
 
-// Across it is drawn in percent, and down in pixels, so that it fits every width and its text keeps its size.
+// Widths are in percent and heights in pixels, so that the chart fits any width without scaling its text.
 function barsSvg(title: string, bars: Bar[]): string {
   if (bars.length === 0) return ''
-  const most = Math.max(...bars.map(totalOf))
-  const rows = bars.map((bar, i) => barSvg(bar, { most, top: i * rowHeight }))
-  const label = escapeHtml(`${title}. The table has the numbers.`)
+  const max = Math.max(...bars.map(totalOf))
+  const rows = bars.map((bar, i) => barSvg(bar, { max, top: i * rowHeight }))
+  const label = escapeHtml(`${title}. The numbers are in the table.`)
   return `<svg role="img" aria-label="${label}" width="100%" height="${bars.length * rowHeight}">
 ${rows.join('\n')}
 </svg>`
@@ -126,16 +137,16 @@ ${rows.join('\n')}
 
 const totalOf = ({ parts }: Bar) => parts.reduce((sum, { count }) => sum + count, 0)
 
-function barSvg(bar: Bar, { most, top }: { most: number; top: number }): string {
+function barSvg(bar: Bar, { max, top }: { max: number; top: number }): string {
   const { label, parts } = bar
-  const text = label.length > longestLabel ? `${label.slice(0, longestLabel - 1)}…` : label
-  const percent = (count: number) => `${((100 * count) / most).toFixed(3)}%`
+  const text = label.length > maxLabelLength ? `${label.slice(0, maxLabelLength - 1)}…` : label
+  const percent = (count: number) => `${((100 * count) / max).toFixed(3)}%`
   let left = 0
-  const drawn = parts.map(({ of, count }) => {
-    const rect = `<rect class="${of}" x="${percent(left)}" y="${top + 22}" width="${percent(count)}" height="14"/>`
+  const segments = parts.map(({ className, count }) => {
+    const rect = `<rect class="${className}" x="${percent(left)}" y="${top + 22}" width="${percent(count)}" height="14"/>`
     left += count
     return rect
   })
   return `<text y="${top + 15}">${escapeHtml(text)}</text><text class="count" x="100%" y="${top + 15}">${numberText(totalOf(bar))}</text>
-<rect class="track" y="${top + 22}" width="100%" height="14"/>${drawn.join('')}`
+<rect class="track" y="${top + 22}" width="100%" height="14"/>${segments.join('')}`
 }

@@ -1,19 +1,19 @@
 import type { Verdict } from '../../../schemas/events.ts'
 import { type Cell, textTable, timeText } from '../tables.ts'
-import { fewestMarks, type MarkReport, type Share } from './measure.ts'
-import { allOf, type Moves, pairs, totalAfter, totalBefore, verdicts } from './moves.ts'
+import { type MarkReport, minMarks, type Share } from './measure.ts'
+import { countAll, type Moves, totalAfter, totalBefore, verdictPairs, verdicts } from './moves.ts'
 import { fields, type Rehearsal } from './rehearse.ts'
 
 export interface About {
-  /** Id of the model. */
+  /** Id of the model that was tried. */
   tried: string
   since: number
   until: number
-  /** Whose sessions they are, as it was named. */
+  /** Organizations and environment, as text. */
   scope: string
 }
 
-/** A part of the report, as a table; the page has a plot of most. */
+/** Section of the report: a table, which the HTML page may precede with a chart. */
 export interface Section {
   name: 'verdicts' | 'scores' | 'marks' | (typeof fields)[number] | 'sessions'
   title: string
@@ -29,15 +29,14 @@ export function rescoreText(rehearsal: Rehearsal, about: About): string {
   return [titleOf(about), summaryOf(rehearsal, about).join('\n'), ...parts].join('\n\n')
 }
 
-export const titleOf = ({ tried }: About) => `Model ${tried}, tried on recorded sessions`
+export const titleOf = ({ tried }: About) => `Model ${tried} on recorded sessions`
 
 export function summaryOf(rehearsal: Rehearsal, { since, until, scope }: About): string[] {
   const { sessions, moved } = rehearsal
-  const stayed =
-    'Which signals fired and what was learned from visitors stay as they were: only the model differs.'
+  const note = 'Only the model differs: signals and learned visitor data are as recorded.'
   return [
-    `Sessions of ${scope}, whose newest decision is from ${timeText(since)} to ${timeText(until)}.`,
-    `${numberText(moved)} of ${numberText(sessions)} sessions (${percentText(moved / sessions)}) get another verdict. ${stayed}`,
+    `Sessions of ${scope} with their newest decision from ${timeText(since)} to ${timeText(until)}.`,
+    `${numberText(moved)} of ${numberText(sessions)} sessions (${percentText(moved / sessions)}) would change verdict. ${note}`,
     ...checkOf(rehearsal),
     ...leftOutOf(rehearsal),
   ]
@@ -45,23 +44,25 @@ export function summaryOf(rehearsal: Rehearsal, { since, until, scope }: About):
 
 function checkOf({ check }: Rehearsal): string[] {
   const unknown = Object.entries(check.unknown_models).map(
-    ([id, some]) => `${id} (${numberText(some)})`,
+    ([id, count]) => `${id} (${numberText(count)})`,
   )
   return [
-    `${numberText(check.followed)} recorded scores follow from their signals and the model that decided; ${numberText(check.differed)} do not.`,
-    ...(check.differed > 0 ? [`Some that do not: ${check.examples.join(', ')}`] : []),
+    `${numberText(check.followed)} recorded scores can be reproduced from their signals and model; ${numberText(check.differed)} cannot.`,
+    ...(check.differed > 0 ? [`Examples that cannot: ${check.examples.join(', ')}`] : []),
     ...(unknown.length > 0
-      ? [`Not checked, because their model is not known here: ${unknown.join(', ')}`]
+      ? [`Not checked, because the model is not stored here: ${unknown.join(', ')}`]
       : []),
   ]
 }
 
 function leftOutOf({ ended, unknown_signals: unknown }: Rehearsal): string[] {
   return [
-    ...(ended > 0 ? [`Left out, because their decisions have ended: ${numberText(ended)}`] : []),
+    ...(ended > 0
+      ? [`Left out, because their decisions have been deleted: ${numberText(ended)}`]
+      : []),
     ...(unknown.sessions > 0
       ? [
-          `${numberText(unknown.sessions)} sessions have signals that the model does not know, which count nothing: ${Object.keys(unknown.signals).join(', ')}`,
+          `${numberText(unknown.sessions)} sessions have signals that are not in the model and count as 0: ${Object.keys(unknown.signals).join(', ')}`,
         ]
       : []),
   ]
@@ -90,37 +91,37 @@ function verdictSection(moves: Moves): Section {
     title: 'Verdicts',
     notes: [],
     head: ['before → after', ...verdicts, 'all'],
-    rows: [...rows, ['all', ...totals, numberText(allOf(moves))]],
+    rows: [...rows, ['all', ...totals, numberText(countAll(moves))]],
   }
 }
 
 const step = 10
 
-/** How many scores change by so much, in steps of ten; those that stay are left out. */
+/** Returns the number of sessions by score change in steps of ten, without unchanged ones. */
 export function scoreSteps({
   score_changes,
 }: Pick<Rehearsal, 'score_changes'>): [string, number][] {
   const steps = new Map<number, number>()
   for (const { by, sessions } of score_changes) {
-    const at = Math.sign(by) * Math.ceil(Math.abs(by) / step)
-    steps.set(at, (steps.get(at) ?? 0) + sessions)
+    const index = Math.sign(by) * Math.ceil(Math.abs(by) / step)
+    steps.set(index, (steps.get(index) ?? 0) + sessions)
   }
   const [first = 0, last = 0] = [Math.min(...steps.keys()), Math.max(...steps.keys())]
-  const all = Array.from({ length: last - first + 1 }, (_, i) => first + i).filter((at) => at !== 0)
-  return all.map((at) => [stepText(at), steps.get(at) ?? 0])
+  const indexes = Array.from({ length: last - first + 1 }, (_, i) => first + i)
+  return indexes.filter((i) => i !== 0).map((i) => [stepText(i), steps.get(i) ?? 0])
 }
 
-function stepText(at: number): string {
-  const [near, far] = [(Math.abs(at) - 1) * step + 1, Math.abs(at) * step]
-  return at < 0 ? `-${far} to -${near}` : `+${near} to +${far}`
+function stepText(index: number): string {
+  const [near, far] = [(Math.abs(index) - 1) * step + 1, Math.abs(index) * step]
+  return index < 0 ? `-${far} to -${near}` : `+${near} to +${far}`
 }
 
 function scoreSection(rehearsal: Rehearsal): Section {
-  const same = rehearsal.score_changes.find(({ by }) => by === 0)?.sessions ?? 0
+  const unchanged = rehearsal.score_changes.find(({ by }) => by === 0)?.sessions ?? 0
   return {
     name: 'scores',
-    title: 'Change of scores',
-    notes: [`${numberText(same)} sessions keep their score.`],
+    title: 'Score changes',
+    notes: [`Unchanged: ${numberText(unchanged)}.`],
     head: ['change', 'sessions'],
     rows: scoreSteps(rehearsal).map(([text, sessions]) => [text, numberText(sessions)]),
   }
@@ -134,14 +135,14 @@ function markSection({
   after,
   fraud,
 }: MarkReport): Section {
-  const counted = `Marked as bots: ${numberText(positives)}; as human or legitimate: ${numberText(negatives)}, and ${numberText(declared_bots)} more that declare themselves bots and count as neither.`
-  const few = `Too few marks for precision and recall, which take ${fewestMarks} of each.`
-  const frauds = allOf(fraud)
+  const labelCounts = `Labeled as bots: ${numberText(positives)}. Labeled as human or legitimate: ${numberText(negatives)}, not counting ${numberText(declared_bots)} declared bots.`
+  const tooFew = `Too few labels for precision and recall: each kind needs at least ${minMarks}.`
+  const frauds = countAll(fraud)
   const ofFrauds = (bots: number) => `${numberText(bots)} of ${numberText(frauds)}`
   return {
     name: 'marks',
-    title: 'Marked sessions',
-    notes: [counted, ...(before && after ? [] : [few])],
+    title: 'Labeled sessions',
+    notes: [labelCounts, ...(before && after ? [] : [tooFew])],
     head: ['bot', 'before', 'after'],
     rows: [
       ...(before && after
@@ -153,7 +154,7 @@ function markSection({
       ...(frauds > 0
         ? [
             [
-              'of those marked fraud',
+              'labeled as fraud',
               ofFrauds(totalBefore(fraud, 'bot')),
               ofFrauds(totalAfter(fraud, 'bot')),
             ],
@@ -166,24 +167,23 @@ function markSection({
 const shareText = (share: Share | null) =>
   share && `${percentText(share.value)} (${percentText(share.low)} to ${percentText(share.high)})`
 
-const movesNote = 'Sessions that get another verdict, by the one they get.'
+const movesNote = 'Sessions that would change verdict.'
 
 function fieldSection({ by, moves }: Rehearsal, field: (typeof fields)[number]): Section {
-  const changes = pairs.filter(({ before, after }) => before !== after && moves[before][after] > 0)
+  const changes = verdictPairs.filter(
+    ({ before, after }) => before !== after && moves[before][after] > 0,
+  )
   const { top, rest } = by[field]
-  const all = [
-    ...top.map((one) => ({ ...one, value: one.value ?? 'unknown' })),
+  const values = [
+    ...top.map((entry) => ({ ...entry, value: entry.value ?? 'unknown' })),
     { ...rest, value: 'all others' },
   ]
   return {
     name: field,
-    title: `Moves by ${field.replace('_', ' ')}`,
-    notes: [
-      movesNote,
-      ...(field === 'signal' ? ['A session counts once for each of its signals.'] : []),
-    ],
-    head: [field.replace('_', ' '), 'sessions', 'move', ...changes.map(changeText)],
-    rows: all
+    title: `Verdict changes by ${field.replace('_', ' ')}`,
+    notes: [movesNote, ...(field === 'signal' ? ['A session counts once per signal.'] : [])],
+    head: [field.replace('_', ' '), 'sessions', 'changed', ...changes.map(changeText)],
+    rows: values
       .filter(({ moved }) => moved > 0)
       .map(({ value, sessions, moved, moves }) => [
         value,
@@ -200,18 +200,18 @@ const changeText = ({ before, after }: { before: Verdict; after: Verdict }) =>
 function sessionSection({ most_changed }: Rehearsal): Section {
   return {
     name: 'sessions',
-    title: 'Sessions whose score changes most',
+    title: 'Largest score changes',
     notes: [],
-    head: ['before', 'after', 'session', 'decided', 'mark', 'page host', 'country', 'browser'],
-    rows: most_changed.map((one) => [
-      `${one.risk_score} ${one.verdict}`,
-      `${one.risk_score_after} ${one.verdict_after}`,
-      one.session_id,
-      one.evaluated_at,
-      one.mark,
-      one.page_host,
-      one.country,
-      one.browser,
+    head: ['before', 'after', 'session', 'decided', 'label', 'page host', 'country', 'browser'],
+    rows: most_changed.map((session) => [
+      `${session.risk_score} ${session.verdict}`,
+      `${session.risk_score_after} ${session.verdict_after}`,
+      session.session_id,
+      session.evaluated_at,
+      session.mark,
+      session.page_host,
+      session.country,
+      session.browser,
     ]),
   }
 }

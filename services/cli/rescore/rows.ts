@@ -4,39 +4,40 @@ import type { Environment } from '../../../schemas/events.ts'
 import { readByCursor } from '../cursor.ts'
 import { progressBar } from '../progress.ts'
 import {
+  createRehearsal,
   type FactRow,
   factFields,
   type Models,
   type Rehearsal,
-  startRehearsal,
 } from './rehearse.ts'
 
+/** Selection of sessions by the time of their newest decision. */
 export interface RehearsedSessions {
-  /** Epoch milliseconds of the newest decision. */
+  /** Epoch milliseconds. */
   since: number
-  /** Not included. */
+  /** Exclusive. */
   until: number
   organizationId?: string | undefined
-  /** Those whose sessions are left out. */
-  exceptOrganizations?: string[]
+  /** Ids of organizations whose sessions are left out. */
+  excludedOrganizations?: string[]
   environment?: Environment | undefined
 }
 
-/** Draws on standard error how far it is. */
+/** Rehearses the selected sessions, with a progress bar on standard error. */
 export async function rehearseRows(
   pool: pg.Pool,
-  those: RehearsedSessions,
+  selection: RehearsedSessions,
   models: Models,
 ): Promise<Rehearsal> {
-  const rehearsal = startRehearsal(models)
-  const { chosen, values } = chosenRows(those)
+  const rehearsal = createRehearsal(models)
+  const { source, values } = selectionSql(selection)
   const { rows: counts } = await pool.query<{ total: number }>(
-    `select count(*)::float8 as total ${chosen}`,
+    `select count(*)::float8 as total ${source}`,
     values,
   )
   const bar = progressBar(counts[0]?.total ?? 0)
   try {
-    for await (const batch of factRows(pool, those)) {
+    for await (const batch of factRows(pool, selection)) {
       for (const row of batch) rehearsal.add(row)
       bar.add(batch.length)
     }
@@ -46,26 +47,33 @@ export async function rehearseRows(
   return rehearsal.result()
 }
 
-export function factRows(pool: pg.Pool, those: RehearsedSessions): AsyncGenerator<FactRow[]> {
-  const { chosen, values } = chosenRows(those)
+/** Yields the selected sessions in batches. */
+export function factRows(pool: pg.Pool, selection: RehearsedSessions): AsyncGenerator<FactRow[]> {
+  const { source, values } = selectionSql(selection)
   const text = `select ${sessions.select('s', ...factFields)}, array_to_string(s.signals, ' ') as signals, s.model
-    ${chosen}`
+    ${source}`
   return readByCursor<FactRow>(pool, { text, values }, 5000)
 }
 
-function chosenRows({
+function selectionSql({
   since,
   until,
   organizationId,
-  exceptOrganizations,
+  excludedOrganizations,
   environment,
 }: RehearsedSessions) {
   return {
-    chosen: `from read.sessions s
+    source: `from read.sessions s
       where evaluated_at >= $1 and evaluated_at < $2
         and ($3::text is null or organization_id = $3)
         and ($4::text is null or environment = $4)
         and organization_id <> all ($5)`,
-    values: [since, until, organizationId ?? null, environment ?? null, exceptOrganizations ?? []],
+    values: [
+      since,
+      until,
+      organizationId ?? null,
+      environment ?? null,
+      excludedOrganizations ?? [],
+    ],
   }
 }

@@ -4,8 +4,8 @@ import type { OrganizationRow } from '../../../projections/organizations/tables.
 import { listModelChanges, listNewModelChanges } from '../../../projections/policies/queries.ts'
 import { iso } from '../../../projections/sessions/decision-shape.ts'
 import type { Environment } from '../../../schemas/events.ts'
-import { switchModel, switchModelBack } from '../../scoring/model/commands.ts'
-import { inEffect, modelInForce } from '../../scoring/model/in-force.ts'
+import { revertModel, switchModel } from '../../scoring/model/commands.ts'
+import { changeInEffect, modelInForce } from '../../scoring/model/in-force.ts'
 import { modelId, type ScoringModel, standardModel } from '../../scoring/model/model.ts'
 import { parseModel, storedModel } from '../../scoring/model/own-model.ts'
 import type { Core } from '../../server/dependencies.ts'
@@ -19,7 +19,7 @@ import {
   withCore,
 } from '../operator/operate.ts'
 import { timeText } from '../tables.ts'
-import { typed } from '../typed.ts'
+import { commandLine } from '../typed.ts'
 import { rescoreText } from './report.ts'
 import { rescorePage } from './report-html.ts'
 import { rehearseRows } from './rows.ts'
@@ -43,13 +43,13 @@ export async function runRescore(flags: RescoreFlags): Promise<CommandOutcome> {
   const tried =
     flags.model === undefined ? undefined : parseModel(await readFile(flags.model, 'utf8'))
   if (flags.back) return withCore((core) => changeModel(core, flags))
-  if (!tried || flags.printModel) return withStores(({ pool }) => printedModel(pool, flags))
+  if (!tried || flags.printModel) return withStores(({ pool }) => readModel(pool, flags))
   if (!flags.switch) return withStores(({ pool }) => rehearse(pool, tried, flags))
   return withCore(async (core) => {
-    const rehearsed = await rehearse(core.pool, tried, flags)
-    if (!flags.json) console.log(rehearsed.text)
-    const changed = await changeModel(core, flags, tried)
-    return { data: { ...rehearsed.data, ...changed.data }, text: `\n${changed.text}` }
+    const rehearsal = await rehearse(core.pool, tried, flags)
+    if (!flags.json) console.log(rehearsal.text)
+    const change = await changeModel(core, flags, tried)
+    return { data: { ...rehearsal.data, ...change.data }, text: `\n${change.text}` }
   })
 }
 
@@ -59,14 +59,14 @@ const organizationOf = async (
 ): Promise<OrganizationRow | undefined> =>
   organization ? requireOrganization(pool, organization) : undefined
 
-async function printedModel(pool: pg.Pool, flags: RescoreFlags): Promise<CommandOutcome> {
+async function readModel(pool: pg.Pool, flags: RescoreFlags): Promise<CommandOutcome> {
   const organization = await organizationOf(pool, flags)
   const changes = await listModelChanges(pool, organization?.id ?? null)
   const { document } = modelInForce(changes, Date.now()).change ?? { document: null }
   const data = document === null ? standardModel : storedModel(document)
-  // One line for each signal.
-  const text = JSON.stringify(data, null, 2).replace(/\{\s+"role"[^}]+\}/g, (one) =>
-    one.replace(/\s+/g, ' '),
+  // Print each signal on one line.
+  const text = JSON.stringify(data, null, 2).replace(/\{\s+"role"[^}]+\}/g, (signal) =>
+    signal.replace(/\s+/g, ' '),
   )
   return { data, text }
 }
@@ -79,15 +79,21 @@ async function rehearse(
   const { since = sinceOf('7d'), until = Date.now(), environment, html } = flags
   const organization = await organizationOf(pool, flags)
   const changes = await listNewModelChanges(pool, [])
-  const exceptOrganizations = flags.everybody ? organizationsWithOwn(changes) : []
-  const those = { since, until, environment, organizationId: organization?.id, exceptOrganizations }
+  const excludedOrganizations = flags.everybody ? organizationsWithModel(changes) : []
+  const selection = {
+    since,
+    until,
+    environment,
+    organizationId: organization?.id,
+    excludedOrganizations,
+  }
   const models = modelsById(changes)
-  const rehearsal = await rehearseRows(pool, those, { tried, modelOf: (id) => models.get(id) })
-  const own = exceptOrganizations.length
-  const whose =
+  const rehearsal = await rehearseRows(pool, selection, { tried, modelOf: (id) => models.get(id) })
+  const excluded = excludedOrganizations.length
+  const organizations =
     organization?.slug ??
-    `all organizations${own > 0 ? ` but ${own} with a model of their own` : ''}`
-  const scope = [whose, environment ?? []].flat().join(', ')
+    `all organizations${excluded > 0 ? ` except ${excluded} with their own model` : ''}`
+  const scope = [organizations, environment ?? []].flat().join(', ')
   const about = { tried: modelId(tried), since, until, scope }
   if (html) await writeFile(html, rescorePage(rehearsal, about))
   const data = { model: modelId(tried), scope, since: iso(since), until: iso(until), ...rehearsal }
@@ -96,7 +102,7 @@ async function rehearse(
 
 type Changes = Awaited<ReturnType<typeof listNewModelChanges>>
 
-/** Includes each stored model under the id it has now: signals of later releases are added to it, which changes its id. */
+/** Returns models by id. A stored model also has its current id, which differs once a release has added signals to it. */
 function modelsById(changes: Changes): Map<string, ScoringModel> {
   const stored = changes.flatMap(({ model_id: id, document }) => {
     if (id === null || document === null) return []
@@ -106,14 +112,14 @@ function modelsById(changes: Changes): Map<string, ScoringModel> {
   return new Map([[modelId(standardModel), standardModel], ...stored])
 }
 
-function organizationsWithOwn(changes: Changes): string[] {
+function organizationsWithModel(changes: Changes): string[] {
   const byOrganization = Map.groupBy(changes, ({ organization_id }) => organization_id)
-  return [...byOrganization].flatMap(([id, own]) =>
-    id === null || (inEffect(own, Infinity)?.model_id ?? null) === null ? [] : [id],
+  return [...byOrganization].flatMap(([id, modelChanges]) =>
+    id === null || (changeInEffect(modelChanges, Infinity)?.model_id ?? null) === null ? [] : [id],
   )
 }
 
-/** Without a model it goes back. */
+/** Switches to the model, or returns to the previous one if no model is passed. */
 async function changeModel(
   core: Core,
   flags: RescoreFlags,
@@ -126,17 +132,17 @@ async function changeModel(
     effectiveAt: flags.at,
     reason: flags.reason ?? '',
   }
-  const changed = await (model
+  const change = await (model
     ? switchModel(deps, { ...request, model })
-    : switchModelBack(deps, request))
-  if (!changed)
-    return { data: { switched: null }, text: 'It decides already. Nothing was changed.' }
-  const { modelId: id, effectiveAt } = changed
-  const whose = organization ? ['--organization', organization.slug] : ['--everybody']
-  const back = typed('rescore', ...whose, '--back', '--reason', '...')
-  const what = `${id ?? "everybody's model"} decides for ${organization?.slug ?? 'everybody'}`
+    : revertModel(deps, request))
+  if (!change)
+    return { data: { switched: null }, text: 'This model is already in use. Nothing changed.' }
+  const { modelId: id, effectiveAt } = change
+  const scopeFlags = organization ? ['--organization', organization.slug] : ['--everybody']
+  const back = commandLine('rescore', ...scopeFlags, '--back', '--reason', '...')
+  const what = `${organization?.slug ?? 'everybody'} uses ${id ?? "everybody's model"}`
   return {
     data: { switched: { model_id: id, effective_at: iso(effectiveAt) } },
-    text: `From ${timeText(effectiveAt)} on ${what}. "${back}" returns to the one before.`,
+    text: `From ${timeText(effectiveAt)}, ${what}. To return to the previous model: ${back}`,
   }
 }

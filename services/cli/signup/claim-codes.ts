@@ -4,19 +4,19 @@ import path from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import type { Readable } from 'node:stream'
 
-/** The codes that a person types, or writes to a file, as the consent page shows them. */
+/** Source of the codes from the consent page, which a person types or writes to a file. */
 export interface ClaimCodes {
-  /** Begins to listen. Resolves to the file that is read at each `next`. */
+  /** Starts to listen. Returns the path of the file that each `next` reads. */
   open(): Promise<string>
-  /** The next code; undefined where there is none yet. */
+  /** Returns the next code; undefined if there is none yet. */
   next(): Promise<string | undefined>
   close(): Promise<void>
 }
 
-// A longer text is no code.
-const longest = 40
+// Longer texts cannot be codes.
+const maxLength = 40
 
-/** `file`: by default one in a folder that nobody else can write to. */
+/** Creates the source. Default `file`: a new one in a folder that only this user can write to. */
 export function createClaimCodes({
   input,
   file: namedFile,
@@ -28,9 +28,9 @@ export function createClaimCodes({
   let folder: string | undefined
   let file = namedFile
   let lines: Interface | undefined
-  let seen = ''
+  let lastText = ''
 
-  async function written(): Promise<string> {
+  async function readCodeFile(): Promise<string> {
     const text = file === undefined ? '' : await readFile(file, 'utf8').catch(() => '')
     return text.trim()
   }
@@ -38,22 +38,22 @@ export function createClaimCodes({
   return {
     async open() {
       lines ??= createInterface({ input }).on('line', (line) => {
-        if (line.trim() !== '') codes.push(line.trim().slice(0, longest))
+        if (line.trim() !== '') codes.push(line.trim().slice(0, maxLength))
       })
       if (file === undefined) {
         folder = await mkdtemp(path.join(tmpdir(), 'tidegate-code-'))
         file = path.join(folder, 'code')
       } else {
-        // What was there before is of another signup.
-        seen = await written()
+        // Ignore the code of an earlier signup.
+        lastText = await readCodeFile()
       }
       return file
     },
     async next() {
-      const text = await written()
-      if (text !== seen) {
-        seen = text
-        if (text !== '' && text.length <= longest) codes.push(text)
+      const text = await readCodeFile()
+      if (text !== lastText) {
+        lastText = text
+        if (text !== '' && text.length <= maxLength) codes.push(text)
       }
       return codes.shift()
     },

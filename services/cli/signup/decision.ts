@@ -2,34 +2,34 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { errorMessage } from '../../../infra/thrown.ts'
 import { type ApprovedSession, type PolledSession, retryAfterMs } from './gate-api.ts'
 
-// Thirty polls a minute are allowed.
-const pollEveryMs = 3000
-// By the clock of this machine; the server ends a session after fifteen.
-const patienceMs = 20 * 60 * 1000
+// The server allows 30 polls a minute.
+const pollIntervalMs = 3000
+// By this machine's clock; the server expires a session after 15 minutes.
+const giveUpAfterMs = 20 * 60 * 1000
 
 export type SignupOutcome =
   | { kind: 'approved'; session: ApprovedSession }
   | { kind: 'rejected'; reason: string; problem?: string }
   | { kind: 'stopped'; why: unknown }
-  /** `abandoned`: decided by a person, and given up by the one who requested it, before the service answered. */
+  /** `abandoned`: approved, but the requester stopped before the service delivered. */
   | { kind: 'expired' | 'consumed' | 'unknown' | 'abandoned' }
 
-export interface Waiting {
+export interface PendingDecision {
   kind: 'wait'
   ms: number
   inProgress: boolean
-  /** A person has approved, and the code of the consent page is to be sent. */
+  /** A person has approved, and the server waits for the code of the consent page. */
   isClaiming?: boolean
   problem?: string
 }
 
-export function afterAnswer(polled: PolledSession): SignupOutcome | Waiting {
+export function outcomeOfPoll(polled: PolledSession): SignupOutcome | PendingDecision {
   if (polled.status === 'approved') return { kind: 'approved', session: polled }
   if (polled.status === 'expired') return { kind: 'expired' }
   if (polled.status === 'pending')
     return {
       kind: 'wait',
-      ms: pollEveryMs,
+      ms: pollIntervalMs,
       inProgress: polled.approval === 'in_progress',
       isClaiming: polled.claim === 'waiting',
     }
@@ -37,67 +37,69 @@ export function afterAnswer(polled: PolledSession): SignupOutcome | Waiting {
   return { kind: 'rejected', reason, ...(problem !== undefined && { problem }) }
 }
 
-export function afterFailure(error: unknown): SignupOutcome | Waiting {
+export function outcomeOfPollError(error: unknown): SignupOutcome | PendingDecision {
   if (error instanceof ApiError && error.code === 'gate.session_expired') return { kind: 'expired' }
   if (error instanceof ApiError && error.code === 'gate.delivery_consumed')
     return { kind: 'consumed' }
-  const ms = retryAfterMs(error, pollEveryMs)
+  const ms = retryAfterMs(error, pollIntervalMs)
   if (ms === undefined) throw error
   return {
     kind: 'wait',
-    ms: Math.max(ms, pollEveryMs),
+    ms: Math.max(ms, pollIntervalMs),
     inProgress: false,
     problem: errorMessage(error),
   }
 }
 
-export interface Awaiting {
+export interface DecisionDeps {
   poll(): Promise<PolledSession>
-  /** Rejects with ApiError 409 when it is too late. */
+  /** Rejects with an ApiError, such as 409, if the signup can no longer be canceled. */
   cancel(): Promise<void>
   /** Sends the code of the consent page if a person has typed it. */
   claim(): Promise<void>
   sleep(ms: number, stop: AbortSignal | undefined): Promise<void>
   now(): number
-  onWaiting(waiting: Waiting): void
-  /** Called once when it is to stop but was decided already, so that its credentials are waited for. */
+  onWaiting(waiting: PendingDecision): void
+  /** Called once if a stop comes after the approval: the signup keeps waiting for its credentials. */
   onTooLate(): void
 }
 
-export interface Patience {
-  /** Aborted when it is to stop; with the reason 'timed_out' when `timeUp` is, too. */
+export interface StopSignals {
+  /** Aborted by Ctrl-C or by the timeout, then with the reason 'timed_out'. */
   stop: AbortSignal
+  /** Aborted by the timeout only. */
   timeUp: AbortSignal
 }
 
 /**
- * Polls until the signup is decided. When it is to stop before, the signup is cancelled; one that a person has approved
- * already is waited for until the time is up.
+ * Polls until the signup is decided, and returns the outcome. A stop cancels a pending signup; if a person has already
+ * approved it, polling continues until the timeout.
  */
 export async function awaitDecision(
-  awaiting: Awaiting,
-  { stop, timeUp }: Patience,
+  deps: DecisionDeps,
+  { stop, timeUp }: StopSignals,
 ): Promise<SignupOutcome> {
-  const until = awaiting.now() + patienceMs
+  const deadline = deps.now() + giveUpAfterMs
   let tooLate = false
   for (;;) {
     if (stop.aborted && !tooLate) {
-      if (await isCancelled(awaiting)) return { kind: 'stopped', why: stop.reason }
+      if (await tryCancel(deps)) return { kind: 'stopped', why: stop.reason }
       tooLate = true
-      if (!timeUp.aborted) awaiting.onTooLate()
+      if (!timeUp.aborted) deps.onTooLate()
     }
-    const next = await awaiting.poll().then(afterAnswer, afterFailure)
+    const next = await deps.poll().then(outcomeOfPoll, outcomeOfPollError)
     if (next.kind !== 'wait') return next
     if (tooLate && timeUp.aborted) return { kind: 'abandoned' }
-    if (awaiting.now() > until) return { kind: 'unknown' }
-    awaiting.onWaiting(next)
-    if (next.isClaiming) await awaiting.claim()
-    await awaiting.sleep(next.ms, tooLate ? timeUp : stop)
+    if (deps.now() > deadline) return { kind: 'unknown' }
+    deps.onWaiting(next)
+    if (next.isClaiming) await deps.claim()
+    await deps.sleep(next.ms, tooLate ? timeUp : stop)
   }
 }
 
-// Without an answer it counts as cancelled, because a signup that nobody decides ends by itself.
-async function isCancelled({ cancel }: Awaiting): Promise<boolean> {
+// Returns false if the server refuses because the signup is decided. Other failures count as canceled, because a signup
+// that is left alone expires.
+async function tryCancel({ cancel }: DecisionDeps): Promise<boolean> {
   return cancel().then(
     () => true,
     (error: unknown) => !(error instanceof ApiError && [409, 410, 429].includes(error.status)),

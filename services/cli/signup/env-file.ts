@@ -6,50 +6,53 @@ import { systemCode } from '../../../infra/thrown.ts'
 
 export type Values = ReadonlyMap<string, string>
 
-/** Reads the values of a `.env` file, by name. None where there is no file. */
+/** Returns the values of a `.env` file by name; none if the file does not exist. */
 export async function readValues(file: string): Promise<Values> {
-  const text = (await readFile(file, 'utf8').catch(missing)) ?? ''
+  const text = (await readFile(file, 'utf8').catch(ignoreMissing)) ?? ''
   return new Map(Object.entries(parseEnv(text)).map(([name, value]) => [name, value ?? '']))
 }
 
-/** Writes values that can be `quoted` as a `.env` file has them, after a line for each comment. */
+/** Returns the text of a `.env` file: a line for each comment, then the values, which `quoteEnvValue` must accept. */
 export function envText(values: Values, comments: string[]): string {
   const notes = comments.map((comment) => `# ${comment.replace(/\p{Cc}/gu, '?')}\n`)
-  return [...notes, ...[...values].map(([name, value]) => `${name}=${quoted(value)}\n`)].join('')
+  return [
+    ...notes,
+    ...[...values].map(([name, value]) => `${name}=${quoteEnvValue(value)}\n`),
+  ].join('')
 }
 
-// Characters that mean nothing to any reader of such files.
+// Characters that no reader of `.env` files treats specially.
 const bare = /^[\w./:@%+=,-]+$/
 
 /**
- * The value as a `.env` file holds it, so that Node's parseEnv, the dotenv packages and a shell all read the same.
- * undefined where they may not: with several lines, an apostrophe, a NUL or a backslash at the end.
+ * Quotes a value so that Node's parseEnv, the dotenv packages and a shell all read the same. Returns undefined if they
+ * might not: with several lines, an apostrophe, a NUL or a trailing backslash.
  */
-export function quoted(value: string): string | undefined {
-  // JSON and files would not give back half of a surrogate pair.
+export function quoteEnvValue(value: string): string | undefined {
+  // Lone surrogates would be lost in JSON and in files.
   if (/['\r\n\0]|\\$/.test(value) || !value.isWellFormed()) return undefined
   return bare.test(value) ? value : `'${value}'`
 }
 
-/** Rejects where something has the name already, or its folder cannot be written to. */
+/** Throws if the path exists or its folder is not writable. */
 export async function requireNewFile(file: string): Promise<void> {
-  if (await lstat(file).catch(missing)) throw new Error('it exists already')
+  if (await lstat(file).catch(ignoreMissing)) throw new Error('it already exists')
   await access(path.dirname(file), constants.W_OK | constants.X_OK)
 }
 
 /**
- * Writes a file that only its owner can read, and returns its name, which has a number where another file has the name.
- * On disk when it resolves.
+ * Writes a new file that only its owner can read, and syncs it to disk. Returns its path, with a number appended if the
+ * path was taken.
  */
 export async function writeNewFile(file: string, text: string): Promise<string> {
   for (let number = 1; ; number++) {
     const name = number === 1 ? file : `${file}.${number}`
-    if (await isWritten(name, text)) return name
+    if (await tryWrite(name, text)) return name
   }
 }
 
-// False where something has the name.
-async function isWritten(file: string, text: string): Promise<boolean> {
+// Returns false if the path exists.
+async function tryWrite(file: string, text: string): Promise<boolean> {
   const handle = await open(file, 'wx', 0o600).catch((error: unknown) => {
     if (systemCode(error) !== 'EEXIST') throw error
   })
@@ -66,16 +69,17 @@ async function isWritten(file: string, text: string): Promise<boolean> {
   }
 }
 
-function missing(error: unknown): undefined {
+function ignoreMissing(error: unknown): undefined {
   if (systemCode(error) !== 'ENOENT') throw error
 }
 
-export async function committable(files: string[]): Promise<string[]> {
-  const found = await Promise.all(files.map(isCommittable))
-  return files.filter((_, i) => found[i])
+/** Returns the files in a git repository that git doesn't ignore. */
+export async function findCommittable(files: string[]): Promise<string[]> {
+  const results = await Promise.all(files.map(isCommittable))
+  return files.filter((_, i) => results[i])
 }
 
-// git says 0 of a file that it ignores, 1 of another, 128 where there is no repository.
+// git check-ignore exits with 0 for an ignored file, 1 for others, 128 outside a repository.
 function isCommittable(file: string): Promise<boolean> {
   const target = path.resolve(file)
   const { promise, resolve } = Promise.withResolvers<boolean>()

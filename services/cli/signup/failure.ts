@@ -1,6 +1,6 @@
 import { fieldSentences } from '../../../infra/errors/field-problem.ts'
 import { toApiError } from '../../../infra/http/error-response.ts'
-import { NoAnswer } from '../ask-server.ts'
+import { NoValidResponse } from '../ask-server.ts'
 import { errorJson, errorText } from '../failure.ts'
 import { printable } from '../tables.ts'
 import type { SignupOutcome } from './decision.ts'
@@ -27,65 +27,66 @@ export function failureOf(outcome: Exclude<SignupOutcome, { kind: 'approved' }>)
     case 'abandoned':
       return new SignupFailed(
         'timed_out',
-        'A person has approved it, but the service gave out no credentials in time. The account may still be made; ' +
-          'its credentials are lost then. Sign up again with more time for another.',
+        'A person approved the signup, but the service did not deliver credentials in time. It may still create the ' +
+          'account, but its credentials are lost. Sign up again with a longer --timeout.',
       )
     case 'expired':
       return new SignupFailed(
         'expired',
-        'Nobody decided within 15 minutes. Start again to ask again.',
+        'Nobody decided within 15 minutes. Sign up again to retry.',
       )
     case 'consumed':
-      return new SignupFailed(
-        'consumed',
-        'The credentials were picked up already, or waited too long.',
-      )
+      return new SignupFailed('consumed', 'The credentials were already retrieved or have expired.')
     case 'unknown':
-      return new SignupFailed('unknown', 'The server did not say how the signup ended.')
+      return new SignupFailed('unknown', 'The server did not return an outcome of the signup.')
   }
 }
 
 function rejection({ reason, problem }: { reason: string; problem?: string }): SignupFailed {
   if (reason === 'closed') {
     const message =
-      'The consent page was closed without a decision, which ends the signup. Sign up again, and leave the page open.'
+      'The consent page was closed before a decision, which cancels the signup. Sign up again and keep the page open.'
     return new SignupFailed(reason, message)
   }
   if (reason === 'claim_failed') {
-    const message = 'Five wrong codes were told, which ends the signup. Sign up again.'
+    const message = 'Five wrong codes were entered, which cancels the signup. Sign up again.'
     return new SignupFailed(reason, message)
   }
   if (reason !== 'integrator_failed') return new SignupFailed(reason, 'The signup was declined.')
   const why = problem ? `: ${problem}` : '.'
-  return new SignupFailed(reason, `It was approved, but the service gave out no credentials${why}`)
+  return new SignupFailed(
+    reason,
+    `The signup was approved, but the service did not deliver credentials${why}`,
+  )
 }
 
 const signupOptions = { account_name: '--account-name', metadata: '--metadata' }
 
+/** Returns the error's text, with each field named by the command's option for it. */
 export function failureText(
   error: unknown,
   options: Record<string, string> = signupOptions,
 ): string {
   const { fields = [], ...details } = toApiError(error).details ?? {}
-  const named = fields.flatMap((field) => {
+  const optionFields = fields.flatMap((field) => {
     const option = options[field.name.split('.')[0] ?? '']
     return option ? [{ ...field, name: option }] : []
   })
-  // A field that no option sets is only named by the message.
-  if (fields.length === 0 || named.length < fields.length) return errorText(error)
-  return fieldSentences({ ...details, fields: named }).join('\n')
+  // The message names fields that no option sets.
+  if (fields.length === 0 || optionFields.length < fields.length) return errorText(error)
+  return fieldSentences({ ...details, fields: optionFields }).join('\n')
 }
 
-/** Ends the process with code 1: a message on standard error, or one line of JSON on standard output. */
-export function tellSignupFailure(error: unknown, { json }: { json: boolean }): void {
+/** Sets exit code 1 and prints the failure: a message on standard error, or one line of JSON on standard output. */
+export function reportSignupFailure(error: unknown, { json }: { json: boolean }): void {
   process.exitCode = 1
   if (json) printEvent('failed', failureJson(error))
-  // Parts of it come from a server, which must not steer the terminal.
+  // Parts of the message come from a server, which must not send terminal escape sequences.
   else console.error(printable(failureText(error)))
 }
 
 function failureJson(error: unknown) {
   const reason = error instanceof SignupFailed ? { reason: error.reason } : {}
-  const isLater = error instanceof NoAnswer && { retryable: true }
-  return { ...reason, error: { ...errorJson(error), ...isLater } }
+  const retry = error instanceof NoValidResponse && { retryable: true }
+  return { ...reason, error: { ...errorJson(error), ...retry } }
 }

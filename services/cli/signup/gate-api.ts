@@ -6,7 +6,7 @@ import {
   type DeliveryRequest,
   deliveryEnvelopeSchema,
 } from '../../../infra/wire/delivery-envelope.ts'
-import { askServer, NoAnswer, type ServerRequest } from '../ask-server.ts'
+import { NoValidResponse, requestServer, type ServerRequest } from '../ask-server.ts'
 
 const entrySchema = z.object({
   id: z.string(),
@@ -53,7 +53,7 @@ const pollSchema = z.discriminatedUnion('status', [
     account_name: z.string(),
     delivery_bundle: z.object({ integrator: deliveryEnvelopeSchema, gate: deliveryEnvelopeSchema }),
     docs_url: z.string().optional(),
-    // A server that does not send it has let the person accept none.
+    // Servers that omit it don't let a person accept variables.
     accepted_env_vars: z.array(z.string()).default([]),
   }),
   z.object({
@@ -71,7 +71,7 @@ export interface SignupRequest {
   accountName: string
   metadata: Record<string, string>
   delivery: DeliveryRequest
-  /** The same when a request is repeated of which nobody knows whether it arrived. */
+  /** Same value for retries, so that a request whose response was lost doesn't create a second session. */
   idempotencyKey: string
 }
 
@@ -81,7 +81,7 @@ export function createGateApi(baseUrl: string) {
   // The consent page shows the user agent.
   const common = { baseUrl, headers: { 'user-agent': 'tidegate-cli' } }
   const get = <T>(path: string, schema: z.ZodType<T>, bearer?: string): Promise<T> =>
-    askServer({
+    requestServer({
       ...common,
       method: 'GET',
       path: `/v1/gate${path}`,
@@ -92,7 +92,7 @@ export function createGateApi(baseUrl: string) {
     path: string,
     request: Pick<ServerRequest<T>, 'schema' | 'body' | 'bearer' | 'headers'>,
   ) =>
-    askServer({
+    requestServer({
       ...common,
       ...request,
       headers: { ...common.headers, ...request.headers },
@@ -129,24 +129,24 @@ export function createGateApi(baseUrl: string) {
   }
 }
 
-/** How long to wait before what failed is tried again, in milliseconds; undefined when that is no use. */
+/** Returns the delay before a retry, in milliseconds; undefined if the error is permanent. */
 export function retryAfterMs(error: unknown, defaultMs: number): number | undefined {
-  if (error instanceof NoAnswer) return defaultMs
+  if (error instanceof NoValidResponse) return defaultMs
   if (!(error instanceof ApiError) || !(error.retryable || error.status >= 500)) return undefined
   const seconds = Number(error.headers['retry-after'])
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : defaultMs
 }
 
-const pauseMs = 1000
+const retryDelayMs = 1000
 
-/** Makes a request that may be repeated, up to three times in all. */
-export async function persistently<T>(request: () => Promise<T>): Promise<T> {
+/** Makes an idempotent request, with up to three attempts. */
+export async function withRetries<T>(request: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await request()
     } catch (error) {
-      const wait = retryAfterMs(error, pauseMs)
-      if (wait === undefined || wait > 10 * pauseMs || attempt === 3) throw error
+      const wait = retryAfterMs(error, retryDelayMs)
+      if (wait === undefined || wait > 10 * retryDelayMs || attempt === 3) throw error
       await delay(wait)
     }
   }

@@ -1,9 +1,9 @@
 import open from 'open'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
-import type { Waiting } from './decision.ts'
+import type { PendingDecision } from './decision.ts'
 import type { CreatedSession, LoginSession, RegistryEntry } from './gate-api.ts'
-import { agentTokenVariable, type Outputs, type Stored } from './store.ts'
+import { agentTokenVariable, type Outputs, type StoredFile } from './store.ts'
 
 interface ConsentRequest {
   service: RegistryEntry
@@ -17,29 +17,29 @@ export interface Approval {
   gateAccountId: string
   accountName: string
   /** Paths of the env file and the files beside it; empty if the variables were printed. */
-  stored: Stored[]
+  stored: StoredFile[]
   skipped: Outputs['skipped']
   missing: string[]
   acknowledged: boolean
   committable: string[]
 }
 
-/** What a signup prints, for a person or for a program. Never a value that was delivered. */
+/** Output of a signup, as text or JSON. It never contains the value of a credential. */
 export interface SignupReport {
   consentRequired(request: ConsentRequest): Promise<void>
-  waiting(state: Omit<Waiting, 'kind' | 'ms'> & { remainingMs: number }): void
-  /** A person has approved; the code that the page shows is written to the file, or typed. */
+  waiting(state: Omit<PendingDecision, 'kind' | 'ms'> & { remainingMs: number }): void
+  /** Asks for the code of the consent page, to be typed or written to the file. */
   claimRequired(codeFile: string): void
   warning(message: string): void
   approved(approval: Approval): void
 }
 
-/** One line of `--json`. Every event of the command is printed by this. */
+/** Prints one line of `--json` output. */
 export function printEvent(event: string, members: object = {}): void {
   console.log(JSON.stringify({ event, ...members }))
 }
 
-/** Prints where a person has to approve, a signup or a login. */
+/** Prints the consent page of a signup or login as JSON. */
 export function printConsent(
   serviceId: string,
   session: LoginSession,
@@ -95,27 +95,27 @@ export function textReport({
   print = console.log,
   ...flags
 }: TextReportOptions): SignupReport {
-  const say = (text: string) => print(printable(text))
+  const printText = (text: string) => print(printable(text))
   let state = ''
   return {
     async consentRequired(request) {
-      say(consentText(request))
+      printText(consentText(request))
       const isOpen = await openPage(request.session.consent_url, flags)
-      say(isOpen ? 'It was opened in your browser.\n' : 'Open it in a browser.\n')
+      printText(isOpen ? 'Opened the page in your browser.\n' : 'Open the page in a browser.\n')
     },
     waiting({ remainingMs, inProgress, isClaiming, problem }) {
       const next =
         problem ??
-        (inProgress ? 'Approved; the service makes the account' : 'Waiting for a decision')
+        (inProgress ? 'Approved; the service is creating the account' : 'Waiting for a decision')
       if (isClaiming || next === state || !process.stderr.isTTY) return
       state = next
       const minutes = Math.max(1, Math.ceil(remainingMs / 60_000))
       console.error(printable(`${state}, ${minutes} min left.`))
     },
     claimRequired: (codeFile) =>
-      say(`Approved. Type the six digits that the page shows, or write them to ${codeFile}:`),
+      printText(`Approved. Type the six-digit code from the page, or write it to ${codeFile}:`),
     warning: (message) => console.error(printable(message)),
-    approved: (approval) => say(approvalText(approval, loginCommand)),
+    approved: (approval) => printText(approvalText(approval, loginCommand)),
   }
 }
 
@@ -128,12 +128,12 @@ function consentText({ service, session, accountName }: ConsentRequest): string 
       : 'not verified'
   return [
     `${name} (${id}), ${standing}, ${website}`,
-    'The service says of itself:',
+    "In the service's own words:",
     ...[description, branding.ascii_art ?? '']
       .flatMap((text) => (text ? text.split('\n') : []))
       .map((line) => `  | ${line}`),
     '',
-    `An account named "${accountName}" has to be approved by a person on this page:`,
+    `A person must approve the account "${accountName}" on this page:`,
     '',
     `  ${session.consent_url}`,
     '',
@@ -141,16 +141,16 @@ function consentText({ service, session, accountName }: ConsentRequest): string 
   ].join('\n')
 }
 
-const skips: Record<string, string> = {
-  steers_programs: 'it would steer other programs',
-  process_critical: 'it would decide what processes run',
+const skipReasons: Record<string, string> = {
+  steers_programs: 'it could change how other programs run',
+  process_critical: 'it could change which programs run',
 }
 
-const reasons = {
+const separateFileReasons = {
   not_accepted:
-    'which you have not let into your env file: load that file yourself where you trust them',
-  unannounced: 'which the service had not announced',
-  unquotable: 'which not every reader of a .env file would read alike',
+    'not accepted for your env file at approval: load this file yourself if you trust the values',
+  unannounced: 'not announced by the service',
+  unquotable: 'not safe to quote in a .env file',
 } as const
 
 function approvalText(
@@ -164,19 +164,21 @@ function approvalText(
     `Approved: ${service.name} (${service.id}).`,
     ...stored.map(
       ({ file, names, reason }) =>
-        `  ${file}: ${names.join(', ')}${reason ? `, ${reasons[reason]}` : ''}`,
+        `  ${file}: ${names.join(', ')}${reason ? `, ${separateFileReasons[reason]}` : ''}`,
     ),
     ...(isRenamed
-      ? [`  ${token} is ${delivered}; no shell takes a name that begins with a digit.`]
+      ? [`  ${token} is ${delivered}, renamed because shell variables cannot start with a digit.`]
       : []),
-    ...skipped.map(({ name, reason }) => `  not written: ${name} (${skips[reason] ?? reason})`),
+    ...skipped.map(
+      ({ name, reason }) => `  not written: ${name} (${skipReasons[reason] ?? reason})`,
+    ),
     ...committable.map((file) => `  ${file} is not ignored by git: add it to .gitignore.`),
     ...(acknowledged
       ? []
-      : ['  The server could not be told; it deletes its sealed copy within a day.']),
+      : ['  Could not confirm the delivery; the server deletes its encrypted copy within a day.']),
     ...service.sdks.map(({ label, install }) => `  ${label}: ${install}`),
     `  ${service.docs_url}`,
-    ...(service.dashboard_login_url ? [`To open its dashboard: ${loginCommand}`] : []),
+    ...(service.dashboard_login_url ? [`To open the dashboard: ${loginCommand}`] : []),
   ].join('\n')
 }
 
@@ -190,6 +192,7 @@ function hasScreen({ env, platform }: NodeJS.Process): boolean {
   return platform !== 'linux' || Boolean(env.DISPLAY || env.WAYLAND_DISPLAY || env.WSL_DISTRO_NAME)
 }
 
+/** Opens the page in a browser unless flags or the environment prevent it. Returns true if it was opened. */
 export async function openPage(url: string, flags: PageFlags): Promise<boolean> {
   if (!flags.open || flags.json || !hasScreen(process)) return false
   try {

@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ApiError } from '../../../infra/errors/errors.ts'
 import { onStopSignals } from '../lifetime.ts'
 import { tableOf } from '../tables.ts'
-import { typed } from '../typed.ts'
+import { commandLine } from '../typed.ts'
 import { createClaimCodes } from './claim-codes.ts'
-import type { Patience } from './decision.ts'
-import { SignupFailed, tellSignupFailure } from './failure.ts'
-import { createGateApi, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
+import type { StopSignals } from './decision.ts'
+import { reportSignupFailure, SignupFailed } from './failure.ts'
+import { createGateApi, type GateApi, type RegistryEntry, withRetries } from './gate-api.ts'
 import { jsonReport, textReport } from './report.ts'
 import { defaultAccountName, defaultEnvFile, serverUrl } from './settings.ts'
 import { logIn, signUp } from './sign-up.ts'
@@ -35,18 +35,18 @@ export async function runSignup(
         ...flags,
         serviceId: service,
         envFile: flags.envFile ?? defaultEnvFile(service),
-        signupCommand: typed('signup', service, ...repeated(flags)),
+        signupCommand: commandLine('signup', service, ...repeatedOptions(flags)),
       })
     if (service === 'list') return await printServices(api, flags)
     await signUpAt(api, service, flags)
   } catch (error) {
-    tellSignupFailure(error, flags)
+    reportSignupFailure(error, flags)
   }
 }
 
 async function signUpAt(api: GateApi, serviceId: string, flags: SignupFlags): Promise<void> {
   const { open, json, stdout } = flags
-  const loginCommand = typed('signup', serviceId, 'login', ...repeated(flags))
+  const loginCommand = commandLine('signup', serviceId, 'login', ...repeatedOptions(flags))
   const report = json
     ? jsonReport()
     : textReport({ open, json, loginCommand, ...(stdout && { print: console.error }) })
@@ -57,11 +57,15 @@ async function signUpAt(api: GateApi, serviceId: string, flags: SignupFlags): Pr
     envFile: stdout ? undefined : (flags.envFile ?? defaultEnvFile(serviceId)),
   }
   const codes = createClaimCodes({ input: process.stdin, file: flags.codeFile })
-  const parts = { api, report, codes, print, sleep, now: Date.now, ...stopSignals(flags) }
+  const parts = { api, report, codes, print, sleep, now: Date.now, ...createStopSignals(flags) }
   await signUp(options, parts).finally(codes.close)
 }
 
-function repeated({ baseUrl: url, envFile }: Pick<SignupFlags, 'baseUrl' | 'envFile'>): string[] {
+// Options to repeat in the suggested command line.
+function repeatedOptions({
+  baseUrl: url,
+  envFile,
+}: Pick<SignupFlags, 'baseUrl' | 'envFile'>): string[] {
   return [
     ...(envFile === undefined ? [] : ['--env-file', envFile]),
     ...(url === undefined ? [] : ['--base-url', url]),
@@ -82,9 +86,9 @@ export async function printServices(
   api: Pick<GateApi, 'baseUrl' | 'services'>,
   { json }: { json: boolean },
 ): Promise<void> {
-  const services = await persistently(api.services).catch((cause: unknown) => {
+  const services = await withRetries(api.services).catch((cause: unknown) => {
     if (!(cause instanceof ApiError && cause.status === 404)) throw cause
-    const message = `${api.baseUrl} has no list of services: give the address of the server, without the path of a page.`
+    const message = `${api.baseUrl} has no list of services: --base-url must be the URL of the server, without the path of a page.`
     throw new ApiError('request.not_found', { message, cause })
   })
   console.log(json ? JSON.stringify({ data: services }) : registryTable(services))
@@ -96,21 +100,21 @@ function registryTable(services: RegistryEntry[]): string {
     name: ({ name }) => name,
     verified: ({ branding }) => (branding.verified ? 'yes' : 'no'),
     website: ({ website }) => website,
-    'gives out': ({ env_vars }) => env_vars.map(({ key }) => key).join('\n') || null,
+    variables: ({ env_vars }) => env_vars.map(({ key }) => key).join('\n') || null,
     dashboard: ({ dashboard_login_url }) => (dashboard_login_url ? 'yes' : 'no'),
   })
 }
 
-const abandoned =
-  'Given up. Where a person has approved already the account may still be made; its credentials are lost then.'
+const abandonedMessage =
+  'Stopped. If a person already approved, the service may still create the account, but its credentials are lost.'
 
-/** Aborted by Ctrl-C or when the time, in seconds, is over. A later Ctrl-C says so and ends the process at once. */
-function stopSignals({ timeout, json }: { timeout?: number; json: boolean }): Patience {
+/** Returns signals that Ctrl-C or the timeout (in seconds) aborts. A second Ctrl-C prints a failure and exits at once. */
+function createStopSignals({ timeout, json }: { timeout?: number; json: boolean }): StopSignals {
   const [stop, timeUp] = [new AbortController(), new AbortController()]
   onStopSignals(
     () => stop.abort('interrupted'),
     () => {
-      tellSignupFailure(new SignupFailed('interrupted', abandoned), { json })
+      reportSignupFailure(new SignupFailed('interrupted', abandonedMessage), { json })
       process.exit(130)
     },
   )

@@ -8,37 +8,35 @@ import { readCredentials } from '../credentials.ts'
 
 const run = promisify(execFile)
 
-// Vite, Next.js and others read .env.<mode> by themselves, before .env.
+// Vite, Next.js and others load .env.<mode> automatically, in preference to .env.
 const modes = /^(?:local|dev|development|test|ci|staging|preview|prod|production)$/
 
 export function defaultEnvFile(serviceId: string): string {
   const file = `.env.${serviceId}`
   if (!modes.test(serviceId)) return file
-  throw new Error(
-    `${file} is a name of which other programs read files by themselves: name another with --env-file.`,
-  )
+  throw new Error(`Other programs load ${file} automatically: choose another file with --env-file.`)
 }
 
-/** The server of the flag, of TIDEGATE_URL, or of a running `tidegate dev`; without a slash at its end. */
+/** Returns the server's URL without trailing slashes, from the flag, TIDEGATE_URL or a running `tidegate dev`. */
 export async function serverUrl(flag: string | undefined): Promise<string> {
   const url = flag ?? (process.env.TIDEGATE_URL || (await readCredentials())?.base_url)
   if (!url) {
     throw new Error(
-      'No server: give --base-url or TIDEGATE_URL; DATA_DIR has no credentials.json of a running `tidegate dev` either.',
+      'No server: set --base-url or TIDEGATE_URL, or start `tidegate dev` (DATA_DIR has no credentials.json).',
     )
   }
   if (!/^https?:\/\//i.test(url) || URL.parse(url) === null)
-    throw new Error('TIDEGATE_URL must be a URL that begins with http:// or https://.')
+    throw new Error('TIDEGATE_URL must start with http:// or https://.')
   return url.replace(/\/+$/, '')
 }
 
-const longestName = 100
+const maxNameLength = 100
 
 export async function defaultAccountName(): Promise<string> {
   const { stdout } = await run('git', ['config', 'user.name']).catch(() => ({ stdout: '' }))
   const name =
     [stdout, path.basename(process.cwd()), 'agent'].map((text) => text.trim()).find(Boolean) ?? ''
-  return characterCount(name) <= longestName ? name : [...name].slice(0, longestName).join('')
+  return characterCount(name) <= maxNameLength ? name : [...name].slice(0, maxNameLength).join('')
 }
 
 export function metadata(
@@ -60,13 +58,13 @@ export function serviceId({
   return (text) => {
     if (/^[a-z0-9][a-z0-9_-]{1,30}[a-z0-9]$/.test(text)) return text
     return command.error(
-      `error: ${of}: '${text}' cannot be the id of a service. An id has 3 to 32 lower-case letters, digits, - and _, ` +
-        'with a letter or digit at both ends, as demo-service.',
+      `error: ${of}: '${text}' is not a service id. An id has 3 to 32 lowercase letters, digits, - and _, and starts and ` +
+        'ends with a letter or digit, such as demo-service.',
     )
   }
 }
 
 export const seconds = numericArgument(
   /^[1-9]\d{0,4}$/,
-  'It must be a whole number of seconds, 1 to 99999.',
+  'It must be a whole number of seconds from 1 to 99999.',
 )

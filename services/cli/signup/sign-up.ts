@@ -8,12 +8,12 @@ import {
 } from '../../../infra/wire/delivery-envelope.ts'
 import { agentTokenEnvName } from '../../../infra/wire/gate.ts'
 import { printable } from '../tables.ts'
-import { typed } from '../typed.ts'
+import { commandLine } from '../typed.ts'
 import type { ClaimCodes } from './claim-codes.ts'
-import { awaitDecision, type Patience, type SignupOutcome } from './decision.ts'
-import { committable, readValues, requireNewFile } from './env-file.ts'
+import { awaitDecision, type SignupOutcome, type StopSignals } from './decision.ts'
+import { findCommittable, readValues, requireNewFile } from './env-file.ts'
 import { failureOf, SignupFailed } from './failure.ts'
-import { type CreatedSession, type GateApi, persistently, type RegistryEntry } from './gate-api.ts'
+import { type CreatedSession, type GateApi, type RegistryEntry, withRetries } from './gate-api.ts'
 import { openPage, type PageFlags, printConsent, type SignupReport } from './report.ts'
 import {
   acceptedOutputs,
@@ -23,7 +23,7 @@ import {
   storeValues,
 } from './store.ts'
 
-export interface SignupParts extends Patience {
+export interface SignupParts extends StopSignals {
   api: GateApi
   report: SignupReport
   codes: ClaimCodes
@@ -37,13 +37,13 @@ interface SignupOptions {
   serviceId: string
   accountName: string
   metadata: Record<string, string>
-  /** A new file; undefined = what the service gives out is printed. */
+  /** New file for the credentials; undefined prints them instead. */
   envFile: string | undefined
 }
 
 /**
- * Asks for an account, waits for a person's decision, and writes what the service gives out to a new env file. Rejects
- * with SignupFailed, as askServer does, or with what is wrong with the file.
+ * Requests an account, waits for a person's decision, and writes the delivered credentials to a new env file. Throws
+ * SignupFailed, the errors of requestServer, or an error that says why the file cannot be written.
  */
 export async function signUp(
   { serviceId, accountName, metadata, envFile }: SignupOptions,
@@ -53,14 +53,14 @@ export async function signUp(
   const service = await requireService(api, serviceId)
   const announced = announcedNames(service)
   const owner = { serviceId, prefix: service.env_prefix }
-  if (envFile !== undefined) await requireRoom(envFile)
+  if (envFile !== undefined) await requireWritable(envFile)
   const { privateKey, delivery } = generateDeliveryKeys()
   const idempotencyKey = randomBytes(16).toString('hex')
-  const session = await persistently(() =>
+  const session = await withRetries(() =>
     api.createSession({ serviceId, accountName, metadata, delivery, idempotencyKey }),
   )
   await report.consentRequired({ service, session, accountName })
-  const approved = await approval(session, parts)
+  const approved = await waitForApproval(session, parts)
   const open = (envelope: DeliveryEnvelope) => openEnvelope(envelope, privateKey)
   const { integrator, gate } = approved.delivery_bundle
   const [fromService, fromGate] = [open(integrator), open(gate)]
@@ -71,11 +71,11 @@ export async function signUp(
   const stored =
     envFile === undefined
       ? []
-      : await storeValues(envFile, received).catch((error) => notWritten(envFile, error))
+      : await storeValues(envFile, received).catch((error) => throwNotWritten(envFile, error))
   if (envFile === undefined) await parts.print(printedText(received))
   const missing = missingNames(announced, outputs)
   if (missing.length > 0)
-    report.warning(`${serviceId} announced ${missing.join(', ')}, which it did not deliver.`)
+    report.warning(`Not delivered, although ${serviceId} announced it: ${missing.join(', ')}.`)
   const acknowledged = await acknowledge(api, { session, ackToken: fromGate.ack_token })
   report.approved({
     service,
@@ -86,40 +86,40 @@ export async function signUp(
     acknowledged,
     gateAccountId: approved.gate_account_id,
     accountName: approved.account_name,
-    committable: await committable(stored.map(({ file }) => file)),
+    committable: await findCommittable(stored.map(({ file }) => file)),
   })
 }
 
 function requireService(api: GateApi, serviceId: string): Promise<RegistryEntry> {
-  return persistently(() => api.service(serviceId)).catch((error: unknown) => {
+  return withRetries(() => api.service(serviceId)).catch((error: unknown) => {
     if (!(error instanceof ApiError && error.status === 404)) throw error
-    const message = `No service "${serviceId}" takes signups on ${api.baseUrl}. To see those that do: ${typed('signup', 'list')}`
+    const message = `${api.baseUrl} has no service "${serviceId}" that accepts signups. To list them: ${commandLine('signup', 'list')}`
     throw new ApiError('request.not_found', { message, cause: error })
   })
 }
 
-async function requireRoom(envFile: string): Promise<void> {
+async function requireWritable(envFile: string): Promise<void> {
   await requireNewFile(envFile).catch((cause: unknown) => {
     const message =
-      `${envFile} cannot be written: ${errorMessage(cause)}. Nothing was created. ` +
-      'Name a new file with --env-file, or print the variables with --stdout.'
+      `Cannot write ${envFile}: ${errorMessage(cause)}. No account was requested. ` +
+      'Choose a new file with --env-file, or print the variables with --stdout.'
     throw new Error(message, { cause })
   })
 }
 
 function announcedNames(service: RegistryEntry): Set<string> {
-  const own = service.env_vars.map(({ key }) => key)
-  return new Set(service.dashboard_login_url ? [...own, agentTokenVariable(service.id)] : own)
+  const keys = service.env_vars.map(({ key }) => key)
+  return new Set(service.dashboard_login_url ? [...keys, agentTokenVariable(service.id)] : keys)
 }
 
 function missingNames(announced: ReadonlySet<string>, { values, skipped }: Outputs): string[] {
-  const refused = new Set(skipped.map(({ name }) => name))
-  return [...announced].filter((name) => !values.has(name) && !refused.has(name))
+  const skippedNames = new Set(skipped.map(({ name }) => name))
+  return [...announced].filter((name) => !values.has(name) && !skippedNames.has(name))
 }
 
-async function approval(
+async function waitForApproval(
   session: CreatedSession,
-  { api, report, codes, sleep, now, ...patience }: SignupParts,
+  { api, report, codes, sleep, now, ...stopSignals }: SignupParts,
 ) {
   const endsAt = Date.parse(session.expires_at)
   const outcome: SignupOutcome = await awaitDecision(
@@ -132,13 +132,13 @@ async function approval(
       sleep,
       now,
     },
-    patience,
+    stopSignals,
   )
   if (outcome.kind === 'approved') return outcome.session
   throw failureOf(outcome)
 }
 
-// A wrong code is no failure: the server says when it was the last.
+// A wrong code only prints a warning: after the last attempt the server rejects the signup.
 function createClaim(
   { api, report, codes }: Pick<SignupParts, 'api' | 'report' | 'codes'>,
   session: CreatedSession,
@@ -149,7 +149,7 @@ function createClaim(
     isOpen = true
     const code = await codes.next()
     if (code === undefined) return
-    await persistently(() => api.claim(session, code)).catch((error: unknown) => {
+    await withRetries(() => api.claim(session, code)).catch((error: unknown) => {
       if (!(error instanceof ApiError)) throw error
       report.warning(error.message)
     })
@@ -157,22 +157,23 @@ function createClaim(
 }
 
 const tooLate =
-  'It was decided already and cannot be cancelled. The credentials can be opened by this process alone, which waits ' +
-  'for them; Ctrl-C once more gives them up.'
+  'The signup is already approved and can no longer be canceled. Only this process can decrypt the credentials, so it ' +
+  'keeps waiting for them; press Ctrl-C again to give them up.'
 
-// Only this process can open the delivery, and it ends.
-function notWritten(envFile: string, error: unknown): never {
-  const why = `${envFile} cannot be written: ${errorMessage(error)}`
-  throw new SignupFailed('not_written', `${why}. Nothing was acknowledged; sign up again.`)
+// The credentials are lost, because only this process can decrypt the delivery and it exits now.
+function throwNotWritten(envFile: string, error: unknown): never {
+  const why = `Cannot write ${envFile}: ${errorMessage(error)}`
+  throw new SignupFailed('not_written', `${why}. The credentials are lost; sign up again.`)
 }
 
-// Whether the server knows that the credentials have arrived. It says so where the answer to an earlier try was lost.
+// Returns true if the server has recorded the receipt. `gate.delivery_consumed` means that the response to an earlier
+// attempt was lost.
 async function acknowledge(
   api: GateApi,
   { session, ackToken }: { session: CreatedSession; ackToken: string | undefined },
 ): Promise<boolean> {
   if (ackToken === undefined) return false
-  return persistently(() => api.acknowledge(session, ackToken)).then(
+  return withRetries(() => api.acknowledge(session, ackToken)).then(
     () => true,
     (error: unknown) => error instanceof ApiError && error.code === 'gate.delivery_consumed',
   )
@@ -184,36 +185,37 @@ export interface LoginOptions extends PageFlags {
   signupCommand: string
 }
 
+/** Requests a dashboard login with the stored agent token, and opens or prints its consent page. */
 export async function logIn(api: GateApi, options: LoginOptions): Promise<void> {
   const { serviceId } = options
   const service = await requireService(api, serviceId)
   if (!service.dashboard_login_url)
     throw new Error(`${service.name} (${serviceId}) has no dashboard login.`)
-  const { token, name, place } = await agentToken(options)
+  const { token, name, place } = await findAgentToken(options)
   const session = await api.createLogin(serviceId, token)
   if (options.json) return printConsent(serviceId, session)
   const { consent_url, confirmation_code } = session
   const isOpen = await openPage(consent_url, options)
   const lines = [
-    `To log in to ${service.name} (${serviceId}), to the account of ${name} in ${place}.`,
+    `Logging in to ${service.name} (${serviceId}) with ${name} from ${place}.`,
     isOpen ? 'Opened in your browser:' : 'Open this page in a browser:',
     '',
     `  ${consent_url}`,
     '',
-    `It must show the code ${confirmation_code}. Once the login is approved there, the browser goes on to the dashboard.`,
+    `The page must show the code ${confirmation_code}. After you approve there, the browser continues to the dashboard.`,
   ]
   console.log(printable(lines.join('\n')))
 }
 
-async function agentToken({ serviceId, envFile, signupCommand }: LoginOptions) {
+async function findAgentToken({ serviceId, envFile, signupCommand }: LoginOptions) {
   const values = await readValues(envFile)
   const names = [agentTokenVariable(serviceId), agentTokenEnvName(serviceId)]
-  const found = [
+  const candidates = [
     ...names.map((name) => ({ name, place: envFile, token: values.get(name) })),
     ...names.map((name) => ({ name, place: 'the environment', token: process.env[name] })),
   ]
-  for (const { token, ...where } of found) if (token) return { token, ...where }
+  for (const { token, ...where } of candidates) if (token) return { token, ...where }
   throw new Error(
-    `There is no ${names[0]} in ${envFile} or the environment: name the file that has it with --env-file, or sign up first: ${signupCommand}`,
+    `${names[0]} is not in ${envFile} or the environment: choose the file with --env-file, or sign up first: ${signupCommand}`,
   )
 }

@@ -6,92 +6,92 @@ import {
   isEnvName,
   isUnderPrefix,
 } from '../../../infra/wire/gate.ts'
-import { envText, quoted, type Values, writeNewFile } from './env-file.ts'
+import { envText, quoteEnvValue, type Values, writeNewFile } from './env-file.ts'
 
 type Reason = 'not_accepted' | 'unannounced' | 'unquotable'
 
-export interface Stored {
+export interface StoredFile {
   file: string
   names: string[]
-  /** Why they are not in the env file. */
+  /** Reason why the variables are not in the env file. */
   reason?: Reason
 }
 
-/** The service whose variables are stored, and how their names begin. */
+/** Service whose variables are stored. */
 export interface Owner {
   serviceId: string
-  /** What they begin with, where that is verified. */
+  /** Verified prefix of its variable names. */
   prefix: string | undefined
 }
 
-/** Variables and keys that a service returned. */
+/** Variables that a service delivered, and the rules for storing them. */
 export interface Delivery extends Owner {
   gateSessionId: string
   values: Values
   announced: ReadonlySet<string>
-  /** What the person who approved lets into the env file. */
+  /** Names that the approving person accepts in the env file. */
   accepted: ReadonlySet<string>
 }
 
 /**
- * Writes a new env file with what was announced and accepted, or is under the verified name. The rest goes to an env file
- * next to it, and what no env file can hold to a file for each. On disk when it resolves; rejects when a file cannot be
- * written.
+ * Writes a new env file with the announced variables that were accepted or have the verified prefix. Other variables go
+ * to a second env file next to it, and each value that cannot be quoted gets its own file. The files are synced to disk.
+ * Throws if one cannot be written.
  */
-export async function storeValues(envFile: string, delivery: Delivery): Promise<Stored[]> {
-  const { letIn, others, raw } = sorted(delivery)
+export async function storeValues(envFile: string, delivery: Delivery): Promise<StoredFile[]> {
+  const { accepted, others, unquotable } = groupValues(delivery)
   const comments = [commentOf(delivery)]
-  const ownFiles: Stored[] = []
-  for (const [name, text] of raw) {
+  const valueFiles: StoredFile[] = []
+  for (const [name, text] of unquotable) {
     const file = await writeNewFile(`${envFile}.others.${name}`, text)
-    ownFiles.push({ file, names: [name], reason: 'unquotable' })
+    valueFiles.push({ file, names: [name], reason: 'unquotable' })
   }
-  const notes = ownFiles.flatMap(({ file, names: [name = ''] }) =>
+  const notes = valueFiles.flatMap(({ file, names: [name = ''] }) =>
     reasonOf(name, delivery) ? [] : [`${name} is in ${path.basename(file)}`],
   )
-  const otherFiles: Stored[] = []
+  const otherFiles: StoredFile[] = []
   if (others.size > 0) {
     const file = await writeNewFile(`${envFile}.others`, envText(others, comments))
     const groups = Map.groupBy(others.keys(), (name) => reasonOf(name, delivery))
     for (const [reason, names] of groups)
       otherFiles.push({ file, names, ...(reason && { reason }) })
   }
-  const file = await writeNewFile(envFile, envText(letIn, [...comments, ...notes]))
-  return [{ file, names: [...letIn.keys()] }, ...otherFiles, ...ownFiles]
+  const file = await writeNewFile(envFile, envText(accepted, [...comments, ...notes]))
+  return [{ file, names: [...accepted.keys()] }, ...otherFiles, ...valueFiles]
 }
 
-/** Returns the text of an env file, in which what does not belong there is a comment, as JSON. */
+/** Returns the text of the env file, with all other variables as comments in JSON. */
 export function printedText(delivery: Delivery): string {
-  const { letIn, others, raw } = sorted(delivery)
-  const notes = [...others, ...raw].map(
+  const { accepted, others, unquotable } = groupValues(delivery)
+  const notes = [...others, ...unquotable].map(
     ([name, value]) =>
       `${reasonOf(name, delivery) ?? 'unquotable'}: ${name}=${JSON.stringify(value)}`,
   )
-  return envText(letIn, [commentOf(delivery), ...notes])
+  return envText(accepted, [commentOf(delivery), ...notes])
 }
 
 const commentOf = ({ serviceId, gateSessionId }: Delivery) =>
   `Signed up for ${serviceId} (${gateSessionId})`
 
-function sorted(delivery: Delivery): Record<'letIn' | 'others' | 'raw', Values> {
-  const all = [...delivery.values]
-  const plain = all.filter(([, value]) => quoted(value) !== undefined)
+function groupValues(delivery: Delivery): Record<'accepted' | 'others' | 'unquotable', Values> {
+  const entries = [...delivery.values]
+  const quotable = entries.filter(([, value]) => quoteEnvValue(value) !== undefined)
   return {
-    letIn: new Map(plain.filter(([name]) => !reasonOf(name, delivery))),
-    others: new Map(plain.filter(([name]) => reasonOf(name, delivery))),
-    raw: new Map(all.filter(([, value]) => quoted(value) === undefined)),
+    accepted: new Map(quotable.filter(([name]) => !reasonOf(name, delivery))),
+    others: new Map(quotable.filter(([name]) => reasonOf(name, delivery))),
+    unquotable: new Map(entries.filter(([, value]) => quoteEnvValue(value) === undefined)),
   }
 }
 
-/** Why a variable does not go into the env file; undefined where it does. */
+/** Returns the reason why a variable does not belong in the env file; undefined if it does. */
 function reasonOf(
   name: string,
   { announced, accepted, prefix, serviceId }: Delivery,
 ): Reason | undefined {
   if (!announced.has(name)) return 'unannounced'
-  const isLet =
+  const isAccepted =
     accepted.has(name) || isUnderPrefix(name, prefix) || name === agentTokenVariable(serviceId)
-  return isLet ? undefined : 'not_accepted'
+  return isAccepted ? undefined : 'not_accepted'
 }
 
 export interface Outputs {
@@ -100,35 +100,38 @@ export interface Outputs {
 }
 
 /**
- * The variable that this command writes the agent token to: the name that it is delivered under, after an underscore
- * where that begins with a digit. No shell takes such a name, and it would print the line with the token.
+ * Returns the variable name for the agent token. Gets a leading underscore if the delivered name starts with a digit: a
+ * shell would reject the line and print it, with the token.
  */
 export const agentTokenVariable = (serviceId: string): string =>
   agentTokenEnvName(serviceId).replace(/^(?=\d)/, '_')
 
-/** The part of a delivery that may become environment variables: nothing that could hand the machine or Gate's token over. */
+/**
+ * Returns the variables that are safe to store. Skips names that could take over the machine, and names of Gate's that
+ * the service must not set.
+ */
 export function acceptedOutputs({
   integrator,
   gate,
   ...owner
 }: Owner & Record<'integrator' | 'gate', DeliveryPayload>): Outputs {
   const { serviceId } = owner
-  const delivered = agentTokenEnvName(serviceId)
-  const written = agentTokenVariable(serviceId)
-  const judged = [
-    ...judge(integrator, (name) => integratorProblem(name, owner)),
-    ...judge(gate, (name) => (name === delivered ? undefined : 'not_of_gate')),
+  const deliveredName = agentTokenEnvName(serviceId)
+  const storedName = agentTokenVariable(serviceId)
+  const variables = [
+    ...checkOutputs(integrator, (name) => integratorProblem(name, owner)),
+    ...checkOutputs(gate, (name) => (name === deliveredName ? undefined : 'not_of_gate')),
   ]
-  const accepted = judged.flatMap(({ name, value, reason }): [string, string][] =>
-    reason ? [] : [[name === delivered ? written : name, value]],
+  const accepted = variables.flatMap(({ name, value, reason }): [string, string][] =>
+    reason ? [] : [[name === deliveredName ? storedName : name, value]],
   )
   return {
     values: new Map(accepted),
-    skipped: judged.flatMap(({ name, reason }) => (reason ? [{ name, reason }] : [])),
+    skipped: variables.flatMap(({ name, reason }) => (reason ? [{ name, reason }] : [])),
   }
 }
 
-function judge({ outputs }: DeliveryPayload, problem: (name: string) => string | undefined) {
+function checkOutputs({ outputs }: DeliveryPayload, problem: (name: string) => string | undefined) {
   return Object.entries(outputs).map(([name, value]) => ({ name, value, reason: problem(name) }))
 }
 

@@ -2,7 +2,7 @@ import type { EnvironmentKeys } from '../credentials.ts'
 import { type Client, clientNames } from './generate/families.ts'
 import { defaultMix, type TrafficMix } from './generate/plan.ts'
 
-/** A publishable key works for one kind of client. */
+/** Publishable keys by client; each key works for one client only. */
 export type ClientKeys = Partial<Record<Client, string | undefined>>
 
 export interface KeyFlags {
@@ -19,8 +19,8 @@ export function storedKeys(keys: EnvironmentKeys): ClientKeys {
 }
 
 /**
- * The keys of the clients, and the weights of those that have one: only a client that --clients names must have one. Keys among
- * the flags are of an organization of their own, so that no stored key goes with them.
+ * Returns the key and weight of each client. Clients without a key get weight 0, unless --clients names them: then it
+ * throws. Keys from flags may belong to another organization, so they are never combined with stored keys.
  */
 export function chooseClients({
   flags,
@@ -31,22 +31,22 @@ export function chooseClients({
   stored: EnvironmentKeys | undefined
   weights: TrafficMix['clients']
 }) {
-  const own: ClientKeys = {
+  const flagKeys: ClientKeys = {
     web: flags.publishableKey,
     ios: flags.iosKey,
     android: flags.androidKey,
   }
-  const hasOwn = clientNames.some((client) => own[client])
-  const keys = hasOwn || !stored ? own : storedKeys(stored)
+  const hasFlagKeys = clientNames.some((client) => flagKeys[client])
+  const keys = hasFlagKeys || !stored ? flagKeys : storedKeys(stored)
   const missing = clientNames.filter((client) => weights[client] > 0 && !keys[client])
   const [first] = missing
   if (!first) return { keys, weights }
-  if (hasOwn && weights === defaultMix.clients)
+  if (hasFlagKeys && weights === defaultMix.clients)
     return {
       keys,
       weights: { ...weights, ...Object.fromEntries(missing.map((client) => [client, 0])) },
     }
   throw new Error(
-    `There is no key for ${first} clients: give ${flagNames[first]}, or leave them out of --clients.`,
+    `No key for ${first} clients: set ${flagNames[first]}, or leave ${first} out of --clients.`,
   )
 }

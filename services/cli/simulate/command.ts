@@ -11,40 +11,49 @@ export function defineSimulate(command: Command): void {
   command
     .option(
       baseUrlFlag,
-      'the server (default: from credentials.json in DATA_DIR)',
+      'URL of the server (default: from credentials.json in DATA_DIR)',
       baseUrl({ command, flag: baseUrlFlag }),
     )
-    .option('--publishable-key <key>', "browsers' (default: from credentials.json in DATA_DIR)")
-    .option('--ios-key <key>', 'a native-ios key (default: from credentials.json in DATA_DIR)')
+    .option(
+      '--publishable-key <key>',
+      'publishable key for web clients (default: from credentials.json in DATA_DIR)',
+    )
+    .option(
+      '--ios-key <key>',
+      'publishable key for native-ios clients (default: from credentials.json in DATA_DIR)',
+    )
     .option(
       '--android-key <key>',
-      'a native-android key (default: from credentials.json in DATA_DIR)',
+      'publishable key for native-android clients (default: from credentials.json in DATA_DIR)',
     )
     .option(
       '--secret-key <key>',
-      'to read sessions back (default: from credentials.json in DATA_DIR)',
+      'secret key for --verify (default: from credentials.json in DATA_DIR)',
     )
     .option(
       '--environment <name>',
-      'whose keys of credentials.json: live or test',
+      'keys to use from credentials.json: live or test',
       wordOf<Environment>('live', 'test'),
       'live',
     )
-    .option('--sessions <n>', 'how many sessions', positive, 100)
-    .option('--concurrency <n>', 'sessions under way at once', positive, 16)
-    .option('--rate <n>', 'sessions begun a second at most', positive)
-    .option('--open-loop', 'begin sessions at --rate, however many are under way')
-    .option('--seed <text>', 'the same seed sends the same observations (default: random, printed)')
+    .option('--sessions <n>', 'number of sessions', positive, 100)
+    .option('--concurrency <n>', 'sessions in flight', positive, 16)
+    .option('--rate <n>', 'maximum sessions started per second', positive)
+    .option('--open-loop', 'start sessions at --rate, regardless of how many are in flight')
+    .option(
+      '--seed <text>',
+      'seed to repeat a run with the same observations (default: random, printed)',
+    )
     .addOption(clientsOption())
-    .option('--bots <share>', 'share of sessions driven by programs', share, defaultMix.bots)
+    .option('--bots <share>', 'share of bot sessions, 0 to 1', share, defaultMix.bots)
     .option(
       '--returning <share>',
-      'share of sessions of visitors that come back',
+      'share of sessions from returning visitors, 0 to 1',
       share,
       defaultMix.returning,
     )
-    .option('--verify', 'read every session back at the end')
-    .option('--acks <file>', 'write a JSON line for each acknowledged body')
+    .option('--verify', 'read every session back when done')
+    .option('--acks <file>', 'file to write a JSON line to for each acknowledged request body')
     .option('--json', 'print the report as JSON')
     .action(async (flags: SimulateFlags) => (await import('./run.ts')).runSimulation(flags))
 }
@@ -54,14 +63,14 @@ const positive = numericArgument(/^0*[1-9]\d*$/, 'It must be a whole number abov
 function share(text: string): number {
   const value = Number(text)
   if (text !== '' && value >= 0 && value <= 1) return value
-  throw new InvalidArgumentError('It must be between 0 and 1.')
+  throw new InvalidArgumentError('It must be from 0 to 1.')
 }
 
 function clientsOption(): Option {
   const text = Object.entries(defaultMix.clients).map(([client, weight]) => `${client}=${weight}`)
   return new Option(
     '--clients <weights>',
-    'weights of the clients; by default of those that have a key',
+    'weight of each client; clients without a key are left out by default',
   )
     .argParser(weights)
     .default(defaultMix.clients, text.join(','))
@@ -71,7 +80,7 @@ function weights(text: string): TrafficMix['clients'] {
   const parsed = { web: 0, ios: 0, android: 0 }
   for (const part of text.split(',')) {
     const [name = '', weight = ''] = part.split('=')
-    const client = clientNames.find((known) => known === name)
+    const client = clientNames.find((clientName) => clientName === name)
     if (!client || weight === '' || !(Number(weight) >= 0))
       throw new InvalidArgumentError('It must be weights such as web=70,ios=15,android=15.')
     parsed[client] = Number(weight)

@@ -6,11 +6,11 @@ export interface PacerTime {
 }
 
 export interface Waits {
-  /** Answers with 429. */
+  /** Responses with status 429. */
   denied: number
-  /** Answers with 503 and a Retry-After: the server was overloaded for a moment. */
+  /** Responses with status 503 and a Retry-After: the server was briefly overloaded. */
   overloaded: number
-  /** Requests kept back until the bucket would take them. */
+  /** Requests delayed until the bucket had a unit for them. */
   held: number
   waitedMs: number
 }
@@ -18,78 +18,78 @@ export interface Waits {
 export type Pacer = ReturnType<typeof createPacer>
 
 const windowMs = 60_000
-// What is left to others who use the same bucket, as a part of it.
+// Share of the bucket left to other clients with the same key.
 const reserve = 0.01
 
 /**
- * Keeps requests below the server's limit as its X-RateLimit-* headers say it, and silent for as long as a 429 says.
- * A denied request costs units as well, so that clients that only try again starve themselves. Therefore the first
- * request goes by itself, and once little is left the next one goes when the bucket has got a unit for it.
+ * Creates a client-side rate limiter: it keeps requests below the limit in the server's X-RateLimit-* headers and pauses
+ * after a 429 for its Retry-After. Denied requests cost units too, so a client that retries at once starves itself. The
+ * first request is therefore sent alone, to learn the limit, and once few units are left each request waits for a refill.
  */
 export function createPacer(
   { now, wait }: PacerTime = { now: () => performance.now(), wait: delay },
 ) {
   const waits: Waits = { denied: 0, overloaded: 0, held: 0, waitedMs: 0 }
-  const { promise: firstIsOver, resolve: endFirst } = Promise.withResolvers<void>()
+  const { promise: firstEnded, resolve: endFirst } = Promise.withResolvers<void>()
   let first: Promise<void> | undefined
-  let line = Promise.resolve()
+  let queue = Promise.resolve()
   let limit = Number.POSITIVE_INFINITY
   let units = Number.POSITIVE_INFINITY
-  let underWay = 0
-  // No request is sent before.
-  let dueAt = Number.NEGATIVE_INFINITY
-  const holdFor = (ms: number) => {
-    dueAt = Math.max(dueAt, now() + ms)
+  let inFlight = 0
+  // Earliest time of the next request.
+  let nextAt = Number.NEGATIVE_INFINITY
+  const pauseFor = (ms: number) => {
+    nextAt = Math.max(nextAt, now() + ms)
   }
-  const holdIfSpent = () => {
-    if (units < 1 + limit * reserve) holdFor(windowMs / limit)
+  const pauseIfSpent = () => {
+    if (units < 1 + limit * reserve) pauseFor(windowMs / limit)
   }
 
-  async function pass(): Promise<void> {
+  async function admit(): Promise<void> {
     await first
-    first ??= firstIsOver
-    const since = now()
-    if (dueAt > since) waits.held++
-    while (dueAt > now()) await wait(Math.ceil(dueAt - now()))
-    waits.waitedMs += now() - since
-    underWay++
+    first ??= firstEnded
+    const start = now()
+    if (nextAt > start) waits.held++
+    while (nextAt > now()) await wait(Math.ceil(nextAt - now()))
+    waits.waitedMs += now() - start
+    inFlight++
     units--
-    holdIfSpent()
+    pauseIfSpent()
   }
 
-  function over(): void {
-    underWay--
+  function end(): void {
+    inFlight--
     endFirst()
   }
 
   return {
-    /** Resolves when a request may be sent; call `answered` or `lost` once it is over. */
-    turn(): Promise<void> {
-      line = line.then(pass)
-      return line
+    /** Resolves when a request may be sent; call `onResponse` or `onFailure` once it has ended. */
+    waitForTurn(): Promise<void> {
+      queue = queue.then(admit)
+      return queue
     },
-    answered({
+    onResponse({
       status,
       headers,
     }: {
       status: number
       headers: { get(name: string): string | null }
     }): void {
-      over()
-      const stated = Number(headers.get('x-ratelimit-limit'))
-      if (stated > 0) {
-        limit = stated
-        // The server may not have counted those under way.
-        units = Number(headers.get('x-ratelimit-remaining')) - underWay
-        holdIfSpent()
+      end()
+      const serverLimit = Number(headers.get('x-ratelimit-limit'))
+      if (serverLimit > 0) {
+        limit = serverLimit
+        // The server may not have counted the requests in flight.
+        units = Number(headers.get('x-ratelimit-remaining')) - inFlight
+        pauseIfSpent()
       }
       if (status !== 429) return
       waits.denied++
-      holdFor((Number(headers.get('retry-after')) || 1) * 1000)
+      pauseFor((Number(headers.get('retry-after')) || 1) * 1000)
     },
-    lost: over,
-    /** Waits for as long as a 503 says. Other requests go on: a server that sheds new sessions serves those it has. */
-    overloaded(retryAfterSeconds: number): Promise<unknown> {
+    onFailure: end,
+    /** Waits for the Retry-After of a 503. Other requests go on: a server that sheds new sessions still serves open ones. */
+    waitForRecovery(retryAfterSeconds: number): Promise<unknown> {
       waits.overloaded++
       return wait(retryAfterSeconds * 1000)
     },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parsedJson } from '../../../infra/text.ts'
 import { errorMessage, systemCode } from '../../../infra/thrown.ts'
 import type { FetchLike, FetchRequest } from '../../../infra/wire/collect/client-transport.ts'
-import type { HttpAnswer, HttpClient } from './http.ts'
+import type { HttpClient, HttpResponse } from './http.ts'
 import type { Pacer } from './pacer.ts'
 
 export type MeasuredEndpoint = 'open' | 'batch' | 'result' | 'readback'
@@ -18,9 +18,9 @@ export interface Acknowledgement {
 }
 
 export interface Recording {
-  /** Milliseconds of each request that was answered well. */
+  /** Milliseconds of each successful request. */
   durations: Record<MeasuredEndpoint, number[]>
-  /** By endpoint and code: requests without a good answer, and (`session`) answers that the client refused. */
+  /** By endpoint and code: failed requests and, as endpoint `session`, responses that the client rejected. */
   errors: Map<string, number>
   onAcknowledged: ((acknowledgement: Acknowledgement) => void) | undefined
 }
@@ -42,66 +42,70 @@ export function countError(
   recording.errors.set(key, (recording.errors.get(key) ?? 0) + 1)
 }
 
-/** Where requests note what became of them, and the pace that they keep. */
+/** The recording that requests are counted in, and the rate limiter they share. */
 export interface PacedRecording {
   recording: Recording
   pacer: Pacer
 }
 
-const mostTries = 50
+const maxTries = 50
 
 /**
- * Sends one request in its turn and notes how long it took, and why when it failed. 429 and a 503 with Retry-After are
- * no failures: the server has taken nothing, so the same bytes are sent again when it asks for them.
+ * Sends one request when the pacer allows it, and records its duration or error code. Retries the same bytes after a 429
+ * or a 503 with Retry-After, which are not counted as errors: the server has accepted nothing.
  */
-export async function recorded(
+export async function sendRecorded(
   { recording, pacer, endpoint }: PacedRecording & { endpoint: MeasuredEndpoint },
-  send: () => Promise<HttpAnswer>,
-): Promise<HttpAnswer> {
+  send: () => Promise<HttpResponse>,
+): Promise<HttpResponse> {
   for (let tries = 1; ; tries++) {
-    const { answer, ms } = await inTurn(pacer, send).catch((error) => {
+    const { response, ms } = await sendPaced(pacer, send).catch((error) => {
       countError(recording, endpoint, systemCode(error) ?? errorMessage(error))
       throw error
     })
-    if (tries < mostTries && (await isToBeSentAgain(answer, pacer))) continue
-    if (answer.status >= 300) countError(recording, endpoint, errorCode(answer))
+    if (tries < maxTries && (await waitForRetry(response, pacer))) continue
+    if (response.status >= 300) countError(recording, endpoint, errorCode(response))
     else recording.durations[endpoint].push(ms)
-    return answer
+    return response
   }
 }
 
-// Waits before what is overloaded gets the request again; the pacer holds back what was denied.
-async function isToBeSentAgain({ status, headers }: HttpAnswer, pacer: Pacer): Promise<boolean> {
+// Returns true if the request must be retried, after the Retry-After of a 503. The pacer delays the retry after a 429.
+async function waitForRetry({ status, headers }: HttpResponse, pacer: Pacer): Promise<boolean> {
   const seconds = Number(headers.get('retry-after'))
   const isOverloaded = status === 503 && seconds > 0
-  if (isOverloaded) await pacer.overloaded(seconds)
+  if (isOverloaded) await pacer.waitForRecovery(seconds)
   return isOverloaded || status === 429
 }
 
-async function inTurn(pacer: Pacer, send: () => Promise<HttpAnswer>) {
-  await pacer.turn()
+async function sendPaced(pacer: Pacer, send: () => Promise<HttpResponse>) {
+  await pacer.waitForTurn()
   const start = performance.now()
   try {
-    const answer = await send()
-    pacer.answered(answer)
-    return { answer, ms: performance.now() - start }
+    const response = await send()
+    pacer.onResponse(response)
+    return { response, ms: performance.now() - start }
   } catch (error) {
-    pacer.lost()
+    pacer.onFailure()
     throw error
   }
 }
 
 export function recordingFetch(
   { http, recording, pacer }: PacedRecording & { http: HttpClient },
-  ownHeaders: Record<string, string>,
+  clientHeaders: Record<string, string>,
 ): FetchLike {
   return async (url, request) => {
-    const headers = { ...ownHeaders, ...request.headers }
+    const headers = { ...clientHeaders, ...request.headers }
     const send = () => http.request(url, { method: 'POST', headers, body: request.body })
-    const answer = await recorded({ recording, pacer, endpoint: endpointOf(url) }, send)
-    if (answer.status === 200) noteAcknowledged(recording, url, request)
-    const json = async () => JSON.parse(answer.body.toString())
-    return { status: answer.status, headers: answer.headers, json }
+    const {
+      status,
+      headers: responseHeaders,
+      body,
+    } = await sendRecorded({ recording, pacer, endpoint: endpointOf(url) }, send)
+    if (status === 200) reportAcknowledged(recording, url, request)
+    const json = async () => JSON.parse(body.toString())
+    return { status, headers: responseHeaders, json }
   }
 }
 
@@ -111,10 +115,10 @@ function endpointOf(url: string): MeasuredEndpoint {
 }
 
 const bodyUrl = /\/sessions\/([^/]+)\/documents\/([^/]+)\/(batch|result)e?s$/
-// The sequence number leads the nonce, which follows the frame's version and nonce length (docs/reference/collect-protocol.md).
+// The nonce starts with the sequence number and follows the frame's version and nonce length (docs/reference/collect-protocol.md).
 const sequenceOffset = 2
 
-function noteAcknowledged(
+function reportAcknowledged(
   { onAcknowledged }: Recording,
   url: string,
   { body }: FetchRequest,
@@ -130,16 +134,16 @@ function noteAcknowledged(
   })
 }
 
-const refusal = z.object({ error: z.object({ code: z.string() }) })
+const errorSchema = z.object({ error: z.object({ code: z.string() }) })
 
-// The status stands for the code where something other than Tidegate answered.
-function errorCode({ status, body }: HttpAnswer): string {
-  return refusal.safeParse(parsedJson(body.toString())).data?.error.code ?? `http_${status}`
+// Falls back to the status if the response is not from Tidegate, as behind a proxy.
+function errorCode({ status, body }: HttpResponse): string {
+  return errorSchema.safeParse(parsedJson(body.toString())).data?.error.code ?? `http_${status}`
 }
 
 export type LatencySummary = ReturnType<typeof summarize>
 
-/** Percentiles by nearest rank: each is a value that was measured. All are 0 when nothing was. */
+/** Returns percentiles by nearest rank, so each is a measured value; all are 0 if there are no measurements. */
 export function summarize(durations: readonly number[]) {
   const sorted = durations.toSorted((a, b) => a - b)
   const at = (share: number) =>

@@ -1,3 +1,4 @@
+import { countText } from '../../../infra/text.ts'
 import type { KeyType } from '../../../schemas/events.ts'
 import type { Waits } from './pacer.ts'
 import {
@@ -11,11 +12,11 @@ import type { Verification } from './verify.ts'
 export interface SimulationReport {
   seed: string
   baseUrl: string
-  /** Whether the sessions brought proofs by the simulation key of DATA_DIR. */
+  /** True if the sessions carried proofs made with the simulation key in DATA_DIR. */
   hasKey: boolean
   completed: number
   failed: number
-  /** How many of the completed presented the continuity token of an earlier visit. */
+  /** Completed sessions that presented the continuity token of an earlier visit. */
   returning: number
   durationMs: number
   sessionsPerSecond: number
@@ -71,12 +72,12 @@ function errorList({ errors }: Recording): SimulationReport['errors'] {
   return list.sort((a, b) => b.count - a.count)
 }
 
-/** The report as text for a terminal; `organization`: the id or slug of the keys', where known. */
+/** Formats the report for a terminal. `organization` is the id or slug of the organization that the keys belong to. */
 export function formatReport(report: SimulationReport, organization = '<organization>'): string {
   const { completed, failed, returning, durationMs, sessionsPerSecond, requestsPerSecond } = report
   return [
     `Seed ${report.seed}, ${report.baseUrl}`,
-    `${completed} sessions in ${seconds(durationMs)}, ${failed} failed, ${returning} of returning visitors`,
+    `${countText(completed, 'session')} in ${seconds(durationMs)}, ${failed} failed, ${returning} from returning visitors`,
     `${sessionsPerSecond} sessions/s, ${requestsPerSecond} requests/s, ${report.acknowledgedBatches} batches acknowledged`,
     '',
     ...latencyLines(report.latency),
@@ -106,18 +107,18 @@ function latencyLines(latency: SimulationReport['latency']): string[] {
 function errorLines(errors: SimulationReport['errors']): string[] {
   const total = errors.reduce((sum, { count }) => sum + count, 0)
   return [
-    `${total} errors`,
+    countText(total, 'error'),
     ...errors.map(({ endpoint, code, count }) => `  ${count} ${endpoint} ${code}`),
   ]
 }
 
-/** What failed, for standard error where the report itself is JSON. */
+/** Returns the failures as text, for standard error when the report is printed as JSON. */
 export function errorReport({ failed, errors, verification }: SimulationReport): string {
   const unreadable = verification?.unreadable.length ?? 0
   return [
     ...errorLines(errors),
-    `${failed} sessions failed`,
-    ...(unreadable > 0 ? [`${unreadable} sessions are not readable`] : []),
+    `${countText(failed, 'session')} failed`,
+    ...(unreadable > 0 ? [`${countText(unreadable, 'session')} could not be read back`] : []),
   ].join('\n')
 }
 
@@ -125,29 +126,33 @@ function waitLines(waits: SimulationReport['waits'], organization: string): stri
   const types = ['publishable', 'secret'] as const
   return types.flatMap((type) => {
     const { denied, overloaded, held, waitedMs } = waits[type]
-    const busy =
-      overloaded > 0 ? [`Overload: ${overloaded} requests answered with 503 and sent again`] : []
-    if (denied + held === 0) return busy
+    const overloadLines =
+      overloaded > 0
+        ? [
+            `Overload: ${countText(overloaded, 'request')} got 503 and ${overloaded === 1 ? 'was' : 'were'} retried`,
+          ]
+        : []
+    if (denied + held === 0) return overloadLines
     return [
-      ...busy,
-      `Rate limit of ${type} keys: ${held} requests held back, ${denied} answered with 429, ${seconds(waitedMs)} waited`,
-      `  for more: tidegate org limits ${organization} --${type} 100000`,
+      ...overloadLines,
+      `Rate limit of ${type} keys: ${countText(held, 'request')} delayed, ${denied} got 429, ${seconds(waitedMs)} waited`,
+      `  to raise it: tidegate org limits ${organization} --${type} 100000`,
     ]
   })
 }
 
-// What proofs the sessions brought, and why none is human where that is so.
+// Says whether the sessions carried simulation proofs and, if not, why none can be scored as human.
 function proofLines({ hasKey, verification }: SimulationReport): string[] {
   if (hasKey && !verification)
-    return ['The sessions carried proofs by the simulation key of DATA_DIR.']
+    return ['The sessions carried proofs made with the simulation key in DATA_DIR.']
   if (hasKey && verification?.proven)
-    return ['The sessions proved by the simulation key of DATA_DIR that they are simulated.']
+    return ['The sessions proved with the simulation key in DATA_DIR that they are simulated.']
   const why = hasKey
-    ? 'The server is not the one that the simulation key of DATA_DIR is of'
-    : 'DATA_DIR has no simulation key, which only a server started by tidegate dev makes'
+    ? 'The simulation key in DATA_DIR belongs to another server'
+    : 'DATA_DIR has no simulation key (only tidegate dev creates one)'
   return [
-    `${why}: the sessions are inconclusive at best, as those of any script should be.`,
-    'That tells nothing about how well bots are detected.',
+    `${why}, so no session can be scored as human: at best it is inconclusive, like that of any script.`,
+    'This run does not measure bot detection.',
   ]
 }
 
@@ -157,7 +162,7 @@ function verificationLines({ readable, unreadable, verdicts, proven }: Verificat
   const statuses = (counts: Record<string, number>) =>
     Array.from(Object.entries(counts), ([status, count]) => `${count} ${status}`).join(', ')
   return [
-    `${readable} sessions readable, ${unreadable.length} not; ${proven} shown as simulated`,
+    `${countText(readable, 'session')} readable, ${unreadable.length} not; ${proven} marked as simulated`,
     ...unreadable.slice(0, 10).map((id) => `  not readable: ${id}`),
     ...Object.entries(verdicts).map(
       ([actor, counts]) => `  ${actor.padEnd(12)}${statuses(counts)}`,

@@ -7,7 +7,7 @@ import {
   type DevelopmentCredentials,
   dataDirectory,
   readCredentials,
-  required,
+  requireValue,
 } from '../credentials.ts'
 import { progressBar } from '../progress.ts'
 import { chooseClients, type KeyFlags } from './client-keys.ts'
@@ -33,23 +33,23 @@ export interface SimulateFlags extends KeyFlags {
 }
 
 export async function runSimulation(flags: SimulateFlags): Promise<void> {
-  const known = await readCredentials()
-  const options = toOptions(flags, known)
+  const credentials = await readCredentials()
+  const options = toOptions(flags, credentials)
   const bar = flags.json ? undefined : progressBar(options.sessions)
-  const interrupted = new AbortController()
-  process.once('SIGINT', () => interrupted.abort())
-  // A JSON line for each acknowledged body, which must be in the log whatever happens to the server.
+  const interruption = new AbortController()
+  process.once('SIGINT', () => interruption.abort())
+  // A JSON line for each acknowledged body: each of them must be in the log, even after a crash of the server.
   const acks = flags.acks ? createWriteStream(flags.acks) : undefined
   const report = await simulate({
     ...options,
     onProgress: (done) => bar?.reach(done),
     onAcknowledged: acks && ((body) => acks.write(`${JSON.stringify(body)}\n`)),
-    signal: interrupted.signal,
+    signal: interruption.signal,
   }).finally(() => bar?.end())
   if (acks) await finished(acks.end())
   const { publishableKey, iosKey, androidKey, secretKey } = flags
-  const hasOwnKey = publishableKey ?? iosKey ?? androidKey ?? secretKey
-  const organization = hasOwnKey ? undefined : known?.organization_id
+  const explicitKey = publishableKey ?? iosKey ?? androidKey ?? secretKey
+  const organization = explicitKey ? undefined : credentials?.organization_id
   console.log(flags.json ? JSON.stringify(report, null, 2) : formatReport(report, organization))
   if (succeeded(report)) return
   if (flags.json) console.error(errorReport(report))
@@ -58,22 +58,25 @@ export async function runSimulation(flags: SimulateFlags): Promise<void> {
 
 function toOptions(
   flags: SimulateFlags,
-  known: DevelopmentCredentials | undefined,
+  credentials: DevelopmentCredentials | undefined,
 ): SimulationOptions {
-  const stored = known?.[flags.environment]
+  const stored = credentials?.[flags.environment]
   const { sessions, concurrency, rate, openLoop, bots, returning } = flags
   if (openLoop && rate === undefined) throw new Error('--open-loop needs --rate')
-  const baseUrl = required(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, '')
+  const baseUrl = requireValue(flags.baseUrl ?? credentials?.base_url, '--base-url').replace(
+    /\/+$/,
+    '',
+  )
   const { keys, weights } = chooseClients({ flags, stored, weights: flags.clients })
   return {
     baseUrl,
     publishableKeys: keys,
     simulationKey: readSimulationKey(dataDirectory()),
     verifyWith: flags.verify
-      ? required(flags.secretKey ?? stored?.secret_key, '--secret-key')
+      ? requireValue(flags.secretKey ?? stored?.secret_key, '--secret-key')
       : undefined,
     sessions,
-    // In an open loop no session waits for the end of another one.
+    // In an open loop, sessions never wait for others to finish.
     concurrency: openLoop ? sessions : Math.min(concurrency, sessions),
     rate,
     seed: flags.seed ?? randomBytes(4).toString('hex'),

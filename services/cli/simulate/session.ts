@@ -13,16 +13,19 @@ export interface SessionTarget extends PacedRecording {
   baseUrl: string
   publishableKeys: ClientKeys
   http: HttpClient
-  answers: Answering
+  createAnswers: CreateAnswers
 }
 
-/** What a session answers its document, in the name of a browser with this user agent. */
-export type Answering = (userAgent: string, opened: OpenedSession) => ProofAnswers
+/** Returns a session's answers to the challenges of its document, as a browser with this user agent. */
+export type CreateAnswers = (userAgent: string, opened: OpenedSession) => ProofAnswers
 
-/** Sends one session whole. `continuity` is the token that its visitor got last time; the result has the new one. */
+/**
+ * Sends all requests of one session. `continuity` is the token from the visitor's previous session; the result has the
+ * new one.
+ */
 export async function sendSession(plan: SessionPlan, target: SessionTarget, continuity?: string) {
   const publishableKey = target.publishableKeys[plan.client]
-  if (!publishableKey) throw new Error(`there is no publishable key for ${plan.client}`)
+  if (!publishableKey) throw new Error(`no publishable key for ${plan.client} clients`)
   const client = createCollectClient({
     endpoint: target.baseUrl,
     publishableKey,
@@ -34,21 +37,21 @@ export async function sendSession(plan: SessionPlan, target: SessionTarget, cont
     ...(continuity ? { continuity } : {}),
   })
   const opened = await client.open()
-  let next: string | undefined
+  let nextContinuity: string | undefined
   for (const batch of plan.batches) {
-    const answer = await client.sendBatch(withProofs(batch, opened, target.answers))
-    next = answer.fingerprint?.state.id ?? next
+    const { fingerprint } = await client.sendBatch(withProofs(batch, opened, target.createAnswers))
+    nextContinuity = fingerprint?.state.id ?? nextContinuity
   }
   await client.requestResult(plan.closing)
-  return { sessionId: opened.sessionId, continuity: next }
+  return { sessionId: opened.sessionId, continuity: nextContinuity }
 }
 
 function withProofs(
   batch: PlannedObservations,
   opened: OpenedSession,
-  answers: Answering,
+  createAnswers: CreateAnswers,
 ): SentObservations {
   if (!batch.snapshot) return batch
-  const proofs = answers(batch.snapshot.navigator.user_agent ?? '', opened)
+  const proofs = createAnswers(batch.snapshot.navigator.user_agent ?? '', opened)
   return { ...batch, snapshot: { ...batch.snapshot, proofs } }
 }

@@ -8,23 +8,23 @@ import { createHttpClient } from './http.ts'
 import { createPacer, type PacerTime } from './pacer.ts'
 import { type Acknowledgement, countError, createRecording, type Recording } from './recorder.ts'
 import { createReport, type SimulationReport } from './report.ts'
-import { type Answering, type SessionTarget, sendSession } from './session.ts'
+import { type CreateAnswers, type SessionTarget, sendSession } from './session.ts'
 import { type SentSession, verifySessions } from './verify.ts'
 
 export interface SimulationOptions {
   baseUrl: string
-  /** For each client of the mix, all of one organization. */
+  /** Keys of each client in the mix, all of one organization. */
   publishableKeys: ClientKeys
-  /** Without it, and to any server but its own, no session is human. */
+  /** Without the key of this server, no session is scored as human. */
   simulationKey?: SimulationKey | undefined
-  /** What sessions answer, where a measure needs what browsers send. Default: the proof, if there is a key. */
-  answers?: Answering
+  /** For measurements that need the answers of real browsers. Default: the proof made with `simulationKey`, if set. */
+  createAnswers?: CreateAnswers
   sessions: number
   concurrency: number
   rate?: number | undefined
   seed: string
   mix?: TrafficMix
-  /** The secret key with which every session is read back at the end; default: none is. */
+  /** Secret key to read every session back with at the end. Default: sessions are not read back. */
   verifyWith?: string | undefined
   onAcknowledged?: ((acknowledgement: Acknowledgement) => void) | undefined
   onProgress?: (finished: number) => void
@@ -33,12 +33,12 @@ export interface SimulationOptions {
 }
 
 /**
- * Sends synthetic sessions through the collect protocol and reports what happened. A failed session does not stop it,
- * and it keeps to the rate limits of both keys' buckets.
+ * Sends synthetic sessions through the collect protocol and returns a report. A failed session doesn't stop the run, and
+ * requests stay within the rate limits of both keys.
  */
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
   const { baseUrl, publishableKeys, concurrency, seed, simulationKey } = options
-  const { answers = (_, opened) => simulatedAnswers(opened, simulationKey) } = options
+  const { createAnswers = (_, opened) => simulatedAnswers(opened, simulationKey) } = options
   const http = createHttpClient({ connections: concurrency })
   const recording = createRecording(options.onAcknowledged)
   const publishable = createPacer(options.pacerTime)
@@ -46,12 +46,12 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const shared = { baseUrl, http, recording }
   try {
     const start = performance.now()
-    const target = { ...shared, publishableKeys, pacer: publishable, answers }
-    const { sessions, ...sent } = await sendAll(target, options)
+    const target = { ...shared, publishableKeys, pacer: publishable, createAnswers }
+    const { sessions, ...counts } = await sendAll(target, options)
     const durationMs = performance.now() - start
-    const reading = { ...shared, pacer: secret, concurrency }
+    const verifyOptions = { ...shared, pacer: secret, concurrency }
     const verification = options.verifyWith
-      ? await verifySessions(sessions, { ...reading, secretKey: options.verifyWith })
+      ? await verifySessions(sessions, { ...verifyOptions, secretKey: options.verifyWith })
       : null
     return createReport({
       seed,
@@ -60,7 +60,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       durationMs,
       recording,
       verification,
-      counts: { completed: sessions.length, ...sent },
+      counts: { completed: sessions.length, ...counts },
       waits: { publishable: publishable.waits(), secret: secret.waits() },
     })
   } finally {
@@ -75,27 +75,27 @@ export function succeeded({ errors, failed, verification }: SimulationReport): b
 async function sendAll(target: SessionTarget, options: SimulationOptions) {
   const { seed, mix = defaultMix, rate, signal } = options
   const sent = { sessions: [] as SentSession[], failed: 0, returning: 0 }
-  const continuity = new Map<number, string>()
+  const continuityTokens = new Map<number, string>()
   const indexes = Array(options.sessions).keys()
   const start = performance.now()
 
   async function sendOne(index: number): Promise<void> {
     const plan = planSession(seed, index, mix)
-    const presented = continuity.get(plan.visitor)
-    const finished = await sendSession(plan, target, presented)
-    if (finished.continuity) continuity.set(plan.visitor, finished.continuity)
-    if (presented) sent.returning++
-    sent.sessions.push({ sessionId: finished.sessionId, actor: plan.actor })
+    const previous = continuityTokens.get(plan.visitor)
+    const { sessionId, continuity } = await sendSession(plan, target, previous)
+    if (continuity) continuityTokens.set(plan.visitor, continuity)
+    if (previous) sent.returning++
+    sent.sessions.push({ sessionId, actor: plan.actor })
   }
 
   async function work(): Promise<void> {
     for (const index of indexes) {
-      // Counted from the start of the run, so that a slow answer now does not lower the rate later.
-      if (rate) await until(start + (index * 1000) / rate, signal)
+      // Scheduled from the start of the run, so that slow responses don't lower the rate later.
+      if (rate) await delayUntil(start + (index * 1000) / rate, signal)
       if (signal?.aborted) return
       await sendOne(index).catch((error) => {
         sent.failed++
-        noteRefusal(target.recording, error)
+        countRejection(target.recording, error)
       })
       options.onProgress?.(sent.sessions.length + sent.failed)
     }
@@ -105,13 +105,13 @@ async function sendAll(target: SessionTarget, options: SimulationOptions) {
   return sent
 }
 
-async function until(at: number, signal: AbortSignal | undefined): Promise<void> {
+async function delayUntil(at: number, signal: AbortSignal | undefined): Promise<void> {
   const ms = at - performance.now()
   if (ms > 0) await delay(ms, undefined, signal ? { signal } : {}).catch(() => {})
 }
 
-// A failed request is noted where it was sent; here it is an answer that the client did not accept.
-function noteRefusal(recording: Recording, error: unknown): void {
+// Failed requests are already counted by sendRecorded; this counts responses that the client rejected.
+function countRejection(recording: Recording, error: unknown): void {
   if (!(error instanceof CollectError)) countError(recording, 'session', String(error))
   else if (error.status === 200) countError(recording, 'session', error.code)
 }

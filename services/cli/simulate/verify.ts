@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { parsedJson } from '../../../infra/text.ts'
 import type { Driver } from './generate/bots.ts'
-import type { HttpAnswer, HttpClient } from './http.ts'
-import { countError, type PacedRecording, recorded } from './recorder.ts'
+import type { HttpClient, HttpResponse } from './http.ts'
+import { countError, type PacedRecording, sendRecorded } from './recorder.ts'
 
 export interface SentSession {
   sessionId: string
@@ -11,10 +11,10 @@ export interface SentSession {
 
 export interface Verification {
   readable: number
-  /** Sessions that did not read back as their own, with a final decision. */
+  /** Ids of sessions that could not be read back with a final decision. */
   unreadable: string[]
   verdicts: Record<string, Record<string, number>>
-  /** Sessions whose proof by the simulation key the server accepted. */
+  /** Number of sessions whose simulation-key proof the server accepted. */
   proven: number
 }
 
@@ -33,7 +33,7 @@ const detail = z.object({
   }),
 })
 
-/** Reads every session back over REST. A hand-off was answered for each, so each must be there with a final decision. */
+/** Reads every session back over REST. The server acknowledged a hand-off of each, so each must have a final decision. */
 export async function verifySessions(
   sessions: SentSession[],
   options: VerifyOptions,
@@ -50,28 +50,28 @@ export async function verifySessions(
 async function verifyOne(
   session: SentSession,
   options: VerifyOptions,
-  into: Verification,
+  verification: Verification,
 ): Promise<void> {
   const { recording } = options
   const verdict = verdictOf(session, await read(session, options))
   if (!verdict) {
-    into.unreadable.push(session.sessionId)
+    verification.unreadable.push(session.sessionId)
     countError(recording, 'readback', 'not_readable')
     return
   }
   const { status, isProven } = verdict
-  into.readable++
-  if (isProven) into.proven++
-  // A server that believes a script without a proof believes any other one.
+  verification.readable++
+  if (isProven) verification.proven++
+  // A server that scores a script without a proof as human would do so for any script.
   else if (status === 'human') countError(recording, 'readback', 'human_without_proof')
-  const counts = into.verdicts[session.actor] ?? {}
-  into.verdicts[session.actor] = { ...counts, [status]: (counts[status] ?? 0) + 1 }
+  const counts = verification.verdicts[session.actor] ?? {}
+  verification.verdicts[session.actor] = { ...counts, [status]: (counts[status] ?? 0) + 1 }
 }
 
-// undefined for an answer that is not this session with a final decision.
-function verdictOf(session: SentSession, answer: HttpAnswer | undefined) {
-  if (answer?.status !== 200) return undefined
-  const { data } = detail.safeParse(parsedJson(answer.body.toString())).data ?? {}
+// Returns undefined unless the response is this session with a final decision.
+function verdictOf(session: SentSession, response: HttpResponse | undefined) {
+  if (response?.status !== 200) return undefined
+  const { data } = detail.safeParse(parsedJson(response.body.toString())).data ?? {}
   if (data?.id !== session.sessionId || data.decision.decision_status !== 'final') return undefined
   const isProven = data.evidence?.sources.includes('simulated_answers') ?? false
   return { status: data.decision.automation_status, isProven }
@@ -83,5 +83,5 @@ function read(
 ) {
   const headers = { Authorization: `Bearer ${secretKey}` }
   const send = () => http.request(`${baseUrl}/v1/sessions/${sessionId}`, { method: 'GET', headers })
-  return recorded({ recording, pacer, endpoint: 'readback' }, send).catch(() => undefined)
+  return sendRecorded({ recording, pacer, endpoint: 'readback' }, send).catch(() => undefined)
 }

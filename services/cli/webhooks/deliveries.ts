@@ -10,7 +10,7 @@ import { type DeliveryRow, webhookRetentionMs } from '../../../projections/webho
 import type { Core } from '../../server/dependencies.ts'
 import { redeliver } from '../../webhooks/deliveries/redeliver.ts'
 import { deliveryJson } from '../../webhooks/events/schemas.ts'
-import { atMost, idOf, jsonFlag } from '../arguments.ts'
+import { idOf, jsonFlag, listLimit } from '../arguments.ts'
 import {
   asOperator,
   type CommandOutcome,
@@ -25,10 +25,14 @@ export function registerRedeliver(webhooks: Command): void {
   webhooks
     .command('redeliver')
     .description(
-      'Deliver an event again where it failed or was skipped, with the whole retry schedule',
+      'Redeliver an event to endpoints where it failed or was skipped, with the full retry schedule',
     )
-    .argument('<event>', 'its id (evt_...)', idOf('evt'))
-    .option('--endpoint <id>', 'only to this one (we_...), even if it has the event', idOf('we'))
+    .argument('<event>', 'event id (evt_...)', idOf('evt'))
+    .option(
+      '--endpoint <id>',
+      'only to this endpoint (we_...), even if it already received the event',
+      idOf('we'),
+    )
     .option(...jsonFlag)
     .action(
       (
@@ -56,27 +60,31 @@ interface Flags extends OperatorOptions {
 export function registerDeadLetters(webhooks: Command): void {
   webhooks
     .command('dead-letters')
-    .description('List failed deliveries of the last 30 days, the newest failure first')
-    .argument('[organization]', 'its id or slug (default: all)')
-    .option('--endpoint <id>', 'only of this one (we_...)', idOf('we'))
-    .option('--skipped', 'instead those not sent as endpoint or organization was not active', false)
-    .option('--limit <n>', 'how many at most', atMost, 100)
+    .description('List failed deliveries of the last 30 days, newest failure first')
+    .argument('[organization]', 'organization id or slug (default: all)')
+    .option('--endpoint <id>', 'only deliveries to this endpoint (we_...)', idOf('we'))
+    .option(
+      '--skipped',
+      'list skipped deliveries instead: their endpoint or organization was not active',
+      false,
+    )
+    .option('--limit <n>', 'maximum number of deliveries', listLimit, 100)
     .option(
       '--redeliver',
-      'deliver those listed again; the exit code is 1 when one is refused',
+      'redeliver the listed deliveries; the exit code is 1 if any is refused',
       false,
     )
     .option(...jsonFlag)
     .action((organization: string | undefined, flags: Flags) =>
       operate(flags, async (core) => {
-        const found = await deadLetters(core, organization, flags)
-        if (flags.redeliver) return redeliverAll(core, found)
-        return found.length > 0 ? outcomeOf(found) : { data: [], text: 'None.' }
+        const deliveries = await listDeadLetters(core, organization, flags)
+        if (flags.redeliver) return redeliverAll(core, deliveries)
+        return deliveries.length > 0 ? outcomeOf(deliveries) : { data: [], text: 'None.' }
       }),
     )
 }
 
-async function deadLetters(
+async function listDeadLetters(
   { pool, clock }: Core,
   organization: string | undefined,
   { endpoint: endpointId, limit, skipped }: Flags,
@@ -93,8 +101,8 @@ async function deadLetters(
 }
 
 /**
- * One after the other. What cannot be delivered, as to a disabled endpoint, is left as it is. That is no failure of the
- * command, whose outcome is printed all the same, but the exit code is 1, because a script must not miss it.
+ * Redelivers one at a time. A refused delivery, such as to a disabled endpoint, stays as it is and doesn't stop the
+ * others; the outcome is printed, and the exit code is 1 so that scripts notice.
  */
 async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promise<CommandOutcome> {
   const data = []
@@ -106,8 +114,7 @@ async function redeliverAll(core: Core, deliveries: DeliveryRow[]): Promise<Comm
   }
   if (data.some(({ redelivered }) => !redelivered)) process.exitCode = 1
   const lines = data.map(
-    ({ event_id, endpoint_id, refused }) =>
-      `${event_id} to ${endpoint_id}: ${refused ?? 'due again'}`,
+    ({ event_id, endpoint_id, refused }) => `${event_id} to ${endpoint_id}: ${refused ?? 'queued'}`,
   )
   return { data, text: lines.join('\n') || 'None.' }
 }
@@ -117,7 +124,7 @@ function refusalOf(error: unknown): string {
   throw error
 }
 
-// An empty list of an endpoint that does not exist would be taken for good news.
+// Without this check, an unknown endpoint would look like one without failures.
 async function requireEndpoint(
   db: Db,
   { endpointId, organizationId }: { endpointId: string; organizationId: string | undefined },
@@ -139,7 +146,7 @@ function outcomeOf(deliveries: DeliveryRow[]): CommandOutcome {
     endpoint: ({ endpoint_id }) => endpoint_id,
     status: ({ status }) => status,
     attempts: ({ attempts }) => attempts,
-    'last answer': ({ response_status }) => response_status,
+    'last response': ({ response_status }) => response_status,
     error: ({ error }) => error,
     'last change': ({ updated_at }) => timeText(updated_at),
   })

@@ -4,9 +4,9 @@ import { type SubscribableType, subscribableTypes } from '../../../infra/wire/we
 import { commaList, httpUrl, numericArgument, port, signingSecrets, wordOf } from '../arguments.ts'
 import { errorText } from '../failure.ts'
 import { runUntilSignal } from '../lifetime.ts'
-import { type LoopbackAnswer, type LoopbackRequest, serveLoopback } from '../loopback-server.ts'
+import { type LoopbackRequest, type LoopbackResponse, serveLoopback } from '../loopback-server.ts'
 import { printable } from '../tables.ts'
-import { disableOwnEndpoint, ownEndpoint } from './own-endpoint.ts'
+import { disableEndpoint, ensureEndpoint } from './own-endpoint.ts'
 import { forward, inspect, inspectionText, isGenuine } from './receiver.ts'
 import { readTarget, type TargetFlags, withTarget } from './target.ts'
 
@@ -25,21 +25,21 @@ export function registerListen(webhooks: Command): void {
   const forwardFlag = '--forward <url>'
   const secretFlag = '--secret <secret>'
   command
-    .description('Receive deliveries on this machine, verify and print them, until Ctrl-C')
-    .option('--port <n>', 'to listen on; 0 picks a free one', port, 0)
+    .description('Receive, verify and print webhook deliveries on this machine; stop with Ctrl-C')
+    .option('--port <n>', 'port to listen on; 0 picks a free one', port, 0)
     .addOption(eventTypesOption())
-    .option('--status <n>', 'what to answer, so that retries can be watched', status, 200)
+    .option('--status <n>', 'status to respond with, for example 500 to watch retries', status, 200)
     .option(
       forwardFlag,
-      'post each delivery on, and answer what is answered there',
+      'forward each delivery to this URL and return its response',
       httpUrl({ command, flag: forwardFlag }),
     )
     .option(
       secretFlag,
-      'whsec_... that signs too; more than once during a rotation',
+      'additional signing secret (whsec_...); repeatable',
       signingSecrets({ command, flag: secretFlag }),
     )
-    .option('--no-register', 'only listen: the endpoint was created elsewhere; needs --secret')
+    .option('--no-register', 'do not create an endpoint, only listen; needs --secret')
     .option('--json', 'print a JSON line for each delivery', false)
     .action(listen)
 }
@@ -57,50 +57,52 @@ async function listen(flags: Flags, command: Command): Promise<void> {
 
 async function startListening(flags: Flags, undo: AsyncDisposableStack): Promise<void> {
   const secrets = [...(flags.secret ?? [])]
-  const receiver = await serveLoopback({ port: flags.port, answer: answering(flags, secrets) })
-  undo.defer(receiver.close)
-  // Standard output has nothing but deliveries where a program reads it.
-  const tell = flags.json ? console.error : console.log
-  if (!flags.register) return tell(`Listening on ${receiver.url}; Ctrl-C ends it.`)
+  const server = await serveLoopback({ port: flags.port, handle: createReceiver(flags, secrets) })
+  undo.defer(server.close)
+  // With --json, standard output contains only deliveries.
+  const print = flags.json ? console.error : console.log
+  if (!flags.register) return print(`Listening on ${server.url}; press Ctrl-C to stop.`)
   const target = await readTarget(flags)
-  const endpoint = { url: receiver.url, eventTypes: flags.eventTypes }
-  const { endpointId, signingSecret } = await ownEndpoint(target, endpoint, listener)
+  const endpoint = { url: server.url, eventTypes: flags.eventTypes }
+  const { endpointId, signingSecret } = await ensureEndpoint(target, endpoint, listener)
   undo.defer(() =>
-    disableOwnEndpoint(target, endpointId).catch((error: unknown) => {
-      console.error(`The endpoint ${endpointId} was not disabled: ${errorText(error)}`)
+    disableEndpoint(target, endpointId).catch((error: unknown) => {
+      console.error(`Failed to disable the endpoint ${endpointId}: ${errorText(error)}`)
     }),
   )
   secrets.unshift(signingSecret)
-  tell(`Listening on ${receiver.url} as ${endpointId}; Ctrl-C ends it and disables the endpoint.`)
-  if (!flags.json) tell('"tidegate webhooks trigger" sends a test.\n')
+  print(
+    `Listening on ${server.url} as ${endpointId}; press Ctrl-C to stop and disable the endpoint.`,
+  )
+  if (!flags.json) print('Send a test with "tidegate webhooks trigger".\n')
 }
 
 const listener = { file: 'webhook-listener.json', name: 'tidegate webhooks listen' }
 
-function answering(
+function createReceiver(
   flags: Flags,
   secrets: string[],
-): (received: LoopbackRequest) => Promise<LoopbackAnswer> {
+): (request: LoopbackRequest) => Promise<LoopbackResponse> {
   const seen = new Map<string, number>()
-  return async (received) => {
-    if (received.method !== 'POST') return { status: 405 }
-    const inspection = inspect(received, { secrets, now: Date.now(), seen })
-    // A receiver must refuse what is not signed, because anybody on this machine can post here.
-    const answer = isGenuine(inspection) ? await answerOf(received, flags) : { status: 401 }
-    if (flags.json) console.log(JSON.stringify({ ...inspection, answered: answer.status }))
-    else console.log(printable(inspectionText(inspection, answer.status)))
-    return answer
+  return async (request) => {
+    if (request.method !== 'POST') return { status: 405 }
+    const inspection = inspect(request, { secrets, now: Date.now(), seen })
+    // Reject unsigned requests, because any process on this machine can post here.
+    const response = isGenuine(inspection) ? await respond(request, flags) : { status: 401 }
+    if (flags.json) console.log(JSON.stringify({ ...inspection, answered: response.status }))
+    else console.log(printable(inspectionText(inspection, response.status)))
+    return response
   }
 }
 
-async function answerOf(received: LoopbackRequest, flags: Flags): Promise<LoopbackAnswer> {
-  return flags.forward ? forward(received, flags.forward) : { status: flags.status }
+async function respond(request: LoopbackRequest, flags: Flags): Promise<LoopbackResponse> {
+  return flags.forward ? forward(request, flags.forward) : { status: flags.status }
 }
 
 const status = numericArgument(/^[2-5]\d\d$/, 'It must be a status from 200 to 599.')
 
 function eventTypesOption(): Option {
-  return new Option('--event-types <list>', 'comma-separated, what to subscribe to')
+  return new Option('--event-types <list>', 'event types to subscribe to, comma-separated')
     .argParser((text) => commaList(text).map(wordOf(...subscribableTypes)))
     .default([...subscribableTypes], 'all')
 }

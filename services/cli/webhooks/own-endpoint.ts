@@ -5,37 +5,37 @@ import { ApiError } from '../../../infra/errors/errors.ts'
 import { parsedJson } from '../../../infra/text.ts'
 import type { SubscribableType } from '../../../infra/wire/webhooks/events.ts'
 import { dataDirectory, writePrivate } from '../credentials.ts'
-import { askOrganization, ownEndpointSchema, type Target } from './target.ts'
+import { endpointStatusSchema, requestOrganization, type Target } from './target.ts'
 
-const rememberedSchema = z.record(
+const storedSchema = z.record(
   z.string(),
   z.object({ endpoint_id: z.string(), signing_secret: z.string() }),
 )
 
 /**
- * An active endpoint at `url`: the one of the last time, whose URL is changed, or a new one. Its id and secret are
- * remembered in `file` of DATA_DIR, which only its owner may read, so that not every start makes another endpoint.
+ * Returns an active endpoint at `url`: the one of the previous run with its URL updated, or a new one. Its id and secret
+ * are stored in `file` in DATA_DIR, readable only by the owner, so that restarts don't create more endpoints.
  */
-export async function ownEndpoint(
+export async function ensureEndpoint(
   target: Target,
   { url, eventTypes }: { url: string; eventTypes: SubscribableType[] },
   { file, name }: { file: string; name: string },
 ): Promise<{ endpointId: string; signingSecret: string }> {
-  const place = `${target.organizationId} ${target.environment}`
-  const remembered = await readRemembered(file)
-  const known = remembered[place]
+  const storageKey = `${target.organizationId} ${target.environment}`
+  const stored = await readStored(file)
+  const previous = stored[storageKey]
   const settings = { url, event_types: eventTypes }
-  if (known && (await isThere(target, known.endpoint_id, settings)))
-    return { endpointId: known.endpoint_id, signingSecret: known.signing_secret }
-  const schema = ownEndpointSchema.extend({ signing_secret: z.string() })
-  const created = {
+  if (previous && (await tryReactivate(target, previous.endpoint_id, settings)))
+    return { endpointId: previous.endpoint_id, signingSecret: previous.signing_secret }
+  const schema = endpointStatusSchema.extend({ signing_secret: z.string() })
+  const request = {
     method: 'POST',
     path: '/webhooks/endpoints',
     body: { name, ...settings },
     schema,
   } as const
-  const { id, signing_secret } = await askOrganization(target, created)
-  const next = { ...remembered, [place]: { endpoint_id: id, signing_secret } }
+  const { id, signing_secret } = await requestOrganization(target, request)
+  const next = { ...stored, [storageKey]: { endpoint_id: id, signing_secret } }
   await writePrivate({
     dataDir: dataDirectory(),
     name: file,
@@ -44,13 +44,13 @@ export async function ownEndpoint(
   return { endpointId: id, signingSecret: signing_secret }
 }
 
-export async function disableOwnEndpoint(target: Target, endpointId: string): Promise<void> {
-  await change(target, endpointId, { status: 'disabled' })
+export async function disableEndpoint(target: Target, endpointId: string): Promise<void> {
+  await updateEndpoint(target, endpointId, { status: 'disabled' })
 }
 
-// Makes it active with the settings; false where it was deleted.
-function isThere(target: Target, endpointId: string, settings: object): Promise<boolean> {
-  return change(target, endpointId, { ...settings, status: 'active' }).then(
+// Updates and activates the endpoint. Returns false if it was deleted.
+function tryReactivate(target: Target, endpointId: string, settings: object): Promise<boolean> {
+  return updateEndpoint(target, endpointId, { ...settings, status: 'active' }).then(
     () => true,
     (error: unknown) => {
       if (error instanceof ApiError && error.status === 404) return false
@@ -59,12 +59,12 @@ function isThere(target: Target, endpointId: string, settings: object): Promise<
   )
 }
 
-function change(target: Target, endpointId: string, body: object) {
+function updateEndpoint(target: Target, endpointId: string, body: object) {
   const path = `/webhooks/endpoints/${encodeURIComponent(endpointId)}`
-  return askOrganization(target, { method: 'PATCH', path, body, schema: ownEndpointSchema })
+  return requestOrganization(target, { method: 'PATCH', path, body, schema: endpointStatusSchema })
 }
 
-async function readRemembered(file: string): Promise<z.output<typeof rememberedSchema>> {
+async function readStored(file: string): Promise<z.output<typeof storedSchema>> {
   const text = await readFile(path.join(dataDirectory(), file), 'utf8').catch(() => '{}')
-  return rememberedSchema.safeParse(parsedJson(text)).data ?? {}
+  return storedSchema.safeParse(parsedJson(text)).data ?? {}
 }

@@ -2,10 +2,10 @@ import { parsedJson } from '../../../infra/text.ts'
 import { errorMessage } from '../../../infra/thrown.ts'
 import { wire } from '../../../infra/wire/names.ts'
 import { standardHeaders, verifySignature } from '../../../infra/wire/webhooks/signature.ts'
-import type { LoopbackAnswer, LoopbackRequest } from '../loopback-server.ts'
+import type { LoopbackRequest, LoopbackResponse } from '../loopback-server.ts'
 
 const timeoutMs = 15_000
-// These belong to one connection, or are set by whoever sends (RFC 9110, section 7.6.1).
+// Headers that belong to one connection or are set by fetch (RFC 9110, section 7.6.1).
 const notForwarded = [
   'host',
   'connection',
@@ -15,19 +15,19 @@ const notForwarded = [
   'expect',
 ]
 
-/** Posts the request on, byte for byte and with its signatures, and answers what `url` answered; 502 when nothing. */
+/** Forwards the request unchanged, with its signatures. Returns the response of `url`, or 502 if there is none. */
 export async function forward(
   { headers, body }: LoopbackRequest,
   url: string,
-): Promise<LoopbackAnswer> {
-  const passedOn = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+): Promise<LoopbackResponse> {
+  const forwardedHeaders = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' && !notForwarded.includes(name) ? [[name, value]] : [],
   )
   try {
     const signal = AbortSignal.timeout(timeoutMs)
     const response = await fetch(url, {
       method: 'POST',
-      headers: passedOn,
+      headers: forwardedHeaders,
       body,
       signal,
       redirect: 'manual',
@@ -42,24 +42,26 @@ interface Inspection {
   received_at: string
   event_id: string | null
   type: string | null
-  /** How often this event came since the start: 2 and above are retries or repetitions. */
+  /** Number of times the event has arrived since the start; above 1 for retries and redeliveries. */
   times_seen: number
-  /** For the header of each form of signature: 'valid', or what is wrong. */
+  /** By signature header: 'valid' or the problem. */
   signatures: Record<string, string>
   payload: unknown
 }
 
-const plain = [wire.webhookTimestampHeader, wire.webhookSignatureHeader]
-const standard = Object.values(standardHeaders)
+const nativeHeaders = [wire.webhookTimestampHeader, wire.webhookSignatureHeader]
+const standardHeaderNames = Object.values(standardHeaders)
 
-/** Verifies each form of signature by itself, as receivers of only that form would. */
+/** Verifies each signature scheme separately, as a receiver that supports only that scheme would. */
 export function inspect(
   { headers, body }: LoopbackRequest,
   { secrets, now, seen }: { secrets: string[]; now: number; seen: Map<string, number> },
 ): Inspection {
-  const formOf = (names: string[]) => {
-    const own = Object.fromEntries(names.map((name) => [name, headers[name.toLowerCase()]]))
-    const result = verifySignature({ headers: own, body, secrets, now })
+  const verify = (names: string[]) => {
+    const schemeHeaders = Object.fromEntries(
+      names.map((name) => [name, headers[name.toLowerCase()]]),
+    )
+    const result = verifySignature({ headers: schemeHeaders, body, secrets, now })
     return result.valid ? 'valid' : result.problem
   }
   const json = parsedJson(body)
@@ -73,8 +75,8 @@ export function inspect(
     type: memberOf(payload, 'type'),
     times_seen: times,
     signatures: {
-      [standardHeaders.signature]: formOf(standard),
-      [wire.webhookSignatureHeader]: formOf(plain),
+      [standardHeaders.signature]: verify(standardHeaderNames),
+      [wire.webhookSignatureHeader]: verify(nativeHeaders),
     },
     payload,
   }
@@ -90,13 +92,13 @@ function memberOf(payload: unknown, name: 'id' | 'type'): string | null {
   return typeof value === 'string' ? value : null
 }
 
-export function inspectionText(inspection: Inspection, answered: number): string {
+export function inspectionText(inspection: Inspection, status: number): string {
   const { received_at, type, event_id, times_seen, signatures, payload } = inspection
-  const again = times_seen > 1 ? `, time ${times_seen}` : ''
-  const forms = Object.entries(signatures).map(([header, result]) => `  ${header}: ${result}`)
+  const repeat = times_seen > 1 ? `, seen ${times_seen} times` : ''
+  const results = Object.entries(signatures).map(([header, result]) => `  ${header}: ${result}`)
   return [
-    `${received_at}  ${type ?? 'no type'}  ${event_id ?? 'no event id'}${again}  answered ${answered}`,
-    ...forms,
+    `${received_at}  ${type ?? 'no type'}  ${event_id ?? 'no event id'}${repeat}  responded ${status}`,
+    ...results,
     JSON.stringify(payload, null, 2).replace(/^/gm, '  '),
     '',
   ].join('\n')

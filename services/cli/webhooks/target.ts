@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import type { Environment } from '../../../schemas/events.ts'
 import { baseUrl, idOf, wordOf } from '../arguments.ts'
-import { askServer, type ServerRequest } from '../ask-server.ts'
-import { readCredentials, required } from '../credentials.ts'
+import { requestServer, type ServerRequest } from '../ask-server.ts'
+import { readCredentials, requireValue } from '../credentials.ts'
 
 export interface TargetFlags {
   baseUrl?: string
@@ -17,7 +17,7 @@ export interface Target {
   secretKey: string
   publishableKey: string | undefined
   organizationId: string
-  /** The environment of the key. An endpoint gets only its events. */
+  /** Environment of the secret key. An endpoint gets events of this environment only. */
   environment: Environment
 }
 
@@ -26,7 +26,7 @@ export function withTarget(command: Command): Command {
   return command
     .option(
       flag,
-      'the server (default: from credentials.json in DATA_DIR)',
+      'URL of the server (default: from credentials.json in DATA_DIR)',
       baseUrl({ command, flag }),
     )
     .option(
@@ -35,45 +35,48 @@ export function withTarget(command: Command): Command {
     )
     .option(
       '--organization <id>',
-      "the key's organization, org_... (default: from credentials.json)",
+      'organization of the secret key, org_... (default: from credentials.json)',
       idOf('org'),
     )
     .option(
       '--environment <name>',
-      'whose keys of credentials.json: live or test',
+      'keys to use from credentials.json: live or test',
       wordOf<Environment>('live', 'test'),
       'live',
     )
 }
 
 export async function readTarget(flags: TargetFlags): Promise<Target> {
-  const known = await readCredentials()
-  const keys = known?.[flags.environment]
-  const secretKey = required(flags.secretKey ?? keys?.secret_key, '--secret-key')
+  const credentials = await readCredentials()
+  const keys = credentials?.[flags.environment]
+  const secretKey = requireValue(flags.secretKey ?? keys?.secret_key, '--secret-key')
   return {
-    baseUrl: required(flags.baseUrl ?? known?.base_url, '--base-url').replace(/\/+$/, ''),
+    baseUrl: requireValue(flags.baseUrl ?? credentials?.base_url, '--base-url').replace(/\/+$/, ''),
     secretKey,
     publishableKey: secretKey === keys?.secret_key ? keys.publishable_key : undefined,
-    organizationId: required(flags.organization ?? known?.organization_id, '--organization'),
+    organizationId: requireValue(
+      flags.organization ?? credentials?.organization_id,
+      '--organization',
+    ),
     environment: secretKey.startsWith('sk_test_') ? 'test' : 'live',
   }
 }
 
-/** What these commands read of a webhook endpoint. */
-export const ownEndpointSchema = z.object({
+/** Members of a webhook endpoint that these commands read. */
+export const endpointStatusSchema = z.object({
   id: z.string(),
   status: z.enum(['active', 'disabled']),
 })
 
 /**
- * What the API of the target's organization answers. `path` is below `/v1/organizations/{organizationId}`. ApiError: what
- * the server refused; see askServer.
+ * Calls the API of the target's organization and returns the response data. `path` is relative to
+ * `/v1/organizations/{organizationId}`. Throws as requestServer does.
  */
-export function askOrganization<T>(
+export function requestOrganization<T>(
   { baseUrl, secretKey: bearer, organizationId }: Target,
   { path, ...request }: Pick<ServerRequest<T>, 'method' | 'path' | 'body' | 'schema'>,
 ): Promise<T> {
-  return askServer({
+  return requestServer({
     ...request,
     baseUrl,
     path: `/v1/organizations/${organizationId}${path}`,

@@ -4,22 +4,22 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { idOf, jsonFlag, wordOf } from '../arguments.ts'
 import { type CommandOutcome, type OperatorOptions, printOutcome } from '../operator/operate.ts'
-import { webOnly } from '../simulate/generate/plan.ts'
+import { webOnlyMix } from '../simulate/generate/plan.ts'
 import {
-  askOrganization,
-  ownEndpointSchema,
+  endpointStatusSchema,
   readTarget,
+  requestOrganization,
   type Target,
   type TargetFlags,
   withTarget,
 } from './target.ts'
 
-const triggered = [
+const triggerTypes = [
   'webhook.test',
   'session.fingerprint.calculated',
   'session.result.persisted',
 ] as const
-type Triggered = (typeof triggered)[number]
+type TriggerType = (typeof triggerTypes)[number]
 
 interface Flags extends OperatorOptions, TargetFlags {
   endpoint?: string
@@ -28,26 +28,35 @@ interface Flags extends OperatorOptions, TargetFlags {
 
 export function registerTrigger(webhooks: Command): void {
   withTarget(webhooks.command('trigger'))
-    .description('Send a test, or have a synthetic session raise its events; prints their ids')
-    .argument('[type]', `one of ${triggered.join(', ')}`, wordOf(...triggered), 'webhook.test')
+    .description(
+      'Send a test event, or raise the events of a synthetic session, and print their ids',
+    )
+    .argument(
+      '[type]',
+      `event type: ${triggerTypes.join(', ')}`,
+      wordOf(...triggerTypes),
+      'webhook.test',
+    )
     .option(
       '--endpoint <id>',
-      'of a webhook.test: only to this one (default: every active endpoint)',
+      'endpoint for webhook.test (default: every active endpoint)',
       idOf('we'),
     )
     .option(
       '--publishable-key <key>',
-      'for the session (default: from credentials.json in DATA_DIR)',
+      'publishable key for the session (default: from credentials.json in DATA_DIR)',
     )
     .option(...jsonFlag)
-    .action((type: Triggered, flags: Flags) => printOutcome(flags, () => trigger(type, flags)))
+    .action((type: TriggerType, flags: Flags) => printOutcome(flags, () => trigger(type, flags)))
 }
 
-async function trigger(type: Triggered, flags: Flags): Promise<CommandOutcome> {
+async function trigger(type: TriggerType, flags: Flags): Promise<CommandOutcome> {
   const target = await readTarget(flags)
   if (type === 'webhook.test') return sendTests(target, flags.endpoint)
   if (flags.endpoint)
-    throw new Error(`--endpoint goes with webhook.test: a ${type} is for all that subscribe to it`)
+    throw new Error(
+      `--endpoint works only with webhook.test: a ${type} goes to every subscribed endpoint`,
+    )
   return runSession(target, type, flags.publishableKey ?? target.publishableKey)
 }
 
@@ -56,22 +65,22 @@ const testSchema = z.object({ event_id: z.string(), delivery_ids: z.array(z.stri
 async function sendTests(target: Target, endpointId: string | undefined): Promise<CommandOutcome> {
   const ids = endpointId ? [endpointId] : await activeEndpoints(target)
   if (ids.length === 0)
-    throw new Error('There is no active endpoint: create one, or start "tidegate webhooks listen".')
-  const sent = []
+    throw new Error('No active endpoint: create one, or start "tidegate webhooks listen".')
+  const tests = []
   for (const id of ids) {
     const path = `/webhooks/endpoints/${encodeURIComponent(id)}/test`
-    const test = await askOrganization(target, { method: 'POST', path, schema: testSchema })
-    sent.push({ ...test, type: 'webhook.test', endpoint_id: id })
+    const test = await requestOrganization(target, { method: 'POST', path, schema: testSchema })
+    tests.push({ ...test, type: 'webhook.test', endpoint_id: id })
   }
-  const lines = sent.map(
+  const lines = tests.map(
     ({ event_id, endpoint_id }) => `${event_id}  webhook.test to ${endpoint_id}`,
   )
-  return { data: sent, text: lines.join('\n') }
+  return { data: tests, text: lines.join('\n') }
 }
 
 async function activeEndpoints(target: Target): Promise<string[]> {
-  const schema = z.array(ownEndpointSchema)
-  const endpoints = await askOrganization(target, {
+  const schema = z.array(endpointStatusSchema)
+  const endpoints = await requestOrganization(target, {
     method: 'GET',
     path: '/webhooks/endpoints',
     schema,
@@ -81,20 +90,20 @@ async function activeEndpoints(target: Target): Promise<string[]> {
 
 async function runSession(
   target: Target,
-  type: Triggered,
+  type: TriggerType,
   publishableKey: string | undefined,
 ): Promise<CommandOutcome> {
   if (!publishableKey)
     throw new Error(
-      '--publishable-key is needed with a --secret-key that is not of credentials.json',
+      '--publishable-key is required with a --secret-key that is not in credentials.json',
     )
-  const sessionId = await syntheticSession(target.baseUrl, publishableKey)
-  const event = await raisedEvent(target, { type, sessionId })
+  const sessionId = await sendSession(target.baseUrl, publishableKey)
+  const event = await waitForEvent(target, { type, sessionId })
   const data = [{ event_id: event.id, type, session_id: sessionId }]
   return { data, text: `${event.id}  ${type} of ${sessionId}` }
 }
 
-async function syntheticSession(baseUrl: string, publishableKey: string): Promise<string> {
+async function sendSession(baseUrl: string, publishableKey: string): Promise<string> {
   let sessionId = ''
   const { simulate } = await import('../simulate/simulate.ts')
   const { errors } = await simulate({
@@ -103,38 +112,38 @@ async function syntheticSession(baseUrl: string, publishableKey: string): Promis
     sessions: 1,
     concurrency: 1,
     seed: randomBytes(4).toString('hex'),
-    mix: webOnly,
+    mix: webOnlyMix,
     onAcknowledged: ({ session_id }) => {
       sessionId = session_id
     },
   })
   const [error] = errors
-  if (error) throw new Error(`The session was refused: ${error.endpoint} ${error.code}`)
+  if (error) throw new Error(`The session was rejected: ${error.endpoint} ${error.code}`)
   return sessionId
 }
 
 const eventSchema = z.object({ id: z.string(), subject: z.object({ id: z.string() }) })
 
-const patienceMs = 15_000
+const timeoutMs = 15_000
 const pollMs = 250
 
-async function raisedEvent(
+async function waitForEvent(
   target: Target,
-  { type, sessionId }: { type: Triggered; sessionId: string },
+  { type, sessionId }: { type: TriggerType; sessionId: string },
 ) {
   const path = `/events?type=${type}&limit=200`
-  const end = Date.now() + patienceMs
+  const end = Date.now() + timeoutMs
   while (Date.now() < end) {
-    const events = await askOrganization(target, {
+    const events = await requestOrganization(target, {
       method: 'GET',
       path,
       schema: z.array(eventSchema),
     })
-    const raised = events.find(({ subject }) => subject.id === sessionId)
-    if (raised) return raised
+    const event = events.find(({ subject }) => subject.id === sessionId)
+    if (event) return event
     await delay(pollMs)
   }
   throw new Error(
-    `No ${type} of ${sessionId} within ${patienceMs / 1000} s; a server with the role webhooks must run.`,
+    `No ${type} for ${sessionId} within ${timeoutMs / 1000} s: check that a server with the role webhooks is running.`,
   )
 }

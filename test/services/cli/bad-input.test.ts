@@ -26,7 +26,7 @@ import { defineRestore } from '../../../services/cli/restore.ts'
 import { defineConfig, defineDev, defineServe } from '../../../services/cli/serve.ts'
 import { defineSignup } from '../../../services/cli/signup/command.ts'
 import { defineSimulate } from '../../../services/cli/simulate/command.ts'
-import { tellUsage } from '../../../services/cli/usage.ts'
+import { configureUsageErrors } from '../../../services/cli/usage.ts'
 import { defineWebhooks } from '../../../services/cli/webhooks/command.ts'
 import { createOrganization } from '../../../services/organizations/commands.ts'
 import { projections } from '../../../services/server/dependencies.ts'
@@ -62,7 +62,7 @@ const definitions: Record<string, (command: Command) => void> = {
 }
 
 function tidegate(): Command {
-  const program = tellUsage(new Command('tidegate'), { json: true })
+  const program = configureUsageErrors(new Command('tidegate'), { json: true })
   for (const [word, define] of Object.entries(definitions)) define(program.command(word))
   return program
 }
@@ -101,9 +101,9 @@ afterAll(async () => {
 })
 
 const time =
-  'a time with a zone, a day or how long ago: 2026-11-23T12:00:00Z, 2026-11-23, 7d, 24h, 90m.'
+  'an age, a date, or a time with a time zone: 7d, 24h, 90m, 2026-11-23, 2026-11-23T12:00:00Z.'
 const days = 'a whole number of days, "forever" or "default".'
-const units = 'a whole number of units in 60 seconds, or "default".'
+const units = 'a whole number of units per 60 seconds, or "default".'
 const positive = 'a whole number above 0.'
 const count = 'a whole number from 1 to 99999.'
 const environment = 'one of live, test.'
@@ -130,17 +130,17 @@ const values: [line: string, expected: string][] = [
   ['marks import x.csv --environment prod', environment],
   ['marks export --environment prod', environment],
   ['marks export --since yesterday', time],
-  ['gate dev-integrator --port 70000', 'a port, 0 to 65535.'],
+  ['gate dev-integrator --port 70000', 'a port from 0 to 65535.'],
   ['gate dev-integrator --fail nope', 'one of never, 500, refuse, garbage, timeout.'],
   ['simulate --sessions 0', positive],
   ['simulate --concurrency 0', positive],
   ['simulate --rate x', positive],
-  ['simulate --bots 2', 'between 0 and 1.'],
-  ['simulate --returning x', 'between 0 and 1.'],
+  ['simulate --bots 2', 'from 0 to 1.'],
+  ['simulate --returning x', 'from 0 to 1.'],
   ['simulate --environment prod', environment],
-  ['signup acme --timeout 0', 'a whole number of seconds, 1 to 99999.'],
+  ['signup acme --timeout 0', 'a whole number of seconds from 1 to 99999.'],
   ['signup acme --metadata nope', 'key=value.'],
-  ['webhooks listen --port 70000', 'a port, 0 to 65535.'],
+  ['webhooks listen --port 70000', 'a port from 0 to 65535.'],
   ['webhooks listen --status 100', 'a status from 200 to 599.'],
   ['webhooks listen --event-types webhook.test', 'one of session.fingerprint.calculated, session'],
   ['webhooks listen --environment prod', environment],
@@ -151,9 +151,12 @@ const values: [line: string, expected: string][] = [
   ['webhooks dead-letters --limit 100000', count],
   ['rescore --model x --since yesterday', time],
   ['rescore --model x --until now', time],
-  ['rescore --model x --at 7d', 'a time with a zone or a day: 2026-11-23T12:00:00Z, 2026-11-23.'],
+  [
+    'rescore --model x --at 7d',
+    'a date, or a time with a time zone: 2026-11-23, 2026-11-23T12:00:00Z.',
+  ],
   ['rescore --model x --environment prod', environment],
-  ['learn --port x', 'a port, 0 to 65535.'],
+  ['learn --port x', 'a port from 0 to 65535.'],
   ['data update --only nope', 'one of country, network, iporigin, clouds, cdns, tor, relay, bots.'],
   ['data update --without nope', 'one of country, network, iporigin, clouds, cdns, tor, relay'],
   ['export sessions --out x.csv --format xlsx', 'one of parquet, jsonl, csv.'],
@@ -161,10 +164,10 @@ const values: [line: string, expected: string][] = [
   ['export sessions --out x.csv --until now', time],
   ['export sessions --out x.csv --environment prod', environment],
   ['export events --out x.csv --topic nope', 'one of tidegate.collect.v1, '],
-  ['events --topic x --type Nope', 'the name of an event, such as SessionScored.'],
-  ['export events --out x.csv --topic tidegate.sessions.v1 --type Nope', 'the name of an event'],
+  ['events --topic x --type Nope', 'an event type, such as SessionScored.'],
+  ['export events --out x.csv --topic tidegate.sessions.v1 --type Nope', 'an event type'],
   ['simulate --clients web', 'weights such as web=70,ios=15,android=15.'],
-  ['learn --host 999.1.1.1', 'an IP address of this machine, or localhost.'],
+  ['learn --host 999.1.1.1', 'an IP address of this machine or localhost.'],
   ['events --topic x --partition x', 'a whole number.'],
   ['events --topic x --offset -1', 'a whole number.'],
   ['events --topic x --limit x', 'a whole number.'],
@@ -172,16 +175,15 @@ const values: [line: string, expected: string][] = [
   ['events --topic x --organization foo', 'the id of an organization (org_...).'],
 ]
 
-const noOrganization =
-  'organization: no such id or slug; "tidegate org list" shows those there are.'
-const noKey = 'key: no such id (key_...) in this organization; "tidegate keys list" shows those'
-const noCredentials = 'is not given, and DATA_DIR (/nowhere) has no credentials.json: start'
+const noOrganization = 'organization: no such id or slug; list them with "tidegate org list"'
+const noKey = 'key: no such id (key_...) in this organization; list them with "tidegate keys list"'
+const noCredentials = 'is missing, and DATA_DIR (/nowhere) has no credentials.json: start'
 
 /** Lines that are wrong in another way, with a part of what the command says. */
 const refusals: [line: string, sentence: string][] = [
   ['dev extra', "too many arguments for 'dev'. Expected 0 arguments but got 1: extra."],
   ['serve extra', "too many arguments for 'serve'. Expected 0"],
-  ['config check --roles all', '--roles: all is not one of collect, scoring, projections, api, '],
+  ['config check --roles all', '--roles must be from collect, scoring, projections, api, '],
   ['org grow', "unknown command 'grow'"],
   ['org create --name X', "required option '--slug <slug>' not specified"],
   ['org create --slug x', "required option '--name <name>' not specified"],
@@ -205,12 +207,12 @@ const refusals: [line: string, sentence: string][] = [
     'org agents acme --add https://a.example/',
     '--add must be a domain such as agent.example, with its port unless that is',
   ],
-  ['simulate --base-url nope', "'--base-url <url>' argument is invalid. It must be a URL"],
+  ['simulate --base-url nope', "'--base-url <url>' argument is invalid. It must start with http"],
   [
     'console login acme --role admin --environment live --name Ann --url nope',
-    "'--url <url>' argument is invalid. It must be a URL",
+    "'--url <url>' argument is invalid. It must start with http",
   ],
-  ['org agents acme --name A', '--name needs --add: it is the name of the directory'],
+  ['org agents acme --name A', '--name needs --add: it names the directory'],
   ['org agents acme --remove a.example', 'The organization has no such agent directory.'],
   ['org enable nobody ip_rotation', noOrganization],
   ['org enable acme', "missing required argument 'capability'"],
@@ -245,17 +247,17 @@ const refusals: [line: string, sentence: string][] = [
   ['console login acme', "required option '--role <role>' not specified"],
   ['console login acme --role admin --environment live', "required option '--name <name>'"],
   ['console login nobody --role admin --environment live --name Ann', noOrganization],
-  ['console login acme --role admin --environment live --name Ann', 'PUBLIC_URL is not set: name'],
+  ['console login acme --role admin --environment live --name Ann', 'PUBLIC_URL is not set: pass'],
   ['audit --organization nobody', noOrganization],
   ['visitors explain', "missing required argument 'session'"],
   ['visitors explain sid_1', 'No session with this id has a visitor.'],
   ['marks import x.csv', "required option '--organization <organization>' not specified"],
   [
     'marks import README.md --organization acme',
-    'line 1, session_id must be among the columns session_id, label, reason',
+    'line 1, session_id must be one of the columns session_id, label, reason',
   ],
   ['marks import /none.csv --organization acme', '/none.csv: no such file or folder'],
-  ['marks import services --organization acme', 'services: it is a folder'],
+  ['marks import services --organization acme', 'services: it is a folder, not a file'],
   ['rescore --model /none.json', '/none.json: no such file or folder'],
   ['data-keys backup /none/x', '/none/x: no such file or folder'],
   ['data-keys restore /none', '/none: no such file or folder'],
@@ -270,18 +272,18 @@ const refusals: [line: string, sentence: string][] = [
   ['marks export --organization nobody', noOrganization],
   ['gate verify', "missing required argument 'service'"],
   ['gate verify nope', 'service: no organization has a service of this id.'],
-  ['gate verify tidegate', 'tidegate is built in, and always verified.'],
-  ['gate erase gacct_1', 'No Gate account or session has this id.'],
-  ['gate dev-integrator --service-id A', "option '--service-id <id>': 'A' cannot be the id of a"],
+  ['gate verify tidegate', 'tidegate is built in and always verified.'],
+  ['gate erase gacct_1', 'No Gate account, signup or login has this id.'],
+  ['gate dev-integrator --service-id A', "option '--service-id <id>': 'A' is not a service id"],
   ['simulate', `--base-url ${noCredentials}`],
   ['simulate --open-loop', '--open-loop needs --rate'],
   ['simulate --clients tv=1', 'It must be weights such as web=70,ios=15,android=15.'],
   ['simulate --clients web=0', 'At least one weight must be above 0.'],
   ['signup', "missing required argument 'service'"],
-  ['signup A', "argument '<service>': 'A' cannot be the id of a service. An id has 3 to 32 lower"],
+  ['signup A', "argument '<service>': 'A' is not a service id. An id has 3 to 32 lower"],
   ['signup acme logout', 'Allowed choices are login.'],
-  ['signup acme login --timeout 5', "option '--timeout <seconds>' is not one of login"],
-  ['signup list --metadata a=b', "option '--metadata <key=value>' is not one of list"],
+  ['signup acme login --timeout 5', "option '--timeout <seconds>' cannot be used with login"],
+  ['signup list --metadata a=b', "option '--metadata <key=value>' cannot be used with list"],
   ['signup acme --stdout --json', "option '--stdout' cannot be used with option '--json'"],
   ['signup acme --stdout --env-file x', "cannot be used with option '--env-file <path>'"],
   ['webhooks listen --no-register', '--no-register needs --secret'],
@@ -291,35 +293,47 @@ const refusals: [line: string, sentence: string][] = [
   [`webhooks redeliver evt_${'0'.repeat(26)}`, 'no such event; events are kept for 30 days.'],
   ['webhooks dead-letters nobody', noOrganization],
   [`webhooks dead-letters --endpoint we_${'0'.repeat(32)}`, 'endpoint: no such id.'],
-  ['rebuild nope', 'no projection nope: one of erasures, organizations, policies, sessions, '],
+  [
+    'rebuild nope',
+    'no projection "nope": it must be one of erasures, organizations, policies, sessions, ',
+  ],
   ['rebuild sessions --workers 0', '--workers must be 1–99, got "0"'],
-  ['project /none.ts', '/none.ts cannot be loaded: Cannot find module'],
-  ['project package.json', 'package.json is no view:'],
-  ['project README.md --new', 'README.md: it exists already'],
+  ['project /none.ts', 'Cannot load /none.ts: Cannot find module'],
+  ['project package.json', 'package.json is not a valid view:'],
+  ['project README.md --new', 'README.md: the file already exists'],
   ['rescore', '--model is missing: "'],
   ['rescore --model package.json', 'signals is required'],
-  ['rescore --model x --switch --back', '--switch and --back exclude each other.'],
-  ['rescore --model x --organization a --everybody', '--organization and --everybody exclude each'],
-  ['rescore --back --model x', '--back takes no --model: it returns to the one before.'],
-  ['rescore --back', 'whose model? --organization names one, --everybody means all that have none'],
-  ['rescore --model x --switch --reason y', 'whose model? --organization names one'],
+  ['rescore --model x --switch --back', '--switch and --back cannot be combined.'],
+  [
+    'rescore --model x --organization a --everybody',
+    '--organization and --everybody cannot be combined',
+  ],
+  [
+    'rescore --back --model x',
+    '--back cannot be combined with --model: it returns to the previous model.',
+  ],
+  [
+    'rescore --back',
+    '--organization or --everybody is missing: --everybody means all organizations without',
+  ],
+  ['rescore --model x --switch --reason y', '--organization or --everybody is missing'],
   ['rescore --back --everybody', '--reason is missing.'],
   ['rescore --back --everybody --reason x', 'There is no earlier model to go back to.'],
-  ['rescore --model x --reason y', '--at and --reason are for --switch and --back.'],
+  ['rescore --model x --reason y', '--at and --reason need --switch or --back.'],
   ['rescore --print-model --organization nobody', noOrganization],
   ['restore extra', "too many arguments for 'restore'. Expected 0"],
-  ['data update --from /none', 'as it was: Tor, because ENOENT: no such file or directory, scan'],
+  ['data update --from /none', 'not updated: Tor: ENOENT: no such file or directory, scan'],
   ['data status extra', "too many arguments for 'status'. Expected 0"],
   ['data-keys backup', "missing required argument 'file'"],
-  ['data-keys backup README.md', 'README.md: it exists already'],
-  ['data-keys restore README.md', 'The file is no whole backup of data keys'],
+  ['data-keys backup README.md', 'README.md: the file already exists'],
+  ['data-keys restore README.md', 'The file is not a complete backup of data keys'],
   ['data-keys reseal extra', "too many arguments for 'reseal'. Expected 0"],
   ['log skip', "required option '--reason <text>' not specified"],
-  ['log skip nope 0 0 --reason x', 'There is no such record: see topic, partition and offset.'],
+  ['log skip nope 0 0 --reason x', 'No such record: check the topic, partition and offset.'],
   ['log skip x y 0 --reason x', "'y' is invalid for argument 'partition'. It must be a whole"],
   ['log skip x 0 -1 --reason x', "value '-1' is invalid for argument 'offset'. It must be a whole"],
   ['log skipped extra', "too many arguments for 'skipped'. Expected 0"],
-  ['log move', 'KAFKA_BROKERS is not set: set KAFKA_* as the servers will have them.'],
+  ['log move', 'KAFKA_BROKERS is not set: use the KAFKA_* settings that the servers will have.'],
   ['export sessions', "required option '--out <file>' not specified"],
   ['export sessions --out x', '--out must end in one of .parquet, .jsonl, .csv, or --format'],
   ['export sessions --out x.csv --organization nobody', noOrganization],
@@ -328,18 +342,21 @@ const refusals: [line: string, sentence: string][] = [
   ['events --topic nope', '--topic must be one of tidegate.collect.v1, tidegate.corrections.v1, '],
 ]
 
-const url = 'argument is invalid. It must be a URL that begins with http:// or https://.'
+const url = 'argument is invalid. It must start with http:// or https://.'
 
 /** Values that may hold a secret, so that nothing of them is repeated. */
 const secrets: [line: string, sentence: string][] = [
   ['webhooks listen --forward nope', `'--forward <url>' ${url}`],
   ['webhooks listen --forward nope.local:3000/hooks', `--forward <url>' ${url}`],
   ['webhooks listen --forward ftp://nope.example/', `--forward <url>' ${url}`],
-  ['webhooks listen --forward http://a:nope@localhost/', 'not have a user name or a password.'],
-  ['webhooks listen --secret nope', "'--secret <secret>' argument is invalid. It must be a whole"],
+  ['webhooks listen --forward http://a:nope@localhost/', 'not contain a user name or password.'],
+  [
+    'webhooks listen --secret nope',
+    "'--secret <secret>' argument is invalid. It must be a signing",
+  ],
   ['webhooks listen --secret whsec_bm9wZQnope', "'--secret <secret>' argument is invalid. It must"],
   ['webhooks listen --base-url nope', `'--base-url <url>' ${url}`],
-  ['webhooks trigger --base-url http://localhost/?nope', 'must not have a query or a fragment.'],
+  ['webhooks trigger --base-url http://localhost/?nope', 'must not contain a query or fragment.'],
   ['console login acme --url nope', url],
   ['signup acme --base-url nope', `'--base-url <url>' ${url}`],
   ['org suspend sk_live_nope', noOrganization],
@@ -347,7 +364,7 @@ const secrets: [line: string, sentence: string][] = [
 ]
 
 test('every command of the program is tried', () => {
-  const program = readFileSync(path.join(root, 'services/cli/program.ts'), 'utf8')
+  const program = readFileSync(path.join(root, 'services/cli/commands.ts'), 'utf8')
   const defined = [...program.matchAll(/\.(define\w+),/g)].map(([, name]) => name)
   expect(
     Object.values(definitions)

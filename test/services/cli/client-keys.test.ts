@@ -31,9 +31,7 @@ test('a key that is given has none of another organization beside it', () => {
 test('a client that was asked for needs a key: the message names the flag and the way around it', () => {
   const asked = { web: 1, ios: 1, android: 0 }
   const choose = () => chooseClients({ flags: { publishableKey: 'own' }, stored, weights: asked })
-  expect(choose).toThrow(
-    'There is no key for ios clients: give --ios-key, or leave them out of --clients.',
-  )
+  expect(choose).toThrow('No key for ios clients: set --ios-key, or leave ios out of --clients.')
   const chooseOfNone = () => chooseClients({ flags: {}, stored: undefined, weights })
-  expect(chooseOfNone).toThrow('There is no key for web clients: give --publishable-key')
+  expect(chooseOfNone).toThrow('No key for web clients: set --publishable-key')
 })

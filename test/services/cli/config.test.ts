@@ -28,6 +28,8 @@ it('tidegate config check asks the command for the keys, and tells nothing that 
   expect(await asked('/bin/ls')).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/TIDEGATE_MASTER_KEYS_COMMAND printed no(?!.*tidegate-config-)/s),
+    stderr: expect.stringMatching(
+      /TIDEGATE_MASTER_KEYS_COMMAND did not print(?!.*tidegate-config-)/s,
+    ),
   })
 })

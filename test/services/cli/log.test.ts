@@ -7,7 +7,7 @@ it('a record that is not there yet is not skipped', async () => {
   const log = createMemoryLog()
   const place = { topic: 'tidegate.sessions.v1', partition: 0, offset: 0 }
   const skipping = skip({ log, codec: createCodec() }, { place, reason: 'x', by: 'Ada' })
-  await expect(skipping).rejects.toThrow('no such record')
+  await expect(skipping).rejects.toThrow('No such record')
   expect(log.records).toEqual([])
 })
 

@@ -138,18 +138,18 @@ describe('odd values of settings', () => {
       'KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICATION_FACTOR (2), got "3"',
     ],
     [{ HOST: '999.1.1.1' }, 'HOST must be an IP address or a host name, got "999.1.1.1"'],
-    [{ HOST: 'fe80::1%eth0' }, 'PUBLIC_URL is not set, and HOST fe80::1%eth0 cannot be part'],
+    [{ HOST: 'fe80::1%eth0' }, 'PUBLIC_URL is not set, and browsers cannot use HOST fe80::1%eth0'],
     [
       { SCHEMA_REGISTRY_URL: 'ftp://u:hunter2@host' },
       'SCHEMA_REGISTRY_URL must start with http:// or https://',
     ],
     [{ ATTESTED_APPS_FILE: '/nowhere' }, 'ATTESTED_APPS_FILE: /nowhere cannot be read (ENOENT)'],
-    [{ REPUTATION_LISTS: 'spam=/nowhere' }, 'a file of REPUTATION_LISTS cannot be read'],
-    [{ ANONYMOUS_MMDB: 'package.json' }, 'ANONYMOUS_MMDB cannot be read'],
+    [{ REPUTATION_LISTS: 'spam=/nowhere' }, 'failed to read a file of REPUTATION_LISTS'],
+    [{ ANONYMOUS_MMDB: 'package.json' }, 'failed to read CITY_MMDB, ASN_MMDB or ANONYMOUS_MMDB'],
     [{ ATTESTED_APPS_FILE: 'package.json' }, 'ATTESTED_APPS_FILE is not valid'],
     [
       { KAFKA_SECURITY_PROTOCOL: 'SSL', KAFKA_SSL_CA_FILE: 'package.json' },
-      'KAFKA_SSL_*_FILE must be PEM, and the key that of the certificate',
+      'KAFKA_SSL_*_FILE must be PEM, and the key must belong to the certificate',
     ],
     [
       { DATABASE_URL: '', DATABSE_URL: 'postgres://host' },

@@ -79,7 +79,7 @@ test('a read model that does not follow is not taken for a database that is away
   )
   const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
   for (const away of [refused, new LogUnavailable('no broker'), unavailable(refused)]) {
-    expect(errorText(away)).toMatch(/^The database or the log does not answer/)
+    expect(errorText(away)).toMatch(/^Cannot reach the database or the log/)
   }
   expect(errorText(new ApiError('auth.organization_inactive'))).not.toContain('projections')
 })

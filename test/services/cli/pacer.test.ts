@@ -1,8 +1,8 @@
 import { setImmediate as settled } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { HttpAnswer } from '../../../services/cli/simulate/http.ts'
+import type { HttpResponse } from '../../../services/cli/simulate/http.ts'
 import { createPacer } from '../../../services/cli/simulate/pacer.ts'
-import { createRecording, recorded } from '../../../services/cli/simulate/recorder.ts'
+import { createRecording, sendRecorded } from '../../../services/cli/simulate/recorder.ts'
 import { createModel, createVirtualTime } from '../../infra/access/rate-limit/support.ts'
 
 interface BucketOptions {
@@ -33,7 +33,7 @@ function createBucketServer({ limit, status = 200 }: BucketOptions) {
     return { admitted, headers: admitted ? told : { ...told, 'retry-after': `${seconds}` } }
   }
 
-  async function request(body: string): Promise<HttpAnswer> {
+  async function request(body: string): Promise<HttpResponse> {
     await time.after(travelMs)
     const { admitted, headers } = take()
     const answer = { status: admitted ? status : 429, body: Buffer.from('{}') }
@@ -74,7 +74,7 @@ async function run({ requests, workers, takenBefore = 0, ...options }: Run) {
   const work = async () => {
     for (const index of indexes) {
       const paced = { recording, pacer, endpoint: 'batch' as const }
-      const answer = await recorded(paced, () => request(String(index)))
+      const answer = await sendRecorded(paced, () => request(String(index)))
       statuses.push(answer.status)
       ms = pacerTime.now() - start
     }
@@ -167,7 +167,7 @@ test('a request that is denied without end is given up, and that is an error', a
     sentAt.push(pacerTime.now())
     return { status: 429, headers, body: Buffer.from('{}') }
   }
-  const answer = await until(recorded({ recording, pacer, endpoint: 'open' }, denied))
+  const answer = await until(sendRecorded({ recording, pacer, endpoint: 'open' }, denied))
   expect(answer.status).toBe(429)
   expect([...recording.errors]).toEqual([['open http_429', 1]])
   expect(sentAt).toEqual(Array.from({ length: 50 }, (_, i) => i * 1000))
@@ -178,7 +178,7 @@ test('requests whose answers are lost keep nobody waiting', async () => {
   const recording = createRecording()
   const paced = { recording, pacer: createPacer(), endpoint: 'open' as const }
   const lost = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
-  const results = await Promise.allSettled([1, 2, 3].map(() => recorded(paced, lost)))
+  const results = await Promise.allSettled([1, 2, 3].map(() => sendRecorded(paced, lost)))
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
   expect([...recording.errors]).toEqual([['open ECONNRESET', 3]])
 })
@@ -199,7 +199,7 @@ async function answersOf(statuses: number[], retryAfter: string | null = '2') {
     const get = (name: string) => (name === 'retry-after' && status !== 200 ? retryAfter : null)
     return { status, body: Buffer.from('{}'), headers: { get } }
   }
-  const { status } = await recorded({ recording, pacer, endpoint: 'open' }, send)
+  const { status } = await sendRecorded({ recording, pacer, endpoint: 'open' }, send)
   return { status, waits: pacer.waits(), errors: [...recording.errors], ms: clock }
 }
 

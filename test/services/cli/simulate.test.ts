@@ -7,7 +7,11 @@ import {
   type SessionPlan,
 } from '../../../services/cli/simulate/generate/plan.ts'
 import { createPacer } from '../../../services/cli/simulate/pacer.ts'
-import { createRecording, recorded, summarize } from '../../../services/cli/simulate/recorder.ts'
+import {
+  createRecording,
+  sendRecorded,
+  summarize,
+} from '../../../services/cli/simulate/recorder.ts'
 import { createReport, errorReport, formatReport } from '../../../services/cli/simulate/report.ts'
 import { succeeded } from '../../../services/cli/simulate/simulate.ts'
 
@@ -115,14 +119,14 @@ describe('the report', () => {
   test('counts what was answered, and errors by endpoint and code', async () => {
     const recording = createRecording()
     const paced = { recording, pacer: createPacer() }
-    await recorded({ ...paced, endpoint: 'batch' }, async () => answer(200, {}))
-    await recorded({ ...paced, endpoint: 'batch' }, async () =>
+    await sendRecorded({ ...paced, endpoint: 'batch' }, async () => answer(200, {}))
+    await sendRecorded({ ...paced, endpoint: 'batch' }, async () =>
       answer(409, { error: { code: 'session.sequence_mismatch' } }),
     )
-    await recorded({ ...paced, endpoint: 'open' }, async () => answer(502, 'bad gateway'))
+    await sendRecorded({ ...paced, endpoint: 'open' }, async () => answer(502, 'bad gateway'))
     const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
     await expect(
-      recorded({ ...paced, endpoint: 'open' }, () => Promise.reject(refused)),
+      sendRecorded({ ...paced, endpoint: 'open' }, () => Promise.reject(refused)),
     ).rejects.toBe(refused)
     const counts = { completed: 10, failed: 2, returning: 1 }
     const report = reportOf({ counts, durationMs: 2000, recording })
@@ -147,8 +151,8 @@ describe('the report', () => {
     const counts = { completed: 1, failed: 1, returning: 0 }
     const waits = { publishable: { ...none, overloaded: 4 }, secret: none }
     const report = reportOf({ counts, waits, recording })
-    expect(formatReport(report)).toContain('Overload: 4 requests answered with 503 and sent again')
-    expect(errorReport(report)).toBe('2 errors\n  2 open ECONNREFUSED\n1 sessions failed')
+    expect(formatReport(report)).toContain('Overload: 4 requests got 503 and were retried')
+    expect(errorReport(report)).toBe('2 errors\n  2 open ECONNREFUSED\n1 session failed')
   })
 
   test('says whose limit to raise, where it is known', () => {
@@ -170,9 +174,9 @@ describe('the report', () => {
   })
 
   test.each([
-    ['without the key', false, undefined, /no simulation key.*inconclusive at best/],
-    ['with the key of another server', true, 0, /not the one.*inconclusive at best/],
-    ['with the key', true, 1, /proved by the simulation key/],
+    ['without the key', false, undefined, /no simulation key.*inconclusive/],
+    ['with the key of another server', true, 0, /belongs to another server.*inconclusive/],
+    ['with the key', true, 1, /proved with the simulation key/],
     ['with a key that nobody looked at', true, undefined, /carried proofs/],
   ])(
     '%s it says what is to be expected of verdicts, and succeeds',

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { programName, typed } from '../../../services/cli/typed.ts'
+import { commandLine, programName } from '../../../services/cli/typed.ts'
 
 afterEach(() => vi.unstubAllEnvs())
 
@@ -12,7 +12,7 @@ test('a command is shown as it was called', () => {
 
 test('it can be typed again, whatever its arguments are', () => {
   vi.stubEnv('npm_lifecycle_event', 'npx')
-  expect(typed('signup', 'acme', '--env-file', "it's $HOME")).toBe(
+  expect(commandLine('signup', 'acme', '--env-file', "it's $HOME")).toBe(
     `npx tidegate signup acme --env-file 'it'\\''s $HOME'`,
   )
 })

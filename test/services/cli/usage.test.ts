@@ -11,7 +11,7 @@ test.each([
 ])('%s is refused in a sentence, or as one JSON document', async (_, args, message) => {
   const [text, json] = await Promise.all([cli(args, {}), cli([...args, '--json'], {})])
   expect(text).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) })
-  expect(text.stderr).toContain('Add --help to see what it takes.')
+  expect(text.stderr).toContain('Add --help for usage.')
   expect(json).toMatchObject({ code: 1, stderr: '' })
   expect(JSON.parse(json.stdout).error).toEqual({
     code: 'command.usage',

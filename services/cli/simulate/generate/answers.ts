@@ -10,8 +10,8 @@ export type ProofAnswers = Pick<
 >
 
 /**
- * What a script answers: a drawing that it made up and, where it has the key, the proof that it belongs to the server.
- * It leaves questions about the engine open, as there is none.
+ * Returns the answers of a script: a made-up canvas hash and, with the key, the proof that the simulation belongs to this
+ * server. Questions about the JavaScript engine stay unanswered, because there is no browser.
  */
 export function simulatedAnswers(
   opened: Pick<OpenResponse, 'sessionId' | 'challenge' | 'timingNonce'>,

@@ -9,7 +9,7 @@ interface BehaviorOptions {
   random: SeededRandom
 }
 
-/** What a visitor does between two batches: uneven and curved for a person, even and straight for a program. */
+/** Returns a visitor's behavior between two batches: irregular and curved for a person, regular and straight for a program. */
 export function behaviorOf({ actor, mobile, durationMs, random }: BehaviorOptions): Behavior {
   if (actor !== 'human') {
     const pointer = mobile

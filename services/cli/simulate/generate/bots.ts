@@ -22,7 +22,7 @@ export const botKinds: Record<Client, readonly (readonly [Exclude<Driver, 'human
   android: [['emulator', 1]],
 }
 
-const marks: Partial<Record<Driver, (snapshot: Snapshot) => Snapshot>> = {
+const traces: Partial<Record<Driver, (snapshot: Snapshot) => Snapshot>> = {
   headless,
   selenium,
   playwright,
@@ -30,13 +30,13 @@ const marks: Partial<Record<Driver, (snapshot: Snapshot) => Snapshot>> = {
   emulator,
 }
 
-/** Leaves in a device's snapshot what the actor's tooling leaves in a real one (signals A-D of the catalogue). */
-export const markAs = (actor: Driver, snapshot: Snapshot): Snapshot =>
-  marks[actor]?.(snapshot) ?? snapshot
+/** Adds the traces that the actor's automation tool leaves in a real snapshot (signal groups A-D of the catalogue). */
+export const addAutomationTraces = (actor: Driver, snapshot: Snapshot): Snapshot =>
+  traces[actor]?.(snapshot) ?? snapshot
 
-function driven(snapshot: Snapshot, marked: Partial<Snapshot['automation']> = {}): Snapshot {
+function driven(snapshot: Snapshot, tool: Partial<Snapshot['automation']> = {}): Snapshot {
   const flags = { webdriver: true, webdriver_iframe: true, webdriver_worker: true }
-  return { ...snapshot, automation: { ...snapshot.automation, ...flags, ...marked } }
+  return { ...snapshot, automation: { ...snapshot.automation, ...flags, ...tool } }
 }
 
 function headless(snapshot: Snapshot): Snapshot {

@@ -5,11 +5,11 @@ export interface DeviceFamily {
   name: string
   client: Client
   engine: 'V8' | 'SpiderMonkey' | 'JavaScriptCore'
-  /** `{v}` stands for the major version. */
+  /** User agent with `{v}` as a placeholder for the major version. */
   userAgent: string
   versions: readonly number[]
   platform: string
-  /** The platform and the brand of client hints; null where none are sent. */
+  /** Platform in client hints; null if the browser sends none, as `brand`. */
   hintsPlatform: string | null
   vendor: string
   brand: string | null
@@ -19,26 +19,30 @@ export interface DeviceFamily {
   /** Vendor and renderer of WebGL. */
   gpus: readonly (readonly [string, string])[]
   fonts: readonly string[]
-  /** The offset is in minutes, as JavaScript counts it: west of UTC is positive. */
-  places: readonly { languages: readonly string[]; timezone: string; timezone_offset_min: number }[]
+  /** Offsets are in minutes as in `Date.getTimezoneOffset`: positive west of UTC. */
+  locales: readonly {
+    languages: readonly string[]
+    timezone: string
+    timezone_offset_min: number
+  }[]
 }
 
-const places: DeviceFamily['places'] = [
+const locales: DeviceFamily['locales'] = [
   { languages: ['en-US', 'en'], timezone: 'America/New_York', timezone_offset_min: 240 },
   { languages: ['de-DE', 'de', 'en'], timezone: 'Europe/Berlin', timezone_offset_min: -120 },
   { languages: ['fr-FR', 'fr'], timezone: 'Europe/Paris', timezone_offset_min: -120 },
   { languages: ['ja-JP', 'ja'], timezone: 'Asia/Tokyo', timezone_offset_min: -540 },
 ]
 
-type Engine = Pick<DeviceFamily, 'engine' | 'vendor' | 'versions' | 'brand' | 'places'>
+type Engine = Pick<DeviceFamily, 'engine' | 'vendor' | 'versions' | 'brand' | 'locales'>
 const chromium: Engine = {
   engine: 'V8',
   vendor: 'Google Inc.',
   versions: [138, 139, 140, 141],
   brand: 'Google Chrome',
-  places,
+  locales,
 }
-const noHints = { brand: null, hintsPlatform: null, places }
+const noHints = { brand: null, hintsPlatform: null, locales }
 const webkit = {
   engine: 'JavaScriptCore',
   vendor: 'Apple Computer, Inc.',
@@ -154,7 +158,7 @@ const agents = {
 }
 const edge = { brand: 'Microsoft Edge', userAgent: `${agents.windows} Edg/{v}.0.0.0` }
 
-/** What the synthetic visitors use, with the weight of each. Values are as these browsers report them in 2025. */
+/** Device families of synthetic visitors and their weights, with values as browsers reported them in 2025. */
 export const families: readonly (readonly [DeviceFamily, number])[] = [
   [{ ...windows, ...chromium, name: 'chrome-windows', userAgent: agents.windows }, 30],
   [{ ...windows, ...chromium, name: 'edge-windows', ...edge }, 10],

@@ -1,7 +1,7 @@
 import type { DeviceFamily } from './families.ts'
 import type { SeededRandom } from './random.ts'
 
-/** What a browser reports of its machine's parts and software, by the groups of an observation snapshot. */
+/** Returns the hardware and software groups of a browser's observation snapshot. */
 export function hardwareOf(
   family: DeviceFamily,
   gpu: DeviceFamily['gpus'][number],
@@ -93,7 +93,7 @@ function mediaOf(family: DeviceFamily, random: SeededRandom) {
   }
 }
 
-/** What an app reports of its phone. */
+/** Returns the device data that a native app reports. */
 export function nativeOf({ client }: DeviceFamily, random: SeededRandom) {
   const phone =
     client === 'ios'

@@ -1,15 +1,15 @@
 import type { Observations, Snapshot } from '../../../../schemas/observations.ts'
 import { behaviorOf } from './behavior.ts'
-import { botKinds, type Driver, markAs } from './bots.ts'
+import { addAutomationTraces, botKinds, type Driver } from './bots.ts'
 import { type Client, clientNames, type DeviceFamily, families } from './families.ts'
 import { createSeededRandom, type SeededRandom } from './random.ts'
 import { deviceSnapshot } from './snapshot.ts'
 
-/** What the traffic is made of. Shares are between 0 and 1. */
+/** Composition of the traffic: weights by client, shares from 0 to 1. */
 export interface TrafficMix {
   clients: Record<Client, number>
   bots: number
-  /** Sessions of a visitor that was there before, and presents the continuity token that it got then. */
+  /** Share of sessions from returning visitors, which present the continuity token of an earlier session. */
   returning: number
 }
 
@@ -19,8 +19,8 @@ export const defaultMix: TrafficMix = {
   returning: 0.2,
 }
 
-/** The mix for who has only a key of browsers. */
-export const webOnly: TrafficMix = { ...defaultMix, clients: { web: 1, ios: 0, android: 0 } }
+/** Mix for callers that only have a key for web clients. */
+export const webOnlyMix: TrafficMix = { ...defaultMix, clients: { web: 1, ios: 0, android: 0 } }
 
 export interface SessionPlan {
   index: number
@@ -31,17 +31,17 @@ export interface SessionPlan {
   actor: Driver
   sdk: { name: string; version: string; platform: Client }
   page: { url: string; referrer: string | null }
-  /** The first carries the snapshot, the others behaviour. */
+  /** The first batch has the snapshot, the others have behavior. */
   batches: [PlannedObservations, ...PlannedObservations[]]
   closing: PlannedObservations
 }
 
 export type PlannedObservations = Omit<Observations, 'snapshot'> & { snapshot?: Snapshot }
 
-// Sessions between a visitor's visits at the least, so that the earlier one has ended when the next begins.
-const visitGap = 64
+// Minimum number of sessions between two visits of a visitor, so that the first has ended before the second starts.
+const minVisitGap = 64
 
-/** Session `index` of the traffic that the seed names. The same arguments give the same session, byte for byte. */
+/** Returns session `index` of the seed's traffic. The same arguments give the same session, byte for byte. */
 export function planSession(
   seed: string,
   index: number,
@@ -50,7 +50,7 @@ export function planSession(
   const visitor = visitorOf(seed, index, mix)
   const { client, family, actor, snapshot } = deviceOf(seed, visitor, mix)
   const random = createSeededRandom(seed, 'session', index)
-  const steps = stepsOf({ actor, mobile: family.mobile, random })
+  const steps = observationsOf({ actor, mobile: family.mobile, random })
   return {
     index,
     visitor,
@@ -64,11 +64,11 @@ export function planSession(
   }
 }
 
-// A returning session picks an earlier one and is of the same visitor, however that one came to be.
+// A returning session picks an earlier session and takes over its visitor, who may have been a returning one, too.
 function visitorOf(seed: string, index: number, mix: TrafficMix): number {
   const random = createSeededRandom(seed, 'visitor', index)
-  if (index <= visitGap || !random.chance(mix.returning)) return index
-  return visitorOf(seed, random.int(0, index - visitGap - 1), mix)
+  if (index <= minVisitGap || !random.chance(mix.returning)) return index
+  return visitorOf(seed, random.int(0, index - minVisitGap - 1), mix)
 }
 
 function deviceOf(seed: string, visitor: number, { clients, bots }: TrafficMix) {
@@ -76,15 +76,20 @@ function deviceOf(seed: string, visitor: number, { clients, bots }: TrafficMix) 
   const client = random.weighted(clientNames.map((name) => [name, clients[name]] as const))
   const actor: Driver = random.chance(bots) ? random.weighted(botKinds[client]) : 'human'
   const family = random.weighted(
-    families.filter(([option]) => option.client === client && fits(actor, option)),
+    families.filter(([option]) => option.client === client && canRun(actor, option)),
   )
-  return { client, family, actor, snapshot: markAs(actor, deviceSnapshot(family, random)) }
+  return {
+    client,
+    family,
+    actor,
+    snapshot: addAutomationTraces(actor, deviceSnapshot(family, random)),
+  }
 }
 
-// What is driven by a program is a desktop Chromium.
-function fits(actor: Driver, family: DeviceFamily): boolean {
-  const drivesChromium = ['headless', 'selenium', 'playwright', 'stealth'].includes(actor)
-  return !drivesChromium || (family.engine === 'V8' && !family.mobile)
+// Automation tools drive desktop Chromium only.
+function canRun(actor: Driver, family: DeviceFamily): boolean {
+  const needsChromium = ['headless', 'selenium', 'playwright', 'stealth'].includes(actor)
+  return !needsChromium || (family.engine === 'V8' && !family.mobile)
 }
 
 function pageOf(client: Client, random: SeededRandom): SessionPlan['page'] {
@@ -94,7 +99,7 @@ function pageOf(client: Client, random: SeededRandom): SessionPlan['page'] {
   return { url: `https://shop.example.com${path}`, referrer }
 }
 
-function stepsOf({
+function observationsOf({
   actor,
   mobile,
   random,

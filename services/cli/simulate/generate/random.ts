@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 
-/** A repeatable source of values. Not for secrets. */
+/** Deterministic random source. Not for secrets. */
 export type SeededRandom = ReturnType<typeof createSeededRandom>
 
 /**
- * Values that follow from the seed and the path alone, on every machine: each session has its own sequence, in whatever
- * order they run.
+ * Creates a random source whose values depend only on the seed and the path, on every machine. Each session has its own
+ * path, so its values don't depend on the order in which sessions run.
  */
 export function createSeededRandom(seed: string, ...path: (string | number)[]) {
   const digest = createHash('sha256')
@@ -18,26 +18,26 @@ export function createSeededRandom(seed: string, ...path: (string | number)[]) {
   return {
     next,
     int,
-    /** A number between the two, rounded to 2 decimals so that its JSON is short. */
+    /** Returns a number from min to max, rounded to 2 decimals to keep its JSON short. */
     between: (min: number, max: number) => Math.round((min + next() * (max - min)) * 100) / 100,
     chance: (probability: number) => next() < probability,
     pick: <T>(options: readonly T[]): T => weighted(options.map((option) => [option, 1] as const)),
     weighted,
-    /** A hexadecimal digest as a client would report it. */
+    /** Returns hexadecimal digits like a digest that a client reports. */
     hash: (length = 16) => Array.from({ length }, () => int(0, 15).toString(16)).join(''),
   }
 }
 
 function pickWeighted<T>(options: readonly (readonly [T, number])[], at: number): T {
-  let left = at * options.reduce((sum, [, weight]) => sum + weight, 0)
+  let remaining = at * options.reduce((sum, [, weight]) => sum + weight, 0)
   for (const [option, weight] of options) {
-    left -= weight
-    if (left < 0) return option
+    remaining -= weight
+    if (remaining < 0) return option
   }
   throw new Error('there is no option with a weight above 0')
 }
 
-// xoshiro128** 1.1 by Blackman and Vigna (https://prng.di.unimi.it/xoshiro128starstar.c), as a number below 1.
+// xoshiro128** 1.1 by Blackman and Vigna (https://prng.di.unimi.it/xoshiro128starstar.c), scaled to [0, 1).
 function xoshiro128(seed: Buffer): () => number {
   let [a, b, c, d] = [
     seed.readInt32LE(0),

@@ -3,7 +3,7 @@ import type { DeviceFamily } from './families.ts'
 import { hardwareOf, nativeOf } from './hardware.ts'
 import type { SeededRandom } from './random.ts'
 
-/** What a device of the family reports that nobody automates. */
+/** Returns the snapshot of a device of the family without any automation. */
 export function deviceSnapshot(family: DeviceFamily, random: SeededRandom): Snapshot {
   return snapshotSchema.parse(
     family.client === 'web' ? browserOf(family, random) : appOf(family, random),
@@ -13,7 +13,7 @@ export function deviceSnapshot(family: DeviceFamily, random: SeededRandom): Snap
 function browserOf(family: DeviceFamily, random: SeededRandom) {
   const navigator = navigatorOf(family, random)
   const gpu = random.pick(family.gpus)
-  const { languages, ...zone } = random.pick(family.places)
+  const { languages, ...zone } = random.pick(family.locales)
   const { user_agent, platform, hardware_concurrency } = navigator
   const realm = { available: true, user_agent, platform, languages, hardware_concurrency }
   return {
@@ -30,7 +30,7 @@ function browserOf(family: DeviceFamily, random: SeededRandom) {
 }
 
 function appOf(family: DeviceFamily, random: SeededRandom) {
-  const { languages, ...zone } = random.pick(family.places)
+  const { languages, ...zone } = random.pick(family.locales)
   const [width, height, ratio] = random.pick(family.screens)
   return {
     navigator: {
@@ -131,7 +131,7 @@ function windowOf({ screens, mobile, engine }: DeviceFamily, random: SeededRando
     outer_width: width,
     outer_height: available,
     inner_width: mobile ? width : width - 15,
-    // A browser's own bars take the rest.
+    // The rest is taken by the browser's toolbars.
     inner_height: available - (mobile ? 110 : random.int(74, 120)),
     color_depth: 24,
     pixel_ratio: ratio,

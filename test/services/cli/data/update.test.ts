@@ -93,8 +93,12 @@ describe('an update from a folder', () => {
   })
 
   it.each([
-    ['few ranges', csv(3, 'DE'), /3 ranges of IPv4, and the last file had 10/],
-    ['other countries than before', csv(10, 'FR').replace('FR', 'DE'), /says the same .* only/],
+    ['few ranges', csv(3, 'DE'), /3 IPv4 ranges, and the current file has 10/],
+    [
+      'other countries than before',
+      csv(10, 'FR').replace('FR', 'DE'),
+      /only .* sampled addresses match/,
+    ],
     ['nothing', 'an error page', /no IPv4 addresses/],
   ])('a file with %s is not taken, unless it is trusted', async (_, content, reason) => {
     await startFrom()
@@ -125,7 +129,7 @@ describe('an update from a folder', () => {
   it.each([
     ['no archive', Buffer.from('not a zip'), /invalid zip/],
     ['another one', Buffer.from(zipSync({ 'ranges.bin': strToU8('x') })), /is not in the archive/],
-    ['one that says it is huge', saying(iporiginWheel(), 4_000_000_000), /longer/],
+    ['one that says it is huge', saying(iporiginWheel(), 4_000_000_000), /larger/],
     ['one that unpacks to more than it says', saying(iporiginWheel(), 20), /./],
   ])('a wheel that is %s fails by itself', async (_, wheel, reason) => {
     await startFrom()
@@ -172,7 +176,7 @@ it('fetches from the web, and one source that fails stops no other', async () =>
   server.close()
   expect([taken, failed]).toEqual([
     ['Tor'],
-    [{ title: 'Googlebot', reason: expect.stringContaining('answers 500') }],
+    [{ title: 'Googlebot', reason: expect.stringContaining('returned 500') }],
   ])
 })
 
@@ -198,7 +202,7 @@ describe('a server that follows the file', () => {
     expect(country(followed.current())).toEqual({ country_code: 'DE' })
     await writeFile(file, 'broken')
     await utimes(file, 1, 1)
-    const refused = /new file of addresses is not used/
+    const refused = /failed to load the new IP data file/
     await vi.waitFor(() => expect(warnings.join()).toMatch(refused), 20_000)
     expect(country(followed.current())).toEqual({ country_code: 'DE' })
     const french = indexRanges({ ipv4: slash24s(10, 'FR'), ipv6: [] })
@@ -218,7 +222,9 @@ describe('a server that follows the file', () => {
     const followed = await followAddresses({ file, warn: (text) => void warnings.push(text) })
     followed.stop()
     expect(warnings).toHaveLength(count)
-    expect(warnings.every((line) => /days old: tidegate data update/.test(line))).toBe(true)
+    expect(
+      warnings.every((line) => /days old: update it with tidegate data update/.test(line)),
+    ).toBe(true)
   })
 
   it('reads the file that comes along where there is none, and refuses a broken one at the start', async () => {

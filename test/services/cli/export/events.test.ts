@@ -33,7 +33,7 @@ const everything: EventSelection = {
   until: Number.MAX_SAFE_INTEGER,
   organizationId: null,
   environment: null,
-  isOpen: false,
+  decrypts: false,
 }
 
 async function offsets(selection: Partial<EventSelection> = {}, onAdd = async () => {}) {

@@ -72,7 +72,7 @@ describe('the file of an export', () => {
       isBegun = true
     })
     await expect(writing).rejects.toThrow(
-      `--out: ${file} exists already. Delete it, or name a new file.`,
+      `--out: ${file} already exists: delete it, or choose a new file`,
     )
     expect(isBegun).toBe(false)
     expect(await readdir(folder)).toEqual(['rows.csv'])
@@ -83,7 +83,7 @@ describe('the file of an export', () => {
       await fill(add)
       await writeFile(file, 'mine')
     })
-    await expect(writing).rejects.toThrow('exists already')
+    await expect(writing).rejects.toThrow('already exists')
     expect(await readdir(folder)).toEqual(['rows.csv'])
     expect(await readFile(file, 'utf8')).toBe('mine')
   })
@@ -100,7 +100,7 @@ describe('the file of an export', () => {
     const second = write(async (add) => {
       await add([{ place: 9 }])
       inner.resolve()
-      await expect(first).rejects.toThrow(`another export is writing ${file}.part`)
+      await expect(first).rejects.toThrow(`another export is already writing ${file}.part`)
       expect(await readdir(folder)).toEqual(['rows.csv.part'])
     })
     expect(await second).toBe(1)

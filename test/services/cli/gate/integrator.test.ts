@@ -42,7 +42,7 @@ function integrator(fail: Failure = 'never') {
     const headers = Object.fromEntries(
       Object.entries(signatureHeaders({ eventId: 'evt_1', body, timestamp, secrets: [by] })),
     )
-    return answerApproval({ headers, body }, { ...options, tell: (line) => void told.push(line) })
+    return answerApproval({ headers, body }, { ...options, print: (line) => void told.push(line) })
   }
   const outputs = async (body: string) => {
     const { status, body: json = '' } = await answer(body)

@@ -3,7 +3,7 @@ import { migrateHome } from '../../../../infra/event-store/builds.ts'
 import type { EventCodec } from '../../../../infra/event-store/codec.ts'
 import { runProjection } from '../../../../infra/event-store/runner.ts'
 import type { EventLog, Position } from '../../../../infra/log/port.ts'
-import { namingRecords } from '../../../../services/cli/project/poison.ts'
+import { withRecordErrors } from '../../../../services/cli/project/poison.ts'
 import { projectionOf } from '../../../../services/cli/project/projection.ts'
 import type { View } from '../../../../services/cli/project/view.ts'
 import { noSkips } from '../../../support/no-skips.ts'
@@ -22,7 +22,7 @@ export async function startView(
     projection,
     log,
     pool,
-    codec: namingRecords(codec),
+    codec: withRecordErrors(codec),
     logger: silent,
     skips: noSkips,
     onStopped,

@@ -2,13 +2,13 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { applyBatches } from '../../../../infra/event-store/apply-batch.ts'
 import {
   buildOffsets,
-  liveBuild,
+  findLiveBuild,
+  initStartOffset,
   migrateHome,
-  openPartition,
 } from '../../../../infra/event-store/builds.ts'
 import { pruneBuild } from '../../../../infra/event-store/prune.ts'
 import { eventTopics } from '../../../../schemas/events.ts'
-import { endedIn, projectionOf } from '../../../../services/cli/project/projection.ts'
+import { createFindCutoffs, projectionOf } from '../../../../services/cli/project/projection.ts'
 import { loadView, readView, type View } from '../../../../services/cli/project/view.ts'
 import { decision, decisions, id } from '../../../projections/world-events.ts'
 import { visitorErased } from '../../../support/erased.ts'
@@ -93,12 +93,12 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     // Later decisions of an erased session are passed over.
     await world.append(log, [decision(9001, { session: 1 }), decision(9002), expiry(farAhead)])
     await counts(rows, 101)
-    const findEnded = endedIn(projection)
-    await eventually(async () => expect(await findEnded(pool)).toHaveLength(1))
-    const build = await liveBuild(pool, projection.name, projection.home)
+    const findCutoffs = createFindCutoffs(projection)
+    await eventually(async () => expect(await findCutoffs(pool)).toHaveLength(1))
+    const build = await findLiveBuild(pool, projection.name, projection.home)
     const prune = projection.createPrune?.()
     if (!build || !prune) throw new Error('the view has no build')
-    await pruneBuild({ pool, build, prune, ended: await findEnded(pool) })
+    await pruneBuild({ pool, build, prune, cutoffs: await findCutoffs(pool) })
     expect(await count(rows)).toBe(0)
     expect((await buildOffsets(pool, build)).length).toBeGreaterThan(1)
     // Neither of the erasure and the expiry, nor of what came of an erased session.
@@ -167,7 +167,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     const position = { topic: eventTopics.SessionScored, partition: 0, offset: 0 }
     const { pool } = world.database
     await migrateHome(pool, projection)
-    const live = await liveBuild(pool, projection.name, projection.home)
+    const live = await findLiveBuild(pool, projection.name, projection.home)
     if (!live) throw new Error('the view has no build')
     const batch = {
       topic: position.topic,
@@ -177,7 +177,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
       timeBefore: () => 0,
       events: [{ ...event, meta, value, position, unreadable: id('sid', 9003) }],
     }
-    await openPartition(pool, live, position)
+    await initStartOffset(pool, live, position)
     await applyBatches({ pool, projection, build: live, batches: [batch] })
     const closed = { user_agent: null, network: null, attribution: null, ip_address: null }
     expect(seen).toMatchObject([{ ...closed, scoring_version: expect.any(String) }])
@@ -189,7 +189,7 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
     await log.append([{ ...place, value: Buffer.from('not ours'), headers }])
     const { running, stops } = await start(await loadView(verdicts))
     await eventually(async () => expect(stops.length).toBeGreaterThan(0))
-    expect(String(stops[0]?.error)).toMatch(/the record cannot be read \(\w+\), event evt_/)
+    expect(String(stops[0]?.error)).toMatch(/cannot read the record \(\w+\), event evt_/)
     expect(String(stops[0]?.error)).not.toContain('not ours')
     await running.stop()
   })
@@ -198,13 +198,13 @@ describe.each(openTestLogs())("a view of one's own on $name", async (testLog) =>
 test('refuses a name that a build of another view would have', () => {
   const tables = { rows: { columns: { id: 'text' }, key: ['id'] } }
   const readIt = () => viewOf('a_b1', { tables, handle: () => [] })
-  expect(readIt).toThrow(/name: .*build of another view/)
+  expect(readIt).toThrow(/name: .*_b and digits are reserved/)
 })
 
 test('says by field what a file lacks', () => {
   const wrong = { version: 0, events: ['Nothing'], tables: {}, handle: 1 }
   expect(() => viewOf('My View', wrong)).toThrow(
-    /view.ts is no view:.*name:.*version:.*events.*tables:.*handle: expected a function/s,
+    /view.ts is not a valid view:.*name:.*version:.*events.*tables:.*handle: expected a function/s,
   )
   expect(() => readView('my-view.ts', {})).toThrow(/default export/)
 })

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { shareOf } from '../../../../services/cli/rescore/measure.ts'
 import {
+  createRehearsal,
   type FactRow,
   type Rehearsal,
-  startRehearsal,
 } from '../../../../services/cli/rescore/rehearse.ts'
 import { type ScoringModel, standardModel } from '../../../../services/scoring/model/model.ts'
 import { factRow, modelWith, randomFrom, randomRows } from './given-rows.ts'
 
 function rehearse(rows: Iterable<FactRow>, tried: ScoringModel): Rehearsal {
   const modelOf = (id: string) => (id === 'tidegate-6' ? standardModel : undefined)
-  const rehearsal = startRehearsal({ tried, modelOf })
+  const rehearsal = createRehearsal({ tried, modelOf })
   for (const row of rows) rehearsal.add(row)
   return rehearsal.result()
 }

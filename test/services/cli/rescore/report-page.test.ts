@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from 'vitest'
-import { startRehearsal } from '../../../../services/cli/rescore/rehearse.ts'
+import { createRehearsal } from '../../../../services/cli/rescore/rehearse.ts'
 import { rescorePage } from '../../../../services/cli/rescore/report-html.ts'
 import { standardModel } from '../../../../services/scoring/model/model.ts'
 import { createProfile, openHeadless } from '../../../support/chromium.ts'
@@ -11,7 +11,7 @@ const about = { tried: 'mdl_0123456789ab', scope: 'acme', since: 0, until: 1 }
 needs('chromium').test(
   'on a small telephone nothing but tables is wider than the screen',
   async () => {
-    const rehearsal = startRehearsal({
+    const rehearsal = createRehearsal({
       tried: modelWith({ developer_tools_detected: 70 }),
       modelOf: () => standardModel,
     })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type FactRow, startRehearsal } from '../../../../services/cli/rescore/rehearse.ts'
+import { createRehearsal, type FactRow } from '../../../../services/cli/rescore/rehearse.ts'
 import { rescoreText } from '../../../../services/cli/rescore/report.ts'
 import { rescorePage } from '../../../../services/cli/rescore/report-html.ts'
 import { standardModel } from '../../../../services/scoring/model/model.ts'
@@ -14,7 +14,7 @@ const about = {
 const tried = modelWith({ developer_tools_detected: 70 })
 
 function rehearse(rows: Iterable<FactRow>) {
-  const rehearsal = startRehearsal({ tried, modelOf: () => standardModel })
+  const rehearsal = createRehearsal({ tried, modelOf: () => standardModel })
   for (const row of rows) rehearsal.add(row)
   return rehearsal.result()
 }
@@ -24,23 +24,25 @@ const moving = { signals: 'developer_tools_detected' }
 it('the text says what moves, and what a rehearsal does not change', () => {
   const text = rescoreText(rehearse([factRow(moving), factRow()]), about)
   expect(text).toContain(
-    'Sessions of acme, live, whose newest decision is from 2026-11-16T00:00:00Z to',
+    'Sessions of acme, live with their newest decision from 2026-11-16T00:00:00Z to',
   )
   expect(text).toContain(
-    '1 of 2 sessions (50.0 %) get another verdict. Which signals fired and what was',
+    '1 of 2 sessions (50.0 %) would change verdict. Only the model differs: signals and',
   )
   expect(text).toContain(
-    '2 recorded scores follow from their signals and the model that decided; 0 do not.',
+    '2 recorded scores can be reproduced from their signals and model; 0 cannot.',
   )
   expect(text).toMatch(/human +│ 1 +│ 1 +│ 0 +│ 2 /)
   expect(text).toMatch(/\+31 to \+40 +│ 1 /)
-  expect(text).toContain('Too few marks for precision and recall, which take 30 of each.')
+  expect(text).toContain('Too few labels for precision and recall: each kind needs at least 30.')
   expect(text).toMatch(/developer_tools_detected +│ 1 +│ 1 +│ 1 /)
   expect(text).toMatch(/38 human │ 69 inconclusive │ sid_1 +│ 2026-11-23T12:00:00Z /)
 })
 
 it('the text has nothing to say where there are no sessions', () => {
-  expect(rescoreText(rehearse([]), about)).toContain('0 of 0 sessions (0.0 %) get another verdict.')
+  expect(rescoreText(rehearse([]), about)).toContain(
+    '0 of 0 sessions (0.0 %) would change verdict.',
+  )
 })
 
 describe('the page', () => {

@@ -72,7 +72,7 @@ test('those of the time, the organization and the environment are read', async (
   expect(await found({ since: noon })).toEqual([id('sid', 0), id('sid', 1)])
   expect(await found({ until: noon })).toEqual([id('sid', 2)])
   expect(await found({ organizationId: one, environment: 'live' })).toEqual([id('sid', 0)])
-  expect(await found({ exceptOrganizations: [one] })).toEqual([id('sid', 2)])
+  expect(await found({ excludedOrganizations: [one] })).toEqual([id('sid', 2)])
 })
 
 test('whoever stops reading leaves no transaction behind', async () => {

@@ -66,7 +66,7 @@ test('prints what was given out with --stdout, and nothing else there', async ()
 async function integrator(...args: string[]) {
   const started = followCli(['gate', 'dev-integrator', ...args], settings())
   running.push(started)
-  await started.line(/listens on/)
+  await started.line(/is listening on/)
   return started
 }
 
@@ -80,13 +80,13 @@ describe('two sample services', () => {
       ),
     )
     expect(refusals).toMatchObject([
-      { code: 1, stderr: expect.stringMatching(/1demo runs already, on http.*--service-id/) },
+      { code: 1, stderr: expect.stringMatching(/1demo is already running on http.*--service-id/) },
       { code: 1, stderr: expect.stringMatching(/\S/) },
       { code: 1, stderr: expect.stringMatching(/^--service-id is reserved: none of/) },
     ])
     const agent = signUp('1demo', '--env-file', file('one.env'))
     expect(await approve(agent)).toBe(200)
-    await one.line(/a new account/)
+    await one.line(/created account/)
     expect((await agent.result).code).toBe(0)
     expect(Object.keys(await variables('one.env')).toSorted()).toEqual([
       '_1DEMO_ACCOUNT_ID',
@@ -103,12 +103,12 @@ describe('two sample services', () => {
     for (const { code, stdout } of await Promise.all(['one.env', 'other.env'].map(login))) {
       expect(code).toBe(0)
       expect(stdout).toMatch(
-        /^To log in to Demo Service \(1demo\), to the account of _?1DEMO_GATE_AGENT_TOKEN in/,
+        /^Logging in to Demo Service \(1demo\) with _?1DEMO_GATE_AGENT_TOKEN from/,
       )
       expect(stdout).not.toContain(token)
     }
     expect((await login('none.env')).stderr).toMatch(
-      /no _1DEMO_GATE_AGENT_TOKEN in .*: npm run -s tidegate -- signup 1demo --env-file \S+none.env$/m,
+      /^_1DEMO_GATE_AGENT_TOKEN is not in .*: npm run -s tidegate -- signup 1demo --env-file \S+none.env$/m,
     )
   })
 })
@@ -122,11 +122,11 @@ test('a service that fails after an approval is told of, and waited for after Ct
   expect((await agent.result).code).toBe(1)
   expect(agent.lines.slice(1).map((line) => JSON.parse(line))).toMatchObject([
     { event: 'in_progress' },
-    { event: 'warning', message: expect.stringMatching(/cannot be cancelled/) },
+    { event: 'warning', message: expect.stringMatching(/can no longer be canceled/) },
     {
       event: 'failed',
       reason: 'timed_out',
-      error: { message: expect.stringMatching(/account may still be made/) },
+      error: { message: expect.stringMatching(/may still create the account/) },
     },
   ])
   expect(await approving).toBe(409)
@@ -136,8 +136,8 @@ describe('what is refused', () => {
   const nowhere = { TIDEGATE_URL: 'http://127.0.0.1:9', DATA_DIR: '/nowhere' }
 
   test.each([
-    ['no time', ['signup', 'acme', '--timeout', '0'], /whole number of seconds, 1 to 99999/],
-    ['a server that is not there', ['signup', 'acme'], /does not answer/],
+    ['no time', ['signup', 'acme', '--timeout', '0'], /whole number of seconds from 1 to 99999/],
+    ['a server that is not there', ['signup', 'acme'], /is not responding/],
   ])(
     '%s is one line of JSON, or text',
     async (_, args, message) => {
@@ -149,7 +149,7 @@ describe('what is refused', () => {
       expect(json).toMatchObject({ code: 1, stderr: '' })
       expect(json.stdout.trim().split('\n')).toHaveLength(1)
       const { event, error } = JSON.parse(json.stdout)
-      const isAway = /answer/.test(message.source)
+      const isAway = /responding/.test(message.source)
       expect([event, error]).toEqual([
         'failed',
         expect.objectContaining({ message: expect.stringMatching(message), retryable: isAway }),
@@ -171,7 +171,7 @@ describe('what is refused', () => {
       ['signup', 'list', '--base-url', `${tidegate.baseUrl}/docs`],
       settings(),
     )
-    expect(stderr).toMatch(/docs has no list of services: give the address of the server/)
+    expect(stderr).toMatch(/docs has no list of services: --base-url must be the URL of the server/)
   })
 
   test('a sample service without a running server, or on a port that is in use', async () => {
@@ -185,7 +185,7 @@ describe('what is refused', () => {
     const port = address !== null && typeof address === 'object' ? String(address.port) : ''
     const busy = await cli(['gate', 'dev-integrator', '--port', port], settings())
     taken.close()
-    expect(busy.stderr).toMatch(`Port ${port} is in use: name another with --port`)
+    expect(busy.stderr).toMatch(`Port ${port} is in use: choose another with --port`)
   })
 })
 

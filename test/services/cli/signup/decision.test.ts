@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { ApiError } from '../../../../infra/errors/errors.ts'
-import { NoAnswer } from '../../../../services/cli/ask-server.ts'
+import { NoValidResponse } from '../../../../services/cli/ask-server.ts'
 import {
-  type Awaiting,
-  afterAnswer,
-  afterFailure,
   awaitDecision,
+  type DecisionDeps,
+  outcomeOfPoll,
+  outcomeOfPollError,
 } from '../../../../services/cli/signup/decision.ts'
 import { failureOf } from '../../../../services/cli/signup/failure.ts'
 import type { PolledSession } from '../../../../services/cli/signup/gate-api.ts'
@@ -17,7 +17,7 @@ function world(...answers: (PolledSession | Error)[]) {
   let [time, polls] = [0, 0]
   const slept: number[] = []
   const told: string[] = []
-  const awaiting: Awaiting = {
+  const awaiting: DecisionDeps = {
     async poll() {
       const answer = answers[Math.min(polls++, answers.length - 1)] ?? pending
       if (answer instanceof Error) throw answer
@@ -78,12 +78,12 @@ describe('polling', () => {
   })
 
   test('outlives a server that does not answer for a while, but not for ever', async () => {
-    const short = world(new NoAnswer('gone'), new ApiError('service.unavailable'), {
+    const short = world(new NoValidResponse('gone'), new ApiError('service.unavailable'), {
       status: 'expired',
     })
     expect(await awaitDecision(short.awaiting, patient)).toEqual({ kind: 'expired' })
     expect(short.told[0]).toBe('gone')
-    const long = world(new NoAnswer('gone'))
+    const long = world(new NoValidResponse('gone'))
     expect(await awaitDecision(long.awaiting, patient)).toEqual({ kind: 'unknown' })
     expect(long.polls()).toBeLessThan(20 * 20 + 5)
   })
@@ -92,7 +92,7 @@ describe('polling', () => {
     ['gate.session_expired', { kind: 'expired' }],
     ['gate.delivery_consumed', { kind: 'consumed' }],
   ] as const)('ends with %s', (code, outcome) => {
-    expect(afterFailure(new ApiError(code))).toEqual(outcome)
+    expect(outcomeOfPollError(new ApiError(code))).toEqual(outcome)
   })
 
   test('ends with what no other poll would mend', async () => {
@@ -158,7 +158,7 @@ describe('whoever does not want to wait any longer', () => {
   })
 
   test('does not wait for a server that is gone', async () => {
-    const cancel = async () => Promise.reject(new NoAnswer('gone'))
+    const cancel = async () => Promise.reject(new NoValidResponse('gone'))
     const { awaiting } = world(pending)
     const outcome = await awaitDecision({ ...awaiting, cancel }, outOfTime)
     expect(outcome).toEqual({ kind: 'stopped', why: 'timed_out' })
@@ -180,5 +180,5 @@ test('every end without credentials has a reason and words of its own', () => {
   expect(new Set(failures.map(({ reason }) => reason)).size).toBe(8)
   const told = failureOf({ kind: 'rejected', reason: 'integrator_failed', problem: 'Status 500.' })
   expect(told.message).toContain('Status 500.')
-  expect(afterAnswer({ status: 'rejected' })).toEqual({ kind: 'rejected', reason: 'declined' })
+  expect(outcomeOfPoll({ status: 'rejected' })).toEqual({ kind: 'rejected', reason: 'declined' })
 })

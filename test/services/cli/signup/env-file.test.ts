@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   envText,
-  quoted,
+  quoteEnvValue,
   requireNewFile,
   writeNewFile,
 } from '../../../../services/cli/signup/env-file.ts'
@@ -43,7 +43,7 @@ const value = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
   fc.array(fc.constantFrom(...hard)).map((parts) => parts.join('')),
 )
-const holds = (text: string) => quoted(text) !== undefined
+const holds = (text: string) => quoteEnvValue(text) !== undefined
 
 /** The documented rules of dotenv: quotes of three kinds, `#` ends what has none, `\n` is expanded between `"` only. */
 function dotenv(text: string): Record<string, string> {
@@ -86,7 +86,9 @@ describe('a value reads the same after it was written', () => {
 
   test('what has no such form is only what some of them would read otherwise', () => {
     const property = fc.property(value, (text) => {
-      expect(quoted(text) === undefined).toBe(/['\r\n\0]|\\$/.test(text) || !text.isWellFormed())
+      expect(quoteEnvValue(text) === undefined).toBe(
+        /['\r\n\0]|\\$/.test(text) || !text.isWellFormed(),
+      )
     })
     fc.assert(property, { seed, numRuns: 2000 })
   })
@@ -117,7 +119,7 @@ describe('a new file', () => {
     await writeFile(at('there'), '')
     await symlink('nowhere/.env', at('dangling'))
     for (const name of ['there', 'dangling', '.'])
-      await expect(requireNewFile(at(name))).rejects.toThrow('it exists already')
+      await expect(requireNewFile(at(name))).rejects.toThrow('it already exists')
   })
 
   test('is refused where it could not be written, and nothing is left of the attempt', async () => {

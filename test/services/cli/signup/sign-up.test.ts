@@ -258,7 +258,7 @@ describe('what the person lets in', () => {
     const files = ['.env.acme', '.env.acme.others', '.env.acme.others.local']
     expect((await readdir(folder)).toSorted()).toEqual(files)
     for (const id of ['local', 'production', 'test'])
-      expect(() => defaultEnvFile(id)).toThrow(/other programs read.*--env-file/)
+      expect(() => defaultEnvFile(id)).toThrow(/Other programs load.*--env-file/)
     expect(defaultEnvFile('acme')).toBe('.env.acme')
   })
 })
@@ -279,7 +279,7 @@ test('what was announced and not delivered is told', async () => {
   })
   expect(approval?.missing).toEqual(['ACME_ID', 'ACME_GATE_AGENT_TOKEN'])
   expect(warnings).toEqual([
-    'acme announced ACME_ID, ACME_GATE_AGENT_TOKEN, which it did not deliver.',
+    'Not delivered, although acme announced it: ACME_ID, ACME_GATE_AGENT_TOKEN.',
   ])
 })
 
@@ -315,14 +315,14 @@ describe('what was delivered is not written', () => {
 test('nothing is created when the file is there already', async () => {
   await writeFile(env(), 'B=2\n')
   const { failure, calls } = await run()
-  expect(failure).toMatch(/exists already\. Nothing was created\. .*--env-file.*--stdout\.$/)
+  expect(failure).toMatch(/already exists\. No account was requested\. .*--env-file.*--stdout\.$/)
   expect([calls, await readFile(env(), 'utf8')]).toEqual([[], 'B=2\n'])
 })
 
 test('nothing is created when there is no such folder, or no file can be there', async () => {
   for (const file of [env('none/.env'), folder]) {
     const { failure, calls } = await run({ file })
-    expect([failure, calls]).toEqual([expect.stringMatching(/cannot be written/), []])
+    expect([failure, calls]).toEqual([expect.stringMatching(/Cannot write/), []])
   }
 })
 
@@ -330,7 +330,7 @@ test('nothing is acknowledged when the folder went away meanwhile', async () => 
   await mkdir(path.join(folder, 'place'))
   const onPoll = () => rename(path.join(folder, 'place'), path.join(folder, 'away'))
   const { failure, calls } = await run({ file: env('place/.env'), onPoll })
-  expect(failure).toMatch(/cannot be written.*Nothing was acknowledged; sign up again/)
+  expect(failure).toMatch(/Cannot write.*The credentials are lost; sign up again/)
   expect(calls).toEqual(['create'])
 })
 
