@@ -2,23 +2,23 @@ import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build, type Metafile } from 'esbuild'
 
-// Bytes, gzipped, of what the first view loads.
+// Upper limit on the gzipped bytes that the first view loads.
 const maxFirstView = 80 * 1024
 
 export interface PageAsset {
-  /** Without a folder. */
+  /** File name without a folder. */
   name: string
   text: string
 }
 
-/** The scripts and styles of the pages. The npm package of the program contains them in place of this file. */
+/** Returns the scripts and styles of the pages. The npm package ships this output instead of this file. */
 export async function buildPages(): Promise<PageAsset[]> {
   return (await bundlePages()).assets
 }
 
 /**
- * Bundles `main.js`, `main.css` and what they load later. Throws where the first view has grown over `maxFirstView`. The
- * metafile names the packages whose licences go along.
+ * Bundles `main.js`, `main.css` and the chunks they load later. Throws if the first view exceeds `maxFirstView`. The
+ * metafile names the packages whose licenses are included.
  */
 export async function bundlePages(): Promise<{ assets: PageAsset[]; metafile: Metafile }> {
   const { outputFiles, metafile } = await build({
@@ -29,7 +29,7 @@ export async function bundlePages(): Promise<{ assets: PageAsset[]; metafile: Me
     splitting: true,
     format: 'esm',
     target: ['chrome109', 'firefox115', 'safari16.4'],
-    // The console may be on a port where nothing else is.
+    // The console may run on its own port, so its logo is an asset of its own.
     loader: { '.svg': 'file' },
     assetNames: '[name]',
     minify: true,
@@ -47,14 +47,14 @@ export async function bundlePages(): Promise<{ assets: PageAsset[]; metafile: Me
   return { assets, metafile }
 }
 
-// What is loaded before anything is shown: the script and what it imports, and the styles.
+// Sums the files needed for the first view: the entry script, its static imports, and the styles.
 function firstViewBytes(assets: PageAsset[]): number {
   const entry = assets.find(({ name }) => name === 'main.js')?.text ?? ''
-  const isFirst = ({ name }: PageAsset) =>
+  const isInFirstView = ({ name }: PageAsset) =>
     name.startsWith('main.') ||
     ['from', 'import'].some((word) => entry.includes(`${word}"./${name}"`))
   return assets
-    .filter(isFirst)
+    .filter(isInFirstView)
     .reduce((sum, { text }) => sum + gzipSync(text, { level: 9 }).length, 0)
 }
 

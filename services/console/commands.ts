@@ -1,20 +1,20 @@
 import { createHmac } from 'node:crypto'
 import type pg from 'pg'
-import { secretOnly, usable } from '../../infra/access/key-checks.ts'
+import { asSecretPrincipal, usablePrincipal } from '../../infra/access/key-checks.ts'
 import { lookupHashes, parseApiKey } from '../../infra/crypto/api-keys.ts'
 import type { Keyring } from '../../infra/crypto/keyring.ts'
 import { generateToken, isToken, tokenHashes } from '../../infra/crypto/tokens.ts'
 import { ApiError } from '../../infra/errors/errors.ts'
 import { type Clock, type Random, timeOrderedId } from '../../infra/ids.ts'
 import { findKeyByLookupHash } from '../../projections/organizations/queries.ts'
-import { type ConsoleSession, codeMs, isOver, touchMs } from './decide.ts'
+import { type ConsoleSession, codeLifetimeMs, isSessionOver, touchIntervalMs } from './decide.ts'
 import {
-  findCode,
+  findCodeProblem,
   findConsoleSession,
   type LoginLink,
+  redeemCode,
   storeCode,
-  storeSessionOfCode,
-  storeSessionOfKey,
+  storeKeySession,
   touchSession,
 } from './store.ts'
 
@@ -25,18 +25,18 @@ export interface ConsoleDeps {
   random: Random
 }
 
-/** A link for whoever is to be logged in. The code is in its fragment, which is sent to no server and in no log of one. */
-export async function makeLoginLink(
+/** Creates a one-time login link. The code is in its fragment, which browsers never send, so no server logs it. */
+export async function createLoginLink(
   { pool, keyring, clock, random }: ConsoleDeps,
   { consoleUrl, ...link }: LoginLink & { consoleUrl: string },
 ): Promise<string> {
   const code = generateToken('conlog', random)
   const [hash] = tokenHashes(keyring, code)
-  await storeCode(pool, { ...link, hash, expiresAt: clock() + codeMs })
+  await storeCode(pool, { ...link, hash, expiresAt: clock() + codeLifetimeMs })
   return `${consoleUrl.replace(/\/+$/, '')}/console#code=${code}`
 }
 
-export interface LoggedIn {
+export interface ConsoleLogin {
   token: string
   session: ConsoleSession
 }
@@ -47,26 +47,26 @@ const codeRefusals = {
   expired: 'This login link has expired. Links work for five minutes; create a new one.',
 }
 
-const refusedCode = (reason: keyof typeof codeRefusals) =>
+const codeRefusal = (reason: keyof typeof codeRefusals) =>
   new ApiError('console.login_required', { message: codeRefusals[reason] })
 
-export async function logInByCode(deps: ConsoleDeps, code: string): Promise<LoggedIn> {
-  if (!isToken('conlog', code)) throw refusedCode('unknown')
-  const { token, ...stored } = newSession(deps)
+export async function logInByCode(deps: ConsoleDeps, code: string): Promise<ConsoleLogin> {
+  if (!isToken('conlog', code)) throw codeRefusal('unknown')
+  const { token, ...record } = newSession(deps)
   const hashes = tokenHashes(deps.keyring, code)
-  if (!(await storeSessionOfCode(deps.pool, { ...stored, hashes })))
-    throw refusedCode(await findCode(deps.pool, hashes))
-  return { token, session: await consoleSessionOf(deps, token) }
+  if (!(await redeemCode(deps.pool, { ...record, hashes })))
+    throw codeRefusal(await findCodeProblem(deps.pool, hashes))
+  return { token, session: await authenticateToken(deps, token) }
 }
 
-/** ApiError as for a request with the key. */
-export async function logInByKey(deps: ConsoleDeps, key: string): Promise<LoggedIn> {
+/** Opens a session with the rights of a secret key. Throws the same errors as an API request with that key. */
+export async function logInByKey(deps: ConsoleDeps, key: string): Promise<ConsoleLogin> {
   const { pool, keyring, clock } = deps
-  const found = parseApiKey(key) && (await findKeyByLookupHash(pool, lookupHashes(keyring, key)))
-  const { keyId } = secretOnly(usable(found, clock))
-  const { token, ...stored } = newSession(deps)
-  await storeSessionOfKey(pool, { ...stored, keyId })
-  return { token, session: await consoleSessionOf(deps, token) }
+  const apiKey = parseApiKey(key) && (await findKeyByLookupHash(pool, lookupHashes(keyring, key)))
+  const { keyId } = asSecretPrincipal(usablePrincipal(apiKey, clock))
+  const { token, ...record } = newSession(deps)
+  await storeKeySession(pool, { ...record, keyId })
+  return { token, session: await authenticateToken(deps, token) }
 }
 
 function newSession({ keyring, clock, random }: ConsoleDeps) {
@@ -80,19 +80,19 @@ function newSession({ keyring, clock, random }: ConsoleDeps) {
   }
 }
 
-/** The session of a token, which counts as used. 401 where there is none that still goes on. */
-export async function consoleSessionOf(deps: ConsoleDeps, token: string): Promise<ConsoleSession> {
+/** Returns the session of a token and updates its last use. 401 if it is unknown or over. */
+export async function authenticateToken(deps: ConsoleDeps, token: string): Promise<ConsoleSession> {
   const { pool, keyring, clock } = deps
   const session = isToken('contok', token)
     ? await findConsoleSession(pool, tokenHashes(keyring, token))
     : undefined
   const now = clock()
-  if (!session || isOver(session, now)) throw new ApiError('console.login_required')
-  if (session.lastUsedAt > now - touchMs) return session
+  if (!session || isSessionOver(session, now)) throw new ApiError('console.login_required')
+  if (session.lastUsedAt > now - touchIntervalMs) return session
   await touchSession(pool, { id: session.id, now })
   return { ...session, lastUsedAt: now }
 }
 
-/** Follows from the session's token, and tells nothing of it. */
+/** Derives the CSRF token from the session token, which it does not reveal. */
 export const csrfTokenOf = (token: string): string =>
   createHmac('sha256', token).update('tidegate:console-csrf').digest('base64url')

@@ -1,4 +1,4 @@
-import { effectiveScopes, isKeyOver } from '../../infra/access/key-checks.ts'
+import { effectiveScopes, isKeyUnusable } from '../../infra/access/key-checks.ts'
 import type { KeyRecord, Scope } from '../../infra/access/principal.ts'
 import { ApiError, invalidField } from '../../infra/errors/errors.ts'
 import type { ConsoleSessionId, KeyId, OrganizationId } from '../../infra/ids.ts'
@@ -23,7 +23,7 @@ const analyst = [
   'visitors:manage',
 ] as const satisfies Scope[]
 
-/** A role is a named set of scopes. Nobody has one without being given it. */
+/** Named sets of scopes. There is no default role. */
 export const roles = { viewer, analyst, admin: ['*'] } as const satisfies Record<
   string,
   readonly Scope[]
@@ -34,24 +34,24 @@ export const roleNames = Object.keys(roles) as [ConsoleRole, ...ConsoleRole[]]
 const minute = 60 * 1000
 const hour = 60 * minute
 const day = 24 * hour
-export const codeMs = 5 * minute
-/** A link that was used or has expired is told from a wrong one for so long. */
-export const codeDeletedAfterMs = day
+export const codeLifetimeMs = 5 * minute
+/** Retention of used or expired login codes, so that their error can give the reason. */
+export const codeRetentionMs = day
 const idleMs = 12 * hour
-export const longestMs = 7 * day
-/** For so long it is known who a session was. */
-export const deletedAfterMs = 30 * day
-/** When a session was used last is written down so seldom. */
-export const touchMs = minute
+export const maxSessionMs = 7 * day
+/** Retention of session rows, which name the person. */
+export const sessionRetentionMs = 30 * day
+/** Minimum interval between updates of `last_used_at`. */
+export const touchIntervalMs = minute
 
-/** A session that began with a secret key may what the key may, and as long. */
+/** Rights of a session: those of a role, or those of the secret key that it was opened with, while the key is valid. */
 export type Rights =
   | { role: ConsoleRole }
   | ({ keyId: KeyId; scopes: readonly string[] } & Pick<KeyRecord, 'status' | 'graceExpiresAt'>)
 
 export interface ConsoleSession {
   id: ConsoleSessionId
-  /** What the person is called, or the key. */
+  /** Name of the person or of the key. */
   name: string
   environments: Environment[]
   createdAt: number
@@ -66,36 +66,39 @@ export interface ConsoleSession {
   }
 }
 
-export function isOver(
+export function isSessionOver(
   { endedAt, rights, organization, ...session }: ConsoleSession,
   now: number,
 ): boolean {
   if (endedAt !== null || organization.status !== 'active') return true
-  return expiresAt(session) <= now || ('keyId' in rights && isKeyOver(rights, now))
+  return expiresAt(session) <= now || ('keyId' in rights && isKeyUnusable(rights, now))
 }
 
 export const expiresAt = ({
   createdAt,
   lastUsedAt,
 }: Pick<ConsoleSession, 'createdAt' | 'lastUsedAt'>) =>
-  Math.min(lastUsedAt + idleMs, createdAt + longestMs)
+  Math.min(lastUsedAt + idleMs, createdAt + maxSessionMs)
 
 export const scopesOf = ({ rights }: Pick<ConsoleSession, 'rights'>): readonly string[] =>
   'role' in rights ? roles[rights.role] : effectiveScopes(rights.scopes)
 
 export const environmentHeader = 'tidegate-environment'
 
-/** The environment that a request names. 422 where it names none, 403 for one that the session was not given. */
-export function chosenEnvironment(
+/**
+ * Returns the environment in the request's header. 422 if it is missing or unknown, 403 if the session has no access to
+ * it.
+ */
+export function requestedEnvironment(
   { environments }: Pick<ConsoleSession, 'environments'>,
-  named: string | string[] | undefined,
+  header: string | string[] | undefined,
 ): Environment {
-  if (named !== 'live' && named !== 'test') {
+  if (header !== 'live' && header !== 'test') {
     const field = { name: 'Tidegate-Environment', issue: 'invalid', expected: 'live or test' }
     throw invalidField(field, { header_name: field.name })
   }
-  if (environments.includes(named)) return named
-  throw consoleRefusal(`The console session was not given the environment ${named}.`)
+  if (environments.includes(header)) return header
+  throw consoleRefusal(`The console session has no access to the environment ${header}.`)
 }
 
 export const consoleRefusal = (message: string) => new ApiError('console.refused', { message })

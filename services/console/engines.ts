@@ -8,41 +8,41 @@ import { endpoint } from '../../infra/http/endpoint.ts'
 import { single } from '../../infra/http/schemas.ts'
 import { timeOrderedId } from '../../infra/ids.ts'
 import type { EventLog } from '../../infra/log/port.ts'
-import { readProgress } from '../../projections/answers/learned.ts'
-import { decideLesson, lessonOf } from '../../projections/answers/teaching.ts'
-import { type ConsoleAuthOptions, loggedIn } from './auth.ts'
-import { chosenEnvironment, consoleRefusal, environmentHeader } from './decide.ts'
+import { readLearningProgress } from '../../projections/answers/learned.ts'
+import { decideLesson, lessonQuestions } from '../../projections/answers/teaching.ts'
+import { type ConsoleAuthOptions, requireLogin } from './auth.ts'
+import { consoleRefusal, environmentHeader, requestedEnvironment } from './decide.ts'
 import { type Engines, engine, enginesSchema } from './schemas.ts'
 
 export interface EngineOptions extends ConsoleAuthOptions {
   log: Pick<EventLog, 'append'>
   codec: Pick<EventCodec, 'toCausedRecord'>
-  /** Browsers of people who log in teach by themselves, as under `tidegate dev`. */
+  /** Browsers teach their engine automatically at login, as under `tidegate dev`. */
   teachesAtLogin: boolean
 }
 
 const answersBody = z.strictObject({
   answers: z.array(z.strictObject({ id: z.int(), answer: z.string().max(128) })).max(20_000),
 })
-const described = { auth: [], tag: 'Console' }
+const routeDefaults = { auth: [], tag: 'Console' }
 
-/** Which engines the deployment has learned, and how an administrator's browser teaches its own to the organization. */
+/** Routes that list the learned engines, and that let an administrator's browser teach its own engine. */
 export function engineRoutes(app: FastifyInstance, options: EngineOptions): void {
   const { pool, keyring, clock, random } = options
 
   endpoint(app, {
-    ...described,
+    ...routeDefaults,
     answers: { 200: single(enginesSchema) },
     route: 'GET /engines',
     operationId: 'listEngines',
     summary: 'Which engines are learned',
     async run(request) {
-      const { session } = await loggedIn(request, options)
+      const { session } = await requireLogin(request, options)
       const organizationId = session.organization.id
-      const environment = chosenEnvironment(session, request.headers[environmentHeader])
-      const learned = await readProgress({ pool, now: clock(), keys: keyring.all })
+      const environment = requestedEnvironment(session, request.headers[environmentHeader])
+      const learning = await readLearningProgress({ pool, now: clock(), keys: keyring.all })
       const engines = engineFamilies.map((engine) => {
-        const progress = learned.progress({ organizationId, environment, class: engine })
+        const progress = learning.progress({ organizationId, environment, class: engine })
         const { isLearned: is_learned, visitors, needed: visitors_needed } = progress
         return { engine, is_learned, visitors, visitors_needed }
       })
@@ -56,7 +56,7 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
   })
 
   endpoint(app, {
-    ...described,
+    ...routeDefaults,
     answers: {
       200: single(z.strictObject({ questions: z.array(z.looseObject({ id: z.int() })) })),
     },
@@ -64,13 +64,13 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
     operationId: 'listEngineQuestions',
     summary: 'What a browser is asked that teaches its engine',
     async run(request) {
-      await administrator(request, options)
-      return { data: { questions: lessonOf(keyring.all, clock()) } }
+      await requireAdministrator(request, options)
+      return { data: { questions: lessonQuestions(keyring.all, clock()) } }
     },
   })
 
   endpoint(app, {
-    ...described,
+    ...routeDefaults,
     body: answersBody,
     settings: { bodyLimit: 2 * 1024 * 1024 },
     answers: { 200: single(z.strictObject({ engine })) },
@@ -78,36 +78,36 @@ export function engineRoutes(app: FastifyInstance, options: EngineOptions): void
     operationId: 'teachEngine',
     summary: 'Take the answers of this browser as right for the organization',
     async run(request) {
-      const { id, name, organization } = await administrator(request, options)
+      const { id, name, organization } = await requireAdministrator(request, options)
       const now = clock()
-      const learned = decideLesson({
+      const lesson = decideLesson({
         organizationId: organization.id,
         by: name,
         now,
         answers: request.body.answers,
-        questions: lessonOf(keyring.all, now),
+        questions: lessonQuestions(keyring.all, now),
         userAgent: userAgentOf(request),
       })
-      if (typeof learned === 'string')
+      if (typeof lesson === 'string')
         throw new ApiError('request.validation_failed', {
-          message: learned,
+          message: lesson,
           details: { fields: [{ name: 'answers', issue: 'invalid' }] },
         })
       const eventId = timeOrderedId('evt', now, random)
       const meta = { eventId, time: now, organizationId: organization.id, environment: null }
       const cause = { actor: { type: 'person', id }, request_id: request.id } as const
       await options.log.append([
-        options.codec.toCausedRecord({ type: 'EngineAnswersLearned', data: learned }, meta, cause),
+        options.codec.toCausedRecord({ type: 'EngineAnswersLearned', data: lesson }, meta, cause),
       ])
-      return { data: { engine: engine.parse(learned.engine_family) } }
+      return { data: { engine: engine.parse(lesson.engine_family) } }
     },
   })
 }
 
 const userAgentOf = ({ headers }: FastifyRequest): string => headers['user-agent'] ?? ''
 
-async function administrator(request: FastifyRequest, options: ConsoleAuthOptions) {
-  const { session } = await loggedIn(request, options)
+async function requireAdministrator(request: FastifyRequest, options: ConsoleAuthOptions) {
+  const { session } = await requireLogin(request, options)
   if (!('role' in session.rights) || session.rights.role !== 'admin')
     throw consoleRefusal('Only administrators can teach engines.')
   const { environments } = session

@@ -3,23 +3,23 @@ import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../../infra/errors/errors.ts'
 import {
+  type CompressedFile,
+  compress,
   contentTypes,
   type FileType,
   isolation,
-  madeOnce,
-  type Packed,
-  pack,
+  memoizePromise,
   pageHeaders,
-  sendPacked,
+  sendCompressed,
 } from '../../infra/http/pages.ts'
 import { buildPages } from './bundle.ts'
 
 const referrer = 'no-referrer'
 const headers = { ...pageHeaders({ referrer, caching: 'no-store' }), ...isolation }
-// Each of its views is an address of the page, but for these.
-const noViews = /^\/console\/(?:api|assets)(?:\/|$)/
+// Every path below `/console` returns the page, except these.
+const nonPagePaths = /^\/console\/(?:api|assets)(?:\/|$)/
 
-/** One page at `/console` and everything below it, so that the address of a view works wherever it is opened. */
+/** Serves the single page at `/console` and every path below it, so that deep links work. */
 export async function pageRoutes(
   app: FastifyInstance,
   questionsScript: () => Promise<string>,
@@ -27,50 +27,53 @@ export async function pageRoutes(
   const html = await readFile(path.join(import.meta.dirname, 'pages/index.html'), 'utf8')
   for (const url of ['/console', '/console/*'])
     app.get(url, { schema: { hide: true } }, async (request, reply) => {
-      if (noViews.test(request.url.split('?', 1)[0] ?? '')) throw new ApiError('request.not_found')
+      if (nonPagePaths.test(request.url.split('?', 1)[0] ?? ''))
+        throw new ApiError('request.not_found')
       return reply
         .headers(headers)
         .header('content-type', contentTypes.html)
-        .send(relative(html, request.url))
+        .send(withRelativeAssets(html, request.url))
     })
   assetRoute(app, questionsScript)
 }
 
-// A proxy may serve the console under a path that the server does not know, so what the page loads is named from its own
-// address: `../../console/assets/main.js` on `/console/live/sessions`.
-function relative(html: string, url: string): string {
+// Makes asset URLs relative, because a proxy may serve the console under a path that the server does not know:
+// `../../console/assets/main.js` on `/console/live/sessions`.
+function withRelativeAssets(html: string, url: string): string {
   const [pathname = ''] = url.split('?', 1)
   const up = '../'.repeat(pathname.split('/').length - 2)
   return html.replaceAll('"/console/assets/', `"${up}console/assets/`)
 }
 
-// Made at the first request, because most starts are of processes that show no console.
+// Builds the assets at the first request, because most processes never serve the console.
 function assetRoute(app: FastifyInstance, questionsScript: () => Promise<string>): void {
-  const assets = madeOnce(() => packedAssets(questionsScript))
+  const assets = memoizePromise(() => compressAssets(questionsScript))
   app.get<{ Params: { name: string } }>(
     '/console/assets/:name',
     { schema: { hide: true } },
     async (request, reply) => {
       const { name } = request.params
-      const packed = (await assets()).get(name)
-      if (!packed) throw new ApiError('request.not_found')
-      const { etag } = packed
+      const asset = (await assets()).get(name)
+      if (!asset) throw new ApiError('request.not_found')
+      const { etag } = asset
       reply.headers({ ...headers, 'cache-control': 'no-cache', vary: 'Accept-Encoding', etag })
-      reply.header('content-type', contentTypes[typeOf(name)])
-      return sendPacked(request, reply, packed)
+      reply.header('content-type', contentTypes[fileTypeOf(name)])
+      return sendCompressed(request, reply, asset)
     },
   )
 }
 
-function typeOf(name: string): FileType {
+function fileTypeOf(name: string): FileType {
   if (name.endsWith('.css')) return 'css'
   return name.endsWith('.svg') ? 'svg' : 'js'
 }
 
-async function packedAssets(questionsScript: () => Promise<string>): Promise<Map<string, Packed>> {
+async function compressAssets(
+  questionsScript: () => Promise<string>,
+): Promise<Map<string, CompressedFile>> {
   const [pages, text] = await Promise.all([buildPages(), questionsScript()])
   const assets = [...pages, { name: 'questions.js', text }]
   return new Map(
-    await Promise.all(assets.map(async ({ name, text }) => [name, await pack(text)] as const)),
+    await Promise.all(assets.map(async ({ name, text }) => [name, await compress(text)] as const)),
   )
 }

@@ -2,7 +2,7 @@ import { stringifySetCookie } from 'cookie'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Auth } from '../../infra/access/auth.ts'
-import { overBudget } from '../../infra/access/budget.ts'
+import { rateLimitError } from '../../infra/access/budget.ts'
 import { sourceOf } from '../../infra/access/source.ts'
 import { endpoint } from '../../infra/http/endpoint.ts'
 import { single } from '../../infra/http/schemas.ts'
@@ -11,30 +11,30 @@ import {
   cookieOf,
   createConsoleAuth,
   createLookups,
-  loggedIn,
+  requireLogin,
 } from './auth.ts'
 import {
-  consoleSessionOf,
+  authenticateToken,
+  type ConsoleLogin,
   csrfTokenOf,
-  type LoggedIn,
   logInByCode,
   logInByKey,
 } from './commands.ts'
-import { longestMs } from './decide.ts'
+import { maxSessionMs } from './decide.ts'
 import { type EngineOptions, engineRoutes } from './engines.ts'
 import { pageRoutes } from './page-routes.ts'
 import { consoleSessionJson, consoleSessionSchema, loginBody } from './schemas.ts'
-import { changes, checkSameOrigin, siteOf } from './site.ts'
-import { endAllLike, endSession } from './store.ts'
+import { checkSameOrigin, isMutation, siteOf } from './site.ts'
+import { revokeAllForUser, revokeSession } from './store.ts'
 
 export interface ConsoleOptions extends Omit<EngineOptions, 'lookups'> {
-  /** The module that answers questions about an engine. */
+  /** Source of the module that answers questions about a browser engine. */
   questionsScript: () => Promise<string>
-  /** Adds the routes of the REST API, here below `/console/api`. */
+  /** Adds the REST API routes; they are mounted below `/console/api`. */
   addRest: (app: FastifyInstance, auth: Auth) => void
 }
 
-/** The console at `/console`, and what it calls below `/console/api`. Nothing of it is in the description of the API. */
+/** Serves the console at `/console` and its API below `/console/api`. The OpenAPI document leaves both out. */
 export async function consoleRoutes(
   app: FastifyInstance,
   { addRest, questionsScript, ...rest }: ConsoleOptions,
@@ -48,12 +48,12 @@ export async function consoleRoutes(
       api.addHook('onRequest', async (request, reply) => {
         reply.header('cache-control', 'no-store')
         const site = siteOf(request, options.publicUrl)
-        if (changes(request)) checkSameOrigin(site, request)
+        if (isMutation(request)) checkSameOrigin(site, request)
       })
       loginRoute(api, options)
       sessionRoute(api, options)
-      logoutRoute(api, options, { path: '/logout', end: endSession })
-      logoutRoute(api, options, { path: '/logout-everywhere', end: endAllLike })
+      logoutRoute(api, options, { path: '/logout', revoke: revokeSession })
+      logoutRoute(api, options, { path: '/logout-everywhere', revoke: revokeAllForUser })
       engineRoutes(api, options)
       addRest(api, createConsoleAuth(options))
     },
@@ -63,11 +63,11 @@ export async function consoleRoutes(
 }
 
 const tooManyLogins = 'Too many sign-in attempts from your network. Try again in a few seconds.'
-const described = { auth: [], tag: 'Console', answers: { 200: single(consoleSessionSchema) } }
+const routeDefaults = { auth: [], tag: 'Console', answers: { 200: single(consoleSessionSchema) } }
 
 function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
   endpoint(app, {
-    ...described,
+    ...routeDefaults,
     route: 'POST /login',
     operationId: 'logInToConsole',
     summary: 'Begin a console session by the code of a link, or a secret key',
@@ -75,37 +75,40 @@ function loginRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
     async run(request, { reply }) {
       const { code, secret_key: key = '' } = request.body
       if (!options.lookups.logins.spend(sourceOf(request.ip)))
-        throw overBudget(1, { message: tooManyLogins })
-      const login = await options.lookups.guesses.run([], () =>
+        throw rateLimitError(1, { message: tooManyLogins })
+      const login = await options.lookups.lookupLimit.run([], () =>
         code === undefined ? logInByKey(options, key) : logInByCode(options, code),
       )
-      options.lookups.valid.set(login.token, true)
-      await endReplaced(request, options)
+      options.lookups.validTokens.set(login.token, true)
+      await revokePreviousSession(request, options)
       setCookie(reply, { ...login, options })
-      return answerOf(login, request, options)
+      return sessionResponse(login, request, options)
     },
   })
 }
 
-// The browser forgets the token of the session before, so that nobody could end it.
-async function endReplaced(request: FastifyRequest, options: ConsoleAuthOptions): Promise<void> {
+// The new cookie overwrites the old token, so nobody could sign out of the previous session any more.
+async function revokePreviousSession(
+  request: FastifyRequest,
+  options: ConsoleAuthOptions,
+): Promise<void> {
   const token = cookieOf(request, siteOf(request, options.publicUrl))
-  const replaced = token && (await consoleSessionOf(options, token).catch(() => undefined))
-  if (replaced) await endSession(options.pool, { id: replaced.id, now: options.clock() })
+  const previous = token && (await authenticateToken(options, token).catch(() => undefined))
+  if (previous) await revokeSession(options.pool, { id: previous.id, now: options.clock() })
 }
 
 function sessionRoute(app: FastifyInstance, options: ConsoleAuthOptions): void {
   endpoint(app, {
-    ...described,
+    ...routeDefaults,
     route: 'GET /session',
     operationId: 'getConsoleSession',
     summary: 'Who is logged in',
-    run: async (request) => answerOf(await loggedIn(request, options), request, options),
+    run: async (request) => sessionResponse(await requireLogin(request, options), request, options),
   })
 }
 
-function answerOf(
-  { token, session }: LoggedIn,
+function sessionResponse(
+  { token, session }: ConsoleLogin,
   request: FastifyRequest,
   options: ConsoleAuthOptions,
 ) {
@@ -116,23 +119,23 @@ function answerOf(
 
 interface Logout {
   path: '/logout' | '/logout-everywhere'
-  end: typeof endSession
+  revoke: typeof revokeSession
 }
 
 function logoutRoute(
   app: FastifyInstance,
   options: ConsoleAuthOptions,
-  { path, end }: Logout,
+  { path, revoke }: Logout,
 ): void {
   endpoint(app, {
-    ...described,
+    ...routeDefaults,
     route: `POST ${path}`,
     operationId: `leaveConsole${path}`,
     summary: 'End this session, or all of this person',
     answers: { 200: single(z.null()) },
     async run(request, { reply }) {
-      const { session } = await loggedIn(request, options)
-      await end(options.pool, { id: session.id, now: options.clock() })
+      const { session } = await requireLogin(request, options)
+      await revoke(options.pool, { id: session.id, now: options.clock() })
       setCookie(reply, { token: '', options })
       return { data: null }
     },
@@ -144,7 +147,7 @@ function setCookie(
   { token, options }: { token: string; options: ConsoleAuthOptions },
 ): void {
   const { name, secure } = siteOf(reply.request, options.publicUrl).cookie
-  const maxAge = token === '' ? 0 : longestMs / 1000
+  const maxAge = token === '' ? 0 : maxSessionMs / 1000
   const attributes = { path: '/', httpOnly: true, secure, sameSite: 'lax', maxAge } as const
   reply.header('set-cookie', stringifySetCookie({ name, value: token, ...attributes }))
 }

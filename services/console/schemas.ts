@@ -3,10 +3,10 @@ import { engineFamilies } from '../../infra/challenges/challenges.ts'
 import { timestamp } from '../../infra/http/schemas.ts'
 import { type ConsoleSession, expiresAt, roleNames, scopesOf } from './decide.ts'
 
-const pasted = z.string().min(1).max(100).optional()
+const credential = z.string().min(1).max(100).optional()
 
 export const loginBody = z
-  .strictObject({ code: pasted, secret_key: pasted })
+  .strictObject({ code: credential, secret_key: credential })
   .refine(({ code, secret_key }) => (code === undefined) !== (secret_key === undefined), {
     error: 'either code or secret_key',
     path: ['code'],

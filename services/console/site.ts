@@ -4,29 +4,30 @@ import { isLocalhost } from '../../infra/safe-http/addresses.ts'
 import { consoleRefusal } from './decide.ts'
 
 export interface Site {
-  /** As browsers send it in `Origin`. */
+  /** Origin as browsers send it in the `Origin` header. */
   origin: string
   cookie: { name: string; secure: boolean }
 }
 
-/** What `FastifyRequest` says by the rules for trusted proxies. */
-type Addressed = Pick<FastifyRequest, 'protocol' | 'host'>
+/** Scheme and host of a request, after Fastify has applied the trusted-proxy rules. */
+type RequestAddress = Pick<FastifyRequest, 'protocol' | 'host'>
 
 /**
- * The site that the browser sees, and the session's cookie there. PUBLIC_URL says that it is HTTPS where a proxy that is
- * not trusted ends TLS: a browser for which that is not so drops the cookie. 403 for plain HTTP elsewhere than on this
- * machine, because whoever is in between could take the session.
+ * Returns the origin that the browser sees, and its session cookie. An https PUBLIC_URL also counts when an untrusted
+ * proxy terminates TLS: over plain HTTP, the browser would drop the Secure cookie. 403 for plain HTTP except on
+ * localhost, because anybody on the network could steal the session.
  */
-export function siteOf({ protocol, host }: Addressed, publicUrl: string): Site {
-  const known = new URL(publicUrl)
-  const seen = URL.parse(`${protocol}://${host}`)
-  const site = known.protocol === 'https:' && host === known.host ? known : seen
+export function siteOf({ protocol, host }: RequestAddress, publicUrl: string): Site {
+  const publicSite = new URL(publicUrl)
+  const requestSite = URL.parse(`${protocol}://${host}`)
+  const site =
+    publicSite.protocol === 'https:' && host === publicSite.host ? publicSite : requestSite
   if (site?.protocol === 'https:')
     return { origin: site.origin, cookie: { name: '__Host-tidegate_console', secure: true } }
   if (site && isThisMachine(site.hostname))
     return { origin: site.origin, cookie: { name: 'tidegate_console', secure: false } }
   throw consoleRefusal(
-    'The console needs HTTPS, except on this machine itself: set PUBLIC_URL to an https address, or let a proxy of TRUSTED_PROXIES say so, or open it at http://127.0.0.1.',
+    'The console needs HTTPS, except on localhost: set PUBLIC_URL to an https URL, let a proxy in TRUSTED_PROXIES report HTTPS, or open http://127.0.0.1.',
   )
 }
 
@@ -34,17 +35,17 @@ function isThisMachine(hostname: string): boolean {
   return isLocalhost(hostname) || isLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
-const reading = ['GET', 'HEAD']
+const safeMethods = ['GET', 'HEAD']
 
-export const changes = ({ method }: Pick<FastifyRequest, 'method'>): boolean =>
-  !reading.includes(method)
+export const isMutation = ({ method }: Pick<FastifyRequest, 'method'>): boolean =>
+  !safeMethods.includes(method)
 
-/** 403 for what another page sends. Browsers name the page's origin with every request that is no GET or HEAD. */
+/** Throws 403 for a request from another origin. Browsers send `Origin` with every request except GET and HEAD. */
 export function checkSameOrigin(
   { origin }: Site,
   { headers }: Pick<FastifyRequest, 'headers'>,
 ): void {
   const fetchSite = headers['sec-fetch-site']
   if (headers.origin === origin && (fetchSite === undefined || fetchSite === 'same-origin')) return
-  throw consoleRefusal('The request came from another origin than the console itself.')
+  throw consoleRefusal('The request came from an origin other than the console.')
 }

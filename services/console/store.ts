@@ -9,15 +9,16 @@ import type { Environment } from '../../schemas/events.ts'
 import {
   type ConsoleRole,
   type ConsoleSession,
-  codeDeletedAfterMs,
-  deletedAfterMs,
-  touchMs,
+  codeRetentionMs,
+  sessionRetentionMs,
+  touchIntervalMs,
 } from './decide.ts'
 
-// Outside the log, because a name has to go and a session has to end without a trace of its token. What is lost of it is
-// made again by logging in. Tokens and codes are stored hashed; a session has either a role or a key.
+// Console sessions and login codes. They are not event-sourced, so that names can be deleted and no token ends up on
+// the log; if they are lost, people sign in again. Tokens and codes are stored hashed. A session has either a role or a
+// key.
 
-const who = {
+const holder = {
   organization_id: column.id<OrganizationId>(),
   name: column.text(),
   environments: column.textArray(),
@@ -28,7 +29,7 @@ const sessions = table(
   {
     id: primaryKey(column.id<ConsoleSessionId>()),
     token_hash: constrained(column.id(), 'unique'),
-    ...who,
+    ...holder,
     role: nullable(column.text<ConsoleRole>()),
     key_id: nullable(column.id()),
     created_at: column.bigint(),
@@ -40,7 +41,7 @@ const sessions = table(
 
 const codes = table('tidegate.console_codes', {
   code_hash: primaryKey(column.id()),
-  ...who,
+  ...holder,
   role: column.text<ConsoleRole>(),
   expires_at: column.bigint(),
   used_at: nullable(column.bigint()),
@@ -77,7 +78,7 @@ export interface NewSession {
 }
 
 /** Returns false for a code that is unknown, used or expired. Of two requests with one code, one begins a session. */
-export async function storeSessionOfCode(
+export async function redeemCode(
   db: Db,
   { hashes, id, tokenHash, now }: NewSession & { hashes: string[] },
 ): Promise<boolean> {
@@ -91,8 +92,11 @@ export async function storeSessionOfCode(
   return rowCount === 1
 }
 
-/** Returns why a code begins no session. */
-export async function findCode(db: Db, hashes: string[]): Promise<'unknown' | 'used' | 'expired'> {
+/** Returns why a code cannot be redeemed. */
+export async function findCodeProblem(
+  db: Db,
+  hashes: string[],
+): Promise<'unknown' | 'used' | 'expired'> {
   const { rows } = await db.query<{ is_used: boolean }>(
     'select used_at is not null as is_used from tidegate.console_codes where code_hash = any($1)',
     [hashes],
@@ -101,8 +105,8 @@ export async function findCode(db: Db, hashes: string[]): Promise<'unknown' | 'u
   return rows[0].is_used ? 'used' : 'expired'
 }
 
-/** Of a secret key: its name and environment are the session's. */
-export async function storeSessionOfKey(
+/** Stores a session of a secret key, with the key's name and environment. */
+export async function storeKeySession(
   db: Db,
   { keyId, id, tokenHash, now }: NewSession & { keyId: string },
 ): Promise<void> {
@@ -114,7 +118,7 @@ export async function storeSessionOfKey(
   )
 }
 
-interface FoundRow {
+interface SessionRow {
   id: ConsoleSessionId
   name: string
   environments: Environment[]
@@ -132,12 +136,15 @@ interface FoundRow {
   capabilities: string[]
 }
 
-/** With what the read model says now of its organization and its key, so that nothing has to be told that these changed. */
+/**
+ * Returns the session with the current state of its organization and key, so that a change of these needs no
+ * notification.
+ */
 export async function findConsoleSession(
   db: Db,
   tokenHashes: string[],
 ): Promise<ConsoleSession | undefined> {
-  const { rows } = await db.query<FoundRow>({
+  const { rows } = await db.query<SessionRow>({
     name: 'console-session',
     text: `select ${sessions.selectWithout('s', 'token_hash')}, ${organizations.select('o', 'capabilities')},
         o.name as organization_name, o.status as organization_status, k.status as key_status,
@@ -149,7 +156,7 @@ export async function findConsoleSession(
   return rows[0] && sessionOf(rows[0])
 }
 
-function sessionOf(row: FoundRow): ConsoleSession {
+function sessionOf(row: SessionRow): ConsoleSession {
   const { id, name, environments } = row
   return {
     id,
@@ -181,29 +188,38 @@ export async function touchSession(
 ): Promise<void> {
   await db.query(
     'update tidegate.console_sessions set last_used_at = $2 where id = $1 and last_used_at <= $2::bigint - $3',
-    [id, now, touchMs],
+    [id, now, touchIntervalMs],
   )
 }
 
-export async function endSession(db: Db, { id, now }: { id: string; now: number }): Promise<void> {
+export async function revokeSession(
+  db: Db,
+  { id, now }: { id: string; now: number },
+): Promise<void> {
   await db.query(
     'update tidegate.console_sessions set ended_at = $2 where id = $1 and ended_at is null',
     [id, now],
   )
 }
 
-/** Ends what has the key of the session, or the name and organization of its links. */
-export async function endAllLike(db: Db, { id, now }: { id: string; now: number }): Promise<void> {
+/** Revokes all sessions of the same key, or of the same person (name and organization). */
+export async function revokeAllForUser(
+  db: Db,
+  { id, now }: { id: string; now: number },
+): Promise<void> {
   await db.query(
-    `update tidegate.console_sessions s set ended_at = $2 from tidegate.console_sessions mine
-     where mine.id = $1 and s.ended_at is null and s.organization_id = mine.organization_id
-       and s.key_id is not distinct from mine.key_id and (s.key_id is not null or s.name = mine.name)`,
+    `update tidegate.console_sessions s set ended_at = $2 from tidegate.console_sessions caller
+     where caller.id = $1 and s.ended_at is null and s.organization_id = caller.organization_id
+       and s.key_id is not distinct from caller.key_id and (s.key_id is not null or s.name = caller.name)`,
     [id, now],
   )
 }
 
-/** Ends for good what may not go on, also where its organization is active again later. */
-export async function endStranded(db: Db, now: number): Promise<void> {
+/**
+ * Revokes sessions whose organization is inactive or whose key is revoked. They stay revoked if the organization is
+ * reactivated.
+ */
+export async function revokeOrphaned(db: Db, now: number): Promise<void> {
   await db.query(
     `update tidegate.console_sessions s set ended_at = $1 where ended_at is null and (
        not exists (select from read.organizations o
@@ -214,17 +230,20 @@ export async function endStranded(db: Db, now: number): Promise<void> {
   )
 }
 
-const purgeAtOnce = 1000
+const maxPurged = 1000
 
-/** Deletes codes a day after they ended, and at most 1000 old sessions, whose number it returns. */
+/**
+ * Deletes codes a day after they were used or expired, and up to 1000 old sessions. Returns the number of deleted
+ * sessions.
+ */
 export async function purgeConsole(db: Db, now: number): Promise<number> {
   const ended = 'coalesce(used_at, expires_at) <= $1::bigint - $2'
-  await db.query(`delete from tidegate.console_codes where ${ended}`, [now, codeDeletedAfterMs])
+  await db.query(`delete from tidegate.console_codes where ${ended}`, [now, codeRetentionMs])
   const { rows } = await db.query<{ id: ConsoleSessionId }>(
     `delete from tidegate.console_sessions where id in (
        select id from tidegate.console_sessions where created_at <= $1::bigint - $2
        order by created_at limit $3 for update skip locked) returning id`,
-    [now, deletedAfterMs, purgeAtOnce],
+    [now, sessionRetentionMs, maxPurged],
   )
   const buckets = rows.map(({ id }) => bucketIdOf(id, 'person'))
   if (buckets.length > 0)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { etagOf, madeOnce, madeOnceRoute, matchesEtag } from '../../infra/http/pages.ts'
+import { cachedFileRoute, etagOf, matchesEtag, memoizePromise } from '../../infra/http/pages.ts'
 import { escapeHtml } from '../../infra/text.ts'
 import { docsPage } from './docs/layout.ts'
 import { docsSectionsOf, type Library } from './docs/library.ts'
@@ -35,13 +35,19 @@ const pythonFile = 'tidegate_server.py'
 export interface PackageParts {
   source: PackageSource
   library: Library
-  /** URL under which clients reach the server. */
+  /** Base URL at which clients reach the server. */
   publicUrl: string
 }
 
-/** `/sdk/server.tgz`, `browser.tgz` and `tidegate.tgz`, which npm installs, the module for Python, and `/sdk`, which lists them. */
+/**
+ * Serves the npm packages (`/sdk/server.tgz`, `browser.tgz`, `tidegate.tgz`), the Python module, and `/sdk`, which
+ * lists them.
+ */
 export function packageRoutes(app: FastifyInstance, { source, library, publicUrl }: PackageParts) {
-  const rows = packages.map((one) => ({ ...one, bytes: madeOnce(() => source(one.name)) }))
+  const rows = packages.map((entry) => ({
+    ...entry,
+    bytes: memoizePromise(() => source(entry.name)),
+  }))
   for (const { name, bytes } of rows)
     app.get(`/sdk/${name}.tgz`, { schema: { hide: true } }, async ({ headers }, reply) => {
       const body = await bytes()
@@ -51,7 +57,7 @@ export function packageRoutes(app: FastifyInstance, { source, library, publicUrl
       return reply.type('application/gzip').send(body)
     })
   const python = () => readFile(path.join(import.meta.dirname, 'server-sdk/python', pythonFile))
-  madeOnceRoute(app, { url: `/sdk/${pythonFile}`, type: 'text', make: python }, plainHeaders)
+  cachedFileRoute(app, { url: `/sdk/${pythonFile}`, type: 'text', make: python }, plainHeaders)
   const make = async () => {
     const parts = await Promise.all(
       rows.map(async ({ name, title, about, bytes }) => {
@@ -68,5 +74,5 @@ export function packageRoutes(app: FastifyInstance, { source, library, publicUrl
     const sections = docsSectionsOf(library)
     return Buffer.from(docsPage({ title: 'Packages', html, headings: [], sections, up: '' }))
   }
-  madeOnceRoute(app, { url: '/sdk', type: 'html', make }, docsHeaders)
+  cachedFileRoute(app, { url: '/sdk', type: 'html', make }, docsHeaders)
 }

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { type FileType, fileRoute, madeOnceRoute, pageHeaders } from '../../infra/http/pages.ts'
+import { cachedFileRoute, type FileType, fileRoute, pageHeaders } from '../../infra/http/pages.ts'
 import { siteHeader, siteHeaderStyle } from '../../infra/http/site-header.ts'
 import { tokenStyle } from '../../infra/http/theme.ts'
 import type { Random } from '../../infra/ids.ts'
 import { type Demo, demoApiRoutes } from './demo-api.ts'
-import { type Library, readLibraryFile, rendered } from './docs/library.ts'
+import { type Library, readLibraryFile, renderLibraryPage } from './docs/library.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { type PackageParts, packageRoutes } from './packages.ts'
 import { bundleSdk, sdkRoute } from './sdk-route.ts'
@@ -20,8 +20,8 @@ interface WebParts {
 }
 
 /**
- * The browser SDK at /t.js, the start page, the docs, and the demo with its own small back end. `demo` is absent on a
- * server without a development organization, and `packages` where they are not served.
+ * Serves the browser SDK at /t.js, the start page, the docs, and the demo with its small back end. `demo` is absent
+ * without a development organization, `packages` if they are not served.
  */
 export async function webRoutes(
   app: FastifyInstance,
@@ -46,7 +46,7 @@ const headers = pageHeaders({
   caching: 'no-cache',
 })
 
-// Files of `pages/`, by the path that they are served at.
+// Files of `pages/` by URL path.
 const startPage = {
   '/': 'start.html',
   '/assets/site.css': 'site.css',
@@ -73,11 +73,11 @@ async function pageRoutes(
     })
   for (const [url, file] of Object.entries(files)) {
     const type = path.extname(file).slice(1) as FileType
-    const own = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
+    const content = await readFile(path.join(import.meta.dirname, 'pages', file), 'utf8')
     const text =
       file === 'site.css'
-        ? tokenStyle + siteHeaderStyle + own
-        : own
+        ? tokenStyle + siteHeaderStyle + content
+        : content
             .replace('{{header}}', () => header(file))
             .replace('{{quickstart}}', () => quickstartHtml(library))
     const body = publishableKey
@@ -86,15 +86,18 @@ async function pageRoutes(
     fileRoute(app, { url, type, body }, headers)
   }
   const picture = () => readLibraryFile('docs/result.png')
-  madeOnceRoute(app, { url: '/assets/result.png', type: 'png', make: picture }, headers)
+  cachedFileRoute(app, { url: '/assets/result.png', type: 'png', make: picture }, headers)
 }
 
-// The page's own title is that of the home page.
+// The home page has its own title.
 function quickstartHtml(library: Library): string {
-  return rendered(library, 'docs/guide/quickstart.md', '').html.replace(/^<h1.*?<\/h1>/s, '')
+  return renderLibraryPage(library, 'docs/guide/quickstart.md', '').html.replace(
+    /^<h1.*?<\/h1>/s,
+    '',
+  )
 }
 
-// Elsewhere the console may be on a port of its own, inside.
+// In production the console may be on an internal port, so links to it are removed.
 function withoutDemo(text: string): string {
   return text.replace(/^.*href="\/(?:demo|console)".*\n/gm, '')
 }

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { etagOf, type Packed, sendPacked } from '../../infra/http/pages.ts'
+import { type CompressedFile, etagOf, sendCompressed } from '../../infra/http/pages.ts'
 import { buildSdk } from './build-sdk.ts'
 
 const schema = {
@@ -11,8 +11,8 @@ const schema = {
   response: { 200: { content: { 'text/javascript': { schema: z.string() } } }, 304: z.null() },
 }
 
-/** GET /t.js: a module script that any site may load; five minutes fresh, then requested again by ETag. */
-export function sdkRoute(app: FastifyInstance, sdk: Packed): void {
+/** Serves GET /t.js, a module script that any site may load. It is fresh for five minutes, then revalidated by ETag. */
+export function sdkRoute(app: FastifyInstance, sdk: CompressedFile): void {
   const headers = {
     'content-type': 'text/javascript; charset=utf-8',
     'cache-control': 'public, max-age=300, stale-while-revalidate=86400',
@@ -24,14 +24,14 @@ export function sdkRoute(app: FastifyInstance, sdk: Packed): void {
   }
   app.get('/t.js', { schema }, async (request, reply) => {
     reply.headers(headers)
-    return sendPacked(request, reply, sdk)
+    return sendCompressed(request, reply, sdk)
   })
 }
 
 export const maxGzipBytes = 45 * 1024
 
-/** The browser SDK in both forms. Throws when it has grown over `maxGzipBytes`. */
-export async function bundleSdk(): Promise<Packed> {
+/** Bundles and compresses the browser SDK. Throws if it exceeds `maxGzipBytes`. */
+export async function bundleSdk(): Promise<CompressedFile> {
   const plain = Buffer.from(await buildSdk())
   const gzipped = gzipSync(plain, { level: 9 })
   if (gzipped.length > maxGzipBytes)

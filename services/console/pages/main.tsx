@@ -3,24 +3,24 @@ import { useEffect } from 'preact/hooks'
 import '../../../infra/http/tokens.css'
 import './console.css'
 import type { LoggedInPerson } from '../schemas.ts'
-import { arrive, followLoginLinks, Login } from './login/login.tsx'
+import { initLogin, Login, reloadOnLoginLink } from './login/login.tsx'
 import { OverviewPage } from './overview/overview.tsx'
 import { SessionPage } from './session/session.tsx'
 import { SessionsPage } from './sessions/sessions.tsx'
 import { SettingsPage } from './settings/settings.tsx'
-import { followLinks, hrefOf, type PageAddress, place } from './shared/address.ts'
+import { currentPage, hrefOf, interceptLinks, type PageAddress } from './shared/address.ts'
 import { person } from './shared/person.ts'
-import { followTime } from './shared/span.ts'
-import { showAllText, visible } from './shared/visible.ts'
+import { startMinuteTicker } from './shared/span.ts'
+import { escapeAllText, escapeInvisible } from './shared/visible.ts'
 import { Shell } from './shell/shell.tsx'
 import { VisitorPage } from './visitors/visitor.tsx'
 import { VisitorsPage } from './visitors/visitors.tsx'
 import { WebhooksPage } from './webhooks/webhooks.tsx'
 
 function Console() {
-  const here = place.value
+  const here = currentPage.value
   useEffect(() => {
-    document.title = here ? `${visible(here.id ?? here.page)} · Tidegate` : 'Tidegate'
+    document.title = here ? `${escapeInvisible(here.id ?? here.page)} · Tidegate` : 'Tidegate'
   }, [here])
   if (person.value === undefined) return <p class="waiting">Loading …</p>
   if (person.value === null) return <Login />
@@ -29,7 +29,7 @@ function Console() {
 
 function contentOf(here: PageAddress | null, { environments }: LoggedInPerson) {
   if (!here) return <NoPage />
-  if (!environments.includes(here.environment)) return <NotGiven environment={here.environment} />
+  if (!environments.includes(here.environment)) return <NoAccess environment={here.environment} />
   return <Fragment key={here.environment}>{pageOf(here)}</Fragment>
 }
 
@@ -55,7 +55,7 @@ function pageOf(here: PageAddress) {
 function NoPage() {
   return (
     <section class="note">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p>
         <a href={hrefOf({ page: 'overview' })}>Go to the overview</a>
       </p>
@@ -63,23 +63,23 @@ function NoPage() {
   )
 }
 
-function NotGiven({ environment }: { environment: string }) {
-  const [other] = person.value?.environments ?? []
+function NoAccess({ environment }: { environment: string }) {
+  const [fallback] = person.value?.environments ?? []
   return (
     <section class="note">
-      <h1>Your session was not given the environment {environment}</h1>
-      {other && (
+      <h1>Your session has no access to the environment {environment}</h1>
+      {fallback && (
         <p>
-          <a href={hrefOf({ environment: other, page: 'overview' })}>Go to {other}</a>
+          <a href={hrefOf({ environment: fallback, page: 'overview' })}>Go to {fallback}</a>
         </p>
       )}
     </section>
   )
 }
 
-followLinks()
-followLoginLinks()
-followTime()
-showAllText()
+interceptLinks()
+reloadOnLoginLink()
+startMinuteTicker()
+escapeAllText()
 render(<Console />, document.body)
-await arrive()
+await initLogin()

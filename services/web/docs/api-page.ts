@@ -9,15 +9,15 @@ import { renderPage } from './markdown.ts'
 
 export type Examples = Record<string, Example>
 
-interface Place {
+interface PageContext {
   document: ReferenceDocument
   examples: Examples
   /** Relative path from the page to the root, such as `../../`. */
   up: string
 }
 
-/** The overview: what the API has in common, and a list of all operations. */
-export function overviewHtml({ document, up }: Omit<Place, 'examples'>): string {
+/** Renders the overview: conventions of the API and a list of all operations. */
+export function overviewHtml({ document, up }: Omit<PageContext, 'examples'>): string {
   const { html } = renderPage(document.overview, {
     file: 'docs/api.md',
     isPage: () => false,
@@ -27,7 +27,7 @@ export function overviewHtml({ document, up }: Omit<Place, 'examples'>): string 
     (section) =>
       `<h2 id="${section.slug}"><a href="${up}docs/api/${section.slug}">${escapeHtml(section.title)}</a></h2><p>${inlineHtml(section.description)}</p><ul class="operations">${section.operations.map((operation) => `<li>${linkHtml(operation, section, up)}</li>`).join('')}</ul>`,
   )
-  return shell('API reference', {
+  return apiPageHtml('API reference', {
     document,
     up,
     current: undefined,
@@ -35,14 +35,14 @@ export function overviewHtml({ document, up }: Omit<Place, 'examples'>): string 
   })
 }
 
-/** The operations of one tag, each with its members and examples beside each other. */
-export function sectionHtml(tag: string, { document, examples, up }: Place): string {
+/** Renders the operations of a tag, with members and examples side by side. */
+export function sectionHtml(tag: string, { document, examples, up }: PageContext): string {
   const section = document.sections.find(({ title }) => title === tag)
   if (!section) throw new Error(`no operation has the tag ${tag}`)
   const operations = section.operations.map((operation) =>
     operationHtml(operation, { document, example: examples[operation.operationId], up }),
   )
-  return shell(section.title, {
+  return apiPageHtml(section.title, {
     document,
     up,
     current: section,
@@ -50,7 +50,7 @@ export function sectionHtml(tag: string, { document, examples, up }: Place): str
   })
 }
 
-/** Returns an entry of the search for each operation. */
+/** Returns a search entry for each operation. */
 export function apiSearchEntries({ sections }: ReferenceDocument): SearchEntry[] {
   return sections.flatMap(({ slug, operations }) =>
     operations.map(({ operationId, summary, method, path, description = '' }) => ({
@@ -62,14 +62,14 @@ export function apiSearchEntries({ sections }: ReferenceDocument): SearchEntry[]
   )
 }
 
-interface Shell {
+interface ApiPageParts {
   document: ReferenceDocument
   up: string
   current: ApiSection | undefined
   main: string
 }
 
-function shell(title: string, { document, up, current, main }: Shell): string {
+function apiPageHtml(title: string, { document, up, current, main }: ApiPageParts): string {
   return documentHtml({
     title,
     up,
@@ -80,7 +80,7 @@ function shell(title: string, { document, up, current, main }: Shell): string {
 
 function navigation(
   sections: ApiSection[],
-  { up, current }: Pick<Shell, 'up' | 'current'>,
+  { up, current }: Pick<ApiPageParts, 'up' | 'current'>,
 ): string {
   const overview = current ? '' : ' aria-current="page"'
   const items = withOperations(sections).map((section) => {
@@ -94,7 +94,7 @@ function navigation(
   return `<p>API reference</p><ul><li><a href="${up}docs/api"${overview}>Overview</a></li>${items.join('')}<li><a href="${up}docs/errors">Errors</a></li><li><a href="${up}openapi.json">OpenAPI document</a></li></ul>`
 }
 
-/** A process serves, and describes, only the operations of its roles. */
+/** Drops empty sections: a process describes only the operations of its roles. */
 const withOperations = (sections: ApiSection[]): ApiSection[] =>
   sections.filter(({ operations }) => operations.length > 0)
 
@@ -106,15 +106,15 @@ function linkHtml(operation: Operation, { slug }: ApiSection, up: string): strin
 const lineHtml = ({ method, path }: Operation): string =>
   `<span class="line"><b class="method ${method.toLowerCase()}">${method}</b> <code>${escapeHtml(path)}</code></span>`
 
-interface Shown {
+interface OperationContext {
   document: ReferenceDocument
   example: Example | undefined
   up: string
 }
 
-function operationHtml(operation: Operation, { document, example, up }: Shown): string {
+function operationHtml(operation: Operation, { document, example, up }: OperationContext): string {
   const { operationId, summary, description } = operation
-  const about = [
+  const parts = [
     `<h2 id="${operationId}">${escapeHtml(summary)} <a class="anchor" href="#${operationId}" aria-label="Link to this part">#</a></h2>`,
     lineHtml(operation),
     description ? `<p>${inlineHtml(description)}</p>` : '',
@@ -124,7 +124,7 @@ function operationHtml(operation: Operation, { document, example, up }: Shown): 
     responsesHtml(operation, { document, up }),
   ]
   const samples = example ? samplesHtml(operation, { document, example }) : ''
-  return `<section class="operation"><div>${about.join('')}</div><div class="samples">${samples}</div></section>`
+  return `<section class="operation"><div>${parts.join('')}</div><div class="samples">${samples}</div></section>`
 }
 
 const access: Record<string, string> = {
@@ -136,7 +136,7 @@ const access: Record<string, string> = {
 
 function accessHtml(operation: Operation): string {
   if (operation.isWebhook) return ''
-  const [scheme] = operation.security.flatMap((one) => Object.keys(one))
+  const [scheme] = operation.security.flatMap((requirement) => Object.keys(requirement))
   if (scheme === undefined) return '<p class="access">No key needed</p>'
   const scope = operation['x-required-scope']
   return `<p class="access">${access[scope ? 'secretKey' : scheme] ?? scheme}${scope ? `, scope <code>${scope}</code>` : ''}</p>`
@@ -167,12 +167,12 @@ function bodyHtml({ requestBody }: Operation, { schemas }: ReferenceDocument): s
 
 function responsesHtml(
   { responses }: Operation,
-  { document, up }: Pick<Shown, 'document' | 'up'>,
+  { document, up }: Pick<OperationContext, 'document' | 'up'>,
 ): string {
-  const all = Object.entries(responses)
-  const successes = all.filter(([status]) => Number(status) < 300)
-  const failures = all.filter(([status]) => Number(status) >= 400)
-  const shown = successes.map(([status, { content }]) => {
+  const entries = Object.entries(responses)
+  const successes = entries.filter(([status]) => Number(status) < 300)
+  const failures = entries.filter(([status]) => Number(status) >= 400)
+  const successSections = successes.map(([status, { content }]) => {
     const [[type, { schema = {} }] = ['', {}]] = Object.entries(content ?? {})
     const members = membersHtml(schema, document.schemas)
     return `<h3>Response ${status}${type ? ` <small>${escapeHtml(type)}</small>` : ''}</h3>${members}`
@@ -190,12 +190,12 @@ function responsesHtml(
     errors.length > 0
       ? `<details><summary>Errors</summary><dl>${errors.join('')}</dl></details>`
       : ''
-  return shown.join('') + list
+  return successSections.join('') + list
 }
 
 function samplesHtml(
   operation: Operation,
-  { document, example }: Pick<Shown, 'document'> & { example: Example },
+  { document, example }: Pick<OperationContext, 'document'> & { example: Example },
 ): string {
   const { curl, typescript, python } = samplesOf({
     operation,

@@ -40,7 +40,7 @@ export function samplesOf(call: Call): Samples {
 }
 
 function tokenName({ security }: Operation): string | undefined {
-  const [scheme] = security.flatMap((one) => Object.keys(one))
+  const [scheme] = security.flatMap((requirement) => Object.keys(requirement))
   return scheme === undefined ? undefined : tokenNames[scheme]
 }
 
@@ -194,7 +194,7 @@ function pythonValue(value: unknown, depth: number): string {
   if (value === null) return 'None'
   if (typeof value === 'boolean') return value ? 'True' : 'False'
   if (Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null))
-    return block(
+    return pythonBlock(
       '[',
       value.map((item) => pythonValue(item, depth + 1)),
       ']',
@@ -205,12 +205,12 @@ function pythonValue(value: unknown, depth: number): string {
     const members = Object.entries(value).map(
       ([name, member]) => `${JSON.stringify(name)}: ${pythonValue(member, depth + 1)}`,
     )
-    return block('{', members, '}', pad)
+    return pythonBlock('{', members, '}', pad)
   }
   return JSON.stringify(value)
 }
 
-function block(open: string, items: string[], close: string, pad: string): string {
+function pythonBlock(open: string, items: string[], close: string, pad: string): string {
   if (items.length === 0) return open + close
   return `${open}\n${items.map((item) => `${pad}    ${item},`).join('\n')}\n${pad}${close}`
 }

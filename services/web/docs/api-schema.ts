@@ -4,14 +4,14 @@ import type { Schema } from './api-document.ts'
 type Schemas = Record<string, Schema>
 
 /** Returns the members of an object as a list, with nested objects folded; empty for anything else. */
-export function membersHtml(schema: Schema, schemas: Schemas, above: string[] = []): string {
+export function membersHtml(schema: Schema, schemas: Schemas, ancestors: string[] = []): string {
   const { properties = {}, required = [] } = objectIn(schema, schemas) ?? {}
   const names = Object.keys(properties)
   if (names.length === 0) return ''
   const items = names.map((name) => {
     const member = properties[name] ?? {}
     const optional = required.includes(name) ? '' : '<small>optional</small>'
-    return `<li><code>${escapeHtml(name)}</code> ${typeHtml(member, schemas)}${optional}${aboutHtml(member, schemas)}${nestedHtml(member, schemas, above)}</li>`
+    return `<li><code>${escapeHtml(name)}</code> ${typeHtml(member, schemas)}${optional}${aboutHtml(member, schemas)}${nestedHtml(member, schemas, ancestors)}</li>`
   })
   return `<ul class="members">${items.join('')}</ul>`
 }
@@ -30,11 +30,11 @@ export function aboutHtml(schema: Schema, schemas: Schemas): string {
 export const inlineHtml = (text: string): string =>
   escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 
-function nestedHtml(schema: Schema, schemas: Schemas, above: string[]): string {
+function nestedHtml(schema: Schema, schemas: Schemas, ancestors: string[]): string {
   const name = refIn(schema, schemas)
   // A schema may contain itself.
-  if (name !== undefined && above.includes(name)) return ''
-  const inner = membersHtml(schema, schemas, name === undefined ? above : [...above, name])
+  if (name !== undefined && ancestors.includes(name)) return ''
+  const inner = membersHtml(schema, schemas, name === undefined ? ancestors : [...ancestors, name])
   return inner && `<details><summary>Members</summary>${inner}</details>`
 }
 
@@ -46,23 +46,23 @@ function resolve(schema: Schema, schemas: Schemas): Schema {
 /** Returns the alternatives of a schema without null. */
 function alternatives(schema: Schema, schemas: Schemas): Schema[] {
   const { anyOf, oneOf } = resolve(schema, schemas)
-  const all = anyOf ?? oneOf
-  return all ? all.filter(({ type }) => type !== 'null') : [schema]
+  const options = anyOf ?? oneOf
+  return options ? options.filter(({ type }) => type !== 'null') : [schema]
 }
 
 /** Returns the object that a schema, its items or its only alternative describe. */
 function objectIn(schema: Schema, schemas: Schemas): Schema | undefined {
   const [only, ...others] = alternatives(schema, schemas)
   if (!only || others.length > 0) return undefined
-  const found = resolve(only, schemas)
-  if (found.items) return objectIn(found.items, schemas)
-  if (found.allOf) return merged(found.allOf.map((part) => resolve(part, schemas)))
-  if (found.properties) return found
-  const { additionalProperties: values } = found
+  const resolved = resolve(only, schemas)
+  if (resolved.items) return objectIn(resolved.items, schemas)
+  if (resolved.allOf) return mergeObjects(resolved.allOf.map((part) => resolve(part, schemas)))
+  if (resolved.properties) return resolved
+  const { additionalProperties: values } = resolved
   return typeof values === 'object' ? objectIn(values, schemas) : undefined
 }
 
-const merged = (parts: Schema[]): Schema => ({
+const mergeObjects = (parts: Schema[]): Schema => ({
   properties: Object.assign({}, ...parts.map(({ properties }) => properties)),
   required: parts.flatMap(({ required = [] }) => required),
 })
@@ -95,12 +95,12 @@ function plainType(schema: Schema, schemas: Schemas): string {
 }
 
 function boundsOf(schema: Schema): string[] {
-  const { format, minimum, maximum, maxLength, default: usual } = schema
+  const { format, minimum, maximum, maxLength, default: defaultValue } = schema
   return [
     ...(format ? [format] : []),
     ...rangeOf(minimum, maximum),
     ...(maxLength === undefined ? [] : [`at most ${maxLength} characters`]),
-    ...(usual === undefined ? [] : [`default ${JSON.stringify(usual)}`]),
+    ...(defaultValue === undefined ? [] : [`default ${JSON.stringify(defaultValue)}`]),
   ]
 }
 

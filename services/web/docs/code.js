@@ -1,4 +1,4 @@
-// A browser has no clipboard for pages that come over http from another machine.
+// Browsers offer no clipboard to plain HTTP pages, except on localhost.
 const canCopy = navigator.clipboard !== undefined
 
 for (const block of document.querySelectorAll('pre')) {
@@ -16,7 +16,7 @@ for (const block of document.querySelectorAll('pre')) {
   around.append(block, ...(canCopy ? [button] : []))
 }
 
-// A choice is kept for all lists on the page that have the tab, as people use one framework.
+// A choice applies to all tab lists of the page, because readers use one framework.
 for (const tabs of document.querySelectorAll('.tabs')) {
   const sections = [...tabs.querySelectorAll('section')]
   const list = document.createElement('div')

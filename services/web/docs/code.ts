@@ -12,12 +12,14 @@ import { escapeHtml } from '../../../infra/text.ts'
 
 const languages = { bash, ini, json, nginx, python, sql, typescript, xml, yaml }
 for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language)
-// HTML looks for the code of its scripts under this name.
+// The HTML grammar looks up embedded scripts as `javascript`.
 hljs.registerAliases(['javascript', 'js', 'jsx', 'ts', 'tsx'], { languageName: 'typescript' })
 hljs.registerAliases(['sh'], { languageName: 'bash' })
 hljs.registerAliases(['html'], { languageName: 'xml' })
 
-/** A block of code as HTML, with the classes of highlight.js where its language is known. It scrolls, so it takes the focus. */
+/**
+ * Renders a code block, highlighted if its language is known. It is focusable, so that it can be scrolled by keyboard.
+ */
 export function codeHtml(text: string, language = ''): string {
   const inner = hljs.getLanguage(language)
     ? hljs.highlight(text, { language }).value

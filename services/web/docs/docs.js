@@ -1,6 +1,6 @@
 const input = document.getElementById('search')
 const list = document.getElementById('found')
-const most = 12
+const maxResults = 12
 let entries
 
 input.addEventListener('focus', () => void load())
@@ -29,13 +29,13 @@ async function load() {
 async function show() {
   const { value } = input
   const words = value.toLowerCase().split(/\s+/).filter(Boolean)
-  const found = words.length === 0 ? [] : await search(words)
+  const results = words.length === 0 ? [] : await search(words)
   if (input.value !== value) return
   list.hidden = words.length === 0
-  list.replaceChildren(...(found.length > 0 ? found.map(item) : [nothing()]))
+  list.replaceChildren(...(results.length > 0 ? results.map(item) : [nothing()]))
 }
 
-// Words that people type for what the pages call otherwise.
+// Search words that the pages spell differently.
 const synonyms = Object.assign(Object.create(null), {
   quickstart: ['get started', 'start tidegate'],
   install: ['npm install', 'package', 'image', 'chart'],
@@ -50,14 +50,14 @@ const synonyms = Object.assign(Object.create(null), {
   backup: ['restore'],
 })
 
-/** Returns what is searched for: each word, or what stands for it. */
+/** Returns each word with its synonyms. */
 function termsOf(words) {
   const pair = words.join(' ')
   if (synonyms[pair]) return [[pair, ...synonyms[pair]]]
   return words.map((word) => [word, ...(synonyms[word] ?? [])])
 }
 
-// A part has to have every term. Titles count most, then guides before internals.
+// An entry must match every term. Titles rank highest, and guides before internals.
 async function search(words) {
   const terms = termsOf(words)
   const scored = (await load()).flatMap((entry) => {
@@ -68,12 +68,12 @@ async function search(words) {
       const isFound = (text) => term.some((word) => text.includes(word))
       if (!isFound(title) && !isFound(text)) return []
       if (isFound(title)) score += 4
-      // What was typed itself, not a synonym.
+      // The typed word itself, not a synonym.
       if (title.includes(term[0]) || text.includes(term[0])) score += 2
     }
     return [{ entry, score, terms }]
   })
-  return scored.toSorted((one, other) => other.score - one.score).slice(0, most)
+  return scored.toSorted((a, b) => b.score - a.score).slice(0, maxResults)
 }
 
 function rankOf(address) {
@@ -93,7 +93,7 @@ function item({ entry: { address, page, title, text }, terms }) {
   return line
 }
 
-/** Returns the text around the first word that was found, which is marked. */
+/** Returns the text around the first match, which is highlighted. */
 function snippet(text, words) {
   const lower = text.toLowerCase()
   const word = words.find((word) => lower.includes(word)) ?? ''

@@ -8,35 +8,35 @@ export interface Layout {
   html: string
   headings: Heading[]
   sections: DocsSection[]
-  /** The page itself; undefined on the index. */
+  /** File of the page; undefined on the index. */
   file?: string | undefined
-  /** What leads from the page's address to the root. A proxy may have the server below a path. */
+  /** Relative path from the page to the root, because a proxy may serve the docs under a path. */
   up: string
 }
 
-/** A page of the docs, with where it stands among the others. */
+/** Renders a docs page with its navigation. */
 export function docsPage({ title, html, headings, sections, file, up }: Layout): string {
   return documentHtml({
     title,
     up,
     current: file === quickstart ? 'quickstart' : 'docs',
-    body: `<div class="docs${isWide(html) ? ' wide' : ''}">
+    body: `<div class="docs${hasWideTable(html) ? ' wide' : ''}">
         <nav id="pages" popover aria-label="Pages">${navigation(sections, { file, up })}</nav>
         <main id="main" class="prose">${html}</main>
-        ${isWide(html) ? '' : contents(headings)}
+        ${hasWideTable(html) ? '' : contents(headings)}
       </div>`,
   })
 }
 
-interface DocumentNeeds {
+interface DocumentOptions {
   title: string
   up: string
   current: 'quickstart' | 'docs' | 'api'
   body: string
 }
 
-/** The HTML around the body of a page: head, header and search. */
-export function documentHtml({ title, up, current, body }: DocumentNeeds): string {
+/** Renders the document around a page's body: head, header and search. */
+export function documentHtml({ title, up, current, body }: DocumentOptions): string {
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -64,25 +64,25 @@ export function documentHtml({ title, up, current, body }: DocumentNeeds): strin
 
 const quickstart = 'docs/guide/quickstart.md'
 
-// The button is for phones, where the pages are not beside the text.
+// The button is for phones, where the navigation is hidden.
 const searchField = (up: string) => `<search>
   <input id="search" type="search" placeholder="Search" aria-label="Search the docs" aria-controls="found" data-root="${up}">
   <ol id="found" hidden></ol>
 </search><button class="pages" type="button" popovertarget="pages">All pages</button>`
 
-/** Tells a page with a table of five columns or more, which needs the room of "On this page". */
-const isWide = (html: string): boolean =>
+/** Returns true if a table has five columns or more, which need the space of "On this page". */
+const hasWideTable = (html: string): boolean =>
   [...html.matchAll(/<thead>.*?<\/thead>/gs)].some(([head]) => head.split('<th>').length > 5)
 
 function navigation(sections: DocsSection[], { file, up }: Pick<Layout, 'file' | 'up'>): string {
   const api = `<li><a href="${up}docs/api">API reference</a></li><li><a href="${up}docs/errors">Errors</a></li>`
   return sections
-    .map(({ title, entries }, place) => {
+    .map(({ title, entries }, index) => {
       const items = entries.map((entry) => {
         const current = entry.file === file ? ' aria-current="page"' : ''
         return `<li><a href="${up}${addressOf(entry.file)}"${current}>${escapeHtml(entry.title)}</a></li>`
       })
-      return `<p>${escapeHtml(title)}</p><ul>${items.join('')}${place === 0 ? api : ''}</ul>`
+      return `<p>${escapeHtml(title)}</p><ul>${items.join('')}${index === 0 ? api : ''}</ul>`
     })
     .join('')
 }
@@ -97,7 +97,7 @@ function contents(headings: Heading[]): string {
   return `<aside aria-label="On this page"><p>On this page</p><ul>${items.join('')}</ul></aside>`
 }
 
-/** What `/docs` itself says: every page with what it is about. */
+/** Renders `/docs`: every page with its summary. */
 export function indexHtml(sections: DocsSection[], up: string): string {
   const parts = sections.map(({ title, entries }) => {
     const items = entries.map(

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { addressOf, htmlText, type RenderedPage, renderPage } from './markdown.ts'
 
 const root = path.join(import.meta.dirname, '../../..')
-// Without the examples, because somebody may have installed packages there.
+// Excludes the examples, which may contain installed packages.
 const patterns = [
   'docs/{guide,operate,reference,reports,internals}/*.md',
   'docs/internals/adr/*.md',
@@ -11,13 +11,13 @@ const patterns = [
 
 const picturePattern = 'docs/{guide,operate,internals,reference}/pictures/*.{png,svg}'
 
-// Examples that pages name, and vectors to test an implementation with.
+// Examples that pages link to, and test vectors.
 const examplePatterns = [
   'docs/examples/**/*.{js,mjs,ts,tsx,json,py,go}',
   'test/fixtures/*/vector*.json',
 ]
 
-/** The text of each page by its file, the index of all, and the files of pictures and examples. */
+/** Pages by file, their index, and the files of pictures and examples. */
 export interface Library {
   index: string
   pages: Map<string, string>
@@ -25,7 +25,7 @@ export interface Library {
   examples: Set<string>
 }
 
-/** Puts what a reader would have to look up into a text, such as keys of a development server. */
+/** Fills in placeholders, such as the key of a development server. */
 export type Fill = (text: string) => string
 
 export async function readLibrary(fill: Fill): Promise<Library> {
@@ -46,9 +46,13 @@ export async function readLibrary(fill: Fill): Promise<Library> {
 
 export const readLibraryFile = (file: string) => readFile(path.join(root, file))
 
-export function rendered({ pages, examples }: Library, file: string, up: string): RenderedPage {
-  const isPage = (other: string) => pages.has(other)
-  const isExample = (other: string) => examples.has(other)
+export function renderLibraryPage(
+  { pages, examples }: Library,
+  file: string,
+  up: string,
+): RenderedPage {
+  const isPage = (path: string) => pages.has(path)
+  const isExample = (path: string) => examples.has(path)
   return renderPage(pages.get(file) ?? '', { file, isPage, isExample, up })
 }
 
@@ -57,7 +61,7 @@ export interface DocsSection {
   entries: { file: string; title: string; about: string }[]
 }
 
-/** The pages in the order of the index, without what is no page of Markdown. */
+/** Returns the Markdown pages in the order of the index. */
 export function docsSectionsOf({ index }: Pick<Library, 'index'>): DocsSection[] {
   return index
     .split(/^## /m)
@@ -73,15 +77,15 @@ export function docsSectionsOf({ index }: Pick<Library, 'index'>): DocsSection[]
     })
 }
 
-/** Returns the index and every page that it names, one after another, for programs that read all. */
+/** Returns the index and all its pages as one text, for language models. */
 export function fullText({ index, pages }: Library): string {
-  const named = docsSectionsOf({ index }).flatMap(({ entries }) => entries)
-  return [index, ...named.map(({ file }) => `<!-- ${file} -->\n${pages.get(file) ?? ''}`)].join(
+  const entries = docsSectionsOf({ index }).flatMap(({ entries }) => entries)
+  return [index, ...entries.map(({ file }) => `<!-- ${file} -->\n${pages.get(file) ?? ''}`)].join(
     '\n',
   )
 }
 
-/** What a browser searches: a part of a page for each heading, as the address, the titles and the text. */
+/** A search entry: one part of a page, by heading. */
 export interface SearchEntry {
   address: string
   page: string
@@ -91,13 +95,13 @@ export interface SearchEntry {
 
 export function searchEntries(library: Library): SearchEntry[] {
   return [...library.pages.keys()].flatMap((file) => {
-    const { title: page, html, headings } = rendered(library, file, '')
+    const { title: page, html, headings } = renderLibraryPage(library, file, '')
     const parts = html.split(/(?=<h[1-6] id=")/).filter((part) => part.startsWith('<h'))
-    return headings.map(({ id, text: title }, place) => ({
+    return headings.map(({ id, text: title }, index) => ({
       address: `${addressOf(file)}#${id}`,
       page,
       title,
-      text: htmlText(parts[place]?.replace(/^<h\d.*?<\/h\d>/s, '') ?? '', ' '),
+      text: htmlText(parts[index]?.replace(/^<h\d.*?<\/h\d>/s, '') ?? '', ' '),
     }))
   })
 }

@@ -15,30 +15,30 @@ export interface RenderedPage {
   headings: Heading[]
 }
 
-export interface Rendering {
-  /** Of the page, from the root: `docs/guide/scoring.md`. */
+export interface RenderOptions {
+  /** File of the page from the root: `docs/guide/scoring.md`. */
   file: string
-  /** Whether there is a page of this file. Other links are their text alone, because nothing would answer them. */
+  /** Returns true if the file is served as a page. Other relative links are rendered as text. */
   isPage: (file: string) => boolean
-  /** Tells files that are served as they are. A code span that names one links to it. */
+  /** Returns true if the file is served as is. A code span that names one becomes a link. */
   isExample?: (file: string) => boolean
-  /** What leads from the page's address to the root: `../../`. */
+  /** Relative path from the page to the root: `../../`. */
   up: string
 }
 
-/** A page of the docs as HTML. Headings have the ids that links between the pages name, as on GitHub. */
+/** Renders a docs page. Heading ids are those of GitHub, so that links between pages work on both. */
 export function renderPage(
   markdown: string,
-  { file, isPage, isExample = () => false, up }: Rendering,
+  { file, isPage, isExample = () => false, up }: RenderOptions,
 ): RenderedPage {
   const headings: Heading[] = []
-  const taken = new Map<string, number>()
+  const slugCounts = new Map<string, number>()
   const marked = new Marked({
     renderer: {
       heading({ tokens, depth }) {
         const html = this.parser.parseInline(tokens)
         const text = htmlText(html, '')
-        const id = distinct(slugOf(text), taken)
+        const id = uniqueSlug(slugOf(text), slugCounts)
         headings.push({ level: depth, id, text })
         return `<h${depth} id="${id}">${html} <a class="anchor" href="#${id}" aria-label="Link to this part">#</a></h${depth}>\n`
       },
@@ -60,7 +60,7 @@ export function renderPage(
       },
     },
   })
-  const html = partsOf(marked.lexer(markdown))
+  const html = groupTabs(marked.lexer(markdown))
     .map((part) => (Array.isArray(part) ? tabsHtml(part, marked) : marked.parser([part])))
     .join('')
   return { title: headings[0]?.text ?? file, html, headings }
@@ -71,8 +71,8 @@ interface Tab {
   code: Token
 }
 
-/** Returns the tokens, with blocks of code in a row that each have a title in bold as one list of tabs. */
-function partsOf(tokens: Token[]): (Token | Tab[])[] {
+/** Groups consecutive code blocks that each follow a bold title into tabs. */
+function groupTabs(tokens: Token[]): (Token | Tab[])[] {
   const shown = tokens.filter(({ type }) => type !== 'space' && type !== 'html')
   const parts: (Token | Tab[])[] = []
   for (let i = 0; i < shown.length; i++) {
@@ -91,13 +91,13 @@ function partsOf(tokens: Token[]): (Token | Tab[])[] {
   return parts
 }
 
-/** Returns the text of a paragraph that is bold as a whole. */
+/** Returns the text of an all-bold paragraph. */
 function titleOf(token: Token): string | undefined {
   const inner = token.type === 'paragraph' ? (token.tokens ?? []) : []
   return inner.length === 1 && inner[0]?.type === 'strong' ? inner[0].text : undefined
 }
 
-// Without scripts the blocks stand below each other, with their titles.
+// Without scripts, the blocks are stacked under their titles.
 function tabsHtml(tabs: Tab[], marked: Marked): string {
   const parts = tabs.map(
     ({ title, code }) =>
@@ -106,19 +106,19 @@ function tabsHtml(tabs: Tab[], marked: Marked): string {
   return `<div class="tabs">${parts.join('')}</div>\n`
 }
 
-// Where a link of the page leads. undefined = to nothing that is served.
-function targetOf(href: string, { file, isPage, up }: Rendering): string | undefined {
+// Returns the URL of a link; undefined if its target is not served.
+function targetOf(href: string, { file, isPage, up }: RenderOptions): string | undefined {
   if (/^(?:https?:|#)/.test(href)) return href
   const [to = '', fragment] = href.split('#')
-  const named = path.posix.normalize(path.posix.join(path.posix.dirname(file), to))
-  if (!isPage(named)) return undefined
-  return up + addressOf(named) + (fragment ? `#${fragment}` : '')
+  const target = path.posix.normalize(path.posix.join(path.posix.dirname(file), to))
+  if (!isPage(target)) return undefined
+  return up + addressOf(target) + (fragment ? `#${fragment}` : '')
 }
 
-/** `docs/guide/scoring` of `docs/guide/scoring.md`. */
+/** Returns `docs/guide/scoring` for `docs/guide/scoring.md`. */
 export const addressOf = (file: string): string => file.replace(/\.md$/, '')
 
-/** The id of a heading. */
+/** Returns the id of a heading. */
 const slugOf = (text: string): string =>
   text
     .toLowerCase()
@@ -126,13 +126,13 @@ const slugOf = (text: string): string =>
     .trim()
     .replace(/\s/g, '-')
 
-function distinct(slug: string, taken: Map<string, number>): string {
-  const count = taken.get(slug) ?? 0
-  taken.set(slug, count + 1)
+function uniqueSlug(slug: string, slugCounts: Map<string, number>): string {
+  const count = slugCounts.get(slug) ?? 0
+  slugCounts.set(slug, count + 1)
   return count === 0 ? slug : `${slug}-${count}`
 }
 
-/** The text of HTML, in which tags are replaced by `gap`. */
+/** Returns the text of HTML, with tags replaced by `gap`. */
 export const htmlText = (html: string, gap: string): string =>
   unescapeHtml(html.replace(/<[^>]*>/g, gap))
     .replace(/\s+/g, ' ')

@@ -3,10 +3,10 @@ import path from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { apiTags } from '../../../infra/http/api-overview.ts'
 import {
+  cachedFileRoute,
   fileRoute,
   isolation,
   memoizePromise,
-  cachedFileRoute,
   pageHeaders,
 } from '../../../infra/http/pages.ts'
 import { parseDocument, slugOfTag } from './api-document.ts'
@@ -19,22 +19,22 @@ import {
   type Library,
   readLibrary,
   readLibraryFile,
-  rendered,
+  renderLibraryPage,
   searchEntries,
 } from './library.ts'
 import { addressOf } from './markdown.ts'
 
-/** Headers of a file of text. */
+/** Headers of text files. */
 export const plainHeaders = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' }
-/** Headers of a page of the docs, and of what it loads. */
+/** Headers of docs pages and their assets. */
 export const docsHeaders = {
   ...pageHeaders({ referrer: 'strict-origin-when-cross-origin', caching: 'no-cache' }),
   ...isolation,
 }
 
 /**
- * `/llms.txt`, `/llms-full.txt`, and every page of `docs/`: as Markdown under its own path, and as HTML without its
- * ending. Examples are served as they are. There is a route for each, and no other. Returns what they show.
+ * Serves `/llms.txt`, `/llms-full.txt`, and every page of `docs/`: as Markdown at its path, and as HTML without `.md`.
+ * Examples are served as is. Each file has its own route, so nothing else is reachable. Returns the library.
  */
 export async function docsRoutes(
   app: FastifyInstance,
@@ -92,7 +92,7 @@ export async function docsRoutes(
 
 const pictureType = (file: string) => (file.endsWith('.svg') ? 'svg' : 'png')
 
-/** `/docs/api` and a page for each tag, made from the described routes and recorded examples. */
+/** Serves `/docs/api` and a page for each tag, from the OpenAPI document and recorded examples. */
 function apiRoutes(app: FastifyInstance) {
   const load = memoizePromise(async () => {
     const file = path.join(import.meta.dirname, 'api-examples.json')
@@ -117,7 +117,12 @@ function pageRoute(app: FastifyInstance, library: Library, file: string): void {
   const url = `/${addressOf(file)}`
   const up = '../'.repeat(url.split('/').length - 2)
   const make = () =>
-    docsPage({ ...rendered(library, file, up), sections: docsSectionsOf(library), file, up })
+    docsPage({
+      ...renderLibraryPage(library, file, up),
+      sections: docsSectionsOf(library),
+      file,
+      up,
+    })
   cachedFileRoute(app, { url, type: 'html', make }, docsHeaders)
 }
 

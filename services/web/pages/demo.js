@@ -65,7 +65,7 @@ async function verify(sealedToken) {
 
 function show(markup) {
   result.innerHTML = markup.text
-  // Read aloud instead of the whole page of results.
+  // Screen readers announce only this instead of all results.
   status.textContent = result.querySelector('h2')?.textContent ?? ''
 }
 

@@ -6,7 +6,7 @@ class Markup {
   }
 }
 
-/** Markup as text for `innerHTML`, in which every value that is no markup itself is escaped. Attributes have quotes. */
+/** Returns markup for `innerHTML` with all values escaped, except markup. Attributes must be quoted. */
 export function html(strings, ...values) {
   return new Markup(strings.map((text, i) => text + markupOf(values[i])).join(''))
 }
@@ -21,10 +21,12 @@ export function panel(title, content) {
   return html`<section class="panel"><h2>${title}</h2>${content}</section>`
 }
 
-/** The entries as a list of terms. Those without a value are left out. */
+/** Renders entries as a description list, without empty values. */
 export function facts(entries) {
-  const known = entries.filter(([, value]) => value !== null && value !== undefined && value !== '')
-  return html`<dl class="facts">${known.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
+  const present = entries.filter(
+    ([, value]) => value !== null && value !== undefined && value !== '',
+  )
+  return html`<dl class="facts">${present.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
 }
 
 export function words(slug) {

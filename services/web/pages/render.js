@@ -99,7 +99,7 @@ function signalsCard(signals) {
   return panel(`Signals (${signals.length})`, html`<div class="table">${table}</div>`)
 }
 
-// A drawing, because the page's policy allows no styles in markup.
+// SVG, because the content security policy forbids inline styles.
 function bar(score) {
   const width = Math.min(100, Math.abs(score))
   return html`<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none"><rect width="${width}" height="10" /></svg>`
@@ -134,7 +134,7 @@ function networkCard({ network = {} }) {
       ['Location', place],
       ['Provider', [routing.asn, routing.organization].filter(Boolean).join(' ')],
       ['Anonymity', trueNames(anonymity) || (network.status === 'ready' ? '' : 'not checked')],
-      // The licence of the data asks for this link.
+      // Attribution that the data's license requires.
       ['Source', place && html`<a href="https://db-ip.com">IP Geolocation by DB-IP</a>`],
     ]),
   )

@@ -7,84 +7,87 @@ import { followPage } from './page.ts'
 import { createPageRequests, observations } from './requests.ts'
 import { idle, member, textOf, withinBudget } from './support.ts'
 
-/** Observes until it is stopped; its calls then reject with the reason. */
+/** A client that observes until `stop`; its calls then reject with the reason. */
 export interface RunningClient extends Pick<TidegateClient, 'getSession' | 'waitForFingerprint'> {
   stop(reason: ClientError): void
 }
 
-/** Observes this page in a collect session of its own; failures go to `errors`. Throws only where there is no fetch. */
+/**
+ * Starts observing this page in a collect session of its own; failures go to `errors`. Throws only if `fetch` is
+ * missing.
+ */
 export function createClient(
   { publishableKey, endpoint, mode, waitMs }: Required<Omit<StartOptions, 'consent'>>,
   errors: Errors,
 ): RunningClient {
   const stopping = new AbortController()
   const { signal } = stopping
-  let stopped = destroyedError()
+  let stopReason = destroyedError()
   const requests = createPageRequests(signal)
   let behavior: ReturnType<typeof trackBehavior> | undefined
-  // Code that is not needed at once is loaded later, in a moment without work.
-  const quiet = idle()
+  // Code that is not needed at once is loaded when the page is idle.
+  const idlePage = idle()
   const snapshot = collect()
-  let current: Promise<LiveDocument> | undefined
+  let openingDocument: Promise<LiveDocument> | undefined
   const handoffs = new Map<string | undefined, Promise<Handoff>>()
 
   async function collect() {
-    await quiet
+    await idlePage
     const { collectSnapshot } = await import('./snapshot.ts')
     return collectSnapshot({ mode, waitMs, signal })
   }
 
   async function open() {
-    await quiet
+    await idlePage
     const { openDocument } = await import('./document.ts')
     return openDocument({ endpoint, publishableKey, mode, requests, snapshot, signal })
   }
 
-  function live(): Promise<LiveDocument> {
-    if (signal.aborted) return Promise.reject(stopped)
-    if (current) return current
-    const opening = restartOnce(open)
-    current = opening
-    // A failed opening is not remembered: the next use tries again.
+  function liveDocument(): Promise<LiveDocument> {
+    if (signal.aborted) return Promise.reject(stopReason)
+    if (openingDocument) return openingDocument
+    const opening = retryInNewSession(open)
+    openingDocument = opening
+    // A failed attempt is forgotten, so that the next call tries again.
     opening.catch(() => {
-      if (current === opening) current = undefined
+      if (openingDocument === opening) openingDocument = undefined
     })
     return opening
   }
 
-  async function restartOnce<T>(work: () => Promise<T>): Promise<T> {
+  async function retryInNewSession<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      if (signal.aborted) throw stopped
+      if (signal.aborted) throw stopReason
       if (!endsDocument(error)) throw error
       dropResumeToken(publishableKey)
       return work()
     }
   }
 
-  /** Runs `use` on the live document; when that turns out to be over, once more on a new session's. */
+  /** Runs `use` on the live document. If that has expired, retries once in a new session. */
   function withDocument<T>(use: (document: LiveDocument) => Promise<T>): Promise<T> {
-    return restartOnce(async () => {
-      const opening = live()
+    return retryInNewSession(async () => {
+      const opening = liveDocument()
       const document = await opening
-      if (signal.aborted) throw stopped
+      if (signal.aborted) throw stopReason
       try {
         return await use(document)
       } catch (error) {
-        if (endsDocument(error) && current === opening) current = undefined
+        if (endsDocument(error) && openingDocument === opening) openingDocument = undefined
         throw error
       }
     })
   }
 
   async function flush(): Promise<number> {
-    const document = await live()
-    const seen = behavior?.drain()
-    // Alone, what was late waits for one interval, because a hand-off usually takes it along.
-    const late = seen || document.hasWaited ? document.takeLate() : {}
+    const document = await liveDocument()
+    const observed = behavior?.drain()
+    // Late parts alone wait for one interval, because a hand-off usually includes them.
+    const late = observed || document.hasWaited ? document.takeLate() : {}
     document.hasWaited = true
-    const unsent = { ...(seen ? { behavior: seen } : {}), ...late }
+    const unsent = { ...(observed ? { behavior: observed } : {}), ...late }
     if (Object.keys(unsent).length === 0) return document.intervalMs
     const body = observations(unsent)
     return withDocument(async (document) => {
@@ -94,12 +97,12 @@ export function createClient(
   }
 
   async function handOver(binding: string | undefined): Promise<Handoff> {
-    const document = await live()
+    const document = await liveDocument()
     await withinBudget(waitMs, () => document.whole)
     const { sha256Of } = await import('./hashes.ts')
-    const seen = behavior?.drain()
+    const observed = behavior?.drain()
     const body = observations({
-      ...(seen ? { behavior: seen } : {}),
+      ...(observed ? { behavior: observed } : {}),
       ...document.takeLate(),
       ...(binding === undefined ? {} : { binding: await sha256Of(binding) }),
     })
@@ -116,7 +119,7 @@ export function createClient(
     return { ready: true, sessionId, timestamp: fingerprintAt }
   }
 
-  // The task that loaded this module has opened a frame, which is work enough for one.
+  // Runs in a new task, because the one that loaded this module has already opened a frame.
   setTimeout(() => {
     if (signal.aborted) return
     behavior = trackBehavior(signal)
@@ -126,15 +129,15 @@ export function createClient(
   return {
     getSession(options) {
       const binding = textOf(member(options, 'binding')) ?? undefined
-      const known = handoffs.get(binding)
-      if (known) return known
+      const pending = handoffs.get(binding)
+      if (pending) return pending
       const handoff = errors.watch(handOver(binding)).finally(() => handoffs.delete(binding))
       handoffs.set(binding, handoff)
       return handoff
     },
     waitForFingerprint: () => errors.watch(fingerprint()),
     stop(reason) {
-      stopped = reason
+      stopReason = reason
       stopping.abort()
     },
   }

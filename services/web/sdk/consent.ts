@@ -10,8 +10,8 @@ interface ConsentOptions {
 }
 
 /**
- * A client that begins with consent and stops when that is withdrawn. Without it every call rejects with
- * `client.no_consent`. Throws what `begin` throws, if there is consent.
+ * Returns a client that starts on consent and stops when consent is withdrawn. Without consent, every call rejects with
+ * `client.no_consent`. Throws what `begin` throws if consent is given from the start.
  */
 export function createConsentedClient({
   hasConsent,
@@ -40,12 +40,12 @@ export function createConsentedClient({
     forget()
   }
 
-  const use = <T>(call: (client: RunningClient) => Promise<T>): Promise<T> =>
+  const withRunning = <T>(call: (client: RunningClient) => Promise<T>): Promise<T> =>
     running ? call(running) : errors.watch(Promise.reject(isDestroyed ? destroyedError() : refusal))
 
   return {
-    getSession: (options) => use((client) => client.getSession(options)),
-    waitForFingerprint: () => use((client) => client.waitForFingerprint()),
+    getSession: (options) => withRunning((client) => client.getSession(options)),
+    waitForFingerprint: () => withRunning((client) => client.waitForFingerprint()),
     onError: errors.listen,
     consent(value) {
       if (isDestroyed) return

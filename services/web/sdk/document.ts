@@ -14,11 +14,14 @@ export interface LiveDocument {
   client: CollectClient
   fingerprintAt: number
   intervalMs: number
-  /** An interval has passed in which what is late could have gone with something else. */
+  /** True once late parts have waited for one interval. */
   hasWaited: boolean
-  /** Goes with the next body, once: answers that were asked for later, and the whole snapshot where parts were late. */
+  /**
+   * Returns, once, what the next body must include: answers to follow-up questions, and the whole snapshot if parts
+   * were late.
+   */
   takeLate(): Pick<SentObservations, 'snapshot' | 'engine_answers'>
-  /** Resolves once the whole snapshot is there. */
+  /** Resolves once the snapshot is complete. */
   whole: Promise<unknown>
   /** Resolves once the next session of this browser can be recognized. */
   stored: Promise<void>
@@ -28,11 +31,11 @@ interface DocumentOptions extends Omit<SnapshotOptions, 'waitMs'> {
   endpoint: string
   publishableKey: string
   requests: PageRequests
-  /** Collected once for each page; a restarted session sends it again with fresh proofs. */
+  /** Collected once per page; a new session sends it again with fresh proofs. */
   snapshot: Promise<Collection>
 }
 
-/** Opens a document (of this tab's session while that lasts) and delivers the snapshot. Throws CollectError. */
+/** Opens a document, in this tab's session if that is still open, and delivers the snapshot. Throws CollectError. */
 export async function openDocument(options: DocumentOptions): Promise<LiveDocument> {
   const { publishableKey, endpoint, mode, requests, signal } = options
   throwIfStopped(signal)
@@ -70,8 +73,8 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
   const stored = ack.fingerprint
     ? storeStateId(publishableKey, { scope, id: ack.fingerprint.state.id }, signal)
     : Promise.resolve()
-  const whole = Promise.resolve(collected.whole).then((all) => {
-    if (all) late = { ...late, snapshot: { ...all, proofs } }
+  const whole = Promise.resolve(collected.whole).then((complete) => {
+    if (complete) late = { ...late, snapshot: { ...complete, proofs } }
   })
   return {
     sessionId,
@@ -82,9 +85,9 @@ export async function openDocument(options: DocumentOptions): Promise<LiveDocume
     stored,
     hasWaited: false,
     takeLate() {
-      const taken = late
+      const parts = late
       late = {}
-      return taken
+      return parts
     },
   }
 }

@@ -3,7 +3,7 @@ import { CollectError } from '../../../infra/wire/collect/client-transport.ts'
 export interface Errors {
   report(error: unknown): void
   listen(listener: (error: Error) => void): () => void
-  /** The same promise, whose rejection has a code and is reported as well. */
+  /** Returns the promise with a coded rejection, which is also reported. */
   watch<T>(promise: Promise<T>): Promise<T>
 }
 
@@ -14,7 +14,7 @@ type ClientErrorCode =
   | 'client.no_page'
   | 'client.failed'
 
-/** A failure on this side; those of the server and the network are CollectErrors. */
+/** A client-side failure. Server and network failures are CollectErrors. */
 export class ClientError extends Error {
   readonly code: ClientErrorCode
 
@@ -33,10 +33,10 @@ export function noConsentError(): ClientError {
   return new ClientError('client.no_consent', 'There is no consent: consent(true) comes first.')
 }
 
-/** Whether the document can be used no more, so that a new session is needed. */
+/** Returns true if the document is over and a new session is needed. */
 export function endsDocument(error: unknown): boolean {
   if (!(error instanceof CollectError)) return false
-  // Out of sequence: the server has accepted a body whose answer never came, and the next nonce was in that answer.
+  // Out of sequence: the server accepted a body, but its response, with the next nonce, was lost.
   return (
     error.nextAction === 'new_session' ||
     error.status === 410 ||
@@ -44,7 +44,7 @@ export function endsDocument(error: unknown): boolean {
   )
 }
 
-/** Tells the page of failures without ever throwing into it. */
+/** Reports failures to the page's listeners, and never throws into the page. */
 export function createErrors(): Errors {
   const listeners = new Set<(error: Error) => void>()
 
@@ -54,7 +54,7 @@ export function createErrors(): Errors {
       try {
         listener(coded)
       } catch (bug) {
-        // The listener's own mistake goes to the page's console, and not to the other listeners.
+        // An exception in a listener goes to the page's console, not to the other listeners.
         setTimeout(() => {
           throw bug
         })

@@ -1,6 +1,6 @@
 const isOwn = Object.prototype.hasOwnProperty
 
-/** Stands in for `Object.hasOwn` in the bundle (build-sdk.ts), because the oldest browsers do not have it. */
+/** Replaces `Object.hasOwn` in the bundle (build-sdk.ts), because the oldest browsers lack it. */
 export function hasOwn(target: object, name: PropertyKey): boolean {
   return isOwn.call(target, name)
 }

@@ -2,7 +2,7 @@ import { type Bytes, utf8 } from '../../../infra/wire/collect/protocol.ts'
 import { jsonOf } from './realm.ts'
 import { digestOf } from './web-crypto.ts'
 
-/** The first 128 bits of SHA-256, hex: short enough to send, long enough never to collide by chance. */
+/** Returns the first 128 bits of SHA-256 as hex: short enough to send, too long to collide by chance. */
 export async function hashBytes(bytes: Bytes): Promise<string> {
   return (await hex(bytes)).slice(0, 32)
 }
@@ -11,7 +11,7 @@ export function hashJson(value: unknown): Promise<string> {
   return hashBytes(utf8(jsonOf(value) ?? ''))
 }
 
-/** The hash of what `read` returns, or null when it throws. */
+/** Returns the hash of the result of `read`, or null if it throws. */
 export async function hashOrNull(read: () => unknown): Promise<string | null> {
   try {
     return await hashJson(read())
@@ -20,7 +20,7 @@ export async function hashOrNull(read: () => unknown): Promise<string | null> {
   }
 }
 
-/** All of SHA-256, lower-case hex, of the text in UTF-8. */
+/** Returns the SHA-256 of the UTF-8 text as lower-case hex. */
 export function sha256Of(text: string): Promise<string> {
   return hex(utf8(text))
 }

@@ -2,9 +2,9 @@ import type { StartOptions, TidegateClient } from './api.ts'
 import { startAt } from './start.ts'
 import { readOrNull } from './support.ts'
 
-/** The start of /t.js, whose default server is the one that the script came from, with the path before its name. */
+/** Starts the SDK of /t.js. The default endpoint is the URL that the script came from, without `/t.js`. */
 export function start(options: StartOptions): TidegateClient {
-  // A site's bundler may have left no address of the module, or that of a script of its own.
+  // If a site bundles this file, the module's URL may be missing or that of another script.
   return startAt(options, readOrNull(() => serverOf(new URL(import.meta.url))) ?? undefined)
 }
 

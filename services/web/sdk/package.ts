@@ -4,15 +4,15 @@ import { createRefusedClient } from './refused-client.ts'
 
 export type { FingerprintReady, Handoff, HandoffOptions, TidegateClient } from './api.ts'
 
-/** The npm package does not come from a server, so the server has to be named. */
+/** Options of the npm package, which is not loaded from a server and so needs `endpoint`. */
 export type PackageStartOptions = StartOptions & { endpoint: string }
 
-// The module is evaluated by the first call of `start`. Importing the package then does nothing, also on a server.
+// Loaded by the first call of `start`, so that importing the package has no side effects, for example on a server.
 declare function require(file: './start.ts'): { startAt(options: StartOptions): TidegateClient }
 
 /**
- * Starts observing this page. The same options give the same client until it is destroyed. Never throws: where there
- * is no page, as on a server, the client's calls reject with `client.no_page`.
+ * Starts observing this page. Equal options return the same client until it is destroyed. Never throws: without a page,
+ * as on a server, the client's calls reject with `client.no_page`.
  */
 export function start(options: PackageStartOptions): TidegateClient {
   if (typeof document === 'undefined') {

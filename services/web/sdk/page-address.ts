@@ -1,7 +1,7 @@
-// The server stores so many characters of an address, so the rest is not even sent.
+// The server stores no more characters of a URL.
 const maxLength = 2048
 
-/** The address of a page as it is sent: a long one without query and fragment, and then without its path. */
+/** Shortens a page URL: a long one loses query and fragment, then its path. */
 export function sentAddress(address: string): string {
   if (address.length <= maxLength) return address
   const path = address.split(/[?#]/, 1)[0] ?? ''

@@ -1,20 +1,20 @@
 import type { PageRequests } from './requests.ts'
 
 interface PageOptions {
-  /** Sends what has not been sent, and returns the milliseconds until the next time. */
+  /** Sends unsent observations, and returns the milliseconds until the next batch. */
   flush(): Promise<number>
   requests: PageRequests
   report(error: unknown): void
   signal: AbortSignal
 }
 
-// Milliseconds between tries after a failure; doubled each time up to the last.
+// Milliseconds between retries: doubled each time, from `first` up to `last`.
 const retryMs = { first: 5_000, last: 300_000 }
 
 /**
- * Sends batches while the page is in view, at the server's interval. What is left goes when the page is hidden or
- * left, because mobile browsers end hidden pages without another event. A page that comes back (from another tab, or
- * from the back/forward cache with everything it had in memory) goes on where it was.
+ * Sends batches at the server's interval while the page is visible. The rest is sent when the page is hidden or left,
+ * because mobile browsers kill hidden pages without another event. A page that is shown again, also from the
+ * back/forward cache, resumes.
  */
 export function followPage({ flush, requests, report, signal }: PageOptions): void {
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -39,28 +39,28 @@ export function followPage({ flush, requests, report, signal }: PageOptions): vo
     )
   }
 
-  // Browsers of before 2021 do not take a listener away by its signal.
-  function leave(): void {
+  // Browsers before 2021 ignore a listener's signal.
+  function onLeave(): void {
     if (signal.aborted) return
     clearTimeout(timer)
     requests.setLeaving(true)
     flush().catch(report)
   }
 
-  function comeBack(): void {
+  function onReturn(): void {
     if (signal.aborted) return
     requests.setLeaving(false)
     tick()
   }
 
-  const listening = { signal }
+  const listenerOptions = { signal }
   document.addEventListener(
     'visibilitychange',
-    () => (document.visibilityState === 'hidden' ? leave() : comeBack()),
-    listening,
+    () => (document.visibilityState === 'hidden' ? onLeave() : onReturn()),
+    listenerOptions,
   )
-  window.addEventListener('pagehide', leave, listening)
-  window.addEventListener('pageshow', (event) => event.persisted && comeBack(), listening)
+  window.addEventListener('pagehide', onLeave, listenerOptions)
+  window.addEventListener('pageshow', (event) => event.persisted && onReturn(), listenerOptions)
   signal.addEventListener('abort', () => clearTimeout(timer))
   whenVisible(() => !signal.aborted && tick())
 }

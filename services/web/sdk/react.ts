@@ -8,26 +8,29 @@ import { type PackageStartOptions, start, type TidegateClient } from './package.
  * observing the page after the component unmounts. Equal options share one client.
  */
 export function useTidegate(options: PackageStartOptions): TidegateClient {
-  // By value: a component makes a new object of options each time it renders.
+  // Compared by value, because a component creates a new options object per render.
   const key = JSON.stringify(options)
-  const { begin, client } = useMemo(() => laterClient(JSON.parse(key)), [key])
+  const { begin, client } = useMemo(() => createLazyClient(JSON.parse(key)), [key])
   useEffect(begin, [begin])
   return client
 }
 
-// A component is rendered before there is a page, and more often than it is mounted.
-function laterClient(options: PackageStartOptions): { begin: () => void; client: TidegateClient } {
+// Starts lazily: components also render on the server, and more often than they mount.
+function createLazyClient(options: PackageStartOptions): {
+  begin: () => void
+  client: TidegateClient
+} {
   let started: TidegateClient | undefined
-  const begun = () => {
+  const ensureStarted = () => {
     started ??= start(options)
     return started
   }
   const client: TidegateClient = {
-    getSession: (handoff) => begun().getSession(handoff),
-    waitForFingerprint: () => begun().waitForFingerprint(),
-    onError: (listener) => begun().onError(listener),
-    consent: (isGranted) => begun().consent(isGranted),
-    destroy: () => begun().destroy(),
+    getSession: (handoff) => ensureStarted().getSession(handoff),
+    waitForFingerprint: () => ensureStarted().waitForFingerprint(),
+    onError: (listener) => ensureStarted().onError(listener),
+    consent: (isGranted) => ensureStarted().consent(isGranted),
+    destroy: () => ensureStarted().destroy(),
   }
-  return { begin: () => void begun(), client }
+  return { begin: () => void ensureStarted(), client }
 }

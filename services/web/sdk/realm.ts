@@ -1,46 +1,46 @@
 import { createSerialiser } from './serialiser.ts'
 import { trusted } from './trusted.ts'
 
-// A realm of our own: an empty frame whose built-ins the page has not touched. What decides and what is sent is
-// taken from it as this module loads, function by function, since the page can reach into the frame afterwards.
-// Where none can be opened (sandbox, detached document) the page's own built-ins stand in, and the snapshot says so.
+// A clean realm: an empty frame whose built-ins the page has not touched. Functions that detect or send anything are
+// copied from it as this module loads, because the page can modify the frame later. If none can be opened (sandbox,
+// detached document), the page's built-ins are used, and the snapshot says so.
 type Window_ = Window & typeof globalThis
 
-const opened = openRealm()
-const from: Window_ = opened?.window ?? window
+const realm = openRealm()
+const source: Window_ = realm?.window ?? window
 
-export const realmWindow: Window_ | null = opened?.window ?? null
+export const realmWindow: Window_ | null = realm?.window ?? null
 
-/** Whether the frame still has a document, since a page may remove elements that it does not know. */
+/** Returns true while the frame is in the document. Some pages remove elements that they do not know. */
 export function isRealmAttached(): boolean {
-  return opened?.element.isConnected === true
+  return realm?.element.isConnected === true
 }
 
-export const apply = from.Reflect.apply
-export const construct = from.Reflect.construct
-export const getMember = from.Reflect.get
-export const isArray = from.Array.isArray
-export const descriptorOf = from.Object.getOwnPropertyDescriptor
-export const ownNames = from.Object.getOwnPropertyNames
-export const define = from.Object.defineProperty
-export const remove = from.Reflect.deleteProperty
-export const nativeSourceOf = from.Function.prototype.toString
-export const realmConsole = from.console
-/** To be called while the frame is attached. It is bound, because a `fetch` may be called on its own window only. */
-export const realmFetch: typeof fetch | undefined = from.fetch?.bind(from)
+export const apply = source.Reflect.apply
+export const construct = source.Reflect.construct
+export const getMember = source.Reflect.get
+export const isArray = source.Array.isArray
+export const descriptorOf = source.Object.getOwnPropertyDescriptor
+export const ownNames = source.Object.getOwnPropertyNames
+export const define = source.Object.defineProperty
+export const remove = source.Reflect.deleteProperty
+export const nativeSourceOf = source.Function.prototype.toString
+export const realmConsole = source.console
+/** Works only while the frame is attached. Bound, because `fetch` must be called on its window. */
+export const realmFetch: typeof fetch | undefined = source.fetch?.bind(source)
 /** Undefined in Firefox before 113 and Safari before 16.4. */
-export const Compression: typeof CompressionStream | undefined = from.CompressionStream
-export const Response_ = from.Response
+export const Compression: typeof CompressionStream | undefined = source.CompressionStream
+export const Response_ = source.Response
 
-const { charCodeAt } = from.String.prototype
+const { charCodeAt } = source.String.prototype
 export const { encode, jsonOf } = createSerialiser({
   isArray,
-  keysOf: from.Object.keys,
+  keysOf: source.Object.keys,
   codeAt: (text, at) => apply(charCodeAt, text, [at]),
 })
 
-const { crypto } = from
-/** Undefined outside of secure contexts. */
+const { crypto } = source
+/** Undefined outside secure contexts. */
 export const subtle = bindSubtle()
 const getRandomValues = crypto?.getRandomValues
 
@@ -68,10 +68,10 @@ export function randomBytes(size: number): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * What the browser itself answers for this page's `navigator`, whatever the page put in the way; undefined where that
- * cannot be read.
+ * Returns a property of this page's `navigator` by the clean realm's getter, which the page cannot override; undefined
+ * if it cannot be read.
  */
-export function navigatorSays(name: string): unknown {
+export function readNavigator(name: string): unknown {
   const getter = navigatorGetters[name]
   try {
     return getter && apply(getter, navigator, [])
@@ -81,15 +81,15 @@ export function navigatorSays(name: string): unknown {
 }
 
 const navigatorGetters: Record<string, (() => unknown) | undefined> = {
-  webdriver: from.Navigator && descriptorOf(from.Navigator.prototype, 'webdriver')?.get,
+  webdriver: source.Navigator && descriptorOf(source.Navigator.prototype, 'webdriver')?.get,
 }
 
-// A page may have blocked some of the ways to open a frame, so they are tried one after the other. Never throws.
+// Tries several ways to open a frame, because the page may have blocked some. Never throws.
 function openRealm() {
   for (const way of [byElement, byNamespace, byMarkup]) {
     try {
-      const found = openBy(way)
-      if (found) return found
+      const frame = openBy(way)
+      if (frame) return frame
     } catch {
       // The next way may work.
     }
@@ -97,25 +97,25 @@ function openRealm() {
   return null
 }
 
-// A window's numbered members are the browser's own, while `contentWindow` may be answered by the page.
+// Finds the frame by `window[i]`, which pages cannot override, unlike `contentWindow`.
 function openBy(way: (host: Element) => void): { window: Window_; element: Element } | null {
   const before: unknown[] = []
   for (let i = 0; window[i]; i++) before[i] = window[i]
   way(document.body ?? document.documentElement)
   for (let i = 0; window[i]; i++) {
     const frame = window[i] as Window_
-    if (!isAmong(frame, before) && frame.frameElement && isUsable(frame))
+    if (!includes(frame, before) && frame.frameElement && isUsable(frame))
       return { window: frame, element: frame.frameElement }
   }
   return null
 }
 
-function isAmong(value: unknown, values: unknown[]): boolean {
+function includes(value: unknown, values: unknown[]): boolean {
   for (let i = 0; i < values.length; i++) if (values[i] === value) return true
   return false
 }
 
-// Throws where the frame has another origin, as in a sandbox.
+// Throws if the frame has another origin, as in a sandbox.
 function isUsable(frame: Window_): boolean {
   return (
     frame.Object !== Object && frame.parent === window && typeof frame.Reflect.apply === 'function'

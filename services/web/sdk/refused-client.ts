@@ -1,7 +1,7 @@
 import type { TidegateClient } from './api.ts'
 import { createErrors } from './errors.ts'
 
-/** Stands in for a client that could not start: every call rejects, and each new listener is called with the reason. */
+/** Returns a client for a failed start: every call rejects, and each new listener is called with the reason. */
 export function createRefusedClient(reason: unknown): TidegateClient {
   const errors = createErrors()
   return {
@@ -9,7 +9,7 @@ export function createRefusedClient(reason: unknown): TidegateClient {
     waitForFingerprint: () => errors.watch(Promise.reject(reason)),
     onError(listener) {
       const stop = errors.listen(listener)
-      // Nobody can listen before start() has returned, so each listener gets the failure when it comes.
+      // Nobody can listen before start() returns, so report the failure to each listener when it is added.
       const ofListener = createErrors()
       ofListener.listen(listener)
       queueMicrotask(() => ofListener.report(reason))

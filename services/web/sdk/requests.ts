@@ -6,16 +6,16 @@ import { Compression, isRealmAttached, Response_, realmFetch } from './realm.ts'
 import { storeRaw } from './stored-blocks.ts'
 import { createWebCrypto } from './web-crypto.ts'
 
-// A machine of a twentieth of the speed needs longer than its network.
+// Generous, because on a machine 20 times slower the CPU takes longer than the network.
 const timeoutMs = 30_000
-// Browsers refuse more than 64 KiB of bodies that outlive their page.
+// Browsers limit keepalive bodies to 64 KiB in total.
 const keepaliveBytes = 60_000
 
 export interface PageRequests {
   fetch: FetchLike
   deflate: Deflate
   crypto: AsyncClientCrypto
-  /** From now on, requests must survive the page; undone when the page is visible again. */
+  /** True while the page is being left, so that requests must survive it. */
   setLeaving(leaving: boolean): void
 }
 
@@ -26,25 +26,25 @@ export function observations(
 }
 
 /**
- * The browser's own `fetch`, bounded in time; while the page is being left, requests start at once and outlive it. With
- * the signal aborted none starts, and the answer to an earlier one is dropped.
+ * Returns the clean realm's `fetch` with a timeout, and compression and crypto for its bodies. While the page is being
+ * left, requests start at once and outlive it. After an abort, none starts, and pending responses are dropped.
  */
 export function createPageRequests(signal: AbortSignal): PageRequests {
   const pageFetch = window.fetch.bind(window)
   let leaving = false
   return {
-    // A frame that the page has removed can send nothing, and an imitated one has no fetch.
+    // A removed frame cannot send, and an emulated one has no fetch.
     async fetch(url, request) {
       throwIfStopped(signal)
       const response = await (isRealmAttached() && realmFetch ? realmFetch : pageFetch)(url, {
         ...request,
         keepalive: leaving && request.body.length < keepaliveBytes,
-        signal: endAfter(timeoutMs),
+        signal: abortAfter(timeoutMs),
       })
       throwIfStopped(signal)
       return response
     },
-    // The platform compresses in tasks that a page on its way out never gets to.
+    // Native compression is asynchronous, and a page that is being left may never get the result.
     deflate: (bytes) =>
       leaving || !Compression ? storeRaw(bytes) : deflateRaw(bytes, Compression),
     crypto: createWebCrypto(() => leaving),
@@ -54,13 +54,13 @@ export function createPageRequests(signal: AbortSignal): PageRequests {
   }
 }
 
-/** As `signal.throwIfAborted()`, which browsers of before 2022 do not have. */
+/** Throws if the signal is aborted. Like `signal.throwIfAborted()`, which browsers before 2022 lack. */
 export function throwIfStopped(signal: AbortSignal): void {
   if (signal.aborted) throw destroyedError()
 }
 
-// As `AbortSignal.timeout`, which browsers of before 2022 do not have.
-function endAfter(ms: number): AbortSignal {
+// Like `AbortSignal.timeout`, which browsers before 2022 lack.
+function abortAfter(ms: number): AbortSignal {
   const ending = new AbortController()
   setTimeout(() => ending.abort(), ms)
   return ending.signal
@@ -74,7 +74,7 @@ async function deflateRaw(bytes: Bytes, Compress: typeof CompressionStream): Pro
     const [deflated] = await Promise.all([new Response_(readable).arrayBuffer(), written])
     return new Uint8Array(deflated)
   } catch {
-    // Chromium before 103 compresses, but not without a header.
+    // Chromium before 103 does not support `deflate-raw`.
     return storeRaw(bytes)
   }
 }

@@ -1,7 +1,7 @@
 interface Primitives {
   isArray(value: unknown): value is unknown[]
   keysOf(value: object): string[]
-  /** A text's UTF-16 code unit at a place within it. */
+  /** Returns the UTF-16 code unit at an index. */
   codeAt(text: string, at: number): number
 }
 
@@ -25,18 +25,19 @@ const isHigh = (code: number) => code >= 0xd800 && code <= 0xdbff
 const isLow = (code: number) => code >= 0xdc00 && code <= 0xdfff
 
 /**
- * JSON of plain data, as `JSON.stringify` would write it. A page can replace `JSON.stringify`, give objects a
- * `toJSON`, or put setters on prototypes: none of them is used here.
+ * Returns a JSON serializer for plain data, with the output of `JSON.stringify`. A page can replace `JSON.stringify`,
+ * add `toJSON`, or put setters on prototypes, so none of these is used.
  */
 export function createSerialiser({ isArray, keysOf, codeAt }: Primitives) {
-  // By unit, because a call into another realm costs more than all else here. Nothing of the page can be in it.
+  // Cache of code units by character, because a call into another realm is the slowest step. Without a prototype, so
+  // that the page cannot interfere.
   const codes: Record<string, number | null> = { __proto__: null }
 
-  // Undefined for what JSON has no form of. It is left out of objects, and null in arrays.
+  // Returns undefined for values that JSON lacks, which are omitted from objects and null in arrays.
   function jsonOf(value: unknown): string | undefined {
     if (value === null) return 'null'
     if (typeof value === 'string') return quoted(value)
-    // Minus zero reads as zero, as in JSON.stringify.
+    // Formats -0 as 0, like JSON.stringify.
     if (typeof value === 'number') return value - value === 0 ? `${value}` : 'null'
     if (typeof value === 'boolean') return value ? 'true' : 'false'
     if (typeof value !== 'object') return undefined
@@ -71,21 +72,21 @@ export function createSerialiser({ isArray, keysOf, codeAt }: Primitives) {
     return `${json}"`
   }
 
-  // Half of a surrogate pair, which UTF-8 cannot have.
+  // Returns true for an unpaired surrogate, which UTF-8 cannot encode.
   function isLone(text: string, at: number, code: number): boolean {
     if (isHigh(code)) return !isLow(unit(text, at + 1))
     return isLow(code) && !isHigh(unit(text, at - 1))
   }
 
   function unit(text: string, at: number): number {
-    const found = at >= 0 && at < text.length ? text[at] : undefined
-    if (found === undefined) return 0
-    const code = codes[found] ?? codeAt(text, at)
-    codes[found] = code
+    const character = at >= 0 && at < text.length ? text[at] : undefined
+    if (character === undefined) return 0
+    const code = codes[character] ?? codeAt(text, at)
+    codes[character] = code
     return code
   }
 
-  // UTF-8 of text without lone surrogates. Numbered members of typed arrays have no setters to be caught by.
+  // Encodes text without lone surrogates as UTF-8. Typed array elements cannot be intercepted by setters.
   function utf8(text: string): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(text.length * 3)
     let end = 0

@@ -12,36 +12,35 @@ import { collectCapabilities, collectStorage } from './collectors/storage.ts'
 import { collectTamper, timezoneContradicts } from './collectors/tamper.ts'
 import { type AskBrowser, withinBudget, yieldToPage } from './support.ts'
 
-/** What could be collected: a family that failed is left out, and reads as all null on the server. */
+/** Snapshot without the families that failed, which the server reads as all null. */
 type CollectedSnapshot = Partial<Snapshot>
 
 export interface SnapshotOptions {
   mode: NonNullable<StartOptions['mode']>
-  /** For each part that the server expects of every page, so that only a machine that stands still is late. */
+  /** Milliseconds for each required part, so long that only a stalled machine is late. */
   waitMs: number
   signal: AbortSignal
 }
 
 export interface Collection {
-  /** What was there in time. */
+  /** Parts that were ready in time. */
   snapshot: CollectedSnapshot
-  /** All of it, where anything was late. */
+  /** The complete snapshot, if any part was late. */
   whole: Promise<CollectedSnapshot> | null
 }
 
-// A part that has not answered by then never will. Old engines on a machine of a twentieth of the speed take half a minute
-// for one part.
-const longestMs = 60_000
-// For one answer of the browser, once no part is computed any more.
-const askedMs = 800
-// For the worker to look for the fonts, once nothing else is left to compute. Without it that takes 15 ms more.
-const fontsMs = 40
-// For parts that no page has to send.
-const mostOptionalMs = 2000
+// After this, a part is given up. Old engines on a machine 20 times slower take half a minute for a part.
+const maxPartMs = 60_000
+// Timeout of a browser API call, counted from when all sequential parts are done.
+const askTimeoutMs = 800
+// Time that font detection waits for the worker to preload fonts, which saves the page's thread 15 ms.
+const workerFontsMs = 40
+// Upper limit of `waitMs` for optional parts.
+const maxOptionalMs = 2000
 
 type Collect<T> = () => Promise<T | null> | T | null
 
-/** A part of the snapshot: what it is once its time is over, and what it comes to in the end. */
+/** A part of the snapshot: its value at its deadline, and its final value. */
 interface Part<T> {
   isSettled(): boolean
   inTime: Promise<T | null>
@@ -49,87 +48,88 @@ interface Part<T> {
 }
 
 /**
- * Computes the parts one after another, so that on a slow machine each has all of its time once its turn has come. Those
- * that wait for the browser or the worker begin first, and answer meanwhile.
+ * Computes the parts one after another, so that on a slow machine each gets its full time. Parts that wait for the
+ * browser or the worker start first and finish in the background.
  */
 export async function collectSnapshot(options: SnapshotOptions): Promise<Collection> {
   await yieldToPage()
   const parts = startParts(options)
-  const snapshot = await assembled(parts, options.mode, 'inTime')
+  const snapshot = await assemble(parts, options.mode, 'inTime')
   const isWhole = !snapshot.collection?.withheld.some(({ reason }) => reason === 'late')
-  return { snapshot, whole: isWhole ? null : assembled(parts, options.mode, 'final') }
+  return { snapshot, whole: isWhole ? null : assemble(parts, options.mode, 'final') }
 }
 
 function startParts({ mode, waitMs, signal }: SnapshotOptions) {
   const isFull = mode === 'full'
-  const optionalMs = Math.min(waitMs, mostOptionalMs)
-  let turn: Promise<unknown> = Promise.resolve()
+  const optionalMs = Math.min(waitMs, maxOptionalMs)
+  let previousPart: Promise<unknown> = Promise.resolve()
 
   async function run<T>(collect: Collect<T>): Promise<T | null> {
     await yieldToPage()
     return signal.aborted ? null : collect()
   }
-  const nothing = <T>() => limited<T>(Promise.resolve(null), Promise.resolve(), 0)
+  const absent = <T>() => withDeadline<T>(Promise.resolve(null), Promise.resolve(), 0)
 
-  function inTurn<T>(collect: Collect<T>): Part<T> {
-    const own = turn.then(() => run(collect)).catch(() => null)
-    const part = limited(own, turn, waitMs)
-    turn = part.inTime
+  function inSequence<T>(collect: Collect<T>): Part<T> {
+    const value = previousPart.then(() => run(collect)).catch(() => null)
+    const part = withDeadline(value, previousPart, waitMs)
+    previousPart = part.inTime
     return part
   }
 
-  // Begins at once, and its time is counted from when all those in turn were computed.
-  function meanwhile<T>(collect: Collect<T>, ms = waitMs): Part<T> {
-    const own = run(collect).catch(() => null)
-    return limited(own, computed, ms)
+  // Starts at once; its time counts from the end of the sequential parts.
+  function inBackground<T>(collect: Collect<T>, ms = waitMs): Part<T> {
+    const value = run(collect).catch(() => null)
+    return withDeadline(value, computed, ms)
   }
 
   const ask: AskBrowser = (work) => {
     const answer = Promise.resolve().then(work)
-    return limited(
+    return withDeadline(
       answer.catch(() => null),
       computed,
-      askedMs,
+      askTimeoutMs,
     ).inTime
   }
-  const surface = <T>(collect: Collect<T>) => (isFull ? inTurn(collect) : nothing<T>())
+  const fullModeOnly = <T>(collect: Collect<T>) => (isFull ? inSequence(collect) : absent<T>())
   let onComputed = () => {}
   const computed = new Promise<void>((resolve) => {
     onComputed = resolve
   })
-  // The first date format reads the engine's tables, and each font is asked of the system. Once the worker has done that,
-  // it costs this thread nothing.
+  // The first date format loads locale data, and each font lookup asks the system. Let the worker do both first, which
+  // costs this thread nothing.
   const dates = createGate()
   const fonts = createGate()
   const datesRead = withinBudget(optionalMs, () => dates.opened)
-  const whenWarm = <T>(collect: Collect<T>) => meanwhile(() => datesRead.then(() => run(collect)))
-  const waiting = {
-    worker: meanwhile(() =>
-      askWorker(mode, { ms: longestMs, onAnswer: dates.open, onFonts: fonts.open }),
+  const afterWorkerDates = <T>(collect: Collect<T>) =>
+    inBackground(() => datesRead.then(() => run(collect)))
+  const backgroundParts = {
+    worker: inBackground(() =>
+      askWorker(mode, { ms: maxPartMs, onAnswer: dates.open, onFonts: fonts.open }),
     ),
-    audio: isFull ? meanwhile(() => collectAudio(longestMs)) : nothing<Snapshot['audio']>(),
-    media: isFull ? meanwhile(collectMedia, optionalMs) : nothing<Snapshot['media']>(),
-    webgpu: isFull ? meanwhile(collectWebGpu, optionalMs) : nothing<Snapshot['webgpu']>(),
-    storage: meanwhile(() => collectStorage(ask)),
-    capabilities: meanwhile(() => collectCapabilities(ask)),
-    navigator: meanwhile(() => collectNavigator(ask)),
-    environment: whenWarm(() => collectEnvironment(ask)),
-    frame: whenWarm(() => askFrame(mode)),
-    timezoneMismatch: whenWarm(timezoneContradicts),
+    audio: isFull ? inBackground(() => collectAudio(maxPartMs)) : absent<Snapshot['audio']>(),
+    media: isFull ? inBackground(collectMedia, optionalMs) : absent<Snapshot['media']>(),
+    webgpu: isFull ? inBackground(collectWebGpu, optionalMs) : absent<Snapshot['webgpu']>(),
+    storage: inBackground(() => collectStorage(ask)),
+    capabilities: inBackground(() => collectCapabilities(ask)),
+    navigator: inBackground(() => collectNavigator(ask)),
+    environment: afterWorkerDates(() => collectEnvironment(ask)),
+    frame: afterWorkerDates(() => askFrame(mode)),
+    timezoneMismatch: afterWorkerDates(timezoneContradicts),
   }
-  const computing = {
-    engine: inTurn(collectEngine),
-    automation: inTurn(collectAutomation),
-    tamper: inTurn(collectTamper),
-    canvas: surface(collectCanvas),
-    graphics: surface(collectWebGl),
-    fonts: surface(async () => {
-      await withinBudget(fontsMs, () => fonts.opened)
+  const sequentialParts = {
+    engine: inSequence(collectEngine),
+    automation: inSequence(collectAutomation),
+    tamper: inSequence(collectTamper),
+    canvas: fullModeOnly(collectCanvas),
+    graphics: fullModeOnly(collectWebGl),
+    fonts: fullModeOnly(async () => {
+      await withinBudget(workerFontsMs, () => fonts.opened)
       return run(collectFonts)
     }),
   }
-  void turn.then(onComputed)
-  return { ...waiting, ...computing }
+  void previousPart.then(onComputed)
+  return { ...backgroundParts, ...sequentialParts }
 }
 
 function createGate() {
@@ -140,23 +140,23 @@ function createGate() {
   return { open, opened }
 }
 
-function limited<T>(own: Promise<T | null>, from: Promise<unknown>, ms: number): Part<T> {
-  const within = (limit: number) => from.then(() => withinBudget(limit, () => own))
+function withDeadline<T>(value: Promise<T | null>, from: Promise<unknown>, ms: number): Part<T> {
+  const within = (limit: number) => from.then(() => withinBudget(limit, () => value))
   let settled = false
-  void own.then(() => {
+  void value.then(() => {
     settled = true
   })
   return {
     isSettled: () => settled,
     inTime: within(ms),
-    // Rarely asked for, and a timer each.
+    // Lazy, because it is rarely needed and starts a timer.
     get final() {
-      return within(longestMs)
+      return within(maxPartMs)
     },
   }
 }
 
-async function assembled(
+async function assemble(
   parts: ReturnType<typeof startParts>,
   mode: SnapshotOptions['mode'],
   which: 'inTime' | 'final',
@@ -164,9 +164,9 @@ async function assembled(
   const withheld: Withheld[] = []
   const isFull = mode === 'full'
 
-  // A part that the browser or its user may refuse. Where it is missing, the snapshot says why. `api`: whether the
-  // browser has the interface at all.
-  async function expected<T>(
+  // Returns a part that the browser or its user may refuse, and records the reason if it is missing. `api`: true if the
+  // browser has the interface.
+  async function requirePart<T>(
     group: Withheld['group'],
     part: Part<T>,
     { has, api = true }: { has: (value: T) => boolean; api?: boolean },
@@ -177,31 +177,31 @@ async function assembled(
     withheld.push({ group, reason: isLate ? 'late' : api ? 'blocked' : 'unsupported' })
     return value
   }
-  const surface: typeof expected = async (group, part, options) =>
-    isFull ? expected(group, part, options) : null
+  const fullModeOnly: typeof requirePart = async (group, part, options) =>
+    isFull ? requirePart(group, part, options) : null
 
-  const worker = await expected('worker', parts.worker, {
+  const worker = await requirePart('worker', parts.worker, {
     has: ({ realm }) => realm.user_agent !== null,
   })
-  const frame = await expected('iframe', parts.frame, {
+  const frame = await requirePart('iframe', parts.frame, {
     has: ({ realm }) => realm.user_agent !== null,
   })
-  const graphics = await surface('webgl', parts.graphics, {
+  const graphics = await fullModeOnly('webgl', parts.graphics, {
     has: ({ webgl }) => webgl.renderer !== null,
     api: 'WebGLRenderingContext' in window,
   })
   const [automation, tamper] = [await parts.automation[which], await parts.tamper[which]]
-  return present({
+  return withoutMissing({
     navigator: await parts.navigator[which],
     environment: await parts.environment[which],
     storage: await parts.storage[which],
     capabilities: await parts.capabilities[which],
-    canvas: await surface('canvas', parts.canvas, { has: ({ hash }) => hash !== null }),
-    fonts: await surface('fonts', parts.fonts, {
+    canvas: await fullModeOnly('canvas', parts.canvas, { has: ({ hash }) => hash !== null }),
+    fonts: await fullModeOnly('fonts', parts.fonts, {
       has: ({ detected_count }) => detected_count !== null,
     }),
     engine: await parts.engine[which],
-    audio: await surface('audio', parts.audio, {
+    audio: await fullModeOnly('audio', parts.audio, {
       has: ({ hash }) => hash !== null,
       api: 'OfflineAudioContext' in window,
     }),
@@ -221,7 +221,7 @@ async function assembled(
       webgl_parameter_mismatch: graphics?.mismatch ?? null,
       realm_differences: realmDifferences({ frame, worker }),
     },
-    // Last, because each part above may add to it.
+    // Last, because the parts above add to `withheld`.
     collection: { mode, withheld },
   })
 }
@@ -240,9 +240,9 @@ function withRealms(
   }
 }
 
-function present(
+function withoutMissing(
   parts: { [K in keyof Snapshot]?: Snapshot[K] | null | undefined },
 ): CollectedSnapshot {
-  const found = Object.entries(parts).filter(([, part]) => part !== null && part !== undefined)
-  return Object.fromEntries(found)
+  const entries = Object.entries(parts).filter(([, part]) => part !== null && part !== undefined)
+  return Object.fromEntries(entries)
 }

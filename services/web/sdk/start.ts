@@ -6,25 +6,25 @@ import { ClientError } from './errors.ts'
 import { createRefusedClient } from './refused-client.ts'
 import { readOrNull } from './support.ts'
 
-const mostWaitMs = 5000
+const maxWaitMs = 5000
 
 const clients = new Map<string, TidegateClient>()
 
 /**
- * Starts observing this page, or waits for consent. The same key and endpoint give the same client until it is
- * destroyed. Never throws: with wrong options the client's calls reject with `client.invalid_options`, and its onError
+ * Starts observing this page, or waits for consent. The same key and endpoint return the same client until it is
+ * destroyed. Never throws: with invalid options the client's calls reject with `client.invalid_options`, and onError
  * reports it.
  */
-export function startAt(options: StartOptions, home?: string): TidegateClient {
+export function startAt(options: StartOptions, defaultEndpoint?: string): TidegateClient {
   try {
-    const { consent, ...read } = readOptions(options, home)
-    const name = `${read.endpoint} ${read.publishableKey}`
-    const known = clients.get(name)
-    if (known) return known
+    const { consent, ...settings } = readOptions(options, defaultEndpoint)
+    const name = `${settings.endpoint} ${settings.publishableKey}`
+    const existing = clients.get(name)
+    if (existing) return existing
     const client = createConsentedClient({
       hasConsent: consent === 'granted',
-      begin: (errors) => createClient(read, errors),
-      forget: () => forgetBrowser(read.publishableKey),
+      begin: (errors) => createClient(settings, errors),
+      forget: () => forgetBrowser(settings.publishableKey),
       onDestroy: () => clients.delete(name),
     })
     clients.set(name, client)
@@ -34,15 +34,18 @@ export function startAt(options: StartOptions, home?: string): TidegateClient {
   }
 }
 
-// Pages are not type-checked: whatever they pass comes here.
-function readOptions(options: StartOptions, home: string | undefined): Required<StartOptions> {
+// Validates everything, because pages are not type-checked.
+function readOptions(
+  options: StartOptions,
+  defaultEndpoint: string | undefined,
+): Required<StartOptions> {
   const passed: Partial<StartOptions> = Object(options)
   const {
     publishableKey,
-    endpoint = home,
+    endpoint = defaultEndpoint,
     consent = 'granted',
     mode = 'full',
-    waitMs = mostWaitMs,
+    waitMs = maxWaitMs,
   } = passed
   if (typeof publishableKey !== 'string' || publishableKey === '')
     throw invalid('publishableKey must be a publishable key.')
@@ -50,7 +53,7 @@ function readOptions(options: StartOptions, home: string | undefined): Required<
     typeof endpoint === 'string' ? readOrNull(() => new URL(endpoint, location.href)) : null
   if (endpoint === undefined || !url || !/^https?:$/.test(url.protocol))
     throw invalid('endpoint must be the URL of a server.')
-  // A misspelt 'pending' must not start what was to wait.
+  // A misspelled 'pending' must not start observing.
   if (consent !== 'granted' && consent !== 'pending')
     throw invalid("consent must be 'granted' or 'pending'.")
   if (mode !== 'full' && mode !== 'minimal') throw invalid("mode must be 'full' or 'minimal'.")
@@ -58,7 +61,7 @@ function readOptions(options: StartOptions, home: string | undefined): Required<
     throw invalid('waitMs must be a number of milliseconds.')
   return {
     publishableKey,
-    waitMs: Math.min(waitMs, mostWaitMs),
+    waitMs: Math.min(waitMs, maxWaitMs),
     endpoint: endpoint.replace(/\/+$/, ''),
     consent,
     mode,

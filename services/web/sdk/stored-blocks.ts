@@ -3,7 +3,7 @@ import type { Bytes } from '../../../infra/wire/collect/protocol.ts'
 // Largest stored block (RFC 1951, section 3.2.4).
 const storedBytes = 0xffff
 
-/** Raw deflate of stored blocks: valid and uncompressed. */
+/** Returns a valid raw deflate stream of stored (uncompressed) blocks. */
 export function storeRaw(bytes: Bytes): Bytes {
   const blocks = Math.max(1, Math.ceil(bytes.length / storedBytes))
   const stored = new Uint8Array(blocks * 5 + bytes.length)

@@ -1,6 +1,6 @@
 import { getMember, isArray } from './realm.ts'
 
-/** What `read` returns, or null when it throws or there is nothing, so that one blocked API costs one value. */
+/** Returns the result of `read`, or null if it throws or is nullish, so that a blocked API costs only its value. */
 export function readOrNull<T>(read: () => T): NonNullable<T> | null {
   try {
     return read() ?? null
@@ -9,10 +9,10 @@ export function readOrNull<T>(read: () => T): NonNullable<T> | null {
   }
 }
 
-/** Runs work that only waits for the browser; null when that takes too long or fails. */
+/** Runs work that only waits for the browser; resolves to null on timeout or failure. */
 export type AskBrowser = <T>(work: () => Promise<T> | T) => Promise<T | null>
 
-/** What the work comes to, or null when that takes longer than so many milliseconds or fails. */
+/** Resolves to the result of the work, or to null if it fails or takes longer than `ms`. */
 export function withinBudget<T>(ms: number, work: () => Promise<T> | T): Promise<T | null> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(null), ms)
@@ -26,15 +26,14 @@ export function withinBudget<T>(ms: number, work: () => Promise<T> | T): Promise
   })
 }
 
-// For how long one task of ours works before it lets the page go on. What cannot be divided lasts longer, and still
-// fits into 50 ms.
+// Length of a task before it yields to the page. Indivisible work takes longer, but stays below 50 ms.
 const sliceMs = 15
 let sliceEnd = 0
 
-/** Returns whether the slice of this task has time left. */
+/** Returns true while this task has time left. */
 export const hasTime = () => performance.now() < sliceEnd
 
-/** Waits for a moment in which the page has nothing better to do, at most 100 ms. Nobody waits for a hidden page. */
+/** Waits until the page is idle, at most 100 ms, and not at all on a hidden page. */
 export function idle(): Promise<void> {
   if (document.visibilityState === 'hidden') return Promise.resolve()
   return new Promise((resolve) => {
@@ -48,20 +47,20 @@ export function idle(): Promise<void> {
 }
 
 /**
- * Ends this task, so that the page can go on, once it has lasted for `sliceMs`. It does not wait until the page has
- * nothing to do. On a busy page that takes 100 ms each time, and a snapshot of 50 parts came too late.
+ * Yields to the page once this task has lasted `sliceMs`. It does not wait for idle time, which takes 100 ms each time
+ * on a busy page: a snapshot of 50 parts would be late.
  */
 export async function yieldToPage(): Promise<void> {
   if (!hasTime()) await nextSlice()
 }
 
-/** Ends this task in any case, before something that a browser does in one piece and that takes long. */
+/** Always yields. Call it before a long indivisible operation. */
 export async function nextSlice(): Promise<void> {
   await nextTask()
   sliceEnd = performance.now() + sliceMs
 }
 
-/** Continues in a task of its own. A message is queued behind what waits already, and unlike a timer it is not delayed. */
+/** Continues in a new task. Messages queue behind waiting tasks and, unlike timers, are not throttled. */
 function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     continuations.push(resolve)
@@ -73,14 +72,14 @@ const continuations: (() => void)[] = []
 const postTask = createTaskQueue(() => continuations.shift()?.())
 
 function createTaskQueue(run: () => void): () => void {
-  // A program that only imitates a browser may have none, and it is to be judged all the same.
+  // A browser emulation may lack it, and must be scored all the same.
   if (typeof MessageChannel !== 'function') return () => void setTimeout(run)
   const { port1, port2 } = new MessageChannel()
   port1.onmessage = run
   return () => port2.postMessage(null)
 }
 
-/** A member of an object that the type does not promise, such as a vendor's own property; undefined when absent. */
+/** Returns a property that the type does not declare, such as a vendor's; undefined if absent. */
 export function member(target: unknown, name: string): unknown {
   return (typeof target === 'object' && target !== null) || typeof target === 'function'
     ? getMember(target, name)

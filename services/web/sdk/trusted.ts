@@ -1,6 +1,6 @@
 declare global {
   interface Window {
-    /** Its values are objects that stand for a text where the DOM takes one. */
+    /** Trusted Types: wrapper objects that the DOM accepts in place of strings. */
     trustedTypes?: {
       createPolicy(name: string, rules: Policy): Policy
     }
@@ -12,7 +12,7 @@ interface Policy {
   createScriptURL(url: string): string
 }
 
-/** The policy for the few constant texts that are given to the DOM; returns them as they are without Trusted Types. */
+/** Trusted Types policy for the SDK's few constant strings. Without Trusted Types it returns them unchanged. */
 export const trusted = createPolicy()
 
 function createPolicy(): Policy {
@@ -20,7 +20,8 @@ function createPolicy(): Policy {
   try {
     return window.trustedTypes?.createPolicy('tidegate', rules) ?? rules
   } catch {
-    // The page does not allow the name, or another copy of the SDK has it. The page then reports each text.
+    // The page's CSP forbids the name, or another copy of the SDK took it. The page then reports a violation per
+    // string.
     return rules
   }
 }

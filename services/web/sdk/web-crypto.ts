@@ -20,32 +20,32 @@ import {
 import { isRealmAttached, type Subtle, subtle } from './realm.ts'
 import { withinBudget } from './support.ts'
 
-// A realm that the page removes meanwhile never answers.
-const longestMs = 2000
+// A realm that the page has removed never responds.
+const timeoutMs = 2000
 const hash = 'SHA-256'
 
-const scripted = () => import('../../../infra/wire/collect/client-crypto.ts')
-type Scripted = Awaited<ReturnType<typeof scripted>>
+const loadScriptCrypto = () => import('../../../infra/wire/collect/client-crypto.ts')
+type ScriptCrypto = Awaited<ReturnType<typeof loadScriptCrypto>>
 
 /**
- * Computes by Web Crypto, which works in threads of its own; a script holds the page up for 30 ms. Secure contexts have
- * it, and X25519 since Chromium 133, Firefox 130 and Safari 17. Elsewhere `script` computes the same.
+ * Runs `native` with Web Crypto, which uses other threads, and falls back to `script`, which blocks the page for 30 ms.
+ * Web Crypto needs a secure context; X25519 needs Chromium 133, Firefox 130 or Safari 17.
  */
-async function either<T>(
+async function nativeOrScript<T>(
   native: (subtle: Subtle) => Promise<T>,
-  script: (crypto: Scripted) => T,
+  script: (crypto: ScriptCrypto) => T,
 ): Promise<T> {
-  const found = isRealmAttached() ? subtle : undefined
-  const answer = found && (await withinBudget(longestMs, () => native(found)))
-  return answer ?? script(await scripted())
+  const available = isRealmAttached() ? subtle : undefined
+  const answer = available && (await withinBudget(timeoutMs, () => native(available)))
+  return answer ?? script(await loadScriptCrypto())
 }
 
-/** The client's part of the protocol. What is sealed while `isLeaving` is sealed before the page is gone. */
+/** Returns the client's crypto. While `isLeaving`, bodies are sealed by script, to finish before the page is gone. */
 export function createWebCrypto(isLeaving: () => boolean): AsyncClientCrypto {
   return {
     createKeyPair(random) {
       const privateKey = random(keyBytes)
-      return either(
+      return nativeOrScript(
         async (subtle) => {
           const publicKey = toBase64Url(await agree(subtle, privateKey, basePoint))
           return { privateKey, publicKey }
@@ -54,7 +54,7 @@ export function createWebCrypto(isLeaving: () => boolean): AsyncClientCrypto {
       )
     },
     deriveDocumentKeys: (keyPair, server) =>
-      either(
+      nativeOrScript(
         async (subtle) => {
           const point = fromBase64Url(server.serverPublicKey)
           const secret = await agree(subtle, keyPair.privateKey, point)
@@ -64,13 +64,13 @@ export function createWebCrypto(isLeaving: () => boolean): AsyncClientCrypto {
       ),
     sealBody: async (body) =>
       isLeaving()
-        ? (await scripted()).sealBody(body)
-        : either(
+        ? (await loadScriptCrypto()).sealBody(body)
+        : nativeOrScript(
             (subtle) => seal(subtle, body),
             (crypto) => crypto.sealBody(body),
           ),
     verifyResponse: (keys, text, responseHmac) =>
-      either(
+      nativeOrScript(
         async (subtle) => {
           const mac = await macOf(subtle, copy(keys.serverToClient), text)
           return equalBytes(mac, fromBase64Url(responseHmac))
@@ -80,9 +80,9 @@ export function createWebCrypto(isLeaving: () => boolean): AsyncClientCrypto {
   }
 }
 
-/** As `answerMac` of the protocol's client. */
+/** Computes the MAC over the answers, like `answerMac` of the protocol's client. */
 export function signAnswers(key: AnswerKey, answers: Answers): Promise<string> {
-  return either(
+  return nativeOrScript(
     async (subtle) =>
       toBase64Url(await macOf(subtle, utf8(answerKeyText(key)), answerText(answers))),
     (crypto) => crypto.answerMac(key, answers),
@@ -90,7 +90,7 @@ export function signAnswers(key: AnswerKey, answers: Answers): Promise<string> {
 }
 
 export function digestOf(bytes: Bytes): Promise<Uint8Array> {
-  return either<Uint8Array>(
+  return nativeOrScript<Uint8Array>(
     async (subtle) => new Uint8Array(await subtle.digest(hash, bytes)),
     (crypto) => crypto.hashOf(bytes),
   )
@@ -140,18 +140,18 @@ basePoint[0] = 9
 // The bytes before the key in PKCS #8 (RFC 8410, section 7).
 const pkcs8Header = [48, 46, 2, 1, 0, 48, 5, 6, 3, 43, 101, 110, 4, 34, 4, 32]
 
-// Rejects for a point of low order.
+// Computes the X25519 shared secret. Rejects for a low-order point.
 async function agree(subtle: Subtle, privateKey: Uint8Array, point: Bytes): Promise<Bytes> {
   const pkcs8 = new Uint8Array(pkcs8Header.length + keyBytes)
   pkcs8.set(pkcs8Header)
   pkcs8.set(privateKey, pkcs8Header.length)
-  const [own, other] = await Promise.all([
+  const [privateHandle, publicHandle] = await Promise.all([
     subtle.importKey('pkcs8', pkcs8, curve, false, ['deriveBits']),
     subtle.importKey('raw', point, curve, false, []),
   ])
-  const algorithm = { ...curve, public: other }
-  return new Uint8Array(await subtle.deriveBits(algorithm, own, keyBytes * 8))
+  const algorithm = { ...curve, public: publicHandle }
+  return new Uint8Array(await subtle.deriveBits(algorithm, privateHandle, keyBytes * 8))
 }
 
-// Web Crypto's types want bytes that no other thread can write to.
+// Web Crypto's types exclude shared memory.
 const copy = (bytes: Uint8Array): Bytes => new Uint8Array(bytes)

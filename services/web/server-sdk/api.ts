@@ -1,4 +1,4 @@
-// Generated from /openapi.json (1978cbc7181f39e3) by make sdk-types. Don't edit.
+// Generated from /openapi.json (07a09e35cc7cb703) by make sdk-types. Don't edit.
 export interface components {
   schemas: {
     ApiErrorDetails: {
@@ -19,7 +19,7 @@ export interface components {
     Decision: {
       event_id: string
       verdict: components['schemas']['Verdict']
-      /** @description human 0-39, inconclusive 40-69, bot 70-100. */
+      /** @description 0-39: human, 40-69: inconclusive, 70-100: bot. */
       risk_score: number
       phase: components['schemas']['Phase']
       is_provisional: boolean
@@ -29,24 +29,24 @@ export interface components {
       evaluated_at: string
     }
     GateApprovedWebhookPayload: {
-      /** @description The service that somebody signs up for. */
+      /** @description Service of the signup. */
       service_id: string
-      /** @description Of the signup: make one account for it, however often you are asked. */
+      /** @description Signup. Create only one account per id, no matter how often the event arrives. */
       gate_session_id: string
-      /** @description Keep it with the account: agent tokens and dashboard logins name it. */
+      /** @description Account at Gate. Store it, because agent tokens and dashboard logins refer to it. */
       gate_account_id: string
-      /** @description 1 to 100 characters, as the agent named the account. */
+      /** @description Account name chosen by the agent, 1 to 100 characters. */
       account_name: string
-      /** @description What the agent sent along; nobody has checked it. */
+      /** @description Unverified data from the agent. */
       metadata: {
         [key: string]: unknown
       } | null
-      /** @description How the person who approved was scored; `score` is a hundredth of risk_score. */
+      /** @description Verdict on the browser that approved. `score` is its `risk_score` divided by 100. */
       foil: {
         verdict: components['schemas']['Verdict']
         score: number | null
       }
-      /** @description The key to seal the credentials to. */
+      /** @description Public key to encrypt the credentials to. */
       delivery: components['schemas']['GateDeliveryRequest']
     }
     GateDeliveryRequest: {
@@ -54,9 +54,9 @@ export interface components {
       version: 1
       /** @constant */
       algorithm: 'x25519-hkdf-sha256/aes-256-gcm'
-      /** @description base64url of the SHA-256 of the raw public key. */
+      /** @description SHA-256 of the raw public key, base64url. */
       key_id: string
-      /** @description base64url of the raw X25519 public key. */
+      /** @description Raw X25519 public key, base64url. */
       public_key: string
     }
     GateSessionApprovedWebhookEvent: components['schemas']['WebhookEventEnvelope'] &
@@ -69,36 +69,36 @@ export interface components {
       })
     IdentificationCandidate: {
       visitor_id: string
-      /** @description Bits of evidence that both are one device. Null where they have no look in common, or where something changed that no device changes. */
+      /** @description Bits of evidence that session and candidate are the same device. Null if no key traits match, or if a trait differs that never changes on one device. */
       bits: number | null
       same_network: boolean | null
-      /** @description Null where the session or the visitor told nothing of its machine, where the visitor has more than 5,000 sessions, and where both came at once. */
+      /** @description Null if the device of the session or the candidate is unknown, if the candidate has more than 5,000 sessions, or if both appeared at the same time. */
       components: {
         agreed: components['schemas']['IdentificationComponent'][]
         changed: components['schemas']['IdentificationComponent'][]
-        /** @description On one side or both. */
+        /** @description Unknown for the session, the candidate or both. */
         unknown: components['schemas']['IdentificationComponent'][]
       } | null
     }
     IdentificationComponent: {
       name: string
-      /** @description How many of of_visitors look like this session in it. Null where the session's is unknown. */
+      /** @description Number of visitors, out of `of_visitors`, with the same value as the session. Null if the session's value is unknown. */
       visitors_with_it: number | null
     }
     IdentificationNext: {
       visitor_id: string
-      /** @description Bits of evidence that both are one device. Null where they have no look in common, or where something changed that no device changes. */
+      /** @description Bits of evidence that session and candidate are the same device. Null if no key traits match, or if a trait differs that never changes on one device. */
       bits: number | null
       same_network: boolean | null
-      /** @description Null where the session or the visitor told nothing of its machine, where the visitor has more than 5,000 sessions, and where both came at once. */
+      /** @description Null if the device of the session or the candidate is unknown, if the candidate has more than 5,000 sessions, or if both appeared at the same time. */
       components: {
         agreed: components['schemas']['IdentificationComponent'][]
         changed: components['schemas']['IdentificationComponent'][]
-        /** @description On one side or both. */
+        /** @description Unknown for the session, the candidate or both. */
         unknown: components['schemas']['IdentificationComponent'][]
       } | null
       /**
-       * @description kept_id_decides: an id goes before any look. less_likely: the chosen one has more bits. too_little_evidence: fewer than bits_needed. present_elsewhere: it was there within the hour, so its storage was not lost. known_too_briefly: it began less than a day before, so nothing tells whether only one machine looks so. look_of_several: two visitors with this look were there within a day of each other, so it tells nobody. no_clear_lead: another candidate is as likely, and they are two. other_model: an install id was copied to another model. corrected: a correction took the session from it. known_since: it would be chosen now, and was not known then.
+       * @description `kept_id_decides`: an id takes precedence over traits. `less_likely`: the chosen visitor has more bits. `too_little_evidence`: fewer than `bits_needed`. `present_elsewhere`: seen within the hour before the session, so its storage is not lost. `known_too_briefly`: less than a day old, so other devices may have the same traits. `look_of_several`: two visitors with these traits were seen within a day of each other. `no_clear_lead`: a different visitor is about as likely. `other_model`: same install id, but another device model. `corrected`: a correction moved the session away. `known_since`: would win now, but was not known at the time.
        * @enum {string}
        */
       lost_because:
@@ -113,7 +113,7 @@ export interface components {
         | 'corrected'
         | 'known_since'
     }
-    /** @description Where the event of the newest decision is on the log. */
+    /** @description Position of the newest decision on the log. */
     LogPlace: {
       /** @constant */
       topic: 'tidegate.sessions.v1'
@@ -132,43 +132,43 @@ export interface components {
       /** @enum {string} */
       label: 'human' | 'bot' | 'fraud' | 'legitimate'
       reason: string | null
-      /** @description How many sessions it is on. */
+      /** @description Number of sessions with this mark. */
       session_count: number
       /** Format: date-time */
       created_at: string
     }
     MarkRequestInput: {
       session_ids?: string[]
-      /** @description All of the visitor's sessions so far. */
+      /** @description Visitor whose sessions so far are marked. */
       visitor_id?: string
-      /** @description All of the user's sessions so far. */
+      /** @description User whose sessions so far are marked. */
       client_user_id?: string
       /** @enum {string} */
       label: 'human' | 'bot' | 'fraud' | 'legitimate'
-      /** @description A word of your own. */
+      /** @description Your reason code: lower-case letters, digits and `_`. */
       reason?: string
     } & (unknown | unknown | unknown)
     /** @enum {string} */
     Phase: 'snapshot' | 'behavioral'
-    /** @description How the score of the newest decision came about. */
+    /** @description Score breakdown of the newest decision. */
     ScoreExplanation: {
-      /** @description In their order from 0; the last total is `decision.risk_score`. Null where the points of the model that decided are not known: a decision of an earlier release. */
+      /** @description Steps from 0 to `decision.risk_score`, in order. Null if the scoring model of the decision is unknown, as for decisions of earlier releases. */
       steps: components['schemas']['ScoreStep'][] | null
-      /** @description Signals that fired and changed nothing, because another one decides alone. */
+      /** @description Signals that fired but were not counted, because another signal decided alone. */
       without_effect: string[]
-      /** @description What the signals that fired mean, as this release has them. */
+      /** @description Descriptions of the signals that fired, from the current release. */
       signals: components['schemas']['ScoreSignal'][]
     }
     ScoreSignal: {
       signal: string
       name: string
       looks_at: string
-      /** @description When people have it. */
+      /** @description Situations in which the signal also fires for people. */
       false_positives: string
     }
     ScoreStep: {
       /**
-       * @description signal: one that fired. weak_limit, habits_limit, trust_limit: all of this kind together count as at most `bound`. least: no score is below 0. unconfirmed_cap: nothing of another channel confirms what fired. no_snapshot_floor: there is no readable snapshot. signal_floor: required evidence is missing, as `signal` says. rounding: scores are whole numbers.
+       * @description `signal`: a signal that fired. `weak_limit`, `habits_limit`, `trust_limit`: signals of this kind together count at most `bound`. `least`: raised to 0. `unconfirmed_cap`: no other channel confirms the signals. `no_snapshot_floor`: there is no readable snapshot. `signal_floor`: required evidence is missing, see `signal`. `rounding`: rounded to a whole number.
        * @enum {string}
        */
       kind:
@@ -182,21 +182,21 @@ export interface components {
         | 'signal_floor'
         | 'rounding'
       signal: string | null
-      /** @description Of a limit, cap or floor. */
+      /** @description Value of the limit, cap or floor; otherwise null. */
       bound: number | null
-      /** @description What it adds to the total of the step before; negative where it takes away. */
+      /** @description Change from the previous total; negative if it lowers the score. */
       change: number
-      /** @description The score from then on. */
+      /** @description Score after this step. */
       total: number
     }
     ScoredRequest: {
       /**
-       * @description Never `human`: a request shows no person.
+       * @description Verdict on the request. Never `human`, because a request can't prove a person.
        * @enum {string}
        */
       verdict: 'bot' | 'inconclusive'
       agent: components['schemas']['SessionAgent']
-      /** @description What the request shows, also where that is not enough for a verdict. */
+      /** @description Findings about the request, including those that alone are not enough for `bot`. */
       reasons: (
         | 'verified_agent'
         | 'spoofed_agent'
@@ -210,7 +210,7 @@ export interface components {
         | 'browser_with_tool_handshake'
         | 'hosting_network'
       )[]
-      /** @description What might have said more, and was not looked at. */
+      /** @description Checks that could have told more, but were not made. */
       unchecked: (
         | 'published_ranges'
         | 'reverse_dns'
@@ -220,31 +220,31 @@ export interface components {
         | 'hosting_network'
       )[]
     }
-    /** @description Which bot or agent the session says that it is, and whether that is so. */
+    /** @description Bot or agent that the session claims to be, and whether the claim was verified. */
     SessionAgent: {
       /** @enum {string} */
       status: 'none' | 'declared' | 'signed' | 'verified' | 'spoofed'
-      /** @description Who runs it, as `openai`, or the domain that it names. */
+      /** @description Operator, such as `openai`, or the domain that the agent claims. */
       provider: string | null
-      /** @description Its name, as `Googlebot`. */
+      /** @description Name of the agent, such as `Googlebot`. */
       product: string | null
-      /** @description search, ai_assistant, ai_training, monitor, preview, feed, advertising, archive, research, security, seo, webhook or other. */
+      /** @description One of search, ai_assistant, ai_training, monitor, preview, feed, advertising, archive, research, security, seo, webhook, other. */
       purpose: string | null
-      /** @description The check that decided: signature, reverse_dns or published_ranges. */
+      /** @description Check that decided the status: signature, reverse_dns or published_ranges. */
       method: string | null
       evidence: {
         catalogue_id: string | null
-        /** @description Host of the Signature-Agent header, with its port unless that is 443. */
+        /** @description Host of the `Signature-Agent` header, with the port unless it is 443. */
         domain: string | null
-        /** @description Thumbprint of the key that signed. */
+        /** @description Thumbprint of the signing key. */
         key_id: string | null
-        /** @description Of the address, where it leads back to it. */
+        /** @description Host name of the address, if it resolves back to the address. */
         host_name: string | null
-        /** @description The published ranges that were searched for the address. */
+        /** @description Published ranges in which the address was looked up. */
         list: string | null
-        /** @description Why the signature does not count. */
+        /** @description Reason why the signature was not accepted. */
         reason: string | null
-        /** @description When the directory of keys or the host name was fetched. */
+        /** @description Time when the key directory or host name was fetched. */
         fetched_at: string | null
       } | null
     }
@@ -253,21 +253,21 @@ export interface components {
       object: 'session_aggregates'
       /**
        * Format: date-time
-       * @description From when on sessions were counted: the first one without another time.
+       * @description Start of the counted period. Default: the first session.
        */
       since: string
       /** Format: date-time */
       until: string
-      /** @description False where there are too many sessions to read: the numbers are of the newest ones, from `since` on. */
+      /** @description False if there were too many sessions to read. The counts then cover only the newest ones, from `since` on. */
       is_complete: boolean
       sessions: number
-      /** @description Not among `sessions`: see `kind`. */
+      /** @description Sessions whose decisions expired, not included in `sessions`. */
       ended: number
-      /** @description Distinct ones. */
+      /** @description Distinct visitors. */
       visitors: number | null
-      /** @description Distinct values of client_user_id. */
+      /** @description Distinct values of `client_user_id`. */
       users: number | null
-      /** @description Why there are no numbers of visitors and users. */
+      /** @description Reason why `visitors` and `users` are null; otherwise null. */
       distinct_missing: ('over_seven_days' | 'over_a_million_sessions') | null
       groups: components['schemas']['SessionGroup'][]
     }
@@ -301,7 +301,7 @@ export interface components {
       version: string | null
       major_version: string | null
       engine: string
-      /** @description The app around an embedded web view; null for ordinary browsers. */
+      /** @description App that embeds the web view; null for ordinary browsers. */
       app_name: string | null
     }
     SessionClientTelemetry: {
@@ -421,7 +421,7 @@ export interface components {
       id: string
       /** Format: date-time */
       created_at: string
-      /** @description The customer's own id of the end user; set with PATCH /v1/sessions/{sessionId}. */
+      /** @description Your id of the user, set with `PATCH /v1/sessions/{sessionId}`. */
       client_user_id: string | null
       mark: components['schemas']['SessionMark'] | null
       decision: components['schemas']['SessionDetailDecision']
@@ -432,11 +432,11 @@ export interface components {
       network: components['schemas']['SessionNetwork']
       runtime_integrity: components['schemas']['SessionRuntimeIntegrity']
       visitor_fingerprint: components['schemas']['SessionDetailVisitorFingerprint'] | null
-      /** @description Present where `include` asks for it. */
+      /** @description Only with `include=identification`. */
       identification?: components['schemas']['VisitorIdentification'] | null
-      /** @description Present where `include` asks for it. */
+      /** @description Only with `include=score`. */
       score?: components['schemas']['ScoreExplanation']
-      /** @description Present where `include` asks for it. */
+      /** @description Only with `include=log`. */
       log?: components['schemas']['LogPlace']
       connection_fingerprint: components['schemas']['SessionConnectionFingerprint']
       previous_decisions: components['schemas']['SessionDetailDecision'][]
@@ -454,13 +454,13 @@ export interface components {
         runtime: boolean
         behavioral: boolean
         visitor_identity: boolean
-        /** @description Whether the device vouched for the app. Null for pages. */
+        /** @description True if the app was attested. Null for pages. */
         attestation: boolean | null
       }
       evidence: components['schemas']['SessionEvidence']
-      /** @description What made the decision. */
+      /** @description Versions that made the decision. */
       scoring: components['schemas']['SessionScoring']
-      /** @description Sessions opened before the decision that have something in common with this one, which is included. A count of 100 is that or more. Null where nothing was counted. */
+      /** @description Numbers of sessions, visitors, addresses and users that share a value with this session, counted up to the decision and including this session. 100 means 100 or more. Null if nothing was counted. */
       repeats: components['schemas']['SessionRepeats'] | null
       signals_fired: {
         signal: string
@@ -515,7 +515,7 @@ export interface components {
       id: string
       confidence: number | null
       identified_at: string | null
-      /** @description How this session was tied to the visitor id. */
+      /** @description Method and basis of the match to the visitor. */
       resolution: {
         method:
           | (
@@ -583,27 +583,27 @@ export interface components {
       }
     }
     SessionEvidence: {
-      /** @description What was consulted. */
+      /** @description Sources that were consulted. */
       sources: string[]
-      /** @description Members that stand at their harmless value because nothing was consulted for them: names of runtime_integrity, and paths of other members. */
+      /** @description Members that are `false`, `clean` or empty only because no source was consulted: members of `runtime_integrity` by name, others by path. */
       unchecked: string[]
-      /** @description What the SDK always sends and did not. */
+      /** @description Members that the SDK always sends, but that are absent. */
       missing: string[]
-      /** @description What is not there, and why, as such a browser may have it. */
+      /** @description Absent parts of the snapshot that this browser can plausibly lack, with the reason. */
       withheld: {
-        /** @description A part of the snapshot, as in `client_telemetry`. */
+        /** @description Part of the snapshot, such as `canvas`. */
         group: string
         /** @enum {string} */
         reason: 'blocked' | 'unsupported' | 'late'
       }[]
-      /** @description What has a value that no browser has. */
+      /** @description Members with a value that no browser has. */
       impossible: string[]
-      /** @description Members that have what the app says of itself and its device, which nothing verifies. */
+      /** @description Unverified members that the app reported about itself and its device. */
       claimed: string[]
     }
-    /** @description What sessions are filtered and counted by. Null once its decisions have ended. */
+    /** @description Fields for filtering and grouping. Null once the decisions of the session expired. */
     SessionFacts: {
-      /** @description Those that fired. */
+      /** @description Signals that fired. */
       signals: string[]
       page_host: string | null
       page_path: string | null
@@ -657,14 +657,14 @@ export interface components {
         [key: string]: unknown
       })
     SessionGroup: {
-      /** @description Of the interval; null without intervals. */
+      /** @description Start of the interval; null without intervals. */
       start: string | null
       /**
-       * @description `other`: all groups but the largest ones. `ended`: sessions whose decisions have ended, of which filters or groups ask what is gone.
+       * @description `other`: all groups beyond `top`. `ended`: sessions whose decisions expired, so the fields to filter or group by are deleted.
        * @enum {string}
        */
       kind: 'value' | 'other' | 'ended'
-      /** @description By field; null where sessions have no value. Empty for `other` and `ended`. */
+      /** @description Values of the group, keyed by field; null if the sessions have no value. Empty for `other` and `ended`. */
       values: {
         [key: string]: string | null
       }
@@ -682,7 +682,7 @@ export interface components {
         name: string
       }[]
     }
-    /** @description The newest of `POST /v1/marks`. */
+    /** @description Newest mark from `POST /v1/marks`. */
     SessionMark: {
       id: string
       /** @enum {string} */
@@ -869,7 +869,7 @@ export interface components {
       session: {
         id: string
       }
-      /** @description The decision; `id` is what REST and sealed tokens call `event_id`. */
+      /** @description Decision. Its `id` is the `event_id` in REST responses and sealed tokens. */
       event: {
         id: string
         scoring_event_id: string
@@ -881,7 +881,7 @@ export interface components {
       decision: {
         verdict: components['schemas']['Verdict']
         risk_score: number
-        /** @description A hundredth of risk_score. */
+        /** @description `risk_score` divided by 100. */
         score: number
         manipulation: components['schemas']['ManipulationSummary'] | null
       }
@@ -906,9 +906,9 @@ export interface components {
         [key: string]: unknown
       })[]
       attribution: {
-        /** @description Who the bot is; null unless the verdict is bot. */
+        /** @description Attribution of the bot; null unless the verdict is `bot`. */
         bot: components['schemas']['SessionAttribution'] | null
-        /** @description Which bot or agent it says that it is, by this decision. */
+        /** @description Bot or agent that the session claims to be, as verified for this decision. */
         agent: components['schemas']['SessionAgent']
       } & {
         [key: string]: unknown
@@ -943,9 +943,9 @@ export interface components {
       verified_bot_identity: 'clean' | 'notice' | 'elevated' | 'high_risk'
     }
     SessionScoring: {
-      /** @description Of the signals. */
+      /** @description Version of the signals. */
       version: string
-      /** @description Id of the scoring model, as of GET /v1/scoring/model. */
+      /** @description Id of the scoring model, as in `GET /v1/scoring/model`. */
       model: string
     }
     SessionSummary: {
@@ -954,18 +954,18 @@ export interface components {
       id: string
       /** Format: date-time */
       created_at: string
-      /** @description The customer's own id of the end user; set with PATCH /v1/sessions/{sessionId}. */
+      /** @description Your id of the user, set with `PATCH /v1/sessions/{sessionId}`. */
       client_user_id: string | null
       latest_decision: components['schemas']['Decision']
       visitor_fingerprint: components['schemas']['VisitorFingerprintLink'] | null
       mark: components['schemas']['SessionMark'] | null
       facts: components['schemas']['SessionFacts'] | null
     }
-    /** @description Null when the request had no signature headers. */
+    /** @description Web Bot Auth signature of the request. Null if it had no signature headers. */
     SessionWebBotAuth: {
       /** @enum {string} */
       status: 'verified' | 'invalid' | 'unknown_key' | 'absent'
-      /** @description Host of the Signature-Agent header, with its port unless that is 443. */
+      /** @description Host of the `Signature-Agent` header, with the port unless it is 443. */
       domain: string | null
     }
     /** @enum {string} */
@@ -979,10 +979,10 @@ export interface components {
         first_seen_at: string
         /** Format: date-time */
         last_seen_at: string
-        /** @description Distinct sessions. */
+        /** @description Number of distinct sessions. */
         seen_count: number
         /**
-         * @description Always this: no expiry.
+         * @description Always this value: visitors have no fixed expiry.
          * @constant
          */
         expires_at: '9999-12-31T00:00:00.000Z'
@@ -1006,7 +1006,7 @@ export interface components {
       components: {
         vector: number[]
       }
-      /** @description Of the newest session. Present where `include` asks for it. */
+      /** @description Explanation of the match of the newest session. Only with `include=identification`. */
       identification?: components['schemas']['VisitorIdentification'] | null
       activity: {
         sessions: {
@@ -1033,7 +1033,7 @@ export interface components {
       id: string
       confidence: number | null
       identified_at: string | null
-      /** @description How this session was tied to the visitor id. Present where `include` asks for it. */
+      /** @description Method and basis of the match to the visitor. Only with `include=resolution`. */
       resolution?: {
         method:
           | (
@@ -1059,10 +1059,10 @@ export interface components {
         first_seen_at: string
         /** Format: date-time */
         last_seen_at: string
-        /** @description Distinct sessions. */
+        /** @description Number of distinct sessions. */
         seen_count: number
         /**
-         * @description Always this: no expiry.
+         * @description Always this value: visitors have no fixed expiry.
          * @constant
          */
         expires_at: '9999-12-31T00:00:00.000Z'
@@ -1084,25 +1084,25 @@ export interface components {
         audio_hash: string | null
       }
     }
-    /** @description Computed at the time of the answer, from what is known today of the sessions before. Null without a visitor. */
+    /** @description Explanation of the match between session and visitor. Computed for each request from what is now known about earlier sessions. Null if the session has no visitor. */
     VisitorIdentification: {
       session_id: string
       /**
-       * @description kept_id: the browser kept an id. install_id: the app did. look: the machine looks as before. correction: a split or a merger gave the session its visitor. doubt: there was a candidate, and nobody was sure. nobody_before: nobody looked like it.
+       * @description `kept_id`: id stored by the browser. `install_id`: install id of the app. `look`: traits of the device. `correction`: split or merge. `doubt`: new visitor, because no candidate was a confident match. `nobody_before`: new visitor, because there was no candidate.
        * @enum {string}
        */
       decided_by: 'kept_id' | 'install_id' | 'look' | 'correction' | 'doubt' | 'nobody_before'
-      /** @description Null where nobody is looked for by how the session looks. */
+      /** @description Minimum bits for a match. Null if the session is not matched by traits. */
       bits_needed: number | null
-      /** @description How many visitors were counted: those that were seen last, at most 1,000, within the last minute. */
+      /** @description Number of visitors compared for `visitors_with_it`: the most recently seen, at most 1,000. Up to a minute old. */
       of_visitors: number
-      /** @description Null where the session began a visitor. */
+      /** @description Visitor that the session was matched to; null if the session began a new visitor. */
       chosen: components['schemas']['IdentificationCandidate'] | null
-      /** @description The likeliest of all other candidates. */
+      /** @description Most likely other candidate. */
       next: components['schemas']['IdentificationNext'] | null
     }
     WebhookEventEnvelope: {
-      /** @description The same in every attempt and for every endpoint. */
+      /** @description Event id, the same in every attempt and for every endpoint. */
       id: string
       /** @constant */
       object: 'webhook_event'
@@ -1114,7 +1114,7 @@ export interface components {
         | 'webhook.test'
       /**
        * Format: date-time
-       * @description When it happened, not when it was sent.
+       * @description Time of the event, not of the delivery.
        */
       created: string
       data:
@@ -1128,18 +1128,18 @@ export interface components {
       user_agent: string | null
       ip_address: string | null
       screen_size: string | null
-      /** @description Absent when it is not known. */
+      /** @description Absent if unknown. */
       is_touch_capable?: boolean
       /** @description Name of the operating system. */
       platform: string | null
       /**
        * Format: date-time
-       * @description When the session began.
+       * @description Time when the session began.
        */
       first_seen: string
       /**
        * Format: date-time
-       * @description When it was decided about.
+       * @description Time of the decision.
        */
       risk_time: string
     }
@@ -1235,11 +1235,11 @@ export interface operations {
     parameters: {
       query?: {
         limit?: number
-        /** @description next_cursor of the page before; empty is none. */
+        /** @description `next_cursor` of the previous page. Empty: the first page. */
         cursor?: string
-        /** @description A vid_ id matches exactly; anything else is looked for in id, user agent and IP address. */
+        /** @description Text to find in visitor id, user agent and IP address. A complete `vid_` id matches exactly. */
         search?: string
-        /** @description Largest or newest first; without it, seen most recently first. */
+        /** @description `seen_count`: most sessions first; `first_seen`: newest visitor first. Default: most recently seen first. */
         sort?: 'seen_count' | 'first_seen'
       }
       header?: never
@@ -1252,7 +1252,7 @@ export interface operations {
   getVisitorFingerprint: {
     parameters: {
       query?: {
-        /** @description `identification`: why the visitor’s newest session is of it. Anything else adds nothing. */
+        /** @description Additional members: `identification` (how the newest session was matched to the visitor). Unknown values are ignored. */
         include?: string | string[]
       }
       header?: never
@@ -1268,7 +1268,7 @@ export interface operations {
     parameters: {
       query?: never
       header?: {
-        /** @description Makes the request safe to repeat for 24 hours: a repetition with the same key and body gets the first answer. Its body is the same byte for byte, so `meta.request_id` names the request that was answered first; the header `X-Request-Id` names the repetition. */
+        /** @description Makes the request safe to retry for 24 hours: a repeat with the same key and body returns the first response. The body is identical, so its `meta.request_id` is that of the first request; the header `X-Request-Id` is that of the repeat. */
         'Idempotency-Key'?: string
       }
       path?: never
@@ -1307,13 +1307,13 @@ export interface operations {
             method: string
             /** @enum {string} */
             scheme: 'http' | 'https'
-            /** @description Host, with its port where that is not the usual one. One of the hosts of your organization. */
+            /** @description Host, with the port unless it is the default. Must be a host of your organization. */
             authority: string
-            /** @description Path and query as they came. */
+            /** @description Path and query as received. */
             path: string
-            /** @description Names and values in the order in which they came, at most 16384 characters together. Leave cookies and credentials out. */
+            /** @description Header names and values in the order received, at most 16384 characters in total. Leave out cookies and credentials. */
             headers: [string, string][]
-            /** @description Whose connection the edge saw. */
+            /** @description IP address that connected to your edge. */
             ip: string | unknown | unknown
             ja4?: string | null
           }[]
@@ -1326,25 +1326,25 @@ export interface operations {
     parameters: {
       query?: {
         limit?: number
-        /** @description next_cursor of the page before; empty is none. */
+        /** @description `next_cursor` of the previous page. Empty: the first page. */
         cursor?: string
-        /** @description Sessions whose newest decision was then or later. */
+        /** @description Earliest time of the newest decision, inclusive. */
         since?: string[]
-        /** @description Sessions whose newest decision was earlier. */
+        /** @description Latest time of the newest decision, exclusive. */
         until?: string[]
         score_min?: number[]
         score_max?: number[]
         handed_off?: ('true' | 'false')[]
         verdict?: ('bot' | 'human' | 'inconclusive')[]
-        /** @description A signal that fired. */
+        /** @description Signal that fired, such as `webdriver_detected`. */
         signal?: string[]
-        /** @description A value that the session is attributed to, or `kind:value`, as `tool:playwright`. */
+        /** @description Attribution by value, or by `kind:value` such as `tool:playwright`. */
         attribution?: string[]
         agent_status?: ('none' | 'declared' | 'signed' | 'verified' | 'spoofed')[]
-        /** @description Who runs the agent, as `openai`, in any case. */
+        /** @description Operator of the agent, such as `openai`. Case is ignored. */
         agent_provider?: string[]
         country?: string[]
-        /** @description 64500 or AS64500. */
+        /** @description Autonomous system number: `64500` or `AS64500`. */
         asn?: string[]
         network?: (
           | 'tor'
@@ -1357,34 +1357,34 @@ export interface operations {
           | 'other'
           | 'unknown'
         )[]
-        /** @description An address, or a CIDR as 203.0.113.0/24. */
+        /** @description IP address or CIDR range, such as `203.0.113.0/24`. */
         ip?: string[]
         page_host?: string[]
         visitor_id?: string[]
         client_user_id?: string[]
-        /** @description Of the publishable key that opened the session. */
+        /** @description Id of the publishable key that opened the session. */
         key_id?: string[]
-        /** @description By name without its maker, as `chrome`; A to Z in any case. */
+        /** @description Browser name without the vendor, such as `chrome`. ASCII case is ignored. */
         browser?: string[]
-        /** @description By name; A to Z in any case. */
+        /** @description Name of the operating system. ASCII case is ignored. */
         os?: string[]
-        /** @description The newest mark; `none` for sessions without one. */
+        /** @description Label of the newest mark; `none` for sessions without a mark. */
         mark?: ('human' | 'bot' | 'fraud' | 'legitimate' | 'none')[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'verdict[not]'?: ('bot' | 'human' | 'inconclusive')[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'signal[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'attribution[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'agent_status[not]'?: ('none' | 'declared' | 'signed' | 'verified' | 'spoofed')[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'agent_provider[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'country[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'asn[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'network[not]'?: (
           | 'tor'
           | 'vpn'
@@ -1396,23 +1396,23 @@ export interface operations {
           | 'other'
           | 'unknown'
         )[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'ip[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'page_host[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'visitor_id[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'client_user_id[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'key_id[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'browser[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'os[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'mark[not]'?: ('human' | 'bot' | 'fraud' | 'legitimate' | 'none')[]
-        /** @description Fields of which sessions have no value. With values of the same field, either of these or none. */
+        /** @description Fields that must have no value. Combined with values of the same field, matches either one. */
         without?: (
           | 'signal'
           | 'attribution'
@@ -1429,7 +1429,7 @@ export interface operations {
           | 'browser'
           | 'os'
         )[]
-        /** @description Fields of which sessions have a value. */
+        /** @description Fields that must have a value. */
         'without[not]'?: (
           | 'signal'
           | 'attribution'
@@ -1446,9 +1446,9 @@ export interface operations {
           | 'browser'
           | 'os'
         )[]
-        /** @description A sid_, evt_ or vid_ id (or a legacy 32-digit hexadecimal one) matches exactly, ignoring case; anything else is looked for in ids, client_user_id, page URL (also as people read it), user agent and IP address. */
+        /** @description Text to find in ids, `client_user_id`, page URL (encoded or decoded), user agent and IP address. A complete `sid_`, `evt_` or `vid_` id (or a legacy 32-digit hexadecimal id) matches exactly, ignoring case. */
         search?: string
-        /** @description `resolution`: how each session was tied to its visitor. Anything else adds nothing. */
+        /** @description Additional members: `resolution` (how each session was matched to its visitor). Unknown values are ignored. */
         include?: string | string[]
       }
       header?: never
@@ -1461,23 +1461,23 @@ export interface operations {
   countSessions: {
     parameters: {
       query: {
-        /** @description Sessions whose newest decision was then or later. */
+        /** @description Earliest time of the newest decision, inclusive. */
         since?: string[]
-        /** @description Sessions whose newest decision was earlier. */
+        /** @description Latest time of the newest decision, exclusive. */
         until?: string[]
         score_min?: number[]
         score_max?: number[]
         handed_off?: ('true' | 'false')[]
         verdict?: ('bot' | 'human' | 'inconclusive')[]
-        /** @description A signal that fired. */
+        /** @description Signal that fired, such as `webdriver_detected`. */
         signal?: string[]
-        /** @description A value that the session is attributed to, or `kind:value`, as `tool:playwright`. */
+        /** @description Attribution by value, or by `kind:value` such as `tool:playwright`. */
         attribution?: string[]
         agent_status?: ('none' | 'declared' | 'signed' | 'verified' | 'spoofed')[]
-        /** @description Who runs the agent, as `openai`, in any case. */
+        /** @description Operator of the agent, such as `openai`. Case is ignored. */
         agent_provider?: string[]
         country?: string[]
-        /** @description 64500 or AS64500. */
+        /** @description Autonomous system number: `64500` or `AS64500`. */
         asn?: string[]
         network?: (
           | 'tor'
@@ -1490,34 +1490,34 @@ export interface operations {
           | 'other'
           | 'unknown'
         )[]
-        /** @description An address, or a CIDR as 203.0.113.0/24. */
+        /** @description IP address or CIDR range, such as `203.0.113.0/24`. */
         ip?: string[]
         page_host?: string[]
         visitor_id?: string[]
         client_user_id?: string[]
-        /** @description Of the publishable key that opened the session. */
+        /** @description Id of the publishable key that opened the session. */
         key_id?: string[]
-        /** @description By name without its maker, as `chrome`; A to Z in any case. */
+        /** @description Browser name without the vendor, such as `chrome`. ASCII case is ignored. */
         browser?: string[]
-        /** @description By name; A to Z in any case. */
+        /** @description Name of the operating system. ASCII case is ignored. */
         os?: string[]
-        /** @description The newest mark; `none` for sessions without one. */
+        /** @description Label of the newest mark; `none` for sessions without a mark. */
         mark?: ('human' | 'bot' | 'fraud' | 'legitimate' | 'none')[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'verdict[not]'?: ('bot' | 'human' | 'inconclusive')[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'signal[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'attribution[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'agent_status[not]'?: ('none' | 'declared' | 'signed' | 'verified' | 'spoofed')[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'agent_provider[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'country[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'asn[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'network[not]'?: (
           | 'tor'
           | 'vpn'
@@ -1529,23 +1529,23 @@ export interface operations {
           | 'other'
           | 'unknown'
         )[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'ip[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'page_host[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'visitor_id[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'client_user_id[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'key_id[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'browser[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'os[not]'?: string[]
-        /** @description None of these values. Sessions without a value are among those that meet it. */
+        /** @description Values to exclude. Sessions without a value also match. */
         'mark[not]'?: ('human' | 'bot' | 'fraud' | 'legitimate' | 'none')[]
-        /** @description Fields of which sessions have no value. With values of the same field, either of these or none. */
+        /** @description Fields that must have no value. Combined with values of the same field, matches either one. */
         without?: (
           | 'signal'
           | 'attribution'
@@ -1562,7 +1562,7 @@ export interface operations {
           | 'browser'
           | 'os'
         )[]
-        /** @description Fields of which sessions have a value. */
+        /** @description Fields that must have a value. */
         'without[not]'?: (
           | 'signal'
           | 'attribution'
@@ -1579,9 +1579,9 @@ export interface operations {
           | 'browser'
           | 'os'
         )[]
-        /** @description In UTC; at most 1500 of them. */
+        /** @description Length of the intervals, in UTC. At most 1500 intervals between `since` and `until`. */
         interval?: 'none' | 'minute' | 'hour' | 'day'
-        /** @description Up to two fields, as `country,verdict`. A session counts under each of its signals and attributions. */
+        /** @description Up to two fields to group by, separated by a comma: `country,verdict`. A session is counted once for each of its signals and attributions. */
         group_by: (
           | 'verdict'
           | 'signal'
@@ -1598,7 +1598,7 @@ export interface operations {
           | 'agent_status'
           | 'agent_provider'
         )[]
-        /** @description How many of the largest groups are counted by themselves; the rest is `other`. */
+        /** @description Number of largest groups to return. The rest is returned as `other`. */
         top?: number
       }
       header?: never
@@ -1611,7 +1611,7 @@ export interface operations {
   getSession: {
     parameters: {
       query?: {
-        /** @description `identification`: why the session is of its visitor. `score`: how its score came about. `log`: where its decision is on the log. Anything else adds nothing. */
+        /** @description Additional members: `identification` (how the session was matched to its visitor), `score` (score breakdown), `log` (position of the decision on the log). Unknown values are ignored. */
         include?: string | string[]
       }
       header?: never

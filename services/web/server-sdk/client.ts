@@ -37,7 +37,7 @@ export interface ClientOptions<Fallback> {
   fetch?: typeof fetch
 }
 
-// A parameter with several values may have one.
+// Also accepts a single value for list parameters.
 type Loose<T> = {
   [Name in keyof T]: NonNullable<T[Name]> extends (infer Item)[] ? Item | Item[] : T[Name]
 }
@@ -68,7 +68,7 @@ export interface Client<Fallback> {
     ): AsyncIterableIterator<VisitorFingerprintSummary>
   }
   marks: {
-    /** Says what sessions turned out to be. Scope `sessions:mark`. */
+    /** Labels sessions with what they turned out to be. Scope `sessions:mark`. */
     create(mark: MarkRequestInput): Promise<Mark | Fallback>
     remove(markId: string): Promise<Mark | Fallback>
   }
@@ -124,15 +124,15 @@ interface Page<T> {
 
 /** A typed client of the REST API. Safe to share: it holds no connection of its own. */
 export function createClient<Fallback>(options: ClientOptions<Fallback>): Client<Fallback> {
-  const send = sender(options)
+  const send = createSender(options)
 
-  async function answer<T>(call: Call): Promise<T> {
+  async function sendForData<T>(call: Call): Promise<T> {
     const { data } = await send<{ data: T }>(call)
     return data
   }
 
-  function one<T>(call: Call): Promise<T | Fallback> {
-    return answer<T>(call).catch((error: unknown) => {
+  function sendOrFallback<T>(call: Call): Promise<T | Fallback> {
+    return sendForData<T>(call).catch((error: unknown) => {
       if (error instanceof UnavailableError) return options.whenUnavailable(error)
       throw error
     })
@@ -149,22 +149,27 @@ export function createClient<Fallback>(options: ClientOptions<Fallback>): Client
 
   return {
     sessions: {
-      get: (id, query) => one({ method: 'GET', path: `/v1/sessions/${segment(id)}`, query }),
+      get: (id, query) =>
+        sendOrFallback({ method: 'GET', path: `/v1/sessions/${segment(id)}`, query }),
       list: (query) => list('/v1/sessions', query),
-      count: (query) => one({ method: 'GET', path: '/v1/sessions/aggregates', query }),
+      count: (query) => sendOrFallback({ method: 'GET', path: '/v1/sessions/aggregates', query }),
       setUser: (id, client_user_id) =>
-        one({ method: 'PATCH', path: `/v1/sessions/${segment(id)}`, body: { client_user_id } }),
+        sendOrFallback({
+          method: 'PATCH',
+          path: `/v1/sessions/${segment(id)}`,
+          body: { client_user_id },
+        }),
     },
     visitors: {
-      get: (id) => one({ method: 'GET', path: `/v1/fingerprints/${segment(id)}` }),
+      get: (id) => sendOrFallback({ method: 'GET', path: `/v1/fingerprints/${segment(id)}` }),
       list: (query) => list('/v1/fingerprints', query),
     },
     marks: {
-      create: (mark) => one({ method: 'POST', path: '/v1/marks', body: mark }),
-      remove: (id) => one({ method: 'DELETE', path: `/v1/marks/${segment(id)}` }),
+      create: (mark) => sendOrFallback({ method: 'POST', path: '/v1/marks', body: mark }),
+      remove: (id) => sendOrFallback({ method: 'DELETE', path: `/v1/marks/${segment(id)}` }),
     },
     scoreRequests: (requests) =>
-      one({ method: 'POST', path: '/v1/requests/score', body: { requests } }),
+      sendOrFallback({ method: 'POST', path: '/v1/requests/score', body: { requests } }),
   }
 }
 
@@ -173,10 +178,10 @@ function segment(id: string): string {
   return id
 }
 
-// A wait that a server asks for is honored up to this. Beyond it the call fails at once.
+// Longest Retry-After that is honored. Beyond it, the call fails at once.
 const maxWaitMs = 30_000
 
-function sender(options: Omit<ClientOptions<unknown>, 'whenUnavailable'>) {
+function createSender(options: Omit<ClientOptions<unknown>, 'whenUnavailable'>) {
   const { secretKey, timeoutMs = 5000, retries = 2, fetch: request = fetch } = options
   if (!/^sk_[\x21-\x7e]+$/.test(secretKey))
     throw new TypeError('secretKey must be a secret key (sk_live_… or sk_test_…)')
@@ -189,12 +194,12 @@ function sender(options: Omit<ClientOptions<unknown>, 'whenUnavailable'>) {
     const url = base + path + queryText(query)
     const init = {
       method,
-      // A redirect would take the key to another host, or make a GET of a command.
+      // A redirect could send the key to another host, or turn a command into a GET.
       redirect: 'manual' as const,
       headers: {
         authorization: `Bearer ${secretKey}`,
         ...(body && { 'content-type': 'application/json' }),
-        // A retry of a mark that was made returns the first answer.
+        // Makes retries idempotent: a repeated command returns the first response.
         ...(method !== 'GET' && { 'idempotency-key': crypto.randomUUID() }),
       },
       ...(body && { body: JSON.stringify(body) }),
@@ -249,12 +254,12 @@ function errorIn(text: string): Partial<ApiFailure> {
     const { error } = JSON.parse(text)
     return typeof error === 'object' && error !== null ? error : {}
   } catch {
-    // A proxy in between answers as it likes.
+    // A proxy may send any body.
     return {}
   }
 }
 
-// Seconds or a date, as RFC 9110 has it.
+// Parses Retry-After, which is seconds or a date (RFC 9110).
 function retryAfter(header: string | null): number | undefined {
   if (header === null) return undefined
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()
@@ -264,7 +269,7 @@ function retryAfter(header: string | null): number | undefined {
 function queryText(query: object = {}): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query))
-    for (const one of [value].flat()) if (one !== undefined) parameters.append(name, String(one))
+    for (const item of [value].flat()) if (item !== undefined) parameters.append(name, String(item))
   const text = parameters.toString()
   return text && `?${text}`
 }

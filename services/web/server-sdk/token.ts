@@ -40,37 +40,37 @@ const defaultMaxAge = 300
 export async function verifyToken(token: unknown, options: VerifyOptions): Promise<Verification> {
   const { secretKey, maxAge = defaultMaxAge, binding, seen, now = Date.now() } = options
   if (token === undefined || token === null || token === '')
-    return refused(
+    return refusal(
       'missing',
       'there is no token: the page could not reach Tidegate, or left it out',
     )
 
   // 1. Open it.
-  const opened = await openToken(token, secretKey).catch((error: unknown) => {
+  const session = await openToken(token, secretKey).catch((error: unknown) => {
     if (error instanceof TokenError) return error
     throw error
   })
-  if (opened instanceof TokenError) return refused('unreadable', opened.message)
+  if (session instanceof TokenError) return refusal('unreadable', session.message)
 
-  // 2. It must be of this moment.
-  const { event_id, evaluated_at } = opened.decision
+  // 2. It must be recent.
+  const { event_id, evaluated_at } = session.decision
   const age = (now - Date.parse(evaluated_at)) / 1000
   if (!(Math.abs(age) <= maxAge))
-    return refused('expired', `the token is ${Math.round(age)} s old, and may be ${maxAge} s old`)
+    return refusal('expired', `the token is ${Math.round(age)} s old, and may be ${maxAge} s old`)
 
-  // 3. It must be of this form.
-  // A binding that is undefined was lost, as with a session that ended, and matches no token.
+  // 3. It must belong to this form.
+  // A binding that is undefined was lost, for example with an expired login session, and matches no token.
   const isBound = 'binding' in options
-  if (isBound && (!binding || opened.hand_off?.binding !== (await sha256Hex(binding))))
-    return refused('wrong_binding', 'the token was made with another binding, or without one')
+  if (isBound && (!binding || session.hand_off?.binding !== (await sha256Hex(binding))))
+    return refusal('wrong_binding', 'the token was made with another binding, or without one')
 
-  // 4. It must be new. A refused token is not used up.
+  // 4. It must be unused. Checked last, so that a refused token is not used up.
   if (await seen?.(event_id, Math.ceil(2 * maxAge)))
-    return refused('already_used', `the token ${event_id} was used before`)
-  return { ok: true, session: opened }
+    return refusal('already_used', `the token ${event_id} was used before`)
+  return { ok: true, session }
 }
 
-const refused = (
+const refusal = (
   reason: Extract<Verification, { ok: false }>['reason'],
   message: string,
 ): Verification => ({ ok: false, reason, message })
@@ -85,7 +85,10 @@ const label = 'foil-sealed-results-v2\0'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Returns what the token says, without verifying its age or use. Rejects with TokenError. Layout: guide/server.md. */
+/**
+ * Returns the token's payload without verifying age, binding or reuse. Rejects with TokenError. Layout:
+ * guide/server.md.
+ */
 export async function openToken(
   token: unknown,
   secretKey: string | undefined,
@@ -103,7 +106,7 @@ export async function openToken(
         ? await decrypt(bytes.subarray(1 + nonceBytes), key, part(bytes, 1, nonceBytes))
         : await openRecipient(bytes, { hash, key })
     const session = JSON.parse(new TextDecoder().decode(await inflate(compressed)))
-    // Only a holder of the key can make another payload.
+    // Only a holder of the key can create a payload without these.
     const { event_id, evaluated_at } = session.decision
     if (typeof event_id !== 'string' || Number.isNaN(Date.parse(evaluated_at)))
       throw new TokenError('the token has no decision')
@@ -127,25 +130,25 @@ async function openRecipient(bytes: Bytes, { hash, key }: { hash: string; key: B
   const ids = Array.from({ length: count }, (_, i) =>
     part(bytes, end + i * recipientBytes, idBytes),
   )
-  const ownId = await sha256(`${hash}\0sealed-results-recipient-id`)
-  const own = ids.findIndex((id) => id.every((byte, i) => byte === ownId[i]))
-  if (own < 0)
+  const recipientId = await sha256(`${hash}\0sealed-results-recipient-id`)
+  const index = ids.findIndex((id) => id.every((byte, i) => byte === recipientId[i]))
+  if (index < 0)
     throw new TokenError(
       'the token is sealed to other keys: of another organization or environment',
     )
 
-  const at = end + own * recipientBytes + idBytes
+  const at = end + index * recipientBytes + idBytes
   const contentKey = await decrypt(
     part(bytes, at + nonceBytes, recipientBytes - idBytes - nonceBytes),
     key,
     part(bytes, at, nonceBytes),
-    joined([utf8(`${label}recipient\0`), ownId]),
+    concat([utf8(`${label}recipient\0`), recipientId]),
   )
   return decrypt(
     part(bytes, headerBytes, end - headerBytes),
     contentKey,
     part(bytes, 3, nonceBytes),
-    joined([utf8(`${label}payload\0`), part(bytes, 0, headerBytes), ...ids]),
+    concat([utf8(`${label}payload\0`), part(bytes, 0, headerBytes), ...ids]),
   )
 }
 
@@ -172,7 +175,7 @@ async function sha256Hex(text: string): Promise<string> {
   return Array.from(await sha256(text), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-// Stops at maxPayloadBytes, so that a small token cannot fill the memory.
+// Stops at maxPayloadBytes, so that a decompression bomb cannot exhaust memory.
 async function inflate(compressed: Bytes): Promise<Bytes> {
   const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream('deflate'))
   const reader = stream.getReader()
@@ -186,15 +189,15 @@ async function inflate(compressed: Bytes): Promise<Bytes> {
     }
     chunks.push(read.value)
   }
-  return joined(chunks)
+  return concat(chunks)
 }
 
-function joined(chunks: Bytes[]): Bytes {
-  const all = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0))
+function concat(chunks: Bytes[]): Bytes {
+  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0))
   let at = 0
   for (const chunk of chunks) {
-    all.set(chunk, at)
+    bytes.set(chunk, at)
     at += chunk.length
   }
-  return all
+  return bytes
 }

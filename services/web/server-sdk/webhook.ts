@@ -52,8 +52,8 @@ export async function verifyWebhook(
   const prefix = new TextEncoder().encode(`${id}.${timestamp}.`)
   const signed = new Blob([prefix, typeof body === 'string' ? body : new Uint8Array(body)])
   const content = await signed.arrayBuffer()
-  for (const one of [secret].flat())
-    if (await isSigned(content, signatures, one)) return JSON.parse(text)
+  for (const candidate of [secret].flat())
+    if (await isSigned(content, signatures, candidate)) return JSON.parse(text)
   throw new WebhookError('no signature matches: another secret, or a changed body')
 }
 
@@ -68,17 +68,17 @@ async function isSigned(
   const key = await crypto.subtle.importKey('raw', bytes, hmac, false, ['verify'])
   for (const entry of signatures.split(' ')) {
     const signature = entry.startsWith('v1,') ? base64Bytes(entry.slice(3)) : undefined
-    // Takes the same time for every wrong signature.
+    // `verify` compares in constant time.
     if (signature && (await crypto.subtle.verify('HMAC', key, signature, content))) return true
   }
   return false
 }
 
-// Libraries and realms have classes of their own.
+// Duck-typed, because libraries and realms have their own Headers classes.
 const isHeaders = (headers: HeaderSource): headers is Headers => typeof headers.get === 'function'
 
 function headerOf(headers: HeaderSource, name: string): string | undefined {
   if (isHeaders(headers)) return headers.get(name) ?? undefined
-  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
-  return Array.isArray(found) ? found[0] : found
+  const value = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
+  return Array.isArray(value) ? value[0] : value
 }

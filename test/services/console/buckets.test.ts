@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import {
   bucketsOf,
-  isUnfinished,
+  bucketTimeFormats,
+  isPartialBucket,
   sumOf,
   ticksOf,
-  timesOfBuckets,
 } from '../../../services/console/pages/sessions/buckets.ts'
 import { intervalOf, type TimeSpan } from '../../../services/console/pages/shared/span.ts'
 import type { SessionAggregates } from '../../../services/readback/schemas/aggregates.ts'
@@ -60,17 +60,17 @@ describe('bars', () => {
   test('are unfinished where they end later than what was counted', () => {
     const buckets = bucketsOf({ groups: [] }, afternoon, hours)
     const unfinished = (until: number) =>
-      buckets.filter((bucket) => isUnfinished(bucket, hours, until))
+      buckets.filter((bucket) => isPartialBucket(bucket, hours, until))
     expect(unfinished(afternoon.until)).toEqual(buckets.slice(-1))
     expect(unfinished(Date.parse('2026-11-27T17:00:00Z'))).toEqual([])
   })
 })
 
 describe('labels', () => {
-  const inZone = (timeZone: string, span: TimeSpan, most: number) => {
+  const inZone = (timeZone: string, span: TimeSpan, max: number) => {
     const interval = intervalOf(span)
-    const { tick } = timesOfBuckets(interval, timeZone)
-    return ticksOf(bucketsIn(span), interval, { most, timeZone }).map(tick)
+    const { tick } = bucketTimeFormats(interval, timeZone)
+    return ticksOf(bucketsIn(span), interval, { max, timeZone }).map(tick)
   }
 
   test('of days are the UTC days that are counted, wherever one is', () => {
@@ -78,7 +78,7 @@ describe('labels', () => {
     const labels = ['1 Nov', '3 Nov', '5 Nov', '7 Nov', '9 Nov', '11 Nov', '13 Nov']
     for (const zone of ['UTC', 'Asia/Kolkata', 'America/Los_Angeles', 'Pacific/Kiritimati']) {
       expect(inZone(zone, span, 8)).toEqual(labels)
-      const times = timesOfBuckets(intervalOf(span), zone)
+      const times = bucketTimeFormats(intervalOf(span), zone)
       expect(bucketsIn(span).slice(0, 2).map(times.range)).toEqual(['1 Nov 2026', '2 Nov 2026'])
     }
   })
@@ -88,7 +88,7 @@ describe('labels', () => {
     expect(inZone('Asia/Kolkata', span, 4)).toEqual(['18:30', '27 Nov', '06:30', '12:30'])
     expect(inZone('UTC', span, 4)).toEqual(['12:00', '18:00', '27 Nov', '06:00'])
     const [first] = bucketsIn(span)
-    expect(first && timesOfBuckets(intervalOf(span), 'Asia/Kolkata').range(first)).toBe(
+    expect(first && bucketTimeFormats(intervalOf(span), 'Asia/Kolkata').range(first)).toBe(
       '26 Nov 2026, 17:30 GMT+5:30 to 18:30 GMT+5:30',
     )
   })
@@ -96,7 +96,7 @@ describe('labels', () => {
   test('of hours keep to the clock when it changes', () => {
     const back = timeSpan('2026-10-24T22:00:00Z', '2026-10-25T10:00:00Z')
     expect(inZone('Europe/Berlin', back, 6)).toEqual(['25 Oct', '03:00', '06:00', '09:00'])
-    const { range } = timesOfBuckets({ name: 'hour', length: hour }, 'Europe/Berlin')
+    const { range } = bucketTimeFormats({ name: 'hour', length: hour }, 'Europe/Berlin')
     const buckets = bucketsOf({ groups: [] }, back, hours)
     expect(buckets.slice(2, 4).map(range)).toEqual([
       '25 Oct 2026, 02:00 CEST to 02:00 CET',
@@ -108,10 +108,10 @@ describe('labels', () => {
 
   test('are never more than there is room for', () => {
     for (const length of [hour, 3 * hour, day, 7 * day, 30 * day, 199 * day])
-      for (const most of [1, 3, 12]) {
+      for (const max of [1, 3, 12]) {
         const until = Date.parse('2026-11-27T12:34:00Z')
         const span = { since: until - length, until, last: undefined }
-        expect(inZone('Europe/Berlin', span, most).length).toBeLessThanOrEqual(most)
+        expect(inZone('Europe/Berlin', span, max).length).toBeLessThanOrEqual(max)
       }
   })
 })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import {
-  earlier,
-  handOffsOf,
+  findRises,
   lastDay,
-  risesOf,
+  missingHandOffs,
+  previousPeriod,
 } from '../../../services/console/pages/overview/compare.ts'
 import type { SessionAggregates } from '../../../services/readback/schemas/aggregates.ts'
 
@@ -34,7 +34,8 @@ const counts = (
   ],
 })
 
-const rises = (now: SessionAggregates, before: SessionAggregates) => risesOf('country', now, before)
+const rises = (now: SessionAggregates, before: SessionAggregates) =>
+  findRises('country', now, before)
 
 describe('unusual is', () => {
   test('what has at least 50 sessions and three times those before', () => {
@@ -63,9 +64,9 @@ describe('unusual is', () => {
 })
 
 test('the time before begins and ends at the same time of day', () => {
-  expect(earlier(span(48 * hour, 49 * hour))).toEqual(span(24 * hour, 25 * hour))
-  expect(earlier(span(24 * hour, 48 * hour))).toEqual(span(0, 24 * hour))
-  expect(earlier(span(96 * hour, 121 * hour))).toEqual(span(48 * hour, 73 * hour))
+  expect(previousPeriod(span(48 * hour, 49 * hour))).toEqual(span(24 * hour, 25 * hour))
+  expect(previousPeriod(span(24 * hour, 48 * hour))).toEqual(span(0, 24 * hour))
+  expect(previousPeriod(span(96 * hour, 121 * hour))).toEqual(span(48 * hour, 73 * hour))
 })
 
 test('the time before is compared with the last day of a longer one', () => {
@@ -87,7 +88,7 @@ test('pages are in the order of their hand-offs that never came', () => {
     group('c.example', 'true', 5),
     group(null, 'false', 7),
   ]
-  expect(handOffsOf({ groups })).toEqual([
+  expect(missingHandOffs({ groups })).toEqual([
     { host: 'b.example', sessions: 20, missing: 20 },
     { host: 'a.example', sessions: 100, missing: 10 },
   ])

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { scopes } from '../../../infra/access/principal.ts'
 import {
   type ConsoleSession,
-  chosenEnvironment,
   expiresAt,
-  isOver,
+  isSessionOver,
   type Rights,
+  requestedEnvironment,
   roles,
   scopesOf,
 } from '../../../services/console/decide.ts'
@@ -49,7 +49,7 @@ describe('a session goes on', () => {
     ['while its key rotates', { rights: rotating(start + 1) }, start, false],
     ['not when the grace of its key is over', { rights: rotating(start) }, start, true],
   ])('%s', (_, changes, now, over) => {
-    expect(isOver({ ...session, ...changes }, now)).toBe(over)
+    expect(isSessionOver({ ...session, ...changes }, now)).toBe(over)
   })
 
   test('until the earlier of both', () => {
@@ -95,18 +95,18 @@ describe('the environment', () => {
   const both: ConsoleSession = { ...session, environments: ['live', 'test'] }
 
   test('is the one that is named', () => {
-    expect(chosenEnvironment(both, 'live')).toBe('live')
-    expect(chosenEnvironment(both, 'test')).toBe('test')
+    expect(requestedEnvironment(both, 'live')).toBe('live')
+    expect(requestedEnvironment(both, 'test')).toBe('test')
   })
 
   test('is refused where the session was not given it', () => {
-    expect(() => chosenEnvironment(session, 'live')).toThrow(/not given the environment live/)
+    expect(() => requestedEnvironment(session, 'live')).toThrow(/no access to the environment live/)
   })
 
   test.each([undefined, '', 'Live', 'production', ['live', 'test'], 'live, test'])(
     'has to be named: %s',
     (named) => {
-      expect(() => chosenEnvironment(both, named)).toThrow(/Tidegate-Environment/)
+      expect(() => requestedEnvironment(both, named)).toThrow(/Tidegate-Environment/)
     },
   )
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { amount } from '../../../services/console/pages/shared/format.ts'
+import { pluralize } from '../../../services/console/pages/shared/format.ts'
 
 test.each([
   ['session', 0, '0 sessions'],
@@ -8,5 +8,5 @@ test.each([
   ['delivery', 1, '1 delivery'],
   ['delivery', 8412, '8\u2009412 deliveries'],
 ])('%s of %d is %s', (thing, count, text) => {
-  expect(amount(thing, count)).toBe(text)
+  expect(pluralize(thing, count)).toBe(text)
 })

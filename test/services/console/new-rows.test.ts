@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { withNewest } from '../../../services/console/pages/sessions/new-rows.ts'
+import { mergeNewest } from '../../../services/console/pages/sessions/new-rows.ts'
 import { sessionSummary } from './session-summary.ts'
 
 const row = (id: string, evaluated_at: string, label?: 'bot') =>
@@ -11,20 +11,20 @@ const row = (id: string, evaluated_at: string, label?: 'bot') =>
 
 test('rows that come are announced, and those that are there stay where they are', () => {
   const before = [row('b', '2'), row('a', '1')]
-  const { rows, added } = withNewest(before, [row('c', '3'), ...before])
+  const { rows, newCount } = mergeNewest(before, [row('c', '3'), ...before])
   expect(rows).toEqual(before)
-  expect(added).toBe(1)
+  expect(newCount).toBe(1)
 })
 
 test('rows that come are announced when they are there with another decision', () => {
   const before = [row('b', '2'), row('a', '1')]
-  expect(withNewest(before, [row('a', '3'), row('b', '2')])).toEqual({ rows: before, added: 1 })
+  expect(mergeNewest(before, [row('a', '3'), row('b', '2')])).toEqual({ rows: before, newCount: 1 })
 })
 
 test('rows that come show a new mark at once', () => {
   const marked = row('a', '1', 'bot')
-  expect(withNewest([row('b', '2'), row('a', '1')], [row('b', '2'), marked])).toEqual({
+  expect(mergeNewest([row('b', '2'), row('a', '1')], [row('b', '2'), marked])).toEqual({
     rows: [row('b', '2'), marked],
-    added: 0,
+    newCount: 0,
   })
 })

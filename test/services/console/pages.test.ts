@@ -167,27 +167,27 @@ const cases: PageCase[] = [
     parts: 11,
     data: [
       'inconclusive 3 60 %',
-      '☑ A publishable key',
-      '☐ A user id',
-      '3 before',
+      '☑ Add the snippet with your publishable key',
+      '☐ Attach a user id',
+      'was 3',
       'a country',
       'ASa_asn',
       'a agent provider · a agent status',
       '4 (100 %)',
     ],
-    empty: ['☐ A first session', 'None within this time.', 'Nothing.'],
+    empty: ['☐ Send a first session', 'No data in this period', 'Nothing unusual'],
   },
   {
     at: 'live/sessions',
     parts: 2,
     data: ['5 sessions, 5 visitors', 'inconclusive', 'com.example.shop', 'DE'],
-    empty: ['0 sessions', 'No sessions within this time.', 'or make one on the demo page'],
+    empty: ['0 sessions', 'No sessions in this period', 'or create a session on the demo page'],
   },
   {
     at: 'live/sessions?country=FR&group=country',
     parts: 3,
     data: ['a country', '80 %'],
-    empty: ['No sessions meet these filters within this time.', 'Clear all filters'],
+    empty: ['No sessions match these filters in this period', 'Clear all filters'],
   },
   {
     at: `live/sessions/${sessionId}`,
@@ -197,43 +197,42 @@ const cases: PageCase[] = [
       'final decision',
       'new visitor, no user',
       'Browser automation markers were detected.',
-      'This really was',
-      'How the score of 100 came about',
+      'Label as',
+      'Score breakdown',
       'WebDriver detected',
       'AS64512 Example Net',
-      'It does not say that it is one.',
-      'Nothing was counted.',
+      'No agent declared',
+      'Not counted',
     ],
   },
   {
     at: 'live/visitors',
     parts: 1,
     data: [visitorId, '8.8.8.8', 'Chrome/140.0.0.0'],
-    empty: ['Nobody was seen yet.'],
+    empty: ['No visitors yet.'],
   },
   {
     at: 'live/visitors?user=ann',
     parts: 1,
-    data: ['Visitors of the user ann', idOf('vid', 2)],
-    empty: ['No session has this user.'],
+    data: ['Visitors of user ann', idOf('vid', 2)],
+    empty: ['No sessions with this user id.'],
   },
   {
     at: `live/visitors/${visitorId}`,
     parts: 1,
-    data: [
-      'Who it is',
-      'Could be kept in',
-      'Sessions, newest first',
-      'Split off',
-      'Export as JSON',
-    ],
-    empty: ['Its sessions have ended by retention.'],
+    data: ['Profile', 'Storage available', 'Sessions, newest first', 'Split off', 'Export as JSON'],
+    empty: ['Sessions deleted by retention'],
   },
   {
     at: 'live/webhooks',
     parts: 2,
-    data: ['Refuses', 'Accepts', '1 of 2 deliveries came at the first try', 'failed after 2 tries'],
-    empty: ['Nothing is sent anywhere yet.', 'Nothing happened yet that is told.'],
+    data: [
+      'Refuses',
+      'Accepts',
+      '1 of 2 deliveries succeeded at the first attempt',
+      'failed after 2 attempts',
+    ],
+    empty: ['No endpoints yet.', 'No events yet.'],
   },
   {
     at: 'live/settings',
@@ -241,7 +240,7 @@ const cases: PageCase[] = [
     data: [
       'send sessions from any origin',
       'Send sessions',
-      'the default of this server',
+      'server default',
       'tidegate-6',
       '3 of 50 visitors',
     ],
@@ -283,7 +282,7 @@ describe.each(cases)('$at', ({ at, parts, data, empty: nothing }) => {
     api = () => refused(403)
     await open(at)
     await expect.poll(() => alerts().count()).toBe(parts)
-    await says('Your session may not see this.', 'The server says why.')
+    await says('You do not have permission to view this.', 'The server says why.')
     expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
   })
 
@@ -303,7 +302,7 @@ describe('whatever page it is', () => {
       return {}
     }
     await open('live/visitors')
-    await says('This could not be loaded.', 'The server did not answer.')
+    await says('This could not be loaded.', 'The server is not responding.')
   })
 
   test('somebody whose session has ended has to log in', async () => {
@@ -314,13 +313,13 @@ describe('whatever page it is', () => {
 
   test('what does not exist is named with a way on', async () => {
     await open('live/nothing')
-    await says('There is no such page', 'Go to the overview')
+    await says('Page not found', 'Go to the overview')
     person = { ...ann, environments: ['test'] }
     await open('live/sessions')
-    await says('Your session was not given the environment live', 'Go to test')
+    await says('Your session has no access to the environment live', 'Go to test')
     api = () => refused(404, { details: { merged_into: 'vid_other' } })
     await open(`test/visitors/${visitorId}`)
-    await says('This visitor was merged into another one', 'are now those of vid_other')
+    await says('This visitor was merged into another', 'moved to vid_other')
   })
 
   test('warnings about settings stand above it', async () => {
@@ -339,7 +338,7 @@ describe('whatever page it is', () => {
 
   test.each([
     [`sessions?open=${idOf('sid', 13)}`, ['Open as a page', 'bot 100'], 'inconclusive 40'],
-    [`webhooks?open=${idOf('evt', 3)}`, ['What is sent', 'Not today.'], 'failed after 2 tries'],
+    [`webhooks?open=${idOf('evt', 3)}`, ['Payload', 'Not today.'], 'failed after 2 attempts'],
   ])('%s opens one row, and marks it in the list', async (at, shown, row) => {
     await open(`live/${at}`)
     await says(...shown)
@@ -353,7 +352,7 @@ describe('whatever page it is', () => {
     await page.keyboard.press('/')
     await page.keyboard.type(' ann ')
     await page.keyboard.press('Enter')
-    await says('Visitors of the user ann')
+    await says('Visitors of user ann')
     expect(page.url()).toMatch(/\/live\/visitors\?user=ann$/)
   })
 
@@ -377,7 +376,7 @@ describe('whatever page it is', () => {
     }
     const saved = page.waitForEvent('download')
     await page.getByRole('button', { name: 'CSV' }).click()
-    await says('Cut: the newest')
+    await says('Saved only the newest')
     expect((await saved).suggestedFilename()).toBe('sessions-first-10000.csv')
     const lines = readFileSync(await (await saved).path(), 'utf8')
       .trimEnd()
@@ -409,9 +408,9 @@ describe('whatever page it is', () => {
 })
 
 test.each([
-  [`sessions/${sessionId}`, 'final decision', ['This really was', 'Attach']],
-  [`visitors/${visitorId}`, 'Who it is', ['Split off', 'Merge', 'Export as JSON', 'Erase']],
-  ['webhooks', 'Refuses', ['Send a test', 'Add an endpoint', 'Actions']],
+  [`sessions/${sessionId}`, 'final decision', ['Label as', 'Attach']],
+  [`visitors/${visitorId}`, 'Profile', ['Split off', 'Merge', 'Export as JSON', 'Erase']],
+  ['webhooks', 'Refuses', ['Send test event', 'Add endpoint', 'Actions']],
   ['settings', '3 of 50 visitors', ['Teach']],
 ])('a viewer sees %s without what it may not do', async (at, shown, actions) => {
   person = { ...ann, role: 'viewer', scopes: ['sessions:read'] }
@@ -425,7 +424,7 @@ test.each([
   [`sessions/${sessionId}`, 'fraud'],
   [`sessions/${sessionId}`, 'Attach'],
   [`visitors/${visitorId}`, 'Export as JSON'],
-  ['webhooks', 'Send a test'],
+  ['webhooks', 'Send test event'],
   ['settings', /^Teach Blink/],
 ])('a refused change says why, %s: %s', async (at, name) => {
   await open(`live/${at}`)
@@ -475,13 +474,13 @@ test('a session without visitor, network or points says so', async () => {
     }
   }
   await open(`live/sessions/${sessionId}`)
-  await says('no visitor, user ann', 'The session was linked to no visitor.', 'are not known here')
+  await says('no visitor, user ann', 'No visitor', 'is not stored here')
 })
 
 test('the users of a visitor are named where there are some', async () => {
-  const users = 'Users of these sessions'
+  const users = 'Users'
   await open(`live/visitors/${visitorId}`)
-  await says('Who it is', 'Sessions, newest first')
+  await says('Profile', 'Sessions, newest first')
   expect(await page.locator('main').innerText()).not.toContain(users)
   api = async (asked, route) => {
     const { json } = await full(asked, route)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { generateToken, tokenHashes } from '../../../infra/crypto/tokens.ts'
-import { endStranded, purgeConsole } from '../../../services/console/store.ts'
+import { purgeConsole, revokeOrphaned } from '../../../services/console/store.ts'
 import {
   changeOrganization,
   revokeApiKey,
@@ -237,7 +237,7 @@ describe('a session', () => {
     const other = await viewer()
     await setStatus('suspended')
     expect(await session(admin)).toEqual(over)
-    await endStranded(world.deps.pool, world.now.ms)
+    await revokeOrphaned(world.deps.pool, world.now.ms)
     await setStatus('active')
     expect(await Promise.all([admin, other].map(session))).toEqual([over, over])
   })

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { transform } from 'esbuild'
 import { describe, expect, test } from 'vitest'
 import { scopes } from '../../../infra/access/principal.ts'
-import { rightsOf } from '../../../services/console/pages/settings/rights.ts'
+import { describePermissions } from '../../../services/console/pages/settings/rights.ts'
 import { snippetsOf } from '../../../services/console/pages/settings/snippets.ts'
 import type { ApiKey } from '../../../services/organizations/schemas.ts'
 import { root } from '../../support/test-projects.ts'
@@ -81,11 +81,11 @@ describe('what a key may do', () => {
     ],
     [{ ...publishable, client_target: 'native-ios' }, 'send sessions from an app'],
   ])('of %o is %s', (one, text) => {
-    expect(rightsOf(one)).toBe(text)
+    expect(describePermissions(one)).toBe(text)
   })
 
   test('has words for every scope', () => {
     for (const scope of scopes)
-      expect(rightsOf({ ...key, scopes: [scope] })).toMatch(/^[a-z]+( [a-z]+)*$/)
+      expect(describePermissions({ ...key, scopes: [scope] })).toMatch(/^[a-z]+( [a-z]+)*$/)
   })
 })

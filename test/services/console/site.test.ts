@@ -61,6 +61,6 @@ describe('a change comes from', () => {
     [{ origin: 'http://localhost:8787', 'sec-fetch-site': 'cross-site' }],
     [{ origin: 'http://localhost:8787', 'sec-fetch-site': 'none' }],
   ])('nowhere else: %o', (headers) => {
-    expect(from(headers)).toThrow(/another origin/)
+    expect(from(headers)).toThrow(/origin other than the console/)
   })
 })

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import {
-  fieldSpan,
-  fieldTime,
-  hasUnreadableTimes,
+  hasInvalidTimes,
+  parseFieldSpan,
+  shiftSpan,
   spanOf,
-  stepped,
   type TimeSpan,
   timeParameters,
-  widened,
+  toFieldValue,
+  widenSpan,
 } from '../../../services/console/pages/shared/span.ts'
 
 const hour = 3_600_000
@@ -18,16 +18,16 @@ const lastDay: TimeSpan = { since: now - day, until: now, last: '24h' }
 
 describe('a step', () => {
   test('is as long as the time is, and leads back to the relative one at its end', () => {
-    const before = stepped(lastDay, 'earlier', now)
+    const before = shiftSpan(lastDay, 'earlier', now)
     expect(before).toEqual(absolute(now - 2 * day, now - day))
-    expect(stepped(before, 'later', now)).toEqual(lastDay)
-    expect(stepped(stepped(before, 'earlier', now), 'later', now)).toEqual(before)
+    expect(shiftSpan(before, 'later', now)).toEqual(lastDay)
+    expect(shiftSpan(shiftSpan(before, 'earlier', now), 'later', now)).toEqual(before)
   })
 
   test('never goes beyond now', () => {
-    expect(stepped(lastDay, 'later', now)).toEqual(lastDay)
+    expect(shiftSpan(lastDay, 'later', now)).toEqual(lastDay)
     const twoHours = absolute(now - 3 * hour, now - hour)
-    expect(stepped(twoHours, 'later', now)).toEqual(absolute(now - 2 * hour, now))
+    expect(shiftSpan(twoHours, 'later', now)).toEqual(absolute(now - 2 * hour, now))
   })
 
   test('is as many hours where the clock changes', () => {
@@ -35,15 +35,15 @@ describe('a step', () => {
       Date.parse('2026-10-25T00:00:00+02:00'),
       Date.parse('2026-10-26T00:00:00+01:00'),
     )
-    expect(stepped(changed, 'earlier', now).since).toBe(changed.since - 25 * hour)
+    expect(shiftSpan(changed, 'earlier', now).since).toBe(changed.since - 25 * hour)
   })
 })
 
 test('a wider time has the same middle, and ends now at the latest', () => {
-  expect(widened(absolute(now - 3 * day, now - 2 * day), now)).toEqual(
+  expect(widenSpan(absolute(now - 3 * day, now - 2 * day), now)).toEqual(
     absolute(now - 3.5 * day, now - 1.5 * day),
   )
-  expect(widened(absolute(now - day, now), now)).toEqual(absolute(now - 1.5 * day, now))
+  expect(widenSpan(absolute(now - day, now), now)).toEqual(absolute(now - 1.5 * day, now))
 })
 
 test('a relative time stays relative in the address, and others are in full', () => {
@@ -67,7 +67,7 @@ test.each([
   ['last=banana', true],
   ['since=banana&last=7d', true],
 ])('the time of ?%s cannot be read: %s', (query, cannot) =>
-  expect(hasUnreadableTimes(new URLSearchParams(query))).toBe(cannot),
+  expect(hasInvalidTimes(new URLSearchParams(query))).toBe(cannot),
 )
 
 describe('fields', () => {
@@ -76,19 +76,19 @@ describe('fields', () => {
     ['Asia/Kolkata', '2026-11-27T20:00'],
     ['America/St_Johns', '2026-11-27T11:00'],
     ['Pacific/Kiritimati', '2026-11-28T04:30'],
-  ])('have the time of %s', (zone, text) => expect(fieldTime(now, zone)).toBe(text))
+  ])('have the time of %s', (zone, text) => expect(toFieldValue(now, zone)).toBe(text))
 
   test('follow a clock that changes', () => {
     const at = Date.parse('2026-10-25T00:30:00Z')
-    const times = [at, at + hour, at + 2 * hour].map((time) => fieldTime(time, 'Europe/Berlin'))
+    const times = [at, at + hour, at + 2 * hour].map((time) => toFieldValue(time, 'Europe/Berlin'))
     expect(times).toEqual(['2026-10-25T02:30', '2026-10-25T02:30', '2026-10-25T03:30'])
   })
 
   test('give what they have, or say why not', () => {
-    const [since, until] = [fieldTime(now - day), fieldTime(now)]
-    expect(fieldSpan(since, until)).toEqual(absolute(now - day, now))
-    expect(fieldSpan(until, since)).toMatch(/end has to be later/)
-    expect(fieldSpan(until, until)).toMatch(/end has to be later/)
-    expect(fieldSpan('', until)).toMatch(/Both times/)
+    const [since, until] = [toFieldValue(now - day), toFieldValue(now)]
+    expect(parseFieldSpan(since, until)).toEqual(absolute(now - day, now))
+    expect(parseFieldSpan(until, since)).toMatch(/end must be later/)
+    expect(parseFieldSpan(until, until)).toMatch(/end must be later/)
+    expect(parseFieldSpan('', until)).toMatch(/both times/)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { visible } from '../../../services/console/pages/shared/visible.ts'
+import { escapeInvisible } from '../../../services/console/pages/shared/visible.ts'
 
 test.each([
   ['shop\u202emoc.live', 'shop\\u202emoc.live'],
@@ -8,10 +8,10 @@ test.each([
   ['\0\u001b[2J\u0085\u2028', '\\u0000\\u001b[2J\\u0085\\u2028'],
   ['\u{e0041}', '\\u{e0041}'],
 ])('%j is shown as %s', (text, shown) => {
-  expect(visible(text)).toBe(shown)
+  expect(escapeInvisible(text)).toBe(shown)
 })
 
 test('what is seen stays, and so does space', () => {
   const text = 'Zoë שלום 8\u2009412 「日本」 a\tb\r\nc 🙂 …×'
-  expect(visible(text)).toBe(text)
+  expect(escapeInvisible(text)).toBe(text)
 })

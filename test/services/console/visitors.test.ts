@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { lasting } from '../../../services/console/pages/shared/format.ts'
+import { formatDuration } from '../../../services/console/pages/shared/format.ts'
 import { changesBetween, linkInWords } from '../../../services/console/pages/visitors/links.ts'
 import { lossInWords } from '../../../services/console/pages/visitors/loss.ts'
-import { visitorsIn } from '../../../services/console/pages/visitors/of-user.ts'
+import { groupByVisitor } from '../../../services/console/pages/visitors/of-user.ts'
 import type { SessionSummary } from '../../../services/readback/schemas/sessions.ts'
 import { sessionSummary } from './session-summary.ts'
 
@@ -46,8 +46,8 @@ describe('what changed from one session to the next', () => {
   test('is each member that both tell, and differently', () => {
     const later = session({ browser_version: '156.0', asn: 24940, network_holder: null })
     expect(changesBetween(session(), later)).toEqual([
-      { what: 'Browser', from: 'chrome 155.0', to: 'chrome 156.0' },
-      { what: 'Network', from: 'AS3320 Telekom', to: 'AS24940' },
+      { member: 'Browser', from: 'chrome 155.0', to: 'chrome 156.0' },
+      { member: 'Network', from: 'AS3320 Telekom', to: 'AS24940' },
     ])
   })
 
@@ -59,25 +59,25 @@ describe('what changed from one session to the next', () => {
 
   test('is a user who came or went, too', () => {
     expect(changesBetween(session(), session({}, 'ann'))).toEqual([
-      { what: 'User', from: null, to: 'ann' },
+      { member: 'User', from: null, to: 'ann' },
     ])
     expect(changesBetween(session({}, 'ann'), session())).toHaveLength(1)
   })
 })
 
 test.each<[string, VisitorLink | null]>([
-  ['Linked by an id that the browser kept', visitorOf()],
+  ['Matched by an id stored in the browser', visitorOf()],
   [
-    'What the browser kept was lost; linked by likeness (85 % sure)',
+    'Storage was cleared; matched by fingerprint (85 % confidence)',
     visitorOf({ method: 'fingerprint', basis: 'probabilistic' }, { confidence: 85 }),
   ],
   [
-    'Began as a new visitor (50 % sure)',
+    'New visitor (50 % confidence)',
     visitorOf({ method: 'new', basis: 'probabilistic' }, { confidence: 50 }),
   ],
-  ['How it was linked is not known', visitorOf({ method: null, basis: 'deterministic' })],
-  ['How it was linked is not known', visitorOf({ method: 'unknown', basis: 'deterministic' })],
-  ['How it was linked is not known', null],
+  ['Match unknown', visitorOf({ method: null, basis: 'deterministic' })],
+  ['Match unknown', visitorOf({ method: 'unknown', basis: 'deterministic' })],
+  ['Match unknown', null],
 ])('%s, as the page says it', (words, visitor) => {
   expect(linkInWords(visitor)).toBe(words)
 })
@@ -91,7 +91,7 @@ test('what an erasure takes is counted by kind, and a kind of which there is not
   }
   expect(lossInWords({ visitors: [{}], sessions: [bare] })).toBe('1 session, 1 visitor, 1 decision')
   expect(lossInWords({ visitors: [{}], sessions: [bare, marked] })).toBe(
-    '2 sessions, 1 visitor, 3 decisions, 1 mark, 2 webhook events, 2 webhook deliveries',
+    '2 sessions, 1 visitor, 3 decisions, 1 label, 2 webhook events, 2 webhook deliveries',
   )
 })
 
@@ -100,7 +100,7 @@ test('the visitors of a user are in the order in which they were seen last', () 
   const rows = [visitorOf(), second, visitorOf(), null].map((visitor_fingerprint) =>
     sessionSummary({ visitor_fingerprint }),
   )
-  expect(visitorsIn(rows).map(({ id, sessions }) => [id, sessions])).toEqual([
+  expect(groupByVisitor(rows).map(({ id, sessions }) => [id, sessions])).toEqual([
     ['vid_1', 2],
     ['vid_2', 1],
     [null, 1],
@@ -113,5 +113,5 @@ test.each([
   [1000, '1 second'],
   [0, '0 seconds'],
 ])('%i ms last %s', (ms, text) => {
-  expect(lasting(ms)).toBe(text)
+  expect(formatDuration(ms)).toBe(text)
 })

@@ -5,64 +5,66 @@ import type { LoggedInPerson } from '../../schemas.ts'
 import { RequestFailure, send } from '../shared/api.ts'
 import { person } from '../shared/person.ts'
 import { teachAtLogin } from '../shared/teach.ts'
-import { visible } from '../shared/visible.ts'
+import { escapeInvisible } from '../shared/visible.ts'
 
 /**
- * Logs in by the code of the link that was opened, or finds out who is logged in already. The code leaves the address at
- * once. Asks a logged-in person first: with a stranger's link, the stranger would see what is done here.
+ * Signs in with the code of an opened login link, or loads the current session. Removes the code from the URL at once.
+ * Asks first if somebody is signed in, because a link sent by an attacker would switch to the attacker's account.
  */
-export async function arrive(): Promise<void> {
+export async function initLogin(): Promise<void> {
   const code = codeInAddress()
   if (code) window.history.replaceState(null, '', window.location.pathname + window.location.search)
-  const current = await whoIsLoggedIn()
-  const question = `You are signed in as ${visible(current?.name ?? '')}. Sign in with this link instead?`
+  const current = await fetchPerson()
+  const question = `You are signed in as ${escapeInvisible(current?.name ?? '')}. Sign in with this link instead?`
   if (code && (!current || window.confirm(question))) await logIn({ code })
-  person.value = code ? await whoIsLoggedIn() : current
-  if (person.value && refusal.value) {
-    window.alert(refusal.value)
-    refusal.value = null
+  person.value = code ? await fetchPerson() : current
+  if (person.value && loginProblem.value) {
+    window.alert(loginProblem.value)
+    loginProblem.value = null
   }
-  // Nothing waits for it, and the next log-in tries again.
+  // Best effort: the next login tries again.
   teachAtLogin().catch(() => {})
 }
 
 const codeInAddress = () => new URLSearchParams(window.location.hash.slice(1)).get('code')
 
-/** Opens a link that is pasted into a tab that shows the console: only the fragment differs, so no page would load. */
-export function followLoginLinks(): void {
+/**
+ * Reloads when a login link is pasted into an open console: only the fragment changes, so the browser loads nothing.
+ */
+export function reloadOnLoginLink(): void {
   window.addEventListener('hashchange', () => codeInAddress() && window.location.reload())
 }
 
-const whoIsLoggedIn = async (): Promise<LoggedInPerson | null> =>
+const fetchPerson = async (): Promise<LoggedInPerson | null> =>
   (await send<{ data: LoggedInPerson }>('/session').catch(() => null))?.data ?? null
 
-async function logIn(by: { code: string } | { secret_key: string }): Promise<void> {
-  refusal.value = null
+async function logIn(credentials: { code: string } | { secret_key: string }): Promise<void> {
+  loginProblem.value = null
   try {
-    await send('/login', { method: 'POST', body: by })
+    await send('/login', { method: 'POST', body: credentials })
   } catch (error) {
-    if (error instanceof RequestFailure) refusal.value = error.message
+    if (error instanceof RequestFailure) loginProblem.value = error.message
   }
 }
 
-const refusal = signal<string | null>(null)
+const loginProblem = signal<string | null>(null)
 
-/** For whoever has no link: a secret key, which is exchanged for a session and then forgotten. */
+/** Login form for a secret key, which is exchanged for a session and not stored. */
 export function Login() {
   const [key, setKey] = useState('')
   const submit = async (event: Event) => {
     event.preventDefault()
     await logIn({ secret_key: key.trim() })
     setKey('')
-    if (!refusal.value) await arrive()
+    if (!loginProblem.value) await initLogin()
   }
   return (
     <main class="login">
       <img src={new URL(mark, import.meta.url).pathname} alt="" width="44" height="44" />
       <h1>Tidegate console</h1>
-      {refusal.value && (
+      {loginProblem.value && (
         <p class="note bad" role="alert">
-          {refusal.value}
+          {loginProblem.value}
         </p>
       )}
       <p>

@@ -4,13 +4,13 @@ import type { TimeSpan } from '../shared/span.ts'
 
 const day = 86_400_000
 
-/** As many whole days earlier as the span needs, so that both begin and end at the same time of day. */
-export function earlier({ since, until }: TimeSpan): TimeSpan {
+/** Shifts a period back by whole days, just enough not to overlap, so that both cover the same times of day. */
+export function previousPeriod({ since, until }: TimeSpan): TimeSpan {
   const shift = Math.ceil((until - since) / day) * day
   return { since: since - shift, until: until - shift, last: undefined }
 }
 
-/** The last day of a longer span. */
+/** Returns the last day of a period, or all of a shorter one. */
 export const lastDay = (span: TimeSpan): TimeSpan =>
   span.until - span.since <= day
     ? span
@@ -19,30 +19,37 @@ export const lastDay = (span: TimeSpan): TimeSpan =>
 export interface Rise {
   value: string
   sessions: number
-  /** The day before; at most so many where the value was not among those counted by themselves. */
+  /** Sessions the day before; an upper bound if the value was among "other". */
   before: number
 }
 
-const least = 50
-const times = 3
+const minSessions = 50
+const minFactor = 3
 
-/** Values with at least 50 sessions and three times those of the same hours of the day before, the largest first. */
-export function risesOf(
+/**
+ * Returns values with at least 50 sessions and three times as many as in the same hours of the day before, largest
+ * first.
+ */
+export function findRises(
   field: GroupField,
   now: SessionAggregates,
   before: SessionAggregates,
 ): Rise[] {
   if (!now.is_complete || !before.is_complete) return []
-  const known = new Map(before.groups.map(({ values, sessions }) => [values[field], sessions]))
-  const counted = before.groups
+  const countsBefore = new Map(
+    before.groups.map(({ values, sessions }) => [values[field], sessions]),
+  )
+  const separateCounts = before.groups
     .filter(({ kind }) => kind === 'value')
     .map(({ sessions }) => sessions)
-  const unknown = before.groups.some(({ kind }) => kind === 'other') ? Math.min(...counted) : 0
+  const maxOtherCount = before.groups.some(({ kind }) => kind === 'other')
+    ? Math.min(...separateCounts)
+    : 0
   return now.groups.flatMap(({ values, sessions }) => {
     const value = values[field]
-    const then = known.get(value) ?? unknown
-    return value && sessions >= least && sessions >= times * then
-      ? [{ value, sessions, before: then }]
+    const countBefore = countsBefore.get(value) ?? maxOtherCount
+    return value && sessions >= minSessions && sessions >= minFactor * countBefore
+      ? [{ value, sessions, before: countBefore }]
       : []
   })
 }
@@ -53,14 +60,14 @@ export interface HandOffs {
   missing: number
 }
 
-/** Of counts by page and hand-off: pages by how many of their sessions were not handed off. */
-export function handOffsOf({ groups }: Pick<SessionAggregates, 'groups'>): HandOffs[] {
+/** Returns the pages by sessions without a hand-off, largest first, from counts by page and hand-off. */
+export function missingHandOffs({ groups }: Pick<SessionAggregates, 'groups'>): HandOffs[] {
   const hosts = new Map<string, HandOffs>()
   for (const { values, sessions } of groups) {
-    const { page_host: host, handed_off: came } = values
+    const { page_host: host, handed_off: handedOff } = values
     if (!host) continue
     const sum = hosts.get(host) ?? { host, sessions: 0, missing: 0 }
-    const missing = sum.missing + (came === 'false' ? sessions : 0)
+    const missing = sum.missing + (handedOff === 'false' ? sessions : 0)
     hosts.set(host, { host, sessions: sum.sessions + sessions, missing })
   }
   return [...hosts.values()]

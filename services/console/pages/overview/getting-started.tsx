@@ -2,48 +2,48 @@ import { useRef } from 'preact/hooks'
 import type { ApiKey } from '../../../organizations/schemas.ts'
 import type { SessionList } from '../../../readback/schemas/sessions.ts'
 import type { WebhookEndpoint } from '../../../webhooks/endpoints/schemas.ts'
-import { hrefOf, place } from '../shared/address.ts'
-import { useAnswer } from '../shared/api.ts'
+import { currentPage, hrefOf } from '../shared/address.ts'
+import { useResponse } from '../shared/api.ts'
 import { Panel } from '../shared/parts.tsx'
 import { organizationPath } from '../shared/person.ts'
 import { serverPath } from '../shared/server-path.ts'
 
-const waitMs = 30_000
-// A user among the newest sessions is enough.
-const newest = '/v1/sessions?limit=50'
+const pollMs = 30_000
+// The user step is done once one of the newest sessions has a user.
+const newestSessionsPath = '/v1/sessions?limit=50'
 
-/** What is left to set up in the environment; nothing once all is there, or while it is not known. */
+/** Setup checklist of the environment; empty while loading and once complete. */
 export function GettingStarted() {
   const path = organizationPath()
-  const isOver = useRef(false)
-  const waiting = { everyMs: isOver.current ? undefined : waitMs }
-  const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`, waiting).data?.data
-  const endpoints = useAnswer<{ data: WebhookEndpoint[] }>(`${path}/webhooks/endpoints`, waiting)
+  const isComplete = useRef(false)
+  const polling = { everyMs: isComplete.current ? undefined : pollMs }
+  const keys = useResponse<{ data: ApiKey[] }>(`${path}/api-keys`, polling).data?.data
+  const endpoints = useResponse<{ data: WebhookEndpoint[] }>(`${path}/webhooks/endpoints`, polling)
     .data?.data
-  const sessions = useAnswer<SessionList>(newest, waiting).data?.data
+  const sessions = useResponse<SessionList>(newestSessionsPath, polling).data?.data
   if (!keys || !endpoints || !sessions) return null
   const isUsable = ({ type, status, environment }: ApiKey) =>
-    type === 'publishable' && status === 'active' && environment === place.value?.environment
+    type === 'publishable' && status === 'active' && environment === currentPage.value?.environment
   const steps = [
     {
-      title: 'A publishable key, with a snippet for your pages',
+      title: 'Add the snippet with your publishable key to a page',
       page: 'settings',
       isDone: keys.some(isUsable),
     },
-    { title: 'A first session', page: 'settings', isDone: sessions.length > 0 },
+    { title: 'Send a first session', page: 'settings', isDone: sessions.length > 0 },
     {
-      title: 'A user id, attached to a session by your back end',
+      title: 'Attach a user id to a session from your back end',
       page: 'sessions',
       isDone: sessions.some(({ client_user_id }) => client_user_id !== null),
     },
     {
-      title: 'A webhook, so that your back end is told of verdicts',
+      title: 'Add a webhook to receive verdicts',
       page: 'webhooks',
       isDone: endpoints.some(({ status }) => status === 'active'),
     },
   ] as const
-  isOver.current = steps.every(({ isDone }) => isDone)
-  if (isOver.current) return null
+  isComplete.current = steps.every(({ isDone }) => isDone)
+  if (isComplete.current) return null
   return (
     <Panel title="Getting started">
       <ul class="to-do">

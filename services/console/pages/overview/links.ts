@@ -6,7 +6,7 @@ export const timesOf = ({ since, until }: TimeSpan) => ({
   until: isoTime(until),
 })
 
-/** The list of sessions behind a number: its time is relative where that of the page is. */
+/** Returns the URL of the sessions behind a count. A relative period stays relative. */
 export function sessionsHref(span: TimeSpan, filters: Record<string, string>): string {
   const times = span.last ? { last: span.last } : timesOf(span)
   return hrefOf({ page: 'sessions', query: new URLSearchParams({ ...times, ...filters }) })

@@ -5,19 +5,19 @@ import { Chart } from '../sessions/chart.tsx'
 import { filterTitles, valueText } from '../sessions/fields.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { useCounts } from '../shared/counts.ts'
-import { formatNumber, share } from '../shared/format.ts'
+import { formatNumber, formatPercent } from '../shared/format.ts'
 import { Panel } from '../shared/parts.tsx'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
-import { earlier, handOffsOf } from './compare.ts'
+import { missingHandOffs, previousPeriod } from './compare.ts'
 import { sessionsHref, timesOf } from './links.ts'
 import './overview.css'
 import { GettingStarted } from './getting-started.tsx'
 import { Unusual } from './unusual.tsx'
 
-/** Verdicts over time, and what bots have in common. */
+/** The overview: verdicts over time, unusual activity and top values. */
 export function OverviewPage({ query }: { query: URLSearchParams }) {
   const span = spanOf(query, now.value)
   return (
@@ -30,11 +30,27 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
       <OverTime span={span} />
       <Unusual span={span} />
       <div class="columns">
-        <Top field="signal" title="Why (signals of bots)" {...{ span }} only={{ verdict: 'bot' }} />
-        <Top field="asn" title="Networks of bots" {...{ span }} only={{ verdict: 'bot' }} />
-        <Top field="country" title="Countries" {...{ span }} only={{}} />
-        <Top field="page_host" title="Pages" {...{ span }} only={{}} />
-        <Top field="agent_provider" and="agent_status" title="Agents" {...{ span }} only={{}} />
+        <TopValues
+          field="signal"
+          title="Top bot signals"
+          {...{ span }}
+          filters={{ verdict: 'bot' }}
+        />
+        <TopValues
+          field="asn"
+          title="Top bot networks (ASN)"
+          {...{ span }}
+          filters={{ verdict: 'bot' }}
+        />
+        <TopValues field="country" title="Countries" {...{ span }} filters={{}} />
+        <TopValues field="page_host" title="Pages" {...{ span }} filters={{}} />
+        <TopValues
+          field="agent_provider"
+          secondField="agent_status"
+          title="Agents"
+          {...{ span }}
+          filters={{}}
+        />
         <NotHandedOff span={span} />
       </div>
     </>
@@ -47,11 +63,11 @@ function OverTime({ span }: { span: TimeSpan }) {
     interval: intervalOf(span).name,
     group_by: 'verdict',
   })
-  const answer = useCounts(parameters)
-  const before = earlier(span)
-  const then = useCounts(new URLSearchParams({ ...timesOf(before), group_by: 'verdict' }))
+  const response = useCounts(parameters)
+  const previousSpan = previousPeriod(span)
+  const previous = useCounts(new URLSearchParams({ ...timesOf(previousSpan), group_by: 'verdict' }))
   return (
-    <Loaded answer={answer}>
+    <Loaded response={response}>
       {({ data }) => (
         <>
           <ul class="totals">
@@ -60,11 +76,11 @@ function OverTime({ span }: { span: TimeSpan }) {
                 <a href={sessionsHref(span, { verdict })}>
                   <VerdictBadge verdict={verdict} />
                   <b>{formatNumber(sumOf(data, verdict))}</b>
-                  <span>{share(sumOf(data, verdict), data.sessions)}</span>
+                  <span>{formatPercent(sumOf(data, verdict), data.sessions)}</span>
                 </a>
-                {then.data && (
-                  <a class="before" href={sessionsHref(before, { verdict })}>
-                    {formatNumber(sumOf(then.data.data, verdict))} before
+                {previous.data && (
+                  <a class="before" href={sessionsHref(previousSpan, { verdict })}>
+                    was {formatNumber(sumOf(previous.data.data, verdict))}
                   </a>
                 )}
               </li>
@@ -85,35 +101,37 @@ const sumOf = ({ groups }: SessionAggregates, verdict: string): number =>
 
 interface TopProps {
   field: GroupField
-  /** Another field to tell them apart by. */
-  and?: GroupField
+  /** Second field to group by. */
+  secondField?: GroupField
   title: string
   span: TimeSpan
-  only: Record<string, string>
+  filters: Record<string, string>
 }
 
-function Top({ field, and, title, span, only }: TopProps) {
-  const fields = and ? [field, and] : [field]
+function TopValues({ field, secondField, title, span, filters }: TopProps) {
+  const fields = secondField ? [field, secondField] : [field]
   const parameters = new URLSearchParams({
     ...timesOf(span),
-    ...only,
+    ...filters,
     group_by: fields.join(),
-    top: and ? '20' : '6',
+    top: secondField ? '20' : '6',
   })
-  const answer = useCounts(parameters)
+  const response = useCounts(parameters)
   return (
     <Panel title={title}>
-      <Loaded answer={answer}>
+      <Loaded response={response}>
         {({ data: { groups } }) => (
           <TopList
             label={filterTitles[field]}
             entries={groups
               .filter(({ values }) => values[field])
               .map(({ values, sessions }) => {
-                const named = Object.fromEntries(fields.map((one) => [one, values[one] ?? '']))
+                const groupFilters = Object.fromEntries(
+                  fields.map((one) => [one, values[one] ?? '']),
+                )
                 return {
                   text: fields.map((one) => valueText(one, values[one] ?? '')).join(' · '),
-                  href: sessionsHref(span, { ...only, ...named }),
+                  href: sessionsHref(span, { ...filters, ...groupFilters }),
                   count: formatNumber(sessions),
                 }
               })}
@@ -126,18 +144,18 @@ function Top({ field, and, title, span, only }: TopProps) {
 
 function NotHandedOff({ span }: { span: TimeSpan }) {
   const group_by = 'page_host,handed_off'
-  const answer = useCounts(new URLSearchParams({ ...timesOf(span), group_by, top: '100' }))
+  const response = useCounts(new URLSearchParams({ ...timesOf(span), group_by, top: '100' }))
   return (
-    <Panel title="Hand-offs that never came">
-      <Loaded answer={answer}>
+    <Panel title="Abandoned before submit">
+      <Loaded response={response}>
         {({ data }) => (
           <TopList
-            entries={handOffsOf(data)
+            entries={missingHandOffs(data)
               .slice(0, 6)
               .map(({ host, sessions, missing }) => ({
                 text: host,
                 href: sessionsHref(span, { page_host: host, handed_off: 'false' }),
-                count: `${formatNumber(missing)} (${share(missing, sessions)})`,
+                count: `${formatNumber(missing)} (${formatPercent(missing, sessions)})`,
               }))}
           />
         )}
@@ -148,13 +166,13 @@ function NotHandedOff({ span }: { span: TimeSpan }) {
 
 interface TopEntry {
   text: string
-  /** Of the sessions that are counted. */
+  /** URL of the counted sessions. */
   href: string
   count: string
 }
 
 function TopList({ label, entries }: { label?: string; entries: TopEntry[] }) {
-  if (entries.length === 0) return <p class="hint">None within this time.</p>
+  if (entries.length === 0) return <p class="hint">No data in this period</p>
   return (
     <ul class="top-list" aria-label={label}>
       {entries.map(({ text, href, count }) => (

@@ -5,17 +5,15 @@ import { formatNumber } from '../shared/format.ts'
 import { Panel } from '../shared/parts.tsx'
 import type { TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/states.tsx'
-import { earlier, lastDay, risesOf } from './compare.ts'
+import { findRises, lastDay, previousPeriod } from './compare.ts'
 import { sessionsHref, timesOf } from './links.ts'
 
-/** Values that many more sessions have than at the same hours of the day before. */
+/** Values with far more sessions than in the same hours of the day before. */
 export function Unusual({ span }: { span: TimeSpan }) {
   const day = lastDay(span)
   return (
-    <Panel title="Unusual now">
-      <p class="hint">
-        At least 50 sessions, and three times those of the same hours of the day before.
-      </p>
+    <Panel title="Unusual activity">
+      <p class="hint">At least 50 sessions, and three times the same hours of the day before</p>
       <div class="unusual">
         {(['signal', 'country', 'asn', 'page_host'] as const).map((field) => (
           <Rises key={field} field={field} span={day} />
@@ -25,24 +23,24 @@ export function Unusual({ span }: { span: TimeSpan }) {
   )
 }
 
-const countsBy = (field: GroupField, span: TimeSpan) =>
+const useCountsBy = (field: GroupField, span: TimeSpan) =>
   useCounts(new URLSearchParams({ ...timesOf(span), group_by: field, top: '100' }))
 
 function Rises({ field, span }: { field: GroupField; span: TimeSpan }) {
-  const dayBefore = earlier(span)
-  const now = countsBy(field, span)
-  const before = countsBy(field, dayBefore)
+  const dayBefore = previousPeriod(span)
+  const currentCounts = useCountsBy(field, span)
+  const previousCounts = useCountsBy(field, dayBefore)
   return (
     <div>
       <h3>{filterTitles[field]}</h3>
-      <Loaded answer={now}>
+      <Loaded response={currentCounts}>
         {({ data }) => (
-          <Loaded answer={before}>
-            {({ data: then }) => {
-              if (!data.is_complete || !then.is_complete)
-                return <p class="hint">There are too many sessions to compare.</p>
-              const rises = risesOf(field, data, then)
-              if (rises.length === 0) return <p class="hint">Nothing.</p>
+          <Loaded response={previousCounts}>
+            {({ data: previous }) => {
+              if (!data.is_complete || !previous.is_complete)
+                return <p class="hint">Too many sessions to compare</p>
+              const rises = findRises(field, data, previous)
+              if (rises.length === 0) return <p class="hint">Nothing unusual</p>
               return (
                 <ul class="rises">
                   {rises.map(({ value, sessions, before }) => (
@@ -51,7 +49,7 @@ function Rises({ field, span }: { field: GroupField; span: TimeSpan }) {
                         {valueText(field, value)} <b>{formatNumber(sessions)}</b>
                       </a>{' '}
                       <a class="hint" href={sessionsHref(dayBefore, { [field]: value })}>
-                        {formatNumber(before)} before
+                        was {formatNumber(before)}
                       </a>
                     </li>
                   ))}

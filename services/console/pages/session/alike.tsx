@@ -2,20 +2,20 @@ import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
 
-/** Lists of other sessions that have something in common with this one. */
-export function Alike({ session }: { session: SessionDetail }) {
+/** Links to lists of sessions that share a visitor, user, network or browser with this one. */
+export function SimilarSessions({ session }: { session: SessionDetail }) {
   const { network, browser, agent, visitor_fingerprint: visitor, client_user_id: user } = session
-  const shared = {
+  const facts = {
     Visitor: link('visitor_id', visitor?.id),
     User: link('client_user_id', user),
-    Address: link('ip', network.ip_address),
+    'IP address': link('ip', network.ip_address),
     Network: link('asn', network.routing.asn, network.routing.organization),
     Browser: link('browser', browser.name),
     Agent: link('agent_provider', agent.provider),
   }
   return (
-    <Panel title="Sessions like this, within 30 days">
-      <FactList facts={shared} />
+    <Panel title="Similar sessions, last 30 days">
+      <FactList facts={facts} />
     </Panel>
   )
 }

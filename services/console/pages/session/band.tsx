@@ -6,14 +6,14 @@ interface Band {
   to: number
 }
 
-/** They are no part of a model. */
+/** Verdict thresholds, which are the same for every model. */
 const bands: readonly Band[] = [
   { verdict: 'human', from: 0, to: 39 },
   { verdict: 'inconclusive', from: 40, to: 69 },
   { verdict: 'bot', from: 70, to: 100 },
 ]
 
-/** Where a score stands among the verdicts. A score of 40 is inconclusive, and one of 70 a bot. */
+/** A score on the scale of verdicts. 40 is inconclusive, 70 is a bot. */
 export function ScoreBand({ score }: { score: number }) {
   return (
     <figure class="band">
@@ -44,15 +44,15 @@ export function ScoreBand({ score }: { score: number }) {
   )
 }
 
-/** From one score to another, with lines where the verdict changes. */
+/** A bar from one score to another, with lines at the verdict thresholds. */
 export function ChangeBar({ from, to }: { from: number; to: number }) {
   const [low, high] = [from, to]
     .map((score) => Math.min(100, Math.max(0, score)))
     .toSorted((a, b) => a - b)
   return (
     <svg class="change" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-      {bands.slice(1).map(({ from: least }) => (
-        <line key={least} x1={least} x2={least} y1="0" y2="8" />
+      {bands.slice(1).map(({ from: threshold }) => (
+        <line key={threshold} x1={threshold} x2={threshold} y1="0" y2="8" />
       ))}
       <rect
         class={to < from ? 'less' : 'more'}

@@ -2,35 +2,37 @@ import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { inWords } from '../shared/format.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
 
-/** What was looked at, and beside it what was not. */
-export function Checked({
+/** Received and missing evidence, side by side. */
+export function EvidenceSection({
   session: { evidence, analysis_coverage: coverage },
 }: {
   session: SessionDetail
 }) {
-  const areas = (wanted: boolean) =>
-    Object.entries(coverage).flatMap(([name, seen]) => (seen === wanted ? [inWords(name)] : []))
+  const areas = (isCovered: boolean) =>
+    Object.entries(coverage).flatMap(([name, covered]) =>
+      covered === isCovered ? [inWords(name)] : [],
+    )
   return (
     <div class="columns">
-      <Panel title="What was looked at">
+      <Panel title="Evidence">
         <FactList
           facts={{
-            'Data of': areas(true).join(', '),
-            Consulted: evidence.sources.map(inWords).join(', '),
-            'Said by the app alone': evidence.claimed.join(', '),
+            'Data received': areas(true).join(', '),
+            Sources: evidence.sources.map(inWords).join(', '),
+            'Reported by the app only': evidence.claimed.join(', '),
           }}
         />
       </Panel>
-      <Panel title="What was not looked at">
+      <Panel title="Missing evidence">
         <FactList
           facts={{
-            'No data of': areas(false).join(', '),
-            'Nothing consulted for': evidence.unchecked.map(inWords).join(', '),
+            'No data': areas(false).join(', '),
+            'Not checked': evidence.unchecked.map(inWords).join(', '),
             'Not sent': evidence.missing.join(', '),
             Withheld: evidence.withheld
               .map(({ group, reason }) => `${group} (${inWords(reason)})`)
               .join(', '),
-            'No browser has': evidence.impossible.join(', '),
+            'Impossible in a browser': evidence.impossible.join(', '),
           }}
         />
       </Panel>

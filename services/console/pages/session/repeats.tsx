@@ -1,24 +1,25 @@
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { formatNumber, inWords } from '../shared/format.ts'
-import { Head } from '../shared/head.tsx'
+import { TableHead } from '../shared/head.tsx'
 import { Panel } from '../shared/parts.tsx'
 
-/** A count of this is that or more. */
-const most = 100
+/** Counts stop here: 100 means 100 or more. */
+const maxCount = 100
 
-/** What others had in common with the session when it was decided. What only the session itself has is left out. */
+/** Repeat counts at the time of the decision, without those of the session alone. */
 export function RepeatsSection({ repeats }: { repeats: SessionDetail['repeats'] }) {
   const rows = Object.entries(repeats ?? {}).filter(([, { day }]) => day > 1)
-  const count = (value: number) => (value >= most ? `${most}+` : formatNumber(value))
+  const count = (value: number) => (value >= maxCount ? `${maxCount}+` : formatNumber(value))
   return (
     <Panel title="Repeats">
       {rows.length === 0 ? (
-        <p class="hint">
-          {repeats ? 'Nothing that another session had within a day.' : 'Nothing was counted.'}
-        </p>
+        <p class="hint">{repeats ? 'No repeats within a day' : 'Not counted'}</p>
       ) : (
         <table>
-          <Head columns={['Within', '5 min', '1 h', '1 day']} numbers={['5 min', '1 h', '1 day']} />
+          <TableHead
+            columns={['Count', '5 min', '1 h', '1 day']}
+            numbers={['5 min', '1 h', '1 day']}
+          />
           <tbody>
             {rows.map(([name, { five_minutes, hour, day }]) => (
               <tr key={name}>
@@ -36,13 +37,13 @@ export function RepeatsSection({ repeats }: { repeats: SessionDetail['repeats'] 
 }
 
 const repeatTitles: Record<string, string> = {
-  address_sessions: 'Sessions from its address',
-  network_sessions: 'Sessions from its network',
-  visitor_sessions: 'Sessions of its visitor',
-  snapshot_sessions: 'Sessions with its machine',
-  behavior_sessions: 'Sessions with its input',
-  address_visitors: 'Visitors at its address',
-  visitor_addresses: 'Addresses of its visitor',
-  visitor_users: 'Users of its visitor',
-  user_visitors: 'Visitors of its user',
+  address_sessions: 'Sessions from this IP address',
+  network_sessions: 'Sessions from this network',
+  visitor_sessions: 'Sessions of this visitor',
+  snapshot_sessions: 'Sessions with the same device data',
+  behavior_sessions: 'Sessions with the same input',
+  address_visitors: 'Visitors from this IP address',
+  visitor_addresses: 'IP addresses of this visitor',
+  visitor_users: 'Users of this visitor',
+  user_visitors: 'Visitors of this user',
 }

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import type { ScoreExplanation } from '../../../readback/schemas/score.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
-import { Head } from '../shared/head.tsx'
+import { TableHead } from '../shared/head.tsx'
 import { Panel } from '../shared/parts.tsx'
 import { ChangeBar, ScoreBand } from './band.tsx'
-import { type FindSignal, SignalDetails, SignalList, signalsOf } from './signals.tsx'
+import { createSignalFinder, type FindSignal, SignalDetails, SignalList } from './signals.tsx'
 
-/** How the score came about: each step from 0 to it, and apart from them what fired and counted nothing. */
+/** The steps from 0 to the score, followed by signals that fired without effect. */
 export function ScoreBreakdown({
   session,
   score,
@@ -15,30 +15,26 @@ export function ScoreBreakdown({
   score: ScoreExplanation
 }) {
   const { decision, scoring, signals_fired: fired } = session
-  const find = signalsOf(session, score)
-  const namesOf = (role: string) =>
-    fired.filter((one) => one.role === role).map(({ signal }) => signal)
+  const find = createSignalFinder(session, score)
+  const firedNames = (role: string) =>
+    fired.filter((signal) => signal.role === role).map(({ signal }) => signal)
   return (
-    <Panel title={`How the score of ${decision.risk_score} came about`}>
+    <Panel title="Score breakdown">
       <ScoreBand score={decision.risk_score} />
       {score.steps ? (
         <Steps steps={score.steps} find={find} />
       ) : (
         <>
           <p class="hint">
-            The points of the model that decided ({scoring.model}) are not known here, so these are
-            the signals that fired, and no steps.
+            The model of this decision ({scoring.model}) is not stored here, so only the signals
+            that fired are shown.
           </p>
-          <SignalList title="Risk" names={namesOf('risk')} find={find} />
-          <SignalList title="Trust" names={namesOf('trust')} find={find} />
+          <SignalList title="Risk" names={firedNames('risk')} find={find} />
+          <SignalList title="Trust" names={firedNames('trust')} find={find} />
         </>
       )}
-      <SignalList
-        title="Overruled by what decides alone"
-        names={score.without_effect}
-        find={find}
-      />
-      <SignalList title="Context, which counts nothing" names={namesOf('context')} find={find} />
+      <SignalList title="Not counted" names={score.without_effect} find={find} />
+      <SignalList title="Context (0 points)" names={firedNames('context')} find={find} />
     </Panel>
   )
 }
@@ -46,10 +42,11 @@ export function ScoreBreakdown({
 type ScoreSteps = NonNullable<ScoreExplanation['steps']>
 
 function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
-  if (steps.length === 0) return <p class="hint">No signal that counts fired, so the score is 0.</p>
+  if (steps.length === 0)
+    return <p class="hint">No risk or trust signal fired, so the score is 0.</p>
   return (
     <table class="steps">
-      <Head columns={['Step', 'Points', 'Score']} numbers={['Points', 'Score']} />
+      <TableHead columns={['Step', 'Points', 'Score']} numbers={['Points', 'Score']} />
       <tbody>
         {steps.map((step) => (
           <tr key={`${step.kind} ${step.signal}`}>
@@ -57,8 +54,8 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
               <Step step={step} find={find} />
               <ChangeBar from={step.total - step.change} to={step.total} />
             </td>
-            <td class="number">{signed(step.change)}</td>
-            <td class="number">{signed(step.total).replace('+', '')}</td>
+            <td class="number">{formatSigned(step.change)}</td>
+            <td class="number">{formatSigned(step.total).replace('+', '')}</td>
           </tr>
         ))}
       </tbody>
@@ -68,23 +65,23 @@ function Steps({ steps, find }: { steps: ScoreSteps; find: FindSignal }) {
 
 function Step({ step, find }: { step: ScoreSteps[number]; find: FindSignal }) {
   const { kind, signal, bound } = step
-  const known = signal === null ? undefined : find(signal)
-  if (kind === 'signal' && known) return <SignalDetails {...known} />
-  return <span class="rule">{rules[kind]?.(bound ?? 0, known?.name ?? signal) ?? kind}</span>
+  const firedSignal = signal === null ? undefined : find(signal)
+  if (kind === 'signal' && firedSignal) return <SignalDetails {...firedSignal} />
+  return <span class="rule">{rules[kind]?.(bound ?? 0, firedSignal?.name ?? signal) ?? kind}</span>
 }
 
 type Rule = (bound: number, signal: string | null) => ComponentChildren
 
 const rules: Record<string, Rule> = {
-  weak_limit: (bound) => `Limit: weak signals count as at most ${bound} together`,
-  habits_limit: (bound) => `Limit: how input comes counts as at most ${bound}`,
-  trust_limit: (bound) => `Limit: trust takes away ${bound} at most`,
-  least: () => 'Limit: no score is below 0',
-  unconfirmed_cap: (bound) => `Cap: nothing of another kind confirms it, so ${bound} at most`,
-  no_snapshot_floor: (bound) => `Floor: no readable snapshot, so ${bound} at least`,
-  signal_floor: (bound, signal) => `Floor: ${signal}, so ${bound} at least`,
+  weak_limit: (bound) => `Weak signals are capped at ${bound} points`,
+  habits_limit: (bound) => `Behavior is capped at ${bound} points`,
+  trust_limit: (bound) => `Trust reduces the score by at most ${bound} points`,
+  least: () => 'The score cannot be below 0',
+  unconfirmed_cap: (bound) => `Capped at ${bound}: not confirmed by another kind of signal`,
+  no_snapshot_floor: (bound) => `At least ${bound}: no readable snapshot`,
+  signal_floor: (bound, signal) => `At least ${bound}: ${signal}`,
   rounding: () => 'Rounded to a whole number',
 }
 
-const signed = (value: number): string =>
+const formatSigned = (value: number): string =>
   `${value < 0 ? '−' : '+'}${Math.abs(value).toLocaleString('en', { maximumFractionDigits: 2 })}`

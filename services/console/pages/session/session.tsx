@@ -1,24 +1,24 @@
 import type { Verdict } from '../../../../schemas/events.ts'
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
-import { useAnswer } from '../shared/api.ts'
+import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
 import { CodeBlock } from '../shared/code-block.tsx'
-import { exact, inWords } from '../shared/format.ts'
-import { Head } from '../shared/head.tsx'
+import { formatDateTime, inWords } from '../shared/format.ts'
+import { TableHead } from '../shared/head.tsx'
 import { FactList, Panel } from '../shared/parts.tsx'
-import { Scroll } from '../shared/scroll.tsx'
-import { Time } from '../shared/time.tsx'
+import { ScrollRegion } from '../shared/scroll.tsx'
+import { RelativeTime } from '../shared/time.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
-import { Alike } from './alike.tsx'
-import { Checked } from './checked.tsx'
-import { Mark } from './mark.tsx'
+import { SimilarSessions } from './alike.tsx'
+import { EvidenceSection } from './checked.tsx'
+import { LabelButtons } from './mark.tsx'
 import { RepeatsSection } from './repeats.tsx'
 import { ScoreBreakdown } from './score.tsx'
 import './session.css'
 import { AttachUser } from './user.tsx'
-import { Who } from './who.tsx'
+import { SessionContext } from './who.tsx'
 
 export function SessionPage({ id }: { id: string }) {
   return (
@@ -37,32 +37,32 @@ const verdictOf: Record<SessionDetail['decision']['automation_status'], Verdict>
   uncertain: 'inconclusive',
 }
 
-/** One session, as a page or beside the list. */
+/** A session, as a page or beside the list. */
 export function SessionView({ id }: { id: string }) {
   const path = `/v1/sessions/${encodeURIComponent(id)}?include=score&include=log`
-  const answer = useAnswer<{ data: SessionDetail }>(path, { everyMs: 5000 })
+  const response = useResponse<{ data: SessionDetail }>(path, { everyMs: 5000 })
   return (
     <>
-      <Loaded answer={answer}>{({ data }) => <Session session={data} />}</Loaded>
+      <Loaded response={response}>{({ data }) => <Session session={data} />}</Loaded>
       <ApiRequest paths={[path]} />
     </>
   )
 }
 
 function Session({ session }: { session: SessionDetail }) {
-  const { decision, previous_decisions: before, score, log } = session
+  const { decision, previous_decisions: previous, score, log } = session
   return (
     <article class="session">
-      <Top session={session} />
+      <SessionHeader session={session} />
       {score && <ScoreBreakdown session={session} score={score} />}
-      <Checked session={session} />
-      <Who session={session} />
+      <EvidenceSection session={session} />
+      <SessionContext session={session} />
       <div class="columns">
         <RepeatsSection repeats={session.repeats} />
-        <Alike session={session} />
+        <SimilarSessions session={session} />
       </div>
-      <Decisions decisions={[decision, ...before]} />
-      <Panel title="On the log">
+      <Decisions decisions={[decision, ...previous]} />
+      <Panel title="Event log">
         <FactList
           facts={{
             Topic: log && <code>{log.topic}</code>,
@@ -80,7 +80,7 @@ function Session({ session }: { session: SessionDetail }) {
   )
 }
 
-function Top({ session }: { session: SessionDetail }) {
+function SessionHeader({ session }: { session: SessionDetail }) {
   const {
     id,
     decision,
@@ -96,7 +96,7 @@ function Top({ session }: { session: SessionDetail }) {
       </h1>
       <p class="mono">{id}</p>
       <p>
-        {decision.decision_status} decision, <Time at={decision.evaluated_at} />,{' '}
+        {decision.decision_status} decision, <RelativeTime at={decision.evaluated_at} />,{' '}
         {visitor
           ? `${visitor.resolution.method?.endsWith('new') ? 'new' : 'known'} visitor`
           : 'no visitor'}
@@ -107,7 +107,7 @@ function Top({ session }: { session: SessionDetail }) {
         ) : (
           ', no user'
         )}
-        {mark && `, marked as ${inWords(mark.label)}`}
+        {mark && `, labeled ${inWords(mark.label)}`}
       </p>
       {highlights.length > 0 && (
         <ul>
@@ -116,7 +116,7 @@ function Top({ session }: { session: SessionDetail }) {
           ))}
         </ul>
       )}
-      <Mark sessionId={id} marked={mark?.label ?? null} />
+      <LabelButtons sessionId={id} current={mark?.label ?? null} />
       <AttachUser sessionId={id} user={user} />
     </header>
   )
@@ -125,23 +125,26 @@ function Top({ session }: { session: SessionDetail }) {
 function Decisions({ decisions }: { decisions: SessionDetail['decision'][] }) {
   return (
     <Panel title="Decisions, newest first">
-      <Scroll label="Decisions">
+      <ScrollRegion label="Decisions">
         <table class="decisions">
-          <Head columns={['When', 'Verdict', 'Status', 'Phase']} />
+          <TableHead columns={['When', 'Verdict', 'Status', 'Phase']} />
           <tbody>
-            {decisions.map((one) => (
-              <tr key={one.event_id}>
-                <td>{exact(one.evaluated_at)}</td>
+            {decisions.map((decision) => (
+              <tr key={decision.event_id}>
+                <td>{formatDateTime(decision.evaluated_at)}</td>
                 <td>
-                  <VerdictBadge verdict={verdictOf[one.automation_status]} score={one.risk_score} />
+                  <VerdictBadge
+                    verdict={verdictOf[decision.automation_status]}
+                    score={decision.risk_score}
+                  />
                 </td>
-                <td>{one.decision_status}</td>
-                <td>{one.evaluation_phase}</td>
+                <td>{decision.decision_status}</td>
+                <td>{decision.evaluation_phase}</td>
               </tr>
             ))}
           </tbody>
         </table>
-      </Scroll>
+      </ScrollRegion>
     </Panel>
   )
 }

@@ -4,36 +4,36 @@ import { hrefOf } from '../shared/address.ts'
 import { inWords } from '../shared/format.ts'
 import { FactList } from '../shared/parts.tsx'
 
-/** A signal of the session: what it is, what it saw here, and who else has it. */
-export interface FiredHere {
+/** A fired signal with its meaning, its measurement in this session, and its false positives. */
+export interface SignalFinding {
   signal: string
   name: string
   kind: string
   points: number
-  /** As `2 of 12 keys`. */
+  /** Measurement such as `2 of 12 keys`. */
   measured: string | null
   looksAt: string
   falsePositives: string
 }
 
-export type FindSignal = (signal: string) => FiredHere | undefined
+export type FindSignal = (signal: string) => SignalFinding | undefined
 
-export function signalsOf(
+export function createSignalFinder(
   { signals_fired: fired, highlights }: SessionDetail,
   score: ScoreExplanation,
 ): FindSignal {
-  const shown = highlights.flatMap(({ evidence = [] }) => evidence)
+  const evidence = highlights.flatMap(({ evidence = [] }) => evidence)
   return (slug) => {
-    const one = fired.find(({ signal }) => signal === slug)
+    const signal = fired.find(({ signal }) => signal === slug)
     const meaning = score.signals.find(({ signal }) => signal === slug)
     const name = meaning?.name ?? inWords(slug)
-    const text = shown.find(({ signal }) => signal === slug)?.name ?? ''
+    const text = evidence.find(({ signal }) => signal === slug)?.name ?? ''
     return (
-      one && {
+      signal && {
         signal: slug,
         name,
-        kind: `${one.strength} ${one.category} ${one.role}`,
-        points: one.signal_score,
+        kind: `${signal.strength} ${signal.category} ${signal.role}`,
+        points: signal.signal_score,
         measured: text.startsWith(`${name}: `) ? text.slice(name.length + 2) : null,
         looksAt: meaning?.looks_at ?? '',
         falsePositives: meaning?.false_positives ?? '',
@@ -50,7 +50,7 @@ export function SignalDetails({
   measured,
   looksAt,
   falsePositives,
-}: FiredHere) {
+}: SignalFinding) {
   return (
     <details class="signal">
       <summary>
@@ -59,11 +59,11 @@ export function SignalDetails({
       </summary>
       <FactList
         facts={{
-          'Looks at': inCode(looksAt),
+          'Looks at': withCode(looksAt),
           'In this session': measured,
-          'Of people': inCode(falsePositives),
-          Kind: kind,
-          'Points alone': points,
+          'Also happens with': withCode(falsePositives),
+          Type: kind,
+          Points: points,
           Name: <code>{signal}</code>,
         }}
       />
@@ -74,8 +74,8 @@ export function SignalDetails({
   )
 }
 
-/** With `code` where the text has it between backticks. */
-const inCode = (text: string) =>
+/** Renders text in backticks as `code`. */
+const withCode = (text: string) =>
   text && (
     <span>
       {text.split('`').map((part, i) => (i % 2 === 1 ? <code key={part}>{part}</code> : part))}
@@ -91,14 +91,14 @@ export function SignalList({
   names: string[]
   find: FindSignal
 }) {
-  const known = names.flatMap((name) => find(name) ?? [])
-  if (known.length === 0) return null
+  const findings = names.flatMap((name) => find(name) ?? [])
+  if (findings.length === 0) return null
   return (
     <>
       <h3>{title}</h3>
       <div class="signals">
-        {known.map((one) => (
-          <SignalDetails key={one.signal} {...one} />
+        {findings.map((finding) => (
+          <SignalDetails key={finding.signal} {...finding} />
         ))}
       </div>
     </>

@@ -1,11 +1,11 @@
 import { send } from '../shared/api.ts'
 import { ChangeFailure, useChange } from '../shared/change.tsx'
-import { may } from '../shared/person.ts'
+import { hasScope } from '../shared/person.ts'
 
-/** Says whose session it is. An empty field takes the user away. */
+/** A form that attaches a user id to the session. An empty field removes it. */
 export function AttachUser({ sessionId, user }: { sessionId: string; user: string | null }) {
   const { run, failure } = useChange()
-  if (!may('sessions:update')) return null
+  if (!hasScope('sessions:update')) return null
   const attach = (text: string) =>
     run(async () => {
       await send(`/v1/sessions/${sessionId}`, {
@@ -22,7 +22,7 @@ export function AttachUser({ sessionId, user }: { sessionId: string; user: strin
       }}
     >
       <label>
-        Your id of the user <input name="user" defaultValue={user ?? ''} autocomplete="off" />
+        Your user id <input name="user" defaultValue={user ?? ''} autocomplete="off" />
       </label>
       <button type="submit">Attach</button>
       <ChangeFailure failure={failure} />

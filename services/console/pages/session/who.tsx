@@ -1,11 +1,11 @@
 import type { SessionDetail } from '../../../readback/schemas/sessions.ts'
 import { hrefOf } from '../shared/address.ts'
-import { exact, inWords } from '../shared/format.ts'
+import { formatDateTime, inWords } from '../shared/format.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
 import { WhyVisitor } from './why.tsx'
 
-/** Who it was and why, by which program, from which network and device. */
-export function Who({ session }: { session: SessionDetail }) {
+/** Visitor, device, network and agent of the session. */
+export function SessionContext({ session }: { session: SessionDetail }) {
   const { network, browser, device, request } = session
   const { location, routing, anonymity } = network
   const flags = Object.entries(anonymity).flatMap(([name, value]) =>
@@ -21,7 +21,7 @@ export function Who({ session }: { session: SessionDetail }) {
             System: [device.operating_system.name, device.operating_system.version]
               .filter(Boolean)
               .join(' '),
-            Form: device.form_factor,
+            'Device type': device.form_factor,
             'User agent': request.user_agent,
             Page: request.url,
             Referrer: request.referrer,
@@ -31,10 +31,10 @@ export function Who({ session }: { session: SessionDetail }) {
       <Panel title="Network">
         <FactList
           facts={{
-            Address: network.ip_address,
-            From: [location?.city, location?.country_code].filter(Boolean).join(', '),
-            Holder: routing.asn ? `AS${routing.asn} ${routing.organization ?? ''}` : null,
-            Kind: flags.join(', '),
+            'IP address': network.ip_address,
+            Location: [location?.city, location?.country_code].filter(Boolean).join(', '),
+            ASN: routing.asn ? `AS${routing.asn} ${routing.organization ?? ''}` : null,
+            Type: flags.join(', '),
           }}
         />
       </Panel>
@@ -48,7 +48,7 @@ function Agent({ agent }: Pick<SessionDetail, 'agent'>) {
   return (
     <Panel title="Agent">
       {status === 'none' ? (
-        <p class="hint">It does not say that it is one.</p>
+        <p class="hint">No agent declared</p>
       ) : (
         <FactList
           facts={{
@@ -56,7 +56,7 @@ function Agent({ agent }: Pick<SessionDetail, 'agent'>) {
             Operator: provider,
             Product: product,
             Purpose: purpose,
-            By: method,
+            Method: method,
           }}
         />
       )}
@@ -65,18 +65,19 @@ function Agent({ agent }: Pick<SessionDetail, 'agent'>) {
 }
 
 function Visitor({ session: { id, visitor_fingerprint: visitor } }: { session: SessionDetail }) {
-  if (!visitor) return <Panel title="Visitor">The session was linked to no visitor.</Panel>
+  if (!visitor) return <Panel title="Visitor">No visitor</Panel>
   return (
     <Panel title="Visitor">
       <FactList
         facts={{
           Visitor: <a href={hrefOf({ page: 'visitors', id: visitor.id })}>{visitor.id}</a>,
-          'Known by': [inWords(visitor.resolution.method ?? ''), visitor.resolution.basis]
+          'Matched by': [inWords(visitor.resolution.method ?? ''), visitor.resolution.basis]
             .filter(Boolean)
             .join(', '),
           Confidence: visitor.confidence === null ? null : `${visitor.confidence} %`,
           Sessions: visitor.lifecycle.seen_count,
-          'First seen': visitor.lifecycle.first_seen_at && exact(visitor.lifecycle.first_seen_at),
+          'First seen':
+            visitor.lifecycle.first_seen_at && formatDateTime(visitor.lifecycle.first_seen_at),
         }}
       />
       <WhyVisitor sessionId={id} />

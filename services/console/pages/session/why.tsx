@@ -1,33 +1,33 @@
 import { useState } from 'preact/hooks'
 import type { Identification } from '../../../readback/schemas/identification.ts'
 import { hrefOf } from '../shared/address.ts'
-import { useAnswer } from '../shared/api.ts'
-import { inWords, short } from '../shared/format.ts'
+import { useResponse } from '../shared/api.ts'
+import { inWords, shortId } from '../shared/format.ts'
 import { FactList } from '../shared/parts.tsx'
 import { Loaded } from '../shell/states.tsx'
 
-/** Why a session is of its visitor, and who else it could have been of. Asked for when it is opened. */
+/** Why the session was matched to its visitor, with the next candidate. Loaded when opened. */
 export function WhyVisitor({ sessionId }: { sessionId: string }) {
-  const [asks, setAsks] = useState(false)
+  const [isOpen, setOpen] = useState(false)
   return (
-    <details onToggle={({ currentTarget }) => setAsks(currentTarget.open)}>
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
       <summary>Why this visitor</summary>
-      {asks && <Answered sessionId={sessionId} />}
+      {isOpen && <IdentificationLoader sessionId={sessionId} />}
     </details>
   )
 }
 
-function Answered({ sessionId }: { sessionId: string }) {
-  const answer = useAnswer<{ data: { identification: Identification | null } }>(
+function IdentificationLoader({ sessionId }: { sessionId: string }) {
+  const response = useResponse<{ data: { identification: Identification | null } }>(
     `/v1/sessions/${sessionId}?include=identification`,
   )
   return (
-    <Loaded answer={answer}>
+    <Loaded response={response}>
       {({ data: { identification } }) =>
         identification ? (
-          <Because {...identification} />
+          <MatchReason {...identification} />
         ) : (
-          <p class="hint">It is not known any more.</p>
+          <p class="hint">No longer available</p>
         )
       }
     </Loaded>
@@ -35,21 +35,29 @@ function Answered({ sessionId }: { sessionId: string }) {
 }
 
 const reasons: Record<string, string> = {
-  kept_id: 'The browser kept an id that it was given before.',
-  install_id: 'The app kept an id that it was given before.',
-  look: 'The machine looks as before.',
-  correction: 'A split or a merger gave the session its visitor.',
-  doubt: 'There was a candidate, and nothing was sure, so it is a new visitor.',
-  nobody_before: 'Nobody looked like it before, so it is a new visitor.',
+  kept_id: 'Id stored in the browser',
+  install_id: 'Install id of the app',
+  look: 'Device fingerprint',
+  correction: 'Correction (a split or a merge)',
+  doubt: 'No confident match: new visitor',
+  nobody_before: 'No candidate: new visitor',
 }
 
-function Because({ decided_by: by, bits_needed: needed, chosen, next }: Identification) {
+function MatchReason({
+  decided_by: decidedBy,
+  bits_needed: neededBits,
+  chosen,
+  next,
+}: Identification) {
   return (
     <>
-      <p>{reasons[by] ?? inWords(by)}</p>
+      <p>{reasons[decidedBy] ?? inWords(decidedBy)}</p>
       {chosen && (
         <FactList
-          facts={{ Needed: needed === null ? null : bits(needed), ...comparison(chosen) }}
+          facts={{
+            'Required score': neededBits === null ? null : bits(neededBits),
+            ...matchFacts(chosen),
+          }}
         />
       )}
       {next && (
@@ -61,10 +69,12 @@ function Because({ decided_by: by, bits_needed: needed, chosen, next }: Identifi
               href={hrefOf({ page: 'visitors', id: next.visitor_id })}
               title={next.visitor_id}
             >
-              {short(next.visitor_id)}
+              {shortId(next.visitor_id)}
             </a>
           </p>
-          <FactList facts={{ 'Lost because': inWords(next.lost_because), ...comparison(next) }} />
+          <FactList
+            facts={{ 'Rejected because': inWords(next.lost_because), ...matchFacts(next) }}
+          />
         </>
       )}
     </>
@@ -73,10 +83,10 @@ function Because({ decided_by: by, bits_needed: needed, chosen, next }: Identifi
 
 const bits = (value: number | null) => (value === null ? 'no bits' : `${value.toFixed(1)} bits`)
 
-function comparison({ bits: evidence, components }: NonNullable<Identification['chosen']>) {
+function matchFacts({ bits: evidence, components }: NonNullable<Identification['chosen']>) {
   const names = (list: { name: string }[] = []) => list.map(({ name }) => inWords(name)).join(', ')
   return {
-    Evidence: bits(evidence),
+    'Match score': bits(evidence),
     Agreed: names(components?.agreed),
     Changed: names(components?.changed),
     Unknown: names(components?.unknown),

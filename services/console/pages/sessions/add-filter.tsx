@@ -1,48 +1,52 @@
 import { useState } from 'preact/hooks'
 import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
-import { goTo, hrefWith } from '../shared/address.ts'
+import { hrefWith, navigate } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
 import { formatNumber } from '../shared/format.ts'
 import { useKeys } from '../shared/keys.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/states.tsx'
 import {
-  added,
   type ChosenFilter,
-  canBeNot,
-  changesTo,
-  chosenIn,
+  canBeEmpty,
+  canNegate,
   emptyText,
   type Field,
   fieldNames,
+  filterChanges,
   filterTitles,
   isField,
   isGrouped,
-  mayBeEmpty,
   parametersOf,
+  parseFilters,
+  withFilter,
 } from './fields.ts'
 
-// One function, because another one at each rendering would take the focus back each time.
+// A stable function: a new one per render would steal the focus each time.
 const focusOn = (select: HTMLSelectElement | null) => select?.focus()
 
-/** Offers the fields, and the values that occur, for one more filter. */
+/** A form for another filter: field, is or is not, and value. */
 export function AddFilter({
   query,
   span,
-  done,
+  onDone,
 }: {
   query: URLSearchParams
   span: TimeSpan
-  done: () => void
+  onDone: () => void
 }) {
   const [field, setField] = useState<Field>('verdict')
-  const [negates, setNegates] = useState(false)
-  const chosen = chosenIn(query)
-  useKeys(({ key }) => key === 'Escape' && done(), [done])
+  const [isNegated, setNegated] = useState(false)
+  const chosen = parseFilters(query)
+  useKeys(({ key }) => key === 'Escape' && onDone(), [onDone])
   const choose = (value: string | null) => {
-    goTo(hrefWith(changesTo(added(chosen, { field, value, isNot: negates && canBeNot(field) }))))
-    done()
+    navigate(
+      hrefWith(
+        filterChanges(withFilter(chosen, { field, value, isNot: isNegated && canNegate(field) })),
+      ),
+    )
+    onDone()
   }
   return (
     <section class="add-filter panel" aria-label="Add a filter">
@@ -60,62 +64,65 @@ export function AddFilter({
           ))}
         </select>
       </label>
-      {canBeNot(field) && (
+      {canNegate(field) && (
         <select
           aria-label="is, or is not"
-          value={negates ? 'is not' : 'is'}
-          onChange={({ currentTarget: { value } }) => setNegates(value === 'is not')}
+          value={isNegated ? 'is not' : 'is'}
+          onChange={({ currentTarget: { value } }) => setNegated(value === 'is not')}
         >
           <option>is</option>
           <option>is not</option>
         </select>
       )}
       {isGrouped(field) ? (
-        <Offered {...{ field, chosen, span, choose }} />
+        <ValueOptions {...{ field, chosen, span, choose }} />
       ) : (
-        <Typed {...{ field, choose }} />
+        <ValueInput {...{ field, choose }} />
       )}
     </section>
   )
 }
 
-interface Offer {
+interface ValueOptionsProps {
   field: GroupField
   chosen: readonly ChosenFilter[]
   span: TimeSpan
   choose: (value: string | null) => void
 }
 
-const offered = 25
+const maxOptions = 25
 
-function Offered({ field, chosen, span, choose }: Offer) {
-  const [part, setPart] = useState('')
-  const others = parametersOf(chosen.filter((one) => one.field !== field))
-  const parameters = new URLSearchParams([...others, ['group_by', field], ['top', String(offered)]])
+function ValueOptions({ field, chosen, span, choose }: ValueOptionsProps) {
+  const [search, setSearch] = useState('')
+  const otherFilters = parametersOf(chosen.filter((filter) => filter.field !== field))
+  const parameters = new URLSearchParams([
+    ...otherFilters,
+    ['group_by', field],
+    ['top', String(maxOptions)],
+  ])
   parameters.set('since', isoTime(span.since))
   parameters.set('until', isoTime(span.until))
-  const answer = useCounts(parameters)
+  const response = useCounts(parameters)
   return (
     <>
       <label>
         Value
         <input
           type="search"
-          value={part}
-          onInput={({ currentTarget }) => setPart(currentTarget.value)}
-          onKeyDown={({ key }) => key === 'Enter' && part && choose(part)}
+          value={search}
+          onInput={({ currentTarget }) => setSearch(currentTarget.value)}
+          onKeyDown={({ key }) => key === 'Enter' && search && choose(search)}
         />
       </label>
-      <Loaded answer={answer}>
+      <Loaded response={response}>
         {({ data: { groups } }) => {
-          const fitting = offersOf(field, groups)
-            .map((one) => ({ ...one, text: one.value ?? emptyText(field) }))
-            .filter(({ text }) => compared(text).includes(compared(part)))
-          if (fitting.length === 0)
-            return <p class="hint">No such value occurs within this time.</p>
+          const matching = valueOptions(field, groups)
+            .map((option) => ({ ...option, text: option.value ?? emptyText(field) }))
+            .filter(({ text }) => normalize(text).includes(normalize(search)))
+          if (matching.length === 0) return <p class="hint">No matching value in this period</p>
           return (
             <ul class="offered">
-              {fitting.map(({ value, text, sessions }) => (
+              {matching.map(({ value, text, sessions }) => (
                 <li key={value}>
                   <button type="button" onClick={() => choose(value)}>
                     {value === null ? <em>{text}</em> : <span>{text}</span>}
@@ -131,23 +138,23 @@ function Offered({ field, chosen, span, choose }: Offer) {
   )
 }
 
-interface OfferedValue {
+interface ValueOption {
   value: string | null
-  /** null where they were not counted. */
+  /** null if not counted. */
   sessions: number | null
 }
 
-/** The values that occur most. No value is offered also where it is among the others. */
-function offersOf(field: GroupField, groups: SessionAggregates['groups']): OfferedValue[] {
-  const most: OfferedValue[] = groups
+/** Returns the most frequent values, and "no value" if it may be hidden among the rest. */
+function valueOptions(field: GroupField, groups: SessionAggregates['groups']): ValueOption[] {
+  const options: ValueOption[] = groups
     .filter(({ kind }) => kind === 'value')
     .map(({ values, sessions }) => ({ value: values[field] ?? null, sessions }))
-  const hides =
-    groups.some(({ kind }) => kind === 'other') && most.every(({ value }) => value !== null)
-  return hides && mayBeEmpty(field) ? [...most, { value: null, sessions: null }] : most
+  const mayHideEmpty =
+    groups.some(({ kind }) => kind === 'other') && options.every(({ value }) => value !== null)
+  return mayHideEmpty && canBeEmpty(field) ? [...options, { value: null, sessions: null }] : options
 }
 
-function Typed({ field, choose }: { field: Field; choose: Offer['choose'] }) {
+function ValueInput({ field, choose }: { field: Field; choose: ValueOptionsProps['choose'] }) {
   const [value, setValue] = useState('')
   return (
     <form
@@ -165,7 +172,7 @@ function Typed({ field, choose }: { field: Field; choose: Offer['choose'] }) {
         />
       </label>
       <button type="submit">Add</button>{' '}
-      {mayBeEmpty(field) && (
+      {canBeEmpty(field) && (
         <button type="button" onClick={() => choose(null)}>
           {emptyText(field)}
         </button>
@@ -174,4 +181,4 @@ function Typed({ field, choose }: { field: Field; choose: Offer['choose'] }) {
   )
 }
 
-const compared = (text: string) => text.normalize('NFC').toLowerCase()
+const normalize = (text: string) => text.normalize('NFC').toLowerCase()

@@ -2,22 +2,22 @@ import type { Verdict } from '../../../../schemas/events.ts'
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
 import type { ChartInterval, TimeSpan } from '../shared/span.ts'
 
-/** Verdicts as charts stack them, from below. */
+/** Stacking order of verdicts, bottom first. */
 export const verdictOrder = ['human', 'inconclusive', 'bot'] as const satisfies Verdict[]
 
-/** One bar of the chart. */
+/** A bar of the chart. */
 export interface Bucket {
-  /** When its interval begins, in UTC. */
+  /** Start of its interval, in UTC. */
   at: number
-  /** What is counted of it: the first and the last one may be cut by the span. */
+  /** Counted part of the interval: the period may cut the first and the last one. */
   since: number
   until: number
   sessions: Record<Verdict, number>
-  /** Sessions whose decisions have ended by retention, so that nobody knows whether they meet the filters. */
+  /** Sessions whose decisions were deleted by retention, so that they cannot be filtered. */
   ended: number
 }
 
-/** An interval without sessions is a zero and no gap. */
+/** Returns a bucket for every interval, also for those without sessions. */
 export function bucketsOf(
   { groups }: Pick<SessionAggregates, 'groups'>,
   span: TimeSpan,
@@ -38,7 +38,7 @@ export function bucketsOf(
   for (const { start, kind, values, sessions } of groups) {
     const bucket = start && buckets[Math.round((Date.parse(start) - first) / length)]
     if (!bucket) continue
-    const verdict = verdictOrder.find((one) => one === values.verdict)
+    const verdict = verdictOrder.find((name) => name === values.verdict)
     if (verdict) bucket.sessions[verdict] += sessions
     if (kind === 'ended') bucket.ended += sessions
   }
@@ -48,8 +48,8 @@ export function bucketsOf(
 export const sumOf = ({ sessions }: Bucket): number =>
   verdictOrder.reduce((sum, verdict) => sum + sessions[verdict], 0)
 
-/** Whether what was counted at the time has only a part of the bucket. */
-export const isUnfinished = (
+/** Returns true if the counts do not reach the end of the bucket's interval. */
+export const isPartialBucket = (
   { at }: Bucket,
   { length }: ChartInterval,
   countedTo: number,
@@ -58,8 +58,8 @@ export const isUnfinished = (
 const date = { day: 'numeric', month: 'short' } as const
 const time = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const
 
-/** How the times of buckets are written: days as the UTC days that they are, and times in the person's zone. */
-export function timesOfBuckets({ name }: ChartInterval, timeZone?: string) {
+/** Returns formatters of bucket times: days in UTC, hours and minutes in the person's time zone. */
+export function bucketTimeFormats({ name }: ChartInterval, timeZone?: string) {
   const formatIn = (zone: string | undefined, options: Intl.DateTimeFormatOptions) => {
     const format = new Intl.DateTimeFormat('en-GB', { ...options, ...(zone && { timeZone: zone }) })
     return (at: number) => format.format(at)
@@ -93,24 +93,24 @@ const steps = {
 }
 
 /**
- * Where the axis has its labels: at most so many beginnings of buckets. They are at round times of the person's clock,
- * or as near to them as buckets begin where a zone has half an hour.
+ * Returns at most `max` bucket starts for the axis labels. They are round times of the person's clock, or close to
+ * them in zones with a half-hour offset.
  */
 export function ticksOf(
   buckets: readonly Bucket[],
   interval: ChartInterval,
-  { most, timeZone }: { most: number; timeZone?: string },
+  { max, timeZone }: { max: number; timeZone?: string },
 ): number[] {
-  const { clock } = timesOfBuckets(interval, timeZone)
-  const placeOf = ({ at }: Bucket) => {
+  const { clock } = bucketTimeFormats(interval, timeZone)
+  const positionOf = ({ at }: Bucket) => {
     const [hours = 0, minutes = 0] = clock(at).split(':').map(Number)
     return { day: at / interval.length, hour: hours, minute: hours * 60 + minutes }[interval.name]
   }
-  const places = buckets.map((bucket) => ({ at: bucket.at, place: placeOf(bucket) }))
-  const spread = steps[interval.name].map((step) =>
-    places.filter(({ place }) => place % step === 0),
+  const positions = buckets.map((bucket) => ({ at: bucket.at, position: positionOf(bucket) }))
+  const candidates = steps[interval.name].map((step) =>
+    positions.filter(({ position }) => position % step === 0),
   )
-  const round = spread.find(({ length }) => length <= most) ?? spread.at(-1) ?? []
-  const every = Math.ceil(round.length / most)
-  return round.filter((_, i) => i % every === 0).map(({ at }) => at)
+  const ticks = candidates.find(({ length }) => length <= max) ?? candidates.at(-1) ?? []
+  const stride = Math.ceil(ticks.length / max)
+  return ticks.filter((_, i) => i % stride === 0).map(({ at }) => at)
 }

@@ -1,8 +1,8 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
-import { goTo, hrefOf, hrefWith, place } from '../shared/address.ts'
-import { amount, formatNumber } from '../shared/format.ts'
-import { Head } from '../shared/head.tsx'
+import { currentPage, hrefOf, hrefWith, navigate } from '../shared/address.ts'
+import { formatNumber, pluralize } from '../shared/format.ts'
+import { TableHead } from '../shared/head.tsx'
 import {
   type ChartInterval,
   intervalOf,
@@ -15,63 +15,63 @@ import { VerdictBadge } from '../shared/verdict.tsx'
 import {
   type Bucket,
   bucketsOf,
-  isUnfinished,
+  bucketTimeFormats,
+  isPartialBucket,
   sumOf,
-  timesOfBuckets,
   verdictOrder,
 } from './buckets.ts'
 import './chart.css'
 import { Plot } from './plot.tsx'
-import { rememberZoom, zoomedOut } from './zoom.ts'
+import { rememberZoom, zoomOut } from './zoom.ts'
 
-/** Sessions over time, stacked by verdict. Dragging over it narrows the time. */
+/** Sessions over time, stacked by verdict. Dragging zooms in. */
 export function Chart({ counts, span }: { counts: SessionAggregates; span: TimeSpan }) {
   const interval = intervalOf(span)
   const buckets = bucketsOf(counts, span, interval)
   const countedTo = Math.min(span.until, Date.now())
   const last = buckets.at(-1)
-  const endsUnfinished = last !== undefined && isUnfinished(last, interval, countedTo)
-  const pointed = useSignal<number | null>(null)
-  const narrow = (since: number, until: number) => {
+  const isLastPartial = last !== undefined && isPartialBucket(last, interval, countedTo)
+  const hovered = useSignal<number | null>(null)
+  const onSelect = (since: number, until: number) => {
     const zoom = { since, until, last: undefined }
     rememberZoom(zoom, span)
-    goTo(hrefWith(timeParameters(zoom)))
+    navigate(hrefWith(timeParameters(zoom)))
   }
   return (
     <figure class="chart">
-      <Plot {...{ buckets, span, interval, endsUnfinished, pointed, narrow }} />
+      <Plot {...{ buckets, span, interval, isLastPartial, hovered, onSelect }} />
       <figcaption>
-        <Pointed {...{ buckets, interval, pointed }} />
-        <Notes {...{ buckets, interval }} countedTo={endsUnfinished ? countedTo : null} />
+        <HoveredBucket {...{ buckets, interval, hovered }} />
+        <Notes {...{ buckets, interval }} countedTo={isLastPartial ? countedTo : null} />
         <AsTable {...{ buckets, interval }} />
-        {!span.last && <a href={hrefWith(timeParameters(zoomedOut(span, now.value)))}>Zoom out</a>}
+        {!span.last && <a href={hrefWith(timeParameters(zoomOut(span, now.value)))}>Zoom out</a>}
       </figcaption>
     </figure>
   )
 }
 
-/** The numbers below the pointer. Nothing else reads where it is, so that moving it draws one line anew. */
-function Pointed({
+/** Counts of the bucket under the pointer. Only this component reads the signal, so a pointer move renders one line. */
+function HoveredBucket({
   buckets,
   interval,
-  pointed,
+  hovered,
 }: {
   buckets: Bucket[]
   interval: ChartInterval
-  pointed: Signal<number | null>
+  hovered: Signal<number | null>
 }) {
-  const bucket = pointed.value === null ? undefined : buckets[pointed.value]
-  if (!bucket) return <p class="pointed">Point at a bar to read it, or drag to narrow the time.</p>
+  const bucket = hovered.value === null ? undefined : buckets[hovered.value]
+  if (!bucket) return <p class="pointed" />
   return (
     <p class="pointed">
-      {timesOfBuckets(interval).range(bucket)}:
+      {bucketTimeFormats(interval).range(bucket)}:
       {verdictOrder.map((verdict) => (
         <span key={verdict}>
           <VerdictBadge verdict={verdict} /> {formatNumber(bucket.sessions[verdict])}
         </span>
       ))}
       <span>
-        together <b>{formatNumber(sumOf(bucket))}</b>
+        total <b>{formatNumber(sumOf(bucket))}</b>
       </span>
     </p>
   )
@@ -80,51 +80,49 @@ function Pointed({
 interface NotesProps {
   buckets: Bucket[]
   interval: ChartInterval
-  /** Of the last bar; null where that is whole. */
+  /** End of the counts in a partial last bar; null if it is complete. */
   countedTo: number | null
 }
 
 function Notes({ buckets, interval, countedTo }: NotesProps) {
   const ended = buckets.filter((bucket) => bucket.ended > 0)
   const lastEnded = ended.at(-1)
-  const exactly = timesOfBuckets({ name: 'minute', length: 60_000 }).exact
+  const exactly = bucketTimeFormats({ name: 'minute', length: 60_000 }).exact
   return (
     <>
-      {interval.name === 'day' && <p>Days are UTC.</p>}
-      {countedTo !== null && (
-        <p>The last bar is not a whole one: it is counted until {exactly(countedTo)}.</p>
-      )}
+      {interval.name === 'day' && <p>Days in UTC</p>}
+      {countedTo !== null && <p>Last bar is partial (until {exactly(countedTo)})</p>}
       {lastEnded && (
         <p>
-          Not drawn:{' '}
-          {amount(
+          Not shown:{' '}
+          {pluralize(
             'session',
             ended.reduce((sum, bucket) => sum + bucket.ended, 0),
           )}{' '}
-          until {exactly(lastEnded.until)}, because what the filters ask has ended by retention.
+          before {exactly(lastEnded.until)} (filtered data deleted by retention)
         </p>
       )}
     </>
   )
 }
 
-// Its hundreds of links are made once they are wanted.
-function AsTable(shown: { buckets: Bucket[]; interval: ChartInterval }) {
+// Rendered when opened, because it has hundreds of links.
+function AsTable(props: { buckets: Bucket[]; interval: ChartInterval }) {
   const isOpen = useSignal(false)
   return (
     <details onToggle={({ currentTarget: { open } }) => (isOpen.value = open)}>
       <summary>As a table</summary>
-      {isOpen.value && <Table {...shown} />}
+      {isOpen.value && <Table {...props} />}
     </details>
   )
 }
 
 function Table({ buckets, interval }: { buckets: Bucket[]; interval: ChartInterval }) {
-  const { exact } = timesOfBuckets(interval)
+  const { exact } = bucketTimeFormats(interval)
   return (
     <div class="scroll">
       <table>
-        <Head columns={['From', ...verdictOrder]} numbers={verdictOrder} />
+        <TableHead columns={['Start', ...verdictOrder]} numbers={verdictOrder} />
         <tbody>
           {buckets.map((bucket) => (
             <tr key={bucket.at}>
@@ -146,9 +144,9 @@ function Table({ buckets, interval }: { buckets: Bucket[]; interval: ChartInterv
   )
 }
 
-/** The sessions of a bar, with the filters of the page. */
+/** Returns the URL of a bucket's sessions, with the page's filters. */
 function hrefOfBucket({ since, until }: Bucket, verdict?: string): string {
-  const query = new URLSearchParams(place.value?.query)
+  const query = new URLSearchParams(currentPage.value?.query)
   for (const name of ['last', 'open']) query.delete(name)
   query.set('since', isoTime(since))
   query.set('until', isoTime(until))

@@ -1,13 +1,13 @@
-import { goTo, hrefWith } from '../shared/address.ts'
-import { allColumns, columnsIn, columnsText, fixed } from './columns.tsx'
+import { hrefWith, navigate } from '../shared/address.ts'
+import { allColumns, columnsIn, columnsText, requiredColumn } from './columns.tsx'
 
-/** Columns of the list, which the address names. */
+/** Checkboxes for the columns of the list. The URL stores the choice. */
 export function ColumnChoice({ query }: { query: URLSearchParams }) {
   const chosen = columnsIn(query)
   const choose = (name: string, isChosen: boolean) => {
-    const names = allColumns.map((one) => one.name)
-    const next = names.filter((one) => (one === name ? isChosen : chosen.includes(one)))
-    goTo(hrefWith({ columns: columnsText(next) }), { replace: true })
+    const names = allColumns.map((column) => column.name)
+    const next = names.filter((other) => (other === name ? isChosen : chosen.includes(other)))
+    navigate(hrefWith({ columns: columnsText(next) }), { replace: true })
   }
   return (
     <details class="column-choice">
@@ -19,7 +19,7 @@ export function ColumnChoice({ query }: { query: URLSearchParams }) {
             <input
               type="checkbox"
               checked={chosen.includes(name)}
-              disabled={name === fixed}
+              disabled={name === requiredColumn}
               onChange={({ currentTarget }) => choose(name, currentTarget.checked)}
             />
             {title}

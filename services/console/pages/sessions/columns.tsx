@@ -1,19 +1,19 @@
 import type { ComponentChildren } from 'preact'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { hrefOf, hrefWith } from '../shared/address.ts'
-import { inWords, short } from '../shared/format.ts'
-import { Time } from '../shared/time.tsx'
+import { inWords, shortId } from '../shared/format.ts'
+import { RelativeTime } from '../shared/time.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { ValueMenu } from './value-menu.tsx'
 
 interface Column {
   title: string
   cell: (row: SessionSummary, query: URLSearchParams) => ComponentChildren
-  /** Of its cells. */
+  /** CSS class of its cells. */
   style?: 'number' | 'long'
 }
 
-/** By the name that an address has. */
+/** Columns by their name in the URL. */
 const columns: Record<string, Column> = {
   verdict: {
     title: 'Verdict',
@@ -34,13 +34,13 @@ const columns: Record<string, Column> = {
   },
   when: {
     title: 'When',
-    cell: ({ latest_decision }) => <Time at={latest_decision.evaluated_at} />,
+    cell: ({ latest_decision }) => <RelativeTime at={latest_decision.evaluated_at} />,
   },
   session: {
     title: 'Session',
     cell: ({ id }) => (
       <a class="mono" href={hrefWith({ open: id })} title={id}>
-        {short(id)}
+        {shortId(id)}
       </a>
     ),
   },
@@ -55,7 +55,7 @@ const columns: Record<string, Column> = {
     ),
   },
   from: {
-    title: 'From',
+    title: 'Location',
     cell: ({ facts }, query) => (
       <>
         <ValueMenu field="country" value={facts?.country} query={query} />{' '}
@@ -110,11 +110,11 @@ const columns: Record<string, Column> = {
     cell: ({ visitor_fingerprint: visitor }) =>
       visitor && (
         <a class="mono" href={hrefOf({ page: 'visitors', id: visitor.id })} title={visitor.id}>
-          {short(visitor.id)}
+          {shortId(visitor.id)}
         </a>
       ),
   },
-  begun: { title: 'Begun', cell: ({ created_at }) => <Time at={created_at} /> },
+  begun: { title: 'Begun', cell: ({ created_at }) => <RelativeTime at={created_at} /> },
   signals: {
     title: 'Signals',
     style: 'number',
@@ -124,9 +124,18 @@ const columns: Record<string, Column> = {
   },
 }
 
-const usual = ['verdict', 'when', 'session', 'page', 'from', 'browser', 'visitor', 'signals']
-// Without it nothing opens the session.
-export const fixed = 'session'
+const defaultColumns = [
+  'verdict',
+  'when',
+  'session',
+  'page',
+  'from',
+  'browser',
+  'visitor',
+  'signals',
+]
+// Always shown, because it has the link that opens the session.
+export const requiredColumn = 'session'
 
 export interface NamedColumn extends Column {
   name: string
@@ -137,12 +146,14 @@ export const allColumns: readonly NamedColumn[] = Object.entries(columns).map(([
   ...column,
 }))
 
-/** Names of the columns that an address asks for, as `verdict,when`. */
+/** Returns the column names in a URL, such as `verdict,when`. */
 export function columnsIn(query: URLSearchParams): string[] {
-  const named = query.get('columns')?.split(',') ?? usual
-  return allColumns.map(({ name }) => name).filter((name) => name === fixed || named.includes(name))
+  const requested = query.get('columns')?.split(',') ?? defaultColumns
+  return allColumns
+    .map(({ name }) => name)
+    .filter((name) => name === requiredColumn || requested.includes(name))
 }
 
-/** What the address has for them; null for the usual ones. */
+/** Returns the URL parameter for the columns; null for the default ones. */
 export const columnsText = (names: readonly string[]): string | null =>
-  names.join() === usual.join() ? null : names.join()
+  names.join() === defaultColumns.join() ? null : names.join()

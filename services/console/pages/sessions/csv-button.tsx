@@ -2,25 +2,25 @@ import { useState } from 'preact/hooks'
 import type { SessionList, SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { RequestFailure, send } from '../shared/api.ts'
 import { download } from '../shared/download.ts'
-import { formatNumber } from '../shared/format.ts'
+import { formatNumber, pluralize } from '../shared/format.ts'
 import { maxCsvRows, sessionsCsv } from './csv.ts'
 
-/** Saves the sessions that the path lists as a file. What was left out is said here and by the file's name. */
+/** A button that saves the path's sessions as CSV. A truncated export is noted here and in the file name. */
 export function CsvButton({ path }: { path: string }) {
-  const [said, setSaid] = useState('')
+  const [message, setMessage] = useState('')
   const [isBusy, setBusy] = useState(false)
   const save = async () => {
     setBusy(true)
     try {
-      const { rows, isCut } = await readAll(path, (count) =>
-        setSaid(`${formatNumber(count)} read …`),
+      const { rows, isTruncated } = await readAll(path, (count) =>
+        setMessage(`${formatNumber(count)} loaded …`),
       )
-      const name = `sessions${isCut ? `-first-${maxCsvRows}` : ''}.csv`
+      const name = `sessions${isTruncated ? `-first-${maxCsvRows}` : ''}.csv`
       download(sessionsCsv(rows), { name, type: 'text/csv' })
-      setSaid(isCut ? cutNote : `${formatNumber(rows.length)} saved.`)
+      setMessage(isTruncated ? truncatedNote : `Saved ${pluralize('row', rows.length)}`)
     } catch (failure) {
       if (!(failure instanceof RequestFailure)) throw failure
-      setSaid(failure.message)
+      setMessage(failure.message)
     }
     setBusy(false)
   }
@@ -30,15 +30,15 @@ export function CsvButton({ path }: { path: string }) {
         CSV
       </button>
       <span class="hint" role="status">
-        {said}
+        {message}
       </span>
     </>
   )
 }
 
-const cutNote = `Cut: the newest ${formatNumber(maxCsvRows)} were saved, and there are more. Narrow the time, or use "tidegate export sessions".`
+const truncatedNote = `Saved only the newest ${formatNumber(maxCsvRows)} rows. Narrow the time range, or use "tidegate export sessions".`
 
-async function readAll(path: string, progress: (count: number) => void) {
+async function readAll(path: string, onProgress: (count: number) => void) {
   const rows: SessionSummary[] = []
   let cursor: string | undefined
   do {
@@ -46,10 +46,10 @@ async function readAll(path: string, progress: (count: number) => void) {
     const { data, pagination } = await send<SessionList>(`${path}&limit=200${next}`)
     rows.push(...data)
     cursor = pagination.next_cursor
-    progress(rows.length)
+    onProgress(rows.length)
   } while (cursor && rows.length < maxCsvRows)
   return {
     rows: rows.slice(0, maxCsvRows),
-    isCut: cursor !== undefined || rows.length > maxCsvRows,
+    isTruncated: cursor !== undefined || rows.length > maxCsvRows,
   }
 }

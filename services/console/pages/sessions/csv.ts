@@ -1,15 +1,15 @@
-import { harmlessCell } from '../../../../infra/spreadsheet.ts'
+import { escapeCell } from '../../../../infra/spreadsheet.ts'
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
-import { visible } from '../shared/visible.ts'
+import { escapeInvisible } from '../shared/visible.ts'
 
-/** More are what `tidegate export sessions` is for. */
+/** Row limit; `tidegate export sessions` has none. */
 export const maxCsvRows = 10_000
 
 type CsvValue = string | number | boolean | null | undefined
 
 export function csvCell(value: CsvValue): string {
   if (typeof value !== 'string') return String(value ?? '')
-  const harmless = harmlessCell(visible(value))
+  const harmless = escapeCell(escapeInvisible(value))
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
@@ -42,7 +42,7 @@ const columns: Record<string, (row: SessionSummary) => CsvValue> = {
   signals: ({ facts }) => facts?.signals.join(' '),
 }
 
-/** RFC 4180, with the API's names as the first line. */
+/** Returns CSV (RFC 4180) with the API's names as the header. */
 export function sessionsCsv(rows: readonly SessionSummary[]): string {
   const lines = rows.map((row) => Object.values(columns).map((cellOf) => csvCell(cellOf(row))))
   return [Object.keys(columns), ...lines].map((cells) => `${cells.join(',')}\r\n`).join('')

@@ -3,7 +3,7 @@ import type { FilterName } from '../../../../projections/sessions/filter-fields.
 import { inWords } from '../shared/format.ts'
 import { isoTime, type TimeSpan } from '../shared/span.ts'
 
-/** What sessions can be filtered by, in the order in which it is offered. `group_by` counts all but the last ones. */
+/** Filter fields in display order. `group_by` supports all but those in `ungrouped`. */
 export const filterTitles = {
   verdict: 'Verdict',
   signal: 'Signal',
@@ -15,13 +15,13 @@ export const filterTitles = {
   browser: 'Browser',
   os: 'System',
   agent_status: 'Agent',
-  agent_provider: 'Agent’s operator',
-  mark: 'Mark',
-  handed_off: 'Handed off',
+  agent_provider: 'Agent operator',
+  mark: 'Label',
+  handed_off: 'Sent to back end',
   key_id: 'Key',
   client_user_id: 'User',
   visitor_id: 'Visitor',
-  ip: 'Address',
+  ip: 'IP address',
   score_min: 'Score at least',
   score_max: 'Score at most',
 } as const satisfies Record<FilterName | 'handed_off' | 'score_min' | 'score_max', string>
@@ -34,21 +34,21 @@ export const fieldNames = Object.keys(filterTitles).filter(isField)
 const ungrouped: readonly Field[] = ['client_user_id', 'visitor_id', 'ip', 'score_min', 'score_max']
 export const isGrouped = (field: Field): field is GroupField => !ungrouped.includes(field)
 
-const onlyPositive: readonly Field[] = ['handed_off', 'score_min', 'score_max']
-export const canBeNot = (field: Field): boolean => !onlyPositive.includes(field)
+const positiveOnly: readonly Field[] = ['handed_off', 'score_min', 'score_max']
+export const canNegate = (field: Field): boolean => !positiveOnly.includes(field)
 
-const filled: readonly Field[] = ['verdict', 'mark', ...onlyPositive]
-/** Whether there are sessions without a value of the field. */
-export const mayBeEmpty = (field: Field): boolean => !filled.includes(field)
+const neverEmpty: readonly Field[] = ['verdict', 'mark', ...positiveOnly]
+/** Returns true if sessions may have no value of the field. */
+export const canBeEmpty = (field: Field): boolean => !neverEmpty.includes(field)
 
-/** What stands for no value. The status of an agent can be `none`, which is a value. */
+/** Returns the text for "no value". `none` is a value of the agent status. */
 export const emptyText = (field: Field): string => (field === 'agent_status' ? 'unknown' : 'none')
 
-/** A value as people read it: `AS64500`, `webdriver detected`. */
+/** Formats a value: `AS64500`, `webdriver detected`. */
 export const valueText = (field: Field, value: string): string =>
   field === 'asn' ? `AS${value}` : inWords(value)
 
-/** One filter of an address. */
+/** A filter in a URL. */
 export interface ChosenFilter {
   field: Field
   /** null = no value. */
@@ -56,30 +56,30 @@ export interface ChosenFilter {
   isNot: boolean
 }
 
-// As the API names them: `country`, `country[not]`, `without` and `without[not]`.
+// Parameter names of the API: `country`, `country[not]`, `without` and `without[not]`.
 const negated = '[not]'
 const withNegated = (name: string) => [name, `${name}${negated}`]
 const filterNames = [
-  ...fieldNames.flatMap((field) => (canBeNot(field) ? withNegated(field) : [field])),
+  ...fieldNames.flatMap((field) => (canNegate(field) ? withNegated(field) : [field])),
   ...withNegated('without'),
 ]
 
-/** The filters of an address, as the API takes them, without times. */
-export function filtersIn(query: URLSearchParams): URLSearchParams {
+/** Returns the filter parameters of a URL for the API, without times. */
+export function filterParameters(query: URLSearchParams): URLSearchParams {
   const entries = filterNames.flatMap((name) => query.getAll(name).map((value) => [name, value]))
   const search = query.get('search')
   return new URLSearchParams(search ? [...entries, ['search', search]] : entries)
 }
 
-/** The filters of an address, by field. */
-export function chosenIn(query: URLSearchParams): ChosenFilter[] {
+/** Returns the filters in a URL. */
+export function parseFilters(query: URLSearchParams): ChosenFilter[] {
   const chosen = filterNames.flatMap((name) =>
-    query.getAll(name).map((text) => chosenBy(name, text)),
+    query.getAll(name).map((text) => parseFilter(name, text)),
   )
   return chosen.filter((one) => one !== undefined)
 }
 
-function chosenBy(name: string, text: string): ChosenFilter | undefined {
+function parseFilter(name: string, text: string): ChosenFilter | undefined {
   const isNot = name.endsWith(negated)
   const field = isNot ? name.slice(0, -negated.length) : name
   if (field === 'without') return isField(text) ? { field: text, value: null, isNot } : undefined
@@ -91,48 +91,48 @@ function parameterOf({ field, value, isNot }: ChosenFilter): [string, string] {
   return [isNot ? `${name}${negated}` : name, text]
 }
 
-/** The filters as the API takes them. */
+/** Returns the filters as API parameters. */
 export const parametersOf = (chosen: readonly ChosenFilter[]): URLSearchParams =>
   new URLSearchParams(chosen.map(parameterOf))
 
-/** What `hrefWith` changes so that the address has these filters and no others. */
-export function changesTo(chosen: readonly ChosenFilter[]): Record<string, string[] | null> {
+/** Returns the changes for `hrefWith` that replace all filters by these. */
+export function filterChanges(chosen: readonly ChosenFilter[]): Record<string, string[] | null> {
   const parameters = parametersOf(chosen)
   return Object.fromEntries(
     filterNames.map((name) => [name, parameters.has(name) ? parameters.getAll(name) : null]),
   )
 }
 
-const isSame = (one: ChosenFilter, other: ChosenFilter) =>
+const isSameValue = (one: ChosenFilter, other: ChosenFilter) =>
   one.field === other.field && one.value === other.value
 
-/** Without the value, whether it was one that is or that is not. */
-export const removed = (chosen: readonly ChosenFilter[], gone: ChosenFilter): ChosenFilter[] =>
-  chosen.filter((one) => !isSame(one, gone))
+/** Removes a filter, negated or not. */
+export const withoutFilter = (chosen: readonly ChosenFilter[], old: ChosenFilter): ChosenFilter[] =>
+  chosen.filter((one) => !isSameValue(one, old))
 
-/** With one more. What was said of the same value no longer holds. */
-export const added = (chosen: readonly ChosenFilter[], next: ChosenFilter): ChosenFilter[] => [
-  ...removed(chosen, next),
+/** Adds a filter. It replaces one of the same value. */
+export const withFilter = (chosen: readonly ChosenFilter[], next: ChosenFilter): ChosenFilter[] => [
+  ...withoutFilter(chosen, next),
   next,
 ]
 
-/** With one in the place of all others of its field. */
-export const only = (chosen: readonly ChosenFilter[], next: ChosenFilter): ChosenFilter[] => [
-  ...chosen.filter(({ field }) => field !== next.field),
-  next,
-]
+/** Replaces all filters of a field by this one. */
+export const withOnlyFilter = (
+  chosen: readonly ChosenFilter[],
+  next: ChosenFilter,
+): ChosenFilter[] => [...chosen.filter(({ field }) => field !== next.field), next]
 
-/** With the opposite of one, in its place. */
-export const turned = (chosen: readonly ChosenFilter[], old: ChosenFilter): ChosenFilter[] =>
-  chosen.map((one) => (isSame(one, old) ? { ...old, isNot: !old.isNot } : one))
+/** Negates a filter in place. */
+export const withNegation = (chosen: readonly ChosenFilter[], old: ChosenFilter): ChosenFilter[] =>
+  chosen.map((one) => (isSameValue(one, old) ? { ...old, isNot: !old.isNot } : one))
 
-/** The parameters of a request for what the address asks for. */
+/** Returns the API parameters for a URL's filters and a period. */
 export function requestParameters(
   query: URLSearchParams,
   { since, until }: TimeSpan,
 ): URLSearchParams {
   return new URLSearchParams([
-    ...filtersIn(query),
+    ...filterParameters(query),
     ['since', isoTime(since)],
     ['until', isoTime(until)],
   ])

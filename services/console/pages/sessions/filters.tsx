@@ -4,59 +4,62 @@ import type { TimeSpan } from '../shared/span.ts'
 import { AddFilter } from './add-filter.tsx'
 import {
   type ChosenFilter,
-  canBeNot,
-  changesTo,
-  chosenIn,
+  canNegate,
   emptyText,
+  filterChanges,
   filterTitles,
-  removed,
-  turned,
+  parseFilters,
   valueText,
+  withNegation,
+  withoutFilter,
 } from './fields.ts'
 
-/** The filters of the address as chips, each of which can be turned or taken away, and a button for one more. */
+/** The URL's filters as chips that can be negated or removed, and a button to add one. */
 export function Filters({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
-  const [adding, setAdding] = useState(false)
-  const chosen = chosenIn(query)
+  const [isAdding, setAdding] = useState(false)
+  const chosen = parseFilters(query)
   return (
     <div class="filters">
-      {chosen.map((one) => (
-        <Chip key={`${one.field}=${one.value}`} {...{ one, chosen }} />
+      {chosen.map((filter) => (
+        <Chip key={`${filter.field}=${filter.value}`} {...{ filter, chosen }} />
       ))}
       <button
         type="button"
         class="chip add"
-        aria-expanded={adding}
-        onClick={() => setAdding(!adding)}
+        aria-expanded={isAdding}
+        onClick={() => setAdding(!isAdding)}
       >
         + filter
       </button>
-      {chosen.length > 0 && <a href={hrefWith(changesTo([]))}>Clear all</a>}
-      {adding && <AddFilter {...{ query, span }} done={() => setAdding(false)} />}
+      {chosen.length > 0 && <a href={hrefWith(filterChanges([]))}>Clear all</a>}
+      {isAdding && <AddFilter {...{ query, span }} onDone={() => setAdding(false)} />}
     </div>
   )
 }
 
-function Chip({ one, chosen }: { one: ChosenFilter; chosen: readonly ChosenFilter[] }) {
-  const { field, value, isNot } = one
-  const [is, other] = isNot ? ['is not', 'is'] : ['is', 'is not']
+function Chip({ filter, chosen }: { filter: ChosenFilter; chosen: readonly ChosenFilter[] }) {
+  const { field, value, isNot } = filter
+  const [operator, opposite] = isNot ? ['is not', 'is'] : ['is', 'is not']
   const title = filterTitles[field]
   const text = value === null ? emptyText(field) : valueText(field, value)
   return (
     <span class="chip">
       {title}
-      {canBeNot(field) && (
+      {canNegate(field) && (
         <a
           class="turn"
-          href={hrefWith(changesTo(turned(chosen, one)))}
-          aria-label={`${title} ${is} ${text}: change to ${other}`}
-          title={`Change to ${other}`}
+          href={hrefWith(filterChanges(withNegation(chosen, filter)))}
+          aria-label={`${title} ${operator} ${text}: change to ${opposite}`}
+          title={`Change to ${opposite}`}
         >
-          {is}
+          {operator}
         </a>
       )}
       <b>{text}</b>
-      <a href={hrefWith(changesTo(removed(chosen, one)))} aria-label={`Remove ${title} ${text}`}>
+      <a
+        href={hrefWith(filterChanges(withoutFilter(chosen, filter)))}
+        aria-label={`Remove ${title} ${text}`}
+      >
         ×
       </a>
     </span>

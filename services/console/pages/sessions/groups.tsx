@@ -1,24 +1,24 @@
 import type { GroupField } from '../../../../projections/sessions/count-groups.ts'
-import { goTo, hrefWith } from '../shared/address.ts'
+import { hrefWith, navigate } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
-import { formatNumber, share } from '../shared/format.ts'
-import { Head } from '../shared/head.tsx'
+import { formatNumber, formatPercent } from '../shared/format.ts'
+import { TableHead } from '../shared/head.tsx'
 import type { TimeSpan } from '../shared/span.ts'
 import { Loaded } from '../shell/states.tsx'
 import {
-  changesTo,
-  chosenIn,
+  canBeEmpty,
   emptyText,
   fieldNames,
+  filterChanges,
   filterTitles,
   isGrouped,
-  mayBeEmpty,
-  only,
+  parseFilters,
   requestParameters,
   valueText,
+  withOnlyFilter,
 } from './fields.ts'
 
-/** How many sessions have each value of the field that the address groups by. */
+/** Session counts by value of the field that the URL groups by. */
 export function Groups({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
   const field = fieldNames.filter(isGrouped).find((name) => name === query.get('group'))
   return (
@@ -27,9 +27,9 @@ export function Groups({ query, span }: { query: URLSearchParams; span: TimeSpan
         Group by
         <select
           value={field ?? ''}
-          onChange={({ currentTarget: { value } }) => goTo(hrefWith({ group: value || null }))}
+          onChange={({ currentTarget: { value } }) => navigate(hrefWith({ group: value || null }))}
         >
-          <option value="">nothing</option>
+          <option value="">none</option>
           {fieldNames.filter(isGrouped).map((name) => (
             <option key={name} value={name}>
               {filterTitles[name]}
@@ -37,12 +37,12 @@ export function Groups({ query, span }: { query: URLSearchParams; span: TimeSpan
           ))}
         </select>
       </label>
-      {field && <Counted {...{ field, query, span }} />}
+      {field && <GroupTable {...{ field, query, span }} />}
     </div>
   )
 }
 
-function Counted({
+function GroupTable({
   field,
   query,
   span,
@@ -51,28 +51,32 @@ function Counted({
   query: URLSearchParams
   span: TimeSpan
 }) {
-  const counted = requestParameters(query, span)
-  counted.set('group_by', field)
-  counted.set('top', '25')
-  const answer = useCounts(counted)
+  const parameters = requestParameters(query, span)
+  parameters.set('group_by', field)
+  parameters.set('top', '25')
+  const response = useCounts(parameters)
   return (
-    <Loaded answer={answer}>
+    <Loaded response={response}>
       {({ data }) => (
         <table>
-          <Head
+          <TableHead
             columns={[filterTitles[field], 'Sessions', 'Share']}
             numbers={['Sessions', 'Share']}
           />
           <tbody>
             {data.groups.map(({ kind, values, sessions }) => {
               const value = values[field] ?? null
-              const isOne = kind === 'value' && (value !== null || mayBeEmpty(field))
+              const isFilterable = kind === 'value' && (value !== null || canBeEmpty(field))
               const href = () =>
-                hrefWith(changesTo(only(chosenIn(query), { field, value, isNot: false })))
+                hrefWith(
+                  filterChanges(
+                    withOnlyFilter(parseFilters(query), { field, value, isNot: false }),
+                  ),
+                )
               return (
                 <tr key={`${kind}${value}`}>
                   <td>
-                    {isOne ? (
+                    {isFilterable ? (
                       <a href={href()}>
                         {value === null ? emptyText(field) : valueText(field, value)}
                       </a>
@@ -81,7 +85,7 @@ function Counted({
                     )}
                   </td>
                   <td class="number">{formatNumber(sessions)}</td>
-                  <td class="number">{share(sessions, data.sessions)}</td>
+                  <td class="number">{formatPercent(sessions, data.sessions)}</td>
                 </tr>
               )
             })}

@@ -1,17 +1,17 @@
 import { useState } from 'preact/hooks'
-import { exact } from '../shared/format.ts'
+import { formatDateTime } from '../shared/format.ts'
 
 interface LoadMoreProps {
-  /** How far back sessions were read; nothing where each page is found whole. */
+  /** Time back to which sessions were searched; empty if every page is full. */
   readTo: string | null | undefined
   isEmpty: boolean
   load: () => Promise<void>
 }
 
-/** A button that reads on, and how far the list was read: with a rare filter a page may be short, or have no row at all. */
+/** A button for the next page, with how far back the search got: with a rare filter, a page may be short or empty. */
 export function LoadMore({ readTo, isEmpty, load }: LoadMoreProps) {
   const [isBusy, setBusy] = useState(false)
-  const read = async () => {
+  const loadMore = async () => {
     setBusy(true)
     await load()
     setBusy(false)
@@ -20,12 +20,12 @@ export function LoadMore({ readTo, isEmpty, load }: LoadMoreProps) {
     <div class={isEmpty ? 'note' : ''}>
       {readTo && (
         <p role="status">
-          {isEmpty ? 'No session meets the filters since' : 'Read back to'} {exact(readTo)}. What
-          was before is not read yet.
+          {isEmpty ? 'No match since' : 'Searched back to'} {formatDateTime(readTo)}. Older sessions
+          have not been searched yet.
         </p>
       )}
-      <button type="button" disabled={isBusy} onClick={read}>
-        {readTo ? 'Go on reading' : 'Load more'}
+      <button type="button" disabled={isBusy} onClick={loadMore}>
+        {readTo ? 'Search older sessions' : 'Load more'}
       </button>
     </div>
   )

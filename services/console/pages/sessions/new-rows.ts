@@ -4,17 +4,19 @@ const decisionOf = ({ id, latest_decision }: SessionSummary) =>
   `${id} ${latest_decision.evaluated_at}`
 
 /**
- * The rows where they stand, as the newest answer has them, and how many of that are not among them. A session that was
- * decided anew is such a one: its place is at the top.
+ * Updates the shown rows in place from the newest response, and counts its other rows. A session with a new decision
+ * counts as new, because it belongs at the top.
  */
-export function withNewest(
+export function mergeNewest(
   rows: readonly SessionSummary[],
   newest: readonly SessionSummary[],
-): { rows: SessionSummary[]; added: number } {
-  const answered = new Map(newest.map((row) => [decisionOf(row), row]))
-  const known = new Set(rows.map(decisionOf))
+): { rows: SessionSummary[]; newCount: number } {
+  const newestRows = new Map(newest.map((row) => [decisionOf(row), row]))
+  const shown = new Set(rows.map(decisionOf))
   return {
-    rows: [...new Map(rows.map((row) => [row.id, answered.get(decisionOf(row)) ?? row])).values()],
-    added: [...answered.keys()].filter((one) => !known.has(one)).length,
+    rows: [
+      ...new Map(rows.map((row) => [row.id, newestRows.get(decisionOf(row)) ?? row])).values(),
+    ],
+    newCount: [...newestRows.keys()].filter((key) => !shown.has(key)).length,
   }
 }

@@ -5,18 +5,18 @@ import 'uplot/dist/uPlot.min.css'
 import type { Verdict } from '../../../../schemas/events.ts'
 import { formatNumber } from '../shared/format.ts'
 import type { ChartInterval, TimeSpan } from '../shared/span.ts'
-import { type Bucket, ticksOf, timesOfBuckets, verdictOrder } from './buckets.ts'
+import { type Bucket, bucketTimeFormats, ticksOf, verdictOrder } from './buckets.ts'
 
 export interface PlotProps {
   buckets: Bucket[]
   span: TimeSpan
   interval: ChartInterval
-  /** Whether the last bucket is drawn as one that is counted in part. */
-  endsUnfinished: boolean
-  /** The place of the bucket below the pointer. */
-  pointed: Signal<number | null>
-  /** Called with what was dragged over. */
-  narrow: (since: number, until: number) => void
+  /** True if the last bucket is hatched as partial. */
+  isLastPartial: boolean
+  /** Index of the bucket under the pointer. */
+  hovered: Signal<number | null>
+  /** Called with the selected period. */
+  onSelect: (since: number, until: number) => void
 }
 
 const dark = window.matchMedia('(prefers-color-scheme: dark)')
@@ -25,44 +25,40 @@ dark.addEventListener('change', () => {
   isDark.value = dark.matches
 })
 
-/** Bars, stacked by verdict. It is for the eye: the table says the same. */
+/** Stacked bars by verdict, hidden from screen readers: the table has the same data. */
 export function Plot(props: PlotProps) {
-  const { buckets, span, endsUnfinished } = props
-  const holder = useRef<HTMLDivElement>(null)
-  const isMissing = useSignal(false)
-  const drawn = JSON.stringify([buckets, span, endsUnfinished, isDark.value])
+  const { buckets, span, isLastPartial } = props
+  const container = useRef<HTMLDivElement>(null)
+  const loadFailed = useSignal(false)
+  const drawingKey = JSON.stringify([buckets, span, isLastPartial, isDark.value])
   useEffect(() => {
     const shown = { ended: false, plot: undefined as uPlot | undefined }
     const draw = async () => {
-      // It is gone where the server was updated since, or where the page is being left.
-      const loaded = await import('uplot').catch(() => undefined)
-      isMissing.value = !loaded
-      if (!loaded || shown.ended || !holder.current) return
-      shown.plot = new loaded.default(
-        optionsOf(loaded.default, holder.current.clientWidth, props),
-        stacked(buckets, endsUnfinished),
-        holder.current,
+      // The import fails if the server was updated since, or while the page unloads.
+      const module = await import('uplot').catch(() => undefined)
+      loadFailed.value = !module
+      if (!module || shown.ended || !container.current) return
+      shown.plot = new module.default(
+        optionsOf(module.default, container.current.clientWidth, props),
+        stacked(buckets, isLastPartial),
+        container.current,
       )
     }
     void draw()
-    const resized = new ResizeObserver(([entry]) => {
+    const resizeObserver = new ResizeObserver(([entry]) => {
       if (entry) shown.plot?.setSize({ width: entry.contentRect.width, height })
     })
-    if (holder.current) resized.observe(holder.current)
+    if (container.current) resizeObserver.observe(container.current)
     return () => {
       shown.ended = true
-      resized.disconnect()
+      resizeObserver.disconnect()
       shown.plot?.destroy()
     }
-  }, [drawn])
+  }, [drawingKey])
   return (
     <>
-      <div class="plot" ref={holder} aria-hidden="true" hidden={isMissing.value} />
-      {isMissing.value && (
-        <p>
-          The chart could not be loaded. Its table says the same; load the page anew to try again.
-        </p>
-      )}
+      <div class="plot" ref={container} aria-hidden="true" hidden={loadFailed.value} />
+      {loadFailed.value && <p>The chart could not be loaded. Reload the page, or use the table.</p>}
     </>
   )
 }
@@ -71,15 +67,15 @@ const height = 150
 const labelWidth = 80
 const axisGap = 9
 const digitWidth = 7
-// The highest one first, because it is drawn below those that it stands on.
-const drawnOrder = verdictOrder.toReversed()
+// Top of the stack first, because later bars are drawn over it.
+const drawOrder = verdictOrder.toReversed()
 
-// The plotter does not stack by itself. What is unfinished is a series of its own for each verdict.
-function stacked(buckets: Bucket[], endsUnfinished: boolean): uPlot.AlignedData {
-  const finished = buckets.length - (endsUnfinished ? 1 : 0)
-  const sums = drawnOrder.map((last) => {
+// uPlot does not stack, so pass cumulative sums. Partial buckets are a separate series per verdict.
+function stacked(buckets: Bucket[], isLastPartial: boolean): uPlot.AlignedData {
+  const finished = buckets.length - (isLastPartial ? 1 : 0)
+  const sums = drawOrder.map((last) => {
     const below = verdictOrder.slice(0, verdictOrder.indexOf(last) + 1)
-    return buckets.map(({ sessions }) => below.reduce((sum, one) => sum + sessions[one], 0))
+    return buckets.map(({ sessions }) => below.reduce((sum, verdict) => sum + sessions[verdict], 0))
   })
   return [
     buckets.map(({ at }) => at / 1000),
@@ -97,7 +93,7 @@ const color = (name: string) =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
 function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlot.Options {
-  const { buckets, interval, pointed } = props
+  const { buckets, interval, hovered } = props
   const begin = buckets[0]?.at ?? 0
   const bars = Plotter.paths.bars?.({ size: [0.85, 60], align: 1 })
   const shared = { points: { show: false }, ...(bars && { paths: bars }) }
@@ -109,14 +105,14 @@ function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlo
     width: 1,
     dash: [4, 3],
   })
-  const { tick } = timesOfBuckets(interval)
+  const { tick } = bucketTimeFormats(interval)
   const axis = {
     stroke: color('--muted'),
     grid: { stroke: color('--line'), width: 1 },
     ticks: { show: false },
   }
   const splits = (plot: uPlot) =>
-    ticksOf(buckets, interval, { most: Math.max(1, Math.floor(plot.width / labelWidth)) })
+    ticksOf(buckets, interval, { max: Math.max(1, Math.floor(plot.width / labelWidth)) })
   return {
     width,
     height,
@@ -137,17 +133,17 @@ function optionsOf(Plotter: typeof uPlot, width: number, props: PlotProps): uPlo
       },
     ],
     scales: {
-      // Of whole intervals, so that a day which has just begun is seen.
+      // Complete intervals, so that a day that has just begun is visible.
       x: { range: () => [begin / 1000, (begin + buckets.length * interval.length) / 1000] },
-      y: { range: (_, __, most) => [0, Math.max(most, 1)] },
+      y: { range: (_, __, max) => [0, Math.max(max, 1)] },
     },
-    series: [{}, ...drawnOrder.map(finished), ...drawnOrder.map(unfinished)],
+    series: [{}, ...drawOrder.map(finished), ...drawOrder.map(unfinished)],
     hooks: {
-      setSelect: [(plot) => select(plot, props)],
-      setCursor: [(plot) => point(plot, props)],
+      setSelect: [(plot) => reportSelection(plot, props)],
+      setCursor: [(plot) => updateHovered(plot, props)],
       destroy: [
         () => {
-          pointed.value = null
+          hovered.value = null
         },
       ],
     },
@@ -159,7 +155,7 @@ function hatched(stroke: string): () => CanvasPattern | string {
     const tile = Object.assign(document.createElement('canvas'), { width: 8, height: 8 })
     const context = tile.getContext('2d')
     if (!context) return stroke
-    // The ground covers the bar of the verdict above, which is drawn first.
+    // The background hides the bar of the verdict above, which is drawn first.
     context.fillStyle = color('--panel')
     context.fillRect(0, 0, 8, 8)
     context.strokeStyle = stroke
@@ -173,21 +169,21 @@ function hatched(stroke: string): () => CanvasPattern | string {
   }
 }
 
-function point(plot: uPlot, { buckets, interval, pointed }: PlotProps): void {
+function updateHovered(plot: uPlot, { buckets, interval, hovered }: PlotProps): void {
   const { left = -1 } = plot.cursor
   const first = buckets[0]?.at ?? 0
-  const place = Math.floor((plot.posToVal(left, 'x') * 1000 - first) / interval.length)
-  pointed.value = left >= 0 && buckets[place] ? place : null
+  const index = Math.floor((plot.posToVal(left, 'x') * 1000 - first) / interval.length)
+  hovered.value = left >= 0 && buckets[index] ? index : null
 }
 
 const minute = 60_000
 
-// In whole minutes, as the fields of time have them.
-function select(plot: uPlot, { span, narrow }: PlotProps): void {
+// Rounded to minutes, like the custom range fields.
+function reportSelection(plot: uPlot, { span, onSelect }: PlotProps): void {
   const { left, width } = plot.select
   if (width < 4) return
   const minuteAt = (x: number) => (plot.posToVal(x, 'x') * 1000) / minute
   const since = Math.max(span.since, Math.floor(minuteAt(left)) * minute)
   const until = Math.min(span.until, Math.ceil(minuteAt(left + width)) * minute)
-  if (since < until) narrow(since, until)
+  if (since < until) onSelect(since, until)
 }

@@ -1,7 +1,7 @@
 import { SessionView } from '../session/session.tsx'
-import { goTo, hrefOf, hrefWith } from '../shared/address.ts'
+import { hrefOf, hrefWith, navigate } from '../shared/address.ts'
 import { useCounts } from '../shared/counts.ts'
-import { amount } from '../shared/format.ts'
+import { pluralize } from '../shared/format.ts'
 import { Search } from '../shared/search.tsx'
 import { intervalOf, now, spanOf, type TimeSpan } from '../shared/span.ts'
 import { SpanChoice } from '../shared/span-choice.tsx'
@@ -12,7 +12,7 @@ import { Filters } from './filters.tsx'
 import { Groups } from './groups.tsx'
 import { List } from './list.tsx'
 
-/** Sessions that the address asks for: how many there were over time, by what they are grouped, and one by one. */
+/** The sessions page: counts over time, groups and the list. */
 export function SessionsPage({ query }: { query: URLSearchParams }) {
   const span = spanOf(query, now.value)
   const open = query.get('open')
@@ -24,12 +24,12 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
       </div>
       <Search
         label="Search"
-        placeholder="id, user, page, user agent, address"
+        placeholder="id, user, page, user agent or IP address"
         value={query.get('search') ?? ''}
-        search={(text) => goTo(hrefWith({ search: text || null }))}
+        search={(text) => navigate(hrefWith({ search: text || null }))}
       />
       <Filters {...{ query, span }} />
-      {!query.has('search') && <Overall {...{ query, span }} />}
+      {!query.has('search') && <SessionCounts {...{ query, span }} />}
       <div class={open ? 'split' : ''}>
         <List {...{ query, open }} />
         {open && (
@@ -46,20 +46,20 @@ export function SessionsPage({ query }: { query: URLSearchParams }) {
   )
 }
 
-function Overall({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
-  const counted = requestParameters(query, span)
-  counted.set('interval', intervalOf(span).name)
-  counted.set('group_by', 'verdict')
-  const answer = useCounts(counted)
+function SessionCounts({ query, span }: { query: URLSearchParams; span: TimeSpan }) {
+  const parameters = requestParameters(query, span)
+  parameters.set('interval', intervalOf(span).name)
+  parameters.set('group_by', 'verdict')
+  const response = useCounts(parameters)
   return (
     <section aria-label="Over time">
-      <Loaded answer={answer}>
+      <Loaded response={response}>
         {({ data }) => (
           <>
             <p class="sum">
-              <b>{amount('session', data.sessions)}</b>
-              {data.visitors !== null && `, ${amount('visitor', data.visitors)}`}
-              {!data.is_complete && ' (the newest ones: there are too many to read)'}
+              <b>{pluralize('session', data.sessions)}</b>
+              {data.visitors !== null && `, ${pluralize('visitor', data.visitors)}`}
+              {!data.is_complete && ' (only the newest were counted)'}
             </p>
             <Chart counts={data} span={span} />
           </>

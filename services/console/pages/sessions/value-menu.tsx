@@ -1,15 +1,15 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { hrefWith } from '../shared/address.ts'
-import { Copy } from '../shared/copy.tsx'
+import { CopyButton } from '../shared/copy.tsx'
 import {
-  added,
   type ChosenFilter,
-  changesTo,
-  chosenIn,
   type Field,
+  filterChanges,
   filterTitles,
-  only,
+  parseFilters,
+  withFilter,
+  withOnlyFilter,
 } from './fields.ts'
 
 interface ValueMenuProps {
@@ -17,11 +17,11 @@ interface ValueMenuProps {
   field: Field
   value: string | null | undefined
   title?: string | null | undefined
-  /** What is shown; default: the value. */
+  /** Content of the button. Default: the value. */
   children?: ComponentChildren
 }
 
-/** A value that offers to list the sessions that have it, or those that do not, and to be copied. */
+/** A value with a menu: filter by it, exclude it, or copy it. */
 export function ValueMenu({ query, field, value, title, children }: ValueMenuProps) {
   const [isOpen, setOpen] = useState(false)
   if (!value) return null
@@ -36,7 +36,7 @@ export function ValueMenu({ query, field, value, title, children }: ValueMenuPro
       >
         {children ?? value}
       </button>
-      {isOpen && <Menu {...{ query, field, value }} closed={() => setOpen(false)} />}
+      {isOpen && <Menu {...{ query, field, value }} onClose={() => setOpen(false)} />}
     </>
   )
 }
@@ -45,38 +45,38 @@ interface MenuProps {
   query: URLSearchParams
   field: Field
   value: string
-  closed: () => void
+  onClose: () => void
 }
 
-function Menu({ query, field, value, closed }: MenuProps) {
-  const chosen = chosenIn(query)
-  const hrefTo = (filters: readonly ChosenFilter[]) => hrefWith(changesTo(filters))
+function Menu({ query, field, value, onClose }: MenuProps) {
+  const chosen = parseFilters(query)
+  const hrefTo = (filters: readonly ChosenFilter[]) => hrefWith(filterChanges(filters))
   return (
     <section
       class="value-menu panel"
       popover="auto"
       ref={showBelow}
       aria-label={`${filterTitles[field]} ${value}`}
-      onToggle={({ newState }) => newState === 'closed' && closed()}
+      onToggle={({ newState }) => newState === 'closed' && onClose()}
     >
-      <a href={hrefTo(only(chosen, { field, value, isNot: false }))} onClick={close}>
+      <a href={hrefTo(withOnlyFilter(chosen, { field, value, isNot: false }))} onClick={closeMenu}>
         Only this
       </a>
-      <a href={hrefTo(added(chosen, { field, value, isNot: true }))} onClick={close}>
+      <a href={hrefTo(withFilter(chosen, { field, value, isNot: true }))} onClick={closeMenu}>
         Not this
       </a>
-      <Copy text={value} />
+      <CopyButton text={value} />
     </section>
   )
 }
 
-const close = ({ currentTarget }: { currentTarget: HTMLElement }) =>
+const closeMenu = ({ currentTarget }: { currentTarget: HTMLElement }) =>
   currentTarget.closest<HTMLElement>('[popover]')?.hidePopover()
 
 const margin = 8
 
-// One function, because another one at each rendering would show the menu each time. When it closes, the value has the
-// focus again.
+// A stable function: a new one per render would show the menu each time. Closing the popover returns the focus to the
+// value.
 function showBelow(menu: HTMLElement | null): void {
   const value = menu?.previousElementSibling?.getBoundingClientRect()
   if (!menu || !value) return

@@ -1,16 +1,16 @@
-import { type TimeSpan, widened } from '../shared/span.ts'
+import { type TimeSpan, widenSpan } from '../shared/span.ts'
 
-const before = new Map<string, TimeSpan>()
+const outerSpans = new Map<string, TimeSpan>()
 const keyOf = ({ since, until }: TimeSpan) => `${since} ${until}`
-const mostRemembered = 100
+const maxRemembered = 100
 
-/** Remembers what a part was chosen of, so that zooming out leads back to it. */
-export function rememberZoom(part: TimeSpan, whole: TimeSpan): void {
-  before.set(keyOf(part), whole)
-  const [oldest] = before.keys()
-  if (before.size > mostRemembered && oldest !== undefined) before.delete(oldest)
+/** Remembers the period that was zoomed into, so that zooming out returns to it. */
+export function rememberZoom(inner: TimeSpan, outer: TimeSpan): void {
+  outerSpans.set(keyOf(inner), outer)
+  const [oldest] = outerSpans.keys()
+  if (outerSpans.size > maxRemembered && oldest !== undefined) outerSpans.delete(oldest)
 }
 
-/** What the time was chosen of, or else a time twice as long. */
-export const zoomedOut = (span: TimeSpan, now: number): TimeSpan =>
-  before.get(keyOf(span)) ?? widened(span, now)
+/** Returns the period before zooming in, or one twice as long. */
+export const zoomOut = (span: TimeSpan, now: number): TimeSpan =>
+  outerSpans.get(keyOf(span)) ?? widenSpan(span, now)

@@ -1,27 +1,27 @@
 import { useState } from 'preact/hooks'
 import type { Engines } from '../../schemas.ts'
-import { useAnswer } from '../shared/api.ts'
+import { useResponse } from '../shared/api.ts'
 import { ChangeFailure, useChange } from '../shared/change.tsx'
 import { FactList, Panel } from '../shared/parts.tsx'
 import { person } from '../shared/person.ts'
-import { engineNames, mayTeach, teachThisBrowser } from '../shared/teach.ts'
+import { canTeach, engineNames, teachThisEngine } from '../shared/teach.ts'
 import { Loaded } from '../shell/states.tsx'
 
-/** Which engines' answers the deployment knows, and a button to teach that of this browser. */
+/** Learning progress by engine, and a button to teach this browser's. */
 export function EnginesPanel() {
-  // Visitors teach meanwhile, and a lesson of this browser counts a few seconds after it.
-  const engines = useAnswer<{ data: Engines }>('/engines', { everyMs: 5000 })
-  return <Loaded answer={engines}>{({ data }) => <Learned engines={data} />}</Loaded>
+  // Polled, because visitors teach engines too, and a lesson takes effect after a few seconds.
+  const engines = useResponse<{ data: Engines }>('/engines', { everyMs: 5000 })
+  return <Loaded response={engines}>{({ data }) => <EngineProgress engines={data} />}</Loaded>
 }
 
-function Learned({ engines: { engines, own_engine } }: { engines: Engines }) {
+function EngineProgress({ engines: { engines, own_engine } }: { engines: Engines }) {
   const { run, failure } = useChange()
   const [state, setState] = useState<'idle' | 'teaching' | 'taught'>('idle')
   const teach = () =>
     run(async () => {
       setState('teaching')
       try {
-        await teachThisBrowser()
+        await teachThisEngine()
         setState('taught')
       } catch (error) {
         setState('idle')
@@ -37,16 +37,16 @@ function Learned({ engines: { engines, own_engine } }: { engines: Engines }) {
       <FactList facts={Object.fromEntries(progress)} />
       <p class="hint">
         Until an engine is learned, sessions of its browsers are inconclusive without natural input.
-        Visitors teach it, or you do.
+        It is learned from visitors, or when you teach it.
       </p>
-      {person.value && mayTeach(person.value) && own_engine && (
+      {person.value && canTeach(person.value) && own_engine && (
         <p>
           <button type="button" disabled={state === 'teaching'} onClick={teach}>
             Teach {engineNames[own_engine] ?? own_engine} with this browser
           </button>{' '}
           <span role="status">
             {state === 'teaching' && 'Answering questions. This takes up to a minute.'}
-            {state === 'taught' && 'Taught. New sessions are judged by it in a few seconds.'}
+            {state === 'taught' && 'Learned. It applies to new sessions within seconds.'}
           </span>
         </p>
       )}

@@ -1,7 +1,7 @@
 import type { ApiKey } from '../../../organizations/schemas.ts'
 
-/** What a key may do, in words. */
-export function rightsOf({
+/** Describes a key's permissions. */
+export function describePermissions({
   type,
   scopes,
   allowed_origins: origins,
@@ -12,7 +12,7 @@ export function rightsOf({
   return `send sessions from ${origins?.length ? origins.join(', ') : 'any origin'}`
 }
 
-/** `list, read sessions; manage api keys` of `sessions:list`, `sessions:read` and `api_keys:manage`. */
+/** Formats `sessions:list`, `sessions:read` and `api_keys:manage` as `list, read sessions; manage api keys`. */
 function scopesInWords(scopes: readonly string[]): string {
   if (scopes.includes('*')) return 'everything'
   const actions = new Map<string, string[]>()
@@ -21,5 +21,5 @@ function scopesInWords(scopes: readonly string[]): string {
     const thing = parts.slice(0, -1).join(' ')
     actions.set(thing, [...(actions.get(thing) ?? []), parts.at(-1) ?? ''])
   }
-  return [...actions].map(([thing, all]) => `${all.join(', ')} ${thing}`).join('; ')
+  return [...actions].map(([thing, verbs]) => `${verbs.join(', ')} ${thing}`).join('; ')
 }

@@ -4,7 +4,7 @@ import { person } from '../shared/person.ts'
 import { serverPath } from '../shared/server-path.ts'
 import { snippetsOf } from './snippets.ts'
 
-/** What pages need to send their sessions, with the key filled in. */
+/** Integration snippets with the key filled in. */
 export function SendSessions({ publishableKey }: { publishableKey: string }) {
   const snippets = snippetsOf({ publishableKey, url: person.value?.api_url ?? '' })
   return (
@@ -16,7 +16,7 @@ export function SendSessions({ publishableKey }: { publishableKey: string }) {
         </details>
       ))}
       <p class="hint">
-        What a verdict asks of a back end is in the{' '}
+        Next, verify the token in your back end: see the{' '}
         <a href={`${serverPath}/docs/guide/server`}>guide</a>.
       </p>
     </Panel>

@@ -1,42 +1,44 @@
 import type { ApiKey, Organization } from '../../../organizations/schemas.ts'
 import type { ScoringModelAnswer } from '../../../scoring/model/schemas.ts'
-import { place } from '../shared/address.ts'
-import { useAnswer } from '../shared/api.ts'
+import { currentPage } from '../shared/address.ts'
+import { useResponse } from '../shared/api.ts'
 import { ApiRequest } from '../shared/api-request.tsx'
-import { amount } from '../shared/format.ts'
-import { Head } from '../shared/head.tsx'
+import { pluralize } from '../shared/format.ts'
+import { TableHead } from '../shared/head.tsx'
 import { FactList, Panel } from '../shared/parts.tsx'
 import { organizationPath } from '../shared/person.ts'
-import { Scroll } from '../shared/scroll.tsx'
-import { Time } from '../shared/time.tsx'
+import { ScrollRegion } from '../shared/scroll.tsx'
+import { RelativeTime } from '../shared/time.tsx'
 import { Loaded } from '../shell/states.tsx'
 import { EnginesPanel } from './engines.tsx'
-import { rightsOf } from './rights.ts'
+import { describePermissions } from './rights.ts'
 import { SendSessions } from './send-sessions.tsx'
 
-/** Keys of the environment, what is recorded and for how long, and the model that scores. */
+/** Settings: keys of the environment, data policy, scoring model and engines. */
 export function SettingsPage() {
   const path = organizationPath()
-  const keys = useAnswer<{ data: ApiKey[] }>(`${path}/api-keys`)
-  const organization = useAnswer<{ data: Organization }>(path)
-  const model = useAnswer<{ data: ScoringModelAnswer }>('/v1/scoring/model')
-  const here = place.value?.environment
+  const keys = useResponse<{ data: ApiKey[] }>(`${path}/api-keys`)
+  const organization = useResponse<{ data: Organization }>(path)
+  const model = useResponse<{ data: ScoringModelAnswer }>('/v1/scoring/model')
+  const here = currentPage.value?.environment
   return (
     <>
       <h1>Settings</h1>
-      <Loaded answer={keys}>
+      <Loaded response={keys}>
         {({ data }) => <Keys keys={data.filter(({ environment }) => environment === here)} />}
       </Loaded>
       <div class="columns">
-        <Loaded answer={organization}>{({ data }) => <Policy organization={data} />}</Loaded>
-        <Loaded answer={model}>
+        <Loaded response={organization}>
+          {({ data }) => <DataPolicyPanel organization={data} />}
+        </Loaded>
+        <Loaded response={model}>
           {({ data }) => (
             <Panel title="Scoring model">
               <FactList
                 facts={{
                   Model: data.id,
-                  Standard: data.is_standard ? 'yes' : 'no, of this organization',
-                  'In force since': data.effective_at && <Time at={data.effective_at} />,
+                  Standard: data.is_standard ? 'yes' : 'no, specific to this organization',
+                  'Active since': data.effective_at && <RelativeTime at={data.effective_at} />,
                 }}
               />
               <p class="hint">
@@ -59,9 +61,9 @@ function Keys({ keys }: { keys: ApiKey[] }) {
   return (
     <>
       <Panel title="Keys">
-        <Scroll label="Keys">
+        <ScrollRegion label="Keys">
           <table>
-            <Head columns={['Name', 'Kind', 'Key', 'Status', 'May', 'Last used']} />
+            <TableHead columns={['Name', 'Type', 'Key', 'Status', 'Permissions', 'Last used']} />
             <tbody>
               {keys.map((key) => (
                 <tr key={key.id}>
@@ -69,31 +71,37 @@ function Keys({ keys }: { keys: ApiKey[] }) {
                   <td>{key.type === 'secret' ? 'secret' : `publishable, ${key.client_target}`}</td>
                   <td class="mono">{key.display_key ?? key.key_preview}</td>
                   <td>{key.status}</td>
-                  <td>{rightsOf(key)}</td>
-                  <td>{key.last_used_at ? <Time at={key.last_used_at} /> : <Unused />}</td>
+                  <td>{describePermissions(key)}</td>
+                  <td>
+                    {key.last_used_at ? <RelativeTime at={key.last_used_at} /> : <NeverUsed />}
+                  </td>
                 </tr>
               ))}
             </tbody>
           </table>
-        </Scroll>
+        </ScrollRegion>
       </Panel>
       {publishable?.display_key && <SendSessions publishableKey={publishable.display_key} />}
     </>
   )
 }
 
-function Unused() {
+function NeverUsed() {
   return (
-    <span title="Check its origins, the page's consent, and whether the script is blocked">
+    <span title="Check the allowed origins, the page's consent, and whether the script is blocked">
       never
     </span>
   )
 }
 
 const inDays = (value: number | null): string =>
-  value === null ? 'the default of this server' : value === 0 ? 'for ever' : amount('day', value)
+  value === null ? 'server default' : value === 0 ? 'forever' : pluralize('day', value)
 
-function Policy({ organization: { name, data_policy: policy } }: { organization: Organization }) {
+function DataPolicyPanel({
+  organization: { name, data_policy: policy },
+}: {
+  organization: Organization
+}) {
   return (
     <Panel title={name}>
       {policy && (
@@ -103,7 +111,7 @@ function Policy({ organization: { name, data_policy: policy } }: { organization:
             Decisions: inDays(policy.decision_days),
             Visitors: inDays(policy.visitor_days),
             Webhooks: inDays(policy.webhook_days),
-            Addresses: policy.shortens_addresses ? 'their networks only' : 'whole',
+            'IP addresses': policy.shortens_addresses ? 'shortened' : 'full',
           }}
         />
       )}

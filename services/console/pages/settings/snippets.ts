@@ -3,14 +3,14 @@ export interface Snippet {
   code: string
 }
 
-export interface SnippetNeeds {
+export interface SnippetOptions {
   publishableKey: string
-  /** Of the API, where pages of customers reach it. */
+  /** Base URL of the API as customers' pages reach it. */
   url: string
 }
 
-/** What sends sessions from a page, in each of the ways, and what a back end does with the token. */
-export function snippetsOf({ publishableKey, url }: SnippetNeeds): Snippet[] {
+/** Returns a snippet for each way to add the SDK to a page, and one that verifies the token in a back end. */
+export function snippetsOf({ publishableKey, url }: SnippetOptions): Snippet[] {
   const options = `{ publishableKey: '${publishableKey}', endpoint: '${url}' }`
   return [
     {

@@ -2,12 +2,14 @@ import { computed, signal } from '@preact/signals'
 import { person } from './person.ts'
 import { serverPath } from './server-path.ts'
 
-const home = `${serverPath}/console`
+const consolePath = `${serverPath}/console`
 
 const environments = ['live', 'test'] as const
 type EnvironmentName = (typeof environments)[number]
 
-/** The URL is the only state: environment, page, filters, time, grouping and what is open. Nothing keeps a copy of it. */
+/**
+ * The URL is the only state: environment, page, filters, period, grouping and the open row. Nothing keeps a copy of it.
+ */
 const address = signal(new URL(window.location.href))
 
 window.addEventListener('popstate', () => {
@@ -20,7 +22,7 @@ export type PageName = (typeof pageNames)[number]
 export interface PageAddress {
   environment: EnvironmentName
   page: PageName
-  /** Of one thing of the page, as `/console/live/sessions/sid_...`. */
+  /** Id of a detail view, as in `/console/live/sessions/sid_...`. */
   id: string | null
   query: URLSearchParams
 }
@@ -29,17 +31,17 @@ const isEnvironment = (text: string | undefined): text is EnvironmentName =>
   environments.some((one) => one === text)
 const isPage = (text: string | undefined): text is PageName => pageNames.some((one) => one === text)
 
-/** null where the path is none of the console's pages. */
-export const place = computed<PageAddress | null>(() =>
+/** The page that the URL names; null if there is none. */
+export const currentPage = computed<PageAddress | null>(() =>
   pageAddressOf(address.value, person.value?.environments[0] ?? 'live'),
 )
 
 function pageAddressOf(
   { pathname, searchParams }: URL,
-  usual: EnvironmentName,
+  defaultEnvironment: EnvironmentName,
 ): PageAddress | null {
-  const [environment = usual, page = 'overview', id = null, ...rest] = pathname
-    .slice(home.length)
+  const [environment = defaultEnvironment, page = 'overview', id = null, ...rest] = pathname
+    .slice(consolePath.length)
     .split('/')
     .filter(Boolean)
   if (!isEnvironment(environment) || !isPage(page) || rest.length > 0) return null
@@ -54,19 +56,24 @@ export interface LinkTarget {
 }
 
 export function hrefOf({ environment, page, id, query }: LinkTarget): string {
-  const path = [home, environment ?? place.value?.environment ?? 'live', page, ...(id ? [id] : [])]
+  const path = [
+    consolePath,
+    environment ?? currentPage.value?.environment ?? 'live',
+    page,
+    ...(id ? [id] : []),
+  ]
   const text = query?.toString()
   return path.join('/') + (text ? `?${text}` : '')
 }
 
-/** Another address of the console. `replace` is for what is no step that "back" should return to. */
-export function goTo(href: string, { replace = false } = {}): void {
+/** Navigates within the console. `replace` adds no history entry. */
+export function navigate(href: string, { replace = false } = {}): void {
   if (replace) window.history.replaceState(null, '', href)
   else window.history.pushState(null, '', href)
   address.value = new URL(window.location.href)
 }
 
-/** The same page with other parameters. A parameter that is null is taken away. */
+/** Returns the URL of this page with changed parameters; null removes a parameter. */
 export function hrefWith(changes: Record<string, string | string[] | null>): string {
   const { pathname, searchParams } = address.value
   const query = new URLSearchParams(searchParams)
@@ -78,17 +85,23 @@ export function hrefWith(changes: Record<string, string | string[] | null>): str
   return pathname + (text ? `?${text}` : '')
 }
 
-/** Links of the console are followed without loading the page anew; all others as browsers do. */
-export function followLinks(): void {
+/** Handles clicks on links of the console without reloading the page. */
+export function interceptLinks(): void {
   document.addEventListener('click', (event) => {
-    const isPlain =
+    const isPlainClick =
       event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)
     const link = event.target instanceof Element ? event.target.closest('a') : null
-    if (!isPlain || event.defaultPrevented || !link || link.target || link.hasAttribute('download'))
+    if (
+      !isPlainClick ||
+      event.defaultPrevented ||
+      !link ||
+      link.target ||
+      link.hasAttribute('download')
+    )
       return
     const { origin, pathname } = new URL(link.href)
-    if (origin !== window.location.origin || !`${pathname}/`.startsWith(`${home}/`)) return
+    if (origin !== window.location.origin || !`${pathname}/`.startsWith(`${consolePath}/`)) return
     event.preventDefault()
-    goTo(link.href)
+    navigate(link.href)
   })
 }

@@ -1,21 +1,21 @@
-import { place } from './address.ts'
+import { currentPage } from './address.ts'
 import { CodeBlock } from './code-block.tsx'
 import { person } from './person.ts'
 
-/** The requests that answer what the page shows, for whoever would rather have it by API. */
+/** Shows the page's API requests as curl commands. */
 export function ApiRequest({ paths }: { paths: readonly string[] }) {
   return (
     <details class="api-request">
       <summary>As API request</summary>
       <p class="hint">
-        With a secret key of the environment {place.value?.environment} in <code>SECRET_KEY</code>,
-        which needs the scopes for it.
+        Set <code>SECRET_KEY</code> to a secret key of the {currentPage.value?.environment}{' '}
+        environment with the required scopes.
       </p>
       <CodeBlock code={paths.map(curlOf).join('\n')} />
     </details>
   )
 }
 
-// A quote would end the shell's text, and URLs mean the same without one.
+// A quote would end the shell string, so it is percent-encoded.
 const curlOf = (path: string): string =>
   `curl -H "Authorization: Bearer $SECRET_KEY" '${person.value?.api_url}${path.replaceAll("'", '%27')}'`

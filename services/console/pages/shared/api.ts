@@ -1,26 +1,26 @@
 import { effect } from '@preact/signals'
 import { QueryClient, QueryObserver, type QueryObserverResult } from '@tanstack/query-core'
 import { useLayoutEffect, useState } from 'preact/hooks'
-import { place } from './address.ts'
+import { currentPage } from './address.ts'
 import { person } from './person.ts'
 import { serverPath } from './server-path.ts'
 
-interface Refused {
+interface FailureDetails {
   status: number
   code: string
   requestId: string | null
   mergedInto?: string | null
 }
 
-/** A refusal of the server, or no answer from it (status 0). */
+/** An error response, or none at all (status 0). */
 export class RequestFailure extends Error {
   readonly status: number
   readonly code: string
   readonly requestId: string | null
-  /** The visitor that the one asked for was merged into. */
+  /** Id of the visitor that the requested one was merged into. */
   readonly mergedInto: string | null
 
-  constructor(message: string, { status, code, requestId, mergedInto = null }: Refused) {
+  constructor(message: string, { status, code, requestId, mergedInto = null }: FailureDetails) {
     super(message)
     this.mergedInto = mergedInto
     this.status = status
@@ -29,35 +29,38 @@ export class RequestFailure extends Error {
   }
 }
 
-interface Sending {
+interface RequestOptions {
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   body?: object
   signal?: AbortSignal
 }
 
-/** Answers in the page's memory, by environment and path. The server lets no browser store them. */
-const answers = new QueryClient()
+/** Responses in memory, by environment and path. The server sends `no-store`, so browsers cache none. */
+const cache = new QueryClient()
 
 // The next person who signs in must not see them.
 effect(() => {
-  if (person.value === null) answers.clear()
+  if (person.value === null) cache.clear()
 })
 
-/** Drops the answers that are not shown, and asks again for the others, even if an older answer is on its way. */
+/** Drops responses that are not shown and refetches the others, canceling requests in flight. */
 function refresh(): void {
-  answers.removeQueries({ type: 'inactive' })
-  void answers.cancelQueries()
-  void answers.invalidateQueries()
+  cache.removeQueries({ type: 'inactive' })
+  void cache.cancelQueries()
+  void cache.invalidateQueries()
 }
 
-/** Sends a request to `/console/api`, which answers as `/v1` does. A change refreshes all answers. Throws a `RequestFailure`. */
+/**
+ * Sends a request to `/console/api`, which mirrors `/v1`. A mutation refreshes all responses. Throws a
+ * `RequestFailure`.
+ */
 export async function send<T>(
   path: string,
-  { method = 'GET', body, signal }: Sending = {},
+  { method = 'GET', body, signal }: RequestOptions = {},
 ): Promise<T> {
-  const unanswered = (error: unknown): never => {
+  const throwUnreachable = (error: unknown): never => {
     if (signal?.aborted) throw error
-    throw new RequestFailure('The server did not answer.', {
+    throw new RequestFailure('The server is not responding.', {
       status: 0,
       code: 'unreachable',
       requestId: null,
@@ -67,37 +70,38 @@ export async function send<T>(
     const response = await fetch(`${serverPath}/console/api${path}`, {
       method,
       headers: {
-        'tidegate-environment': place.value?.environment ?? 'live',
+        'tidegate-environment': currentPage.value?.environment ?? 'live',
         ...(method !== 'GET' && person.value && { 'x-csrf-token': person.value.csrf_token }),
         ...(body && { 'content-type': 'application/json' }),
       },
       ...(body && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
-    }).catch(unanswered)
-    // A body may break off. A refusal needs none.
-    const noBody = response.ok ? unanswered : () => null
-    const answer = response.status === 204 ? null : await response.json().catch(noBody)
-    if (response.ok) return answer
-    // Before it is known who is logged in, a link may still do that.
+    }).catch(throwUnreachable)
+    // The body may be truncated, which matters only if the request succeeded.
+    const onBodyError = response.ok ? throwUnreachable : () => null
+    const json = response.status === 204 ? null : await response.json().catch(onBodyError)
+    if (response.ok) return json
+    // During startup a login link may still sign in.
     if (response.status === 401 && path !== '/login' && person.value) person.value = null
-    throw failureOf(response, answer)
+    throw failureOf(response, json)
   } finally {
-    // Even without an answer the change may have been made. First let the page leave what the change erased.
+    // The change may have been made even without a response. The timeout lets the page first leave a view of erased
+    // data.
     if (method !== 'GET') setTimeout(refresh)
   }
 }
 
 function failureOf(
   { status, headers }: Response,
-  answer: {
+  json: {
     error?: { code?: string; message?: string; details?: { merged_into?: string } }
   } | null,
 ) {
   const {
     code = 'unknown',
-    message = `The server answered with status ${status}.`,
+    message = `The server returned status ${status}.`,
     details,
-  } = answer?.error ?? {}
+  } = json?.error ?? {}
   const mergedInto = details?.merged_into ?? null
   return new RequestFailure(message, {
     status,
@@ -107,33 +111,33 @@ function failureOf(
   })
 }
 
-export interface AnswerState<T> {
-  /** The newest answer. It stays while that of another path is on its way. */
+export interface ResponseState<T> {
+  /** Newest data; kept while another path loads. */
   data: T | undefined
-  /** Path of the request that was answered last. */
+  /** Path that `data` belongs to. */
   path: string
   failure: RequestFailure | undefined
-  /** False at repetitions, at which nothing is to flicker. */
+  /** False while polling, so that nothing flickers. */
   isLoading: boolean
-  /** Asks again. */
+  /** Sends the request again. */
   reload: () => void
 }
 
 const freshMs = 5000
 
 /**
- * Answers a GET, and repeats it every `everyMs` while the page is visible, also after a failure. Equal requests share an
- * answer. It is fresh for that long, or for five seconds, and "back" shows it at once as long as it is.
+ * Returns the state of a GET, which is repeated every `everyMs` while the page is visible, also after a failure. Equal
+ * requests share a response. It stays fresh for `everyMs`, or five seconds, during which "back" shows it at once.
  */
-export function useAnswer<T>(
+export function useResponse<T>(
   path: string,
   { everyMs }: { everyMs?: number | undefined } = {},
-): AnswerState<T> {
-  const environment = place.value?.environment
-  const [answered, setAnswered] = useState<Pick<AnswerState<T>, 'path' | 'data' | 'failure'>>()
-  // Before the page is painted, because that takes longer than many an answer.
+): ResponseState<T> {
+  const environment = currentPage.value?.environment
+  const [response, setResponse] = useState<Pick<ResponseState<T>, 'path' | 'data' | 'failure'>>()
+  // Starts before the first paint, because many responses arrive faster than that.
   useLayoutEffect(() => {
-    const observer = new QueryObserver<T, RequestFailure>(answers, {
+    const observer = new QueryObserver<T, RequestFailure>(cache, {
       queryKey: [environment, path],
       queryFn: ({ signal }) => send<T>(path, { signal }),
       staleTime: everyMs ?? freshMs,
@@ -143,26 +147,26 @@ export function useAnswer<T>(
       structuralSharing: false,
       notifyOnChangeProps: ['data', 'error'],
     })
-    const show = ({ status, data, error }: QueryObserverResult<T, RequestFailure>) => {
+    const update = ({ status, data, error }: QueryObserverResult<T, RequestFailure>) => {
       if (status === 'pending') return
-      // Erased, or no longer allowed, so it is not shown from memory.
+      // Erased or no longer allowed: don't show the cached data.
       const isGone = error?.status === 404 || error?.status === 403
-      setAnswered({ path, data: isGone ? undefined : data, failure: error ?? undefined })
+      setResponse({ path, data: isGone ? undefined : data, failure: error ?? undefined })
     }
-    const stop = observer.subscribe(show)
-    const remembered = observer.getCurrentResult()
-    // Otherwise it is not fresh.
-    if (!remembered.isFetching) show(remembered)
+    const stop = observer.subscribe(update)
+    const cached = observer.getCurrentResult()
+    // A response that is being fetched is stale.
+    if (!cached.isFetching) update(cached)
     return stop
   }, [path, environment, everyMs])
   return {
-    data: answered?.data,
-    path: answered?.path ?? path,
-    failure: answered?.failure,
-    isLoading: answered?.path !== path,
+    data: response?.data,
+    path: response?.path ?? path,
+    failure: response?.failure,
+    isLoading: response?.path !== path,
     reload() {
-      setAnswered(undefined)
-      void answers.refetchQueries({ queryKey: [environment, path] })
+      setResponse(undefined)
+      void cache.refetchQueries({ queryKey: [environment, path] })
     },
   }
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { RequestFailure } from './api.ts'
 
-/** Runs a change, and says why the newest one was refused. */
+/** Returns `run`, which runs a mutation, and the error message of the latest run. */
 export function useChange() {
   const [failure, setFailure] = useState<string | null>(null)
   const run = async (change: () => Promise<void>): Promise<void> => {

@@ -1,4 +1,4 @@
-import { Copy } from './copy.tsx'
+import { CopyButton } from './copy.tsx'
 
 /** Code with a button that copies it. */
 export function CodeBlock({ code }: { code: string }) {
@@ -8,7 +8,7 @@ export function CodeBlock({ code }: { code: string }) {
       <pre tabIndex={0}>
         <code>{code}</code>
       </pre>
-      <Copy text={code} />
+      <CopyButton text={code} />
     </div>
   )
 }

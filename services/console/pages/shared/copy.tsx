@@ -2,14 +2,14 @@ import { useState } from 'preact/hooks'
 
 interface CopyProps {
   text: string
-  /** Of the button; default: `Copy`. */
+  /** Button label. Default: `Copy`. */
   label?: string
   title?: string
   class?: string
 }
 
-/** A button that copies the text, and says so until there is another one. */
-export function Copy({ text, label = 'Copy', title, class: style }: CopyProps) {
+/** A button that copies the text. It reads "Copied" until the text changes. */
+export function CopyButton({ text, label = 'Copy', title, class: style }: CopyProps) {
   const [copied, setCopied] = useState<string | null>(null)
   return (
     <button

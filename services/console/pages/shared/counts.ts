@@ -1,8 +1,10 @@
 import type { SessionAggregates } from '../../../readback/schemas/aggregates.ts'
-import { type AnswerState, useAnswer } from './api.ts'
+import { type ResponseState, useResponse } from './api.ts'
 
-/** Sessions counted as the parameters ask, anew every minute. */
-export const useCounts = (parameters: URLSearchParams): AnswerState<{ data: SessionAggregates }> =>
-  useAnswer<{ data: SessionAggregates }>(`/v1/sessions/aggregates?${parameters}`, {
+/** Returns session counts for the parameters, refreshed every minute. */
+export const useCounts = (
+  parameters: URLSearchParams,
+): ResponseState<{ data: SessionAggregates }> =>
+  useResponse<{ data: SessionAggregates }>(`/v1/sessions/aggregates?${parameters}`, {
     everyMs: 60_000,
   })

@@ -1,10 +1,10 @@
-/** Has the browser save a text as a file. */
+/** Saves a text as a file. */
 export function download(text: string, { name, type }: { name: string; type: string }): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([text], { type }))
   link.download = name
   link.click()
-  // Not at once, because browsers begin to read it later.
+  // Browsers read the URL asynchronously.
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
 }
 

@@ -1,20 +1,20 @@
-const thin = '\u2009'
+const thinSpace = '\u2009'
 
-/** `8 412`, with thin spaces. */
+/** Formats as `8 412`, with thin spaces. */
 export const formatNumber = (value: number): string =>
   Math.round(value)
     .toString()
-    .replace(/\B(?=(\d{3})+$)/g, thin)
+    .replace(/\B(?=(\d{3})+$)/g, thinSpace)
 
-/** `1 session`, `8 412 sessions` or `2 deliveries`. */
-export const amount = (thing: string, value: number): string =>
+/** Formats as `1 session`, `8 412 sessions` or `2 deliveries`. */
+export const pluralize = (thing: string, value: number): string =>
   `${formatNumber(value)} ${Math.round(value) === 1 ? thing : `${thing}s`.replace(/([^aeiou])ys$/, '$1ies')}`
 
-/** `12.4 %` of a whole; nothing of an empty one. */
-export const share = (part: number, whole: number): string =>
+/** Formats as `12.4 %`, or as a dash if the whole is 0. */
+export const formatPercent = (part: number, whole: number): string =>
   whole === 0
     ? '–'
-    : `${((100 * part) / whole).toFixed(part > 0 && part / whole < 0.1 ? 1 : 0)}${thin}%`
+    : `${((100 * part) / whole).toFixed(part > 0 && part / whole < 0.1 ? 1 : 0)}${thinSpace}%`
 
 const units = [
   ['day', 86_400_000],
@@ -24,30 +24,30 @@ const units = [
 ] as const
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always', style: 'narrow' })
 
-/** `3 min ago`. */
-export function ago(time: string, now: number): string {
+/** Formats as `3 min ago`. */
+export function formatAgo(time: string, now: number): string {
   const ms = Date.parse(time) - now
-  const [unit, length] = units.find(([, least]) => Math.abs(ms) >= least) ?? ['second', 1000]
+  const [unit, length] = units.find(([, minMs]) => Math.abs(ms) >= minMs) ?? ['second', 1000]
   return Math.abs(ms) < 1000 ? 'now' : relative.format(Math.round(ms / length), unit)
 }
 
-/** `3 days`. */
-export function lasting(ms: number): string {
-  const [unit, length] = units.find(([, least]) => ms >= least) ?? ['second', 1000]
+/** Formats as `3 days`. */
+export function formatDuration(ms: number): string {
+  const [unit, length] = units.find(([, minMs]) => ms >= minMs) ?? ['second', 1000]
   return Math.round(ms / length).toLocaleString('en', { style: 'unit', unit, unitDisplay: 'long' })
 }
 
-const exactly = new Intl.DateTimeFormat('en-GB', {
+const dateTime = new Intl.DateTimeFormat('en-GB', {
   dateStyle: 'medium',
   timeStyle: 'long',
 })
 
-/** With its zone, that of the person. */
-export const exact = (time: string): string => exactly.format(new Date(time))
+/** Formats a time in the person's time zone, which it names. */
+export const formatDateTime = (time: string): string => dateTime.format(new Date(time))
 
-/** An id whose middle is left out: `sid_01k…3f8a`. */
-export const short = (id: string): string =>
+/** Shortens an id in the middle: `sid_01k…3f8a`. */
+export const shortId = (id: string): string =>
   id.length > 16 ? `${id.slice(0, 9)}…${id.slice(-4)}` : id
 
-/** `webdriver_detected` as people read it. */
+/** Replaces underscores by spaces. */
 export const inWords = (name: string): string => name.replaceAll('_', ' ')

@@ -1,5 +1,5 @@
-/** The first row of a table. `numbers` are titles of columns of numbers, which are aligned to the right. */
-export function Head({
+/** A table's header row. `numbers` are the titles of right-aligned columns. */
+export function TableHead({
   columns,
   numbers = [],
 }: {

@@ -1,22 +1,25 @@
 import { useEffect } from 'preact/hooks'
 
-/** Calls `act` for each key that is pressed. */
-export function useKeys(act: (event: KeyboardEvent) => void, inputs: readonly unknown[]): void {
+/** Calls `handler` for each keydown on the page. */
+export function useKeys(handler: (event: KeyboardEvent) => void, deps: readonly unknown[]): void {
   useEffect(() => {
-    document.addEventListener('keydown', act)
-    return () => document.removeEventListener('keydown', act)
-  }, inputs)
+    document.addEventListener('keydown', handler)
+    return () => document.removeEventListener('keydown', handler)
+  }, deps)
 }
 
-/** The same without keys of a field that has the focus, and without those with a modifier. */
-export function usePageKeys(act: (event: KeyboardEvent) => void, inputs: readonly unknown[]): void {
+/** Like `useKeys`, but ignores typing in fields and keys with a modifier. */
+export function usePageKeys(
+  handler: (event: KeyboardEvent) => void,
+  deps: readonly unknown[],
+): void {
   useKeys((event) => {
     const { target, ctrlKey, metaKey, altKey } = event
-    if (!isTyping(target) && !ctrlKey && !metaKey && !altKey) act(event)
-  }, inputs)
+    if (!isTyping(target) && !ctrlKey && !metaKey && !altKey) handler(event)
+  }, deps)
 }
 
-/** `j` and `k` go through the links that the selector finds. */
+/** Moves the focus through the links that match the selector with `j` and `k`. */
 export function useLinkKeys(selector: string): void {
   usePageKeys(
     ({ key }) => {

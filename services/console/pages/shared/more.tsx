@@ -1,13 +1,13 @@
 import { ChangeFailure } from './change.tsx'
 import type { ListPages } from './pages.ts'
 
-/** The button that reads the next page of a list, where there is one. */
-export function More<Row>({ readOn, failure }: ListPages<Row>) {
+/** A button that loads the next page, if there is one. */
+export function NextPageButton<Row>({ loadNext, failure }: ListPages<Row>) {
   return (
     <>
       <ChangeFailure failure={failure} />
-      {readOn && (
-        <button type="button" onClick={readOn}>
+      {loadNext && (
+        <button type="button" onClick={loadNext}>
           Load more
         </button>
       )}

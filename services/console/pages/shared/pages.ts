@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { type AnswerState, send, useAnswer } from './api.ts'
+import { type ResponseState, send, useResponse } from './api.ts'
 import { useChange } from './change.tsx'
 
 interface PageOfList<Row> {
@@ -8,33 +8,38 @@ interface PageOfList<Row> {
 }
 
 export interface ListPages<Row> {
-  first: AnswerState<PageOfList<Row>>
-  /** Of all pages that were read. */
+  first: ResponseState<PageOfList<Row>>
+  /** Rows of all loaded pages. */
   rows: Row[]
-  /** Reads the next page; undefined where there is none. */
-  readOn: (() => Promise<void>) | undefined
+  /** Loads the next page; undefined after the last. */
+  loadNext: (() => Promise<void>) | undefined
   failure: string | null
 }
 
-/** A list of the API, page by page. Reading the first one anew ends the others, because they go on from the old one. */
+/** Loads a list page by page. A refreshed first page drops the others, whose cursors continue the old one. */
 export function usePages<Row>(path: string): ListPages<Row> {
-  const first = useAnswer<PageOfList<Row>>(path)
-  const [later, setLater] = useState<{ behind?: PageOfList<Row>; pages: PageOfList<Row>[] }>({
+  const first = useResponse<PageOfList<Row>>(path)
+  const [laterPages, setLaterPages] = useState<{
+    after?: PageOfList<Row>
+    pages: PageOfList<Row>[]
+  }>({
     pages: [],
   })
   const { run, failure } = useChange()
-  const { data: begin } = first
-  const pages = begin ? [begin, ...(later.behind === begin ? later.pages : [])] : []
+  const { data: firstPage } = first
+  const pages = firstPage
+    ? [firstPage, ...(laterPages.after === firstPage ? laterPages.pages : [])]
+    : []
   const cursor = pages.at(-1)?.pagination.next_cursor
-  const readOn = (from: string) =>
+  const loadAfter = (from: string) =>
     run(async () => {
       const page = await send<PageOfList<Row>>(`${path}&cursor=${encodeURIComponent(from)}`)
-      if (begin) setLater({ behind: begin, pages: [...pages.slice(1), page] })
+      if (firstPage) setLaterPages({ after: firstPage, pages: [...pages.slice(1), page] })
     })
   return {
     first,
     failure,
     rows: pages.flatMap(({ data }) => data),
-    readOn: cursor === undefined ? undefined : () => readOn(cursor),
+    loadNext: cursor === undefined ? undefined : () => loadAfter(cursor),
   }
 }

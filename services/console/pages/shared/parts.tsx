@@ -9,12 +9,12 @@ export function Panel({ title, children }: { title: string; children: ComponentC
   )
 }
 
-/** Names and what they are; what is null or empty is left out. */
+/** A list of names and values, without null and empty values. */
 export function FactList({ facts }: { facts: Record<string, ComponentChildren> }) {
   const present = Object.entries(facts).filter(
     ([, value]) => value !== null && value !== undefined && value !== '',
   )
-  if (present.length === 0) return <p class="hint">Nothing.</p>
+  if (present.length === 0) return <p class="hint">No data</p>
   return (
     <dl class="facts">
       {present.map(([name, value]) => (

@@ -3,12 +3,12 @@ import { usePageKeys } from './keys.ts'
 interface SearchProps {
   label: string
   placeholder: string
-  /** What is searched for now. */
+  /** Current search text. */
   value: string
   search: (text: string) => void
 }
 
-/** The field of a page that `/` leads to. */
+/** The page's search field; `/` focuses it. */
 export function Search({ label, placeholder, value, search }: SearchProps) {
   usePageKeys((event) => {
     if (event.key !== '/') return

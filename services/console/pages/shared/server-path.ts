@@ -1,6 +1,6 @@
 /**
- * The path below which the server is, without a slash at its end: empty, or `/tg` behind a proxy that serves it under a
- * path. It follows from the address of this script, since a proxy that removes the path tells the server nothing of it.
+ * Path prefix of the server, without a trailing slash: empty, or `/tg` behind a proxy that adds one. Read from this
+ * script's URL, because a proxy that strips the prefix does not tell the server.
  */
 export const serverPath =
   /^(.*)\/console\/assets\//.exec(new URL(import.meta.url).pathname)?.[1] ?? ''

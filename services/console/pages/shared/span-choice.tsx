@@ -1,12 +1,12 @@
-import { goTo, hrefWith, place } from './address.ts'
-import { Copy } from './copy.tsx'
+import { currentPage, hrefWith, navigate } from './address.ts'
+import { CopyButton } from './copy.tsx'
 import { usePageKeys } from './keys.ts'
 import {
-  hasUnreadableTimes,
+  hasInvalidTimes,
   type Length,
   now,
+  shiftSpan,
   spanOf,
-  stepped,
   type TimeSpan,
   timeParameters,
 } from './span.ts'
@@ -20,16 +20,16 @@ const titles: Record<Length, string> = {
 }
 
 const hrefOfStep = (span: TimeSpan, step: 'earlier' | 'later') =>
-  hrefWith(timeParameters(stepped(span, step, now.value)))
+  hrefWith(timeParameters(shiftSpan(span, step, now.value)))
 
-/** The usual lengths of time, any time by two fields, and steps. A relative time stays relative in the address. */
+/** Period picker: presets, a custom range, and steps. A relative period stays relative in the URL. */
 export function SpanChoice({ span }: { span: TimeSpan }) {
-  const query = place.value?.query
+  const query = currentPage.value?.query
   usePageKeys(({ key }) => {
-    // Of the address, because a page is drawn only after keys that follow each other quickly.
-    const shown = place.value && spanOf(place.value.query, now.value)
-    if (shown && key === '[') goTo(hrefOfStep(shown, 'earlier'))
-    if (shown && key === ']') goTo(hrefOfStep(shown, 'later'))
+    // Read from the URL, because rendering lags behind quick key presses.
+    const current = currentPage.value && spanOf(currentPage.value.query, now.value)
+    if (current && key === '[') navigate(hrefOfStep(current, 'earlier'))
+    if (current && key === ']') navigate(hrefOfStep(current, 'later'))
   }, [])
   return (
     <nav class="spans" aria-label="Time">
@@ -46,18 +46,18 @@ export function SpanChoice({ span }: { span: TimeSpan }) {
       {!span.last && <a href={hrefOfStep(span, 'later')}>later</a>}
       <SpanFields key={span.last ?? `${span.since} ${span.until}`} span={span} />
       {span.last && (
-        <Copy
+        <CopyButton
           class="plain"
-          label="copy link to exactly this"
-          title="The link keeps these times"
+          label="copy link"
+          title="Copy a link to this exact time range"
           text={
             new URL(hrefWith(timeParameters({ ...span, last: undefined })), window.location.href)
               .href
           }
         />
       )}
-      {span.last && query && hasUnreadableTimes(query) && (
-        <p>The time in the address cannot be read, so these are the {titles[span.last]}.</p>
+      {span.last && query && hasInvalidTimes(query) && (
+        <p>The time range in the URL is invalid. Showing the {titles[span.last]}.</p>
       )}
     </nav>
   )

@@ -1,45 +1,50 @@
 import { useState } from 'preact/hooks'
-import { goTo, hrefWith } from './address.ts'
-import { exact } from './format.ts'
-import { fieldSpan, fieldTime, isoTime, type TimeSpan, timeParameters } from './span.ts'
+import { hrefWith, navigate } from './address.ts'
+import { formatDateTime } from './format.ts'
+import { isoTime, parseFieldSpan, type TimeSpan, timeParameters, toFieldValue } from './span.ts'
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** Two fields for any time. They keep what they began with, so that nothing changes below the hand as time goes on. */
+/**
+ * Two fields for a custom range. They keep their initial values, so that the minute ticker never changes them while
+ * somebody types.
+ */
 export function SpanFields({ span }: { span: TimeSpan }) {
-  const [refusal, setRefusal] = useState<string | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
   const [{ since, until }] = useState(span)
-  const show = (form: HTMLFormElement) => {
-    const sent = new FormData(form)
-    const chosen = fieldSpan(String(sent.get('since')), String(sent.get('until')))
-    if (typeof chosen === 'string') setRefusal(chosen)
-    else goTo(hrefWith(timeParameters(chosen)))
+  const apply = (form: HTMLFormElement) => {
+    const fields = new FormData(form)
+    const chosen = parseFieldSpan(String(fields.get('since')), String(fields.get('until')))
+    if (typeof chosen === 'string') setProblem(chosen)
+    else navigate(hrefWith(timeParameters(chosen)))
   }
   return (
     <details class="menu span-fields">
       <summary>
-        {span.last ? 'other times' : `${exact(isoTime(since))} to ${exact(isoTime(until))}`}
+        {span.last
+          ? 'custom range'
+          : `${formatDateTime(isoTime(since))} to ${formatDateTime(isoTime(until))}`}
       </summary>
       <form
         class="menu-body"
         noValidate
         onSubmit={(event) => {
           event.preventDefault()
-          show(event.currentTarget)
+          apply(event.currentTarget)
         }}
       >
         <label>
           From
-          <input type="datetime-local" name="since" defaultValue={fieldTime(since)} />
+          <input type="datetime-local" name="since" defaultValue={toFieldValue(since)} />
         </label>
         <label>
           Until
-          <input type="datetime-local" name="until" defaultValue={fieldTime(until)} />
+          <input type="datetime-local" name="until" defaultValue={toFieldValue(until)} />
         </label>
-        <p class="hint">Times are those of {zone}.</p>
-        {refusal && (
+        <p class="hint">Time zone: {zone}</p>
+        {problem && (
           <p class="note bad" role="alert">
-            {refusal}
+            {problem}
           </p>
         )}
         <button type="submit">Show</button>

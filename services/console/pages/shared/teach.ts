@@ -16,8 +16,8 @@ export const engineNames: Record<string, string> = {
 
 const script = `${serverPath}/console/assets/questions.js`
 
-/** Lets this browser answer the deployment's questions for the organization. Throws a `RequestFailure`. */
-export async function teachThisBrowser(): Promise<void> {
+/** Answers the deployment's engine questions in this browser and submits the answers. Throws a `RequestFailure`. */
+export async function teachThisEngine(): Promise<void> {
   const { data } = await send<{ data: { questions: object[] } }>('/engines/questions')
   const { answerQuestions }: QuestionsModule = await import(script)
   await send('/engines', {
@@ -26,13 +26,13 @@ export async function teachThisBrowser(): Promise<void> {
   })
 }
 
-export const mayTeach = ({ role, environments }: LoggedInPerson): boolean =>
+export const canTeach = ({ role, environments }: LoggedInPerson): boolean =>
   role === 'admin' && environments.includes('live')
 
-/** Under `tidegate dev` a browser teaches its engine when somebody logs in, so that the first sessions are judged by it. */
+/** Teaches this browser's engine at login under `tidegate dev`, so that the first sessions are scored with it. */
 export async function teachAtLogin(): Promise<void> {
-  if (!person.value || !mayTeach(person.value)) return
+  if (!person.value || !canTeach(person.value)) return
   const { data } = await send<{ data: Engines }>('/engines')
-  const own = data.engines.find(({ engine }) => engine === data.own_engine)
-  if (data.teaches_at_login && own && !own.is_learned) await teachThisBrowser()
+  const ownEngine = data.engines.find(({ engine }) => engine === data.own_engine)
+  if (data.teaches_at_login && ownEngine && !ownEngine.is_learned) await teachThisEngine()
 }

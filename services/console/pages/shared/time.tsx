@@ -1,11 +1,11 @@
-import { ago, exact } from './format.ts'
+import { formatAgo, formatDateTime } from './format.ts'
 import { now } from './span.ts'
 
-/** How long ago, with the exact time in its title. */
-export function Time({ at }: { at: string }) {
+/** A relative time with the exact time as its tooltip. */
+export function RelativeTime({ at }: { at: string }) {
   return (
-    <time dateTime={at} title={exact(at)}>
-      {ago(at, Math.min(Date.now(), now.value))}
+    <time dateTime={at} title={formatDateTime(at)}>
+      {formatAgo(at, Math.min(Date.now(), now.value))}
     </time>
   )
 }

@@ -7,7 +7,7 @@ const paths: Record<Verdict, string> = {
   bot: 'M8 1.5a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13z',
 }
 
-/** The circle and the word of a verdict: colour alone says nothing. */
+/** A verdict as icon and word, so that it does not depend on color. */
 export function VerdictBadge({ verdict, score }: { verdict: Verdict; score?: number }) {
   return (
     <span class={`verdict ${verdict}`}>

@@ -1,10 +1,10 @@
 import { options, type VNode } from 'preact'
 
-// What shows nothing itself and turns, joins or hides the text around it. Ends of lines and tabs are space in a page.
-const unseen = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
+// Invisible characters that reorder, join or hide the text around them. Line breaks and tabs render as spaces.
+const invisible = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
-/** Text whose characters are all seen: a right-to-left override is `\u202e`. */
-export const visible = (text: string): string => text.replace(unseen, escaped)
+/** Escapes invisible characters: a right-to-left override becomes `\u202e`. */
+export const escapeInvisible = (text: string): string => text.replace(invisible, escaped)
 
 function escaped(character: string): string {
   const hex = (character.codePointAt(0) ?? 0).toString(16)
@@ -15,17 +15,17 @@ const attributes = ['title', 'aria-label'] as const
 type VisibleAttributes = Partial<Record<(typeof attributes)[number], unknown>>
 
 /**
- * Makes all text visible that any page shows, because most of it is of visitors, and a character such as U+2069 ends the
- * isolation that CSS gives. Values of fields and addresses of links stay what they are.
+ * Escapes invisible characters in all rendered text, because most of it comes from visitors, and a character such as
+ * U+2069 ends CSS bidi isolation. Field values and link URLs are not changed.
  */
-export function showAllText(): void {
+export function escapeAllText(): void {
   options.vnode = (vnode: VNode<VisibleAttributes>) => {
     const { type, props }: { type: unknown; props: unknown } = vnode
-    if (typeof props === 'string') Object.assign(vnode, { props: visible(props) })
+    if (typeof props === 'string') Object.assign(vnode, { props: escapeInvisible(props) })
     if (typeof type !== 'string') return
     for (const name of attributes) {
       const text = vnode.props[name]
-      if (typeof text === 'string') vnode.props[name] = visible(text)
+      if (typeof text === 'string') vnode.props[name] = escapeInvisible(text)
     }
   }
 }

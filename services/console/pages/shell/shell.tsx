@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import mark from '../../../../infra/http/mark.svg'
-import { goTo, hrefOf, type PageName, place } from '../shared/address.ts'
+import { currentPage, hrefOf, navigate, type PageName } from '../shared/address.ts'
 import { RequestFailure, send } from '../shared/api.ts'
 import { usePageKeys } from '../shared/keys.ts'
 import { person } from '../shared/person.ts'
@@ -13,7 +13,7 @@ const icons: Record<PageName, string> = {
   visitors: 'M12 3a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zm0 11c5 0 8 2.5 8 7H4c0-4.5 3-7 8-7z',
   webhooks: 'M4 11h10V7l6 5-6 5v-4H4z',
 }
-const entries = [
+const navigation = [
   { page: 'overview', title: 'Overview' },
   { page: 'sessions', title: 'Sessions' },
   { page: 'visitors', title: 'Visitors' },
@@ -21,21 +21,21 @@ const entries = [
   { page: 'settings', title: 'Settings' },
 ] as const satisfies { page: PageName; title: string }[]
 
-/** Navigation, environment and who is logged in, around a page. */
+/** Page frame: navigation, environment picker and account menu. */
 export function Shell({ children }: { children: ComponentChildren }) {
-  const here = place.value
+  const here = currentPage.value
   usePageLinks()
   return (
     <div class="shell">
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <nav class="side" aria-label="Main">
         <a class="brand" href={hrefOf({ page: 'overview' })}>
           <img src={new URL(mark, import.meta.url).pathname} alt="" width="26" height="26" />
           <span>Tidegate</span>
         </a>
-        {entries.map(({ page, title }) => (
+        {navigation.map(({ page, title }) => (
           <a
             key={page}
             href={hrefOf({ page })}
@@ -66,11 +66,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
 }
 
 function Environments() {
-  const here = place.value
-  const known = person.value?.environments ?? []
+  const here = currentPage.value
+  const environments = person.value?.environments ?? []
   const change = (name: string) => {
-    const environment = known.find((one) => one === name)
-    if (here && environment) goTo(hrefOf({ environment, page: here.page, query: here.query }))
+    const environment = environments.find((one) => one === name)
+    if (here && environment) navigate(hrefOf({ environment, page: here.page, query: here.query }))
   }
   return (
     <label class="environment">
@@ -79,7 +79,7 @@ function Environments() {
         value={here?.environment}
         onChange={({ currentTarget }) => change(currentTarget.value)}
       >
-        {known.map((name) => (
+        {environments.map((name) => (
           <option key={name}>{name}</option>
         ))}
       </select>
@@ -90,14 +90,14 @@ function Environments() {
 function Account() {
   const { name = '', role, organization } = person.value ?? {}
   const [failure, setFailure] = useState<RequestFailure>()
-  const leave = async (path: string) => {
+  const signOut = async (path: string) => {
     setFailure(undefined)
     try {
       await send(path, { method: 'POST' })
       person.value = null
     } catch (error) {
       if (!(error instanceof RequestFailure)) throw error
-      // Somebody whose session was over already is signed out.
+      // 401 means that the session was over already.
       if (error.status !== 401) setFailure(error)
     }
   }
@@ -109,10 +109,10 @@ function Account() {
           {organization?.name}
           {role && `, ${role}`}
         </p>
-        <button type="button" onClick={() => leave('/logout')}>
+        <button type="button" onClick={() => signOut('/logout')}>
           Sign out
         </button>
-        <button type="button" onClick={() => leave('/logout-everywhere')}>
+        <button type="button" onClick={() => signOut('/logout-everywhere')}>
           Sign out everywhere
         </button>
         {failure && (
@@ -129,11 +129,11 @@ const keys = [
   ['/', 'Filter'],
   ['j, k', 'Next or previous row'],
   ['Enter', 'Open the row'],
-  ['Esc', 'Close what was opened last'],
-  ['[, ]', 'Earlier or later in time'],
-  ['m', 'Go to the marks of the open session'],
-  ['g s, g o, g v, g w', 'Go to sessions, to the overview, to visitors, to webhooks'],
-  ['?', 'This help'],
+  ['Esc', 'Close the panel opened last'],
+  ['[, ]', 'Earlier or later period'],
+  ['m', 'Label the open session'],
+  ['g s, g o, g v, g w', 'Go to sessions, overview, visitors or webhooks'],
+  ['?', 'Show this help'],
 ]
 
 function Help() {
@@ -143,12 +143,12 @@ function Help() {
     <dialog ref={dialog} aria-labelledby="keys-title">
       <h2 id="keys-title">Keyboard</h2>
       <dl class="keys">
-        {keys.map(([key, what]) => (
+        {keys.map(([key, action]) => (
           <div key={key}>
             <dt>
               <kbd>{key}</kbd>
             </dt>
-            <dd>{what}</dd>
+            <dd>{action}</dd>
           </div>
         ))}
       </dl>
@@ -167,10 +167,10 @@ const pagesByKey: Record<string, PageName> = {
 }
 
 function usePageLinks(): void {
-  const before = useRef('')
+  const previousKey = useRef('')
   usePageKeys(({ key }) => {
-    const page = before.current === 'g' && pagesByKey[key]
-    if (page) goTo(hrefOf({ page }))
-    before.current = key
+    const page = previousKey.current === 'g' && pagesByKey[key]
+    if (page) navigate(hrefOf({ page }))
+    previousKey.current = key
   }, [])
 }

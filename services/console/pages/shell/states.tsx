@@ -1,19 +1,21 @@
 import type { ComponentChildren } from 'preact'
-import type { AnswerState, RequestFailure } from '../shared/api.ts'
+import type { RequestFailure, ResponseState } from '../shared/api.ts'
 
-/** What to do about a failure, where the content would be. */
+/** An error in place of the content, with a retry button. */
 function FailureNote({ failure, retry }: { failure: RequestFailure; retry: () => void }) {
-  const mayNot = failure.status === 403
+  const isForbidden = failure.status === 403
   return (
     <div class="note bad" role="alert">
-      <strong>{mayNot ? 'Your session may not see this.' : 'This could not be loaded.'}</strong>
+      <strong>
+        {isForbidden ? 'You do not have permission to view this.' : 'This could not be loaded.'}
+      </strong>
       <p>{failure.message}</p>
       {failure.requestId && (
         <p>
           Request <code>{failure.requestId}</code>
         </p>
       )}
-      {!mayNot && (
+      {!isForbidden && (
         <button type="button" onClick={retry}>
           Try again
         </button>
@@ -22,15 +24,15 @@ function FailureNote({ failure, retry }: { failure: RequestFailure; retry: () =>
   )
 }
 
-/** The answer's content; the content before it dims while another answer is on its way. */
+/** Renders a loaded response. The previous content stays, dimmed, while another one loads. */
 export function Loaded<T>({
-  answer,
+  response,
   children,
 }: {
-  answer: AnswerState<T>
+  response: ResponseState<T>
   children: (data: T) => ComponentChildren
 }) {
-  const { data, failure, isLoading, reload } = answer
+  const { data, failure, isLoading, reload } = response
   return (
     <div class="loaded" aria-busy={isLoading}>
       {failure && <FailureNote failure={failure} retry={reload} />}

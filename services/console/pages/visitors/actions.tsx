@@ -4,30 +4,30 @@ import { hrefOf } from '../shared/address.ts'
 import { send } from '../shared/api.ts'
 import { ChangeFailure, useChange } from '../shared/change.tsx'
 import { downloadJson } from '../shared/download.ts'
-import { amount } from '../shared/format.ts'
+import { pluralize } from '../shared/format.ts'
 import { Panel } from '../shared/parts.tsx'
-import { may, organizationPath } from '../shared/person.ts'
+import { hasScope, organizationPath } from '../shared/person.ts'
 import { CorrectionForm } from './correction.tsx'
 import { Erase } from './erase.tsx'
 
-/** The checkboxes of the line belong to the form with this id. */
+/** Id of the split form, to which the timeline's checkboxes belong. */
 export const splitForm = 'split'
 
 interface ActionsProps {
   visitor: VisitorSummary
-  erased: (erasure: Erasure) => void
+  onErased: (erasure: Erasure) => void
 }
 
-/** What the person may do about a visitor. Nothing where that is nothing. */
-export function Actions({ visitor, erased }: ActionsProps) {
+/** The permitted actions on a visitor: corrections, export and erasure. */
+export function Actions({ visitor, onErased }: ActionsProps) {
   const path = `${organizationPath()}/visitors/${visitor.id}`
-  const mayCorrect = may('visitors:manage')
-  const mayExport = may('visitors:export')
-  const mayErase = may('visitors:erase')
+  const mayCorrect = hasScope('visitors:manage')
+  const mayExport = hasScope('visitors:export')
+  const mayErase = hasScope('visitors:erase')
   return (
     <>
       {mayCorrect && (
-        <Panel title="Correct">
+        <Panel title="Corrections">
           <div class="columns">
             <Split path={path} />
             <Merge path={path} />
@@ -35,10 +35,10 @@ export function Actions({ visitor, erased }: ActionsProps) {
         </Panel>
       )}
       {(mayExport || mayErase) && (
-        <Panel title="Data of this person">
+        <Panel title="Personal data">
           <div class="personal">
             {mayExport && <Export id={visitor.id} path={path} />}
-            {mayErase && <Erase visitor={visitor} path={path} erased={erased} />}
+            {mayErase && <Erase visitor={visitor} path={path} onErased={onErased} />}
           </div>
         </Panel>
       )}
@@ -59,16 +59,16 @@ function Split({ path }: { path: string }) {
     const { new_visitor_id: id, session_ids } = data
     return (
       <>
-        {sessions(session_ids.length)} of the visitor{' '}
-        <a href={hrefOf({ page: 'visitors', id })}>{id}</a> now.
+        Moved {pluralize('session', session_ids.length)} to the visitor{' '}
+        <a href={hrefOf({ page: 'visitors', id })}>{id}</a>.
       </>
     )
   }
   return (
     <CorrectionForm
       name={splitForm}
-      title="Split off the chosen sessions"
-      about="Choose sessions above that are of somebody else. They get a visitor of their own; a merger takes that back."
+      title="Split off selected sessions"
+      about="Select sessions of somebody else above. They move to a new visitor. A merge undoes this."
       correct={correct}
     />
   )
@@ -81,13 +81,13 @@ function Merge({ path }: { path: string }) {
       method: 'POST',
       body,
     })
-    return `${sessions(data.session_ids.length)} of this visitor now.`
+    return `Moved ${pluralize('session', data.session_ids.length)} to this visitor.`
   }
   return (
     <CorrectionForm
       name="merge"
       title="Merge another visitor into this one"
-      about="All its sessions become those of this visitor, and its id leads here. A split takes that back."
+      about="All its sessions move to this visitor, and its id points here. A split undoes this."
       correct={correct}
     >
       <label>
@@ -97,8 +97,6 @@ function Merge({ path }: { path: string }) {
     </CorrectionForm>
   )
 }
-
-const sessions = (count: number) => `${amount('session', count)} ${count === 1 ? 'is' : 'are'}`
 
 function Export({ id, path }: { id: string; path: string }) {
   const { run, failure } = useChange()

@@ -7,21 +7,21 @@ interface CorrectionFormProps {
   name: string
   title: string
   about: string
-  /** Makes the correction, and returns what it did. */
+  /** Sends the correction and returns its result for display. */
   correct: (fields: FormData) => Promise<ComponentChildren>
   children?: ComponentChildren
 }
 
-/** A form for a split or a merger, which needs a reason. */
+/** A form for a split or merge, with a required reason. */
 export function CorrectionForm({ name, title, about, correct, children }: CorrectionFormProps) {
-  const [said, setSaid] = useState<ComponentChildren>(null)
+  const [result, setResult] = useState<ComponentChildren>(null)
   const { run, failure } = useChange()
   const submit = (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault()
     const form = event.currentTarget
-    setSaid(null)
+    setResult(null)
     void run(async () => {
-      setSaid(await correct(new FormData(form)))
+      setResult(await correct(new FormData(form)))
       form.reset()
     })
   }
@@ -31,14 +31,14 @@ export function CorrectionForm({ name, title, about, correct, children }: Correc
       <p class="hint">{about}</p>
       {children}
       <label>
-        Why, in your words. It is kept for ever, so say nothing about a person
+        Reason (kept permanently; no personal data)
         <input name="reason" required maxLength={500} autocomplete="off" />
       </label>
       <button type="submit">{title}</button>
       <ChangeFailure failure={failure} />
-      {said && (
+      {result && (
         <p class="note" role="status">
-          {said}
+          {result}
         </p>
       )}
     </form>

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks'
 import type { Erasure } from '../../../erasure/schemas.ts'
 import type { VisitorSummary } from '../../../readback/schemas/fingerprints.ts'
-import { send, useAnswer } from '../shared/api.ts'
+import { send, useResponse } from '../shared/api.ts'
 import { ChangeFailure, useChange } from '../shared/change.tsx'
 import { formatNumber } from '../shared/format.ts'
 import { Loaded } from '../shell/states.tsx'
@@ -9,17 +9,19 @@ import { type Exported, lossInWords } from './loss.ts'
 
 interface EraseProps {
   visitor: VisitorSummary
-  /** Of the visitor, in the API. */
+  /** API path of the visitor. */
   path: string
-  erased: (erasure: Erasure) => void
+  onErased: (erasure: Erasure) => void
 }
 
-/** Asks, says what goes, and wants the id typed, because it cannot be undone. */
-export function Erase({ visitor, path, erased }: EraseProps) {
+/**
+ * A button with a confirmation dialog that lists what is erased. The id must be typed, because erasure is irreversible.
+ */
+export function Erase({ visitor, path, onErased }: EraseProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [isOpen, setOpen] = useState(false)
   const { run, failure } = useChange()
-  const ask = () => {
+  const openDialog = () => {
     setOpen(true)
     dialog.current?.showModal()
   }
@@ -28,12 +30,12 @@ export function Erase({ visitor, path, erased }: EraseProps) {
     void run(async () => {
       const { data } = await send<{ data: Erasure }>(path, { method: 'DELETE' })
       dialog.current?.close()
-      erased(data)
+      onErased(data)
     })
   }
   return (
     <>
-      <button type="button" onClick={ask}>
+      <button type="button" onClick={openDialog}>
         Erase …
       </button>
       <dialog
@@ -43,15 +45,15 @@ export function Erase({ visitor, path, erased }: EraseProps) {
         onClose={() => setOpen(false)}
       >
         <form onSubmit={erase}>
-          <h2 id="erase-title">Erase this visitor for good?</h2>
+          <h2 id="erase-title">Erase this visitor permanently?</h2>
           {isOpen && <Loss visitor={visitor} path={path} />}
-          <p>It cannot be undone.</p>
+          <p>This cannot be undone.</p>
           <label>
-            Type its id: <span class="mono">{visitor.id}</span>
+            Type the visitor id: <span class="mono">{visitor.id}</span>
             <input class="mono" name="id" required pattern={visitor.id} autocomplete="off" />
           </label>
           <div class="personal">
-            <button type="submit">Erase for good</button>
+            <button type="submit">Erase permanently</button>
             <button type="button" onClick={() => dialog.current?.close()}>
               Cancel
             </button>
@@ -63,16 +65,16 @@ export function Erase({ visitor, path, erased }: EraseProps) {
   )
 }
 
-/** Of more sessions, only their number is said. */
-const mostCounted = 1000
+/** Above this many sessions, only their number is shown. */
+const maxCounted = 1000
 
 function Loss({ visitor, path }: Pick<EraseProps, 'visitor' | 'path'>) {
   const { seen_count: count } = visitor.lifecycle
-  if (count <= mostCounted) return <CountedLoss path={path} />
-  return <p>{formatNumber(count)} sessions go, with all that belongs to them.</p>
+  if (count <= maxCounted) return <CountedLoss path={path} />
+  return <p>Erases {formatNumber(count)} sessions and all their data.</p>
 }
 
 function CountedLoss({ path }: Pick<EraseProps, 'path'>) {
-  const answer = useAnswer<{ data: Exported }>(`${path}/export`)
-  return <Loaded answer={answer}>{({ data }) => <p>What goes: {lossInWords(data)}.</p>}</Loaded>
+  const response = useResponse<{ data: Exported }>(`${path}/export`)
+  return <Loaded response={response}>{({ data }) => <p>Erases {lossInWords(data)}.</p>}</Loaded>
 }

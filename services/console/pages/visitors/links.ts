@@ -1,49 +1,57 @@
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 
-/** What a session and the one before it differ in; null = nothing is known. */
+/** A difference between a session and the one before it; null = unknown. */
 interface MemberChange {
-  what: string
+  member: string
   from: string | null
   to: string | null
 }
 
-/** What changed from one session of a visitor to the next. What one of them does not tell is no change. */
+/**
+ * Returns what changed between two sessions of a visitor. A value that either lacks is no change, except for the user.
+ */
 export function changesBetween(earlier: SessionSummary, later: SessionSummary): MemberChange[] {
   const [before, after] = [membersOf(earlier), membersOf(later)]
-  const all = Object.entries(after).map(([what, to]) => ({ what, from: before[what] ?? null, to }))
-  return all.filter(({ what, from, to }) => from !== to && (what === 'User' || (from && to)))
+  const changes = Object.entries(after).map(([member, to]) => ({
+    member,
+    from: before[member] ?? null,
+    to,
+  }))
+  return changes.filter(
+    ({ member, from, to }) => from !== to && (member === 'User' || (from && to)),
+  )
 }
 
 function membersOf({ facts, client_user_id: user }: SessionSummary): Record<string, string | null> {
   const { browser, browser_version, os, asn, network_holder, country, network } = facts ?? {}
   return {
     User: user,
-    Browser: together(browser, browser_version),
-    System: together(os),
-    Network: together(asn && `AS${asn}`, network_holder),
-    Country: together(country),
-    'Kind of network': together(network),
+    Browser: joinParts(browser, browser_version),
+    System: joinParts(os),
+    Network: joinParts(asn && `AS${asn}`, network_holder),
+    Country: joinParts(country),
+    'Network type': joinParts(network),
   }
 }
 
-const together = (...parts: (string | number | null | undefined)[]) =>
+const joinParts = (...parts: (string | number | null | undefined)[]) =>
   parts.filter(Boolean).join(' ') || null
 
 const methods: Record<string, string> = {
-  continuity: 'Linked by an id that the browser kept',
-  native_persistent: 'Linked by the id of its installation',
-  fingerprint: 'What the browser kept was lost; linked by likeness',
+  continuity: 'Matched by an id stored in the browser',
+  native_persistent: 'Matched by the install id of the app',
+  fingerprint: 'Storage was cleared; matched by fingerprint',
   fingerprint_evolution:
-    'What the browser kept was lost; linked by likeness, with changes that one device has',
-  new: 'Began as a new visitor',
-  native_new: 'Began as a new visitor',
-  existing: 'Linked by a merger',
+    'Storage was cleared; matched by fingerprint, with changes typical of one device',
+  new: 'New visitor',
+  native_new: 'New visitor',
+  existing: 'Matched by a merge',
 }
 
-/** How a session was linked to its visitor, with the probability where that is no certainty. */
+/** Describes how a session was matched to its visitor, with the confidence of a probabilistic match. */
 export function linkInWords(visitor: SessionSummary['visitor_fingerprint']): string {
   const { method, basis } = visitor?.resolution ?? {}
-  const words = methods[method ?? ''] ?? 'How it was linked is not known'
+  const words = methods[method ?? ''] ?? 'Match unknown'
   const isLikely = basis === 'probabilistic' && visitor?.confidence != null
-  return isLikely ? `${words} (${visitor.confidence} % sure)` : words
+  return isLikely ? `${words} (${visitor.confidence} % confidence)` : words
 }

@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { Erasure } from '../../../erasure/schemas.ts'
 import { downloadJson } from '../shared/download.ts'
-import { exact, formatNumber, inWords } from '../shared/format.ts'
+import { formatDateTime, formatNumber, inWords } from '../shared/format.ts'
 import { FactList, Panel } from '../shared/parts.tsx'
 
-/** What was erased, to keep: nothing else here has it once the page is left. */
+/** The receipt of an erasure. The console cannot show it again after this page. */
 export function Receipt({ erasure }: { erasure: Erasure }) {
   const title = useRef<HTMLHeadingElement>(null)
   useEffect(() => title.current?.focus(), [])
@@ -22,14 +22,14 @@ export function Receipt({ erasure }: { erasure: Erasure }) {
           facts={{
             Erasure: <code>{erasure.id}</code>,
             Visitor: <code>{erasure.visitor_id}</code>,
-            At: exact(erasure.erased_at),
+            'Erased at': formatDateTime(erasure.erased_at),
             ...Object.fromEntries(counts),
           }}
         />
       </Panel>
       <p>
         <button type="button" onClick={() => downloadJson(erasure, erasure.id)}>
-          Save the receipt
+          Save receipt
         </button>
       </p>
     </>

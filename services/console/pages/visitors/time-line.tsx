@@ -1,38 +1,38 @@
 import type { SessionSummary } from '../../../readback/schemas/sessions.ts'
 import { WhyVisitor } from '../session/why.tsx'
 import { hrefOf } from '../shared/address.ts'
-import { lasting, short } from '../shared/format.ts'
+import { formatDuration, shortId } from '../shared/format.ts'
 import { useLinkKeys } from '../shared/keys.ts'
-import { More } from '../shared/more.tsx'
+import { NextPageButton } from '../shared/more.tsx'
 import type { ListPages } from '../shared/pages.ts'
 import { Panel } from '../shared/parts.tsx'
-import { Time } from '../shared/time.tsx'
+import { RelativeTime } from '../shared/time.tsx'
 import { VerdictBadge } from '../shared/verdict.tsx'
 import { Loaded } from '../shell/states.tsx'
 import { changesBetween, linkInWords } from './links.ts'
 
 interface TimeLineProps {
   sessions: ListPages<SessionSummary>
-  /** Id of the form that the chosen sessions belong to; null where none can be chosen. */
+  /** Id of the form for selected sessions; null if they cannot be selected. */
   form: string | null
 }
 
-/** The visitor's sessions, newest first: the verdict of each, how it was linked, and what changed since the one before. */
+/** The visitor's sessions, newest first: verdict, match, and changes since the previous session. */
 export function TimeLine({ sessions, form }: TimeLineProps) {
   const { first, rows } = sessions
   useLinkKeys('.time-line .mono')
   return (
     <Panel title="Sessions, newest first">
-      <Loaded answer={first}>
+      <Loaded response={first}>
         {() => (
           <>
-            {rows.length === 0 && <p class="hint">Its sessions have ended by retention.</p>}
+            {rows.length === 0 && <p class="hint">Sessions deleted by retention</p>}
             <ol class="time-line">
               {rows.map((row, i) => (
                 <Entry key={row.id} row={row} before={rows[i + 1]} form={form} />
               ))}
             </ol>
-            <More {...sessions} />
+            <NextPageButton {...sessions} />
           </>
         )}
       </Loaded>
@@ -42,7 +42,7 @@ export function TimeLine({ sessions, form }: TimeLineProps) {
 
 interface EntryProps {
   row: SessionSummary
-  /** Undefined for the oldest one that was read. */
+  /** Previous session; undefined for the oldest loaded one. */
   before: SessionSummary | undefined
   form: string | null
 }
@@ -60,13 +60,13 @@ function Entry({ row, before, form }: EntryProps) {
               form={form}
               name="session"
               value={id}
-              aria-label={`Choose ${id}`}
+              aria-label={`Select ${id}`}
             />
           )}
           <a class="mono" href={hrefOf({ page: 'sessions', id })} title={id}>
-            {short(id)}
+            {shortId(id)}
           </a>
-          <Time at={decision.evaluated_at} />
+          <RelativeTime at={decision.evaluated_at} />
           {facts && (
             <span>
               {facts.page_host}
@@ -75,22 +75,22 @@ function Entry({ row, before, form }: EntryProps) {
           )}
         </p>
         <p class="hint">{linkInWords(visitor)}.</p>
-        {before && <Since before={before} row={row} />}
+        {before && <ChangesSince before={before} row={row} />}
         <WhyVisitor sessionId={id} />
       </div>
     </li>
   )
 }
 
-function Since({ before, row }: { before: SessionSummary; row: SessionSummary }) {
+function ChangesSince({ before, row }: { before: SessionSummary; row: SessionSummary }) {
   const timeOf = ({ latest_decision }: SessionSummary) => Date.parse(latest_decision.evaluated_at)
   const changes = changesBetween(before, row)
   return (
     <p class="in-row">
-      {lasting(timeOf(row) - timeOf(before))} later{changes.length === 0 && ', with no change'}
-      {changes.map(({ what, from, to }) => (
-        <span key={what} class="changed">
-          {what}: {from ?? 'none'} → {to ?? 'none'}
+      {formatDuration(timeOf(row) - timeOf(before))} later{changes.length === 0 && ', no changes'}
+      {changes.map(({ member, from, to }) => (
+        <span key={member} class="changed">
+          {member}: {from ?? 'none'} → {to ?? 'none'}
         </span>
       ))}
     </p>

@@ -1,9 +1,9 @@
 interface ActionRequest {
-  /** Path below that of the list of endpoints. */
+  /** Path below the list of endpoints. */
   path: string
   method: 'POST' | 'PATCH'
   body?: object
 }
 
-/** Sends a change and shows `text` once it is made. Returns whether it was made. */
+/** Sends a change and shows `text` on success. Returns true on success. */
 export type RunAction = (request: ActionRequest, text: string) => Promise<boolean>

@@ -4,82 +4,73 @@ import { hrefWith } from '../shared/address.ts'
 import { RequestFailure, send } from '../shared/api.ts'
 import { CodeBlock } from '../shared/code-block.tsx'
 import { inWords } from '../shared/format.ts'
-import { Head } from '../shared/head.tsx'
+import { TableHead } from '../shared/head.tsx'
 import { Panel } from '../shared/parts.tsx'
-import { may } from '../shared/person.ts'
-import { Scroll } from '../shared/scroll.tsx'
+import { hasScope } from '../shared/person.ts'
+import { ScrollRegion } from '../shared/scroll.tsx'
 import { now } from '../shared/span.ts'
-import { Time } from '../shared/time.tsx'
-import { visible } from '../shared/visible.ts'
+import { RelativeTime } from '../shared/time.tsx'
+import { escapeInvisible } from '../shared/visible.ts'
 import type { RunAction } from './action.ts'
 import { NewEndpoint } from './new-endpoint.tsx'
 
 interface EndpointsProps {
   endpoints: WebhookEndpoint[]
-  /** Of the list, in the API. */
+  /** API path of the list. */
   path: string
 }
 
-/** Endpoints with their health, and what the person may do with them. */
+/** Endpoints with their health and the permitted actions. */
 export function Endpoints({ endpoints, path }: EndpointsProps) {
-  const [said, setSaid] = useState<{
+  const [notice, setNotice] = useState<{
     text: string
     secret?: string | undefined
     isBad?: boolean
   } | null>(null)
   const run: RunAction = async (request, text) => {
-    setSaid(null)
+    setNotice(null)
     try {
-      const answer = await send<{ data: { signing_secret?: string } }>(
+      const response = await send<{ data: { signing_secret?: string } }>(
         `${path}${request.path}`,
         request,
       )
-      setSaid({ text, secret: answer.data.signing_secret })
+      setNotice({ text, secret: response.data.signing_secret })
       return true
     } catch (error) {
       if (!(error instanceof RequestFailure)) throw error
-      setSaid({ text: error.message, isBad: true })
+      setNotice({ text: error.message, isBad: true })
       return false
     }
   }
   return (
     <Panel title="Endpoints">
       {endpoints.length === 0 && (
-        <p class="hint">
-          Nothing is sent anywhere yet. An endpoint of yours is told of each verdict as it is made.
-        </p>
+        <p class="hint">No endpoints yet. Add one to receive each verdict when it is made.</p>
       )}
       {endpoints.length > 0 && <EndpointTable endpoints={endpoints} run={run} />}
-      {said && (
-        <div class={said.isBad ? 'note bad' : 'note'} role={said.isBad ? 'alert' : 'status'}>
-          <p>{said.text}</p>
-          {said.secret && (
+      {notice && (
+        <div class={notice.isBad ? 'note bad' : 'note'} role={notice.isBad ? 'alert' : 'status'}>
+          <p>{notice.text}</p>
+          {notice.secret && (
             <>
-              <p>This is its signing secret. It is shown this once.</p>
-              <CodeBlock code={said.secret} />
+              <p>Signing secret (shown only once):</p>
+              <CodeBlock code={notice.secret} />
             </>
           )}
         </div>
       )}
-      {may('webhooks:manage') && <NewEndpoint run={run} />}
+      {hasScope('webhooks:manage') && <NewEndpoint run={run} />}
     </Panel>
   )
 }
 
 function EndpointTable({ endpoints, run }: { endpoints: WebhookEndpoint[]; run: RunAction }) {
-  const mayManage = may('webhooks:manage')
-  const columns = [
-    'Name',
-    'Address',
-    'Status',
-    'Told of',
-    'Secret',
-    ...(mayManage ? ['Actions'] : []),
-  ]
+  const mayManage = hasScope('webhooks:manage')
+  const columns = ['Name', 'URL', 'Status', 'Events', 'Secret', ...(mayManage ? ['Actions'] : [])]
   return (
-    <Scroll label="Endpoints">
+    <ScrollRegion label="Endpoints">
       <table>
-        <Head columns={columns} />
+        <TableHead columns={columns} />
         <tbody>
           {endpoints.map((endpoint) => (
             <tr key={endpoint.id}>
@@ -90,7 +81,7 @@ function EndpointTable({ endpoints, run }: { endpoints: WebhookEndpoint[]; run: 
               <td>{healthOf(endpoint)}</td>
               <td>{endpoint.event_types.join(', ')}</td>
               <td>
-                <Overlap end={endpoint.previous_secret_ends_at} />
+                <SecretStatus end={endpoint.previous_secret_ends_at} />
               </td>
               {mayManage && (
                 <td>
@@ -101,7 +92,7 @@ function EndpointTable({ endpoints, run }: { endpoints: WebhookEndpoint[]; run: 
           ))}
         </tbody>
       </table>
-    </Scroll>
+    </ScrollRegion>
   )
 }
 
@@ -111,11 +102,11 @@ function healthOf({ status, disabled_reason, flagged_reason }: WebhookEndpoint):
   return flagged_reason ? `active, but ${inWords(flagged_reason)}` : 'active'
 }
 
-function Overlap({ end }: { end: string | null }) {
-  if (!end || Date.parse(end) <= now.value) return <>one</>
+function SecretStatus({ end }: { end: string | null }) {
+  if (!end || Date.parse(end) <= now.value) return <>current</>
   return (
     <>
-      two, the previous one until <Time at={end} />
+      current, and the previous one until <RelativeTime at={end} />
     </>
   )
 }
@@ -127,28 +118,28 @@ function Actions({
   endpoint: WebhookEndpoint
   run: RunAction
 }) {
-  const other = status === 'active' ? 'disabled' : 'active'
-  const turn = { path: `/${id}`, method: 'PATCH', body: { status: other } } as const
+  const newStatus = status === 'active' ? 'disabled' : 'active'
+  const toggle = { path: `/${id}`, method: 'PATCH', body: { status: newStatus } } as const
   const rotate = () =>
     window.confirm(
-      `Make a new secret for ${visible(name)}? The one that it has signs for 24 more hours.`,
-    ) && run({ path: `/${id}/rotations`, method: 'POST' }, `${name} has a new secret.`)
+      `Rotate the secret of ${escapeInvisible(name)}? The current one also signs for 24 more hours.`,
+    ) && run({ path: `/${id}/rotations`, method: 'POST' }, `Rotated the secret of ${name}.`)
   return (
     <div class="actions">
       {status === 'active' && (
         <button
           type="button"
           onClick={() =>
-            run({ path: `/${id}/test`, method: 'POST' }, `A test is on its way to ${name}.`)
+            run({ path: `/${id}/test`, method: 'POST' }, `Sent a test event to ${name}.`)
           }
         >
-          Send a test
+          Send test event
         </button>
       )}
       <button type="button" onClick={rotate}>
-        New secret
+        Rotate secret
       </button>
-      <button type="button" onClick={() => run(turn, `${name} is ${other} now.`)}>
+      <button type="button" onClick={() => run(toggle, `${name} is now ${newStatus}.`)}>
         {status === 'active' ? 'Disable' : 'Enable'}
       </button>
     </div>

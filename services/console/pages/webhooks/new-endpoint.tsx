@@ -1,12 +1,12 @@
 import type { RunAction } from './action.ts'
 
-const types = [
+const eventTypes = [
   'session.fingerprint.calculated',
   'session.result.persisted',
   'gate.session.approved',
 ]
 
-/** A form for another endpoint of the environment. */
+/** A form that creates an endpoint in the environment. */
 export function NewEndpoint({ run }: { run: RunAction }) {
   const create = async (event: SubmitEvent & { currentTarget: HTMLFormElement }) => {
     event.preventDefault()
@@ -14,23 +14,24 @@ export function NewEndpoint({ run }: { run: RunAction }) {
     const fields = new FormData(form)
     const name = fields.get('name')
     const body = { name, url: fields.get('url'), event_types: fields.getAll('type') }
-    if (await run({ path: '', method: 'POST', body }, `${name} is told from now on.`)) form.reset()
+    if (await run({ path: '', method: 'POST', body }, `${name} receives events from now on.`))
+      form.reset()
   }
   return (
     <details>
-      <summary>Add an endpoint</summary>
+      <summary>Add endpoint</summary>
       <form class="fields" onSubmit={create}>
         <label>
           Name
           <input name="name" required maxLength={100} />
         </label>
         <label>
-          Address
+          URL
           <input name="url" type="url" required placeholder="https://example.com/webhooks" />
         </label>
         <fieldset>
-          <legend>Is told of</legend>
-          {types.map((type) => (
+          <legend>Events</legend>
+          {eventTypes.map((type) => (
             <label key={type}>
               <input
                 type="checkbox"

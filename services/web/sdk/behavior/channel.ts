@@ -1,4 +1,4 @@
-/** Mean and deviation of a stream of numbers. The deviation is that of a sample, and null with fewer than two values. */
+/** Returns a running mean and sample standard deviation (Welford). The deviation is null below two values. */
 export function createSpread() {
   let count = 0
   let mean = 0
@@ -14,14 +14,14 @@ export function createSpread() {
   }
 }
 
-/** To three decimals, which is enough to see machine-like regularity, and short to send. */
+/** Rounds to three decimals: enough to detect machine-like regularity, and short to send. */
 export function round(value: number): number {
   return Math.round(value * 1000) / 1000
 }
 
 /**
- * One kind of input. What all kinds have in common is how many events there were, how regular they came, and whether the
- * browser made them. `zeros` makes what this kind counts besides.
+ * Returns the statistics of one kind of input: events, their regularity, and how many were untrusted. `zeros` creates
+ * the kind's own counters.
  */
 export function createChannel<Counts extends object>(zeros: () => Counts) {
   let untrusted = 0
@@ -40,7 +40,7 @@ export function createChannel<Counts extends object>(zeros: () => Counts) {
       else first = timeStamp
       last = timeStamp
     },
-    /** What there was since the last call. */
+    /** Returns the statistics since the last call. */
     drain() {
       const summary = {
         events,
@@ -58,12 +58,12 @@ export function createChannel<Counts extends object>(zeros: () => Counts) {
   }
 }
 
-// Milliseconds; longer than the browser rounds a time by, and shorter than most differences by chance.
+// Milliseconds: above the browser's rounding, below most random differences.
 const clockTolerance = 0.15
 
 /**
- * Tells whether an event is no whole number of milliseconds after the one before. X11 stamps real input in whole
- * milliseconds, and a browser stamps events that software requests by its own, finer clock.
+ * Returns a predicate: true if an event is not a whole number of milliseconds after the previous one. X11 stamps real
+ * input in whole milliseconds; the browser stamps synthesized events by its own, finer clock.
  */
 export function createClock(): (event: Event) => boolean {
   let last: number | undefined
@@ -84,7 +84,9 @@ export type Listen = <K extends keyof WindowEventMap>(
   listener: (event: WindowEventMap[K]) => void,
 ) => void
 
-/** Listeners on the window that see events before the page, never delay them and never throw into it. */
+/**
+ * Returns a function that adds window listeners. They see events before the page, never delay them, and never throw.
+ */
 export function createListen(signal: AbortSignal): Listen {
   return (types, listener) => {
     for (const type of types) {
@@ -92,7 +94,7 @@ export function createListen(signal: AbortSignal): Listen {
         try {
           listener(event)
         } catch {
-          // An observation is worth less than the page's own handling of the event.
+          // Never disturb the page's own handling of the event.
         }
       }
       window.addEventListener(type, guarded, { capture: true, passive: true, signal })

@@ -3,7 +3,7 @@ import { createChannel, type Listen, round, type Tracker } from './channel.ts'
 
 // A key, paste, drop or composition this long ago, in milliseconds, no longer explains a change of text.
 const causeMs = 1000
-// What a hand does that may move the focus, and coming back to the window, which restores it.
+// User actions that may move the focus, and the window's `focus`, which restores it.
 const focusCauses = [
   'pointerdown',
   'pointerup',
@@ -13,28 +13,28 @@ const focusCauses = [
   'submit',
   'focus',
 ] as const
-// Ways to change text from a menu, which need no key.
+// Input types of menu commands, which need no key.
 const menuInput = /^(history|deleteBy|insertFrom|insertReplacement|format)/
 
-/** How forms are filled in: order and timing only. No field's value, name or label is read. */
+/** Tracks how forms are filled in, by order and timing. No field's value, name or label is read. */
 export function trackForm(listen: Listen): Tracker<Behavior['form']> {
-  const channel = createChannel(noCounts)
+  const channel = createChannel(zeroCounts)
   const firstFocus = new WeakMap<EventTarget, number>()
   const lastCause = new WeakMap<EventTarget, number>()
-  let lastHand = Number.NEGATIVE_INFINITY
+  let lastUserAction = Number.NEGATIVE_INFINITY
 
   listen(['keydown', 'paste', 'drop', 'compositionupdate', 'compositionend'], (event) => {
     if (event.target) lastCause.set(event.target, event.timeStamp)
   })
   listen(focusCauses, ({ type, target, timeStamp, isTrusted }) => {
-    if (isTrusted && (type !== 'focus' || target === window)) lastHand = timeStamp
+    if (isTrusted && (type !== 'focus' || target === window)) lastUserAction = timeStamp
   })
   listen(['focusin'], (event) => {
     const form = formOf(event.target)
     if (!form) return
     channel.record(event)
     channel.counts.focuses++
-    if (event.timeStamp - lastHand > causeMs) channel.counts.uncaused_focuses++
+    if (event.timeStamp - lastUserAction > causeMs) channel.counts.uncaused_focuses++
     if (!firstFocus.has(form)) firstFocus.set(form, event.timeStamp)
   })
   listen(['input'], (event) => {
@@ -65,7 +65,7 @@ export function trackForm(listen: Listen): Tracker<Behavior['form']> {
   return channel
 }
 
-function noCounts() {
+function zeroCounts() {
   const silent = { silent_changes: 0, inserted: 0, uncaused_focuses: 0, unfocused_inputs: 0 }
   return {
     focuses: 0,
@@ -109,7 +109,7 @@ function isInserted(event: Event): boolean {
   return event.isTrusted && isText && (event.data ?? '').length >= 2
 }
 
-// The browser's own autofill: a plain event, or a replacement, on a field that it marks.
+// Returns true for the browser's autofill: a plain event, or a replacement, on a field marked `:autofill`.
 function isAutofilled(event: Event): boolean {
   const plain = !(event instanceof InputEvent) || event.inputType === 'insertReplacementText'
   return (

@@ -6,7 +6,7 @@ import { trackMouse } from './mouse.ts'
 import { trackScroll } from './scroll.ts'
 import { trackTouch } from './touch.ts'
 
-/** Follows all input of the page until the signal is aborted. Nothing is drained where there was none. */
+/** Tracks all input of the page until the signal is aborted. `drain` returns undefined if there was none. */
 export function trackBehavior(signal: AbortSignal): Tracker<Behavior | undefined> {
   const listen = createListen(signal)
   const mouse = trackMouse(listen)

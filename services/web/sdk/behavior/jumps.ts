@@ -1,7 +1,7 @@
 import type { Listen } from './channel.ts'
 
 const farPixels = 200
-// What comes later than this, in milliseconds, may have lost what was between.
+// Milliseconds of delay after which intermediate events may be lost.
 const lateMs = 100
 
 interface Place {
@@ -9,7 +9,7 @@ interface Place {
   clientY: number
 }
 
-/** Tells whether a single event brought the pointer far to where it is pressed. */
+/** Detects pointer jumps: a single move event that covers a long distance and ends where a button is pressed. */
 export function createJumps(listen: Listen) {
   let last: Place | undefined
   let jumped = false
@@ -18,7 +18,7 @@ export function createJumps(listen: Listen) {
     last = undefined
     jumped = false
   }
-  // Nobody sees the way that a pointer takes outside of the page or inside of a frame.
+  // The pointer's path outside the page and inside frames is not visible.
   listen(['mouseout'], ({ relatedTarget, target }) => {
     if (relatedTarget === null || target instanceof HTMLIFrameElement) forget()
   })
@@ -36,6 +36,6 @@ export function createJumps(listen: Listen) {
   }
 }
 
-function distance(one: Place, other: Place): number {
-  return Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY)
+function distance(from: Place, to: Place): number {
+  return Math.hypot(from.clientX - to.clientX, from.clientY - to.clientY)
 }

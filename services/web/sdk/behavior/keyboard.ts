@@ -2,18 +2,19 @@ import type { Behavior } from '../../../../schemas/observations.ts'
 import { createChannel, createClock, createSpread, type Listen, type Tracker } from './channel.ts'
 
 const never = Number.NEGATIVE_INFINITY
-// A hand that lets a mouse go needs longer than this to press a key.
+// Minimum milliseconds for a hand to get from the mouse to a key.
 const hastyMs = 60
-// Fingers overlap or rest between two keys, and seldom do neither.
+// Maximum gap in milliseconds between a release and the next key that counts as abutting. People's keys overlap or have
+// a pause.
 const abuttingMs = 8
 
-/** The rhythm of typing. Which keys were pressed is only compared with what a keyboard can do, never sent. */
+/** Tracks the rhythm of typing. Keys are only checked for plausibility, never sent. */
 export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
-  const channel = createChannel(noCounts)
+  const channel = createChannel(zeroCounts)
   const isOffClock = createClock()
   const isShiftless = createShiftCheck()
   const pressed = new Map<string, { at: number; isCharacter: boolean }>()
-  let isKeyed = false
+  let sawKeydown = false
   const lastUp = { key: never, button: never }
   let holds = createSpread()
 
@@ -21,7 +22,7 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
     if (event.isTrusted && event.pointerType === 'mouse') lastUp.button = event.timeStamp
   })
   listen(['keydown'], (event) => {
-    isKeyed = true
+    sawKeydown = true
     if (event.repeat) return
     const { counts } = channel
     channel.record(event)
@@ -32,7 +33,7 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
     if (isCharacter && event.isTrusted && event.timeStamp - lastUp.button < hastyMs) counts.hasty++
     if (isLetterKey(event)) counts.letters++
     lastUp.button = never
-    if (isCharacter && [...pressed.values()].some((other) => other.isCharacter)) counts.rollovers++
+    if (isCharacter && [...pressed.values()].some((press) => press.isCharacter)) counts.rollovers++
     if (event.key === 'Backspace' || event.key === 'Delete') counts.corrections++
     if (isShiftless(event)) counts.shiftless++
     if (isMalformed(event)) counts.malformed++
@@ -40,8 +41,8 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
     pressed.set(event.code, { at: event.timeStamp, isCharacter })
   })
   listen(['keypress'], (event) => {
-    if (event.isTrusted && !isKeyed) channel.counts.unkeyed++
-    isKeyed = false
+    if (event.isTrusted && !sawKeydown) channel.counts.unkeyed++
+    sawKeydown = false
   })
   listen(['keyup'], (event) => {
     if (isOffClock(event)) channel.counts.off_clock++
@@ -50,7 +51,7 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
     lastUp.key = press?.isCharacter ? event.timeStamp : never
     pressed.delete(event.code)
   })
-  // A release outside of the window is never seen; a key must not count as pressed for ever.
+  // A release outside the window is not seen, so forget the pressed keys.
   listen(['blur'], () => pressed.clear())
 
   return {
@@ -62,18 +63,19 @@ export function trackKeyboard(listen: Listen): Tracker<Behavior['keyboard']> {
   }
 }
 
-function noCounts() {
+function zeroCounts() {
   const traces = { shiftless: 0, malformed: 0, unkeyed: 0, off_clock: 0, hasty: 0 }
   return { keys: 0, letters: 0, rollovers: 0, abutting: 0, corrections: 0, ...traces }
 }
 
-// Keyboards on a screen send 229 in place of the letter's number.
+// On-screen keyboards send 229 instead of the letter's `keyCode`.
 function isLetterKey({ isTrusted, key, keyCode }: KeyboardEvent): boolean {
   return isTrusted && keyCode !== 229 && /^[a-z]$/i.test(key)
 }
 
-// Tells what no keyboard types without Shift: `@` of the key 2, or a capital right after a small letter. A lone
-// capital may be Caps Lock, which some browsers do not report. A letter that is not of its key is a text expander's.
+// Returns a predicate for characters that no keyboard types without Shift: `@` on the key 2, or a change of case
+// between two letters. A lone capital may be Caps Lock, which some browsers do not report. A letter that does not
+// belong to its key comes from a text expander.
 function createShiftCheck(): (event: KeyboardEvent) => boolean {
   let wasCapital: boolean | undefined
   return (event) => {
@@ -93,7 +95,7 @@ function hasModifier(event: KeyboardEvent): boolean {
   return isHeld || event.getModifierState('CapsLock') || event.getModifierState('AltGraph')
 }
 
-// A browser fills in the number of a letter or digit, and the side of a modifier; who makes an event may forget.
+// Returns true if `keyCode` or a modifier's `location` is missing, which browsers always set and tools often forget.
 function isMalformed({ isTrusted, code, key, keyCode, location }: KeyboardEvent): boolean {
   if (!isTrusted) return false
   if (/^(Shift|Control|Alt|Meta)(Left|Right)$/.test(code)) return location === 0

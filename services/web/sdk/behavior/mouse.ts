@@ -12,14 +12,14 @@ import { createMovement } from './movement.ts'
 import { hasNoPressure, trackPresses } from './presses.ts'
 
 export function trackMouse(listen: Listen): Tracker<Behavior['mouse']> {
-  const channel = createChannel(noCounts)
+  const channel = createChannel(zeroCounts)
   const isOffClock = createClock()
   const position: { last?: { x: number; y: number } } = {}
   let speeds = createSpread()
-  let lines = createSpread()
+  let pathRatios = createSpread()
   const movement = createMovement({
     onSpeed: (s) => speeds.add(s),
-    onLine: (line) => lines.add(line),
+    onPath: (line) => pathRatios.add(line),
   })
   const jumps = createJumps(listen)
   const isAssistive = trackPresses(listen, {
@@ -34,12 +34,12 @@ export function trackMouse(listen: Listen): Tracker<Behavior['mouse']> {
     const { counts } = channel
     if (screenEqualsClient(event)) counts.screen_equals_client++
     if (isFrameless(event)) counts.frameless++
-    const together = movesOf(event)
-    if (together === 1) counts.single++
-    if (together > 1) counts.coalesced++
+    const coalesced = movesOf(event)
+    if (coalesced === 1) counts.single++
+    if (coalesced > 1) counts.coalesced++
     if (isOffClock(event)) counts.off_clock++
     if (hasNoPressure(event)) counts.pressureless++
-    jumps.move(event, together > 1)
+    jumps.move(event, coalesced > 1)
   }
 
   listen(['pointermove'], (event) => {
@@ -66,24 +66,24 @@ export function trackMouse(listen: Listen): Tracker<Behavior['mouse']> {
     drain() {
       const summary = {
         ...channel.drain(),
-        straightness: lines.mean(),
+        straightness: pathRatios.mean(),
         speed_std: speeds.deviation(),
       }
       speeds = createSpread()
-      lines = createSpread()
+      pathRatios = createSpread()
       return summary
     },
   }
 }
 
-function noCounts() {
+function zeroCounts() {
   const moves = { moves: 0, coalesced: 0, single: 0, jumps: 0 }
   const clicks = { clicks: 0, activations: 0, clicks_without_move: 0, clicks_exact_center: 0 }
   const presses = { presses: 0, instant_presses: 0, pressureless: 0 }
   return { ...moves, ...clicks, ...presses, screen_equals_client: 0, frameless: 0, off_clock: 0 }
 }
 
-// A click by a key or a label has detail 0 or no pointer type; a finger needs no movement before it.
+// Returns true for clicks by mouse or pen. A click by a key or a label has detail 0 or no pointer type.
 function isPointerClick(event: MouseEvent): boolean {
   const pointerType = 'pointerType' in event ? event.pointerType : 'mouse'
   return pointerType !== 'touch' && (!event.isTrusted || (event.detail > 0 && pointerType !== ''))
@@ -105,20 +105,20 @@ function isExactCenter(event: MouseEvent): boolean {
   return round(dx) <= 0.75 && round(dy) <= 0.75
 }
 
-// Events injected below the window system often repeat the page position as the screen position.
+// Injected events often repeat the page position as the screen position.
 function screenEqualsClient(event: MouseEvent): boolean {
   const offset = window.screenY > 0 || window.outerHeight - window.innerHeight >= 20
   return offset && event.screenX === event.clientX && event.screenY === event.clientY
 }
 
-// Tabs and address bar are above the page, and a patched screen position often forgets their height.
+// A patched screen position often ignores the height of tabs and address bar.
 function isFrameless({ screenX, screenY, clientX, clientY }: MouseEvent): boolean {
   const bars = window.outerHeight - window.innerHeight
   return bars >= 60 && screenX - clientX === window.screenX && screenY - clientY === window.screenY
 }
 
-// How many moves the event stands for. A pointer reports more often than a page is drawn, while a program that makes
-// events waits for each of them. 0 where the browser does not say, as on a page without HTTPS.
+// Returns the number of coalesced moves. A pointer reports more often than the page renders, while a program waits for
+// each event. 0 if the browser does not report it, as on plain HTTP pages.
 function movesOf(event: PointerEvent): number {
   return typeof event.getCoalescedEvents === 'function' ? event.getCoalescedEvents().length : 0
 }

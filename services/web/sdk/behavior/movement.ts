@@ -6,19 +6,19 @@ interface Point {
 
 // A pause this long, in milliseconds, ends a movement.
 const pauseMs = 120
-// Shorter or coarser movements say nothing about their line.
-const shortest = { distance: 30, points: 4 }
+// Shorter or coarser movements say nothing about straightness.
+const minimum = { distance: 30, points: 4 }
 
 /**
- * Cuts a stream of positions into movements and measures each as it goes; no position is stored. `onLine` gets
+ * Cuts a stream of positions into movements and measures each as it goes; no position is stored. `onPath` gets
  * the path's length over the distance of a finished movement, which is 1 for a straight line.
  */
 export function createMovement({
   onSpeed,
-  onLine,
+  onPath,
 }: {
   onSpeed(speed: number): void
-  onLine(straightness: number): void
+  onPath(pathRatio: number): void
 }) {
   let start: Point | undefined
   let last: Point | undefined
@@ -26,9 +26,9 @@ export function createMovement({
   let points = 0
 
   function end(): void {
-    if (start && last && points >= shortest.points) {
+    if (start && last && points >= minimum.points) {
       const distance = Math.hypot(last.x - start.x, last.y - start.y)
-      if (distance >= shortest.distance) onLine(path / distance)
+      if (distance >= minimum.distance) onPath(path / distance)
     }
     start = last = undefined
     path = points = 0

@@ -1,18 +1,18 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
 import type { Listen } from './channel.ts'
 
-// No finger lets a button go within these milliseconds.
+// No person releases a button within these milliseconds.
 const instantMs = 8
 
 interface PressOptions {
   counts: () => Pick<Behavior['mouse'], 'presses' | 'instant_presses' | 'pressureless'>
-  /** Called when a button of a mouse goes down, with the press, and when it goes up. */
+  /** Called with the pointer event when a mouse button is pressed or released. */
   onButton(event: PointerEvent): void
 }
 
 /**
- * Counts what the buttons of a mouse do. Returns whether the last press was made by a screen reader or the like, which
- * needs no pointer.
+ * Counts mouse button presses. Returns a predicate: true if the last press came from assistive technology, such as a
+ * screen reader.
  */
 export function trackPresses(listen: Listen, { counts, onButton }: PressOptions): () => boolean {
   let press: PointerEvent | undefined
@@ -23,7 +23,7 @@ export function trackPresses(listen: Listen, { counts, onButton }: PressOptions)
     assistive = false
   })
   listen(['mousedown'], (event) => {
-    // Assistive technology presses without pressure, too, but is no first or second click.
+    // Assistive technology also has no pressure, but its `detail` is 0.
     assistive = event.isTrusted && event.detail === 0
     if (assistive) press = undefined
     if (!press) return
@@ -40,7 +40,7 @@ export function trackPresses(listen: Listen, { counts, onButton }: PressOptions)
   return () => assistive
 }
 
-/** A mouse that measures no pressure has 0.5 while a button is down, by the standard. */
+/** Returns true for a pressed mouse button without pressure; the standard requires 0.5. */
 export function hasNoPressure({ buttons, pressure, pointerType }: PointerEvent): boolean {
   return pointerType === 'mouse' && buttons > 0 && pressure === 0
 }

@@ -1,9 +1,9 @@
 import type { Behavior } from '../../../../schemas/observations.ts'
 import { createChannel, type Listen, round, type Tracker } from './channel.ts'
 
-// Input this many milliseconds ago no longer explains that scrolling begins.
+// Milliseconds after which input no longer explains the start of scrolling.
 const causeMs = 1000
-// Scrolling after a pause of so many milliseconds begins anew.
+// A pause this long, in milliseconds, ends a scroll.
 const pauseMs = 500
 const causes = [
   'wheel',
@@ -49,13 +49,13 @@ export function trackScroll(listen: Listen): Tracker<Behavior['scroll']> {
   }
 }
 
-// A notch of the wheel is 120 in the older member. On one page it scrolls as far as the notch before.
+// Returns a predicate: true if a wheel notch (120 in `wheelDeltaY`) scrolls another distance than the previous one.
 function createNotchCheck(): (event: WheelEvent) => boolean {
   let distance: number | undefined
   return (event) => {
     const turned =
       'wheelDeltaY' in event && typeof event.wheelDeltaY === 'number' ? event.wheelDeltaY : 0
-    // With Control held the page's zoom changes, and with it the distance.
+    // Control zooms the page, which changes the distance.
     if (!event.isTrusted || event.ctrlKey || turned === 0 || turned % 120 !== 0) return false
     const before = distance
     distance = Math.abs(event.deltaY / turned)

@@ -4,10 +4,10 @@ import { createChannel, createSpread, type Listen, type Tracker } from './channe
 // No finger leaves the screen within these milliseconds.
 const instantMs = 8
 
-/** Touches, how much the size of the contact varies, and what injected touches leave out. */
+/** Tracks touches, the variation of the contact size, and traces of injected touches. */
 export function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
   const channel = createChannel(() => ({ touches: 0, instant: 0, plain: 0, displaced: 0 }))
-  const begun = new Map<number, number>()
+  const startTimes = new Map<number, number>()
   let radii = createSpread()
 
   listen(['touchstart', 'touchmove', 'touchend'], (event) => {
@@ -19,18 +19,18 @@ export function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
     counts.touches++
     if (!event.isTrusted) return
     for (const touch of event.changedTouches) {
-      begun.set(touch.identifier, event.timeStamp)
-      if (isPlain(touch)) counts.plain++
+      startTimes.set(touch.identifier, event.timeStamp)
+      if (hasDefaultContact(touch)) counts.plain++
       if (isDisplaced(touch)) counts.displaced++
     }
   })
   listen(['touchend'], (event) => {
     for (const { identifier } of event.changedTouches) {
-      if (event.timeStamp - (begun.get(identifier) ?? 0) < instantMs) channel.counts.instant++
-      begun.delete(identifier)
+      if (event.timeStamp - (startTimes.get(identifier) ?? 0) < instantMs) channel.counts.instant++
+      startTimes.delete(identifier)
     }
   })
-  listen(['touchcancel'], () => begun.clear())
+  listen(['touchcancel'], () => startTimes.clear())
 
   return {
     drain() {
@@ -43,13 +43,13 @@ export function trackTouch(listen: Listen): Tracker<Behavior['touch']> {
 
 const scale = () => window.visualViewport?.scale ?? 1
 
-// What a contact is by default, where nobody says what it is.
-function isPlain({ radiusX, radiusY, force }: Touch): boolean {
-  const isOne = (radius: number) => Math.abs(radius * scale() - 1) < 0.05
-  return isOne(radiusX) && isOne(radiusY) && force === 1
+// Returns true if radius and force have their defaults, which injected touches often keep.
+function hasDefaultContact({ radiusX, radiusY, force }: Touch): boolean {
+  const isUnit = (radius: number) => Math.abs(radius * scale() - 1) < 0.05
+  return isUnit(radiusX) && isUnit(radiusY) && force === 1
 }
 
-// A window as wide as the screen has nothing to the left of the page, so both positions of a real contact agree.
+// Returns true if screen and page position disagree in a window as wide as the screen.
 function isDisplaced({ screenX, clientX }: Touch): boolean {
   const left = window.visualViewport?.offsetLeft ?? 0
   const offset = screenX - (clientX - left) * scale()

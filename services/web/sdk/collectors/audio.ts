@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../../schemas/observations.ts'
 import { hashJson, hashOrNull } from '../hashes.ts'
 import { readOrNull, withinBudget } from '../support.ts'
 
-/** How this device computes sound within so many milliseconds (nothing is played), and the voices it can speak with. */
+/** Collects an audio rendering hash (nothing is played), waiting at most `ms`, and the speech voices. */
 export async function collectAudio(ms: number): Promise<Snapshot['audio']> {
   const [rendered, voices] = await Promise.all([
     withinBudget(ms, render),
@@ -36,7 +36,7 @@ function render(): Promise<AudioBuffer> {
   return context.startRendering()
 }
 
-// Two ways to read the same samples must agree; a tool that adds noise to one of them is seen here.
+// Detects added noise: two ways to read the same samples must agree.
 function hasNoise(buffer: AudioBuffer): boolean {
   const copied = new Float32Array(buffer.length)
   buffer.copyFromChannel(copied, 0)
@@ -44,8 +44,8 @@ function hasNoise(buffer: AudioBuffer): boolean {
   return copied.some((value, i) => value !== direct[i])
 }
 
-// Voices arrive late in some browsers and never where there are none; the caller's time-out ends the wait. An empty list may
-// come before the voices of the system. Chromium on a Linux desktop has none of those, so its first list is the last.
+// Resolves once the voices are loaded; never if there are none, so the caller needs a timeout. An empty list may
+// precede the system's voices, except in Chromium on desktop Linux, which has none.
 function loadVoices(): Promise<SpeechSynthesisVoice[]> {
   const isFirstLast = /X11; Linux.*Chrome/.test(navigator.userAgent)
   return new Promise((resolve) => {

@@ -1,9 +1,9 @@
 import type { Snapshot } from '../../../../schemas/observations.ts'
-import { descriptorOf, navigatorSays, ownNames } from '../realm.ts'
+import { descriptorOf, ownNames, readNavigator } from '../realm.ts'
 import { booleanOf, member, readOrNull, textOf } from '../support.ts'
 import { consoleReaders } from './console.ts'
 
-// Globals that drivers leave in a page, by exact name: looser patterns also match wallets and page code.
+// Globals that drivers leave in a page. Exact names, because looser patterns also match wallets and page code.
 const driverGlobals =
   `__webdriver_evaluate __webdriver_script_function __webdriver_script_func __webdriver_script_fn
   __webdriver_unwrapped __driver_evaluate __driver_unwrapped __fxdriver_evaluate __fxdriver_unwrapped
@@ -16,7 +16,7 @@ const driverGlobals =
 const chromedriverMarker =
   /^[a-z]{3}_[A-Za-z0-9]{22}_(Array|Promise|Symbol|Object|Proxy|JSON|Window)$/
 
-/** `console_readers` has those of page and frame; the caller adds those of the worker. */
+/** Collects traces of automation. `console_readers` covers page and frame; the caller adds the worker's. */
 export async function collectAutomation(): Promise<
   Omit<Snapshot['automation'], 'webdriver_iframe' | 'webdriver_worker' | 'cdp_runtime'>
 > {
@@ -31,16 +31,16 @@ export async function collectAutomation(): Promise<
   }
 }
 
-// True where either the browser or the page says so.
+// Returns true if either the native getter or the page's `navigator` reports it.
 function webdriver(): boolean | null {
   const inPage = booleanOf(navigator.webdriver)
-  return inPage || (booleanOf(navigatorSays('webdriver')) ?? inPage)
+  return inPage || (booleanOf(readNavigator('webdriver')) ?? inPage)
 }
 
 function findGlobals(): string[] {
-  const known = driverGlobals.filter((name) => name in window || name in document)
-  const marked = ownNames(window).filter((name) => chromedriverMarker.test(name))
-  return [...new Set([...known, ...marked])]
+  const driverNames = driverGlobals.filter((name) => name in window || name in document)
+  const chromedriverNames = ownNames(window).filter((name) => chromedriverMarker.test(name))
+  return [...new Set([...driverNames, ...chromedriverNames])]
 }
 
 function findAttributes(): string[] {

@@ -34,7 +34,7 @@ export async function collectCanvas(): Promise<Snapshot['canvas']> {
   }
 }
 
-/** A 2D context that reads back from memory, so that its pixels do not depend on the graphics driver. */
+/** Creates a 2D context in memory, so that its pixels do not depend on the graphics driver. */
 export function createDrawing(width: number, height: number): CanvasRenderingContext2D | null {
   return readOrNull(() => {
     const canvas = document.createElement('canvas')
@@ -93,7 +93,7 @@ function supportsWinding(): boolean {
   return !context.isPointInPath(5, 5, 'evenodd')
 }
 
-// A solid square must read back as drawn and an untouched canvas as transparent; noise changes some of them.
+// Detects added noise: a solid square must read back as drawn, and an untouched canvas as transparent.
 function hasNoise(): boolean {
   const filled = pixels(createDrawing(16, 16), (context) => {
     context.fillStyle = 'rgb(13, 107, 201)'
@@ -112,7 +112,7 @@ function offscreenConsistent(geometry: Bytes | null): boolean | null {
   return offscreen && geometry.every((value, i) => value === offscreen[i])
 }
 
-/** Answers the challenges of the open answer. A mac binds the answers to this document, by what its opening handed out. */
+/** Answers the challenges of the open response. A MAC binds the answers to this document. */
 export async function answerChallenges(
   opened: OpenedSession,
   mode: NonNullable<StartOptions['mode']>,

@@ -4,13 +4,13 @@ import { isV8 } from './environment.ts'
 import { isForeign, restore } from './natives.ts'
 
 /**
- * Ways in which something is seen to read what is logged, as developer tools do and a driver that has enabled the
- * Runtime domain. V8 then formats the stack of a logged error by a hook of its own (`stack`). It also reads its
- * name once more than its message (`getter`), which other engines always do.
+ * Detects readers of logged values: developer tools, or a driver that has enabled CDP's Runtime domain. V8 then formats
+ * the stack of a logged error through `prepareStackTrace` (`stack`), and reads its name once more than its message
+ * (`getter`). Other engines always do the latter.
  */
 export async function consoleReaders(): Promise<string[]> {
   const frame = realmWindow ? await readersOf('frame', realmConsole, realmWindow.Error) : []
-  // A console that the page wraps, as error trackers do, reads by itself; the frame's is enough then.
+  // A console wrapped by the page, as error trackers do, reads values itself; use only the frame's then.
   const isWrapped = isForeign({ code: console.debug, name: 'debug' })
   return isWrapped && realmWindow ? frame : [...(await readersOf('page', console, Error)), ...frame]
 }
@@ -40,7 +40,7 @@ function formatsStack(debug: Console['debug'], errors: ErrorConstructor): boolea
   try {
     debug(new errors(''))
   } finally {
-    // The page may have a hook of its own; it must not notice that it was away.
+    // Restores the page's own hook, if any.
     restore(errors, hook, before)
   }
   return formatted

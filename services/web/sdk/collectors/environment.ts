@@ -57,7 +57,7 @@ export function isV8(): boolean {
 
 let readMessage: string | null = null
 
-// An engine reads the source of the function again to write the message.
+// Cached, because engines re-parse the function to create the message.
 function nullPropertyMessage(): string | null {
   readMessage ??= provokeMessage()
   return readMessage

@@ -5,8 +5,8 @@ import { yieldToPage } from '../support.ts'
 import { createDrawing, pixels } from './canvas.ts'
 
 const generic = ['monospace', 'sans-serif', 'serif'] as const
-// Most fonts are missing on most machines, so they are looked for in groups first.
-const together = 8
+// Number of fonts tested at once, because most fonts are missing on most machines.
+const groupSize = 8
 const sample = 'mmMwWLliI0O&1'
 export const candidateFonts =
   `American Typewriter, Apple SD Gothic Neo, Arial, Arial Unicode MS, Avenir Next, Bahnschrift, Calibri,
@@ -43,31 +43,33 @@ export async function collectFonts(): Promise<Snapshot['fonts'] | null> {
   }
 }
 
-function width(context: CanvasRenderingContext2D, font: string): number {
+function textWidth(context: CanvasRenderingContext2D, font: string): number {
   context.font = `48px ${font}`
   return context.measureText(sample).width
 }
 
 async function detect(context: CanvasRenderingContext2D): Promise<string[]> {
-  const plain = generic.map((fallback) => ({ fallback, own: width(context, fallback) }))
-  // Two fallbacks of different widths are enough, because a font cannot be as wide as both.
-  const pair = plain.filter(({ own }, i) => i === 0 || own !== plain[0]?.own).slice(0, 2)
-  const isAnyThere = (names: string[]) =>
-    pair.some(({ fallback, own }) => {
+  const fallbacks = generic.map((fallback) => ({ fallback, width: textWidth(context, fallback) }))
+  // Two fallbacks of different widths suffice, because a font cannot be as wide as both.
+  const pair = fallbacks
+    .filter(({ width }, i) => i === 0 || width !== fallbacks[0]?.width)
+    .slice(0, 2)
+  const isAnyInstalled = (names: string[]) =>
+    pair.some(({ fallback, width }) => {
       const list = names.map((name) => `"${name}", `).join('')
-      return width(context, `${list}${fallback}`) !== own
+      return textWidth(context, `${list}${fallback}`) !== width
     })
-  const found: string[] = []
-  for (let at = 0; at < candidateFonts.length; at += together) {
+  const installed: string[] = []
+  for (let at = 0; at < candidateFonts.length; at += groupSize) {
     await yieldToPage()
-    const names = candidateFonts.slice(at, at + together)
-    if (!isAnyThere(names)) continue
+    const names = candidateFonts.slice(at, at + groupSize)
+    if (!isAnyInstalled(names)) continue
     for (const name of names) {
       await yieldToPage()
-      if (isAnyThere([name])) found.push(name)
+      if (isAnyInstalled([name])) installed.push(name)
     }
   }
-  return found
+  return installed
 }
 
 function metrics(context: CanvasRenderingContext2D, font: string): number[] {

@@ -14,7 +14,7 @@ const precisions = [
   'MEDIUM_INT',
   'HIGH_INT',
 ] as const
-const mirrored = [
+const comparedLimits = [
   'MAX_TEXTURE_SIZE',
   'MAX_RENDERBUFFER_SIZE',
   'MAX_VIEWPORT_DIMS',
@@ -50,7 +50,7 @@ export function createContext(
   })
 }
 
-/** Browsers allow about 16 live contexts a page; an abandoned one could cost the page one of its own. */
+/** Releases the context. Browsers allow about 16 per page, so a leaked one could evict one of the page's. */
 export function release(context: Context | null): void {
   readOrNull(() => context?.getExtension('WEBGL_lose_context')?.loseContext())
 }
@@ -58,11 +58,11 @@ export function release(context: Context | null): void {
 async function describe(context: Context): Promise<WebGl> {
   const parametersHash = await hashOrNull(() => parameters(context, context))
   await yieldToPage()
-  const ofExtensions = await extensionParameters(context).catch(() => null)
+  const extensionLimits = await extensionParameters(context).catch(() => null)
   await yieldToPage()
   const [extensionsHash, extensionParametersHash, shaderPrecisionHash] = await Promise.all([
     hashOrNull(() => context.getSupportedExtensions()),
-    ofExtensions && hashOrNull(() => ofExtensions),
+    extensionLimits && hashOrNull(() => extensionLimits),
     hashOrNull(() => shaderPrecisions(context)),
   ])
   return {
@@ -92,11 +92,11 @@ function unmasked(
 
 function parameters(context: Context, names: object): [string, unknown][] {
   return constants(names)
-    .map(([name, value]): [string, unknown] => [name, plain(context.getParameter(value))])
+    .map(([name, value]): [string, unknown] => [name, plainValue(context.getParameter(value))])
     .filter(([, value]) => value !== null)
 }
 
-// Extensions that have no constant of a limit. To enable one is a round trip to another process.
+// Extensions without limits, which are skipped, because enabling one is a round trip to the GPU process.
 const limitless =
   /^(OES|ANGLE|KHR)_|^EXT_(?!texture_filter)|^WEBGL_(color|compressed|debug_shaders|depth|multi|polygon)/
 
@@ -112,7 +112,7 @@ async function extensionParameters(context: Context): Promise<[string, unknown][
   return found
 }
 
-// Limits and capabilities only: what describes the device rather than the state of this context.
+// Returns constants of limits and capabilities, which describe the device rather than the context's state.
 function constants(names: object): [string, number][] {
   const found: [string, number][] = []
   for (const name in names) {
@@ -126,7 +126,7 @@ function constants(names: object): [string, number][] {
   return found
 }
 
-function plain(value: unknown): unknown {
+function plainValue(value: unknown): unknown {
   if (value instanceof Int32Array || value instanceof Float32Array || value instanceof Uint32Array)
     return Array.from(value)
   return typeof value === 'object' ? null : value
@@ -142,14 +142,15 @@ function shaderPrecisions(context: Context): (number | undefined)[][] {
 }
 
 async function contradicts(context: Context): Promise<boolean | null> {
-  const second = createContext('webgl2')
-  if (!second) return null
+  const webgl2 = createContext('webgl2')
+  if (!webgl2) return null
   await yieldToPage()
-  const limits = (of: Context) => jsonOf(mirrored.map((name) => plain(of.getParameter(of[name]))))
+  const limits = (of: Context) =>
+    jsonOf(comparedLimits.map((name) => plainValue(of.getParameter(of[name]))))
   const differ =
-    limits(context) !== limits(second) || rendererName(context) !== rendererName(second)
+    limits(context) !== limits(webgl2) || rendererName(context) !== rendererName(webgl2)
   await yieldToPage()
-  release(second)
+  release(webgl2)
   return differ
 }
 

@@ -16,27 +16,29 @@ export interface Suspect {
   code: unknown
   /** The name in the source text of the native function. */
   name: string
-  /** Calls the function so that the native one throws at once, without any effect. Left out where no such call exists. */
-  wrongly?: (code: Code) => unknown
+  /**
+   * Calls the function in a way that makes the native one throw without side effects. Absent if there is no such call.
+   */
+  misuse?: (code: Code) => unknown
 }
 
 /**
- * Whether a function is the browser's own, by checks that do not rest on each other. They are source text, own
- * properties, being no constructor, and the stack of the error that a wrong call throws. A wrapper, a proxy and a
- * bound function each fail at least one, also where `Function.prototype.toString` lies.
+ * Returns true if a function is not native, by independent checks: source text, own properties, being a constructor,
+ * and the stack of the error that a misuse throws. A wrapper, a proxy and a bound function each fail at least one, even
+ * if `Function.prototype.toString` is patched.
  */
-export function isForeign({ code, name, wrongly }: Suspect): boolean {
+export function isForeign({ code, name, misuse }: Suspect): boolean {
   if (typeof code !== 'function') return true
   const native = code as Code
   return (
     !hasNativeSource(native, name) ||
     hasScriptProperties(native) ||
     isConstructor(native) ||
-    (wrongly !== undefined && misbehaves(native, wrongly))
+    (misuse !== undefined && misbehaves(native, misuse))
   )
 }
 
-// How the engine writes the source text of a native function, around its name.
+// Source text of a native function before and after its name.
 const [before = '', after = ''] = apply(nativeSourceOf, isArray, []).split('isArray')
 
 function hasNativeSource(code: Code, name: string): boolean {
@@ -60,21 +62,21 @@ function isConstructor(code: Code): boolean {
   }
 }
 
-// A native function throws for a wrong call, and no other script stands between the call and the error.
-function misbehaves(code: Code, wrongly: (code: Code) => unknown): boolean {
-  // In arrays, since an engine may drop a function from the stack that only returns what another returns.
-  const script = scriptOf(() => [wrongly(code)])
-  ownScript ??= scriptOf(() => [thrower()])
-  return script === null || script !== ownScript
+// Returns true if the misuse does not throw, or another script is in the stack above the call.
+function misbehaves(code: Code, misuse: (code: Code) => unknown): boolean {
+  // Arrays prevent tail calls, which an engine may drop from the stack.
+  const script = scriptOf(() => [misuse(code)])
+  sdkScript ??= scriptOf(() => [thrower()])
+  return script === null || script !== sdkScript
 }
 
-let ownScript: string | null = null
+let sdkScript: string | null = null
 
 function thrower(): never {
   throw new Error('')
 }
 
-// The address of the script that is innermost in the stack of the error; null when nothing is thrown.
+// Returns the URL of the innermost script in the error's stack; null if nothing is thrown.
 function scriptOf(call: () => unknown): string | null {
   try {
     call()
@@ -85,7 +87,7 @@ function scriptOf(call: () => unknown): string | null {
   }
 }
 
-/** Examines the items one after another in slices, with plain stacks in the page and in another realm. */
+/** Examines the items in time slices, with plain error stacks in the page and in another realm. */
 export async function inSlices<T>(
   items: readonly T[],
   errors: ErrorConstructor,
@@ -105,8 +107,8 @@ export async function inSlices<T>(
 }
 
 /**
- * Runs with stacks as the engine itself writes them, whatever the page has set for its own errors. They are short:
- * an engine reads the source of each function in a stack again to find the line.
+ * Runs `work` with the engine's default error stacks, whatever the page has configured. Stacks are short, because
+ * engines re-parse each function in a stack to find the line.
  */
 function withPlainStacks<T>(owner: ErrorConstructor, work: () => T): T {
   const before = ['stackTraceLimit', 'prepareStackTrace'].map(

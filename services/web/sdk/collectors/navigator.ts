@@ -14,11 +14,11 @@ type Navigator_ = Snapshot['navigator']
 const highEntropy = ['architecture', 'fullVersionList', 'model', 'platform', 'platformVersion']
 
 export async function collectNavigator(ask: AskBrowser): Promise<Navigator_> {
-  const ofBrowser = { ...identity(), ...hardware() }
+  const browser = { ...identity(), ...hardware() }
   await yieldToPage()
-  const ofPlugins = plugins()
+  const pluginFacts = plugins()
   await yieldToPage()
-  return { ...ofBrowser, ...ofPlugins, ...(await clientHints(ask)) }
+  return { ...browser, ...pluginFacts, ...(await clientHints(ask)) }
 }
 
 function identity() {
@@ -52,7 +52,8 @@ function plugins() {
   }
 }
 
-// A faked list fails at the prototypes, at the back reference from a MIME type, or at the 32-bit index wrap.
+// Returns false for a faked list, which fails at the prototypes, a MIME type's back reference, or the 32-bit index
+// wrap.
 function pluginsGenuine(): boolean {
   const list = navigator.plugins
   const prototypes = list instanceof PluginArray && navigator.mimeTypes instanceof MimeTypeArray
@@ -89,7 +90,7 @@ function brandsOf(list: unknown): Navigator_['brands'] {
   }))
 }
 
-// The version of the most specific brand: not the deliberately odd one, and not plain Chromium if it can be avoided.
+// Returns the version of the most specific brand: not the GREASE brand, and Chromium only if there is no other.
 function fullVersion(brands: Navigator_['brands']): string | null {
   const real = brands.filter(
     ({ brand }) => !/not.?a.?brand/i.test(brand?.replace(/[^a-z]/gi, '') ?? ''),

@@ -8,7 +8,8 @@ const bare = (code: Code) => [apply(code, undefined, [])]
 const onObject = (code: Code) => [apply(code, {}, [])]
 const onRevoked = (code: Code) => [apply(code, undefined, [revoked()])]
 
-// An object that cannot be read at all. A cycle would make JSON throw as well, but Chromium takes 10 ms to describe one.
+// Returns a revoked proxy, which throws on any access. A cycle would make JSON throw too, but Chromium takes 10 ms to
+// describe one.
 function revoked(): object {
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
@@ -16,59 +17,67 @@ function revoked(): object {
 }
 
 interface Group {
-  /** The prefix of each name in a report. */
+  /** Prefix of each reported name. */
   label: string
-  /** The path to the object that has them. */
+  /** Path to the object that has the members. */
   owner: string[]
   names: string[]
-  wrongly?: (code: Code) => unknown
+  misuse?: (code: Code) => unknown
 }
 
-const own = (owner: string, names: string, wrongly?: Group['wrongly']): Group => ({
+const staticMembers = (owner: string, names: string, misuse?: Group['misuse']): Group => ({
   label: `${owner}.`,
   owner: [owner],
   names: names.split(' '),
-  ...(wrongly ? { wrongly } : {}),
+  ...(misuse ? { misuse } : {}),
 })
-const onPrototype = (owner: string, names: string, wrongly?: Group['wrongly']): Group => ({
-  ...own(owner, names, wrongly),
+const prototypeMembers = (owner: string, names: string, misuse?: Group['misuse']): Group => ({
+  ...staticMembers(owner, names, misuse),
   owner: [owner, 'prototype'],
 })
 
 // Primitives with which a page could change what is observed, computed or sent.
 const groups: Group[] = [
-  own('JSON', 'stringify', onRevoked),
-  own('JSON', 'parse', bare),
-  onPrototype('Function', 'toString', onObject),
-  onPrototype('Function', 'call apply bind', bare),
-  own('Object', 'getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames', bare),
-  own('Object', 'defineProperty getPrototypeOf keys entries', bare),
-  own('Reflect', 'apply get ownKeys getOwnPropertyDescriptor getPrototypeOf construct', bare),
-  onPrototype('Array', 'map filter push join', bare),
-  onPrototype('String', 'charCodeAt', bare),
-  onPrototype('TextEncoder', 'encode', onObject),
-  onPrototype('Crypto', 'getRandomValues', onObject),
-  onPrototype('Response', 'json'),
+  staticMembers('JSON', 'stringify', onRevoked),
+  staticMembers('JSON', 'parse', bare),
+  prototypeMembers('Function', 'toString', onObject),
+  prototypeMembers('Function', 'call apply bind', bare),
+  staticMembers(
+    'Object',
+    'getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames',
+    bare,
+  ),
+  staticMembers('Object', 'defineProperty getPrototypeOf keys entries', bare),
+  staticMembers(
+    'Reflect',
+    'apply get ownKeys getOwnPropertyDescriptor getPrototypeOf construct',
+    bare,
+  ),
+  prototypeMembers('Array', 'map filter push join', bare),
+  prototypeMembers('String', 'charCodeAt', bare),
+  prototypeMembers('TextEncoder', 'encode', onObject),
+  prototypeMembers('Crypto', 'getRandomValues', onObject),
+  prototypeMembers('Response', 'json'),
   {
-    ...onPrototype(
+    ...prototypeMembers(
       'Navigator',
       'webdriver userAgent appVersion platform vendor language languages plugins mimeTypes hardwareConcurrency deviceMemory maxTouchPoints userAgentData',
       onObject,
     ),
     label: 'navigator.',
   },
-  own('console', 'debug log error'),
-  { ...own('window', 'fetch setTimeout'), label: '', owner: [] },
-  onPrototype('EventTarget', 'addEventListener'),
-  onPrototype('XMLHttpRequest', 'open send', onObject),
+  staticMembers('console', 'debug log error'),
+  { ...staticMembers('window', 'fetch setTimeout'), label: '', owner: [] },
+  prototypeMembers('EventTarget', 'addEventListener'),
+  prototypeMembers('XMLHttpRequest', 'open send', onObject),
 ]
 
-/** How many there are in the page; as many are examined in the frame. */
+/** Number of primitives examined in the page; the frame has as many. */
 export const examinedPrimitives = groups.reduce((sum, { names }) => sum + names.length, 0)
 
 /**
- * The names of what is not the browser's own, in the page (`JSON.stringify`) and in a fresh frame
- * (`frame.JSON.stringify`). Only what reaches every frame can have been there: a driver's script or an extension.
+ * Returns the names of primitives that are not native, in the page (`JSON.stringify`) and in a fresh frame
+ * (`frame.JSON.stringify`). Only a driver's script or an extension can change those in the frame.
  */
 export async function foreignPrimitives(): Promise<string[]> {
   const page = await foreignIn(window).catch(() => [])
@@ -84,21 +93,21 @@ async function foreignIn(global: Global): Promise<string[]> {
   return found
 }
 
-function foreignOf(global: Global, { label, owner, names, wrongly }: Group): string[] {
+function foreignOf(global: Global, { label, owner, names, misuse }: Group): string[] {
   const target = owner.reduce<unknown>(member, global)
   const twin = realmWindow && owner.reduce<unknown>(member, realmWindow)
   return names
     .filter((name) => {
       const descriptor = descriptorFor(target, name)
-      // Not every browser has every member, but one that only the frame has was taken away from the page.
+      // Not every browser has every member, but one that only the frame has was removed from the page.
       if (!descriptor) return descriptorFor(twin, name) !== undefined || mustExist(name)
       const suspect: Suspect = { code: descriptor.get ?? descriptor.value, name }
-      return isForeign(wrongly ? { ...suspect, wrongly } : suspect)
+      return isForeign(misuse ? { ...suspect, misuse } : suspect)
     })
     .map((name) => `${label}${name}`)
 }
 
-// Every engine has `webdriver` where it has this property of CSS; Chromium before 89 had neither for people.
+// Every engine with this CSS property has `webdriver`; Chromium before 89 had neither without automation.
 function mustExist(name: string): boolean {
   return name === 'webdriver' && CSS.supports('border-end-end-radius', 'initial')
 }

@@ -3,10 +3,10 @@ import { sha256Of } from '../hashes.ts'
 import { apply, construct as constructed, isArray, isRealmAttached, realmWindow } from '../realm.ts'
 import { member, yieldToPage } from '../support.ts'
 
-// Characters; of a longer answer only the start of its SHA-256 is sent.
-const longest = 100
+// Maximum characters of an answer; for a longer one, the start of its SHA-256 is sent.
+const maxAnswerLength = 100
 
-/** Answers each question in the fresh realm, whose built-ins no library of the page has wrapped. */
+/** Answers each question in the clean realm, whose built-ins the page has not wrapped. */
 export async function answerQuestions(
   questions: readonly EngineQuestion[],
 ): Promise<EngineAnswer[]> {
@@ -14,7 +14,7 @@ export async function answerQuestions(
   const answers: EngineAnswer[] = []
   for (const question of questions) {
     await yieldToPage()
-    answers.push({ id: question.id, answer: await shortened(answer(question, realm)) })
+    answers.push({ id: question.id, answer: await shorten(answer(question, realm)) })
   }
   return answers
 }
@@ -28,7 +28,7 @@ function answer(question: EngineQuestion, realm: object): string {
 }
 
 function ask(
-  { ask, path = '', on, args = [], then = '', with: more = [], text = '' }: EngineQuestion,
+  { ask, path = '', on, args = [], then = '', with: moreArgs = [], text = '' }: EngineQuestion,
   realm: object,
 ) {
   switch (ask) {
@@ -39,8 +39,8 @@ function ask(
       return call(value, on === undefined ? owner : on, args)
     }
     case 'make': {
-      const made: unknown = construct(resolve(realm, path).value, args)
-      return then === '' ? made : call(member(made, then), made, more)
+      const instance: unknown = construct(resolve(realm, path).value, args)
+      return then === '' ? instance : call(member(instance, then), instance, moreArgs)
     }
     case 'css':
       return CSS.supports(text)
@@ -77,7 +77,7 @@ function construct(code: unknown, args: unknown[]): unknown {
   return typeof code === 'function' ? constructed(code, args) : 'absent'
 }
 
-// Type and text of a primitive, each element of a list, and only the kind of anything else.
+// Formats type and value of a primitive, each element of an array, and only the kind of anything else.
 function textOf(value: unknown): string {
   if (isArray(value)) return `[${value.map(textOf).join()}]`
   if (typeof value === 'object' && value !== null) return Object.prototype.toString.call(value)
@@ -92,11 +92,11 @@ function readBack(text: string): string {
   return element.style.cssText
 }
 
-// A page's rules for all elements must change neither how a text is broken nor how long a path is.
+// Shields measurements from the page's styles.
 const unstyled =
   'all:initial;direction:ltr;display:block!important;position:absolute;visibility:hidden'
 
-// How often a text is broken where there is no room at all: a matter of the engine's rules, not of fonts.
+// Counts the lines of a text at zero width, which depend on the engine's line breaking rules, not on fonts.
 function linesOf(text: string): number {
   const box = document.createElement('div')
   box.style.cssText = `${unstyled};width:0;font-size:10px`
@@ -113,7 +113,7 @@ function computedOf(text: string, property: string): string {
   return inPage(element, () => getComputedStyle(element).getPropertyValue(property))
 }
 
-// One digit: versions and processors round the others differently.
+// Rounded to one digit: versions and processors differ in the others.
 function alongPath(text: string, [share]: unknown[]): string {
   return withPath(text, (path) => {
     const length = path.getTotalLength()
@@ -122,7 +122,7 @@ function alongPath(text: string, [share]: unknown[]): string {
   })
 }
 
-// Without a canvas, which the minimal mode does not touch.
+// Tests points with SVG, because the minimal mode uses no canvas.
 function insideOf(text: string, sizes: unknown[]): string {
   const [width = 0, height = 0, step = 1] = sizes.map(Number)
   return withPath(text, (path, point) => {
@@ -155,6 +155,6 @@ function inPage<T>(element: Element, ask: () => T): T {
   }
 }
 
-async function shortened(text: string): Promise<string> {
-  return text.length > longest ? `#${(await sha256Of(text)).slice(0, 16)}` : text
+async function shorten(text: string): Promise<string> {
+  return text.length > maxAnswerLength ? `#${(await sha256Of(text)).slice(0, 16)}` : text
 }

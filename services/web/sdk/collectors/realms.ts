@@ -20,17 +20,17 @@ import { createContext, release, rendererName } from './graphics.ts'
 interface RealmAnswers {
   realm: Snapshot['worker']
   webdriver: boolean | null
-  /** Ways in which something was seen to read what the worker logs. */
+  /** Detected readers of the worker's console. */
   readers: string[]
-  /** Members of `navigator` that a script replaced in the realm. */
+  /** Members of the realm's `navigator` that a script replaced. */
   foreign: string[]
-  /** What the realm answers, by name, to compare with the page. */
-  says: Says
+  /** Values by name, to compare with the page's. */
+  says: RealmValues
 }
 
-type Says = Record<string, string>
+type RealmValues = Record<string, string>
 
-// Runs in the worker; text, because a bundler must not reach into it.
+// Source of the worker, as text, so that bundlers do not transform it.
 const workerSource = `
 const n = navigator, reads = { stack: 0, name: 0, message: 0 }
 const count = (name) => () => String(++reads[name])
@@ -59,7 +59,7 @@ const answer = {
     languages: n.languages.join(), hardwareConcurrency: n.hardwareConcurrency, deviceMemory: n.deviceMemory,
     webdriver: n.webdriver, timezone: Intl.DateTimeFormat().resolvedOptions().timeZone } }
 `
-// The process remembers what the system said of a font, so the page's thread need not wait for each. The characters are of
+// Preloads fonts into the process's cache, so that the page's thread need not wait for each. The characters belong to
 // scripts with fonts of their own.
 const workerFonts = () => `
 postMessage(answer)
@@ -93,13 +93,13 @@ type Mode = NonNullable<StartOptions['mode']>
 
 interface WorkerOptions {
   ms: number
-  /** Called when the worker has answered all but its graphics, or cannot. */
+  /** Called once the worker has sent everything except graphics, or failed. */
   onAnswer(): void
-  /** Called when it has looked for the fonts as well, or cannot. */
+  /** Called once the worker has preloaded the fonts, or failed. */
   onFonts(): void
 }
 
-/** What a fresh worker says within so many milliseconds; absent values where none starts. */
+/** Collects the values of a fresh worker within `ms`; null values if none starts. */
 export async function askWorker(
   mode: Mode,
   { ms, onAnswer, onFonts }: WorkerOptions,
@@ -122,7 +122,7 @@ export async function askWorker(
         onAnswer()
         if (member(data, 'fonts') === true) onFonts()
         clearTimeout(timer)
-        // Only its graphics are missing then, which are not worth more time.
+        // Only graphics are missing by then, which are not worth more time.
         if (member(data, 'last') === true) resolve()
         else timer = setTimeout(resolve, graphicsMs)
       }
@@ -139,7 +139,7 @@ export async function askWorker(
   return readAnswers(answer)
 }
 
-/** What an empty frame of the same origin says: its objects are fresh where only the page's were changed. */
+/** Collects the values of an empty same-origin frame, whose objects are genuine if only the page's were changed. */
 export async function askFrame(mode: Mode): Promise<RealmAnswers> {
   if (!realmWindow || !isRealmAttached()) return readAnswers(null)
   const { navigator, document: owner } = realmWindow
@@ -161,16 +161,16 @@ export async function askFrame(mode: Mode): Promise<RealmAnswers> {
   return readAnswers(answers)
 }
 
-const ofNavigator =
+const navigatorNames =
   `webdriver userAgent appVersion platform vendor productSub language languages hardwareConcurrency deviceMemory
   maxTouchPoints pdfViewerEnabled`.split(/\s+/)
-const ofScreen = ['width', 'height', 'availWidth', 'availHeight', 'colorDepth']
+const screenNames = ['width', 'height', 'availWidth', 'availHeight', 'colorDepth']
 
 function valuesIn(global: typeof window): Record<string, unknown> {
   const { navigator, screen } = global
   return {
-    ...Object.fromEntries(ofNavigator.map((name) => [name, member(navigator, name)])),
-    ...Object.fromEntries(ofScreen.map((name) => [`screen.${name}`, member(screen, name)])),
+    ...Object.fromEntries(navigatorNames.map((name) => [name, member(navigator, name)])),
+    ...Object.fromEntries(screenNames.map((name) => [`screen.${name}`, member(screen, name)])),
     plugins: navigator.plugins.length,
     timezone: global.Intl.DateTimeFormat().resolvedOptions().timeZone,
     timezoneOffset: new global.Date(0).getTimezoneOffset(),
@@ -182,9 +182,9 @@ export interface Realms {
   worker: RealmAnswers | null
 }
 
-/** Names of what a frame or a worker says otherwise than the page: `frame.userAgent`, `worker.languages`. */
+/** Returns the names of values that differ from the page's: `frame.userAgent`, `worker.languages`. */
 export function realmDifferences(realms: Realms): string[] {
-  const page = readOrNull(() => saysOf(valuesIn(window))) ?? {}
+  const page = readOrNull(() => textValues(valuesIn(window))) ?? {}
   return Object.entries(realms).flatMap(([where, realm]) =>
     Object.entries(realm?.says ?? {})
       .filter(([name, value]) => page[name] !== value)
@@ -192,15 +192,15 @@ export function realmDifferences(realms: Realms): string[] {
   )
 }
 
-// The values as texts; what a realm does not have is left out, and so is what only it has.
-function saysOf(values: unknown): Says {
+// Converts the values to text, without missing ones.
+function textValues(values: unknown): RealmValues {
   const entries = Object.entries(Object(values)).filter(
     ([, value]) => value !== undefined && value !== null,
   )
   return Object.fromEntries(entries.map(([name, value]) => [name, `${value}`]))
 }
 
-// Without answers everything is null or empty.
+// Reads untrusted answers; missing ones are null or empty.
 function readAnswers(answers: unknown): RealmAnswers {
   return {
     realm: {
@@ -214,7 +214,7 @@ function readAnswers(answers: unknown): RealmAnswers {
     webdriver: booleanOf(member(answers, 'webdriver')),
     readers: workerReaders(member(answers, 'reads')),
     foreign: textsOf(member(answers, 'foreign')),
-    says: saysOf(member(answers, 'says')),
+    says: textValues(member(answers, 'says')),
   }
 }
 

@@ -32,17 +32,17 @@ export async function collectCapabilities(ask: AskBrowser): Promise<Snapshot['ca
 function cookiesWork(): boolean {
   // biome-ignore-start lint/suspicious/noDocumentCookie: the Cookie Store API is not in every browser
   document.cookie = `${probe}=1; SameSite=Strict; Path=/`
-  const found = document.cookie.includes(`${probe}=1`)
+  const isStored = document.cookie.includes(`${probe}=1`)
   document.cookie = `${probe}=; SameSite=Strict; Path=/; Max-Age=0`
   // biome-ignore-end lint/suspicious/noDocumentCookie: as above
-  return found
+  return isStored
 }
 
 function roundTrip(storage: Storage): boolean {
   storage.setItem(probe, '1')
-  const found = storage.getItem(probe) === '1'
+  const isStored = storage.getItem(probe) === '1'
   storage.removeItem(probe)
-  return found
+  return isStored
 }
 
 function indexedDbWorks(): Promise<boolean> {

@@ -5,8 +5,9 @@ import { trusted } from '../trusted.ts'
 import { inSlices, isForeign } from './natives.ts'
 import { examinedPrimitives, foreignPrimitives } from './primitives.ts'
 
-// Interfaces, each with members that tools replace.
-const watched = `Navigator webdriver userAgent platform vendor plugins mimeTypes language languages
+// Interfaces with the members that spoofing tools replace.
+const watchedMembers =
+  `Navigator webdriver userAgent platform vendor plugins mimeTypes language languages
   Navigator hardwareConcurrency deviceMemory maxTouchPoints permissions connection
   Permissions query
   Screen width height availWidth availHeight colorDepth
@@ -21,19 +22,20 @@ const watched = `Navigator webdriver userAgent platform vendor plugins mimeTypes
   HTMLMediaElement canPlayType
   MediaDevices enumerateDevices
   SpeechSynthesis getVoices`
-  .split('\n')
-  .map((line) => line.trim().split(' '))
+    .split('\n')
+    .map((line) => line.trim().split(' '))
 
-/** Signs that APIs answer something else than the browser would; what other families find is added by the caller. */
+/** Collects signs of spoofed APIs; the caller adds the findings of other families. */
 export async function collectTamper(): Promise<
   Omit<Snapshot['tamper'], 'webgl_parameter_mismatch' | 'realm_differences' | 'timezone_mismatch'>
 > {
   const primitives = await foreignPrimitives()
   const patched = await patchedFunctions().catch(() => null)
   return {
-    // The lists are empty where nothing was found and where nothing was examined, so the number says which of both.
+    // Tells an empty list of findings from one that was never examined.
     examined:
-      patched && examinedPrimitives + watched.reduce((sum, line) => sum + line.length - 1, 0),
+      patched &&
+      examinedPrimitives + watchedMembers.reduce((sum, line) => sum + line.length - 1, 0),
     realm_available: realmWindow !== null,
     foreign_primitives: primitives,
     patched_functions: patched ?? [],
@@ -47,7 +49,7 @@ export async function collectTamper(): Promise<
 
 async function patchedFunctions(): Promise<string[]> {
   const found: string[] = []
-  await inSlices(watched, Error, ([owner = '', ...names]) => {
+  await inSlices(watchedMembers, Error, ([owner = '', ...names]) => {
     found.push(...patchedOf(owner, names))
   })
   return found
@@ -65,18 +67,18 @@ function label(owner: string, name: string): string {
 
 function isPatched(prototype: object | null, name: string): boolean {
   const descriptor = prototype && descriptorOf(prototype, name)
-  // A data property where the platform has a getter is itself a replacement.
+  // A data property in place of a getter is not native either.
   return descriptor ? isForeign({ code: descriptor.get ?? descriptor.value, name }) : false
 }
 
-// A frame that is not in the document has no window, except where a tool answers for it.
+// Detached frames have no window, unless a tool fakes one.
 function detachedFrameHasWindow(): boolean {
   const frame = document.createElement('iframe')
   frame.srcdoc = trusted.createHTML('.')
   return frame.contentWindow !== null
 }
 
-// Native extension functions cannot be constructed and have no prototype; imitations often are and do.
+// Native extension functions have no `prototype`; imitations often do.
 function chromeRuntimeFaked(): boolean | null {
   const runtime = member(member(window, 'chrome'), 'runtime')
   if (runtime === undefined) return member(window, 'chrome') === undefined ? null : false
@@ -86,7 +88,7 @@ function chromeRuntimeFaked(): boolean | null {
   })
 }
 
-/** Returns whether the engine's dates are in another time zone than the one it names. */
+/** Returns true if the engine's dates contradict the time zone that it reports. */
 export async function timezoneContradicts(): Promise<boolean> {
   const now = new Date(Math.floor(Date.now() / 60_000) * 60_000)
   const zone = Intl.DateTimeFormat('en-US').resolvedOptions().timeZone
@@ -109,12 +111,12 @@ export async function timezoneContradicts(): Promise<boolean> {
 
 // Firefox rounds its clock to 1 ms for everyone; its privacy mode and Tor to 16.67 or 100 ms.
 const coarseMs = 5
-// Enough for a step of 17 ms, for which a coarse clock may hold the page up.
+// Enough reads for a step of 17 ms, which may block the page that long.
 const maxReads = 200_000
 
-// Whether every step of the clock is far larger than a browser's default; null when it is not seen to step.
+// Returns true if every step of the clock is far larger than a browser's default; null if no step was seen.
 async function timerIsCoarse(): Promise<boolean | null> {
-  // One large step may be a pause of the machine, so a second one has to confirm it.
+  // A single large step may be a pause of the machine, so a second must confirm it.
   for (let tries = 0; tries < 2; tries++) {
     const step = clockStep()
     if (step === null) return null

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 
-const answers = [
+const responseSchemas = [
   'ApiErrorDetails',
   'Mark',
   'ScoredRequest',
@@ -30,30 +30,37 @@ const description = z.looseObject({
   components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
 })
 
-/** Returns the part of `/openapi.json` that `@tidegate/server` has types of: the client's operations and all webhooks. */
+/**
+ * Returns the part of `/openapi.json` that `@tidegate/server` has types for: the client's operations and all webhooks.
+ */
 export function clientDescription(document: unknown) {
   const { info, paths, components } = description.parse(document)
-  const ofClient = Object.entries(paths)
+  const clientPaths = Object.entries(paths)
     .sort()
-    .map(([path, item]) => [path, ofTheClient(item)])
+    .map(([path, item]) => [path, clientMethods(item)])
   const webhooks = Object.keys(components.schemas).filter((name) => name.endsWith('WebhookEvent'))
-  const names = new Set([...answers, ...webhooks, ...namesIn(ofClient)])
-  // A set is walked on to what is added meanwhile.
-  for (const name of names) for (const used of namesIn(components.schemas[name])) names.add(used)
+  const names = new Set([...responseSchemas, ...webhooks, ...namesIn(clientPaths)])
+  // Iterating a set also visits the names added on the way.
+  for (const name of names)
+    for (const reference of namesIn(components.schemas[name])) names.add(reference)
   const schemas = Object.fromEntries(
     [...names].sort().map((name) => [name, withoutFormats(components.schemas[name])]),
   )
-  return { openapi: '3.1.0', info, paths: Object.fromEntries(ofClient), components: { schemas } }
+  return { openapi: '3.1.0', info, paths: Object.fromEntries(clientPaths), components: { schemas } }
 }
 
-/** Names the description that types were generated from. */
+/** Returns a digest of the description, which identifies it in the generated types. */
 export const descriptionDigest = (part: ReturnType<typeof clientDescription>): string =>
   createHash('sha256').update(JSON.stringify(part)).digest('hex').slice(0, 16)
 
-// Without responses: the client names the schemas that answers have.
-function ofTheClient(item: Record<string, z.output<typeof operation>>) {
-  const operations = Object.entries(item).filter(([, one]) => clientOperations.has(one.operationId))
-  return Object.fromEntries(operations.map(([method, one]) => [method, { ...one, responses: {} }]))
+// Removes the responses, because the client refers to response schemas by name.
+function clientMethods(item: Record<string, z.output<typeof operation>>) {
+  const operations = Object.entries(item).filter(([, endpoint]) =>
+    clientOperations.has(endpoint.operationId),
+  )
+  return Object.fromEntries(
+    operations.map(([method, endpoint]) => [method, { ...endpoint, responses: {} }]),
+  )
 }
 
 /** Returns the schemas that a value refers to. */
@@ -62,7 +69,7 @@ function namesIn(value: unknown): string[] {
   return [...references].map(([, name = '']) => name)
 }
 
-// An address in one of two formats is a string; the generator makes `unknown` of each format.
+// Removes an `anyOf` of formats, such as IPv4 or IPv6, because the generator would type each as `unknown`.
 function withoutFormats(schema: unknown): unknown {
   const text = JSON.stringify(schema)
   return JSON.parse(text, (_, value) => {
